@@ -1,0 +1,34 @@
+# plumb: build, test, show. `make demo` is the place to begin.
+#
+# Needs a Rust toolchain and git; demo and test make network namespaces and TUN devices, so they
+# need root (sudo is used where there is one).
+
+CARGO ?= cargo
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+
+.PHONY: all demo test check bench clean help
+
+all: ## Build the release binary
+	$(CARGO) build --release --locked
+
+help: ## List what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+demo: all ## The main job, for real, on an emulated cable line: about three minutes
+	$(SUDO) bench/demo.sh target/release/plumb target/demo
+
+check: ## Formatting, lints, documentation
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+# Whole-program tests make namespaces and measure: as root, and one at a time.
+test: ## Every test; needs root
+	@[ "$$(id -u)" = 0 ] || { echo "make test makes network namespaces: run it as root (sudo make test)" >&2; exit 1; }
+	$(CARGO) test --workspace --locked -- --test-threads=1
+
+bench: all ## Side by side with peers
+	$(SUDO) bench/run.sh target/release/plumb
+
+clean: ## Remove what was built
+	$(CARGO) clean
