@@ -1,0 +1,15 @@
+//! The vocabulary of plumb: units, statistics, formulas, and the [`Run`](run::Run), the one
+//! document that every verb writes or reads.
+//!
+//! Nothing here does I/O, looks at a clock or draws a random number: what the numbers mean
+//! must be testable from the numbers alone.
+
+pub mod distribution;
+pub mod finding;
+pub mod formula;
+pub mod framing;
+pub mod grade;
+pub mod results;
+pub mod run;
+pub mod series;
+pub mod units;

@@ -1,0 +1,247 @@
+//! What each kind of measurement found. The kinds and their fields are the contract with
+//! everything that reads a Run; the unit of a number is the suffix of its name.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::distribution::Distribution;
+use crate::grade::Grade;
+
+/// The result of a measurement, tagged by its kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", content = "result", rename_all = "snake_case")]
+pub enum Outcome {
+    /// Round trips of small probes.
+    Ping(PingResult),
+    /// What a load phase carried in one direction.
+    Throughput(ThroughputResult),
+    /// Round trips while the path was loaded.
+    LoadedLatency(LoadedLatencyResult),
+    /// Whether a TCP port answers, and how fast.
+    Port(PortResult),
+}
+
+/// Direction of the load, named from the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// From the far end to the client.
+    Down,
+    /// From the client to the far end.
+    Up,
+    /// Both at once.
+    Both,
+}
+
+impl Direction {
+    /// The word used on the command line and in Runs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::Up => "up",
+            Self::Both => "both",
+        }
+    }
+}
+
+/// What a probe was made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbeProtocol {
+    /// ICMP or ICMPv6 echo (RFC 792, RFC 4443).
+    Icmp,
+    /// The UDP echo of plumb's own responder; the far end's residence time is taken out.
+    Udp,
+}
+
+impl ProbeProtocol {
+    /// The word used on the command line and in Runs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Icmp => "icmp",
+            Self::Udp => "udp",
+        }
+    }
+}
+
+/// Whose clock stamped the packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TimestampSource {
+    /// The kernel stamped every packet on its way out and in.
+    Kernel,
+    /// At least one end of a round trip was stamped by plumb itself, and includes scheduling.
+    User,
+}
+
+/// Round trips of small probes sent on an open-loop schedule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PingResult {
+    /// Protocol of the probes.
+    pub protocol: ProbeProtocol,
+    /// Address probed.
+    pub address: String,
+    /// Probes sent.
+    pub sent: u64,
+    /// Probes answered, duplicates not counted.
+    pub received: u64,
+    /// Share of probes sent that were not answered.
+    pub loss_ratio: f64,
+    /// Answers beyond the first to the same probe.
+    pub duplicates: u64,
+    /// Answers whose sequence number was below one already seen (RFC 4737, type-P-reordered).
+    pub reordered: u64,
+    /// Probes that our own machine refused to send.
+    pub send_errors: u64,
+    /// Answers that our own socket dropped for want of buffer (SO_RXQ_OVFL).
+    pub dropped_here: u64,
+    /// Round-trip times; absent when nothing came back.
+    pub rtt_s: Option<Distribution>,
+    /// How late our own probes left, against their schedule.
+    pub lateness_s: Option<Distribution>,
+    /// Whose clock stamped the round trips.
+    pub timestamps: TimestampSource,
+}
+
+/// Whether a TCP port accepted connections.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PortResult {
+    /// Address connected to.
+    pub address: String,
+    /// TCP port.
+    pub port: u16,
+    /// Connections tried.
+    pub tried: u64,
+    /// Connections established.
+    pub connected: u64,
+    /// Time from SYN to established; absent when none was.
+    pub connect_s: Option<Distribution>,
+    /// What the last failed attempt said.
+    pub error: Option<String>,
+}
+
+/// What a load phase carried in one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThroughputResult {
+    /// Direction of the data.
+    pub direction: Direction,
+    /// Transport protocol; `tcp` for now.
+    pub protocol: String,
+    /// Payload that the receiver counted, over the whole phase.
+    pub bps: f64,
+    /// The same without the first two seconds, which slow start may fill; absent in a phase
+    /// shorter than four seconds.
+    pub steady_bps: Option<f64>,
+    /// Payload that the receiver counted.
+    pub bytes: u64,
+    /// Congestion control that the senders ran.
+    pub cc: String,
+    /// Each stream by itself.
+    pub streams: Vec<StreamResult>,
+    /// The senders' TCP state, over all streams.
+    pub tcp: TcpSender,
+    /// The receivers' TCP state, over all streams.
+    pub tcp_receiver: TcpReceiver,
+    /// Processor use of both ends during the phase.
+    pub cpu: CpuUse,
+}
+
+/// One stream of a load phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamResult {
+    /// Number of the stream, from 0.
+    pub id: u32,
+    /// Payload that the receiver counted.
+    pub bytes: u64,
+    /// The same a second.
+    pub bps: f64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Why the stream ended early, when it did.
+    pub error: Option<String>,
+}
+
+/// What the sending TCPs said of themselves (TCP_INFO).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TcpSender {
+    /// Segments sent again, all streams.
+    pub retransmits: u64,
+    /// Smallest round trip that TCP saw (tcpi_min_rtt).
+    pub min_rtt_s: Option<f64>,
+    /// Largest smoothed round trip at any sample.
+    pub max_srtt_s: Option<f64>,
+    /// Maximum segment size of the streams.
+    pub mss_bytes: u64,
+    /// Largest send buffer that a stream had (SO_MEMINFO sndbuf).
+    pub send_buffer_bytes: Option<u64>,
+    /// Largest number of unacknowledged payload bytes seen on one stream.
+    pub max_in_flight_bytes: u64,
+    /// Where the senders' time went; the four shares sum to 1.
+    pub limited: LimitedTime,
+}
+
+/// Shares of elapsed time in which a sender was held back by each of four things.
+///
+/// From tcpi_busy_time, tcpi_rwnd_limited and tcpi_sndbuf_limited (Linux
+/// `net/ipv4/tcp_output.c`, `tcp_chrono_*`): the network's share is what is left of busy time,
+/// the application's is the time not busy.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitedTime {
+    /// The receiver's window was full.
+    pub rwnd_ratio: f64,
+    /// The send buffer was full of unacknowledged data.
+    pub sndbuf_ratio: f64,
+    /// There was nothing to send.
+    pub app_ratio: f64,
+    /// The congestion window, that is the network.
+    pub network_ratio: f64,
+}
+
+/// What the receiving TCPs said of themselves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TcpReceiver {
+    /// Largest receive buffer that a stream had (SO_MEMINFO rcvbuf).
+    pub receive_buffer_bytes: Option<u64>,
+    /// Largest window a receiver advertised, as the sender saw it (tcpi_snd_wnd).
+    pub max_window_bytes: Option<u64>,
+}
+
+/// Share of one processor used by plumb's own process at each end.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuUse {
+    /// This host; 1 is one core.
+    pub local_ratio: f64,
+    /// The far host; 1 is one core.
+    pub remote_ratio: Option<f64>,
+}
+
+/// Round trips while the path was loaded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadedLatencyResult {
+    /// Direction of the load.
+    pub direction: Direction,
+    /// Protocol of the probes.
+    pub protocol: ProbeProtocol,
+    /// Round trips before the load.
+    pub idle_rtt_s: Distribution,
+    /// Round trips from two seconds after the load began until it ended.
+    pub rtt_s: Distribution,
+    /// `rtt_s` above the idle median.
+    pub increase_s: Distribution,
+    /// Share of probes lost in the same time.
+    pub loss_ratio: f64,
+    /// Payload carried to the client.
+    pub down_bps: Option<f64>,
+    /// Payload carried from the client.
+    pub up_bps: Option<f64>,
+    /// Mark for the 95th percentile of the increase; absent when it was not measured.
+    pub grade: Option<Grade>,
+    /// The published table that the grade comes from.
+    pub grade_table: Option<String>,
+    /// Round-trips a minute; only with a method.
+    pub rpm: Option<f64>,
+    /// How `rpm` was measured; `ietf` only when measured as the draft says.
+    pub rpm_method: Option<String>,
+    /// How long the queue took to empty after the load stopped, when it was seen to.
+    pub drain_s: Option<f64>,
+}

@@ -1,0 +1,182 @@
+//! The Run: the one document that verbs write and read.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::distribution::Distribution;
+use crate::finding::{Finding, Verdict};
+use crate::results::Outcome;
+use crate::series::Series;
+
+/// Version of the document; the number rises when a reader of the old one would misread it.
+pub const SCHEMA: &str = "plumb.run/1";
+
+/// One use of plumb: what was asked, what was measured, what it means.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// UUIDv7 (RFC 9562).
+    pub id: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Version of plumb that wrote it.
+    pub plumb: String,
+    /// The verb and its arguments.
+    pub command: Vec<String>,
+    /// This machine.
+    pub local: Local,
+    /// The far end.
+    pub target: Option<Target>,
+    /// What was measured, in order.
+    pub measurements: Vec<Measurement>,
+    /// What holds the path back, worst first.
+    pub findings: Vec<Finding>,
+    /// What it comes to.
+    pub verdict: Option<Verdict>,
+    /// What could not be measured or must be known to read the numbers.
+    pub notes: Vec<String>,
+}
+
+/// This machine, and the laboratory it may be in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Local {
+    /// Facts of the machine.
+    pub host: HostFacts,
+    /// Set inside a `plumb lab`.
+    pub lab: Option<LabMark>,
+}
+
+/// The far end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Target {
+    /// As the user typed it.
+    pub name: String,
+    /// The address used.
+    pub address: Option<String>,
+    /// Facts of the far machine, where it told them.
+    pub host: Option<HostFacts>,
+}
+
+/// What bears on a measurement at one end of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostFacts {
+    /// Version of plumb at that end.
+    pub plumb: String,
+    /// Operating system and kernel release.
+    pub kernel: String,
+    /// Default congestion control.
+    pub congestion_control: Option<String>,
+    /// Congestion controls that exist there.
+    pub congestion_controls: Vec<String>,
+    /// net.ipv4.tcp_rmem: minimum, initial and largest receive buffer.
+    pub tcp_rmem_bytes: Option<[u64; 3]>,
+    /// net.ipv4.tcp_wmem: minimum, initial and largest send buffer.
+    pub tcp_wmem_bytes: Option<[u64; 3]>,
+    /// Share of the receive buffer that becomes window, as net.ipv4.tcp_adv_win_scale has it.
+    pub tcp_adv_win_scale: Option<i64>,
+    /// Whether windows above 64 KiB can be announced (RFC 7323).
+    pub window_scaling: Option<bool>,
+    /// Kernel clock source.
+    pub clock_source: Option<String>,
+    /// Whether the kernel holds the clock to be synchronised (adjtimex).
+    pub clock_synchronised: Option<bool>,
+}
+
+/// The laboratory that a Run was made in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LabMark {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Seed of its random cells.
+    pub seed: u64,
+    /// How late the laboratory delivered packets, against its own schedule; worst link.
+    pub lateness_s: Option<Distribution>,
+    /// Whether the machine could not keep up with the scenario.
+    pub overrun: bool,
+}
+
+/// One measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measurement {
+    /// Unique in its Run: `m1`, `m2` …
+    pub id: String,
+    /// Its kind and its result.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// Seconds from the start of the Run.
+    pub at_s: f64,
+    /// How long it took.
+    pub duration_s: f64,
+    /// What was asked for.
+    #[serde(default)]
+    pub params: serde_json::Map<String, serde_json::Value>,
+    /// Values over time, from the start of the measurement.
+    #[serde(default)]
+    pub series: BTreeMap<String, Series>,
+}
+
+/// A text that is not a Run this version can read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadRunError {
+    /// The text is no JSON, or breaks off.
+    #[error("it is not complete JSON ({0}): the file may be truncated; save it again with -o")]
+    Json(serde_json::Error),
+    /// The document is of another kind or version.
+    #[error("it says schema '{found}', and this plumb reads '{SCHEMA}': use the plumb that wrote it, or measure again")]
+    Schema {
+        /// What the document says it is.
+        found: String,
+    },
+    /// The document says that it is a Run, but does not have the shape of one.
+    #[error("it does not have the shape of a Run ({0}): see schemas/run.schema.json")]
+    Shape(serde_json::Error),
+}
+
+impl Run {
+    /// Reads a Run.
+    ///
+    /// # Errors
+    /// When the text is no JSON, of another version, or not of the shape of a Run.
+    pub fn from_json(text: &str) -> Result<Self, ReadRunError> {
+        let value: serde_json::Value = serde_json::from_str(text).map_err(ReadRunError::Json)?;
+        match value.get("schema").and_then(|s| s.as_str()) {
+            Some(SCHEMA) => serde_json::from_value(value).map_err(ReadRunError::Shape),
+            found => Err(ReadRunError::Schema { found: found.unwrap_or("nothing").chars().take(80).collect() }),
+        }
+    }
+
+    /// The measurement of that id.
+    pub fn measurement(&self, id: &str) -> Option<&Measurement> {
+        self.measurements.iter().find(|m| m.id == id)
+    }
+
+    /// The JSON Schema of the document.
+    pub fn json_schema() -> serde_json::Value {
+        schemars::schema_for!(Self).to_value()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn other_versions_and_fragments_are_told_apart() {
+        let error = |text: &str| Run::from_json(text).map(|_| ()).map_err(|e| e.to_string());
+        assert!(error(r#"{"schema": "plumb.run/1", "id""#).is_err_and(|e| e.contains("truncated")));
+        assert!(error(r#"{"schema": "plumb.run/9"}"#).is_err_and(|e| e.contains("plumb.run/9")));
+        assert!(error(r#"{"schema": "plumb.run/1"}"#).is_err_and(|e| e.contains("shape")));
+        assert!(error("[]").is_err_and(|e| e.contains("nothing")));
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "\\PC{0,200}") {
+            let _ = Run::from_json(&text);
+        }
+    }
+}
