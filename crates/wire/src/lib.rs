@@ -1,0 +1,9 @@
+//! Bytes to types and back, for every protocol that plumb speaks, and the sessions of its own
+//! protocol as state machines. Nothing here does I/O; whatever comes in is treated as hostile.
+
+pub mod checksum;
+pub mod icmp;
+pub mod ip;
+pub mod native;
+pub mod probe_key;
+pub mod virtio;

@@ -1,0 +1,273 @@
+//! Messages of the control connection.
+//!
+//! Each is a frame ([`frame`]) of JSON, an object whose `type` names the message. Unknown
+//! fields are ignored, so that later versions may add some; unknown messages are errors.
+
+pub mod frame;
+pub mod report;
+pub mod session;
+
+use std::fmt;
+
+use plumb_model::run::HostFacts;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::spec::TOKEN_BYTES;
+use report::{Count, ReportTail, TcpSample};
+
+/// What a client says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ClientMessage {
+    /// The first message.
+    Hello {
+        /// Version of the protocol.
+        version: u16,
+        /// Version of plumb.
+        plumb: String,
+    },
+    /// Asks for a phase of load.
+    Start(Start),
+    /// Ends a phase.
+    Stop {
+        /// The phase.
+        phase: u32,
+    },
+    /// Says that the client is there.
+    Ping {
+        /// Comes back in the Pong.
+        id: u64,
+    },
+}
+
+/// A phase of load, as asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Start {
+    /// Number of the phase, greater than that of the phase before.
+    pub phase: u32,
+    /// Streams from the server to the client.
+    pub down_streams: u32,
+    /// Streams from the client to the server.
+    pub up_streams: u32,
+    /// Longest duration.
+    pub duration_s: f64,
+    /// Payload, of all streams, after which the server neither sends nor accepts more.
+    pub byte_limit: Option<u64>,
+    /// Congestion control of the server's streams; CUBIC when absent.
+    pub cc: Option<String>,
+}
+
+/// What a server says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ServerMessage {
+    /// The answer to Hello.
+    Welcome(Box<Welcome>),
+    /// The phase is granted: open its data connections.
+    Ready {
+        /// The phase.
+        phase: u32,
+    },
+    /// All data connections are attached; the load runs from now on.
+    Started {
+        /// The phase.
+        phase: u32,
+    },
+    /// The phase does not take place; the session goes on.
+    Refused {
+        /// The phase.
+        phase: u32,
+        /// Why, for programs.
+        reason: Refusal,
+        /// Why, for people.
+        message: String,
+    },
+    /// A part of the log of one stream that the server sent.
+    Samples {
+        /// The phase.
+        phase: u32,
+        /// The stream.
+        stream: u32,
+        /// In order of time.
+        samples: Vec<TcpSample>,
+    },
+    /// A part of the log of one stream that the server received.
+    Counts {
+        /// The phase.
+        phase: u32,
+        /// The stream.
+        stream: u32,
+        /// In order of time.
+        counts: Vec<Count>,
+    },
+    /// The end of the log: the phase is over.
+    Result {
+        /// The phase.
+        phase: u32,
+        /// What is said once for each stream, and of the phase.
+        report: Box<ReportTail>,
+    },
+    /// The answer to Ping.
+    Pong {
+        /// That of the Ping.
+        id: u64,
+    },
+    /// The session ends.
+    Error {
+        /// Why, for programs.
+        code: ErrorCode,
+        /// Why, for people.
+        message: String,
+    },
+}
+
+/// What a server tells of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// Names the session in the preambles of its data connections.
+    pub token: Token,
+    /// What the server allows.
+    pub limits: Limits,
+    /// Facts of its machine.
+    pub host: HostFacts,
+    /// Where it echoes probes over UDP, if it does.
+    pub udp_port: Option<u16>,
+}
+
+/// What a server allows in one phase.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Longest phase.
+    pub max_duration_s: f64,
+    /// Most streams, both directions together.
+    pub max_streams: u32,
+}
+
+/// Why a phase does not take place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// Another phase runs for the same address, or the server carries all that it may.
+    Busy,
+    /// More streams than the server allows, or none.
+    Streams,
+    /// Longer than the server allows, or no time at all.
+    Duration,
+    /// The number is not greater than that of the phase before, or the name of the congestion
+    /// control cannot be one.
+    Malformed,
+    /// Not all data connections came in time, or the client stopped before they had.
+    NotAttached,
+    /// The server's machine could not start it.
+    Failed,
+    /// A reason of a later version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// Why a session ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    /// The server speaks another version of the protocol.
+    Version,
+    /// A message that cannot be read, or that makes no sense at this point.
+    Protocol,
+    /// The server has as many clients as it may.
+    Full,
+    /// The server shuts down.
+    ShuttingDown,
+    /// A reason of a later version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// Names a session; whoever knows it may attach data connections. Hexadecimal in JSON.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Token(pub [u8; TOKEN_BYTES]);
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A secret does not belong in a log.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+impl Serialize for Token {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Token {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let nibbles: Option<Vec<u8>> = text
+            .chars()
+            .map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok()))
+            .collect();
+        let bytes = nibbles
+            .filter(|n| n.len() == 2 * TOKEN_BYTES)
+            .map(|nibbles| {
+                let mut bytes = [0; TOKEN_BYTES];
+                for (byte, pair) in bytes.iter_mut().zip(nibbles.chunks(2)) {
+                    *byte = pair.iter().fold(0, |all, nibble| all << 4 | nibble);
+                }
+                bytes
+            });
+        bytes
+            .map(Self)
+            .ok_or_else(|| serde::de::Error::custom("a token is 32 hexadecimal digits"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn messages_look_as_specified() {
+        let hello = ClientMessage::Hello {
+            version: 1,
+            plumb: "0.1.0".into(),
+        };
+        let json = serde_json::to_string(&hello).unwrap();
+        assert_eq!(json, r#"{"type":"hello","version":1,"plumb":"0.1.0"}"#);
+        let later = r#"{"type":"start","phase":1,"down_streams":2,"up_streams":0,"duration_s":1.5,"colour":"red"}"#;
+        let ClientMessage::Start(start) = serde_json::from_str(later).unwrap() else {
+            panic!("not a Start")
+        };
+        assert_eq!(
+            (start.down_streams, start.byte_limit, start.cc),
+            (2, None, None)
+        );
+        assert!(serde_json::from_str::<ClientMessage>(r#"{"type":"dance"}"#).is_err());
+        let refused = r#"{"type":"refused","phase":1,"reason":"of_a_later_version","message":""}"#;
+        assert!(matches!(
+            serde_json::from_str(refused).unwrap(),
+            ServerMessage::Refused {
+                reason: Refusal::Unknown,
+                ..
+            }
+        ));
+    }
+
+    #[test]
+    fn tokens_are_hexadecimal() {
+        let token = Token(*b"\x00\x01\x10\xffabcdefghijkl");
+        let json = serde_json::to_string(&token).unwrap();
+        assert_eq!(json, r#""000110ff6162636465666768696a6b6c""#);
+        assert_eq!(serde_json::from_str::<Token>(&json).unwrap(), token);
+        for bad in [r#""""#, r#""00""#, r#""zz0110ff6162636465666768696a6b6c""#] {
+            assert!(serde_json::from_str::<Token>(bad).is_err(), "{bad}");
+        }
+        assert!(!format!("{token:?}").contains("ff61"));
+    }
+}

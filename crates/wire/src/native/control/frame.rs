@@ -1,0 +1,273 @@
+//! Frames of the control connection, and the preamble of data connections.
+//!
+//! A frame is its length (u32, big-endian, the length itself not counted) and as many bytes of
+//! JSON. A preamble is 48 bytes, big-endian:
+//!
+//! ```text
+//!  0  magic     "plumbDAT"        12  phase    u32
+//!  8  version   u16               16  stream   u32
+//! 10  role      u8                20  token    16 bytes
+//! 11  reserved  1 byte            36  reserved 12 bytes
+//! ```
+//! Reserved bytes are sent as zero and not looked at.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Token;
+use crate::native::spec::{
+    DATA_MAGIC, FRAME_HEADER_BYTES, MAX_CLIENT_FRAME_BYTES, PREAMBLE_BYTES, VERSION,
+};
+
+/// Bytes that are no frame or preamble of this protocol.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// The length is zero or above what that end may send.
+    #[error("a frame of {length} bytes, where 1 to {max} are allowed")]
+    Length {
+        /// As announced.
+        length: usize,
+        /// As allowed.
+        max: usize,
+    },
+    /// No JSON, or no known message.
+    #[error("a message that cannot be read ({0})")]
+    Json(#[from] serde_json::Error),
+    /// The preamble does not begin with the magic.
+    #[error("neither a control frame nor a data connection")]
+    Magic,
+    /// The preamble is of another version.
+    #[error("version {found} of the protocol, where {VERSION} is spoken")]
+    Version {
+        /// As announced.
+        found: u16,
+    },
+    /// The preamble names no known role.
+    #[error("an unknown role ({found}) of a data connection")]
+    Role {
+        /// As announced.
+        found: u8,
+    },
+}
+
+/// Length and JSON of a message.
+///
+/// # Errors
+/// When it is longer than `max` bytes.
+pub fn encode_frame(message: &impl Serialize, max: usize) -> Result<Vec<u8>, FrameError> {
+    let mut frame = vec![0; FRAME_HEADER_BYTES];
+    serde_json::to_writer(&mut frame, message)?;
+    let length = frame.len() - FRAME_HEADER_BYTES;
+    match u32::try_from(length) {
+        Ok(header) if length <= max => {
+            frame.splice(..FRAME_HEADER_BYTES, header.to_be_bytes());
+            Ok(frame)
+        }
+        _ => Err(FrameError::Length { length, max }),
+    }
+}
+
+/// The length that a header announces, if it is one that the far end may send.
+///
+/// # Errors
+/// When it is zero or above `max`.
+pub fn frame_length(header: [u8; FRAME_HEADER_BYTES], max: usize) -> Result<usize, FrameError> {
+    let length = u32::from_be_bytes(header) as usize;
+    if (1..=max).contains(&length) {
+        Ok(length)
+    } else {
+        Err(FrameError::Length { length, max })
+    }
+}
+
+/// The message in the body of a frame.
+///
+/// # Errors
+/// When it is no JSON or no known message.
+pub fn decode_body<M: DeserializeOwned>(body: &[u8]) -> Result<M, FrameError> {
+    Ok(serde_json::from_slice(body)?)
+}
+
+/// What the first bytes of a connection announce.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// A control connection whose first frame has a body of so many bytes.
+    Control(usize),
+    /// A data connection: the rest of the preamble follows.
+    Data,
+}
+
+/// Tells a control connection from a data connection.
+///
+/// # Errors
+/// When it is neither.
+pub fn opening(first: [u8; FRAME_HEADER_BYTES]) -> Result<Opening, FrameError> {
+    if DATA_MAGIC.starts_with(&first) {
+        return Ok(Opening::Data);
+    }
+    frame_length(first, MAX_CLIENT_FRAME_BYTES)
+        .map(Opening::Control)
+        .map_err(|_| FrameError::Magic)
+}
+
+/// Which way the data of a connection goes, named from the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// From the server to the client.
+    Down,
+    /// From the client to the server.
+    Up,
+}
+
+/// How a data connection begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preamble {
+    /// Session that it belongs to.
+    pub token: Token,
+    /// Phase that it belongs to.
+    pub phase: u32,
+    /// Number among the streams of its role, from 0.
+    pub stream: u32,
+    /// Which way its data goes.
+    pub role: Role,
+}
+
+impl Preamble {
+    /// Its bytes.
+    pub fn encode(&self) -> [u8; PREAMBLE_BYTES] {
+        let role: u8 = match self.role {
+            Role::Down => 1,
+            Role::Up => 2,
+        };
+        let fields = DATA_MAGIC
+            .into_iter()
+            .chain(VERSION.to_be_bytes())
+            .chain([role, 0])
+            .chain(self.phase.to_be_bytes())
+            .chain(self.stream.to_be_bytes())
+            .chain(self.token.0);
+        let mut bytes = [0; PREAMBLE_BYTES];
+        bytes
+            .iter_mut()
+            .zip(fields)
+            .for_each(|(byte, value)| *byte = value);
+        bytes
+    }
+
+    /// What the bytes say.
+    ///
+    /// # Errors
+    /// When they are no preamble of this version.
+    pub fn decode(bytes: &[u8; PREAMBLE_BYTES]) -> Result<Self, FrameError> {
+        let mut rest = bytes.as_slice();
+        if take(&mut rest) != Some(DATA_MAGIC) {
+            return Err(FrameError::Magic);
+        }
+        let found = u16::from_be_bytes(take(&mut rest).ok_or(FrameError::Magic)?);
+        if found != VERSION {
+            return Err(FrameError::Version { found });
+        }
+        let role = match take(&mut rest) {
+            Some([1, _]) => Role::Down,
+            Some([2, _]) => Role::Up,
+            other => {
+                return Err(FrameError::Role {
+                    found: other.map_or(0, |[role, _]| role),
+                });
+            }
+        };
+        let phase = take(&mut rest).ok_or(FrameError::Magic)?;
+        let stream = take(&mut rest).ok_or(FrameError::Magic)?;
+        let token = take(&mut rest).ok_or(FrameError::Magic)?;
+        Ok(Self {
+            token: Token(token),
+            phase: u32::from_be_bytes(phase),
+            stream: u32::from_be_bytes(stream),
+            role,
+        })
+    }
+}
+
+/// Takes the first `N` bytes off the front.
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, after) = rest.split_first_chunk()?;
+    *rest = after;
+    Some(*first)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::super::{ClientMessage, ServerMessage, Start};
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_control_frame_is_never_taken_for_data() {
+        for length in 1..=MAX_CLIENT_FRAME_BYTES {
+            let header = u32::try_from(length).unwrap().to_be_bytes();
+            assert_eq!(opening(header).unwrap(), Opening::Control(length));
+        }
+        assert_eq!(opening(*b"plum").unwrap(), Opening::Data);
+        assert!(opening(*b"GET ").is_err());
+        assert!(opening([0; 4]).is_err());
+    }
+
+    #[test]
+    fn frames_above_the_limit_are_not_made() {
+        let message = ClientMessage::Hello {
+            version: 1,
+            plumb: "x".repeat(10_000),
+        };
+        assert!(matches!(
+            encode_frame(&message, MAX_CLIENT_FRAME_BYTES),
+            Err(FrameError::Length { .. })
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn frames_come_back(phase: u32, down_streams: u32, up_streams: u32, ms in 1..200_000_u32,
+                            byte_limit: Option<u64>, cc in proptest::option::of("[a-z]{1,15}")) {
+            let duration_s = f64::from(ms) / 1e3;
+            let message = ClientMessage::Start(Start { phase, down_streams, up_streams, duration_s, byte_limit, cc });
+            let frame = encode_frame(&message, MAX_CLIENT_FRAME_BYTES).unwrap();
+            let length = frame_length(frame[..4].try_into().unwrap(), MAX_CLIENT_FRAME_BYTES).unwrap();
+            prop_assert_eq!(length, frame.len() - 4);
+            prop_assert_eq!(decode_body::<ClientMessage>(&frame[4..]).unwrap(), message);
+        }
+
+        #[test]
+        fn hostile_bodies_do_no_harm(body in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = decode_body::<ClientMessage>(&body);
+            let _ = decode_body::<ServerMessage>(&body);
+        }
+
+        #[test]
+        fn hostile_json_does_no_harm(body in r#"\{"type":"(hello|start|stop|ping|welcome|result|samples)"(,"(phase|version|report|samples|stream|duration_s|token)":(-?[0-9]{1,30}|null|\[\]|\{\}|"[a-f0-9]{0,40}"|1e999)){0,6}\}"#) {
+            let _ = decode_body::<ClientMessage>(body.as_bytes());
+            let _ = decode_body::<ServerMessage>(body.as_bytes());
+        }
+
+        #[test]
+        fn preambles_come_back(token: [u8; 16], phase: u32, stream: u32, up: bool) {
+            let role = if up { Role::Up } else { Role::Down };
+            let preamble = Preamble { token: Token(token), phase, stream, role };
+            prop_assert_eq!(Preamble::decode(&preamble.encode()).unwrap(), preamble);
+        }
+
+        #[test]
+        fn a_changed_preamble_is_another_or_none(at in 0..PREAMBLE_BYTES, bit in 0..8_u8) {
+            let preamble = Preamble { token: Token([9; 16]), phase: 3, stream: 5, role: Role::Up };
+            let mut bytes = preamble.encode();
+            bytes[at] ^= 1 << bit;
+            let reserved = at == 11 || at >= 36;
+            prop_assert_eq!(Preamble::decode(&bytes).is_ok_and(|p| p == preamble), reserved);
+        }
+
+        #[test]
+        fn hostile_preambles_do_no_harm(bytes: [u8; 48]) {
+            let _ = Preamble::decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! The answering side of the echo, as a state machine: what comes in and when are arguments.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::{CookieJar, Datagram, EPOCH, Kind};
+
+/// Sources whose probes are counted at once; 4096 of them take about half a megabyte.
+const MAX_SOURCES: usize = 4096;
+
+/// After this time without a probe a source is forgotten: its cookie is no longer good either.
+const SOURCE_IDLE: Duration = Duration::from_secs(2 * EPOCH.as_secs());
+
+/// What a responder did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EchoCounters {
+    /// Probes answered.
+    pub probes: u64,
+    /// Cookies handed out.
+    pub cookies: u64,
+    /// Probes without a valid cookie, dropped.
+    pub bad_cookies: u64,
+    /// Datagrams that are none of this protocol's requests, dropped.
+    pub ignored: u64,
+    /// Answers that could not be sent.
+    pub send_errors: u64,
+}
+
+/// The answering side. It keeps a bounded count of probes a source, and nothing else.
+pub struct Responder {
+    jar: CookieJar,
+    sources: BTreeMap<SocketAddr, Source>,
+    counters: EchoCounters,
+}
+
+struct Source {
+    session: u32,
+    probes: u32,
+    last_seen: Duration,
+}
+
+impl Responder {
+    /// A responder whose cookies come from `jar`.
+    pub fn new(jar: CookieJar) -> Self {
+        Self {
+            jar,
+            sources: BTreeMap::new(),
+            counters: EchoCounters::default(),
+        }
+    }
+
+    /// What it did so far.
+    pub fn counters(&self) -> EchoCounters {
+        self.counters
+    }
+
+    /// The answer to `datagram`, as large as it, or `None` when there is to be none.
+    ///
+    /// `now` is a time since any fixed origin that never goes back; `received_ns` is when the
+    /// datagram came in, ns of CLOCK_REALTIME. The server's send time is left for
+    /// [`set_server_send_time`].
+    pub fn handle(
+        &mut self,
+        now: Duration,
+        received_ns: i64,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) -> Option<Vec<u8>> {
+        let Some(request) = Datagram::parse(datagram) else {
+            self.counters.ignored += 1;
+            return None;
+        };
+        let answer = match request.kind {
+            Kind::CookieRequest => {
+                self.counters.cookies += 1;
+                Datagram {
+                    kind: Kind::CookieReply,
+                    cookie: self.jar.cookie(now, from),
+                    ..request
+                }
+            }
+            Kind::Probe if self.jar.verify(now, from, &request.cookie) => {
+                self.counters.probes += 1;
+                let server_sequence = self.count(now, from, request.session);
+                Datagram {
+                    kind: Kind::Reply,
+                    server_sequence,
+                    ..request
+                }
+            }
+            Kind::Probe => {
+                self.counters.bad_cookies += 1;
+                return None;
+            }
+            // Answering an answer would let two responders talk to each other for ever.
+            Kind::CookieReply | Kind::Reply => {
+                self.counters.ignored += 1;
+                return None;
+            }
+        };
+        Some(
+            Datagram {
+                server_receive_ns: received_ns,
+                server_send_ns: 0,
+                ..answer
+            }
+            .write(datagram.len()),
+        )
+    }
+
+    /// Counts a probe of that session; a new session at an address replaces the old one.
+    fn count(&mut self, now: Duration, from: SocketAddr, session: u32) -> u32 {
+        if !self.sources.contains_key(&from) && self.sources.len() >= MAX_SOURCES {
+            self.forget(now);
+        }
+        let source = self.sources.entry(from).or_insert(Source {
+            session,
+            probes: 0,
+            last_seen: now,
+        });
+        if source.session != session || now.saturating_sub(source.last_seen) > SOURCE_IDLE {
+            *source = Source {
+                session,
+                probes: 0,
+                last_seen: now,
+            };
+        }
+        source.last_seen = now;
+        source.probes = source.probes.saturating_add(1);
+        source.probes
+    }
+
+    /// Makes room: drops the idle sources, or the one silent for longest when none is idle.
+    fn forget(&mut self, now: Duration) {
+        self.sources
+            .retain(|_, source| now.saturating_sub(source.last_seen) <= SOURCE_IDLE);
+        if self.sources.len() >= MAX_SOURCES {
+            let oldest = self
+                .sources
+                .iter()
+                .min_by_key(|(_, source)| source.last_seen)
+                .map(|(from, _)| *from);
+            oldest.and_then(|from| self.sources.remove(&from));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::super::{Cookie, set_server_send_time};
+    use super::*;
+    use proptest::prelude::*;
+
+    const T0: Duration = Duration::from_secs(5 * EPOCH.as_secs());
+
+    fn client(port: u16) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, 1], port))
+    }
+
+    fn responder() -> Responder {
+        Responder::new(CookieJar::new([7; 32]))
+    }
+
+    fn fetch_cookie(responder: &mut Responder, now: Duration, from: SocketAddr) -> Cookie {
+        let reply = responder
+            .handle(now, 0, from, &Datagram::cookie_request(9).write(64))
+            .unwrap();
+        let reply = Datagram::parse(&reply).unwrap();
+        assert_eq!((reply.kind, reply.session), (Kind::CookieReply, 9));
+        reply.cookie
+    }
+
+    #[test]
+    fn a_probe_is_answered_with_its_times_and_the_servers_count() {
+        let mut responder = responder();
+        let cookie = fetch_cookie(&mut responder, T0, client(4000));
+        for (sequence, count) in [(0, 1), (3, 2), (3, 3)] {
+            let probe = Datagram::probe(cookie, 9, sequence, -5);
+            let mut reply = responder
+                .handle(T0, 111, client(4000), &probe.write(100))
+                .unwrap();
+            assert_eq!(reply.len(), 100);
+            set_server_send_time(&mut reply, 222);
+            let expected = Datagram {
+                kind: Kind::Reply,
+                server_sequence: count,
+                server_receive_ns: 111,
+                server_send_ns: 222,
+                ..probe
+            };
+            assert_eq!(Datagram::parse(&reply), Some(expected));
+        }
+        let new_session = Datagram::probe(cookie, 10, 0, 0).write(64);
+        let reply = responder.handle(T0, 0, client(4000), &new_session).unwrap();
+        assert_eq!(Datagram::parse(&reply).unwrap().server_sequence, 1);
+        assert_eq!(
+            responder.counters(),
+            EchoCounters {
+                probes: 4,
+                cookies: 1,
+                ..EchoCounters::default()
+            }
+        );
+    }
+
+    #[test]
+    fn a_foreign_or_expired_cookie_gets_nothing() {
+        let mut responder = responder();
+        let cookie = fetch_cookie(&mut responder, T0, client(4000));
+        let probe = Datagram::probe(cookie, 9, 0, 0).write(64);
+        assert!(
+            responder.handle(T0, 0, client(4001), &probe).is_none(),
+            "another port"
+        );
+        let other = SocketAddr::from(([192, 0, 2, 2], 4000));
+        assert!(
+            responder.handle(T0, 0, other, &probe).is_none(),
+            "another address"
+        );
+        assert!(
+            responder
+                .handle(T0 + EPOCH, 0, client(4000), &probe)
+                .is_some(),
+            "the epoch after"
+        );
+        assert!(
+            responder
+                .handle(T0 + 2 * EPOCH, 0, client(4000), &probe)
+                .is_none(),
+            "two epochs after"
+        );
+        let mut forged = cookie;
+        forged[15] ^= 1;
+        assert!(
+            responder
+                .handle(
+                    T0,
+                    0,
+                    client(4000),
+                    &Datagram::probe(forged, 9, 0, 0).write(64)
+                )
+                .is_none()
+        );
+        assert_eq!(responder.counters().bad_cookies, 4);
+    }
+
+    #[test]
+    fn answers_are_not_answered() {
+        let mut responder = responder();
+        let cookie = fetch_cookie(&mut responder, T0, client(1));
+        for kind in [Kind::CookieReply, Kind::Reply] {
+            let datagram = Datagram {
+                kind,
+                ..Datagram::probe(cookie, 9, 0, 0)
+            };
+            assert!(
+                responder
+                    .handle(T0, 0, client(1), &datagram.write(64))
+                    .is_none()
+            );
+        }
+        assert_eq!(responder.counters().ignored, 2);
+    }
+
+    #[test]
+    fn the_state_is_bounded_and_the_longest_silent_goes_first() {
+        let mut responder = responder();
+        let mut probe = |port: u16, now: Duration| {
+            let cookie = responder.jar.cookie(now, client(port));
+            let reply = responder
+                .handle(
+                    now,
+                    0,
+                    client(port),
+                    &Datagram::probe(cookie, 1, 0, 0).write(64),
+                )
+                .unwrap();
+            assert!(responder.sources.len() <= MAX_SOURCES);
+            Datagram::parse(&reply).unwrap().server_sequence
+        };
+        for port in 1..=MAX_SOURCES as u16 {
+            assert_eq!(probe(port, T0 + Duration::from_millis(port.into())), 1);
+        }
+        let later = T0 + Duration::from_secs(30);
+        assert_eq!(
+            probe(1, later),
+            2,
+            "seen again, so port 2 is now the longest silent"
+        );
+        assert_eq!(probe(5000, later), 1);
+        assert_eq!(probe(1, later), 3);
+        assert_eq!(probe(2, later), 1, "was forgotten");
+        assert_eq!(
+            probe(1, later + SOURCE_IDLE + Duration::from_secs(1)),
+            1,
+            "idle for too long"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_datagram_is_survived_and_never_amplified(
+            datagrams in proptest::collection::vec(any_datagram(), 1..20), port: u16,
+        ) {
+            let mut responder = responder();
+            for datagram in datagrams {
+                if let Some(reply) = responder.handle(T0, 1, client(port), &datagram) {
+                    prop_assert!(reply.len() <= datagram.len());
+                }
+            }
+            let cookie = fetch_cookie(&mut responder, T0, client(port));
+            let probe = Datagram::probe(cookie, 3, 1, 2).write(64);
+            prop_assert!(responder.handle(T0, 1, client(port), &probe).is_some());
+        }
+    }
+
+    /// Noise, and noise behind a valid beginning.
+    fn any_datagram() -> impl Strategy<Value = Vec<u8>> {
+        (
+            any::<bool>(),
+            proptest::collection::vec(any::<u8>(), 0..200),
+        )
+            .prop_map(|(framed, mut bytes)| {
+                if framed {
+                    bytes.iter_mut().zip(*b"PLMB\x01").for_each(|(b, m)| *b = m);
+                    bytes.iter_mut().skip(5).take(1).for_each(|b| *b %= 6);
+                }
+                bytes
+            })
+    }
+}

@@ -1,0 +1,98 @@
+//! Every constant of plumb's own protocol, with its reason.
+//!
+//! One TCP port carries control connections and data connections; the same port number over
+//! UDP echoes probes. The client opens the control connection, asks for a phase of load, opens
+//! the phase's data connections, and gets the far end's own record of the phase back:
+//!
+//! ```text
+//! control   C→S  Hello                 S→C  Welcome (token, limits, facts of the host)
+//!           C→S  Start                 S→C  Ready, or Refused
+//! data      C→S  48-byte preamble on each connection (token, phase, stream, role)
+//! control                              S→C  Started, once all are attached
+//! data      both directions run
+//! control   C→S  Stop (both ends abort the data connections)
+//!                                      S→C  Samples, Counts …, Result
+//!           C→S  Ping every 500 ms     S→C  Pong
+//! ```
+
+use std::time::Duration;
+
+/// Port of the responder, TCP and UDP: unassigned at IANA, and "PLUM" on a telephone's keys.
+pub const PORT: u16 = 7586;
+
+/// Version of the protocol; it rises when either end would misread the other.
+pub const VERSION: u16 = 1;
+
+/// Bytes of the length that precedes each control frame, big-endian.
+pub const FRAME_HEADER_BYTES: usize = 4;
+
+/// Largest frame that a client may send: its longest message has a few hundred bytes.
+pub const MAX_CLIENT_FRAME_BYTES: usize = 8 * 1024;
+
+/// Largest frame that a server may send: room for [`RECORDS_PER_FRAME`] records of the longest
+/// numbers, or the summary of [`MAX_STREAMS`] streams, several times over.
+pub const MAX_SERVER_FRAME_BYTES: usize = 256 * 1024;
+
+/// Records of the far end's log in one frame: about 25 kB, which a path of 40 kbit/s still
+/// carries within [`SILENCE_TIMEOUT`].
+pub const RECORDS_PER_FRAME: usize = 64;
+
+/// First bytes of a data connection. Read as the length of a control frame they are far above
+/// [`MAX_CLIENT_FRAME_BYTES`], which is how the two are told apart.
+pub const DATA_MAGIC: [u8; 8] = *b"plumbDAT";
+
+/// Bytes of the preamble of a data connection.
+pub const PREAMBLE_BYTES: usize = 48;
+
+/// Bytes of a session's token: 128 bits, which nobody guesses.
+pub const TOKEN_BYTES: usize = 16;
+
+/// How often a client says that it is there, and is answered.
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
+
+/// An end from which no complete frame came for so long is gone. Ten heartbeats: longer than
+/// any queue that this program should call a queue, and than four TCP retransmissions in a row
+/// (0.2 + 0.4 + 0.8 + 1.6 s, RFC 6298).
+pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Time for the whole first frame or preamble of a connection, however slowly it trickles.
+pub const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Time from Ready until all data connections are attached: connecting takes one round trip
+/// and the retransmissions of lost SYNs (1 + 2 + 4 s, RFC 6298).
+pub const ATTACH_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// Time past the end of a phase in which the client's Stop must come: it waits in the queue
+/// that the phase filled. Afterwards the server ends the phase by itself.
+pub const STOP_GRACE: Duration = Duration::from_secs(5);
+
+/// How often each end looks at its sockets during a phase: fine enough to see a queue fill,
+/// and 1200 records in the longest phase.
+pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Longest phase that a server allows unless configured otherwise: four times what a queue of
+/// 700 ms needs to fill, with room for long fat paths.
+pub const MAX_DURATION: Duration = Duration::from_secs(120);
+
+/// Most streams of one phase, both directions together, unless configured otherwise.
+pub const MAX_STREAMS: u32 = 128;
+
+/// Most sessions at once, unless configured otherwise: two threads each while they rest.
+pub const MAX_CLIENTS: usize = 64;
+
+/// Connections that have not yet said what they are; above it new ones are closed at once.
+pub const MAX_GREETING: usize = 256;
+
+/// The same from one address: the streams of one phase and their control connection, twice.
+/// It keeps one address from holding all the places of [`MAX_GREETING`].
+pub const MAX_GREETING_PER_ADDRESS: usize = 192;
+
+/// Congestion control of load unless asked otherwise: what most of the Internet's servers and
+/// clients run, and what fills the queues that BBR leaves empty.
+pub const DEFAULT_CONGESTION_CONTROL: &str = "cubic";
+
+/// Longest name of a congestion control (TCP_CA_NAME_MAX less its final NUL).
+pub const MAX_CC_NAME_BYTES: usize = 15;
+
+/// Longest text inside a message, such as a reason or an error.
+pub const MAX_TEXT_BYTES: usize = 512;
