@@ -1,0 +1,461 @@
+//! Datagram sockets whose packets the kernel stamps: UDP, and ICMP echo through a raw socket
+//! or, where that is not allowed, a ping socket (icmp(7)). None of them ever blocks: waiting
+//! is [`DatagramSocket::wait_until`].
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{self, ErrorKind, IoSlice};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use socket2::{Domain, MsgHdr, Protocol, SockAddr, Socket, Type};
+
+use crate::clock::monotonic_ns;
+use crate::timestamp::{self, Stamped};
+
+pub(crate) mod control;
+mod system;
+pub use control::LocalAddress;
+use control::{Beside, CONTROL_BYTES, QueueEntry};
+pub(crate) use system::{receive_message, set_option};
+
+/// Number of a packet sent, which its departure stamp refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SendId(u64);
+
+/// A packet received.
+#[derive(Debug, Clone, Copy)]
+pub struct Received {
+    /// Bytes of payload in the buffer; an IP header is already gone.
+    pub len: usize,
+    /// When the kernel received it, ns of CLOCK_REALTIME; absent where it took no stamp.
+    pub kernel_ns: Option<u64>,
+    /// TTL or hop limit that it arrived with.
+    pub ttl: Option<u8>,
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// Which of our addresses it was sent to; only told on [`DatagramSocket::bound`] sockets.
+    pub to: Option<LocalAddress>,
+    /// Packets that this socket dropped for want of buffer until then, since it was opened.
+    pub drops: u32,
+}
+
+/// What the kernel tells about packets sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// A packet entered the packet scheduler at `ns` of CLOCK_REALTIME.
+    Departed {
+        /// Which packet.
+        id: SendId,
+        /// When.
+        ns: u64,
+    },
+    /// Somebody on the way answered with an ICMP error.
+    Unreachable(Unreachable),
+}
+
+/// What an ICMP error said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreachable {
+    /// The far host has nothing on that port.
+    Port,
+    /// Anything else, as the errno that the kernel makes of it.
+    Other(i32),
+}
+
+impl Unreachable {
+    fn of(errno: i32) -> Self {
+        if errno == libc::ECONNREFUSED {
+            Self::Port
+        } else {
+            Self::Other(errno)
+        }
+    }
+}
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Port => f.write_str("port unreachable"),
+            Self::Other(errno) => f.write_str(nix::errno::Errno::from_raw(*errno).desc()),
+        }
+    }
+}
+
+/// How ICMP echo is allowed to this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IcmpAccess {
+    /// A raw socket: identifier and checksum (ICMP only) are ours to write, and replies to
+    /// other programs arrive too.
+    Raw,
+    /// A ping socket: the kernel writes this identifier and the checksum.
+    Ping {
+        /// The identifier.
+        identifier: u16,
+    },
+}
+
+/// Why no socket for ICMP echo could be had.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot open a socket for ICMP echo: raw socket: {raw}; ping socket: {ping}. \
+     Run as root, give plumb CAP_NET_RAW, or add your group to net.ipv4.ping_group_range"
+)]
+pub struct IcmpError {
+    /// What the raw socket said.
+    pub raw: io::Error,
+    /// What the ping socket said.
+    pub ping: io::Error,
+}
+
+/// A datagram socket with kernel stamps.
+#[derive(Debug)]
+pub struct DatagramSocket {
+    socket: Socket,
+    /// A raw ICMP socket is given the IP header too (raw(7)); a raw ICMPv6 socket is not.
+    ip_header: bool,
+    /// Number of the packet that the kernel calls 0, and that of the next to be sent.
+    first_id: u64,
+    next_id: u64,
+    notices: VecDeque<Notice>,
+    drops: u32,
+}
+
+impl DatagramSocket {
+    /// A UDP socket that talks to `target` alone, its packets stamped both ways.
+    ///
+    /// # Errors
+    /// Those of the kernel, such as no route to `target`.
+    pub fn udp(target: SocketAddr) -> io::Result<Self> {
+        let socket = Socket::new(
+            Domain::for_address(target),
+            Type::DGRAM,
+            Some(Protocol::UDP),
+        )?;
+        Self::talking_to(target, socket, false)
+    }
+
+    /// A UDP socket already bound, which answers anybody. Stamps what it receives, and tells
+    /// which address that was sent to.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn bound(socket: UdpSocket) -> io::Result<Self> {
+        let v4 = socket.local_addr()?.is_ipv4();
+        let socket = Socket::from(socket);
+        let (level, option) = if v4 {
+            (libc::SOL_IP, libc::IP_PKTINFO)
+        } else {
+            (libc::SOL_IPV6, libc::IPV6_RECVPKTINFO)
+        };
+        set_option(&socket, level, option, &1i32.to_ne_bytes())?;
+        Self::prepare(socket, v4, false, Stamped::Received)
+    }
+
+    /// A socket that sends echo requests to `target` and receives echo replies from it alone.
+    /// The port is not looked at.
+    ///
+    /// # Errors
+    /// When neither a raw nor a ping socket is allowed, or `target` cannot be reached.
+    pub fn icmp(mut target: SocketAddr) -> Result<(Self, IcmpAccess), IcmpError> {
+        target.set_port(0);
+        let raw = match Self::raw_icmp(target) {
+            Ok(socket) => return Ok((socket, IcmpAccess::Raw)),
+            Err(error) => error,
+        };
+        Self::ping(target).map_err(|ping| IcmpError { raw, ping })
+    }
+
+    fn raw_icmp(target: SocketAddr) -> io::Result<Self> {
+        let (domain, protocol, level, option, filter) = if target.is_ipv4() {
+            // ICMP_FILTER (linux/icmp.h): a bit set blocks that type; all but echo reply, 0.
+            (
+                Domain::IPV4,
+                Protocol::ICMPV4,
+                libc::SOL_RAW,
+                ICMP_FILTER,
+                (!1u32).to_ne_bytes().to_vec(),
+            )
+        } else {
+            // ICMP6_FILTER (RFC 3542, section 3.2): the same over 256 bits; all but 129.
+            let mut words = [u32::MAX; 8];
+            words
+                .iter_mut()
+                .skip(129 / 32)
+                .take(1)
+                .for_each(|word| *word &= !(1 << (129 % 32)));
+            let filter = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            (
+                Domain::IPV6,
+                Protocol::ICMPV6,
+                libc::SOL_ICMPV6,
+                ICMP6_FILTER,
+                filter,
+            )
+        };
+        let socket = Socket::new(domain, Type::RAW, Some(protocol))?;
+        set_option(&socket, level, option, &filter)?;
+        Self::talking_to(target, socket, target.is_ipv4())
+    }
+
+    fn ping(target: SocketAddr) -> io::Result<(Self, IcmpAccess)> {
+        let protocol = if target.is_ipv4() {
+            Protocol::ICMPV4
+        } else {
+            Protocol::ICMPV6
+        };
+        let socket = Socket::new(Domain::for_address(target), Type::DGRAM, Some(protocol))?;
+        let this = Self::talking_to(target, socket, false)?;
+        // The identifier takes the place of a port; connecting chose one.
+        let identifier = this
+            .socket
+            .local_addr()?
+            .as_socket()
+            .map_or(0, |address| address.port());
+        Ok((this, IcmpAccess::Ping { identifier }))
+    }
+
+    fn talking_to(target: SocketAddr, socket: Socket, ip_header: bool) -> io::Result<Self> {
+        // Also what makes the kernel say ENOBUFS when our own queue drops a packet.
+        let (level, option) = if target.is_ipv4() {
+            (libc::SOL_IP, libc::IP_RECVERR)
+        } else {
+            (libc::SOL_IPV6, libc::IPV6_RECVERR)
+        };
+        set_option(&socket, level, option, &1i32.to_ne_bytes())?;
+        socket.connect(&target.into())?;
+        Self::prepare(socket, target.is_ipv4(), ip_header, Stamped::Both)
+    }
+
+    fn prepare(socket: Socket, v4: bool, ip_header: bool, stamped: Stamped) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let (level, ttl) = if v4 {
+            (libc::SOL_IP, libc::IP_RECVTTL)
+        } else {
+            (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT)
+        };
+        set_option(&socket, level, ttl, &1i32.to_ne_bytes())?;
+        set_option(
+            &socket,
+            libc::SOL_SOCKET,
+            libc::SO_RXQ_OVFL,
+            &1i32.to_ne_bytes(),
+        )?;
+        timestamp::enable(&socket, stamped)?;
+        timestamp::await_receive_stamps();
+        Ok(Self {
+            socket,
+            ip_header,
+            first_id: 0,
+            next_id: 0,
+            notices: VecDeque::new(),
+            drops: 0,
+        })
+    }
+
+    /// The address that this end is known by.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket
+            .local_addr()?
+            .as_socket()
+            .ok_or_else(|| ErrorKind::Unsupported.into())
+    }
+
+    /// Sends to the target. The stamp of its departure comes as a [`Notice`].
+    ///
+    /// # Errors
+    /// When our own machine does not send it: no buffer, our own queue full, no route.
+    pub fn send(&mut self, datagram: &[u8]) -> io::Result<SendId> {
+        let outcome = self.socket.send(datagram).or_else(|error| {
+            // An ICMP error about an earlier packet is reported by whichever call comes next,
+            // and that call does nothing else: the notice tells, and this packet still goes.
+            self.restart_ids()?;
+            if is_icmp_errno(&error) {
+                self.socket.send(datagram)
+            } else {
+                Err(error)
+            }
+        });
+        if let Err(error) = outcome {
+            self.restart_ids()?;
+            return Err(error);
+        }
+        self.next_id += 1;
+        Ok(SendId(self.next_id - 1))
+    }
+
+    /// Answers `to` from the address `from` that was asked.
+    ///
+    /// # Errors
+    /// When our own machine does not send it.
+    pub fn send_from(
+        &self,
+        datagram: &[u8],
+        from: Option<LocalAddress>,
+        to: SocketAddr,
+    ) -> io::Result<()> {
+        let address = SockAddr::from(to);
+        let buffers = [IoSlice::new(datagram)];
+        let control = from.map(LocalAddress::control).unwrap_or_default();
+        let message = MsgHdr::new()
+            .with_addr(&address)
+            .with_buffers(&buffers)
+            .with_control(&control);
+        self.socket.sendmsg(&message, 0).map(|_| ())
+    }
+
+    /// The next packet received, or `None` when none is waiting.
+    ///
+    /// # Errors
+    /// Those of the kernel; ICMP errors are no errors here but [`Notice`]s.
+    pub fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        loop {
+            let mut control = [0; CONTROL_BYTES];
+            let message = match receive_message(&self.socket, buffer, &mut control, 0) {
+                Ok(message) => message,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if is_icmp_errno(&error) => {
+                    self.read_error_queue()?;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let beside = Beside::parse(control.get(..message.control_len).unwrap_or_default());
+            self.drops = beside.drops.unwrap_or(self.drops);
+            let header = if self.ip_header {
+                ip_header_bytes(buffer)
+            } else {
+                0
+            };
+            let (Some(from), Some(len)) = (message.from, message.len.checked_sub(header)) else {
+                continue;
+            };
+            if header > 0 {
+                buffer.copy_within(header..header + len, 0);
+            }
+            let Beside {
+                kernel_ns, ttl, to, ..
+            } = beside;
+            return Ok(Some(Received {
+                len,
+                kernel_ns,
+                ttl,
+                from,
+                to,
+                drops: self.drops,
+            }));
+        }
+    }
+
+    /// The next thing that the kernel told about packets sent, or `None`.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn take_notice(&mut self) -> io::Result<Option<Notice>> {
+        if self.notices.is_empty() {
+            self.read_error_queue()?;
+        }
+        Ok(self.notices.pop_front())
+    }
+
+    /// Waits until there may be a packet or a notice, or CLOCK_MONOTONIC reaches `deadline_ns`.
+    /// Returns early when a signal was handled.
+    ///
+    /// # Errors
+    /// Those of ppoll(2).
+    pub fn wait_until(&self, deadline_ns: u64) -> io::Result<()> {
+        let left = deadline_ns.saturating_sub(monotonic_ns());
+        let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(left));
+        // POLLERR, which tells of the error queue, is always waited for.
+        let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+        match ppoll(&mut fds, Some(timeout), None) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Moves what is in the error queue to the notices.
+    fn read_error_queue(&mut self) -> io::Result<()> {
+        // As many as are read at once; far more than a probing socket has outstanding.
+        while self.notices.len() < 1024 {
+            let mut control = [0; CONTROL_BYTES];
+            let message =
+                match receive_message(&self.socket, &mut [], &mut control, libc::MSG_ERRQUEUE) {
+                    Ok(message) => message,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                    Err(error) => return Err(error),
+                };
+            match QueueEntry::parse(control.get(..message.control_len).unwrap_or_default()) {
+                QueueEntry::Departed { id, ns } => {
+                    self.notices.push_back(Notice::Departed {
+                        id: SendId(self.first_id + u64::from(id)),
+                        ns,
+                    });
+                }
+                QueueEntry::Unreachable(why) => self.notices.push_back(Notice::Unreachable(why)),
+                QueueEntry::Other => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the kernel number packets from 0 again: after a send that failed nobody knows
+    /// whether it took a number.
+    fn restart_ids(&mut self) -> io::Result<()> {
+        self.read_error_queue()?;
+        // The packet that failed may already have left a stamp under the next number.
+        let next = SendId(self.next_id);
+        self.notices
+            .retain(|notice| !matches!(notice, Notice::Departed { id, .. } if *id >= next));
+        self.first_id = self.next_id;
+        timestamp::enable(&self.socket, Stamped::Both)
+    }
+}
+
+/// Makes the timers of the calling thread exact: by default they may fire 50 µs late (prctl(2),
+/// PR_SET_TIMERSLACK).
+///
+/// # Errors
+/// Those of the kernel.
+pub fn set_exact_timers() -> io::Result<()> {
+    // Zero would mean the default.
+    Ok(nix::sys::prctl::set_timerslack(1)?)
+}
+
+const ICMP_FILTER: i32 = 1;
+const ICMP6_FILTER: i32 = 1;
+
+/// The errors that the kernel makes of ICMP errors (net/ipv4/icmp.c, icmp_err_convert;
+/// net/ipv6/icmp.c, tab_unreach).
+fn is_icmp_errno(error: &io::Error) -> bool {
+    const ERRNOS: [i32; 8] = [
+        libc::ECONNREFUSED,
+        libc::EHOSTUNREACH,
+        libc::ENETUNREACH,
+        libc::EHOSTDOWN,
+        libc::ENONET,
+        libc::ENOPROTOOPT,
+        libc::EACCES,
+        libc::EPROTO,
+    ];
+    error
+        .raw_os_error()
+        .is_some_and(|errno| ERRNOS.contains(&errno))
+}
+
+/// Length of the IPv4 header at the start of a packet from a raw socket.
+fn ip_header_bytes(packet: &[u8]) -> usize {
+    packet
+        .first()
+        .map_or(0, |first| usize::from(first & 0x0f) * 4)
+}
+
+#[cfg(test)]
+mod tests;

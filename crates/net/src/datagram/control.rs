@@ -1,0 +1,297 @@
+//! Control messages (cmsg(3)): what the kernel says beside a packet. Bytes to types and back,
+//! without system calls.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::Unreachable;
+use crate::timestamp;
+
+/// Room for every message that the options of this module switch on; about 200 bytes are used.
+pub(crate) const CONTROL_BYTES: usize = 512;
+
+/// `struct cmsghdr`: length (with this header), level, type; messages are aligned to a word.
+const HEADER_BYTES: usize = align(WORD + 8);
+const WORD: usize = size_of::<usize>();
+
+const fn align(bytes: usize) -> usize {
+    bytes.next_multiple_of(WORD)
+}
+
+/// One control message: level, type, data.
+type Message<'a> = (i32, i32, &'a [u8]);
+
+/// The messages in a control buffer, as far as it is sound.
+pub(crate) fn messages(mut control: &[u8]) -> impl Iterator<Item = Message<'_>> {
+    std::iter::from_fn(move || {
+        let length = usize::from_ne_bytes(*control.first_chunk()?);
+        let level = i32::from_ne_bytes(field(control, WORD)?);
+        let kind = i32::from_ne_bytes(field(control, WORD + 4)?);
+        let data = control.get(HEADER_BYTES..length)?;
+        control = control
+            .get(length.checked_next_multiple_of(WORD)?..)
+            .unwrap_or_default();
+        Some((level, kind, data))
+    })
+}
+
+/// The bytes of one control message.
+fn message(level: i32, kind: i32, data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(align(HEADER_BYTES + data.len()));
+    out.extend_from_slice(&(HEADER_BYTES + data.len()).to_ne_bytes());
+    out.extend_from_slice(&level.to_ne_bytes());
+    out.extend_from_slice(&kind.to_ne_bytes());
+    out.resize(HEADER_BYTES, 0);
+    out.extend_from_slice(data);
+    out.resize(align(out.len()), 0);
+    out
+}
+
+fn field<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
+    bytes.get(offset..)?.first_chunk().copied()
+}
+
+/// The address of this host that a packet was sent to: an answer should come from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LocalAddress {
+    /// The address.
+    pub address: IpAddr,
+    /// The interface, where the address means nothing without it (link-local); otherwise zero.
+    interface: u32,
+}
+
+impl LocalAddress {
+    /// `struct in_pktinfo` (ip(7)) and `struct in6_pktinfo` (RFC 3542, section 6.1).
+    fn parse(level: i32, kind: i32, data: &[u8]) -> Option<Self> {
+        match (level, kind) {
+            (libc::SOL_IP, libc::IP_PKTINFO) => {
+                // ipi_spec_dst, after the interface: for a multicast it is the address to answer from.
+                Some(Self {
+                    address: Ipv4Addr::from(field::<4>(data, 4)?).into(),
+                    interface: 0,
+                })
+            }
+            (libc::SOL_IPV6, libc::IPV6_PKTINFO) => {
+                let address = Ipv6Addr::from(field::<16>(data, 0)?);
+                let interface = u32::from_ne_bytes(field(data, 16)?);
+                let scoped = address.is_unicast_link_local();
+                Some(Self {
+                    address: address.into(),
+                    interface: if scoped { interface } else { 0 },
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The control message that makes a packet leave from this address.
+    pub(super) fn control(self) -> Vec<u8> {
+        match self.address {
+            IpAddr::V4(address) => {
+                let data = [[0; 4], address.octets(), [0; 4]].concat();
+                message(libc::SOL_IP, libc::IP_PKTINFO, &data)
+            }
+            IpAddr::V6(address) => {
+                let data = [address.octets().as_slice(), &self.interface.to_ne_bytes()].concat();
+                message(libc::SOL_IPV6, libc::IPV6_PKTINFO, &data)
+            }
+        }
+    }
+}
+
+/// What came with a received packet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Beside {
+    /// When the kernel received it, ns of CLOCK_REALTIME.
+    pub(crate) kernel_ns: Option<u64>,
+    /// TTL or hop limit.
+    pub(crate) ttl: Option<u8>,
+    /// Packets that the socket dropped since it was opened (SO_RXQ_OVFL).
+    pub(crate) drops: Option<u32>,
+    /// Address it was sent to.
+    pub(crate) to: Option<LocalAddress>,
+}
+
+impl Beside {
+    pub(crate) fn parse(control: &[u8]) -> Self {
+        let mut beside = Self::default();
+        for (level, kind, data) in messages(control) {
+            let int = || field(data, 0).map(i32::from_ne_bytes);
+            match (level, kind) {
+                (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW) => {
+                    beside.kernel_ns = timestamp::software(data)
+                }
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                    beside.drops = field(data, 0).map(u32::from_ne_bytes)
+                }
+                (libc::SOL_IP, libc::IP_TTL) | (libc::SOL_IPV6, libc::IPV6_HOPLIMIT) => {
+                    beside.ttl = int().and_then(|ttl| u8::try_from(ttl).ok());
+                }
+                _ => beside.to = LocalAddress::parse(level, kind, data).or(beside.to),
+            }
+        }
+        beside
+    }
+}
+
+/// An entry of the error queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum QueueEntry {
+    /// The packet of that number entered the packet scheduler at that time.
+    Departed { id: u32, ns: u64 },
+    /// An ICMP error about something that this socket sent.
+    Unreachable(Unreachable),
+    /// Something of no interest.
+    Other,
+}
+
+impl QueueEntry {
+    pub(super) fn parse(control: &[u8]) -> Self {
+        let mut stamp = None;
+        let mut error = None;
+        for (level, kind, data) in messages(control) {
+            match (level, kind) {
+                (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW) => stamp = timestamp::software(data),
+                (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
+                    error = ExtendedError::parse(data);
+                }
+                _ => {}
+            }
+        }
+        match (error, stamp) {
+            (
+                Some(ExtendedError {
+                    origin: libc::SO_EE_ORIGIN_TIMESTAMPING,
+                    data: id,
+                    ..
+                }),
+                Some(ns),
+            ) => Self::Departed { id, ns },
+            (Some(error), _)
+                if matches!(
+                    error.origin,
+                    libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6
+                ) =>
+            {
+                Self::Unreachable(Unreachable::of(error.errno))
+            }
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The part of `struct sock_extended_err` (linux/errqueue.h) that is used.
+struct ExtendedError {
+    errno: i32,
+    origin: u8,
+    data: u32,
+}
+
+impl ExtendedError {
+    fn parse(data: &[u8]) -> Option<Self> {
+        let [origin] = field(data, 4)?;
+        Some(Self {
+            errno: i32::from_ne_bytes(field(data, 0)?),
+            origin,
+            data: u32::from_ne_bytes(field(data, 12)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn stamp(seconds: i64, ns: i64) -> Vec<u8> {
+        let mut data = [seconds.to_ne_bytes(), ns.to_ne_bytes()].concat();
+        data.resize(48, 0);
+        message(libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW, &data)
+    }
+
+    fn extended(errno: i32, origin: u8, data: u32) -> Vec<u8> {
+        let head = [
+            errno.to_ne_bytes(),
+            [origin, 0, 0, 0],
+            [0; 4],
+            data.to_ne_bytes(),
+        ]
+        .concat();
+        message(libc::SOL_IP, libc::IP_RECVERR, &head)
+    }
+
+    #[test]
+    fn what_comes_with_a_packet() {
+        let control = [
+            stamp(1_700_000_000, 5),
+            message(libc::SOL_IP, libc::IP_TTL, &64i32.to_ne_bytes()),
+            message(libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &3u32.to_ne_bytes()),
+            LocalAddress {
+                address: Ipv4Addr::LOCALHOST.into(),
+                interface: 0,
+            }
+            .control(),
+        ]
+        .concat();
+        let beside = Beside::parse(&control);
+        assert_eq!(beside.kernel_ns, Some(1_700_000_000_000_000_005));
+        assert_eq!((beside.ttl, beside.drops), (Some(64), Some(3)));
+        assert_eq!(
+            beside.to.map(|to| to.address),
+            Some(Ipv4Addr::LOCALHOST.into())
+        );
+    }
+
+    #[test]
+    fn departures_and_errors_are_told_apart() {
+        let departed = [
+            stamp(1, 2),
+            extended(libc::ENOMSG, libc::SO_EE_ORIGIN_TIMESTAMPING, 9),
+        ]
+        .concat();
+        assert_eq!(
+            QueueEntry::parse(&departed),
+            QueueEntry::Departed {
+                id: 9,
+                ns: 1_000_000_002
+            }
+        );
+        let refused = extended(libc::ECONNREFUSED, libc::SO_EE_ORIGIN_ICMP, 0);
+        assert_eq!(
+            QueueEntry::parse(&refused),
+            QueueEntry::Unreachable(Unreachable::Port)
+        );
+        assert_eq!(
+            QueueEntry::parse(&extended(1, libc::SO_EE_ORIGIN_LOCAL, 0)),
+            QueueEntry::Other
+        );
+    }
+
+    #[test]
+    fn only_link_local_addresses_keep_their_interface() {
+        for (address, interface) in [("fe80::1", 7), ("2001:db8::1", 0)] {
+            let address: Ipv6Addr = address.parse().unwrap_or(Ipv6Addr::UNSPECIFIED);
+            let control = LocalAddress {
+                address: address.into(),
+                interface: 7,
+            }
+            .control();
+            assert_eq!(
+                Beside::parse(&control).to,
+                Some(LocalAddress {
+                    address: address.into(),
+                    interface
+                })
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200), length in 0usize..210) {
+            let _ = (Beside::parse(&bytes), QueueEntry::parse(&bytes));
+            let framed = [length.to_ne_bytes().as_slice(), &bytes].concat();
+            prop_assert!(messages(&framed).count() <= framed.len() / HEADER_BYTES + 1);
+            let _ = (Beside::parse(&framed), QueueEntry::parse(&framed));
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The edge of the kernel: sockets, timestamps, TCP_INFO, netlink, TUN devices, namespaces.
+//!
+//! The only crate that may contain `unsafe`; each block says why it is sound. It knows no
+//! protocol of the network, only those between a program and its kernel.
+#![allow(unsafe_code)]
+
+pub mod clock;
+pub mod datagram;
+pub mod namespace;
+pub mod netlink;
+pub mod process;
+pub mod sched;
+pub mod sysctl;
+pub mod tcp;
+pub mod terminal;
+pub mod timestamp;
+pub mod tun;

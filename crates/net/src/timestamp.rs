@@ -1,0 +1,111 @@
+//! Kernel time stamps of packets (Linux Documentation/networking/timestamping.rst), taken in
+//! software with CLOCK_REALTIME.
+//!
+//! A packet received is stamped as the driver hands it to the network stack. A packet sent is
+//! stamped as it enters the packet scheduler (SOF_TIMESTAMPING_TX_SCHED): the queue of our own
+//! host is part of the path, the scheduling of our process is not.
+
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::time::Duration;
+
+use socket2::Socket;
+
+use crate::datagram::{control, receive_message, set_option};
+
+/// Which packets of a socket are stamped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stamped {
+    /// Those received.
+    Received,
+    /// Those received, and those sent: their stamps come through the error queue.
+    Both,
+}
+
+/// Asks for stamps. Asking anew makes the kernel number the packets sent from 0 again.
+pub(crate) fn enable(socket: &Socket, stamped: Stamped) -> io::Result<()> {
+    let receive = libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_RX_SOFTWARE;
+    let send = libc::SOF_TIMESTAMPING_TX_SCHED
+        | libc::SOF_TIMESTAMPING_OPT_ID
+        | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    let set = |flags: u32| {
+        set_option(
+            socket,
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPING_NEW,
+            &flags.to_ne_bytes(),
+        )
+    };
+    // The count restarts when OPT_ID goes from off to on (net/core/sock.c, sock_set_timestamping).
+    set(receive)?;
+    match stamped {
+        Stamped::Received => Ok(()),
+        Stamped::Both => set(receive | send),
+    }
+}
+
+/// The software stamp in a `struct scm_timestamping64`: its first `{ i64 s; i64 ns }`.
+pub(crate) fn software(data: &[u8]) -> Option<u64> {
+    let (seconds, rest) = data.split_first_chunk()?;
+    let seconds = u64::try_from(i64::from_ne_bytes(*seconds)).ok()?;
+    let ns = u64::try_from(i64::from_ne_bytes(*rest.first_chunk()?)).ok()?;
+    // The kernel fills in zero for a stamp that it did not take.
+    seconds
+        .checked_mul(1_000_000_000)?
+        .checked_add(ns)
+        .filter(|stamp| *stamp != 0)
+}
+
+/// Waits until the kernel stamps what it receives, and says whether it was seen to.
+///
+/// The first socket to ask switches stamping on through a work queue (net/core/dev.c,
+/// net_enable_timestamp), so that packets may still come in without stamps for a while. To be
+/// called while a socket that asked is open; it passes packets over the loopback until one
+/// bears a stamp, for at most 50 ms, which is also what it waits where there is no loopback.
+pub(crate) fn await_receive_stamps() -> bool {
+    (0..50).any(|_| match loopback_packet_is_stamped() {
+        Ok(true) => true,
+        Ok(false) | Err(_) => {
+            std::thread::sleep(Duration::from_millis(1));
+            false
+        }
+    })
+}
+
+fn loopback_packet_is_stamped() -> io::Result<bool> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    socket.connect(socket.local_addr()?)?;
+    let socket = Socket::from(socket);
+    socket.set_nonblocking(true)?;
+    enable(&socket, Stamped::Received)?;
+    socket.send(&[0])?;
+    let mut beside = [0; control::CONTROL_BYTES];
+    match receive_message(&socket, &mut [0], &mut beside, 0) {
+        Ok(message) => {
+            let told = beside.get(..message.control_len).unwrap_or_default();
+            Ok(control::Beside::parse(told).kernel_ns.is_some())
+        }
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_are_whole_positive_times() {
+        let stamp = |s: i64, ns: i64| software(&[s.to_ne_bytes(), ns.to_ne_bytes()].concat());
+        assert_eq!(stamp(2, 3), Some(2_000_000_003));
+        assert_eq!(stamp(0, 0), None);
+        assert_eq!(stamp(-1, 0), None);
+        assert_eq!(stamp(i64::MAX, 0), None);
+        assert_eq!(software(&[0; 15]), None);
+    }
+
+    #[test]
+    fn stamping_is_seen_to_begin() {
+        assert!(await_receive_stamps());
+    }
+}
