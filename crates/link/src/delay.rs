@@ -1,0 +1,132 @@
+//! Propagation delay: every packet leaves as much later as it came.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use plumb_model::units::parse_duration;
+
+use crate::cell::{Cell, Crossing, SetError};
+use crate::packet::Packet;
+use crate::queue::Backlog;
+use crate::stats::CellStats;
+use crate::tally::Tally;
+use crate::time::Time;
+
+/// A constant delay. When it is changed, packets under way keep the old one, and none leaves
+/// before one that came earlier.
+pub struct Delay {
+    delay: Duration,
+    /// What is under way, with the time when it leaves.
+    packets: VecDeque<(Time, Packet)>,
+    backlog: Backlog,
+    last_departure: Time,
+    tally: Tally,
+}
+
+impl Delay {
+    /// A cell that delays by `delay`.
+    pub fn new(delay: Duration) -> Self {
+        Self {
+            delay,
+            packets: VecDeque::new(),
+            backlog: Backlog::default(),
+            last_departure: Time::ZERO,
+            tally: Tally::new(),
+        }
+    }
+
+    fn left(&mut self, at: Time, packet: &Packet) {
+        self.backlog -= packet.backlog();
+        self.tally.deliver(packet, packet.entered, at);
+    }
+}
+
+impl Cell for Delay {
+    fn kind(&self) -> &'static str {
+        "delay"
+    }
+
+    fn enqueue(&mut self, now: Time, mut packet: Packet) {
+        self.tally.offer(&packet);
+        self.backlog += packet.backlog();
+        packet.entered = now;
+        self.last_departure = self.last_departure.max(now + self.delay);
+        self.packets.push_back((self.last_departure, packet));
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<(Time, Packet)> {
+        let (at, packet) = self.packets.pop_front_if(|(at, _)| *at <= now)?;
+        self.left(at, &packet);
+        Some((at, packet))
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.packets.front().map(|(at, _)| *at)
+    }
+
+    fn stats(&mut self, _: Time) -> CellStats {
+        self.tally.stats(self.kind(), self.backlog)
+    }
+
+    fn set(&mut self, _: Time, key: &str, value: &str) -> Result<(), SetError> {
+        match key {
+            "delay" => {
+                self.delay = parse_duration(value).map_err(|e| SetError::value(key, value, e))?;
+                Ok(())
+            }
+            _ => Err(SetError::key(self.kind(), key, &["delay"])),
+        }
+    }
+
+    fn drain(&mut self, now: Time) -> Vec<(Time, Packet)> {
+        let mut out: Vec<_> = std::mem::take(&mut self.packets).into();
+        for (at, packet) in &mut out {
+            *at = now.min(*at);
+            self.left(*at, packet);
+        }
+        out
+    }
+
+    fn crossing(&self) -> Crossing {
+        Crossing::Whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::packet::tests::udp;
+
+    fn ms(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn a_shorter_delay_does_not_reorder() {
+        let mut cell = Delay::new(Duration::from_millis(20));
+        cell.enqueue(ms(0), udp(100, 1, 0));
+        cell.set(ms(1), "delay", "5ms").unwrap();
+        cell.enqueue(ms(2), udp(100, 2, 0));
+        cell.enqueue(ms(17), udp(100, 3, 0));
+        assert_eq!(cell.next_event(), Some(ms(20)));
+        let out: Vec<_> = std::iter::from_fn(|| cell.dequeue(ms(99)))
+            .map(|(at, _)| at)
+            .collect();
+        assert_eq!(out, [ms(20), ms(20), ms(22)]);
+        let stats = cell.stats(ms(99));
+        assert_eq!((stats.delivered.packets, stats.backlog.packets), (3, 0));
+        assert_eq!(stats.sojourn_s.unwrap().max, 0.020);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let mut cell = Delay::new(Duration::ZERO);
+        let error = cell.set(ms(0), "rate", "1mbit").unwrap_err().to_string();
+        assert!(
+            error.contains("'rate'") && error.contains("set one of delay"),
+            "{error}"
+        );
+        assert!(cell.set(ms(0), "delay", "9").is_err());
+    }
+}

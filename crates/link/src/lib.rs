@@ -1,0 +1,23 @@
+//! Emulated links, without I/O: a direction of a link is a [`Chain`](chain::Chain) of named
+//! [`Cell`](cell::Cell)s that packets pass one after the other.
+//!
+//! Time is an argument everywhere, and a departure carries its exact time, so the same
+//! arrivals and the same seed give the same departures however late the caller asks for them.
+
+pub mod cell;
+pub mod chain;
+pub mod delay;
+mod grid;
+pub mod limit;
+pub mod packet;
+#[cfg(test)]
+mod properties;
+pub mod queue;
+pub mod record;
+pub mod segment;
+pub mod shaper;
+pub mod spec;
+pub mod stats;
+pub mod summary;
+mod tally;
+pub mod time;

@@ -1,0 +1,191 @@
+//! First in, first out, with a bound: what does not fit is dropped at the tail. The queue of a
+//! modem, and of pfifo and bfifo (tc-bfifo(8)).
+
+use plumb_model::units::BitRate;
+
+use super::{Backlog, PacketList, Queue};
+use crate::packet::Packet;
+use crate::segment;
+use crate::spec::{FifoSpec, QueueSpec};
+use crate::stats::DropCause;
+use crate::tally::Tally;
+use crate::time::Time;
+
+/// The queue. A packet occupies its room until its last bit has left the line, and an empty
+/// buffer takes any packet, so that no limit stops a line for good.
+pub(crate) struct Fifo {
+    list: PacketList,
+    spec: FifoSpec,
+    rate: BitRate,
+}
+
+impl Fifo {
+    pub(crate) fn new(spec: FifoSpec, rate: BitRate) -> Self {
+        Self {
+            list: PacketList::default(),
+            spec,
+            rate,
+        }
+    }
+
+    fn allows(&self, held: Backlog, more: Backlog) -> bool {
+        held.packets == 0 || self.spec.limit.allows(held + more, self.rate)
+    }
+
+    /// Takes of a large segment what fits, as if its segments came one by one in this instant:
+    /// the leading ones that fit, and the last, which may be shorter, also when some before it
+    /// did not.
+    fn enqueue_parts(&mut self, packet: &Packet, held: Backlog, tally: &mut Tally) {
+        let segments = packet.segments();
+        let one = Backlog {
+            packets: 1,
+            ip_bytes: packet.segment_ip_bytes(),
+            wire_bytes: packet.wire.segment,
+        };
+        let room = self
+            .spec
+            .limit
+            .room(held, one, self.rate)
+            .max(u64::from(held.packets == 0));
+        let leading = u32::try_from(room).unwrap_or(u32::MAX).min(segments - 1);
+        let mut taken = Backlog::default();
+        if leading > 0 {
+            let piece = segment::piece(packet, 0, leading);
+            taken += piece.backlog();
+            self.list.push(piece);
+        }
+        let last = segment::piece(packet, segments - 1, 1);
+        if self.allows(held + taken, last.backlog()) {
+            taken += last.backlog();
+            self.list.push(last);
+        }
+        tally.drop(DropCause::Overflow, packet.backlog() - taken);
+    }
+}
+
+impl Queue for Fifo {
+    fn enqueue(&mut self, _: Time, packet: Packet, on_line: Backlog, tally: &mut Tally) {
+        let held = self.list.backlog() + on_line;
+        if self.spec.limit.allows(held + packet.backlog(), self.rate) {
+            self.list.push(packet);
+        } else if packet.segments() > 1 {
+            self.enqueue_parts(&packet, held, tally);
+        } else if held.packets == 0 {
+            self.list.push(packet);
+        } else {
+            tally.drop(DropCause::Overflow, packet.backlog());
+        }
+    }
+
+    fn dequeue(&mut self, _: Time, _: &mut Tally) -> Option<Packet> {
+        self.list.pop()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.list.backlog()
+    }
+
+    fn takes_large_segments(&self) -> bool {
+        true
+    }
+
+    fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
+        let QueueSpec::Fifo(spec) = spec else {
+            return false;
+        };
+        (self.spec, self.rate) = (*spec, rate);
+        true
+    }
+
+    fn drain(&mut self) -> Vec<Packet> {
+        self.list.drain().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::packet::tests::{ACK, tcp, udp};
+    use crate::stats::Count;
+    use plumb_model::framing::Framing;
+
+    const RATE: BitRate = BitRate::from_bps(20_000_000);
+
+    fn offer(limit: &str, framing: &str, sizes: &[usize]) -> (Vec<usize>, u64) {
+        let framing: Framing = framing.parse().unwrap();
+        let mut fifo = Fifo::new(
+            FifoSpec {
+                limit: limit.parse().unwrap(),
+            },
+            RATE,
+        );
+        let mut tally = Tally::new();
+        for size in sizes {
+            let mut packet = udp(*size, 1, 0);
+            packet.frame(&framing);
+            fifo.enqueue(Time::ZERO, packet, Backlog::default(), &mut tally);
+        }
+        let dropped = tally.stats("fifo", Backlog::default()).dropped_packets();
+        (fifo.drain().iter().map(|p| p.data.len()).collect(), dropped)
+    }
+
+    #[test]
+    fn drops_at_the_tail_what_does_not_fit_to_the_byte() {
+        assert_eq!(
+            offer("3000B", "docsis", &[1500, 1500, 40]),
+            (vec![1500, 1500], 1)
+        );
+        // A small packet may fit where a large one did not.
+        assert_eq!(
+            offer("3039B", "docsis", &[1500, 1500, 40, 39]),
+            (vec![1500, 1500, 39], 1)
+        );
+        assert_eq!(offer("2p", "docsis", &[1500, 40, 40]), (vec![1500, 40], 1));
+        // 1214.4 µs are 3036 bytes at 20 Mbit/s: two frames of 1518.
+        assert_eq!(
+            offer("1214400ns", "docsis", &[1500, 1500, 40]),
+            (vec![1500, 1500], 1)
+        );
+        assert_eq!(offer("1214399ns", "docsis", &[1500, 1500]), (vec![1500], 1));
+    }
+
+    #[test]
+    fn an_empty_buffer_takes_any_packet() {
+        assert_eq!(offer("1B", "raw", &[1500, 1500]), (vec![1500], 1));
+    }
+
+    #[test]
+    fn takes_the_segments_that_fit_and_the_short_last_one() {
+        let mut fifo = Fifo::new(
+            FifoSpec {
+                limit: "4700B".parse().unwrap(),
+            },
+            RATE,
+        );
+        let mut tally = Tally::new();
+        let mut packet = tcp(false, 4 * 1448 + 100, 1448, ACK);
+        packet.frame(&Framing::default());
+        tally.offer(&packet);
+        fifo.enqueue(Time::ZERO, packet, Backlog::default(), &mut tally);
+        let kept = fifo.backlog();
+        // Three of 1500, not the fourth, then the last of 152.
+        assert_eq!((kept.packets, kept.ip_bytes), (4, 4652));
+        let stats = tally.stats("fifo", kept);
+        assert_eq!((stats.dropped_packets(), stats.dropped_bytes), (1, 1500));
+        assert_eq!(
+            stats.offered,
+            Count {
+                packets: 5,
+                bytes: 4 * 1500 + 152
+            }
+        );
+        assert_eq!(
+            fifo.drain()
+                .iter()
+                .map(Packet::segments)
+                .collect::<Vec<_>>(),
+            [3, 1]
+        );
+    }
+}

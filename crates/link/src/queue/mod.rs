@@ -1,0 +1,124 @@
+//! Queues: what waits before a line, what is let in, and what leaves next. One file an
+//! algorithm.
+
+mod codel;
+mod fifo;
+mod fq_codel;
+
+use std::collections::VecDeque;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
+
+use plumb_model::units::BitRate;
+use serde::{Deserialize, Serialize};
+
+use crate::packet::Packet;
+use crate::spec::QueueSpec;
+use crate::tally::Tally;
+use crate::time::Time;
+
+/// What a queue holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Backlog {
+    /// Packets as they are on the wire.
+    pub packets: u64,
+    /// Their IP bytes.
+    pub ip_bytes: u64,
+    /// Their bytes on the line, with framing.
+    pub wire_bytes: u64,
+}
+
+/// A queue before a line. Packets come framed, in time order.
+pub(crate) trait Queue: Send {
+    /// Takes a packet or drops it. `on_line` is what the line holds of the packet that it is
+    /// sending: a buffer keeps a packet until its last bit has left.
+    fn enqueue(&mut self, now: Time, packet: Packet, on_line: Backlog, tally: &mut Tally);
+
+    /// The packet to send next; the line is free at `now`.
+    fn dequeue(&mut self, now: Time, tally: &mut Tally) -> Option<Packet>;
+
+    /// What waits.
+    fn backlog(&self) -> Backlog;
+
+    /// Whether a packet may be a large segment.
+    fn takes_large_segments(&self) -> bool;
+
+    /// Takes new settings without disturbing what waits; `false` when it must be built anew.
+    fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool;
+
+    /// Gives up what waits, in order of arrival.
+    fn drain(&mut self) -> Vec<Packet>;
+}
+
+/// Builds the queue that `spec` describes.
+pub(crate) fn build(spec: &QueueSpec, rate: BitRate, seed: u64) -> Box<dyn Queue> {
+    match spec {
+        QueueSpec::Fifo(spec) => Box::new(fifo::Fifo::new(*spec, rate)),
+        QueueSpec::Codel(spec) => Box::new(codel::CodelQueue::new(*spec, rate)),
+        QueueSpec::FqCodel(spec) => Box::new(fq_codel::FqCodel::new(*spec, rate, seed)),
+    }
+}
+
+/// Packets in order, and how much they are.
+#[derive(Debug, Default)]
+pub(crate) struct PacketList {
+    packets: VecDeque<Packet>,
+    backlog: Backlog,
+}
+
+impl PacketList {
+    pub(crate) fn push(&mut self, packet: Packet) {
+        self.backlog += packet.backlog();
+        self.packets.push_back(packet);
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.backlog -= packet.backlog();
+        Some(packet)
+    }
+
+    pub(crate) fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.backlog = Backlog::default();
+        self.packets.drain(..)
+    }
+}
+
+impl Add for Backlog {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            packets: self.packets + other.packets,
+            ip_bytes: self.ip_bytes + other.ip_bytes,
+            wire_bytes: self.wire_bytes + other.wire_bytes,
+        }
+    }
+}
+
+impl Sub for Backlog {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self {
+            packets: self.packets - other.packets,
+            ip_bytes: self.ip_bytes - other.ip_bytes,
+            wire_bytes: self.wire_bytes - other.wire_bytes,
+        }
+    }
+}
+
+impl AddAssign for Backlog {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl SubAssign for Backlog {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}

@@ -1,0 +1,146 @@
+//! The spread of any number of times, in bounded memory.
+
+use hdrhistogram::Histogram;
+use plumb_model::distribution::Distribution;
+
+/// Significant decimal digits of the quantiles: 0.1 % is finer than anything a lab tells apart.
+const DIGITS: u8 = 3;
+/// The longest time told apart, in nanoseconds: an hour. It bounds the memory to 270 kB.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// A histogram of nanoseconds; count, smallest, largest, mean and deviation are exact.
+#[derive(Debug)]
+pub struct Summary {
+    histogram: Option<Histogram<u64>>,
+    count: u64,
+    min_ns: u64,
+    max_ns: u64,
+    mean_ns: f64,
+    /// Sum of the squared distances from the mean (Welford's method, weighted).
+    squares: f64,
+}
+
+impl Default for Summary {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Summary {
+    /// Nothing recorded yet.
+    pub fn new() -> Self {
+        Self {
+            histogram: Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).ok(),
+            count: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+            mean_ns: 0.0,
+            squares: 0.0,
+        }
+    }
+
+    /// Adds a time that occurred `times` times.
+    pub fn record(&mut self, ns: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
+        if let Some(histogram) = &mut self.histogram {
+            histogram.saturating_record_n(ns, times);
+        }
+        self.count += times;
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+        let off = ns as f64 - self.mean_ns;
+        self.mean_ns += off * times as f64 / self.count as f64;
+        self.squares += off * (ns as f64 - self.mean_ns) * times as f64;
+    }
+
+    /// The spread in seconds; `None` when nothing was recorded.
+    pub fn distribution(&self) -> Option<Distribution> {
+        if self.count == 0 {
+            return None;
+        }
+        let [p5, p25, p50, p75, p95, p99] = self.quantiles([0.05, 0.25, 0.50, 0.75, 0.95, 0.99]);
+        Some(Distribution {
+            count: self.count,
+            min: seconds(self.min_ns),
+            p5,
+            p25,
+            p50,
+            mean: self.mean_ns / 1e9,
+            p75,
+            p95,
+            p99,
+            max: seconds(self.max_ns),
+            stddev: (self.squares / self.count as f64).sqrt() / 1e9,
+        })
+    }
+
+    /// Quantiles that interpolate between order statistics, like [`Distribution::of`], where
+    /// `wanted` ascends. One pass: asking the histogram for each walks all of it.
+    fn quantiles<const N: usize>(&self, wanted: [f64; N]) -> [f64; N] {
+        let mut steps = self.histogram.iter().flat_map(|h| {
+            h.iter_recorded().map(|step| {
+                let value = h
+                    .median_equivalent(step.value_iterated_to())
+                    .clamp(self.min_ns, self.max_ns);
+                (step.count_since_last_iteration(), value)
+            })
+        });
+        // Order statistics `before` up to, without, `seen` are `value`; the one before is `below`.
+        let (mut before, mut seen) = (0, 0u64);
+        let (mut below, mut value) = (self.min_ns, self.min_ns);
+        let mut order_statistic = |number: u64| {
+            while seen <= number {
+                let Some((count, at)) = steps.next() else {
+                    break;
+                };
+                (before, seen) = (seen, seen + count);
+                (below, value) = (value, at);
+            }
+            // Two neighbours are asked for at a time, so it is never further back.
+            if number < before { below } else { value }
+        };
+        wanted.map(|p| {
+            let position = p * (self.count - 1) as f64;
+            let below = order_statistic(position.floor() as u64);
+            let fraction = position.fract();
+            if fraction == 0.0 {
+                return seconds(below);
+            }
+            let above = order_statistic(position.ceil() as u64);
+            seconds(below) + (seconds(above) - seconds(below)) * fraction
+        })
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn agrees_with_all_samples(samples in proptest::collection::vec((0u64..2_000_000_000, 1u64..4), 1..80)) {
+            let mut summary = Summary::new();
+            let mut all = Vec::new();
+            for (ns, times) in samples {
+                summary.record(ns, times);
+                all.extend((0..times).map(|_| seconds(ns)));
+            }
+            let exact = Distribution::of(all).unwrap();
+            let got = summary.distribution().unwrap();
+            prop_assert_eq!((got.count, got.min, got.max), (exact.count, exact.min, exact.max));
+            for (a, b) in [(got.p5, exact.p5), (got.p50, exact.p50), (got.p95, exact.p95), (got.p99, exact.p99)] {
+                prop_assert!((a - b).abs() <= exact.max * 1e-3, "{a} {b}");
+            }
+            prop_assert!((got.mean - exact.mean).abs() < 1e-9);
+            prop_assert!((got.stddev - exact.stddev).abs() < 1e-6);
+        }
+    }
+}
