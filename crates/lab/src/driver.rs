@@ -1,0 +1,179 @@
+//! Moves the packets of one direction of a link: from a TUN device, through a chain of cells,
+//! into another TUN device.
+//!
+//! The chain decides when each packet leaves; the driver only has to be there in time, and
+//! keeps a record of how late it was.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::time::TimeSpec;
+use plumb_link::chain::Chain;
+use plumb_link::packet::Packet;
+use plumb_link::summary::Summary;
+use plumb_link::time::Time;
+use plumb_net::clock;
+use plumb_net::sched::set_realtime;
+use plumb_net::tun::{MAX_READ_BYTES, Tun, VNET_HEADER_BYTES};
+use plumb_wire::virtio::VirtioHeader;
+
+/// Packets read before due ones are written, so that a flood on the way in does not hold up
+/// what has to leave.
+const READ_BATCH: usize = 32;
+
+/// Real-time priority, in the middle of the range of SCHED_FIFO (1 to 99): above every ordinary
+/// thread, below whatever the machine's owner thinks more urgent.
+const PRIORITY: i32 = 50;
+
+/// One direction of a running link.
+pub(crate) struct Driver {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    carried: Mutex<Carried>,
+    wake: EventFd,
+    stop: AtomicBool,
+}
+
+/// What the driver and whoever steers or reads it share.
+pub(crate) struct Carried {
+    /// The cells.
+    pub(crate) chain: Chain,
+    /// How long after their due time packets were written.
+    pub(crate) lateness: Summary,
+    /// Packets that the kernel did not take.
+    pub(crate) write_errors: u64,
+    /// Packets that were not IP or otherwise made no sense.
+    pub(crate) unreadable: u64,
+    /// Whether the thread runs with real-time priority.
+    pub(crate) realtime: bool,
+}
+
+/// The laboratory's clock: nanoseconds since it began.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Epoch(u64);
+
+impl Epoch {
+    /// Begins now.
+    pub(crate) fn start() -> Self {
+        Self(clock::monotonic_ns())
+    }
+
+    /// The time now.
+    pub(crate) fn now(self) -> Time {
+        Time::from_nanos(clock::monotonic_ns().saturating_sub(self.0))
+    }
+}
+
+impl Driver {
+    /// Starts carrying packets read from `from` to `to`.
+    ///
+    /// The thread ends within one packet's time of [`Driver`] being dropped.
+    pub(crate) fn start(name: &str, epoch: Epoch, chain: Chain, from: Arc<Tun>, to: Arc<Tun>) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            carried: Mutex::new(Carried {
+                chain,
+                lateness: Summary::new(),
+                write_errors: 0,
+                unreadable: 0,
+                realtime: false,
+            }),
+            wake: EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?,
+            stop: AtomicBool::new(false),
+        });
+        let thread = thread::Builder::new().name(name.to_owned()).spawn({
+            let shared = Arc::clone(&shared);
+            move || carry(&shared, epoch, &from, &to)
+        })?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Looks at, or changes, what is being carried; the packets wait meanwhile.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Carried) -> T) -> T {
+        let result = work(&mut self.shared.lock());
+        // What was changed may have something due earlier than the thread sleeps for.
+        let _ = self.shared.wake.write(1);
+        result
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let _ = self.shared.wake.write(1);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Carried> {
+        self.carried.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn carry(shared: &Shared, epoch: Epoch, from: &Tun, to: &Tun) {
+    shared.lock().realtime = set_realtime(PRIORITY).is_ok();
+    let mut buffer = vec![0; MAX_READ_BYTES];
+    while !shared.stop.load(Ordering::Relaxed) {
+        let (next, more) = {
+            let mut carried = shared.lock();
+            let more = carried.take_in(epoch, from, &mut buffer);
+            carried.put_out(epoch, to);
+            (carried.chain.next_event(), more)
+        };
+        if !more {
+            sleep_until(epoch, next, from, &shared.wake);
+        }
+    }
+}
+
+impl Carried {
+    /// Reads what waits at the device; true when there may be more.
+    fn take_in(&mut self, epoch: Epoch, from: &Tun, buffer: &mut [u8]) -> bool {
+        for _ in 0..READ_BATCH {
+            let Ok(Some(length)) = from.read(buffer) else { return false };
+            let now = epoch.now();
+            let packet = buffer
+                .get(..length)
+                .and_then(|bytes| bytes.split_at_checked(VNET_HEADER_BYTES))
+                .and_then(|(header, data)| Some(Packet::new(data.to_vec(), VirtioHeader::parse(header).ok()?, now)));
+            match packet {
+                Some(packet) => self.chain.enqueue(now, packet),
+                None => self.unreadable += 1,
+            }
+        }
+        true
+    }
+
+    /// Writes what is due.
+    fn put_out(&mut self, epoch: Epoch, to: &Tun) {
+        while let Some((due, packet)) = self.chain.dequeue(epoch.now()) {
+            let left = epoch.now();
+            if to.write(&packet.vnet.to_bytes(), &packet.data).is_err() {
+                self.write_errors += 1;
+                continue;
+            }
+            // A packet that met no cell is due when it was read.
+            let late = left.nanos_since(due);
+            self.lateness.record(late, 1);
+        }
+    }
+}
+
+/// Sleeps until something arrives, somebody calls, or `next` is due.
+fn sleep_until(epoch: Epoch, next: Option<Time>, from: &Tun, wake: &EventFd) {
+    let timeout = next.map(|next| TimeSpec::from_duration(next - epoch.now()));
+    let mut fds = [PollFd::new(from.as_fd(), PollFlags::POLLIN), PollFd::new(wake.as_fd(), PollFlags::POLLIN)];
+    // An interrupted or failed wait ends early, which the loop does not mind.
+    let _ = ppoll(&mut fds, timeout, None);
+    let _ = wake.read();
+}

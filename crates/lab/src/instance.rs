@@ -1,0 +1,341 @@
+//! A laboratory that exists: nodes, links and the drivers that carry packets between them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use plumb_link::chain;
+use plumb_link::spec::{CellSpec, ShaperSpec};
+use plumb_model::finding::{LineDirection, ShaperAction};
+use plumb_model::run::LabMark;
+use plumb_net::clock;
+use plumb_net::namespace::Namespaces;
+use plumb_net::netlink::Netlink;
+use plumb_net::tun::Tun;
+
+use crate::control;
+use crate::driver::{Driver, Epoch};
+use crate::error::LabError;
+use crate::layout;
+use crate::node;
+use crate::scenario::{LinkEnd, Scenario, Way};
+use crate::stats::{self, DriverStats, LabStats, OVERRUN_LATENESS_S, WayStats};
+
+/// A running laboratory. The drivers stop when it is dropped.
+pub struct Instance {
+    scenario: Scenario,
+    epoch: Epoch,
+    started_unix_ns: u64,
+    nodes: BTreeMap<String, Arc<Namespaces>>,
+    carriers: Vec<Carrier>,
+    notes: Vec<String>,
+}
+
+/// One direction of an emulated link.
+struct Carrier {
+    link: String,
+    way: Way,
+    /// The node at whose device packets enter.
+    sender: String,
+    driver: Driver,
+}
+
+impl Instance {
+    /// Builds the network of a scenario and starts carrying packets.
+    ///
+    /// # Errors
+    /// When the kernel refuses a part of it.
+    pub fn build(scenario: Scenario) -> Result<Self, LabError> {
+        let hosts = layout::hosts_file(&scenario);
+        let mut nodes = BTreeMap::new();
+        let mut notes = Vec::new();
+        for spec in &scenario.nodes {
+            let (namespaces, said) = node::create(spec, &hosts)?;
+            // What holds for one node holds for the others; it is said once.
+            for note in said {
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+            nodes.insert(spec.name.clone(), Arc::new(namespaces));
+        }
+        let mut instance = Self {
+            epoch: Epoch::start(),
+            started_unix_ns: clock::realtime_ns(),
+            nodes,
+            carriers: Vec::new(),
+            notes,
+            scenario,
+        };
+        instance.join_nodes()?;
+        instance.configure_nodes()?;
+        Ok(instance)
+    }
+
+    /// Answers requests from every node for as long as the process lives.
+    ///
+    /// # Errors
+    /// When a socket or thread cannot be had.
+    pub(crate) fn serve_control(self: &Arc<Self>) -> Result<(), LabError> {
+        for node in self.nodes.values() {
+            control::serve(node.in_network(control::listen)?, Arc::clone(self))?;
+        }
+        Ok(())
+    }
+
+    fn join_nodes(&mut self) -> Result<(), LabError> {
+        for (number, link) in self.scenario.links.iter().enumerate() {
+            let [first, second] = &link.between;
+            let (first_node, second_node) = (self.namespaces(first)?, self.namespaces(second)?);
+            if !link.is_emulated() {
+                first_node.in_network(|| {
+                    use std::os::fd::AsFd;
+                    Netlink::open()?.add_veth(&link.name, second_node.net().as_fd())?;
+                    Ok::<_, LabError>(())
+                })?;
+                continue;
+            }
+            let device = |node: &Namespaces| {
+                node.in_network(|| Tun::create(&link.name)).map(Arc::new).map_err(LabError::Tun)
+            };
+            let (first_device, second_device) = (device(first_node)?, device(second_node)?);
+            for (way, cells, sender, from, to) in [
+                (Way::Up, &link.up, first, &first_device, &second_device),
+                (Way::Down, &link.down, second, &second_device, &first_device),
+            ] {
+                let seed = chain_seed(self.scenario.seed, number, way);
+                let driver = Driver::start(
+                    &format!("{}.{}", link.name, way.name()),
+                    self.epoch,
+                    chain::build(cells, seed).map_err(|e| LabError::Control(e.to_string()))?,
+                    Arc::clone(from),
+                    Arc::clone(to),
+                )?;
+                self.carriers.push(Carrier {
+                    link: link.name.clone(),
+                    way,
+                    sender: sender.clone(),
+                    driver,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn configure_nodes(&self) -> Result<(), LabError> {
+        for (name, node) in &self.nodes {
+            let plan = layout::plan(&self.scenario, name);
+            node.in_network(|| {
+                for (interface, address) in &plan.addresses {
+                    node::configure(interface, *address)?;
+                }
+                Ok::<_, LabError>(())
+            })?;
+        }
+        // Routes only when every link is up: a gateway behind a device that is down is refused.
+        for (name, node) in &self.nodes {
+            let plan = layout::plan(&self.scenario, name);
+            node.in_network(|| {
+                let mut netlink = Netlink::open()?;
+                for (network, via) in &plan.routes {
+                    netlink.add_route(*network, layout::PREFIX, *via)?;
+                }
+                Ok::<_, LabError>(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The scenario that it was built from.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// The node in which commands run unless told otherwise.
+    pub fn first_node(&self) -> &str {
+        self.scenario.nodes.first().map_or("", |n| &n.name)
+    }
+
+    /// The namespaces of a node.
+    ///
+    /// # Errors
+    /// When there is no such node.
+    pub fn namespaces(&self, node: &str) -> Result<&Arc<Namespaces>, LabError> {
+        self.nodes.get(node).ok_or_else(|| {
+            let known: Vec<&str> = self.nodes.keys().map(String::as_str).collect();
+            LabError::Control(format!("there is no node '{node}': the nodes are {}", known.join(", ")))
+        })
+    }
+
+    /// Whether something in `node` accepts connections on a TCP port.
+    pub(crate) fn listens(&self, node: &str, port: u16) -> Result<bool, LabError> {
+        self.namespaces(node)?.in_network(|| {
+            // A table look-up, and not a connection that the service would have to serve.
+            let listening = format!(":{port:04X} ");
+            let has = |path: &str| -> Result<bool, LabError> {
+                let table = std::fs::read_to_string(Path::new("/proc/thread-self/net").join(path))?;
+                // Columns: number, local address, remote address, state; 0A is LISTEN.
+                Ok(table.lines().any(|line| {
+                    let mut columns = line.split_whitespace().skip(1);
+                    let local = columns.next().unwrap_or_default();
+                    format!("{local} ").ends_with(&listening) && columns.nth(1) == Some("0A")
+                }))
+            };
+            Ok(has("tcp")? || has("tcp6").unwrap_or(false))
+        })
+    }
+
+    fn carrier(&self, end: &LinkEnd) -> Result<&Carrier, LabError> {
+        self.carriers.iter().find(|c| c.link == end.link && c.way == end.way).ok_or_else(|| {
+            let known: Vec<&str> =
+                self.carriers.iter().filter(|c| c.way == Way::Up).map(|c| c.link.as_str()).collect();
+            LabError::Control(format!(
+                "there is no emulated link '{}': the emulated links are {}",
+                end.link,
+                known.join(", ")
+            ))
+        })
+    }
+
+    /// Changes the cell `LINK.up.CELL` or `LINK.down.CELL`; a shaper that is not there is added.
+    ///
+    /// # Errors
+    /// When there is no such cell or setting.
+    pub(crate) fn set(&self, cell: &str, values: &BTreeMap<String, String>) -> Result<String, LabError> {
+        let (end, name) = cell.rsplit_once('.').ok_or_else(|| {
+            LabError::Control(format!("'{cell}' names no cell: write LINK.up.CELL or LINK.down.CELL"))
+        })?;
+        let end = LinkEnd::try_from(end.to_owned()).map_err(LabError::Control)?;
+        let refused = |e: &dyn std::fmt::Display| LabError::Control(format!("{cell}: {e}"));
+        self.carrier(&end)?.driver.with(|carried| {
+            if carried.chain.names().any(|known| known == name) {
+                for (key, value) in values {
+                    carried.chain.set(self.epoch.now(), name, key, value).map_err(|e| refused(&e))?;
+                }
+                return Ok(format!("{cell} set"));
+            }
+            if name != "shaper" {
+                let known: Vec<&str> = carried.chain.names().collect();
+                let known = known.join(", ");
+                return Err(refused(&format!("there is no such cell: the cells are {known}; a 'shaper' can be added")));
+            }
+            let spec = ShaperSpec::from_pairs(values.iter().map(|(k, v)| (k.as_str(), v.as_str())))
+                .map_err(|e| refused(&e))?;
+            carried.chain.insert(self.epoch.now(), Some(0), &CellSpec::Shaper(spec)).map_err(|e| refused(&e))?;
+            Ok(format!("{cell} added"))
+        })
+    }
+
+    /// Puts a shaper where the scenario's router would have it.
+    ///
+    /// # Errors
+    /// When the scenario has no router that shapes, or the queue discipline is not emulated.
+    pub(crate) fn shape(&self, action: &ShaperAction) -> Result<String, LabError> {
+        let router = self.scenario.router_shaper.as_ref().ok_or_else(|| {
+            LabError::Control(format!("the scenario '{}' has no router that could shape (router_shaper)", self.scenario.name))
+        })?;
+        let end = match action.direction {
+            LineDirection::Up => &router.up,
+            LineDirection::Down => &router.down,
+        };
+        let cell = format!("{}.{}.shaper", end.link, end.way.name());
+        let values = BTreeMap::from([
+            ("rate".to_owned(), action.rate_bps.to_string()),
+            ("queue".to_owned(), action.qdisc.clone()),
+            ("framing".to_owned(), format!("overhead {} mpu {}", action.overhead_bytes, action.mpu_bytes)),
+        ]);
+        self.set(&cell, &values)?;
+        Ok(format!(
+            "{cell}: {} with {}, {} bytes of framing",
+            plumb_model::units::BitRate::from_bps(action.rate_bps),
+            action.qdisc,
+            action.overhead_bytes
+        ))
+    }
+
+    /// What the links did until now.
+    pub fn stats(&self) -> LabStats {
+        let mut links: BTreeMap<String, BTreeMap<Way, WayStats>> = BTreeMap::new();
+        for carrier in &self.carriers {
+            let device_drops = self.device_drops(&carrier.sender, &carrier.link);
+            let now = self.epoch.now();
+            let way = carrier.driver.with(|carried| {
+                let lateness_s = carried.lateness.distribution();
+                WayStats {
+                    chain: carried.chain.stats(now),
+                    driver: DriverStats {
+                        overrun: device_drops > 0
+                            || lateness_s.is_some_and(|l| l.p99 > OVERRUN_LATENESS_S),
+                        lateness_s,
+                        write_errors: carried.write_errors,
+                        device_drops,
+                        unreadable: carried.unreadable,
+                        realtime: carried.realtime,
+                    },
+                    probes: carried.chain.probes().records().copied().collect(),
+                }
+            });
+            links.entry(carrier.link.clone()).or_default().insert(carrier.way, way);
+        }
+        LabStats {
+            schema: stats::SCHEMA.to_owned(),
+            scenario: self.scenario.name.clone(),
+            seed: self.scenario.seed,
+            started_unix_ns: self.started_unix_ns,
+            duration_s: self.epoch.now().as_secs_f64(),
+            links,
+            notes: self.notes.clone(),
+        }
+    }
+
+    /// What a Run made in here must say.
+    pub(crate) fn mark(&self) -> LabMark {
+        let worst = self
+            .carriers
+            .iter()
+            .filter_map(|c| c.driver.with(|carried| carried.lateness.distribution()))
+            .max_by(|a, b| a.p99.total_cmp(&b.p99));
+        let dropped = self.carriers.iter().any(|c| self.device_drops(&c.sender, &c.link) > 0);
+        LabMark {
+            scenario: self.scenario.name.clone(),
+            seed: self.scenario.seed,
+            overrun: dropped || worst.is_some_and(|l| l.p99 > OVERRUN_LATENESS_S),
+            lateness_s: worst,
+        }
+    }
+
+    /// Packets that the kernel dropped at a device because nobody read them in time.
+    fn device_drops(&self, node: &str, interface: &str) -> u64 {
+        let read = || -> Result<u64, LabError> {
+            self.namespaces(node)?.in_network(|| {
+                let table = std::fs::read_to_string("/proc/thread-self/net/dev")?;
+                Ok(transmit_drops(&table, interface).unwrap_or(0))
+            })
+        };
+        read().unwrap_or(0)
+    }
+}
+
+/// The column `drop` of the transmit half of /proc/net/dev.
+fn transmit_drops(table: &str, interface: &str) -> Option<u64> {
+    let counters = table.lines().find_map(|line| line.trim().strip_prefix(interface)?.strip_prefix(':'))?;
+    counters.split_whitespace().nth(11)?.parse().ok()
+}
+
+/// Every chain draws its own random numbers, always the same for the same scenario.
+fn chain_seed(seed: u64, link: usize, way: Way) -> u64 {
+    // Odd multiplier of splitmix64: neighbouring chains get unlike seeds.
+    seed.wrapping_add((link as u64 * 2 + way as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_transmit_drops() {
+        let table = "Inter-|   Receive\n face |bytes\n    wan: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n";
+        assert_eq!(transmit_drops(table, "wan"), Some(12));
+        assert_eq!(transmit_drops(table, "wa"), None);
+    }
+}

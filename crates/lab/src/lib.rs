@@ -1,0 +1,19 @@
+//! Emulated networks: real programs over the real kernel's TCP, in network namespaces joined by
+//! links whose every queue, delay and loss is known.
+//!
+//! A [`scenario`] is a network in TOML. An [`instance`] is one that exists: nodes are
+//! namespaces, and each direction of an emulated link is a chain of cells (`plumb-link`)
+//! between two TUN devices, served by a [`driver`]. [`supervise`] runs a command in it and
+//! cleans up whatever happens; [`control`] steers it from inside; [`truth`] holds a Run
+//! against what the links recorded.
+
+pub mod control;
+mod driver;
+pub mod error;
+pub mod instance;
+pub mod layout;
+mod node;
+pub mod scenario;
+pub mod stats;
+pub mod supervise;
+pub mod truth;

@@ -1,0 +1,353 @@
+//! Scenarios: networks written down in TOML, with what must be found in them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use plumb_link::spec::ChainSpec;
+use serde::Deserialize;
+
+use crate::truth::Truth;
+
+/// The scenarios that come with plumb: name and text.
+const BUILT_IN: [(&str, &str); 5] = [
+    ("home-cable", include_str!("../../../scenarios/home-cable.toml")),
+    ("home-cable-managed", include_str!("../../../scenarios/home-cable-managed.toml")),
+    ("fibre", include_str!("../../../scenarios/fibre.toml")),
+    ("long-fat-sndbuf", include_str!("../../../scenarios/long-fat-sndbuf.toml")),
+    ("long-fat-rcvbuf", include_str!("../../../scenarios/long-fat-rcvbuf.toml")),
+];
+
+/// Longest name of a node or link: a link's name is its interfaces' name (IFNAMSIZ less the
+/// terminating zero, `linux/if.h`).
+const MAX_NAME_BYTES: usize = 15;
+
+/// A network, its faults and the truth about it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// One line for `plumb lab list`.
+    pub summary: String,
+    /// Seed of its random cells.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// The machines; commands run in the first unless told otherwise.
+    #[serde(rename = "node")]
+    pub nodes: Vec<NodeSpec>,
+    /// What joins them.
+    #[serde(rename = "link", default)]
+    pub links: Vec<LinkSpec>,
+    /// Programs that run in the network from its start.
+    #[serde(rename = "service", default)]
+    pub services: Vec<ServiceSpec>,
+    /// Where a shaper goes that a finding asks of the router.
+    #[serde(default)]
+    pub router_shaper: Option<RouterShaper>,
+    /// What must be found.
+    #[serde(default)]
+    pub truth: Truth,
+}
+
+/// A machine.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeSpec {
+    /// Its name, to which its address resolves in the whole network.
+    pub name: String,
+    /// Whether it forwards packets.
+    #[serde(default)]
+    pub forward: bool,
+    /// Kernel variables that differ from the baseline of every node.
+    #[serde(default)]
+    pub sysctl: BTreeMap<String, String>,
+}
+
+/// Two machines joined. Without cells, and not `emulated`, it is a plain virtual cable.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// Its name, which is also the name of the interface at each end.
+    pub name: String,
+    /// The machines: `up` goes from the first to the second.
+    pub between: [String; 2],
+    /// Carried by plumb even without cells, so that cells can be added while it runs.
+    #[serde(default)]
+    pub emulated: bool,
+    /// Cells from the first to the second.
+    #[serde(default)]
+    pub up: ChainSpec,
+    /// Cells from the second to the first.
+    #[serde(default)]
+    pub down: ChainSpec,
+}
+
+impl LinkSpec {
+    /// Whether plumb carries the packets.
+    pub fn is_emulated(&self) -> bool {
+        self.emulated || !self.up.0.is_empty() || !self.down.0.is_empty()
+    }
+}
+
+/// A program of the network.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceSpec {
+    /// Where it runs.
+    pub node: String,
+    /// Program and arguments; `plumb` is the plumb that runs the laboratory.
+    pub run: Vec<String>,
+    /// TCP port that it listens on when it is ready.
+    pub port: u16,
+}
+
+/// The link directions in which the scenario's router would shape.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouterShaper {
+    /// Towards the provider.
+    pub up: LinkEnd,
+    /// From the provider.
+    pub down: LinkEnd,
+}
+
+/// A direction of a link, written `LINK.up` or `LINK.down`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct LinkEnd {
+    /// The link.
+    pub link: String,
+    /// Which way.
+    pub way: Way,
+}
+
+/// The two directions of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// From the first end to the second.
+    Up,
+    /// From the second end to the first.
+    Down,
+}
+
+impl Way {
+    /// The word in scenarios and statistics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+        }
+    }
+}
+
+impl TryFrom<String> for LinkEnd {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let wrong = || format!("'{text}' is not a direction of a link: write LINK.up or LINK.down");
+        let (link, way) = text.split_once('.').ok_or_else(wrong)?;
+        let way = match way {
+            "up" => Way::Up,
+            "down" => Way::Down,
+            _ => return Err(wrong()),
+        };
+        Ok(Self { link: link.to_owned(), way })
+    }
+}
+
+/// A scenario that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// Neither built in nor a file.
+    #[error("there is no scenario '{name}': use one of {known}, or the path of a .toml file")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the scenario {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The text is no scenario; the message carries line and column.
+    #[error("{origin}: {source}")]
+    Syntax {
+        /// File or built-in name.
+        origin: String,
+        /// Why.
+        source: Box<toml::de::Error>,
+    },
+    /// The text is a scenario that makes no network.
+    #[error("{origin}: {problem}")]
+    Meaning {
+        /// File or built-in name.
+        origin: String,
+        /// What is wrong, and what is allowed.
+        problem: String,
+    },
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+impl Scenario {
+    /// All the scenarios that come with plumb.
+    ///
+    /// # Errors
+    /// None, unless plumb was built with a broken one, which its tests would have shown.
+    pub fn built_in() -> Result<Vec<Self>, ScenarioError> {
+        BUILT_IN.iter().map(|(name, text)| Self::parse(text, name)).collect()
+    }
+
+    /// Loads a scenario by its name, or from a file when `name` is a path.
+    ///
+    /// # Errors
+    /// When there is none, or it is wrong.
+    pub fn load(name: &str) -> Result<Self, ScenarioError> {
+        Self::parse(&Self::text(name)?, name)
+    }
+
+    /// The text of a scenario, as written.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn text(name: &str) -> Result<String, ScenarioError> {
+        if let Some((_, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
+            return Ok((*text).to_owned());
+        }
+        if !name.ends_with(".toml") && !name.contains('/') {
+            let known = BUILT_IN.map(|(name, _)| name).join(", ");
+            return Err(ScenarioError::Unknown { name: name.to_owned(), known });
+        }
+        std::fs::read_to_string(name)
+            .map_err(|source| ScenarioError::Read { path: Path::new(name).to_owned(), source })
+    }
+
+    /// Reads a scenario from its text; `origin` is what errors call it.
+    ///
+    /// # Errors
+    /// When the text is wrong, with the line, or describes no network.
+    pub fn parse(text: &str, origin: &str) -> Result<Self, ScenarioError> {
+        let scenario: Self = toml::from_str(text).map_err(|source| ScenarioError::Syntax {
+            origin: origin.to_owned(),
+            source: Box::new(source),
+        })?;
+        match scenario.problem() {
+            None => Ok(scenario),
+            Some(problem) => Err(ScenarioError::Meaning { origin: origin.to_owned(), problem }),
+        }
+    }
+
+    fn problem(&self) -> Option<String> {
+        if self.nodes.is_empty() {
+            return Some("it has no [[node]]".into());
+        }
+        let names: Vec<&str> = self.nodes.iter().map(|n| n.name.as_str()).collect();
+        let links: Vec<&str> = self.links.iter().map(|l| l.name.as_str()).collect();
+        let unknown_node = |name: &str, who: &str| {
+            (!names.contains(&name))
+                .then(|| format!("{who} names the node '{name}', and the nodes are {}", names.join(", ")))
+        };
+        for (kind, list) in [("node", &names), ("link", &links)] {
+            for (i, name) in list.iter().enumerate() {
+                if !is_name(name) {
+                    return Some(format!(
+                        "'{name}' cannot name a {kind}: use 1 to {MAX_NAME_BYTES} of a-z, 0-9 and -"
+                    ));
+                }
+                if list.iter().take(i).any(|earlier| earlier == name) {
+                    return Some(format!("there are two {kind}s named '{name}'"));
+                }
+            }
+        }
+        for link in &self.links {
+            for end in &link.between {
+                if let Some(problem) = unknown_node(end, &format!("link '{}'", link.name)) {
+                    return Some(problem);
+                }
+            }
+            if link.between.first() == link.between.last() {
+                return Some(format!("link '{}' joins '{}' to itself", link.name, link.between[0]));
+            }
+            for cells in [&link.up, &link.down] {
+                if let Err(e) = plumb_link::chain::build(cells, self.seed) {
+                    return Some(format!("link '{}': {e}", link.name));
+                }
+            }
+        }
+        for service in &self.services {
+            if service.run.is_empty() {
+                return Some(format!("the service on '{}' has nothing to run", service.node));
+            }
+            if let Some(problem) = unknown_node(&service.node, "a service") {
+                return Some(problem);
+            }
+        }
+        let shapers = self.router_shaper.iter().flat_map(|s| [&s.up, &s.down]);
+        for end in shapers {
+            match self.links.iter().find(|l| l.name == end.link) {
+                None => {
+                    return Some(format!("router_shaper names the link '{}', and the links are {}", end.link, links.join(", ")));
+                }
+                Some(link) if !link.is_emulated() => {
+                    return Some(format!("router_shaper names the link '{}', which needs emulated = true", end.link));
+                }
+                Some(_) => {}
+            }
+        }
+        None
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME_BYTES).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && !name.starts_with('-')
+        && name != "lo"
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    const SMALL: &str = "name = \"x\"\nsummary = \"x\"\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n";
+
+    fn error(extra: &str) -> String {
+        Scenario::parse(&format!("{SMALL}{extra}"), "x.toml").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn built_in_ones_are_sound_and_named_as_listed() {
+        let scenarios = Scenario::built_in().unwrap();
+        assert!(scenarios.iter().zip(BUILT_IN).all(|(s, (name, _))| s.name == name));
+    }
+
+    #[test]
+    fn errors_name_file_line_and_what_is_allowed() {
+        let typo = error("[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nupp = []\n");
+        assert!(typo.contains("x.toml") && typo.contains("line 10") && typo.contains("`up`"), "{typo}");
+        let cell = error("[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nup = [{ type = \"shapper\" }]\n");
+        assert!(cell.contains("shaper") && cell.contains("line 10"), "{cell}");
+        let node = error("[[link]]\nname = \"l\"\nbetween = [\"a\", \"c\"]\n");
+        assert!(node.contains("'c'") && node.contains("a, b"), "{node}");
+        assert!(error("[[node]]\nname = \"a\"\n").contains("two nodes named 'a'"));
+        assert!(Scenario::load("no-such").unwrap_err().to_string().contains("home-cable"));
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "\\PC{0,200}") {
+            let _ = Scenario::parse(&text, "x");
+            let _ = Scenario::parse(&format!("{SMALL}{text}"), "x");
+        }
+    }
+}

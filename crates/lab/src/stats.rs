@@ -1,0 +1,65 @@
+//! What the links of a laboratory did: the truth that measurements are held against.
+
+use std::collections::BTreeMap;
+
+use plumb_link::record::ProbeRecord;
+use plumb_link::stats::ChainStats;
+use plumb_model::distribution::Distribution;
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::Way;
+
+/// Version of the document.
+pub const SCHEMA: &str = "plumb.lab-stats/1";
+
+/// What a laboratory did, from its start until now.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LabStats {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Seed of its random cells.
+    pub seed: u64,
+    /// CLOCK_REALTIME, in nanoseconds, when the laboratory's clock was at zero.
+    pub started_unix_ns: u64,
+    /// How long it has run.
+    pub duration_s: f64,
+    /// The links that plumb carries, and their two directions.
+    pub links: BTreeMap<String, BTreeMap<Way, WayStats>>,
+    /// What must be known to read the numbers.
+    pub notes: Vec<String>,
+}
+
+/// One direction of a link.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WayStats {
+    /// What the cells did, in order.
+    pub chain: ChainStats,
+    /// How the packets were carried.
+    pub driver: DriverStats,
+    /// Probe packets and when they crossed, on the laboratory's clock.
+    pub probes: Vec<ProbeRecord>,
+}
+
+/// How well the driver kept to the chain's schedule.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DriverStats {
+    /// How late packets were written, against their due time.
+    pub lateness_s: Option<Distribution>,
+    /// Packets that the receiving device did not take.
+    pub write_errors: u64,
+    /// Packets dropped at the sending device because the driver did not read in time; these
+    /// are not the link's losses.
+    pub device_drops: u64,
+    /// Packets that made no sense.
+    pub unreadable: u64,
+    /// Whether the thread ran with real-time priority.
+    pub realtime: bool,
+    /// Whether the machine failed to keep up.
+    pub overrun: bool,
+}
+
+/// Lateness at the 99th percentile above which a direction was overrun: a tenth of the 10 ms
+/// that a listener first notices, and small against every delay that the scenarios emulate.
+pub(crate) const OVERRUN_LATENESS_S: f64 = 0.001;
