@@ -1,0 +1,106 @@
+//! What ICMP and UDP probes have in common: a socket whose stamps find their probes, and the
+//! clocks read as one.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use plumb_net::clock::{monotonic_ns, realtime_ns};
+use plumb_net::datagram::{DatagramSocket, Notice, Received, SendId};
+
+use crate::sample::{Answer, Moment};
+use crate::strategy::Event;
+
+/// Large enough for any packet, its IP header included.
+const BUFFER_BYTES: usize = 65_536;
+
+/// Packets whose stamps may be outstanding; they come at once unless an address is still to be
+/// resolved, and those that never come must not pile up.
+const MAX_STAMPS_AWAITED: usize = 1024;
+
+/// A pair of readings this close together is good enough.
+const GOOD_READING_NS: u64 = 1_000;
+
+impl Moment {
+    /// Reads both clocks; again when something came in between.
+    pub(crate) fn now() -> Self {
+        let read = || {
+            let before = monotonic_ns();
+            let realtime_ns = realtime_ns();
+            let after = monotonic_ns();
+            Self {
+                monotonic_ns: before,
+                realtime_ns,
+                uncertainty_ns: after.saturating_sub(before),
+            }
+        };
+        let first = read();
+        if first.uncertainty_ns <= GOOD_READING_NS {
+            return first;
+        }
+        let second = read();
+        if second.uncertainty_ns < first.uncertainty_ns {
+            second
+        } else {
+            first
+        }
+    }
+}
+
+/// A socket to one far end.
+pub(crate) struct Channel {
+    socket: DatagramSocket,
+    /// Probes whose departure has not been told yet.
+    awaited: BTreeMap<SendId, u32>,
+    buffer: Vec<u8>,
+}
+
+impl Channel {
+    pub(crate) fn new(socket: DatagramSocket) -> Self {
+        Self {
+            socket,
+            awaited: BTreeMap::new(),
+            buffer: vec![0; BUFFER_BYTES],
+        }
+    }
+
+    /// Sends a probe of that number, or something else whose departure does not matter.
+    pub(crate) fn send(&mut self, sequence: Option<u32>, bytes: &[u8]) -> io::Result<()> {
+        let id = self.socket.send(bytes)?;
+        if let Some(sequence) = sequence {
+            self.awaited.insert(id, sequence);
+            if self.awaited.len() > MAX_STAMPS_AWAITED {
+                self.awaited.pop_first();
+            }
+        }
+        Ok(())
+    }
+
+    /// The next event until `until_ns` of CLOCK_MONOTONIC; `read` tells which packets are
+    /// answers, and `None` comes early after one that is not.
+    pub(crate) fn receive(
+        &mut self,
+        until_ns: u64,
+        mut read: impl FnMut(&[u8], Moment, &Received) -> Option<Answer>,
+    ) -> io::Result<Option<Event>> {
+        loop {
+            // The stamp of a departure is queued before the answer can come, so look for it first.
+            match self.socket.take_notice()? {
+                Some(Notice::Departed { id, ns }) => match self.awaited.remove(&id) {
+                    Some(sequence) => return Ok(Some(Event::Departed { sequence, ns })),
+                    None => continue,
+                },
+                Some(Notice::Unreachable(why)) => return Ok(Some(Event::Unreachable(why))),
+                None => {}
+            }
+            if let Some(received) = self.socket.recv(&mut self.buffer)? {
+                let at = Moment::now();
+                let packet = self.buffer.get(..received.len).unwrap_or_default();
+                return Ok(read(packet, at, &received).map(Event::Answered));
+            }
+            if monotonic_ns() >= until_ns {
+                return Ok(None);
+            }
+            self.socket.wait_until(until_ns)?;
+        }
+    }
+}

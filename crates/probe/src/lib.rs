@@ -1,0 +1,19 @@
+//! Thin traffic: round-trip probes on an open-loop schedule, stamped by the kernel.
+//!
+//! [`plan`] says what to send, [`strategy`] decides when and reads what comes back, without
+//! sockets or clocks; [`icmp`] and [`udp`] are the network it does that on; [`probing`] is the
+//! thread it runs in, and [`log`] what remains.
+
+mod channel;
+mod icmp;
+pub mod log;
+pub mod plan;
+pub mod probing;
+pub mod sample;
+pub mod strategy;
+mod udp;
+
+pub use log::ProbeLog;
+pub use plan::{Plan, ProbeError};
+pub use probing::{Probing, Progress, ProgressHandle};
+pub use sample::Sample;

@@ -1,0 +1,226 @@
+//! What remains of a probing: every sample, and the figures of any stretch of it.
+
+use std::net::IpAddr;
+
+use plumb_model::distribution::Distribution;
+use plumb_model::results::{PingResult, ProbeProtocol, TimestampSource};
+use plumb_model::series::{Series, Unit};
+
+use crate::sample::Sample;
+
+/// Everything that was seen. Times in seconds count from the start.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProbeLog {
+    /// What the probes were made of.
+    pub protocol: ProbeProtocol,
+    /// The far end.
+    pub address: IpAddr,
+    /// What the probes carried to be told from others': ICMP's identifier, or the UDP session.
+    pub id: u32,
+    /// The probes sent, in order.
+    pub samples: Vec<Sample>,
+    /// When our own machine refused to send a probe.
+    pub refused_s: Vec<f64>,
+    /// How many answers our own socket dropped, by when we learnt of it.
+    pub drops: Vec<(f64, u32)>,
+    /// ICMP errors that came back.
+    pub unreachable: u64,
+    /// The start, on CLOCK_MONOTONIC.
+    pub started_monotonic_ns: u64,
+    /// The start, on CLOCK_REALTIME.
+    pub started_realtime_ns: u64,
+    /// From the start until nothing more was waited for.
+    pub duration_s: f64,
+    /// What must be known to read the numbers.
+    pub notes: Vec<String>,
+}
+
+impl ProbeLog {
+    /// The probes sent from `from_s` until before `to_s`.
+    pub fn window(&self, from_s: f64, to_s: f64) -> impl Iterator<Item = &Sample> {
+        self.samples
+            .iter()
+            .filter(move |sample| (from_s..to_s).contains(&sample.sent_s))
+    }
+
+    /// The figures of the probes sent from `from_s` until before `to_s`.
+    pub fn result(&self, from_s: f64, to_s: f64) -> PingResult {
+        let within = |t: &f64| (from_s..to_s).contains(t);
+        let samples: Vec<&Sample> = self.window(from_s, to_s).collect();
+        let answered: Vec<&Sample> = samples
+            .iter()
+            .copied()
+            .filter(|s| s.rtt.is_some())
+            .collect();
+        let (sent, received) = (samples.len() as u64, answered.len() as u64);
+        let kernel = !answered.is_empty()
+            && answered
+                .iter()
+                .all(|s| s.timestamps == TimestampSource::Kernel);
+        PingResult {
+            protocol: self.protocol,
+            address: self.address.to_string(),
+            sent,
+            received,
+            loss_ratio: if sent == 0 {
+                0.0
+            } else {
+                (sent - received) as f64 / sent as f64
+            },
+            duplicates: samples.iter().map(|s| u64::from(s.duplicates)).sum(),
+            reordered: samples.iter().filter(|s| s.reordered).count() as u64,
+            send_errors: self.refused_s.iter().filter(|t| within(t)).count() as u64,
+            dropped_here: self
+                .drops
+                .iter()
+                .filter(|(t, _)| within(t))
+                .map(|(_, count)| u64::from(*count))
+                .sum(),
+            rtt_s: Distribution::of(
+                answered
+                    .iter()
+                    .filter_map(|s| s.rtt)
+                    .map(|rtt| rtt.as_secs_f64()),
+            ),
+            lateness_s: Distribution::of(
+                samples.iter().map(|s| (s.sent_s - s.scheduled_s).max(0.0)),
+            ),
+            timestamps: if kernel {
+                TimestampSource::Kernel
+            } else {
+                TimestampSource::User
+            },
+        }
+    }
+
+    /// The round trips of the probes sent from `from_s` until before `to_s`, by when they were
+    /// sent, counted from `from_s`. Every sequence number from the first has its point, also
+    /// those that our own machine refused.
+    pub fn series(&self, from_s: f64, to_s: f64) -> Series {
+        let mut series = Series::new(Unit::Seconds);
+        let mut next = None;
+        for sample in self.window(from_s, to_s) {
+            for _ in next.unwrap_or(sample.sequence)..sample.sequence {
+                series.push(sample.sent_s - from_s, None);
+            }
+            next = Some(sample.sequence + 1);
+            series.push(
+                sample.sent_s - from_s,
+                sample.rtt.map(|rtt| rtt.as_secs_f64()),
+            );
+        }
+        series
+    }
+
+    /// Answers whose far end claimed times that made no sense, so that its residence is still
+    /// in the round trip.
+    pub fn residences_ignored(&self) -> u64 {
+        self.samples.iter().filter(|s| s.residence_ignored).count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
+
+    fn sample(sequence: u32, rtt_ms: Option<u64>) -> Sample {
+        let scheduled_s = f64::from(sequence) * 0.1;
+        Sample {
+            sequence,
+            scheduled_s,
+            sent_s: scheduled_s + 0.001,
+            sent_monotonic_ns: 0,
+            rtt: rtt_ms.map(Duration::from_millis),
+            residence: None,
+            residence_ignored: false,
+            server_sequence: None,
+            ttl: None,
+            timestamps: if rtt_ms.is_some() {
+                TimestampSource::Kernel
+            } else {
+                TimestampSource::User
+            },
+            duplicates: 0,
+            reordered: false,
+            late: false,
+        }
+    }
+
+    fn log() -> ProbeLog {
+        let mut samples: Vec<Sample> = [Some(20), None, Some(40), Some(60)]
+            .into_iter()
+            .zip(0..)
+            .map(|(rtt, n)| sample(n, rtt))
+            .collect();
+        samples[2].duplicates = 2;
+        samples[2].reordered = true;
+        ProbeLog {
+            protocol: ProbeProtocol::Udp,
+            address: Ipv4Addr::LOCALHOST.into(),
+            id: 7,
+            samples,
+            refused_s: vec![0.05, 0.35],
+            drops: vec![(0.25, 3), (9.0, 1)],
+            unreachable: 0,
+            started_monotonic_ns: 0,
+            started_realtime_ns: 0,
+            duration_s: 0.4,
+            notes: vec![],
+        }
+    }
+
+    #[test]
+    fn the_figures_of_a_window_are_of_the_probes_sent_in_it() {
+        let result = log().result(0.1, 0.301);
+        assert_eq!(
+            (result.sent, result.received, result.loss_ratio),
+            (2, 1, 0.5)
+        );
+        assert_eq!((result.duplicates, result.reordered), (2, 1));
+        assert_eq!((result.send_errors, result.dropped_here), (0, 3));
+        assert_eq!(result.rtt_s.unwrap().p50, 0.04);
+        assert!((result.lateness_s.unwrap().max - 0.001).abs() < 1e-9);
+        assert_eq!(
+            result.timestamps,
+            TimestampSource::Kernel,
+            "a lost probe has no stamps to spoil it"
+        );
+        let whole = log().result(0.0, f64::INFINITY);
+        assert_eq!(
+            (
+                whole.sent,
+                whole.received,
+                whole.send_errors,
+                whole.dropped_here
+            ),
+            (4, 3, 2, 4)
+        );
+    }
+
+    #[test]
+    fn one_user_stamp_makes_the_result_user_stamped() {
+        let mut log = log();
+        log.samples[0].timestamps = TimestampSource::User;
+        assert_eq!(log.result(0.0, 1.0).timestamps, TimestampSource::User);
+        assert_eq!(log.result(0.1, 1.0).timestamps, TimestampSource::Kernel);
+    }
+
+    #[test]
+    fn an_empty_window_has_no_loss_and_no_round_trip() {
+        let result = log().result(5.0, 6.0);
+        assert_eq!(
+            (result.sent, result.loss_ratio, result.rtt_s),
+            (0, 0.0, None)
+        );
+    }
+
+    #[test]
+    fn the_series_has_gaps_where_probes_were_lost() {
+        let series = log().series(0.1, 0.35);
+        assert_eq!(series.values, [None, Some(0.04), Some(0.06)]);
+        assert!((series.t_s.first().unwrap() - 0.001).abs() < 1e-9);
+    }
+}

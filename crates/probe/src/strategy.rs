@@ -1,0 +1,300 @@
+//! When to send and when to stop, and what the answers mean for the counts. The network, and
+//! with it the clock, is a trait, so all of this runs in virtual time.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use plumb_net::datagram::Unreachable;
+
+use crate::log::ProbeLog;
+use crate::plan::Plan;
+use crate::probing::ProgressHandle;
+use crate::sample::{Answer, Moment, Record};
+
+/// How often the request to stop is looked at while nothing else happens.
+const STOP_CHECK_NS: u64 = 100_000_000;
+
+/// Failures of receiving, one after the other, before probing ends: one may be an interface
+/// that went down, but a socket that always fails would be asked for ever.
+const MAX_RECEIVE_FAILURES: u32 = 16;
+
+/// Something that the network told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A probe entered the packet scheduler.
+    Departed {
+        /// Which.
+        sequence: u32,
+        /// When, ns of CLOCK_REALTIME.
+        ns: u64,
+    },
+    /// An answer came in.
+    Answered(Answer),
+    /// An ICMP error came in.
+    Unreachable(Unreachable),
+}
+
+/// What carries probes and knows the time.
+pub trait Network {
+    /// What its packets carry to be told from others': ICMP's identifier, or the UDP session.
+    fn id(&self) -> u32;
+
+    /// The clocks.
+    fn now(&mut self) -> Moment;
+
+    /// Sends a probe of that number; it is called once for each.
+    ///
+    /// # Errors
+    /// When our own machine does not send it.
+    fn send(&mut self, sequence: u32) -> io::Result<()>;
+
+    /// The next event, or `None` when there is none until CLOCK_MONOTONIC reaches `until_ns`,
+    /// or sooner; a time in the past means not to wait.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    fn receive(&mut self, until_ns: u64) -> io::Result<Option<Event>>;
+}
+
+/// Probes by the plan until
+/// 1. all its probes have been sent, or `stop` is set, and
+/// 2. every probe sent has been answered, or the timeout has passed since the last was sent.
+///
+/// So it ends within the timeout and [`STOP_CHECK_NS`] after it is asked to.
+pub(crate) fn run(
+    network: &mut impl Network,
+    plan: &Plan,
+    stop: &AtomicBool,
+    progress: &ProgressHandle,
+) -> ProbeLog {
+    let started = network.now();
+    let mut prober = Prober::new(plan, started);
+    let mut failures = 0;
+    loop {
+        let now = network.now();
+        if stop.load(Ordering::Relaxed) {
+            prober.to_send = prober.next();
+        }
+        if prober.due().is_some_and(|due| due <= now.monotonic_ns) {
+            let sequence = prober.next();
+            let outcome = network.send(sequence);
+            prober.sent(now, outcome);
+            progress.update(|p| prober.report(p));
+        } else if prober.finished(now.monotonic_ns) {
+            break;
+        }
+        match network.receive(prober.wake(now.monotonic_ns)) {
+            Ok(event) => {
+                failures = 0;
+                if let Some(event) = event {
+                    prober.take(event);
+                    progress.update(|p| prober.report(p));
+                }
+            }
+            Err(error) => {
+                failures += 1;
+                prober.note(format!("receiving failed: {error}"));
+                if failures >= MAX_RECEIVE_FAILURES {
+                    prober.note("probing ended early, because receiving kept failing".to_owned());
+                    break;
+                }
+            }
+        }
+    }
+    let ended_ns = network.now().monotonic_ns;
+    prober.into_log(plan, network.id(), ended_ns)
+}
+
+/// The state between two events.
+struct Prober {
+    started: Moment,
+    interval_ns: u64,
+    timeout: Duration,
+    /// How many probes there will be; lowered to what has been sent when asked to stop.
+    to_send: u32,
+    /// Each probe that was tried, at its number.
+    records: Vec<Record>,
+    last_sent_ns: u64,
+    /// Probes without an answer.
+    outstanding: u64,
+    /// RFC 4737, section 3.3: one above the highest number answered.
+    next_expected: u32,
+    /// Increases of the socket's count of drops, by when they were told.
+    drops: Vec<(u64, u32)>,
+    dropped: u32,
+    unreachable: u64,
+    sent: u64,
+    received: u64,
+    last_rtt: Option<Duration>,
+    notes: Vec<String>,
+}
+
+impl Prober {
+    fn new(plan: &Plan, started: Moment) -> Self {
+        Self {
+            started,
+            interval_ns: u64::try_from(plan.interval.as_nanos()).unwrap_or(u64::MAX),
+            timeout: plan.timeout,
+            to_send: plan.probes(),
+            records: Vec::new(),
+            last_sent_ns: started.monotonic_ns,
+            outstanding: 0,
+            next_expected: 0,
+            drops: Vec::new(),
+            dropped: 0,
+            unreachable: 0,
+            sent: 0,
+            received: 0,
+            last_rtt: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Number of the next probe.
+    fn next(&self) -> u32 {
+        self.records.len() as u32
+    }
+
+    /// When the next probe is due; `None` when there is none.
+    fn due(&self) -> Option<u64> {
+        let next = self.next();
+        (next < self.to_send).then(|| {
+            self.started
+                .monotonic_ns
+                .saturating_add(self.interval_ns.saturating_mul(u64::from(next)))
+        })
+    }
+
+    fn last_answer_by(&self) -> u64 {
+        self.last_sent_ns
+            .saturating_add(u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn finished(&self, now_ns: u64) -> bool {
+        self.due().is_none() && (self.outstanding == 0 || now_ns >= self.last_answer_by())
+    }
+
+    /// Until when to wait for events.
+    fn wake(&self, now_ns: u64) -> u64 {
+        self.due()
+            .unwrap_or_else(|| self.last_answer_by())
+            .min(now_ns.saturating_add(STOP_CHECK_NS))
+    }
+
+    /// A probe was handed to the kernel at `now`.
+    fn sent(&mut self, now: Moment, outcome: io::Result<()>) {
+        self.records.push(Record {
+            due_ns: self.due().unwrap_or(now.monotonic_ns),
+            sent: now,
+            refused: outcome.is_err(),
+            departed_ns: None,
+            answer: None,
+            duplicates: 0,
+            reordered: false,
+        });
+        match outcome {
+            Ok(()) => {
+                self.sent += 1;
+                self.outstanding += 1;
+                self.last_sent_ns = now.monotonic_ns;
+            }
+            Err(error) => self.note(format!("our own machine did not send a probe: {error}")),
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Departed { sequence, ns } => {
+                if let Some(record) = self.records.get_mut(sequence as usize) {
+                    record.departed_ns.get_or_insert(ns);
+                }
+            }
+            Event::Answered(answer) => self.answered(answer),
+            Event::Unreachable(why) => {
+                self.unreachable += 1;
+                self.note(format!("an ICMP error came back: {why}"));
+            }
+        }
+    }
+
+    fn answered(&mut self, answer: Answer) {
+        if answer.drops != self.dropped {
+            self.drops.push((
+                answer.at.monotonic_ns,
+                answer.drops.wrapping_sub(self.dropped),
+            ));
+            self.dropped = answer.drops;
+        }
+        let Some(record) = self
+            .records
+            .get_mut(answer.sequence as usize)
+            .filter(|record| !record.refused)
+        else {
+            // A number that was never sent: whoever made it up does not belong in the counts.
+            return;
+        };
+        if record.answer.is_some() {
+            record.duplicates += 1;
+            return;
+        }
+        record.answer = Some(answer);
+        self.outstanding -= 1;
+        let Some(trip) = record.round_trip().filter(|trip| trip.rtt <= self.timeout) else {
+            return; // late, which is lost
+        };
+        self.received += 1;
+        self.last_rtt = Some(trip.rtt);
+        if answer.sequence < self.next_expected {
+            record.reordered = true;
+        } else {
+            self.next_expected = answer.sequence.saturating_add(1);
+        }
+    }
+
+    /// Keeps what must be known to read the numbers; the same thing once.
+    fn note(&mut self, note: String) {
+        if self.notes.len() < 8 && !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    fn report(&self, progress: &mut crate::probing::Progress) {
+        progress.sent = self.sent;
+        progress.received = self.received;
+        progress.last_rtt = self.last_rtt;
+    }
+
+    fn into_log(self, plan: &Plan, id: u32, ended_ns: u64) -> ProbeLog {
+        let start = self.started.monotonic_ns;
+        let since_start = |ns: u64| ns.saturating_sub(start) as f64 / 1e9;
+        ProbeLog {
+            protocol: plan.protocol,
+            address: plan.target.ip(),
+            id,
+            samples: (0..)
+                .zip(&self.records)
+                .filter_map(|(n, r)| r.sample(n, start, self.timeout))
+                .collect(),
+            refused_s: self
+                .records
+                .iter()
+                .filter(|r| r.refused)
+                .map(|r| since_start(r.sent.monotonic_ns))
+                .collect(),
+            drops: self
+                .drops
+                .iter()
+                .map(|(ns, count)| (since_start(*ns), *count))
+                .collect(),
+            unreachable: self.unreachable,
+            started_monotonic_ns: start,
+            started_realtime_ns: self.started.realtime_ns,
+            duration_s: since_start(ended_ns),
+            notes: self.notes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

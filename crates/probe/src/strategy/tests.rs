@@ -1,0 +1,379 @@
+//! Probing in virtual time, over a network that does what each test says.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use plumb_model::results::{ProbeProtocol, TimestampSource};
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+const START: u64 = 1_000 * MS;
+/// CLOCK_REALTIME less CLOCK_MONOTONIC, until the clock is stepped.
+const APART: u64 = 1_700_000_000_000_000_000;
+
+/// Answers each probe after the delays that `answers` gives for it.
+struct Virtual<F> {
+    now: u64,
+    /// How far CLOCK_REALTIME has been stepped, and from when.
+    step: (u64, i64),
+    answers: F,
+    coming: BTreeMap<(u64, u64), Event>,
+    sent: Vec<u64>,
+    stop_at: u64,
+    receive_fails_from: u64,
+}
+
+impl<F: FnMut(u32) -> Vec<u64>> Virtual<F> {
+    fn new(answers: F) -> Self {
+        Self {
+            now: START,
+            step: (u64::MAX, 0),
+            answers,
+            coming: BTreeMap::new(),
+            sent: vec![],
+            stop_at: u64::MAX,
+            receive_fails_from: u64::MAX,
+        }
+    }
+
+    fn at(&self, monotonic_ns: u64) -> Moment {
+        let step = if monotonic_ns >= self.step.0 {
+            self.step.1
+        } else {
+            0
+        };
+        Moment {
+            monotonic_ns,
+            realtime_ns: (monotonic_ns + APART).checked_add_signed(step).unwrap(),
+            uncertainty_ns: 100,
+        }
+    }
+
+    fn put(&mut self, at: u64, event: Event) {
+        let unique = self.coming.len() as u64 + self.sent.len() as u64 * 1000;
+        self.coming.insert((at, unique), event);
+    }
+
+    fn run(&mut self, plan: &Plan) -> ProbeLog {
+        let stop = AtomicBool::new(false);
+        let mut stoppable = Stoppable {
+            network: self,
+            stop: &stop,
+        };
+        run(&mut stoppable, plan, &stop, &ProgressHandle::default())
+    }
+}
+
+struct Stoppable<'a, F> {
+    network: &'a mut Virtual<F>,
+    stop: &'a AtomicBool,
+}
+
+impl<F: FnMut(u32) -> Vec<u64>> Network for Stoppable<'_, F> {
+    fn id(&self) -> u32 {
+        7
+    }
+
+    fn now(&mut self) -> Moment {
+        self.stop
+            .store(self.network.now >= self.network.stop_at, Ordering::Relaxed);
+        self.network.at(self.network.now)
+    }
+
+    fn send(&mut self, sequence: u32) -> io::Result<()> {
+        let net = &mut *self.network;
+        let delays = (net.answers)(sequence);
+        if delays == [u64::MAX] {
+            return Err(io::Error::from_raw_os_error(105)); // ENOBUFS
+        }
+        let departed = net.now + 10_000;
+        net.sent.push(net.now);
+        net.put(
+            departed,
+            Event::Departed {
+                sequence,
+                ns: net.at(departed).realtime_ns,
+            },
+        );
+        for delay in delays {
+            let arrives = departed + delay;
+            let at = net.at(arrives + 50_000);
+            let kernel_ns = Some(net.at(arrives).realtime_ns);
+            net.put(
+                arrives,
+                Event::Answered(Answer {
+                    sequence,
+                    at,
+                    kernel_ns,
+                    ttl: Some(64),
+                    far_end: None,
+                    drops: 0,
+                }),
+            );
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, until_ns: u64) -> io::Result<Option<Event>> {
+        let net = &mut *self.network;
+        if net.now >= net.receive_fails_from {
+            return Err(io::Error::from_raw_os_error(100)); // ENETDOWN
+        }
+        match net.coming.first_key_value() {
+            Some((&(at, _), _)) if at <= until_ns.max(net.now) => {
+                net.now = net.now.max(at);
+                Ok(net.coming.pop_first().map(|(_, event)| event))
+            }
+            _ => {
+                net.now = net.now.max(until_ns);
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn plan(count: u64) -> Plan {
+    let target = (IpAddr::from(Ipv4Addr::LOCALHOST), 1).into();
+    Plan {
+        count: Some(count),
+        ..Plan::new(ProbeProtocol::Udp, "far", target)
+    }
+}
+
+fn rtts_ms(log: &ProbeLog) -> Vec<Option<f64>> {
+    log.samples
+        .iter()
+        .map(|s| s.rtt.map(|rtt| rtt.as_secs_f64() * 1e3))
+        .collect()
+}
+
+#[test]
+fn probes_leave_on_schedule_whatever_the_answers_do() {
+    // Each answer takes two and a half intervals.
+    let mut net = Virtual::new(|_| vec![250 * MS]);
+    let log = net.run(&plan(5));
+    let due: Vec<u64> = (0..5).map(|i| START + i * 100 * MS).collect();
+    assert_eq!(net.sent, due);
+    assert_eq!(rtts_ms(&log), [Some(250.0); 5]);
+    let result = log.result(0.0, 10.0);
+    assert_eq!(
+        (
+            result.sent,
+            result.received,
+            result.reordered,
+            result.duplicates
+        ),
+        (5, 5, 0, 0)
+    );
+    assert_eq!(result.timestamps, TimestampSource::Kernel);
+    assert_eq!(result.lateness_s.unwrap().max, 0.0);
+    assert!(
+        (log.duration_s - 0.65).abs() < 0.001,
+        "ends with the last answer, not with its timeout"
+    );
+}
+
+#[test]
+fn a_loss_at_the_end_is_waited_for_and_counted() {
+    let mut net = Virtual::new(|n| if n == 4 { vec![] } else { vec![20 * MS] });
+    let log = net.run(&plan(5));
+    assert_eq!(rtts_ms(&log)[4], None);
+    assert!(
+        (log.duration_s - 3.4).abs() < 1e-9,
+        "three seconds after the last was sent"
+    );
+    let result = log.result(0.0, 10.0);
+    assert_eq!(
+        (result.sent, result.received, result.loss_ratio),
+        (5, 4, 0.2)
+    );
+}
+
+#[test]
+fn duplicates_and_reordering_are_counted_as_rfc_4737_has_them() {
+    // Arrivals: 0, 2, 2, 1, 3: only 1 is below a number already seen.
+    let mut net = Virtual::new(|n| match n {
+        1 => vec![250 * MS],
+        2 => vec![20 * MS, 30 * MS],
+        _ => vec![20 * MS],
+    });
+    let log = net.run(&plan(6));
+    let result = log.result(0.0, 10.0);
+    assert_eq!(
+        (result.received, result.duplicates, result.reordered),
+        (6, 1, 1)
+    );
+    assert!(log.samples[1].reordered && !log.samples[2].reordered);
+    assert_eq!(log.samples[2].duplicates, 1);
+    assert_eq!(rtts_ms(&log)[2], Some(20.0), "the first answer counts");
+}
+
+#[test]
+fn a_late_answer_is_a_lost_one() {
+    let short = Plan {
+        timeout: Duration::from_millis(150),
+        ..plan(6)
+    };
+    let mut net = Virtual::new(|n| {
+        if n == 1 {
+            vec![160 * MS]
+        } else {
+            vec![20 * MS]
+        }
+    });
+    let log = net.run(&short);
+    let result = log.result(0.0, 10.0);
+    assert_eq!((result.sent, result.received, result.reordered), (6, 5, 0));
+    assert!(log.samples[1].late && log.samples[1].rtt.is_none());
+}
+
+#[test]
+fn a_probe_that_was_refused_here_is_no_loss_there() {
+    let mut net = Virtual::new(|n| {
+        if n == 1 {
+            vec![u64::MAX]
+        } else {
+            vec![20 * MS]
+        }
+    });
+    let log = net.run(&plan(4));
+    let result = log.result(0.0, 10.0);
+    assert_eq!(
+        (result.sent, result.received, result.send_errors),
+        (3, 3, 1)
+    );
+    assert_eq!(
+        log.samples.iter().map(|s| s.sequence).collect::<Vec<_>>(),
+        [0, 2, 3]
+    );
+    assert_eq!(log.notes.len(), 1);
+}
+
+#[test]
+fn asked_to_stop_it_ends_within_the_timeout() {
+    let mut net = Virtual::new(|_| vec![]);
+    net.stop_at = START + 450 * MS;
+    let log = net.run(&Plan {
+        count: None,
+        ..plan(0)
+    });
+    assert_eq!(net.sent.len(), 5);
+    assert!((3.4..3.6).contains(&log.duration_s), "{}", log.duration_s);
+    let mut answered = Virtual::new(|_| vec![20 * MS]);
+    answered.stop_at = START + 450 * MS;
+    let log = answered.run(&Plan {
+        count: None,
+        ..plan(0)
+    });
+    assert!(
+        log.duration_s < 0.6,
+        "nothing to wait for: {}",
+        log.duration_s
+    );
+}
+
+#[test]
+fn nothing_to_send_ends_at_once() {
+    let log = Virtual::new(|_| vec![]).run(&plan(0));
+    assert_eq!((log.samples.len(), log.duration_s), (0, 0.0));
+}
+
+#[test]
+fn a_clock_step_spoils_neither_round_trips_nor_the_schedule() {
+    for step_ns in [-3_600_000 * MS as i64, 3_600_000 * MS as i64] {
+        let mut net = Virtual::new(|_| vec![30 * MS]);
+        net.step = (START + 215 * MS, step_ns); // while the third probe is under way
+        let log = net.run(&plan(5));
+        for (rtt, n) in rtts_ms(&log).into_iter().zip(0..) {
+            // Our own readings hold the 10 µs to the scheduler and the 50 µs to our reading too.
+            assert_eq!(
+                rtt,
+                Some(if n == 2 { 30.06 } else { 30.0 }),
+                "probe {n}, step {step_ns}"
+            );
+        }
+        assert_eq!(log.samples[2].timestamps, TimestampSource::User);
+        assert_eq!(log.result(0.0, 10.0).timestamps, TimestampSource::User);
+        assert_eq!(log.result(0.25, 10.0).timestamps, TimestampSource::Kernel);
+        assert_eq!(net.sent.len(), 5);
+    }
+}
+
+#[test]
+fn numbers_never_sent_and_icmp_errors_leave_the_counts_alone() {
+    let mut net = Virtual::new(|_| vec![20 * MS]);
+    let at = net.at(START + 50 * MS);
+    let forged = Answer {
+        sequence: 99,
+        at,
+        kernel_ns: None,
+        ttl: None,
+        far_end: None,
+        drops: 0,
+    };
+    net.put(at.monotonic_ns, Event::Answered(forged));
+    net.put(
+        at.monotonic_ns,
+        Event::Departed {
+            sequence: 77,
+            ns: 1,
+        },
+    );
+    net.put(at.monotonic_ns, Event::Unreachable(Unreachable::Port));
+    let log = net.run(&plan(3));
+    assert_eq!((log.result(0.0, 10.0).received, log.unreachable), (3, 1));
+    assert_eq!(log.notes, ["an ICMP error came back: port unreachable"]);
+}
+
+#[test]
+fn drops_of_our_own_socket_are_counted_once() {
+    let clock = Virtual::new(|_| vec![]);
+    let mut prober = Prober::new(&plan(3), clock.at(START));
+    for (ms, drops) in [(30, 2), (130, 2), (230, 5)] {
+        let at = clock.at(START + ms * MS);
+        let answer = Answer {
+            sequence: 0,
+            at,
+            kernel_ns: None,
+            ttl: None,
+            far_end: None,
+            drops,
+        };
+        prober.take(Event::Answered(answer));
+    }
+    assert_eq!(
+        prober.into_log(&plan(3), 7, START).drops,
+        [(0.03, 2), (0.23, 3)]
+    );
+}
+
+#[test]
+fn a_socket_that_only_fails_ends_it() {
+    let mut net = Virtual::new(|_| vec![20 * MS]);
+    net.receive_fails_from = START + 250 * MS;
+    let log = net.run(&plan(100));
+    assert!(net.sent.len() <= 4);
+    assert!(
+        log.notes.iter().any(|note| note.contains("ended early")),
+        "{:?}",
+        log.notes
+    );
+}
+
+proptest::proptest! {
+    #[test]
+    fn whatever_comes_back_the_counts_hold(
+        delays in proptest::collection::vec(proptest::collection::vec(0u64..5_000, 0..4), 1..30),
+    ) {
+        let mut net = Virtual::new(|n| delays[n as usize].iter().map(|ms| ms * MS).collect());
+        let log = net.run(&plan(delays.len() as u64));
+        let result = log.result(0.0, f64::INFINITY);
+        let in_time = delays.iter().filter(|d| d.iter().min().is_some_and(|ms| *ms <= 3_000)).count() as u64;
+        proptest::prop_assert_eq!((result.sent, result.received), (delays.len() as u64, in_time));
+        proptest::prop_assert!(result.reordered < result.sent);
+        // It ends within the timeout of the last probe.
+        proptest::prop_assert!(log.duration_s <= 0.1 * (delays.len() - 1) as f64 + 3.0 + 1e-6);
+    }
+}

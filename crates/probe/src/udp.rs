@@ -1,0 +1,163 @@
+//! Probes by plumb's UDP echo, and the cookie that its far end wants to see.
+
+use std::io;
+
+use plumb_net::clock::monotonic_ns;
+use plumb_net::datagram::{DatagramSocket, Unreachable};
+use plumb_wire::native::echo::{Cookie, Datagram, EPOCH, Kind, MIN_BYTES};
+
+use crate::channel::Channel;
+use crate::plan::{Plan, ProbeError};
+use crate::probing::{local, random_u32};
+use crate::sample::{Answer, FarEnd, Moment};
+use crate::strategy::{Event, Network};
+
+/// Requests for the first cookie, and the time from one to the next: 3 s in all, above the
+/// fullest queue that is met in homes.
+const COOKIE_TRIES: u32 = 5;
+const COOKIE_INTERVAL_NS: u64 = 600_000_000;
+
+/// A cookie is renewed at half of the time that it is sure to be good for.
+const COOKIE_RENEWAL_NS: u64 = EPOCH.as_secs() * 1_000_000_000 / 2;
+
+/// After this time without an answer a new cookie is asked for: the far end may have been
+/// started anew, or a NAT on the way may have given us another port.
+const SILENCE_NS: u64 = 3_000_000_000;
+
+/// The network of UDP probes to one far end.
+pub(crate) struct UdpEcho {
+    channel: Channel,
+    session: u32,
+    size_bytes: usize,
+    cookie: Cookie,
+    /// When the cookie came, when one was last asked for, and when a probe was last answered.
+    cookie_ns: u64,
+    asked_ns: u64,
+    answered_ns: u64,
+}
+
+impl UdpEcho {
+    /// Opens the socket and fetches the first cookie.
+    pub(crate) fn open(plan: &Plan) -> Result<Self, ProbeError> {
+        let socket =
+            DatagramSocket::udp(plan.target).map_err(local(plan, "opening a UDP socket"))?;
+        let session = random_u32(&plan.far_end())?;
+        let now = monotonic_ns();
+        let mut this = Self {
+            channel: Channel::new(socket),
+            session,
+            size_bytes: plan.size_bytes,
+            cookie: Cookie::default(),
+            cookie_ns: 0,
+            asked_ns: now,
+            answered_ns: now,
+        };
+        let no_echo = |why| ProbeError::NoEcho {
+            far_end: plan.far_end(),
+            why,
+        };
+        for attempt in 1..=u64::from(COOKIE_TRIES) {
+            this.ask_for_cookie()
+                .map_err(local(plan, "sending a UDP packet"))?;
+            let until_ns = now + attempt * COOKIE_INTERVAL_NS;
+            while this.cookie_ns == 0 && monotonic_ns() < until_ns {
+                match this
+                    .receive(until_ns)
+                    .map_err(local(plan, "receiving UDP packets"))?
+                {
+                    Some(Event::Unreachable(Unreachable::Port)) => {
+                        return Err(no_echo(
+                            "nothing listens on that port (ICMP port unreachable)".to_owned(),
+                        ));
+                    }
+                    Some(Event::Unreachable(why)) => {
+                        return Err(no_echo(format!("an ICMP error came back: {why}")));
+                    }
+                    Some(Event::Answered(_) | Event::Departed { .. }) | None => {}
+                }
+            }
+            if this.cookie_ns != 0 {
+                return Ok(this);
+            }
+        }
+        let waited_s = (u64::from(COOKIE_TRIES) * COOKIE_INTERVAL_NS) as f64 / 1e9;
+        Err(no_echo(format!(
+            "no answer to {COOKIE_TRIES} requests in {waited_s} s"
+        )))
+    }
+
+    fn ask_for_cookie(&mut self) -> io::Result<()> {
+        self.asked_ns = monotonic_ns();
+        self.channel.send(
+            None,
+            &Datagram::cookie_request(self.session).write(MIN_BYTES),
+        )
+    }
+
+    /// Whether to ask for another cookie: at most once in [`SILENCE_NS`], when the one we have
+    /// grows old or nothing is answered any more.
+    fn wants_cookie(&self, now_ns: u64) -> bool {
+        let past = |then_ns: u64, ns: u64| now_ns.saturating_sub(then_ns) > ns;
+        past(self.asked_ns, SILENCE_NS)
+            && (past(self.cookie_ns, COOKIE_RENEWAL_NS) || past(self.answered_ns, SILENCE_NS))
+    }
+}
+
+impl Network for UdpEcho {
+    fn id(&self) -> u32 {
+        self.session
+    }
+
+    fn now(&mut self) -> Moment {
+        Moment::now()
+    }
+
+    fn send(&mut self, sequence: u32) -> io::Result<()> {
+        if self.wants_cookie(monotonic_ns()) {
+            // When it cannot be sent, neither can the probe, which tells why.
+            let _ = self.ask_for_cookie();
+        }
+        let sent_ns = i64::try_from(monotonic_ns()).unwrap_or(i64::MAX);
+        let probe =
+            Datagram::probe(self.cookie, self.session, sequence, sent_ns).write(self.size_bytes);
+        self.channel.send(Some(sequence), &probe)
+    }
+
+    fn receive(&mut self, until_ns: u64) -> io::Result<Option<Event>> {
+        let Self {
+            channel,
+            session,
+            cookie,
+            cookie_ns,
+            answered_ns,
+            ..
+        } = self;
+        channel.receive(until_ns, |packet, at, received| {
+            let datagram =
+                Datagram::parse(packet).filter(|datagram| datagram.session == *session)?;
+            match datagram.kind {
+                Kind::CookieReply => {
+                    *cookie = datagram.cookie;
+                    *cookie_ns = at.monotonic_ns;
+                    None
+                }
+                Kind::Reply => {
+                    *answered_ns = at.monotonic_ns;
+                    Some(Answer {
+                        sequence: datagram.client_sequence,
+                        at,
+                        kernel_ns: received.kernel_ns,
+                        ttl: received.ttl,
+                        far_end: Some(FarEnd {
+                            sequence: datagram.server_sequence,
+                            received_ns: datagram.server_receive_ns,
+                            sent_ns: datagram.server_send_ns,
+                        }),
+                        drops: received.drops,
+                    })
+                }
+                Kind::CookieRequest | Kind::Probe => None,
+            }
+        })
+    }
+}
