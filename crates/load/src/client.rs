@@ -1,0 +1,405 @@
+//! The client's side of a control connection to the native responder: connecting, heartbeats,
+//! and the messages of the far end. What a phase is made of is in [`crate::phase`].
+
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use plumb_net::tcp::{self, ConnectError};
+use plumb_wire::native::control::report::clip;
+use plumb_wire::native::control::{ClientMessage, ErrorCode, Refusal, ServerMessage, Welcome};
+use plumb_wire::native::spec::{
+    HEARTBEAT_INTERVAL, MAX_CLIENT_FRAME_BYTES, MAX_SERVER_FRAME_BYTES, SILENCE_TIMEOUT, VERSION,
+};
+
+use crate::frames::{LinkError, read_frame, write_frame};
+
+/// Messages that wait for [`Client::run_phase`]: between phases there are none, and during the
+/// report of one the reader waits for it to catch up.
+const WAITING_MESSAGES: usize = 64;
+
+/// Longest wait for the answer to a message while heartbeats are answered.
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why the far end could not be measured with. Each begins with the name that the user typed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The port is closed.
+    #[error(
+        "{name}: nothing listens on TCP port {port} (connection refused): start 'plumb serve' there, or name its port"
+    )]
+    Refused {
+        /// As typed.
+        name: String,
+        /// TCP port.
+        port: u16,
+    },
+    /// The port did not answer.
+    #[error(
+        "{name}: TCP port {port} did not answer within {within:?}: a firewall may drop it; let it through, or check the address"
+    )]
+    TimedOut {
+        /// As typed.
+        name: String,
+        /// TCP port.
+        port: u16,
+        /// How long it was waited for.
+        within: Duration,
+    },
+    /// There is no way to it.
+    #[error(
+        "{name}: TCP port {port} is not reachable ({why}): check the address and this host's routes"
+    )]
+    Unreachable {
+        /// As typed.
+        name: String,
+        /// TCP port.
+        port: u16,
+        /// What the system said.
+        why: String,
+    },
+    /// The port accepts connections, and nothing answers on them.
+    #[error(
+        "{name}: TCP port {port} accepts connections but says nothing: it is not 'plumb serve', or it hangs; check what listens there"
+    )]
+    Mute {
+        /// As typed.
+        name: String,
+        /// TCP port.
+        port: u16,
+    },
+    /// What listens there speaks something else.
+    #[error("{name}: what listens on TCP port {port} is not 'plumb serve' ({why}): check the port")]
+    NotPlumb {
+        /// As typed.
+        name: String,
+        /// TCP port.
+        port: u16,
+        /// What it did.
+        why: String,
+    },
+    /// The responder ended the session and said why.
+    #[error("{name}: the responder ended the session: {message}")]
+    Ended {
+        /// As typed.
+        name: String,
+        /// For programs.
+        code: ErrorCode,
+        /// For people.
+        message: String,
+    },
+    /// The responder went away.
+    #[error(
+        "{name}: lost the responder: {why}; look whether 'plumb serve' still runs there and the path is up"
+    )]
+    Lost {
+        /// As typed.
+        name: String,
+        /// How.
+        why: String,
+    },
+    /// The responder does not grant the phase.
+    #[error("{name}: the responder refused the load: {message}")]
+    PhaseRefused {
+        /// As typed.
+        name: String,
+        /// For programs.
+        reason: Refusal,
+        /// For people.
+        message: String,
+    },
+    /// A data connection could not be opened.
+    #[error(
+        "{name}: stream {stream} could not be opened ({why}), though the control connection was: ask for fewer streams, or look for a firewall or connection limit on the way"
+    )]
+    Stream {
+        /// As typed.
+        name: String,
+        /// Number of the stream.
+        stream: u32,
+        /// What the system said.
+        why: String,
+    },
+    /// This host could not do its part.
+    #[error("{name}: this host could not run the load ({why}): ask for fewer streams")]
+    Local {
+        /// As typed.
+        name: String,
+        /// What the system said.
+        why: String,
+    },
+    /// The caller cancelled before the load ran.
+    #[error("{name}: cancelled before the load began")]
+    Cancelled {
+        /// As typed.
+        name: String,
+    },
+}
+
+/// A session with a native responder. Its heartbeats go on until it is dropped, which takes
+/// two threads: one writes them, one reads what comes.
+#[derive(Debug)]
+pub struct Client {
+    pub(crate) name: String,
+    pub(crate) address: SocketAddr,
+    pub(crate) next_phase: u32,
+    welcome: Welcome,
+    link: Arc<Link>,
+    messages: Option<Receiver<Result<ServerMessage, LinkError>>>,
+    heart: Option<Sender<()>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// The socket; whole frames are written under the lock.
+#[derive(Debug)]
+struct Link {
+    socket: TcpStream,
+    writing: Mutex<()>,
+}
+
+impl Link {
+    fn send(&self, message: &ClientMessage) -> Result<(), LinkError> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        write_frame(
+            &self.socket,
+            message,
+            MAX_CLIENT_FRAME_BYTES,
+            Instant::now() + SILENCE_TIMEOUT,
+        )
+    }
+}
+
+impl Client {
+    /// Connects to the responder at `address`, which the user calls `name`, and greets it, each
+    /// within `timeout`.
+    ///
+    /// # Errors
+    /// When there is no responder of this version.
+    pub fn connect(
+        name: &str,
+        address: SocketAddr,
+        timeout: Duration,
+    ) -> Result<Self, ClientError> {
+        let (name, port) = (name.to_owned(), address.port());
+        let socket = match tcp::connect(address, timeout, None) {
+            Ok(socket) => socket,
+            Err(ConnectError::Refused) => return Err(ClientError::Refused { name, port }),
+            Err(ConnectError::TimedOut) => {
+                return Err(ClientError::TimedOut {
+                    name,
+                    port,
+                    within: timeout,
+                });
+            }
+            Err(error) => {
+                return Err(ClientError::Unreachable {
+                    name,
+                    port,
+                    why: error.to_string(),
+                });
+            }
+        };
+        let welcome = greet(&socket, timeout).map_err(|error| error.named(&name, port))?;
+        Self::start(name, address, socket, welcome)
+    }
+
+    /// What the responder told of itself.
+    pub fn welcome(&self) -> &Welcome {
+        &self.welcome
+    }
+
+    /// Whom it speaks to.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn start(
+        name: String,
+        address: SocketAddr,
+        socket: TcpStream,
+        welcome: Welcome,
+    ) -> Result<Self, ClientError> {
+        let link = Arc::new(Link {
+            socket,
+            writing: Mutex::new(()),
+        });
+        let (incoming, messages) = mpsc::sync_channel(WAITING_MESSAGES);
+        let (heart, stopped) = mpsc::channel();
+        let mut client = Self {
+            name,
+            address,
+            next_phase: 1,
+            welcome,
+            link: Arc::clone(&link),
+            messages: Some(messages),
+            heart: Some(heart),
+            threads: Vec::new(),
+        };
+        let failed = |error: std::io::Error| ClientError::Local {
+            name: client.name.clone(),
+            why: error.to_string(),
+        };
+        let reading = Arc::clone(&link);
+        let reader = Builder::new()
+            .name("plumb-control".to_owned())
+            .spawn(move || read_messages(&reading, &incoming));
+        let reader = reader.map_err(failed)?;
+        let heart = Builder::new()
+            .name("plumb-heart".to_owned())
+            .spawn(move || beat(&link, &stopped));
+        let heart = heart.map_err(failed);
+        // From here on dropping the client ends what was started.
+        client.threads.push(reader);
+        client.threads.push(heart?);
+        Ok(client)
+    }
+
+    pub(crate) fn send(&self, message: &ClientMessage) -> Result<(), ClientError> {
+        // The reader knows better why the connection failed, if it does.
+        self.link.send(message).map_err(|error| {
+            match self.next_message(Duration::from_millis(10)) {
+                Err(told) => told,
+                Ok(_) => self.lost(&error),
+            }
+        })
+    }
+
+    /// The next message, if one comes within `wait`.
+    pub(crate) fn next_message(
+        &self,
+        wait: Duration,
+    ) -> Result<Option<ServerMessage>, ClientError> {
+        let Some(messages) = &self.messages else {
+            return Ok(None);
+        };
+        match messages.recv_timeout(wait) {
+            Ok(Ok(ServerMessage::Error { code, message })) => Err(ClientError::Ended {
+                name: self.name.clone(),
+                code,
+                message: clip(message),
+            }),
+            Ok(Ok(message)) => Ok(Some(message)),
+            Ok(Err(error)) => Err(self.lost(&error)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            // The reader ends once it has told why.
+            Err(RecvTimeoutError::Disconnected) => Err(self.lost(&LinkError::Closed)),
+        }
+    }
+
+    pub(crate) fn lost(&self, error: &LinkError) -> ClientError {
+        let why = match error {
+            LinkError::Silent => format!("it said nothing for {} s", SILENCE_TIMEOUT.as_secs()),
+            error => error.to_string(),
+        };
+        ClientError::Lost {
+            name: self.name.clone(),
+            why,
+        }
+    }
+
+    pub(crate) fn protocol_error(&self, why: &str) -> ClientError {
+        ClientError::NotPlumb {
+            name: self.name.clone(),
+            port: self.address.port(),
+            why: why.to_owned(),
+        }
+    }
+}
+
+impl Drop for Client {
+    /// Ends the session and both threads, at once.
+    fn drop(&mut self) {
+        self.heart = None;
+        self.messages = None;
+        let _ = self.link.socket.shutdown(Shutdown::Both);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Why there was no Welcome.
+enum GreetError {
+    Link(LinkError),
+    Refused(ErrorCode, String),
+    Unexpected,
+}
+
+impl GreetError {
+    fn named(self, name: &str, port: u16) -> ClientError {
+        let name = name.to_owned();
+        match self {
+            Self::Link(LinkError::Silent) => ClientError::Mute { name, port },
+            Self::Link(error) => ClientError::NotPlumb {
+                name,
+                port,
+                why: error.to_string(),
+            },
+            Self::Refused(code, message) => ClientError::Ended {
+                name,
+                code,
+                message,
+            },
+            Self::Unexpected => ClientError::NotPlumb {
+                name,
+                port,
+                why: "it answered out of turn".to_owned(),
+            },
+        }
+    }
+}
+
+fn greet(socket: &TcpStream, timeout: Duration) -> Result<Welcome, GreetError> {
+    let deadline = Instant::now() + timeout;
+    let hello = ClientMessage::Hello {
+        version: VERSION,
+        plumb: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let exchange = || -> Result<ServerMessage, LinkError> {
+        socket.set_nodelay(true)?;
+        write_frame(socket, &hello, MAX_CLIENT_FRAME_BYTES, deadline)?;
+        read_frame(socket, MAX_SERVER_FRAME_BYTES, deadline)
+    };
+    match exchange().map_err(GreetError::Link)? {
+        ServerMessage::Welcome(welcome) => Ok(*welcome),
+        ServerMessage::Error { code, message } => Err(GreetError::Refused(code, clip(message))),
+        _ => Err(GreetError::Unexpected),
+    }
+}
+
+/// Reads messages until the connection ends, fails, or is silent for [`SILENCE_TIMEOUT`], and
+/// ends then at once. Pongs only count as a sign of life.
+fn read_messages(link: &Link, incoming: &SyncSender<Result<ServerMessage, LinkError>>) {
+    loop {
+        match read_frame(
+            &link.socket,
+            MAX_SERVER_FRAME_BYTES,
+            Instant::now() + SILENCE_TIMEOUT,
+        ) {
+            Ok(ServerMessage::Pong { .. }) => (),
+            Ok(message) => {
+                if incoming.send(Ok(message)).is_err() {
+                    return;
+                }
+            }
+            Err(error) => {
+                let _ = incoming.send(Err(error));
+                return;
+            }
+        }
+    }
+}
+
+/// Writes a Ping every [`HEARTBEAT_INTERVAL`] until the client is dropped, at once then, or
+/// the connection fails.
+fn beat(link: &Link, stopped: &Receiver<()>) {
+    let mut id = 0;
+    while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(HEARTBEAT_INTERVAL) {
+        if link.send(&ClientMessage::Ping { id }).is_err() {
+            return;
+        }
+        id += 1;
+    }
+}

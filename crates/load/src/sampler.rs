@@ -1,0 +1,131 @@
+//! Looks at all streams of one end every 100 ms, on an absolute schedule.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Instant;
+
+use plumb_net::tcp::{TcpInfo, socket_memory, tcp_info};
+use plumb_wire::native::control::report::{Count, TcpSample};
+use plumb_wire::native::spec::SAMPLE_INTERVAL;
+
+/// A receiving stream: its socket, and what its receiver has counted.
+pub type Counted = (Arc<TcpStream>, Arc<AtomicU64>);
+
+/// What was seen of one receiving stream.
+#[derive(Debug, Default)]
+pub struct ReceiverRecord {
+    /// At every sample.
+    pub counts: Vec<Count>,
+    /// Largest limit of its receive buffer.
+    pub receive_buffer_bytes: Option<u64>,
+    /// Largest tcpi_rcv_space.
+    pub receive_space_bytes: Option<u64>,
+}
+
+/// What was seen of all streams, in their order.
+#[derive(Debug, Default)]
+pub struct Record {
+    /// The sending ones.
+    pub senders: Vec<Vec<TcpSample>>,
+    /// The receiving ones.
+    pub receivers: Vec<ReceiverRecord>,
+}
+
+/// Samples at `started`, every [`SAMPLE_INTERVAL`] after it, whenever `now` says so, and once
+/// more when the other end of `now` is dropped; returns at once then. A sample that comes late
+/// is taken late, and those that it missed are not made up for. `acked` holds the payload
+/// acknowledged so far.
+pub fn run(
+    senders: &[Arc<TcpStream>],
+    receivers: &[Counted],
+    started: Instant,
+    acked: &AtomicU64,
+    now: &Receiver<()>,
+) -> Record {
+    let mut record = Record {
+        senders: senders.iter().map(|_| Vec::new()).collect(),
+        receivers: receivers
+            .iter()
+            .map(|_| ReceiverRecord::default())
+            .collect(),
+    };
+    let mut due = started;
+    loop {
+        let wait = due.saturating_duration_since(Instant::now());
+        let last = matches!(now.recv_timeout(wait), Err(RecvTimeoutError::Disconnected));
+        sample(senders, receivers, started, &mut record);
+        acked.store(acked_bytes(&record), Ordering::Relaxed);
+        if last {
+            return record;
+        }
+        while due <= Instant::now() {
+            due += SAMPLE_INTERVAL;
+        }
+    }
+}
+
+fn sample(
+    senders: &[Arc<TcpStream>],
+    receivers: &[Counted],
+    started: Instant,
+    record: &mut Record,
+) {
+    // Whole microseconds keep the numbers short on the wire.
+    let t_s = started.elapsed().as_micros() as f64 / 1e6;
+    // The counters first: they go on while the sockets are asked.
+    for ((_, counter), seen) in receivers.iter().zip(&mut record.receivers) {
+        seen.counts.push(Count {
+            t_s,
+            bytes: counter.load(Ordering::Relaxed),
+        });
+    }
+    for (socket, samples) in senders.iter().zip(&mut record.senders) {
+        if let Ok(info) = tcp_info(socket) {
+            let sndbuf = socket_memory(socket).ok().map(|memory| memory.sndbuf_bytes);
+            samples.push(tcp_sample(t_s, &info, sndbuf));
+        }
+    }
+    for ((socket, _), seen) in receivers.iter().zip(&mut record.receivers) {
+        let rcvbuf = socket_memory(socket)
+            .ok()
+            .map(|memory| u64::from(memory.rcvbuf_bytes));
+        let space = tcp_info(socket)
+            .ok()
+            .map(|info| u64::from(info.rcv_space_bytes));
+        seen.receive_buffer_bytes = seen.receive_buffer_bytes.max(rcvbuf);
+        seen.receive_space_bytes = seen.receive_space_bytes.max(space);
+    }
+}
+
+fn tcp_sample(t_s: f64, info: &TcpInfo, sndbuf: Option<u32>) -> TcpSample {
+    TcpSample {
+        t_s,
+        bytes_acked: info.bytes_acked,
+        bytes_sent: info.bytes_sent,
+        in_flight_bytes: info.in_flight_bytes(),
+        notsent_bytes: u64::from(info.notsent_bytes),
+        cwnd_bytes: u64::from(info.cwnd_segments) * u64::from(info.snd_mss_bytes),
+        srtt_us: u64::from(info.srtt_us),
+        rttvar_us: u64::from(info.rttvar_us),
+        min_rtt_us: info.min_rtt_us.map(u64::from),
+        retransmits: u64::from(info.total_retransmits),
+        pacing_bps: info.pacing_rate_bytes.map(|rate| rate.saturating_mul(8)),
+        delivery_bps: info.delivery_rate_bytes.saturating_mul(8),
+        snd_wnd_bytes: info.snd_wnd_bytes.map(u64::from),
+        sndbuf_bytes: sndbuf.map(u64::from),
+        busy_us: info.busy_us,
+        rwnd_limited_us: info.rwnd_limited_us,
+        sndbuf_limited_us: info.sndbuf_limited_us,
+    }
+}
+
+/// Payload acknowledged since the first sample.
+fn acked_bytes(record: &Record) -> u64 {
+    let of = |samples: &Vec<TcpSample>| {
+        let (first, last) = (samples.first()?, samples.last()?);
+        Some(last.bytes_acked.saturating_sub(first.bytes_acked))
+    };
+    record.senders.iter().filter_map(of).sum()
+}

@@ -1,0 +1,541 @@
+//! From the logs of both ends to the result of one direction. Pure.
+
+use std::collections::BTreeMap;
+
+use plumb_model::results::{
+    CpuUse, Direction, LimitedTime, StreamResult, TcpReceiver, TcpSender, ThroughputResult,
+};
+use plumb_model::series::{Series, Unit};
+use plumb_wire::native::control::report::{Count, ReceiverLog, SenderLog, StreamEnd, TcpSample};
+
+/// Slow start and the filling of queues are left out of the steady rate.
+const STEADY_FROM_S: f64 = 2.0;
+
+/// Shortest phase that has a steady rate: as much of it as is left out.
+const STEADY_NEEDS_S: f64 = 4.0;
+
+/// What one direction of a phase carried.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DirectionOutcome {
+    /// Its result.
+    pub result: ThroughputResult,
+    /// `bps` (counted by the receivers, over the time since the point before), and of the
+    /// sending TCPs, summed over the streams: `cwnd_bytes`, `in_flight_bytes` and `retransmits`
+    /// (so far); `srtt_s` is their mean. Seconds from the start of the phase.
+    pub series: BTreeMap<String, Series>,
+}
+
+/// The logs of one direction, and which part of them is the phase.
+#[derive(Debug, Clone, Copy)]
+pub struct DirectionLogs<'a> {
+    /// Direction of the data.
+    pub direction: Direction,
+    /// The sending end.
+    pub senders: &'a [SenderLog],
+    /// The receiving end.
+    pub receivers: &'a [ReceiverLog],
+    /// How long the phase took.
+    pub duration_s: f64,
+    /// What the receiver's clock shows when the first byte can come: zero for a download, and
+    /// one round trip for an upload, whose server starts its clock as it says "started".
+    pub receiver_shift_s: f64,
+    /// Processor use of both ends.
+    pub cpu: CpuUse,
+}
+
+/// Result and series of one direction.
+pub fn summarise(logs: &DirectionLogs<'_>) -> DirectionOutcome {
+    let duration_s = logs.duration_s.max(f64::MIN_POSITIVE);
+    let until = |t_s: f64| {
+        logs.receivers
+            .iter()
+            .map(|log| count_at(&log.counts, t_s + logs.receiver_shift_s))
+            .sum::<f64>()
+    };
+    let bytes = until(duration_s);
+    let steady = (duration_s >= STEADY_NEEDS_S)
+        .then(|| (bytes - until(STEADY_FROM_S)) * 8.0 / (duration_s - STEADY_FROM_S));
+    let result = ThroughputResult {
+        direction: logs.direction,
+        protocol: "tcp".to_owned(),
+        bps: bytes * 8.0 / duration_s,
+        steady_bps: steady,
+        bytes: bytes as u64,
+        cc: congestion_controls(logs.senders),
+        streams: streams(logs, duration_s),
+        tcp: tcp_sender(logs.senders, duration_s),
+        tcp_receiver: TcpReceiver {
+            receive_buffer_bytes: logs
+                .receivers
+                .iter()
+                .filter_map(|log| log.tail.receive_buffer_bytes)
+                .max(),
+            max_window_bytes: samples(logs.senders)
+                .filter_map(|sample| sample.snd_wnd_bytes)
+                .max(),
+        },
+        cpu: logs.cpu,
+    };
+    DirectionOutcome {
+        result,
+        series: series(logs),
+    }
+}
+
+/// The algorithms that ran, in practice one.
+fn congestion_controls(senders: &[SenderLog]) -> String {
+    let names: std::collections::BTreeSet<_> = senders
+        .iter()
+        .map(|log| log.tail.cc.as_str())
+        .filter(|cc| !cc.is_empty())
+        .collect();
+    names.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+fn streams(logs: &DirectionLogs<'_>, duration_s: f64) -> Vec<StreamResult> {
+    // What ended when the phase did was ended by the phase.
+    let early = |end: &Option<StreamEnd>, shift_s: f64| {
+        end.as_ref()
+            .filter(|end| end.t_s - shift_s < duration_s)
+            .map(|end| end.error.clone())
+    };
+    logs.receivers
+        .iter()
+        .map(|receiver| {
+            let id = receiver.tail.stream;
+            let bytes = count_at(&receiver.counts, duration_s + logs.receiver_shift_s);
+            let sender = logs.senders.iter().find(|log| log.tail.stream == id);
+            let sender_error = sender.and_then(|log| early(&log.tail.ended, 0.0));
+            StreamResult {
+                id,
+                bytes: bytes as u64,
+                bps: bytes * 8.0 / duration_s,
+                retransmits: sender.map_or(0, |log| retransmits(&log.samples)),
+                error: sender_error.or_else(|| early(&receiver.tail.ended, logs.receiver_shift_s)),
+            }
+        })
+        .collect()
+}
+
+fn samples(senders: &[SenderLog]) -> impl Iterator<Item = &TcpSample> {
+    senders.iter().flat_map(|log| &log.samples)
+}
+
+fn tcp_sender(senders: &[SenderLog], duration_s: f64) -> TcpSender {
+    let seconds = |us: u64| us as f64 / 1e6;
+    TcpSender {
+        retransmits: senders
+            .iter()
+            .map(|log| retransmits(&log.samples))
+            .fold(0, u64::saturating_add),
+        min_rtt_s: samples(senders)
+            .filter_map(|s| s.min_rtt_us)
+            .min()
+            .map(seconds),
+        max_srtt_s: samples(senders)
+            .map(|s| s.srtt_us)
+            .filter(|us| *us > 0)
+            .max()
+            .map(seconds),
+        mss_bytes: senders
+            .iter()
+            .map(|log| log.tail.mss_bytes)
+            .max()
+            .unwrap_or(0),
+        send_buffer_bytes: samples(senders).filter_map(|s| s.sndbuf_bytes).max(),
+        max_in_flight_bytes: samples(senders)
+            .map(|s| s.in_flight_bytes)
+            .max()
+            .unwrap_or(0),
+        limited: limited_time(senders, duration_s),
+    }
+}
+
+fn retransmits(samples: &[TcpSample]) -> u64 {
+    match (samples.first(), samples.last()) {
+        (Some(first), Some(last)) => last.retransmits.saturating_sub(first.retransmits),
+        _ => 0,
+    }
+}
+
+/// Shares of the senders' time, from the first sample to the last one of the phase. The
+/// counters tick in milliseconds and are read one after the other, so what they leave over or
+/// exceed goes to the application or is cut.
+fn limited_time(senders: &[SenderLog], duration_s: f64) -> LimitedTime {
+    let (mut elapsed, mut busy, mut rwnd, mut sndbuf) = (0.0, 0.0, 0.0, 0.0);
+    for log in senders {
+        let within = log
+            .samples
+            .partition_point(|sample| sample.t_s <= duration_s);
+        // A phase shorter than the interval has only the sample at its end.
+        let last = log
+            .samples
+            .get(within.saturating_sub(1))
+            .filter(|_| within > 1)
+            .or(log.samples.last());
+        let (Some(first), Some(last)) = (log.samples.first(), last) else {
+            continue;
+        };
+        let since = |counter: fn(&TcpSample) -> u64| {
+            counter(last).saturating_sub(counter(first)) as f64 / 1e6
+        };
+        elapsed += last.t_s - first.t_s;
+        busy += since(|s| s.busy_us);
+        rwnd += since(|s| s.rwnd_limited_us);
+        sndbuf += since(|s| s.sndbuf_limited_us);
+    }
+    let network = (busy - rwnd - sndbuf).max(0.0);
+    let app = (elapsed - busy).max(0.0);
+    let whole = rwnd + sndbuf + network + app;
+    if whole <= 0.0 {
+        return LimitedTime {
+            rwnd_ratio: 0.0,
+            sndbuf_ratio: 0.0,
+            app_ratio: 1.0,
+            network_ratio: 0.0,
+        };
+    }
+    LimitedTime {
+        rwnd_ratio: rwnd / whole,
+        sndbuf_ratio: sndbuf / whole,
+        app_ratio: app / whole,
+        network_ratio: network / whole,
+    }
+}
+
+/// Bytes counted at an instant, linear between the records.
+fn count_at(counts: &[Count], t_s: f64) -> f64 {
+    let after = counts.partition_point(|count| count.t_s <= t_s);
+    let next = counts.get(after);
+    match (
+        after.checked_sub(1).and_then(|before| counts.get(before)),
+        next,
+    ) {
+        (Some(before), Some(next)) if next.t_s > before.t_s => {
+            let share = (t_s - before.t_s) / (next.t_s - before.t_s);
+            before.bytes as f64 + next.bytes.saturating_sub(before.bytes) as f64 * share
+        }
+        (Some(before), _) => before.bytes as f64,
+        // Before the first record nothing is known to have come.
+        (None, _) => 0.0,
+    }
+}
+
+fn series(logs: &DirectionLogs<'_>) -> BTreeMap<String, Series> {
+    let mut all = BTreeMap::new();
+    all.insert("bps".to_owned(), received_rate(logs));
+    let within = |t_s: f64| t_s <= logs.duration_s;
+    let sum = |value: fn(&TcpSample) -> u64, unit| {
+        over_time(logs.senders, unit, within, |at| {
+            Some(at.iter().map(|sample| value(sample) as f64).sum())
+        })
+    };
+    all.insert("cwnd_bytes".to_owned(), sum(|s| s.cwnd_bytes, Unit::Bytes));
+    all.insert(
+        "in_flight_bytes".to_owned(),
+        sum(|s| s.in_flight_bytes, Unit::Bytes),
+    );
+    let before: f64 = logs
+        .senders
+        .iter()
+        .filter_map(|log| log.samples.first())
+        .map(|s| s.retransmits as f64)
+        .sum();
+    all.insert(
+        "retransmits".to_owned(),
+        over_time(logs.senders, Unit::Count, within, |at| {
+            Some(
+                at.iter()
+                    .map(|sample| sample.retransmits as f64)
+                    .sum::<f64>()
+                    - before,
+            )
+        }),
+    );
+    all.insert(
+        "srtt_s".to_owned(),
+        over_time(logs.senders, Unit::Seconds, within, |at| {
+            let known: Vec<f64> = at
+                .iter()
+                .filter(|s| s.srtt_us > 0)
+                .map(|s| s.srtt_us as f64 / 1e6)
+                .collect();
+            (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+        }),
+    );
+    all
+}
+
+/// One value for each round of samples; all streams of an end are sampled together.
+fn over_time(
+    senders: &[SenderLog],
+    unit: Unit,
+    within: impl Fn(f64) -> bool,
+    value: impl Fn(&[&TcpSample]) -> Option<f64>,
+) -> Series {
+    let mut series = Series::new(unit);
+    let rounds = senders
+        .iter()
+        .map(|log| log.samples.len())
+        .max()
+        .unwrap_or(0);
+    for round in 0..rounds {
+        let at: Vec<_> = senders
+            .iter()
+            .filter_map(|log| log.samples.get(round))
+            .collect();
+        if let Some(t_s) = at
+            .first()
+            .map(|sample| sample.t_s)
+            .filter(|t_s| within(*t_s))
+        {
+            series.push(t_s, value(&at));
+        }
+    }
+    series
+}
+
+fn received_rate(logs: &DirectionLogs<'_>) -> Series {
+    let mut series = Series::new(Unit::BitsPerSecond);
+    let Some(longest) = logs.receivers.iter().max_by_key(|log| log.counts.len()) else {
+        return series;
+    };
+    let mut before = (0.0, 0.0);
+    for count in &longest.counts {
+        // The last bin ends with the phase; its record may come a little later.
+        let t_s = (count.t_s - logs.receiver_shift_s).min(logs.duration_s);
+        let bytes = logs
+            .receivers
+            .iter()
+            .map(|log| count_at(&log.counts, t_s + logs.receiver_shift_s))
+            .sum::<f64>();
+        if t_s - before.0 >= SHORTEST_BIN_S {
+            series.push(
+                (t_s * 1e6).round() / 1e6,
+                Some((bytes - before.1) * 8.0 / (t_s - before.0)),
+            );
+            before = (t_s, bytes);
+        }
+    }
+    series
+}
+
+/// Half the interval between samples: a shorter remainder would give the rate of a few packets.
+const SHORTEST_BIN_S: f64 = 0.05;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use plumb_wire::native::control::report::{ReceiverTail, SenderTail};
+    use proptest::prelude::*;
+
+    const CPU: CpuUse = CpuUse {
+        local_ratio: 0.5,
+        remote_ratio: None,
+    };
+
+    /// `mbps` megabits a second of one stream in samples of 100 ms, from `from_s` on.
+    fn counted(stream: u32, mbps: f64, from_s: f64, until_s: f64) -> ReceiverLog {
+        let bytes_at = |t_s: f64| ((t_s - from_s).max(0.0) * mbps * 1e6 / 8.0) as u64;
+        let times = (0..)
+            .map(|k| f64::from(k) / 10.0)
+            .take_while(|t_s| *t_s <= until_s);
+        ReceiverLog {
+            tail: ReceiverTail {
+                stream,
+                receive_buffer_bytes: Some(1000),
+                ..Default::default()
+            },
+            counts: times
+                .map(|t_s| Count {
+                    t_s,
+                    bytes: bytes_at(t_s),
+                })
+                .collect(),
+        }
+    }
+
+    /// Counters that grow by the given shares of time.
+    fn sent(stream: u32, seconds: u32, busy: f64, rwnd: f64, sndbuf: f64) -> SenderLog {
+        let us = |share: f64, t_s: f64| (share * t_s * 1e6).round() as u64;
+        let samples = (0..=10 * seconds)
+            .map(|k| {
+                let t_s = f64::from(k) / 10.0;
+                TcpSample {
+                    t_s,
+                    // The connection was busy before the phase.
+                    busy_us: 700 + us(busy, t_s),
+                    rwnd_limited_us: us(rwnd, t_s),
+                    sndbuf_limited_us: us(sndbuf, t_s),
+                    retransmits: 3 + u64::from(k),
+                    srtt_us: 20_000,
+                    min_rtt_us: Some(18_000 + u64::from(k)),
+                    cwnd_bytes: 14_480,
+                    in_flight_bytes: u64::from(k % 7),
+                    snd_wnd_bytes: Some(65_536),
+                    ..Default::default()
+                }
+            })
+            .collect();
+        SenderLog {
+            tail: SenderTail {
+                stream,
+                cc: "cubic".into(),
+                mss_bytes: 1448,
+                ended: None,
+            },
+            samples,
+        }
+    }
+
+    fn logs<'a>(senders: &'a [SenderLog], receivers: &'a [ReceiverLog]) -> DirectionLogs<'a> {
+        DirectionLogs {
+            direction: Direction::Down,
+            senders,
+            receivers,
+            duration_s: 5.0,
+            receiver_shift_s: 0.0,
+            cpu: CPU,
+        }
+    }
+
+    #[test]
+    fn rates_are_the_receivers() {
+        let senders = [sent(0, 5, 1.0, 0.0, 0.0), sent(1, 5, 1.0, 0.0, 0.0)];
+        let receivers = [counted(0, 10.0, 0.0, 5.0), counted(1, 30.0, 3.0, 5.0)];
+        let DirectionOutcome { result, series } = summarise(&logs(&senders, &receivers));
+        assert!((result.bps - 22e6).abs() < 1e3, "{}", result.bps);
+        assert!(
+            (result.steady_bps.unwrap() - 30e6).abs() < 1e3,
+            "{:?}",
+            result.steady_bps
+        );
+        assert_eq!(
+            result.bytes,
+            result.streams.iter().map(|s| s.bytes).sum::<u64>()
+        );
+        assert_eq!(
+            (result.tcp.retransmits, result.streams[1].retransmits),
+            (100, 50)
+        );
+        assert_eq!(
+            (result.tcp.min_rtt_s, result.tcp.max_in_flight_bytes),
+            (Some(0.018), 6)
+        );
+        assert_eq!(
+            (result.cc.as_str(), result.tcp_receiver.max_window_bytes),
+            ("cubic", Some(65_536))
+        );
+        assert_eq!(series["bps"].values.len(), 50);
+        assert!(
+            series["bps"]
+                .points()
+                .all(|(t, v)| (v - if t < 3.05 { 10e6 } else { 40e6 }).abs() < 1e3)
+        );
+        assert_eq!(series["cwnd_bytes"].points().next(), Some((0.0, 28_960.0)));
+        assert_eq!(series["retransmits"].points().last(), Some((5.0, 100.0)));
+        assert_eq!(series["srtt_s"].points().next(), Some((0.0, 0.02)));
+    }
+
+    #[test]
+    fn an_upload_is_counted_one_round_trip_later() {
+        // 10 Mbit/s that arrive from 0.7 s on, and go on after the phase.
+        let (senders, receivers) = ([sent(0, 5, 1.0, 0.0, 0.0)], [counted(0, 10.0, 0.7, 7.0)]);
+        let shifted = DirectionLogs {
+            receiver_shift_s: 0.7,
+            ..logs(&senders, &receivers)
+        };
+        let outcome = summarise(&shifted);
+        assert!(
+            (outcome.result.bps - 10e6).abs() < 1e3,
+            "{}",
+            outcome.result.bps
+        );
+        let (first, last) = (
+            outcome.series["bps"].t_s[0],
+            outcome.series["bps"].t_s.last().unwrap(),
+        );
+        assert!(first > 0.0 && first < 0.2 && *last <= 5.0, "{first} {last}");
+    }
+
+    #[test]
+    fn limits_are_shares_of_elapsed_time() {
+        let senders = [sent(0, 5, 0.9, 0.5, 0.1), sent(1, 5, 0.7, 0.1, 0.1)];
+        let limited = summarise(&logs(&senders, &[])).result.tcp.limited;
+        for (ratio, expected) in [
+            (limited.rwnd_ratio, 0.3),
+            (limited.sndbuf_ratio, 0.1),
+            (limited.app_ratio, 0.2),
+            (limited.network_ratio, 0.4),
+        ] {
+            assert!((ratio - expected).abs() < 1e-6, "{limited:?}");
+        }
+    }
+
+    #[test]
+    fn only_early_ends_are_errors() {
+        let end = |t_s| {
+            Some(StreamEnd {
+                t_s,
+                error: "reset".into(),
+            })
+        };
+        let senders = [sent(0, 5, 1.0, 0.0, 0.0)];
+        let mut receivers = [counted(0, 10.0, 0.0, 5.0)];
+        receivers[0].tail.ended = end(5.001);
+        assert_eq!(
+            summarise(&logs(&senders, &receivers)).result.streams[0].error,
+            None
+        );
+        receivers[0].tail.ended = end(1.0);
+        assert_eq!(
+            summarise(&logs(&senders, &receivers)).result.streams[0]
+                .error
+                .as_deref(),
+            Some("reset")
+        );
+    }
+
+    #[test]
+    fn nothing_comes_to_nothing() {
+        let empty = [SenderLog::default()];
+        for senders in [&[] as &[SenderLog], &empty] {
+            let result = summarise(&DirectionLogs {
+                duration_s: 0.0,
+                ..logs(senders, &[ReceiverLog::default()])
+            })
+            .result;
+            assert_eq!(
+                (
+                    result.bytes,
+                    result.bps,
+                    result.steady_bps,
+                    result.tcp.min_rtt_s
+                ),
+                (0, 0.0, None, None)
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_the_far_end_says_gives_finite_numbers(
+            records in proptest::collection::vec((0.0..1e3_f64, any::<[u64; 7]>()), 0..40), duration_s in 0.0..200.0_f64,
+        ) {
+            let samples = records.iter().map(|(t_s, [acked, busy, rwnd, sndbuf, again, cwnd, srtt])| TcpSample {
+                t_s: *t_s, bytes_acked: *acked, busy_us: *busy, rwnd_limited_us: *rwnd, sndbuf_limited_us: *sndbuf,
+                retransmits: *again, cwnd_bytes: *cwnd, srtt_us: *srtt, ..Default::default()
+            });
+            let counts = records.iter().map(|(t_s, values)| Count { t_s: *t_s, bytes: values[0] }).collect();
+            let senders = [SenderLog { samples: samples.collect(), ..Default::default() }];
+            let receivers = [ReceiverLog { counts, ..Default::default() }];
+            let outcome = summarise(&DirectionLogs { duration_s, ..logs(&senders, &receivers) });
+            let l = outcome.result.tcp.limited;
+            let shares = [l.rwnd_ratio, l.sndbuf_ratio, l.app_ratio, l.network_ratio];
+            prop_assert!(outcome.result.bps.is_finite());
+            prop_assert!(shares.iter().all(|s| (0.0..=1.0).contains(s)), "{:?}", shares);
+            prop_assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{:?}", shares);
+        }
+    }
+}
