@@ -1,0 +1,242 @@
+//! The far end: one responder for every client, with limits.
+//!
+//! Threads: one accepts and one echoes for each address, one runs while a connection says what it is, two for
+//! each session, one for each stream and a sampler while a phase runs. Each says what ends it.
+
+pub mod echo;
+mod greeting;
+mod listener;
+mod registry;
+mod session;
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Builder;
+use std::time::Duration;
+
+use plumb_net::tcp;
+use plumb_wire::native::control::Limits;
+use plumb_wire::native::spec;
+
+use registry::Registry;
+
+/// What a responder serves, and how much of it.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Addresses to listen on, TCP and UDP. The unspecified IPv6 address serves IPv4 too, and
+    /// stands for the unspecified IPv4 address where there is no IPv6.
+    pub listen: Vec<SocketAddr>,
+    /// Longest phase of load.
+    pub max_duration: Duration,
+    /// Most streams of one phase, both directions together.
+    pub max_streams: u32,
+    /// Most sessions at once.
+    pub max_clients: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: vec![SocketAddr::from((Ipv6Addr::UNSPECIFIED, spec::PORT))],
+            max_duration: spec::MAX_DURATION,
+            max_streams: spec::MAX_STREAMS,
+            max_clients: spec::MAX_CLIENTS,
+        }
+    }
+}
+
+/// Why a responder cannot serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Another program has the port.
+    #[error(
+        "cannot listen on {address}: another program uses the {protocol} port (is 'plumb serve' running already?); \
+         stop it, or choose another port"
+    )]
+    InUse {
+        /// As configured.
+        address: SocketAddr,
+        /// TCP or UDP.
+        protocol: &'static str,
+    },
+    /// The address cannot be had for another reason.
+    #[error(
+        "cannot listen on {address}: {source}; check the address and the port (below 1024 needs privilege)"
+    )]
+    Listen {
+        /// As configured.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The machine gives no thread.
+    #[error("cannot start a thread: {0}; look at the limit of processes (ulimit -u)")]
+    Thread(io::Error),
+    /// The machine gives no random numbers, without which sessions could be guessed.
+    #[error("cannot get random numbers: {0}")]
+    Random(getrandom::Error),
+    /// The echo over UDP failed while it ran.
+    #[error("the UDP echo failed: {0}; start the responder again")]
+    Echo(io::Error),
+}
+
+/// A responder that listens.
+#[derive(Debug)]
+pub struct Server {
+    config: Config,
+    ports: Vec<Port>,
+}
+
+/// Both sockets of one address.
+#[derive(Debug)]
+struct Port {
+    address: SocketAddr,
+    listener: TcpListener,
+    echo: UdpSocket,
+}
+
+impl Server {
+    /// Listens on every address of the configuration.
+    ///
+    /// # Errors
+    /// When one of them cannot be had.
+    pub fn bind(config: Config) -> Result<Self, ServeError> {
+        let ports = config
+            .listen
+            .iter()
+            .map(|address| bind(*address))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { config, ports })
+    }
+
+    /// Where it listens, with the ports that the system chose where the configuration says 0.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.ports.iter().map(|port| port.address).collect()
+    }
+
+    /// Serves until `stop` is set. Sessions end within a tenth of a second of that, connections
+    /// that have not said what they are, or that take no data, within 5 s.
+    ///
+    /// # Errors
+    /// When it cannot start, or the echo fails; `stop` is then set.
+    pub fn run(self, stop: &AtomicBool) -> Result<(), ServeError> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).map_err(ServeError::Random)?;
+        let limits = Limits {
+            max_duration_s: self.config.max_duration.as_secs_f64(),
+            max_streams: self.config.max_streams,
+        };
+        let shared = &Shared {
+            limits,
+            registry: Registry::new(self.config.max_clients),
+            stop,
+        };
+        // Whatever fails ends the rest: half a responder would be taken for a bad path.
+        let stop_with = |error| {
+            stop.store(true, Ordering::Relaxed);
+            Err(error)
+        };
+        std::thread::scope(|scope| {
+            let mut echoes = Vec::new();
+            for Port { listener, echo, .. } in self.ports {
+                let echoing = Builder::new().name("plumb-echo".to_owned());
+                let echoing = echoing.spawn_scoped(scope, move || {
+                    echo::run(echo, secret, stop)
+                        .map(|_| ())
+                        .or_else(|error| stop_with(ServeError::Echo(error)))
+                });
+                let listening = Builder::new().name("plumb-listen".to_owned());
+                let listening =
+                    listening.spawn_scoped(scope, move || listener::run(shared, &listener));
+                match (listening, echoing) {
+                    (Ok(_), Ok(thread)) => echoes.push(thread),
+                    (Err(error), _) | (_, Err(error)) => {
+                        return stop_with(ServeError::Thread(error));
+                    }
+                }
+            }
+            echoes
+                .into_iter()
+                .try_for_each(|thread| thread.join().unwrap_or(Ok(())))
+        })
+    }
+}
+
+/// What all threads of a responder share.
+#[derive(Debug)]
+struct Shared<'a> {
+    limits: Limits,
+    registry: Registry,
+    stop: &'a AtomicBool,
+}
+
+/// Ports that are tried where any will do: the system chooses one that is free for TCP, and it
+/// may be taken for UDP.
+const PORT_TRIES: usize = 8;
+
+fn bind(address: SocketAddr) -> Result<Port, ServeError> {
+    let tries = if address.port() == 0 { PORT_TRIES } else { 1 };
+    let mut result = bind_both(address);
+    for _ in 1..tries {
+        if !matches!(result, Err(ServeError::InUse { .. })) {
+            break;
+        }
+        result = bind_both(address);
+    }
+    result
+}
+
+fn bind_both(address: SocketAddr) -> Result<Port, ServeError> {
+    let failed = |protocol: &'static str| {
+        move |source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => ServeError::InUse { address, protocol },
+            _ => ServeError::Listen { address, source },
+        }
+    };
+    let listen = |address| {
+        let listener = tcp::listen(address, listener::STOP_INTERVAL)?;
+        Ok((listener.local_addr()?, listener))
+    };
+    let listening = listen(address).or_else(|error| match without_ipv6(address, &error) {
+        Some(address) => listen(address),
+        None => Err(error),
+    });
+    let (bound, listener) = listening.map_err(failed("TCP"))?;
+    let echo = UdpSocket::bind(bound).map_err(failed("UDP"))?;
+    Ok(Port {
+        address: bound,
+        listener,
+        echo,
+    })
+}
+
+/// The IPv4 address that stands for `address` on a machine without IPv6.
+fn without_ipv6(address: SocketAddr, error: &io::Error) -> Option<SocketAddr> {
+    // A kernel without IPv6 knows no such family; one that has it switched off, no address.
+    let absent = error.kind() == io::ErrorKind::AddrNotAvailable
+        || error.raw_os_error() == Some(ADDRESS_FAMILY_NOT_SUPPORTED);
+    (absent && address.is_ipv6() && address.ip().is_unspecified())
+        .then(|| SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port())))
+}
+
+/// EAFNOSUPPORT of Linux (`include/uapi/asm-generic/errno.h`), for which std has no kind.
+const ADDRESS_FAMILY_NOT_SUPPORTED: i32 = 97;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unspecified_address_falls_back_to_ipv4() {
+        let fallback = |text: &str, error: i32| {
+            let address = text.parse().ok()?;
+            without_ipv6(address, &io::Error::from_raw_os_error(error)).map(|a| a.to_string())
+        };
+        assert_eq!(fallback("[::]:7586", 97).as_deref(), Some("0.0.0.0:7586"));
+        // EADDRNOTAVAIL, as with net.ipv6.conf.all.disable_ipv6.
+        assert_eq!(fallback("[::]:0", 99).as_deref(), Some("0.0.0.0:0"));
+        assert_eq!(fallback("[::]:7586", 98), None);
+        assert_eq!(fallback("[2001:db8::1]:7586", 99), None);
+    }
+}

@@ -1,0 +1,208 @@
+//! Who is here, and who may do what: places for connections that have not said what they are,
+//! sessions by their tokens, and the loads that run. Every place is given back on drop.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, TcpStream};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use plumb_wire::native::control::frame::Preamble;
+use plumb_wire::native::control::{Refusal, Token};
+use plumb_wire::native::spec::{MAX_GREETING, MAX_GREETING_PER_ADDRESS, MAX_STREAMS};
+
+use crate::session::Event;
+
+/// Most streams of all phases together: threads and sockets for four of the largest.
+const MAX_STREAMS_IN_ALL: u32 = 4 * MAX_STREAMS;
+
+/// The registry of one responder.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    max_clients: usize,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    greeting: HashMap<IpAddr, usize>,
+    sessions: HashMap<Token, SyncSender<Event>>,
+    loads: HashMap<IpAddr, u32>,
+}
+
+impl Registry {
+    /// An empty one.
+    pub(crate) fn new(max_clients: usize) -> Self {
+        Self {
+            max_clients,
+            inner: Mutex::default(),
+        }
+    }
+
+    /// A place for a connection that has just come; `None` when there are too many.
+    pub(crate) fn greet(&self, peer: IpAddr) -> Option<GreetingPlace<'_>> {
+        let mut inner = self.lock();
+        let (all, its) = (
+            inner.greeting.values().sum::<usize>(),
+            inner.greeting.entry(peer).or_default(),
+        );
+        if all >= MAX_GREETING || *its >= MAX_GREETING_PER_ADDRESS {
+            return None;
+        }
+        *its += 1;
+        Some(GreetingPlace {
+            registry: self,
+            peer,
+        })
+    }
+
+    /// A place for a session; `None` when there are too many.
+    pub(crate) fn enter(
+        &self,
+        token: Token,
+        events: SyncSender<Event>,
+    ) -> Option<SessionPlace<'_>> {
+        let mut inner = self.lock();
+        if inner.sessions.len() >= self.max_clients {
+            return None;
+        }
+        inner.sessions.insert(token, events);
+        Some(SessionPlace {
+            registry: self,
+            token,
+        })
+    }
+
+    /// The right to run a load with the client at `peer`: one at a time for each address, since
+    /// two would measure each other.
+    pub(crate) fn claim(
+        &self,
+        peer: IpAddr,
+        streams: u32,
+    ) -> Result<LoadClaim<'_>, (Refusal, String)> {
+        let mut inner = self.lock();
+        if inner.loads.contains_key(&peer) {
+            return Err((
+                Refusal::Busy,
+                format!("a load with {peer} is under way: wait until it ends"),
+            ));
+        }
+        if inner.loads.values().sum::<u32>().saturating_add(streams) > MAX_STREAMS_IN_ALL {
+            return Err((
+                Refusal::Busy,
+                "it carries as many streams as it may: try again in a minute".to_owned(),
+            ));
+        }
+        inner.loads.insert(peer, streams);
+        Ok(LoadClaim {
+            registry: self,
+            peer,
+        })
+    }
+
+    /// Hands a data connection to its session; closes it when there is none, or when the
+    /// session has more waiting than it could have asked for.
+    pub(crate) fn attach(&self, preamble: Preamble, socket: TcpStream) {
+        let session = self.lock().sessions.get(&preamble.token).cloned();
+        if let Some(session) = session {
+            let _ = session.try_send(Event::Attached(preamble, socket));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Every change is complete before anything that could panic.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of a connection that has not said what it is.
+#[derive(Debug)]
+pub(crate) struct GreetingPlace<'a> {
+    registry: &'a Registry,
+    peer: IpAddr,
+}
+
+impl Drop for GreetingPlace<'_> {
+    fn drop(&mut self) {
+        let mut inner = self.registry.lock();
+        if let Some(its) = inner.greeting.get_mut(&self.peer) {
+            *its = its.saturating_sub(1);
+            if *its == 0 {
+                inner.greeting.remove(&self.peer);
+            }
+        }
+    }
+}
+
+/// The place of a session.
+#[derive(Debug)]
+pub(crate) struct SessionPlace<'a> {
+    registry: &'a Registry,
+    token: Token,
+}
+
+impl Drop for SessionPlace<'_> {
+    fn drop(&mut self) {
+        self.registry.lock().sessions.remove(&self.token);
+    }
+}
+
+/// The right to run a load.
+#[derive(Debug)]
+pub(crate) struct LoadClaim<'a> {
+    registry: &'a Registry,
+    peer: IpAddr,
+}
+
+impl Drop for LoadClaim<'_> {
+    fn drop(&mut self) {
+        self.registry.lock().loads.remove(&self.peer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn address(last: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, last])
+    }
+
+    #[test]
+    fn one_address_cannot_take_all_places() {
+        let registry = Registry::new(1);
+        let mut places: Vec<_> = std::iter::from_fn(|| registry.greet(address(1)))
+            .take(MAX_GREETING)
+            .collect();
+        assert_eq!(places.len(), MAX_GREETING_PER_ADDRESS);
+        let others: Vec<_> = std::iter::from_fn(|| registry.greet(address(2)))
+            .take(MAX_GREETING)
+            .collect();
+        assert_eq!(others.len(), MAX_GREETING - MAX_GREETING_PER_ADDRESS);
+        places.pop();
+        assert!(registry.greet(address(3)).is_some());
+        drop((places, others));
+        assert!(registry.lock().greeting.is_empty());
+    }
+
+    #[test]
+    fn one_load_an_address_and_so_many_streams_in_all() {
+        let registry = Registry::new(1);
+        let first = registry.claim(address(1), MAX_STREAMS_IN_ALL - 1).unwrap();
+        assert_eq!(registry.claim(address(1), 1).unwrap_err().0, Refusal::Busy);
+        assert_eq!(registry.claim(address(2), 2).unwrap_err().0, Refusal::Busy);
+        let _second = registry.claim(address(2), 1).unwrap();
+        drop(first);
+        assert!(registry.claim(address(1), 1).is_ok());
+    }
+
+    #[test]
+    fn so_many_clients() {
+        let registry = Registry::new(1);
+        let (events, _kept) = std::sync::mpsc::sync_channel(1);
+        let first = registry.enter(Token([1; 16]), events.clone()).unwrap();
+        assert!(registry.enter(Token([2; 16]), events.clone()).is_none());
+        drop(first);
+        assert!(registry.enter(Token([2; 16]), events).is_some());
+    }
+}

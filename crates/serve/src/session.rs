@@ -1,0 +1,264 @@
+//! One session: the control connection of a client and the phases of load that it asks for.
+//! What is allowed when is decided by [`ServerSession`]; this is its shell.
+
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::thread::{Builder, scope};
+use std::time::{Duration, Instant};
+
+use plumb_host::facts::facts;
+use plumb_load::frames::{LinkError, read_frame, write_frame};
+use plumb_load::traffic::{Traffic, TrafficPlan};
+use plumb_wire::native::control::frame::{Preamble, Role};
+use plumb_wire::native::control::session::{ServerSession, Step};
+use plumb_wire::native::control::{ClientMessage, ErrorCode, ServerMessage, Start, Token, Welcome};
+use plumb_wire::native::spec::{
+    DEFAULT_CONGESTION_CONTROL, MAX_CLIENT_FRAME_BYTES, MAX_SERVER_FRAME_BYTES, SILENCE_TIMEOUT,
+    STOP_GRACE, TOKEN_BYTES,
+};
+
+use crate::Shared;
+use crate::listener::STOP_INTERVAL;
+use crate::registry::LoadClaim;
+
+/// Events that wait for a session: all streams of the largest phase that may be configured
+/// today, and messages beside them. A client that sends more waits.
+const WAITING_EVENTS: usize = 256;
+
+/// What happens to a session.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A message came.
+    Message(ClientMessage),
+    /// A data connection named the session.
+    Attached(Preamble, TcpStream),
+    /// The control connection is over.
+    Gone,
+}
+
+/// Runs the session whose first message is `first`, until the client leaves, breaks the
+/// protocol or is silent for [`SILENCE_TIMEOUT`], or the responder stops: at most that time
+/// after it, when the client takes no data.
+pub(crate) fn run(shared: &Shared<'_>, socket: &TcpStream, peer: IpAddr, first: ClientMessage) {
+    let mut token = Token([0; TOKEN_BYTES]);
+    if getrandom::fill(&mut token.0).is_err() {
+        return;
+    }
+    let (events, incoming) = mpsc::sync_channel(WAITING_EVENTS);
+    let Some(_place) = shared.registry.enter(token, events.clone()) else {
+        let message = "the responder has as many clients as it may: try again later".to_owned();
+        let _ = send(
+            socket,
+            &ServerMessage::Error {
+                code: ErrorCode::Full,
+                message,
+            },
+        );
+        return;
+    };
+    let mut session = Session {
+        shared,
+        socket,
+        peer,
+        token,
+        started: Instant::now(),
+        state: ServerSession::new(shared.limits),
+        claim: None,
+        attached: Vec::new(),
+        traffic: None,
+    };
+    scope(|scope| {
+        let reader = Builder::new().name("plumb-control".to_owned());
+        if reader
+            .spawn_scoped(scope, move || read_messages(socket, &events))
+            .is_ok()
+        {
+            // An error means that the client is gone; there is nobody to tell.
+            let _ = session.serve(first, &incoming);
+        }
+        // Ends the reader: it waits for the socket or for room among the events.
+        drop(incoming);
+        let _ = socket.shutdown(Shutdown::Both);
+    });
+}
+
+/// Reads messages until the connection ends or no complete one comes for [`SILENCE_TIMEOUT`].
+/// It closes the connection then, so that a session that waits to write to it ends too.
+fn read_messages(socket: &TcpStream, events: &SyncSender<Event>) {
+    loop {
+        match read_frame(
+            socket,
+            MAX_CLIENT_FRAME_BYTES,
+            Instant::now() + SILENCE_TIMEOUT,
+        ) {
+            Ok(message) => {
+                if events.send(Event::Message(message)).is_err() {
+                    return;
+                }
+            }
+            Err(_) => {
+                let _ = socket.shutdown(Shutdown::Both);
+                let _ = events.send(Event::Gone);
+                return;
+            }
+        }
+    }
+}
+
+fn send(socket: &TcpStream, message: &ServerMessage) -> Result<(), LinkError> {
+    write_frame(
+        socket,
+        message,
+        MAX_SERVER_FRAME_BYTES,
+        Instant::now() + SILENCE_TIMEOUT,
+    )
+}
+
+struct Session<'a> {
+    shared: &'a Shared<'a>,
+    socket: &'a TcpStream,
+    peer: IpAddr,
+    token: Token,
+    started: Instant,
+    state: ServerSession,
+    claim: Option<LoadClaim<'a>>,
+    attached: Vec<(Preamble, TcpStream)>,
+    traffic: Option<Traffic>,
+}
+
+/// Whether the session goes on.
+type Goes = std::ops::ControlFlow<()>;
+
+impl Session<'_> {
+    fn serve(&mut self, first: ClientMessage, incoming: &Receiver<Event>) -> Result<(), LinkError> {
+        let mut goes = self.on_message(first)?;
+        while goes.is_continue() {
+            goes = match incoming.recv_timeout(self.wait()) {
+                Ok(Event::Message(message)) => self.on_message(message)?,
+                Ok(Event::Attached(preamble, socket)) => {
+                    match self.state.on_attached(self.now(), &preamble) {
+                        Ok(steps) => {
+                            self.attached.push((preamble, socket));
+                            self.carry_out(steps)?
+                        }
+                        Err(_) => Goes::Continue(()),
+                    }
+                }
+                Ok(Event::Gone) | Err(RecvTimeoutError::Disconnected) => Goes::Break(()),
+                Err(RecvTimeoutError::Timeout) => Goes::Continue(()),
+            };
+            if self.shared.stop.load(Ordering::Relaxed) {
+                let message = "the responder shuts down".to_owned();
+                return self.send(&ServerMessage::Error {
+                    code: ErrorCode::ShuttingDown,
+                    message,
+                });
+            }
+            if goes.is_continue() {
+                let steps = self.state.on_time(self.now());
+                goes = self.carry_out(steps)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    fn wait(&self) -> Duration {
+        let until_deadline = self
+            .state
+            .deadline()
+            .map(|deadline| deadline.saturating_sub(self.now()));
+        until_deadline.unwrap_or(STOP_INTERVAL).min(STOP_INTERVAL)
+    }
+
+    fn on_message(&mut self, message: ClientMessage) -> Result<Goes, LinkError> {
+        let (now, shared, peer, claim) = (self.now(), self.shared, self.peer, &mut self.claim);
+        let steps = self.state.on_message(now, message, &mut |start| {
+            *claim = Some(
+                shared
+                    .registry
+                    .claim(peer, start.down_streams.saturating_add(start.up_streams))?,
+            );
+            Ok(())
+        });
+        self.carry_out(steps)
+    }
+
+    fn carry_out(&mut self, steps: Vec<Step>) -> Result<Goes, LinkError> {
+        for step in steps {
+            match step {
+                Step::Welcome => self.send(&self.welcome())?,
+                Step::Send(message) => self.send(&message)?,
+                Step::Abandon => self.abandon(),
+                Step::Run(start) => {
+                    self.send(&ServerMessage::Started { phase: start.phase })?;
+                    if let Err(error) = self.start_load(&start) {
+                        let message = format!(
+                            "its machine could not start the load ({error}): ask for fewer streams"
+                        );
+                        let steps = self.state.on_failed(message);
+                        return self.carry_out(steps);
+                    }
+                }
+                Step::Finish { phase } => self.finish(phase)?,
+                Step::Close => return Ok(Goes::Break(())),
+            }
+        }
+        Ok(Goes::Continue(()))
+    }
+
+    fn send(&self, message: &ServerMessage) -> Result<(), LinkError> {
+        send(self.socket, message)
+    }
+
+    fn welcome(&self) -> ServerMessage {
+        ServerMessage::Welcome(Box::new(Welcome {
+            token: self.token,
+            limits: self.shared.limits,
+            host: facts(),
+            // The echo has the number of the port that this connection came to.
+            udp_port: self.socket.local_addr().ok().map(|address| address.port()),
+        }))
+    }
+
+    fn abandon(&mut self) {
+        self.attached.clear();
+        self.traffic = None;
+        self.claim = None;
+    }
+
+    fn start_load(&mut self, start: &Start) -> std::io::Result<()> {
+        let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
+        for (preamble, socket) in self.attached.drain(..) {
+            match preamble.role {
+                Role::Down => outgoing.push((preamble.stream, socket)),
+                Role::Up => incoming.push((preamble.stream, socket)),
+            }
+        }
+        let traffic = Traffic::start(TrafficPlan {
+            outgoing,
+            incoming,
+            cc: start.cc.as_deref().unwrap_or(DEFAULT_CONGESTION_CONTROL),
+            byte_limit: start.byte_limit,
+            // The client ends the phase; this is for one that does not.
+            longest: Duration::from_secs_f64(start.duration_s) + STOP_GRACE,
+        })?;
+        self.traffic = Some(traffic);
+        Ok(())
+    }
+
+    /// The data connections are aborted and the next load may run before the report is sent.
+    fn finish(&mut self, phase: u32) -> Result<(), LinkError> {
+        let Some(report) = self.traffic.take().map(Traffic::finish) else {
+            return Ok(());
+        };
+        self.claim = None;
+        report
+            .into_messages(phase)
+            .try_for_each(|message| self.send(&message))
+    }
+}
