@@ -1,0 +1,151 @@
+//! Queues that delay everything while the path is loaded in one direction.
+//!
+//! When only one direction carries data, the other carries nothing but acknowledgements: a
+//! round trip that grows under that load waits in a queue of the loaded direction.
+
+use plumb_model::finding::{Action, Actor, Cause, Evidence, Finding, Fix, LineDirection, Place, Severity, ShaperAction};
+use plumb_model::grade::Grade;
+use plumb_model::results::{Direction, LoadedLatencyResult, ThroughputResult};
+use plumb_model::run::Measurement;
+use plumb_model::units::{human_seconds, si};
+
+use crate::Case;
+
+/// An increase from here on is a finding, in seconds: below it DSLReports still grades B, and
+/// a game or call (one packet every 16 to 20 ms) loses only a few packets' time.
+const WARNING_S: f64 = 0.060;
+
+/// From here on the grade is D or F: conversations break.
+const CRITICAL_S: f64 = 0.200;
+
+/// Round trips below this number leave a percentile uncertain.
+const ENOUGH_PROBES: u64 = 50;
+
+/// Share of the line's rate that a shaper may use, so that the queue forms in it and not in
+/// the modem.
+const SHAPED_RATIO: f64 = 0.95;
+
+/// A full-size packet, its TCP payload with timestamps (RFC 7323), and what Ethernet or DOCSIS
+/// adds to it: headers and checksum, as tc-cake(8) counts them under `docsis`.
+const PACKET_BYTES: f64 = 1500.0;
+const PAYLOAD_BYTES: f64 = 1448.0;
+const FRAMING_BYTES: i16 = 18;
+const MPU_BYTES: u16 = 64;
+
+/// Rates are proposed in whole steps of this many bits a second.
+const RATE_STEP_BPS: f64 = 100_000.0;
+
+/// What a managed queue leaves of the increase, in seconds: two CoDel targets (RFC 8289) of
+/// 5 ms each way, the packets being served, and the other side.
+const MANAGED_S: f64 = 0.030;
+
+pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
+    [Direction::Up, Direction::Down]
+        .into_iter()
+        .filter_map(|direction| {
+            let (measurement, latency) = case.loaded_latency(direction)?;
+            let throughput = case.throughput_alone(direction).map(|(_, t)| t);
+            finding(direction, measurement, latency, throughput)
+        })
+        .collect()
+}
+
+fn finding(
+    direction: Direction,
+    measurement: &Measurement,
+    latency: &LoadedLatencyResult,
+    throughput: Option<&ThroughputResult>,
+) -> Option<Finding> {
+    let increase = latency.increase_s.p95;
+    if increase < WARNING_S {
+        return None;
+    }
+    let (cause, place, line, doing) = match direction {
+        Direction::Up => (Cause::BufferbloatUp, Place::Uplink, LineDirection::Up, "uploads"),
+        _ => (Cause::BufferbloatDown, Place::Downlink, LineDirection::Down, "downloads"),
+    };
+    let rate = throughput.map(|t| t.steady_bps.unwrap_or(t.bps));
+    let carried = rate.map_or_else(String::new, |r| format!(" while {} pass", si(r, "bit/s")));
+    let evidence = |field: &str, value: f64, rule: &str, threshold: f64| Evidence {
+        measurement: measurement.id.clone(),
+        field: field.to_owned(),
+        value,
+        rule: rule.to_owned(),
+        threshold,
+    };
+    Some(Finding {
+        cause,
+        place,
+        severity: if increase >= CRITICAL_S { Severity::Critical } else { Severity::Warning },
+        confidence: confidence(latency),
+        summary: format!(
+            "{} fill a queue and everything else waits in it: round trips go from {} to {}{carried}.",
+            capital(doing),
+            human_seconds(latency.idle_rtt_s.p50),
+            human_seconds(latency.rtt_s.p95),
+        ),
+        evidence: vec![
+            evidence("result.increase_s.p95", increase, "increase of the 95th percentile under load over the idle median", WARNING_S),
+            evidence("result.rtt_s.p50", latency.rtt_s.p50, "median under load, held against the idle median plus 60 ms", latency.idle_rtt_s.p50 + WARNING_S),
+        ],
+        fixes: rate.map(|rate| fixes(line, rate, latency)).unwrap_or_default(),
+        kb: "bufferbloat".to_owned(),
+    })
+}
+
+/// A delay that lasts is a queue; one that shows in few probes may be something else.
+fn confidence(latency: &LoadedLatencyResult) -> f64 {
+    let lasting = latency.increase_s.p50 >= WARNING_S / 2.0;
+    match (lasting, latency.rtt_s.count >= ENOUGH_PROBES) {
+        (true, true) => 0.98,
+        (true, false) => 0.8,
+        (false, true) => 0.7,
+        (false, false) => 0.5,
+    }
+}
+
+fn fixes(direction: LineDirection, payload_bps: f64, latency: &LoadedLatencyResult) -> Vec<Fix> {
+    let line_bps = payload_bps * (PACKET_BYTES + f64::from(FRAMING_BYTES)) / PAYLOAD_BYTES;
+    let rate_bps = (line_bps * SHAPED_RATIO / RATE_STEP_BPS).floor() * RATE_STEP_BPS;
+    if rate_bps < RATE_STEP_BPS {
+        return Vec::new();
+    }
+    let grade = Grade::of_increase(MANAGED_S * 0.99);
+    vec![
+        Fix {
+            on: Actor::Router,
+            summary: format!(
+                "Shape the {} to {} on the router, just below the line, and manage the queue that then forms there with FQ-CoDel.",
+                match direction { LineDirection::Up => "upload", LineDirection::Down => "download" },
+                si(rate_bps, "bit/s"),
+            ),
+            action: Some(Action::Shaper(ShaperAction {
+                direction,
+                rate_bps: rate_bps as u64,
+                overhead_bytes: FRAMING_BYTES,
+                mpu_bytes: MPU_BYTES,
+                qdisc: "fq_codel".to_owned(),
+            })),
+            commands: Vec::new(),
+            expect: format!(
+                "Round trips under this load at most {} above idle, instead of {}; grade {} or better; {} % of the rate.",
+                human_seconds(MANAGED_S),
+                human_seconds(latency.increase_s.p95),
+                grade.name(),
+                SHAPED_RATIO * 100.0,
+            ),
+        },
+        Fix {
+            on: Actor::Provider,
+            summary: "Ask the provider for queue management in the modem and the access node: DOCSIS-PIE (RFC 8034) is a line in a cable modem's configuration.".to_owned(),
+            action: None,
+            commands: Vec::new(),
+            expect: "The same, without giving up any of the rate.".to_owned(),
+        },
+    ]
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,169 @@
+//! Buffers at the ends that are smaller than what the path can hold.
+//!
+//! The kernel counts the time that a sender waited for the receiver's window or for its own
+//! send buffer (`tcpi_rwnd_limited`, `tcpi_sndbuf_limited`). Where that is a good part of the
+//! time, and the buffer is smaller than the path, a larger one carries more.
+
+use plumb_model::finding::{Action, Actor, Cause, Evidence, Finding, Fix, Place, Severity, SysctlAction};
+use plumb_model::formula::{USABLE_BUFFER_RATIO, bandwidth_delay_product};
+use plumb_model::results::{Direction, Outcome, ThroughputResult};
+use plumb_model::run::{HostFacts, Measurement};
+use plumb_model::units::{human_seconds, si};
+
+use crate::Case;
+
+/// Share of the time spent waiting for a buffer from which on it is a finding. Autotuning lags
+/// the sender by a few round trips at the start of every connection, which alone stays below.
+const WARNING_RATIO: f64 = 0.3;
+
+/// Share from which on the buffer is what sets the rate.
+const CRITICAL_RATIO: f64 = 0.6;
+
+/// Below this round trip, in seconds, a waiting sender waits for a slow reader or processor
+/// rather than for a window: at 5 ms the 6 MB default of a receive buffer passes 5 Gbit/s.
+const MIN_RTT_S: f64 = 0.005;
+
+/// How much more than it reached a held-back direction is prepared for, when nothing better is
+/// known of the path.
+const HEADROOM: f64 = 4.0;
+
+/// Buffers are proposed in powers of two from here up to what a sysctl takes (31 bits).
+const SMALLEST_PROPOSAL_BYTES: u64 = 4 << 20;
+const LARGEST_PROPOSAL_BYTES: u64 = (1 << 31) - 1;
+
+pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
+    [Direction::Up, Direction::Down]
+        .into_iter()
+        .filter_map(|direction| case.throughput_alone(direction))
+        .flat_map(|(measurement, result)| {
+            [Side::Sender, Side::Receiver]
+                .into_iter()
+                .filter_map(move |side| finding(case, side, measurement, result))
+        })
+        .collect()
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    Sender,
+    Receiver,
+}
+
+fn finding(case: &Case<'_>, side: Side, measurement: &Measurement, result: &ThroughputResult) -> Option<Finding> {
+    let (cause, ratio, field, key, what) = match side {
+        Side::Sender => (
+            Cause::SendBufferSmall, result.tcp.limited.sndbuf_ratio, "result.tcp.limited.sndbuf_ratio",
+            "net.ipv4.tcp_wmem", "send buffer",
+        ),
+        Side::Receiver => (
+            Cause::ReceiveBufferSmall, result.tcp.limited.rwnd_ratio, "result.tcp.limited.rwnd_ratio",
+            "net.ipv4.tcp_rmem", "receive buffer",
+        ),
+    };
+    let rtt = result.tcp.min_rtt_s?;
+    if ratio < WARNING_RATIO || rtt < MIN_RTT_S {
+        return None;
+    }
+    let here = matches!((side, result.direction), (Side::Sender, Direction::Up) | (Side::Receiver, Direction::Down));
+    let (place, actor, host) = if here {
+        (Place::ThisHost, Actor::ThisHost, Some(case.local))
+    } else {
+        (Place::FarHost, Actor::FarHost, case.far)
+    };
+    let target_bps = target_rate(case, result);
+    let needed = bandwidth_delay_product(target_bps, rtt);
+    let largest = host.and_then(|h| limits(h, side)).map(|[_, _, max]| max);
+    // What the kernel may use is already enough for one flow to fill the path: not the buffer.
+    if largest.is_some_and(|max| max as f64 * USABLE_BUFFER_RATIO >= needed) {
+        return None;
+    }
+    let whose = if here { "this host's" } else { "the far host's" };
+    let mut evidence = vec![Evidence {
+        measurement: measurement.id.clone(),
+        field: field.to_owned(),
+        value: ratio,
+        rule: format!("share of the time that the sender waited for the {what}"),
+        threshold: WARNING_RATIO,
+    }];
+    let (held, held_field) = match side {
+        Side::Sender => (result.tcp.send_buffer_bytes, "result.tcp.send_buffer_bytes"),
+        Side::Receiver => (result.tcp_receiver.max_window_bytes, "result.tcp_receiver.max_window_bytes"),
+    };
+    if let Some(held) = held {
+        evidence.push(Evidence {
+            measurement: measurement.id.clone(),
+            field: held_field.to_owned(),
+            value: held as f64,
+            rule: format!("held against the bandwidth-delay product of {} and {}", si(target_bps, "bit/s"), human_seconds(rtt)),
+            threshold: needed,
+        });
+    }
+    Some(Finding {
+        cause,
+        place,
+        severity: if ratio >= CRITICAL_RATIO { Severity::Critical } else { Severity::Warning },
+        confidence: if largest.is_some() { 0.95 } else { 0.8 },
+        summary: format!(
+            "{} {what} is smaller than the path: {}loads reach {} and wait for it {:.0} % of the time; to fill {} over {} takes {} in flight.",
+            capital(whose),
+            result.direction.name(),
+            si(result.bps, "bit/s"),
+            ratio * 100.0,
+            si(target_bps, "bit/s"),
+            human_seconds(rtt),
+            si(needed, "B"),
+        ),
+        evidence,
+        fixes: vec![fix(actor, side, host, key, what, needed, target_bps)],
+        kb: "tcp-buffers".to_owned(),
+    })
+}
+
+/// The rate to prepare for: the best that the path showed in either direction, or a good deal
+/// more than the direction reached when that was the best.
+fn target_rate(case: &Case<'_>, result: &ThroughputResult) -> f64 {
+    case.measurements
+        .iter()
+        .filter_map(|m| match &m.outcome {
+            Outcome::Throughput(other) if other.direction != result.direction => Some(other.steady_bps.unwrap_or(other.bps)),
+            _ => None,
+        })
+        .fold(result.bps * HEADROOM, f64::max)
+}
+
+fn limits(host: &HostFacts, side: Side) -> Option<[u64; 3]> {
+    match side {
+        Side::Sender => host.tcp_wmem_bytes,
+        Side::Receiver => host.tcp_rmem_bytes,
+    }
+}
+
+fn fix(actor: Actor, side: Side, host: Option<&HostFacts>, key: &str, what: &str, needed: f64, target_bps: f64) -> Fix {
+    // Defaults of the kernel (`tcp_init`) stand in for a host that did not tell.
+    let [least, initial, _] = host.and_then(|h| limits(h, side)).unwrap_or(match side {
+        Side::Sender => [4096, 16_384, 4 << 20],
+        Side::Receiver => [4096, 131_072, 6 << 20],
+    });
+    let proposal = ((needed / USABLE_BUFFER_RATIO).ceil() as u64)
+        .clamp(SMALLEST_PROPOSAL_BYTES, LARGEST_PROPOSAL_BYTES)
+        .next_power_of_two()
+        .min(LARGEST_PROPOSAL_BYTES);
+    Fix {
+        on: actor,
+        summary: format!(
+            "Let the kernel's {what} grow to {}; it grows only as far as a connection needs.",
+            si(proposal as f64, "B")
+        ),
+        action: Some(Action::Sysctl(SysctlAction {
+            key: key.to_owned(),
+            value: format!("{least} {initial} {proposal}"),
+        })),
+        commands: Vec::new(),
+        expect: format!("One connection can then carry about {}, if the line and the other end can.", si(target_bps, "bit/s")),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
