@@ -1,0 +1,191 @@
+//! One load phase: heavy traffic, probes beside it, and the measurements that come of the two.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use plumb_load::client::{Client, ClientError};
+use plumb_load::phase::{EndedEarly, PhaseOutcome, PhasePlan};
+use plumb_model::grade::{DSLREPORTS, Grade};
+use plumb_model::results::{Direction, LoadedLatencyResult, Outcome, PingResult};
+use plumb_model::units::{human_seconds, si};
+use serde_json::{Map, Value};
+
+use crate::assembly::{Assembly, Measured};
+use crate::probes::{ProbeLogs, Window};
+use crate::watcher::Watcher;
+
+/// Beginning of a phase that its percentiles leave out: slow start fills the queue in it.
+const RAMP_S: f64 = 2.0;
+
+/// Shorter than this, a phase has not shown a large queue: CUBIC with HyStart takes ten seconds
+/// to fill 700 ms.
+const CONCLUSIVE_S: f64 = 14.0;
+
+/// What a load phase is to be.
+#[derive(Debug, Clone)]
+pub struct PhaseSpec {
+    /// Which way the load goes.
+    pub direction: Direction,
+    /// Streams each way.
+    pub streams: u32,
+    /// How long.
+    pub duration: Duration,
+    /// Payload after which it ends early.
+    pub byte_limit: Option<u64>,
+    /// Congestion control of both ends; CUBIC when absent.
+    pub cc: Option<String>,
+}
+
+/// A load phase that has run.
+#[derive(Debug)]
+pub struct Phase {
+    spec: PhaseSpec,
+    outcome: PhaseOutcome,
+}
+
+impl Phase {
+    /// Runs the load.
+    ///
+    /// # Errors
+    /// When the responder refuses or goes away.
+    pub fn run(client: &mut Client, spec: PhaseSpec, watcher: &dyn Watcher, cancel: &AtomicBool) -> Result<Self, ClientError> {
+        let streams = |way: Direction| {
+            if spec.direction == way || spec.direction == Direction::Both { spec.streams } else { 0 }
+        };
+        let plan = PhasePlan {
+            down_streams: streams(Direction::Down),
+            up_streams: streams(Direction::Up),
+            duration: spec.duration,
+            byte_limit: spec.byte_limit,
+            cc: spec.cc.clone(),
+        };
+        watcher.step(title(spec.direction), spec.duration);
+        let progress = |p: plumb_load::phase::Progress| {
+            let way = |streams: u32, name: &str, bps: f64| {
+                if streams > 0 { format!("{name} {}  ", si(bps, "bit/s")) } else { String::new() }
+            };
+            watcher.update(&(way(plan.down_streams, "down", p.down_bps) + &way(plan.up_streams, "up", p.up_bps)));
+        };
+        let outcome = client.run_phase(&plan, &progress, cancel)?;
+        Ok(Self { spec, outcome })
+    }
+
+    /// When it was.
+    pub fn window(&self) -> Window {
+        let from_ns = self.outcome.started_monotonic_ns;
+        Window { from_ns, to_ns: from_ns + (self.outcome.duration_s * 1e9) as u64 }
+    }
+
+    /// Payload that it carried.
+    pub fn bytes(&self) -> u64 {
+        [&self.outcome.down, &self.outcome.up].into_iter().flatten().map(|d| d.result.bytes).sum()
+    }
+
+    /// Whether it was stopped by the user.
+    pub fn was_cancelled(&self) -> bool {
+        self.outcome.ended_early == Some(EndedEarly::Cancelled)
+    }
+
+    /// Adds the rates that it carried.
+    pub fn record_rates(&self, assembly: &mut Assembly) {
+        for direction in [&self.outcome.down, &self.outcome.up].into_iter().flatten() {
+            if direction.result.cc != "cubic" {
+                assembly.note(format!(
+                    "The {}load ran {}: a congestion control other than CUBIC may leave queues empty that others fill, so bufferbloat may be hidden.",
+                    direction.result.direction.name(),
+                    direction.result.cc
+                ));
+            }
+            assembly.add(Measured {
+                started_ns: self.outcome.started_monotonic_ns,
+                duration_s: self.outcome.duration_s,
+                params: self.params(),
+                outcome: Outcome::Throughput(direction.result.clone()),
+                series: direction.series.clone(),
+            });
+        }
+        for note in &self.outcome.notes {
+            assembly.note(note);
+        }
+        if self.outcome.ended_early == Some(EndedEarly::Budget) {
+            assembly.note(format!(
+                "The phase '{}' ended after {} because its share of the budget ({}) was used; --budget allows more.",
+                self.spec.direction.name(),
+                human_seconds(self.outcome.duration_s),
+                si(self.spec.byte_limit.unwrap_or(0) as f64, "B"),
+            ));
+        }
+    }
+
+    /// Adds the round trips beside it, held against those of the idle path.
+    pub fn record_latency(&self, assembly: &mut Assembly, logs: &ProbeLogs, idle: &PingResult, drain_s: Option<f64>) {
+        let window = self.window();
+        let name = self.spec.direction.name();
+        if window.seconds() < CONCLUSIVE_S {
+            assembly.note(format!(
+                "The phase '{name}' lasted {}: a large queue takes longer to fill, so latency under load may be worse than measured.",
+                human_seconds(window.seconds())
+            ));
+        }
+        // A phase too short to leave its beginning out is judged by its second half.
+        let loaded_window = window.after(RAMP_S.min(window.seconds() / 2.0));
+        let loaded = logs
+            .streams()
+            .filter(|log| log.protocol == idle.protocol)
+            .map(|log| crate::probes::result(log, loaded_window))
+            .next();
+        let Some((loaded, rtt, idle_rtt)) =
+            loaded.and_then(|l| { let rtt = l.rtt_s?; Some((l, rtt, idle.rtt_s?)) })
+        else {
+            assembly.note(format!("No round trip came back during the phase '{name}': its latency was not measured."));
+            return;
+        };
+        let (series, identity) = logs.series(window);
+        let mut params = self.params();
+        params.extend(identity);
+        let bps = |d: &Option<plumb_load::DirectionOutcome>| d.as_ref().map(|d| d.result.bps);
+        let increase_s = rtt.above(idle_rtt.p50);
+        let result = LoadedLatencyResult {
+            direction: self.spec.direction,
+            protocol: loaded.protocol,
+            idle_rtt_s: idle_rtt,
+            rtt_s: rtt,
+            grade: Some(Grade::of_increase(increase_s.p95)),
+            grade_table: Some(DSLREPORTS.to_owned()),
+            increase_s,
+            loss_ratio: loaded.loss_ratio,
+            down_bps: bps(&self.outcome.down),
+            up_bps: bps(&self.outcome.up),
+            rpm: None,
+            rpm_method: None,
+            drain_s,
+        };
+        assembly.add(Measured {
+            started_ns: window.from_ns,
+            duration_s: window.seconds(),
+            params,
+            outcome: Outcome::LoadedLatency(result),
+            series,
+        });
+    }
+
+    fn params(&self) -> Map<String, Value> {
+        let mut params = Map::new();
+        params.insert("phase".to_owned(), self.spec.direction.name().into());
+        params.insert("streams".to_owned(), self.spec.streams.into());
+        params.insert("duration_s".to_owned(), self.spec.duration.as_secs_f64().into());
+        params.insert("cc".to_owned(), self.spec.cc.as_deref().unwrap_or("cubic").into());
+        if let Some(limit) = self.spec.byte_limit {
+            params.insert("byte_limit_bytes".to_owned(), limit.into());
+        }
+        params
+    }
+}
+
+fn title(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Down => "downloading",
+        Direction::Up => "uploading",
+        Direction::Both => "both ways at once",
+    }
+}

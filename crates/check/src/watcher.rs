@@ -1,0 +1,22 @@
+//! Whoever looks on while something is measured.
+
+use std::time::Duration;
+
+/// Told of what goes on; a progress line, or nobody.
+pub trait Watcher: Sync {
+    /// A step begins that takes about so long.
+    fn step(&self, name: &str, takes: Duration);
+
+    /// How the step goes, in a few words.
+    fn update(&self, text: &str);
+}
+
+/// Nobody looks on.
+#[derive(Debug, Clone, Copy)]
+pub struct Nobody;
+
+impl Watcher for Nobody {
+    fn step(&self, _: &str, _: Duration) {}
+
+    fn update(&self, _: &str) {}
+}
