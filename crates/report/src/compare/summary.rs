@@ -1,0 +1,130 @@
+//! What a comparison comes to, in one sentence.
+
+use plumb_model::results::{Direction, ProbeProtocol};
+
+use super::{Change, GradeChange};
+use crate::number::{self, Scale};
+use crate::tables;
+use crate::view::{self, Phase};
+
+/// "Latency under upload: 706 ms → 19.0 ms (grade F → A); upload 18.9 → 17.9 Mbit/s."
+pub(super) fn sentence(rows: &[Change], grades: &[GradeChange]) -> String {
+    let latencies: Vec<_> = Phase::ALL
+        .into_iter()
+        .filter_map(|phase| Latency::of(phase, rows, grades))
+        .collect();
+    let told = worth_telling(&latencies);
+    let mut parts: Vec<String> = told.iter().map(|latency| latency.text()).collect();
+    if let Some(first) = parts.first_mut() {
+        *first = format!("latency {first}");
+    }
+    let loads: Vec<_> = told.iter().map(|latency| latency.phase).collect();
+    let rates = rates(rows, &loads);
+    let text = [parts.join(", "), rates]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ");
+    if text.is_empty() {
+        return "Nothing changed by more than two measurements of the same path differ.".to_owned();
+    }
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        format!("{}{}.", first.to_uppercase(), letters.as_str())
+    })
+}
+
+/// The latency of one phase in both Runs.
+struct Latency<'a> {
+    phase: Phase,
+    before: f64,
+    after: f64,
+    better: Option<bool>,
+    grade: Option<&'a GradeChange>,
+}
+
+impl<'a> Latency<'a> {
+    /// The 95th percentile that both Runs have, UDP rather than ICMP.
+    fn of(phase: Phase, rows: &[Change], grades: &'a [GradeChange]) -> Option<Self> {
+        let of = |protocol| {
+            rows.iter().find(|row| {
+                row.phase == phase.name()
+                    && row.name == "rtt_s.p95"
+                    && row.protocol == Some(protocol)
+            })
+        };
+        let row = [ProbeProtocol::Udp, ProbeProtocol::Icmp]
+            .into_iter()
+            .filter_map(of)
+            .find(|row| row.before.is_some() && row.after.is_some())?;
+        let grade = grades.iter().find(|g| Phase::from(g.phase) == phase);
+        Some(Self {
+            phase,
+            before: row.before?,
+            after: row.after?,
+            better: row.better,
+            grade,
+        })
+    }
+
+    fn changed(&self) -> bool {
+        self.better.is_some() || self.grade.is_some_and(|g| g.before != g.after)
+    }
+
+    fn text(&self) -> String {
+        let grade = self.grade.map_or_else(String::new, |g| {
+            match (tables::mark(g.before), tables::mark(g.after)) {
+                (before, after) if before == after => format!(" (grade {after})"),
+                (before, after) => format!(" (grade {before} → {after})"),
+            }
+        });
+        format!(
+            "{}: {} → {}{grade}",
+            self.phase.when(),
+            number::seconds(self.before),
+            number::seconds(self.after)
+        )
+    }
+}
+
+/// The changed latencies under one load, or else under both, or else without a load.
+fn worth_telling<'a>(all: &'a [Latency<'a>]) -> Vec<&'a Latency<'a>> {
+    let of = |phases: &[Phase]| -> Vec<_> {
+        all.iter()
+            .filter(|l| l.changed() && phases.contains(&l.phase))
+            .collect()
+    };
+    [
+        &[Phase::Up, Phase::Down][..],
+        &[Phase::Both],
+        &[Phase::Idle],
+        &[Phase::After],
+    ]
+    .into_iter()
+    .map(of)
+    .find(|found| !found.is_empty())
+    .unwrap_or_default()
+}
+
+/// The rates of the `loads` told of, and every other that changed, each direction alone.
+fn rates(rows: &[Change], loads: &[Phase]) -> String {
+    let told = [Direction::Up, Direction::Down]
+        .into_iter()
+        .filter_map(|direction| {
+            let phase = Phase::from(direction);
+            let row = rows.iter().find(|r| {
+                r.name == "bps" && r.phase == phase.name() && r.direction == Some(direction)
+            })?;
+            let (before, after) = (row.before?, row.after?);
+            (row.better.is_some() || loads.contains(&phase)).then(|| {
+                let scale = Scale::rates([before, after].into_iter());
+                let (before, after) = (scale.show(Some(before)), scale.show(Some(after)));
+                format!(
+                    "{} {before} → {after} {}",
+                    view::flow(direction),
+                    scale.unit
+                )
+            })
+        });
+    told.collect::<Vec<_>>().join(", ")
+}

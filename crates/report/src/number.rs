@@ -1,0 +1,212 @@
+//! Numbers as people read them, whatever the number: units of the model, bounded length.
+
+use plumb_model::units;
+
+/// What stands where there is no number.
+pub(crate) const ABSENT: &str = "–";
+
+/// Above this the SI prefixes end and digits would fill the line.
+const LARGEST_IN_DIGITS: f64 = 1e15;
+
+/// Writes `value` with `write` when it is of a size that people write in digits.
+fn bounded(value: f64, unit: &str, write: impl Fn(f64) -> String) -> String {
+    match value {
+        v if !v.is_finite() => ABSENT.to_owned(),
+        v if v.abs() >= LARGEST_IN_DIGITS => format!("{v:.1e} {unit}").trim_end().to_owned(),
+        v => write(v).replacen('-', "−", 1),
+    }
+}
+
+/// `18.3 ms`.
+pub(crate) fn seconds(value: f64) -> String {
+    bounded(value, "s", units::human_seconds)
+}
+
+/// `18.9 Mbit/s`.
+pub(crate) fn rate(value: f64) -> String {
+    bounded(value, "bit/s", |v| units::si(v, "bit/s"))
+}
+
+/// `47.3 MB`.
+pub(crate) fn bytes(value: f64) -> String {
+    bounded(value, "B", |v| units::si(v, "B"))
+}
+
+/// `0.25 %` from 0.0025.
+pub(crate) fn percent(ratio: f64) -> String {
+    bounded(ratio * 100.0, "%", |v| match v.abs() {
+        0.0 => "0 %".to_owned(),
+        a if a < 1.0 => format!("{v:.2} %"),
+        a if a < 10.0 => format!("{v:.1} %"),
+        _ => format!("{v:.0} %"),
+    })
+}
+
+/// How long something took, in whole seconds: `1 min 12 s`.
+pub(crate) fn length(seconds: f64) -> String {
+    bounded(seconds, "s", |v| {
+        let whole = v.round();
+        if whole < 60.0 {
+            format!("{whole} s")
+        } else {
+            format!("{} min {} s", (whole / 60.0).floor(), whole % 60.0)
+        }
+    })
+}
+
+/// A number without a unit.
+pub(crate) fn plain(value: f64) -> String {
+    bounded(value, "", |v| {
+        let text = format!("{v:.3}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    })
+}
+
+/// A number in the unit that the name of its field carries, the last part that carries one.
+pub(crate) fn of_field(field: &str, value: f64) -> String {
+    let unit = field.rsplit('.').find_map(|part| {
+        ["_s", "_bps", "_bytes", "_ratio"]
+            .into_iter()
+            .find(|suffix| part.ends_with(suffix))
+    });
+    match unit {
+        Some("_s") => seconds(value),
+        Some("_bps") => rate(value),
+        Some("_bytes") => bytes(value),
+        Some("_ratio") => percent(value),
+        _ => plain(value),
+    }
+}
+
+/// A threshold in the same unit, which is a round number more often than a measured one.
+pub(crate) fn threshold(field: &str, value: f64) -> String {
+    of_field(field, value)
+        .replacen(".00 ", " ", 1)
+        .replacen(".0 ", " ", 1)
+}
+
+/// The text of a change with its sign.
+pub(crate) fn signed(change: f64, text: String) -> String {
+    if change > 0.0 && change.is_finite() {
+        format!("+{text}")
+    } else {
+        text
+    }
+}
+
+/// One unit and one number of decimals for a whole column, so that the points align.
+pub(crate) struct Scale {
+    factor: f64,
+    /// The unit of the column.
+    pub(crate) unit: &'static str,
+    decimals: usize,
+}
+
+impl Scale {
+    /// Milliseconds, or what else suits the `typical` values of the column.
+    pub(crate) fn seconds(typical: impl Iterator<Item = f64> + Clone) -> Self {
+        let (smallest, largest) = extent(typical);
+        let (factor, unit) = match largest {
+            v if v >= 100.0 => (1.0, "s"),
+            v if v >= 1e-4 => (1e3, "ms"),
+            _ => (1e6, "µs"),
+        };
+        Self {
+            factor,
+            unit,
+            decimals: decimals(smallest * factor),
+        }
+    }
+
+    /// Mbit/s, or what else suits the `typical` values of the column.
+    pub(crate) fn rates(typical: impl Iterator<Item = f64> + Clone) -> Self {
+        let (smallest, largest) = extent(typical);
+        let (factor, unit) = match largest {
+            v if v >= 1e10 => (1e-9, "Gbit/s"),
+            v if v >= 1e5 => (1e-6, "Mbit/s"),
+            _ => (1e-3, "kbit/s"),
+        };
+        Self {
+            factor,
+            unit,
+            decimals: decimals(smallest * factor),
+        }
+    }
+
+    /// What a value is multiplied by.
+    pub(crate) fn factor(&self) -> f64 {
+        self.factor
+    }
+
+    /// The number alone; the unit stands at the head of the column.
+    pub(crate) fn show(&self, value: Option<f64>) -> String {
+        value.map_or_else(
+            || ABSENT.to_owned(),
+            |v| bounded(v * self.factor, "", |v| format!("{v:.*}", self.decimals)),
+        )
+    }
+}
+
+/// Smallest and largest of the positive values; 1 and 1 when there are none.
+fn extent(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let positive = values.filter(|v| v.is_finite() && *v > 0.0);
+    let found = positive.fold(None, |seen: Option<(f64, f64)>, v| {
+        Some(seen.map_or((v, v), |(low, high)| (low.min(v), high.max(v))))
+    });
+    found.unwrap_or((1.0, 1.0))
+}
+
+/// Decimals that leave three significant digits in the smallest value of a column.
+fn decimals(smallest: f64) -> usize {
+    match smallest {
+        v if v >= 100.0 => 0,
+        v if v >= 10.0 => 1,
+        v if v >= 1.0 => 2,
+        _ => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_field_names_the_unit() {
+        assert_eq!(of_field("result.increase_s.p95", 0.668), "668 ms");
+        assert_eq!(threshold("result.increase_s.p95", 0.06), "60 ms");
+        assert_eq!(
+            (length(4.6), length(72.2)),
+            ("5 s".into(), "1 min 12 s".into())
+        );
+        assert_eq!(of_field("result.up_bps", 18.9e6), "18.9 Mbit/s");
+        assert_eq!(of_field("result.tcp.limited.rwnd_ratio", 0.97), "97 %");
+        assert_eq!(
+            of_field("result.tcp_receiver.max_window_bytes", 3e6),
+            "3.00 MB"
+        );
+        assert_eq!(of_field("result.tcp.retransmits", 412.0), "412");
+        assert_eq!(signed(-0.687, seconds(-0.687)), "−687 ms");
+        assert_eq!(signed(0.0003, seconds(0.0003)), "+300 µs");
+    }
+
+    #[test]
+    fn a_column_has_one_precision() {
+        let column = Scale::seconds([0.0183, 0.7062].into_iter());
+        assert_eq!(
+            (column.show(Some(0.0183)), column.show(Some(0.7062))),
+            ("18.3".into(), "706.2".into())
+        );
+        assert_eq!((column.unit, column.show(None).as_str()), ("ms", ABSENT));
+    }
+
+    proptest! {
+        #[test]
+        fn no_number_is_long(bits in any::<u64>()) {
+            let v = f64::from_bits(bits);
+            for text in [seconds(v), rate(v), bytes(v), percent(v), plain(v), Scale::rates([v].into_iter()).show(Some(v))] {
+                prop_assert!(text.chars().count() <= 24, "{text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! The numbers of a Run as tables of text, for the terminal and the page alike.
+
+use plumb_model::grade::Grade;
+use plumb_model::results::TimestampSource;
+use plumb_model::run::Run;
+use serde::Serialize;
+
+use Kind::{Number, Text};
+
+use crate::number::{self, ABSENT, Scale};
+use crate::view::{self, Phase};
+
+pub(crate) use changes::changes;
+pub(crate) use facts::{facts, lab};
+
+mod changes;
+mod facts;
+
+/// A table whose cells are text.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Table {
+    /// What it shows, with the unit where the whole table has one.
+    pub(crate) title: String,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Row>,
+    /// What must be known to read it.
+    pub(crate) note: Option<String>,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+}
+
+/// What a column holds, which decides how it is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    /// Words, set from the left.
+    Text,
+    /// Numbers, set from the right.
+    Number,
+    /// A mark.
+    Grade,
+}
+
+/// A row of a table.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Row {
+    pub(crate) cells: Vec<String>,
+    /// In a comparison, whether the change is for the better.
+    pub(crate) better: Option<bool>,
+}
+
+impl Table {
+    pub(crate) fn new(title: impl Into<String>, columns: &[(&'static str, Kind)]) -> Self {
+        let columns = columns
+            .iter()
+            .map(|(name, kind)| Column { name, kind: *kind })
+            .collect();
+        Self {
+            title: title.into(),
+            columns,
+            rows: Vec::new(),
+            note: None,
+        }
+    }
+
+    /// The same without the columns that hold nothing in any row.
+    fn without_empty_columns(mut self) -> Self {
+        for index in (0..self.columns.len()).rev() {
+            let empty = |row: &Row| row.cells.get(index).is_none_or(String::is_empty);
+            if self.rows.iter().all(empty) {
+                self.columns.remove(index);
+                for row in self.rows.iter_mut().filter(|row| index < row.cells.len()) {
+                    row.cells.remove(index);
+                }
+            }
+        }
+        self
+    }
+
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(Row {
+            cells: cells.into_iter().collect(),
+            better: None,
+        });
+    }
+}
+
+/// Every table of a Run that has a row, the most telling first.
+pub(crate) fn of_run(run: &Run) -> Vec<Table> {
+    let tables = [
+        latency(run),
+        rate(run),
+        tcp(run),
+        limits(run),
+        probes(run),
+        ports(run),
+    ];
+    tables
+        .into_iter()
+        .filter(|table| !table.rows.is_empty())
+        .map(Table::without_empty_columns)
+        .collect()
+}
+
+/// Round trips idle and under each load.
+fn latency(run: &Run) -> Table {
+    let rows = view::latencies(run);
+    let scale = Scale::seconds(rows.iter().filter_map(|row| row.rtt_s.map(|d| d.p50)));
+    let mut table = Table::new(
+        format!("Round-trip time, {}", scale.unit),
+        &[
+            ("", Text),
+            ("probe", Text),
+            ("p50", Number),
+            ("p95", Number),
+            ("p99", Number),
+            ("max", Number),
+            ("p95 over idle", Number),
+            ("loss", Number),
+            ("grade", Kind::Grade),
+        ],
+    );
+    for row in &rows {
+        let rtt = |get: fn(&plumb_model::distribution::Distribution) -> f64| {
+            scale.show(row.rtt_s.map(get))
+        };
+        table.row([
+            row.phase.title().to_owned(),
+            row.protocol.name().to_owned(),
+            rtt(|d| d.p50),
+            rtt(|d| d.p95),
+            rtt(|d| d.p99),
+            rtt(|d| d.max),
+            row.increase_s
+                .map_or_else(String::new, |d| scale.show(Some(d.p95))),
+            number::percent(row.loss_ratio),
+            row.grade.map_or_else(String::new, |g| g.name().to_owned()),
+        ]);
+    }
+    let source = view::loaded(run).find_map(|(_, l)| l.grade.and(l.grade_table.clone()));
+    table.note =
+        source.map(|name| format!("Grades: table {name}, applied to p95 over the idle median."));
+    table
+}
+
+/// What each direction carried.
+fn rate(run: &Run) -> Table {
+    let rows = view::rates(run);
+    let scale = Scale::rates(rows.iter().map(|row| row.result.bps));
+    let mut table = Table::new(
+        format!("Rate, {}", scale.unit),
+        &[
+            ("", Text),
+            ("received", Number),
+            ("after 2 s", Number),
+            ("data", Number),
+            ("flows", Number),
+            ("CPU here", Number),
+            ("CPU far", Number),
+        ],
+    );
+    for row in &rows {
+        let result = row.result;
+        table.row([
+            view::flow_in_phase(row.phase, result.direction),
+            scale.show(Some(result.bps)),
+            scale.show(result.steady_bps),
+            number::bytes(result.bytes as f64),
+            result.streams.len().to_string(),
+            number::percent(result.cpu.local_ratio),
+            result
+                .cpu
+                .remote_ratio
+                .map_or_else(|| ABSENT.to_owned(), number::percent),
+        ]);
+    }
+    table.note = (!rows.is_empty())
+        .then(|| "Payload that the receiver counted; CPU is of one core.".to_owned());
+    table
+}
+
+/// What the sending TCPs said of themselves.
+fn tcp(run: &Run) -> Table {
+    let rows = view::rates(run);
+    let scale = Scale::seconds(rows.iter().filter_map(|row| row.result.tcp.min_rtt_s));
+    let mut table = Table::new(
+        "TCP senders",
+        &[
+            ("", Text),
+            ("cc", Text),
+            ("retransmits", Number),
+            ("min RTT", Number),
+            ("max SRTT", Number),
+            ("in flight", Number),
+            ("MSS", Number),
+        ],
+    );
+    let time = |value: Option<f64>| {
+        value.map_or_else(
+            || ABSENT.to_owned(),
+            |v| format!("{} {}", scale.show(Some(v)), scale.unit),
+        )
+    };
+    for row in &rows {
+        let sender = &row.result.tcp;
+        table.row([
+            view::flow_in_phase(row.phase, row.result.direction),
+            row.result.cc.clone(),
+            sender.retransmits.to_string(),
+            time(sender.min_rtt_s),
+            time(sender.max_srtt_s),
+            number::bytes(sender.max_in_flight_bytes as f64),
+            format!("{} B", sender.mss_bytes),
+        ]);
+    }
+    table
+}
+
+/// Where the senders' time went, and the buffers that bound them.
+fn limits(run: &Run) -> Table {
+    let mut table = Table::new(
+        "What held the senders back (share of time), and their buffers",
+        &[
+            ("", Text),
+            ("network", Number),
+            ("rwnd", Number),
+            ("sndbuf", Number),
+            ("app", Number),
+            ("send buf", Number),
+            ("recv buf", Number),
+            ("window", Number),
+        ],
+    );
+    let size =
+        |value: Option<u64>| value.map_or_else(|| ABSENT.to_owned(), |v| number::bytes(v as f64));
+    for row in view::rates(run) {
+        let limited = row.result.tcp.limited;
+        table.row([
+            view::flow_in_phase(row.phase, row.result.direction),
+            number::percent(limited.network_ratio),
+            number::percent(limited.rwnd_ratio),
+            number::percent(limited.sndbuf_ratio),
+            number::percent(limited.app_ratio),
+            size(row.result.tcp.send_buffer_bytes),
+            size(row.result.tcp_receiver.receive_buffer_bytes),
+            size(row.result.tcp_receiver.max_window_bytes),
+        ]);
+    }
+    table
+}
+
+/// How well the probing itself went.
+fn probes(run: &Run) -> Table {
+    let mut table = Table::new(
+        "Probes",
+        &[
+            ("", Text),
+            ("probe", Text),
+            ("sent", Number),
+            ("answered", Number),
+            ("dup", Number),
+            ("reord", Number),
+            ("unsent", Number),
+            ("dropped", Number),
+            ("late p99", Number),
+            ("stamps", Text),
+        ],
+    );
+    for (measurement, ping) in view::pings(run) {
+        table.row([
+            Phase::of(measurement).title().to_owned(),
+            ping.protocol.name().to_owned(),
+            ping.sent.to_string(),
+            ping.received.to_string(),
+            ping.duplicates.to_string(),
+            ping.reordered.to_string(),
+            ping.send_errors.to_string(),
+            ping.dropped_here.to_string(),
+            ping.lateness_s
+                .map_or_else(|| ABSENT.to_owned(), |d| number::seconds(d.p99)),
+            match ping.timestamps {
+                TimestampSource::Kernel => "kernel".to_owned(),
+                TimestampSource::User => "user".to_owned(),
+            },
+        ]);
+    }
+    table
+}
+
+/// Whether TCP ports answered.
+fn ports(run: &Run) -> Table {
+    let mut table = Table::new(
+        "TCP port",
+        &[
+            ("", Text),
+            ("tried", Number),
+            ("connected", Number),
+            ("p50", Number),
+            ("p95", Number),
+            ("max", Number),
+            ("last error", Text),
+        ],
+    );
+    for (_, port) in view::ports(run) {
+        let time = |v: Option<f64>| v.map_or_else(|| ABSENT.to_owned(), number::seconds);
+        table.row([
+            format!("port {}", port.port),
+            port.tried.to_string(),
+            port.connected.to_string(),
+            time(port.connect_s.map(|d| d.p50)),
+            time(port.connect_s.map(|d| d.p95)),
+            time(port.connect_s.map(|d| d.max)),
+            port.error.clone().unwrap_or_default(),
+        ]);
+    }
+    table
+}
+
+/// Every stream by itself, where a phase had more than one.
+pub(crate) fn streams(run: &Run) -> Table {
+    let rows: Vec<_> = view::rates(run)
+        .into_iter()
+        .filter(|row| row.result.streams.len() > 1)
+        .collect();
+    let scale = Scale::rates(
+        rows.iter()
+            .flat_map(|row| row.result.streams.iter().map(|s| s.bps)),
+    );
+    let mut table = Table::new(
+        format!("Streams, {}", scale.unit),
+        &[
+            ("", Text),
+            ("stream", Number),
+            ("received", Number),
+            ("data", Number),
+            ("retransmits", Number),
+            ("ended early", Text),
+        ],
+    );
+    for row in &rows {
+        for stream in &row.result.streams {
+            table.row([
+                view::flow_in_phase(row.phase, row.result.direction),
+                stream.id.to_string(),
+                scale.show(Some(stream.bps)),
+                number::bytes(stream.bytes as f64),
+                stream.retransmits.to_string(),
+                stream.error.clone().unwrap_or_default(),
+            ]);
+        }
+    }
+    table
+}
+
+/// The mark as a word of text; nothing where there is none.
+pub(crate) fn mark(grade: Option<Grade>) -> String {
+    grade.map_or_else(|| ABSENT.to_owned(), |g| g.name().to_owned())
+}

@@ -1,0 +1,78 @@
+//! What bears on a measurement: both ends, and the laboratory.
+
+use plumb_model::run::{HostFacts, Run};
+
+use super::Kind::Text;
+use super::Table;
+use crate::number::{self, ABSENT};
+
+/// What bears on the measurement at both ends.
+pub(crate) fn facts(run: &Run) -> Table {
+    let here = &run.local.host;
+    let far = run.target.as_ref().and_then(|target| target.host.as_ref());
+    let mut table = Table::new(
+        if far.is_some() {
+            "Both ends"
+        } else {
+            "This end"
+        },
+        &[("", Text), ("this host", Text), ("far host", Text)],
+    );
+    if far.is_none() {
+        table.columns.truncate(2);
+    }
+    let mut fact = |name: &str, get: &dyn Fn(&HostFacts) -> Option<String>| {
+        let cells = [Some(here), far].into_iter().flatten().map(get);
+        let cells: Vec<_> = cells.collect();
+        if cells.iter().any(Option::is_some) {
+            let cells = cells
+                .into_iter()
+                .map(|cell| cell.unwrap_or_else(|| ABSENT.to_owned()));
+            table.row(std::iter::once(name.to_owned()).chain(cells));
+        }
+    };
+    let said = |text: &String| (!text.is_empty()).then(|| text.clone());
+    let three = |sizes: [u64; 3]| sizes.map(|size| size.to_string()).join(" ");
+    fact("plumb", &|h| said(&h.plumb));
+    fact("system", &|h| said(&h.kernel));
+    fact("congestion control", &|h| h.congestion_control.clone());
+    fact("available", &|h| said(&h.congestion_controls.join(" ")));
+    fact("tcp_rmem, bytes", &|h| h.tcp_rmem_bytes.map(three));
+    fact("tcp_wmem, bytes", &|h| h.tcp_wmem_bytes.map(three));
+    fact("tcp_adv_win_scale", &|h| {
+        h.tcp_adv_win_scale.map(|v| v.to_string())
+    });
+    fact("window scaling", &|h| {
+        h.window_scaling
+            .map(|on| if on { "on" } else { "off" }.to_owned())
+    });
+    fact("clock source", &|h| h.clock_source.clone());
+    fact("clock", &|h| {
+        h.clock_synchronised.map(|yes| {
+            if yes {
+                "synchronised"
+            } else {
+                "not synchronised"
+            }
+            .to_owned()
+        })
+    });
+    table
+}
+
+/// The laboratory in one line, with its own error.
+pub(crate) fn lab(run: &Run) -> Option<String> {
+    run.local.lab.as_ref().map(|lab| {
+        let late = lab.lateness_s.map_or_else(String::new, |d| {
+            format!(
+                "; it delivered packets late by {} (p50), {} (p99)",
+                number::seconds(d.p50),
+                number::seconds(d.p99)
+            )
+        });
+        format!(
+            "Measured in the laboratory: scenario {}, seed {}{late}.",
+            lab.scenario, lab.seed
+        )
+    })
+}

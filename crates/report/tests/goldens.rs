@@ -1,0 +1,206 @@
+//! What a Run of the bloated cable line looks like, kept: a change of any page must be seen and
+//! wanted. `cargo insta review`, or INSTA_UPDATE=always, takes a new one.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod sample;
+
+use plumb_report::text::Style;
+use plumb_report::{compare, html, text};
+
+const PLAIN: Style = Style {
+    color: false,
+    width: 80,
+};
+
+/// Without the style sheet and the course of the curves, which nobody can review as text.
+fn skeleton(page: &str) -> String {
+    let (before, rest) = page.split_once("<style>").expect("a style sheet");
+    let (_, after) = rest.split_once("</style>").expect("its end");
+    let mut kept = format!("{before}<style>…</style>");
+    for (i, part) in after.split(" d=\"").enumerate() {
+        match part.split_once('"') {
+            Some((path, tail)) if i > 0 => {
+                assert!(path.starts_with('M'), "{path}");
+                kept.push_str(" d=\"…\"");
+                kept.push_str(tail);
+            }
+            _ => kept.push_str(part),
+        }
+    }
+    kept
+}
+
+#[test]
+fn run_as_text() {
+    insta::assert_snapshot!("text-before", text::render(&sample::before(), &PLAIN));
+    insta::assert_snapshot!("text-after", text::render(&sample::after(), &PLAIN));
+    insta::assert_snapshot!(
+        "text-ping-and-port",
+        text::render(&sample::ping_and_port(), &PLAIN)
+    );
+}
+
+#[test]
+fn run_in_colour() {
+    let text = text::render(
+        &sample::before(),
+        &Style {
+            color: true,
+            width: 80,
+        },
+    );
+    assert!(text.starts_with("\u{1b}[1mcable.example"));
+    assert!(text.contains("\u{1b}[1m\u{1b}[31mGrade F\u{1b}[0m"));
+    // Colours aside, it is the same text.
+    let mut plain = String::new();
+    for (i, part) in text.split('\u{1b}').enumerate() {
+        plain.push_str(if i == 0 {
+            part
+        } else {
+            part.split_once('m').expect("the end of a colour").1
+        });
+    }
+    assert_eq!(plain, text::render(&sample::before(), &PLAIN));
+}
+
+#[test]
+fn run_as_page() {
+    insta::assert_snapshot!("page-before", skeleton(&html::render(&sample::before())));
+    insta::assert_snapshot!(
+        "page-ping-and-port",
+        skeleton(&html::render(&sample::ping_and_port()))
+    );
+}
+
+#[test]
+fn comparison() {
+    let (before, after) = (sample::before(), sample::after());
+    let comparison = compare::compare(&before, &after);
+    insta::assert_snapshot!(
+        "comparison-json",
+        serde_json::to_string_pretty(&comparison).expect("JSON")
+    );
+    insta::assert_snapshot!(
+        "comparison-text",
+        text::render_comparison(&comparison, &PLAIN)
+    );
+    insta::assert_snapshot!(
+        "comparison-page",
+        skeleton(&html::render_comparison(&before, &after, &comparison))
+    );
+}
+
+#[test]
+fn summary_says_what_changed() {
+    let summary = |a, b| compare::compare(a, b).summary;
+    let (before, after) = (sample::before(), sample::after());
+    assert_eq!(
+        summary(&before, &after),
+        "Latency under upload: 703 ms → 24.5 ms (grade F → A), under download: 250 ms → 25.8 ms (grade D → A); \
+         upload 18.9 → 17.9 Mbit/s, download 94.1 → 89.4 Mbit/s."
+    );
+    assert_eq!(
+        summary(&before, &before),
+        "Nothing changed by more than two measurements of the same path differ."
+    );
+}
+
+#[test]
+fn what_is_not_like_with_like_is_said() {
+    use plumb_model::results::Outcome;
+    let (before, mut after) = (sample::before(), sample::after());
+    assert_eq!(
+        compare::compare(&before, &after).notes,
+        Vec::<String>::new()
+    );
+    after.target.as_mut().expect("a target").name = "other.example".into();
+    after.local.lab.as_mut().expect("a lab").overrun = true;
+    for measurement in &mut after.measurements {
+        if measurement.params["phase"] == "up" {
+            measurement.duration_s = 10.0;
+        }
+        if let Outcome::Throughput(t) = &mut measurement.outcome
+            && measurement.params["phase"] == "down"
+        {
+            t.cc = "bbr".into();
+        }
+    }
+    let notes = compare::compare(&before, &after).notes;
+    assert_eq!(
+        notes,
+        [
+            "Not like with like: the target was cable.example before and other.example after.",
+            "Not like with like: what loaded the down phase was 4 × cubic down before and 4 × bbr down after.",
+            "Not like with like: the length of the up phase was 20.00 s before and 10.00 s after.",
+            "In the Run after the machine could not keep up with the laboratory.",
+        ]
+    );
+}
+
+#[test]
+fn findings_come_and_go() {
+    let (before, after) = (sample::before(), sample::after());
+    let mended = compare::compare(&before, &after).findings;
+    assert_eq!(
+        (mended.gone.len(), mended.new.len(), mended.still.len()),
+        (1, 0, 0)
+    );
+    let broken = compare::compare(&after, &before).findings;
+    assert_eq!(
+        (broken.gone.len(), broken.new.len(), broken.still.len()),
+        (0, 1, 0)
+    );
+    let same = compare::compare(&before, &before).findings;
+    assert_eq!(
+        (same.gone.len(), same.new.len(), same.still.len()),
+        (0, 0, 1)
+    );
+}
+
+#[test]
+fn an_overrun_stands_on_top() {
+    let mut run = sample::before();
+    run.local.lab.as_mut().expect("a lab").overrun = true;
+    let text = text::render(&run, &PLAIN);
+    let at = |what: &str| {
+        text.find(what)
+            .unwrap_or_else(|| panic!("{what} is missing"))
+    };
+    assert!(at("! The machine could not keep up") < at("CRITICAL"));
+    let page = html::render(&run);
+    assert!(page.contains("class=\"warning\">The machine could not keep up"));
+}
+
+#[test]
+fn comparison_reads_back() {
+    let comparison = compare::compare(&sample::before(), &sample::after());
+    let json = serde_json::to_string(&comparison).expect("JSON");
+    let read: compare::Comparison = serde_json::from_str(&json).expect("a comparison");
+    assert_eq!(
+        (&read.summary, &read.grades, &read.findings),
+        (
+            &comparison.summary,
+            &comparison.grades,
+            &comparison.findings
+        )
+    );
+    for (a, b) in read.rows.iter().zip(&comparison.rows) {
+        // Reading JSON may lose the last bit of a number.
+        let close = |a: Option<f64>, b: Option<f64>| {
+            a.is_some() == b.is_some()
+                && a.zip(b)
+                    .is_none_or(|(a, b)| (a - b).abs() <= 1e-9 * b.abs())
+        };
+        assert!(
+            close(a.before, b.before) && close(a.after, b.after) && close(a.change, b.change),
+            "{a:?} {b:?}"
+        );
+        assert_eq!(
+            (&a.name, &a.phase, a.direction, a.protocol, a.better),
+            (&b.name, &b.phase, b.direction, b.protocol, b.better)
+        );
+    }
+    assert_eq!(read.rows.len(), comparison.rows.len());
+    assert_eq!(compare::Comparison::json_schema()["title"], "Comparison");
+}
