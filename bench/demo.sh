@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# plumb's whole job, once, for real: check an emulated cable line, find what holds it back, apply
+# the fix that the finding proposes, check again, compare.
+set -euo pipefail
+plumb=$(realpath "$1")
+out=$2
+mkdir -p "$out"
+out=$(realpath "$out")
+cd "$out"
+rm -f before.json after.json report.html
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+
+say "A cable line of 100/20 Mbit/s whose modem has oversized queues, emulated on this machine:"
+"$plumb" lab list | grep '^home-cable '
+
+# Two checks in one running network: the modem's queues stay as they are.
+export plumb
+"$plumb" lab run home-cable -- bash -euo pipefail -c '
+    say() { printf "\n\033[1m%s\033[0m\n" "$*"; }
+    say "1. Check it: plumb check server"
+    plumb check server -o before.json
+    say "2. Do what the findings ask of the router: plumb lab apply before.json"
+    plumb lab apply before.json
+    say "3. Check it again: plumb check server"
+    plumb check server -o after.json
+'
+
+say "4. What changed: plumb compare before.json after.json"
+"$plumb" compare before.json after.json
+"$plumb" report before.json after.json -o report.html
+
+say "Saved: $out/before.json, after.json and report.html (open it in a browser)"
+cat <<'TEXT'
+
+Try it on a line of your own, between two machines:
+    far end:   plumb serve                  (opens TCP and UDP port 7586)
+    this end:  plumb check THE-FAR-END
+With no second machine: `plumb check ANY-HOST` measures idle latency and whether ports answer, and
+says what else a responder would show; `plumb lab list` has more lines to try.
+TEXT

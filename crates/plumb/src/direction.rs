@@ -1,0 +1,29 @@
+//! `--down`, `--up`, `--both`: which way the load goes, named from here.
+
+use clap::Args;
+use plumb_model::results::Direction;
+
+/// Which ways to load, in order; each given one is a phase of its own.
+#[derive(Args)]
+pub(crate) struct Directions {
+    /// From the far end to here
+    #[arg(long)]
+    down: bool,
+    /// From here to the far end
+    #[arg(long)]
+    up: bool,
+    /// Both at once
+    #[arg(long)]
+    both: bool,
+}
+
+impl Directions {
+    /// Those that were asked for, or else `otherwise`.
+    pub(crate) fn or(&self, otherwise: &[Direction]) -> Vec<Direction> {
+        let asked: Vec<_> = [(self.up, Direction::Up), (self.down, Direction::Down), (self.both, Direction::Both)]
+            .into_iter()
+            .filter_map(|(asked, direction)| asked.then_some(direction))
+            .collect();
+        if asked.is_empty() { otherwise.to_vec() } else { asked }
+    }
+}

@@ -1,0 +1,71 @@
+//! The command. One file a verb: it parses, calls the crate that does the work, and prints.
+
+mod check;
+mod compare;
+mod direction;
+mod explain;
+mod lab;
+mod load;
+mod output;
+mod ping;
+mod progress;
+mod rate;
+mod report;
+mod serve;
+mod target;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// plumb measures a network path, says what holds it back and why, makes the one change that
+/// helps, and proves that it did.
+#[derive(Parser)]
+#[command(name = "plumb", version, about, max_term_width = 100, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// The main job: measure, find what holds the path back, say what to do
+    Check(check::Arguments),
+    /// Answer other plumbs: run this at the far end
+    Serve(serve::Arguments),
+    /// Round trips of small packets
+    Ping(ping::Arguments),
+    /// Throughput
+    Rate(rate::Arguments),
+    /// Latency while the path is loaded
+    Load(load::Arguments),
+    /// Emulated networks whose truth is known
+    Lab(lab::Arguments),
+    /// A saved Run as a page or as text
+    Report(report::Arguments),
+    /// What changed between two saved Runs
+    Compare(compare::Arguments),
+    /// What plumb knows about a cause or a setting
+    Explain(explain::Arguments),
+}
+
+/// Exit status when something could not be measured or done.
+const FAILED: u8 = 1;
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().verb {
+        Verb::Check(arguments) => check::run(&arguments),
+        Verb::Serve(arguments) => serve::run(&arguments),
+        Verb::Ping(arguments) => ping::run(&arguments),
+        Verb::Rate(arguments) => rate::run(&arguments),
+        Verb::Load(arguments) => load::run(&arguments),
+        Verb::Lab(arguments) => return lab::run(arguments),
+        Verb::Report(arguments) => report::run(&arguments),
+        Verb::Compare(arguments) => compare::run(&arguments),
+        Verb::Explain(arguments) => explain::run(&arguments),
+    };
+    result.unwrap_or_else(|error| {
+        anstream::eprintln!("plumb: {error:#}");
+        ExitCode::from(FAILED)
+    })
+}

@@ -1,0 +1,55 @@
+//! `plumb serve`: the far end.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use plumb_model::units::parse_duration;
+use plumb_serve::{Config, Server};
+use plumb_wire::native::spec::{MAX_CLIENTS, MAX_STREAMS, PORT};
+
+use crate::target::interruptible;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Address to listen on; may be given several times [default: all addresses]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Vec<IpAddr>,
+    /// Port, TCP and UDP
+    #[arg(long, default_value_t = PORT)]
+    port: u16,
+    /// Longest load phase that a client may ask for
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = parse_duration)]
+    max_duration: Duration,
+    /// Most streams of one load phase
+    #[arg(long, value_name = "N", default_value_t = MAX_STREAMS)]
+    max_streams: u32,
+    /// Most clients at once
+    #[arg(long, value_name = "N", default_value_t = MAX_CLIENTS)]
+    max_clients: usize,
+    /// Say nothing but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let stop = interruptible()?;
+    let addresses = match arguments.listen.as_slice() {
+        [] => &[IpAddr::V6(Ipv6Addr::UNSPECIFIED)],
+        some => some,
+    };
+    let server = Server::bind(Config {
+        listen: addresses.iter().map(|address| SocketAddr::new(*address, arguments.port)).collect(),
+        max_duration: arguments.max_duration,
+        max_streams: arguments.max_streams,
+        max_clients: arguments.max_clients,
+    })?;
+    if !arguments.quiet {
+        for address in server.addresses() {
+            anstream::eprintln!("plumb: listening on {address}, TCP and UDP; Ctrl-C ends it");
+        }
+    }
+    server.run(&stop)?;
+    Ok(ExitCode::SUCCESS)
+}
