@@ -7,11 +7,13 @@ use jiff::Timestamp;
 use plumb_diagnose::{Case, diagnose};
 use plumb_host::facts::facts;
 use plumb_host::render::fill_commands;
-use plumb_model::results::Outcome;
+use plumb_model::results::{Outcome, ThroughputResult};
 use plumb_model::run::{HostFacts, Local, Measurement, Run, SCHEMA, Target};
 use plumb_model::series::Series;
 use plumb_net::clock;
 use serde_json::{Map, Value};
+
+use crate::windows::windows;
 
 /// A Run that is being made.
 #[derive(Debug)]
@@ -76,6 +78,15 @@ impl Assembly {
             params: measured.params,
             series: measured.series,
         });
+    }
+
+    /// Adds what one connection could carry where `throughput` was measured.
+    pub fn add_windows(&mut self, throughput: &ThroughputResult, started_ns: u64, params: Map<String, Value>) {
+        let far = self.run.target.as_ref().and_then(|t| t.host.as_ref());
+        if let Some(result) = windows(throughput, &self.run.local.host, far) {
+            let outcome = Outcome::Tcp(result);
+            self.add(Measured { started_ns, duration_s: 0.0, params, outcome, series: BTreeMap::new() });
+        }
     }
 
     /// Adds a note, once.

@@ -15,3 +15,4 @@ pub mod ping;
 pub mod probes;
 pub mod rate;
 pub mod watcher;
+pub mod windows;

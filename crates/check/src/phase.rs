@@ -103,6 +103,10 @@ impl Phase {
                 outcome: Outcome::Throughput(direction.result.clone()),
                 series: direction.series.clone(),
             });
+            // With both directions loaded neither shows what it could carry.
+            if self.spec.direction != Direction::Both {
+                assembly.add_windows(&direction.result, self.outcome.started_monotonic_ns, self.params());
+            }
         }
         for note in &self.outcome.notes {
             assembly.note(note);

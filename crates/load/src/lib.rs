@@ -7,6 +7,7 @@ pub mod phase;
 pub mod receiver;
 pub mod sampler;
 pub mod sender;
+mod series;
 mod streams;
 pub mod summary;
 pub mod traffic;

@@ -75,8 +75,8 @@ pub struct PhaseOutcome {
 
 impl Client {
     /// Runs a phase: returns some tenths of a second after its end, or within a few seconds of
-    /// the far end's disappearance. `cancel` ends it within 100 ms, and what was measured until
-    /// then is kept. At its end the data connections are aborted at both ends.
+    /// the far end's disappearance. Once the load runs, `cancel` ends it within 100 ms, and
+    /// what was measured until then is kept. At its end the data connections are aborted at both ends.
     ///
     /// # Errors
     /// When the responder refuses it, goes away, or the streams cannot be opened. After a
@@ -209,6 +209,8 @@ impl Client {
                 }) => return Err(self.refused(reason, message)),
                 Some(_) => return Err(self.protocol_error("it spoke out of turn")),
             }
+            // Before the counters: streams end when they have what they were to have.
+            let all_ended = traffic.has_ended();
             let (elapsed, down, up) = (
                 traffic.elapsed(),
                 traffic.received_bytes(),
@@ -226,7 +228,7 @@ impl Client {
             {
                 return Ok(Some(EndedEarly::Budget));
             }
-            if traffic.has_ended() {
+            if all_ended {
                 return Ok(Some(EndedEarly::StreamsFailed));
             }
             if elapsed >= told.0 + SAMPLE_INTERVAL {
@@ -293,6 +295,7 @@ fn outcome(
                 receivers,
                 duration_s,
                 receiver_shift_s,
+                all_arrived: ended_early == Some(EndedEarly::Budget),
                 cpu,
             })
         })

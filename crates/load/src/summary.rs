@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use plumb_model::results::{
     CpuUse, Direction, LimitedTime, StreamResult, TcpReceiver, TcpSender, ThroughputResult,
 };
-use plumb_model::series::{Series, Unit};
-use plumb_wire::native::control::report::{Count, ReceiverLog, SenderLog, StreamEnd, TcpSample};
+use plumb_model::series::Series;
+use plumb_wire::native::control::report::{ReceiverLog, SenderLog, StreamEnd, TcpSample};
+
+use crate::series::{count_at, series};
 
 /// Slow start and the filling of queues are left out of the steady rate.
 const STEADY_FROM_S: f64 = 2.0;
@@ -39,6 +41,9 @@ pub struct DirectionLogs<'a> {
     /// What the receiver's clock shows when the first byte can come: zero for a download, and
     /// one round trip for an upload, whose server starts its clock as it says "started".
     pub receiver_shift_s: f64,
+    /// The phase ended because all its payload had arrived, so all that was counted belongs to
+    /// it, even where the clocks of the ends are some milliseconds apart.
+    pub all_arrived: bool,
     /// Processor use of both ends.
     pub cpu: CpuUse,
 }
@@ -47,14 +52,13 @@ pub struct DirectionLogs<'a> {
 pub fn summarise(logs: &DirectionLogs<'_>) -> DirectionOutcome {
     let duration_s = logs.duration_s.max(f64::MIN_POSITIVE);
     let until = |t_s: f64| {
-        logs.receivers
-            .iter()
-            .map(|log| count_at(&log.counts, t_s + logs.receiver_shift_s))
-            .sum::<f64>()
+        let counts = logs.receivers.iter().map(|log| &log.counts);
+        counts.map(|counts| count_at(counts, t_s)).sum::<f64>()
     };
-    let bytes = until(duration_s);
-    let steady = (duration_s >= STEADY_NEEDS_S)
-        .then(|| (bytes - until(STEADY_FROM_S)) * 8.0 / (duration_s - STEADY_FROM_S));
+    let bytes = until(end_s(logs));
+    let steady = (duration_s >= STEADY_NEEDS_S).then(|| {
+        (bytes - until(STEADY_FROM_S + logs.receiver_shift_s)) * 8.0 / (duration_s - STEADY_FROM_S)
+    });
     let result = ThroughputResult {
         direction: logs.direction,
         protocol: "tcp".to_owned(),
@@ -82,6 +86,15 @@ pub fn summarise(logs: &DirectionLogs<'_>) -> DirectionOutcome {
     }
 }
 
+/// What the receiver's clock shows when the last byte of the phase has come.
+fn end_s(logs: &DirectionLogs<'_>) -> f64 {
+    if logs.all_arrived {
+        f64::INFINITY
+    } else {
+        logs.duration_s + logs.receiver_shift_s
+    }
+}
+
 /// The algorithms that ran, in practice one.
 fn congestion_controls(senders: &[SenderLog]) -> String {
     let names: std::collections::BTreeSet<_> = senders
@@ -99,11 +112,12 @@ fn streams(logs: &DirectionLogs<'_>, duration_s: f64) -> Vec<StreamResult> {
             .filter(|end| end.t_s - shift_s < duration_s)
             .map(|end| end.error.clone())
     };
-    logs.receivers
+    let mut streams: Vec<_> = logs
+        .receivers
         .iter()
         .map(|receiver| {
             let id = receiver.tail.stream;
-            let bytes = count_at(&receiver.counts, duration_s + logs.receiver_shift_s);
+            let bytes = count_at(&receiver.counts, end_s(logs));
             let sender = logs.senders.iter().find(|log| log.tail.stream == id);
             let sender_error = sender.and_then(|log| early(&log.tail.ended, 0.0));
             StreamResult {
@@ -114,7 +128,10 @@ fn streams(logs: &DirectionLogs<'_>, duration_s: f64) -> Vec<StreamResult> {
                 error: sender_error.or_else(|| early(&receiver.tail.ended, logs.receiver_shift_s)),
             }
         })
-        .collect()
+        .collect();
+    // A server knows them in the order in which they came.
+    streams.sort_by_key(|stream| stream.id);
+    streams
 }
 
 fn samples(senders: &[SenderLog]) -> impl Iterator<Item = &TcpSample> {
@@ -203,131 +220,11 @@ fn limited_time(senders: &[SenderLog], duration_s: f64) -> LimitedTime {
     }
 }
 
-/// Bytes counted at an instant, linear between the records.
-fn count_at(counts: &[Count], t_s: f64) -> f64 {
-    let after = counts.partition_point(|count| count.t_s <= t_s);
-    let next = counts.get(after);
-    match (
-        after.checked_sub(1).and_then(|before| counts.get(before)),
-        next,
-    ) {
-        (Some(before), Some(next)) if next.t_s > before.t_s => {
-            let share = (t_s - before.t_s) / (next.t_s - before.t_s);
-            before.bytes as f64 + next.bytes.saturating_sub(before.bytes) as f64 * share
-        }
-        (Some(before), _) => before.bytes as f64,
-        // Before the first record nothing is known to have come.
-        (None, _) => 0.0,
-    }
-}
-
-fn series(logs: &DirectionLogs<'_>) -> BTreeMap<String, Series> {
-    let mut all = BTreeMap::new();
-    all.insert("bps".to_owned(), received_rate(logs));
-    let within = |t_s: f64| t_s <= logs.duration_s;
-    let sum = |value: fn(&TcpSample) -> u64, unit| {
-        over_time(logs.senders, unit, within, |at| {
-            Some(at.iter().map(|sample| value(sample) as f64).sum())
-        })
-    };
-    all.insert("cwnd_bytes".to_owned(), sum(|s| s.cwnd_bytes, Unit::Bytes));
-    all.insert(
-        "in_flight_bytes".to_owned(),
-        sum(|s| s.in_flight_bytes, Unit::Bytes),
-    );
-    let before: f64 = logs
-        .senders
-        .iter()
-        .filter_map(|log| log.samples.first())
-        .map(|s| s.retransmits as f64)
-        .sum();
-    all.insert(
-        "retransmits".to_owned(),
-        over_time(logs.senders, Unit::Count, within, |at| {
-            Some(
-                at.iter()
-                    .map(|sample| sample.retransmits as f64)
-                    .sum::<f64>()
-                    - before,
-            )
-        }),
-    );
-    all.insert(
-        "srtt_s".to_owned(),
-        over_time(logs.senders, Unit::Seconds, within, |at| {
-            let known: Vec<f64> = at
-                .iter()
-                .filter(|s| s.srtt_us > 0)
-                .map(|s| s.srtt_us as f64 / 1e6)
-                .collect();
-            (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
-        }),
-    );
-    all
-}
-
-/// One value for each round of samples; all streams of an end are sampled together.
-fn over_time(
-    senders: &[SenderLog],
-    unit: Unit,
-    within: impl Fn(f64) -> bool,
-    value: impl Fn(&[&TcpSample]) -> Option<f64>,
-) -> Series {
-    let mut series = Series::new(unit);
-    let rounds = senders
-        .iter()
-        .map(|log| log.samples.len())
-        .max()
-        .unwrap_or(0);
-    for round in 0..rounds {
-        let at: Vec<_> = senders
-            .iter()
-            .filter_map(|log| log.samples.get(round))
-            .collect();
-        if let Some(t_s) = at
-            .first()
-            .map(|sample| sample.t_s)
-            .filter(|t_s| within(*t_s))
-        {
-            series.push(t_s, value(&at));
-        }
-    }
-    series
-}
-
-fn received_rate(logs: &DirectionLogs<'_>) -> Series {
-    let mut series = Series::new(Unit::BitsPerSecond);
-    let Some(longest) = logs.receivers.iter().max_by_key(|log| log.counts.len()) else {
-        return series;
-    };
-    let mut before = (0.0, 0.0);
-    for count in &longest.counts {
-        // The last bin ends with the phase; its record may come a little later.
-        let t_s = (count.t_s - logs.receiver_shift_s).min(logs.duration_s);
-        let bytes = logs
-            .receivers
-            .iter()
-            .map(|log| count_at(&log.counts, t_s + logs.receiver_shift_s))
-            .sum::<f64>();
-        if t_s - before.0 >= SHORTEST_BIN_S {
-            series.push(
-                (t_s * 1e6).round() / 1e6,
-                Some((bytes - before.1) * 8.0 / (t_s - before.0)),
-            );
-            before = (t_s, bytes);
-        }
-    }
-    series
-}
-
-/// Half the interval between samples: a shorter remainder would give the rate of a few packets.
-const SHORTEST_BIN_S: f64 = 0.05;
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
-    use plumb_wire::native::control::report::{ReceiverTail, SenderTail};
+    use plumb_wire::native::control::report::{Count, ReceiverTail, SenderTail};
     use proptest::prelude::*;
 
     const CPU: CpuUse = CpuUse {
@@ -396,6 +293,7 @@ mod tests {
             receivers,
             duration_s: 5.0,
             receiver_shift_s: 0.0,
+            all_arrived: false,
             cpu: CPU,
         }
     }
@@ -457,6 +355,20 @@ mod tests {
             outcome.series["bps"].t_s.last().unwrap(),
         );
         assert!(first > 0.0 && first < 0.2 && *last <= 5.0, "{first} {last}");
+    }
+
+    #[test]
+    fn what_arrived_belongs_to_a_phase_that_ended_for_it() {
+        let (senders, receivers) = ([sent(0, 5, 1.0, 0.0, 0.0)], [counted(0, 8.0, 0.0, 5.5)]);
+        let late = DirectionLogs {
+            all_arrived: true,
+            ..logs(&senders, &receivers)
+        };
+        let result = summarise(&late).result;
+        assert_eq!(
+            (result.bytes, result.streams[0].bytes),
+            (5_500_000, 5_500_000)
+        );
     }
 
     #[test]

@@ -136,9 +136,9 @@ impl Traffic {
         self.acked.load(Ordering::Relaxed)
     }
 
-    /// Whether all streams have ended by themselves.
+    /// Whether all streams have ended by themselves; the counters read afterwards are final.
     pub fn has_ended(&self) -> bool {
-        self.running.load(Ordering::Relaxed) == 0
+        self.running.load(Ordering::Acquire) == 0
     }
 
     /// Stops all streams, which takes up to 50 ms, aborts their connections and tells what they
@@ -282,7 +282,7 @@ impl Traffic {
             .stack_size(STACK_BYTES)
             .spawn(move || {
                 let ended = work(&budget, &stop);
-                running.fetch_sub(1, Ordering::Relaxed);
+                running.fetch_sub(1, Ordering::Release);
                 ended
             })
     }

@@ -19,6 +19,8 @@ pub enum Outcome {
     LoadedLatency(LoadedLatencyResult),
     /// Whether a TCP port answers, and how fast.
     Port(PortResult),
+    /// Whether one TCP connection could fill the path, as far as buffers go.
+    Tcp(TcpResult),
 }
 
 /// Direction of the load, named from the client.
@@ -118,6 +120,26 @@ pub struct PortResult {
     pub connect_s: Option<Distribution>,
     /// What the last failed attempt said.
     pub error: Option<String>,
+}
+
+/// The bandwidth-delay product of a direction against the windows that both ends allow one
+/// connection. Worked out from what was measured and from the ends' settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TcpResult {
+    /// Direction of the data.
+    pub direction: Direction,
+    /// Payload that the direction carried by itself.
+    pub rate_bps: f64,
+    /// Smallest round trip that TCP saw.
+    pub rtt_s: f64,
+    /// The two multiplied: what must be in flight to carry that rate.
+    pub bdp_bytes: f64,
+    /// What the sender's largest send buffer lets one connection have in flight.
+    pub send_window_bytes: Option<f64>,
+    /// What the receiver's largest receive buffer lets one connection have in flight.
+    pub receive_window_bytes: Option<f64>,
+    /// The most that one connection can carry with the smaller of the two.
+    pub one_flow_bps: Option<f64>,
 }
 
 /// What a load phase carried in one direction.

@@ -1,7 +1,7 @@
 //! Thin traffic: round-trip probes on an open-loop schedule, stamped by the kernel.
 //!
 //! [`plan`] says what to send, [`strategy`] decides when and reads what comes back, without
-//! sockets or clocks; [`icmp`] and [`udp`] are the network it does that on; [`probing`] is the
+//! sockets or clocks; the network that it does that on is ICMP or UDP echo; [`probing`] is the
 //! thread it runs in, and [`log`] what remains.
 
 mod channel;

@@ -3,6 +3,7 @@
 use plumb_model::grade::Grade;
 use plumb_model::results::TimestampSource;
 use plumb_model::run::Run;
+use plumb_model::units::{human_seconds, si};
 use serde::Serialize;
 
 use Kind::{Number, Text};
@@ -97,6 +98,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         rate(run),
         tcp(run),
         limits(run),
+        windows(run),
         probes(run),
         ports(run),
     ];
@@ -105,6 +107,38 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         .filter(|table| !table.rows.is_empty())
         .map(Table::without_empty_columns)
         .collect()
+}
+
+/// The bandwidth-delay product against what both ends' buffers allow one connection.
+fn windows(run: &Run) -> Table {
+    let mut table = Table::new(
+        "One TCP connection: what the path holds, and the windows that the ends allow",
+        &[
+            ("", Text),
+            ("min RTT", Number),
+            ("path holds", Number),
+            ("sender allows", Number),
+            ("receiver allows", Number),
+            ("at most", Number),
+        ],
+    );
+    for row in view::windows(run) {
+        let bytes = |value: Option<f64>| value.map_or_else(|| ABSENT.to_owned(), |v| si(v, "B"));
+        table.row([
+            Phase::from(row.direction).title().to_owned(),
+            human_seconds(row.rtt_s),
+            bytes(Some(row.bdp_bytes)),
+            bytes(row.send_window_bytes),
+            bytes(row.receive_window_bytes),
+            row.one_flow_bps
+                .map_or_else(|| ABSENT.to_owned(), |rate| si(rate, "bit/s")),
+        ]);
+    }
+    table.note = Some(
+        "The path holds the measured rate times the smallest round trip; half of a buffer counts as window."
+            .to_owned(),
+    );
+    table
 }
 
 /// Round trips idle and under each load.

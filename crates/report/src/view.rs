@@ -4,7 +4,7 @@ use plumb_model::distribution::Distribution;
 use plumb_model::grade::Grade;
 use plumb_model::results::{
     Direction, LoadedLatencyResult, Outcome, PingResult, PortResult, ProbeProtocol,
-    ThroughputResult,
+    TcpResult, ThroughputResult,
 };
 use plumb_model::run::{Measurement, Run};
 
@@ -34,6 +34,7 @@ impl Phase {
             Outcome::Ping(_) | Outcome::Port(_) => Self::Idle,
             Outcome::Throughput(t) => t.direction.into(),
             Outcome::LoadedLatency(l) => l.direction.into(),
+            Outcome::Tcp(t) => t.direction.into(),
         };
         Self::ALL
             .into_iter()
@@ -137,7 +138,7 @@ pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
                 loss_ratio: l.loss_ratio,
                 grade: l.grade,
             },
-            Outcome::Throughput(_) | Outcome::Port(_) => return None,
+            Outcome::Throughput(_) | Outcome::Port(_) | Outcome::Tcp(_) => return None,
         })
     };
     let mut found: Vec<_> = run.measurements.iter().filter_map(of).collect();
@@ -175,6 +176,14 @@ pub(crate) fn pings(run: &Run) -> impl Iterator<Item = (&Measurement, &PingResul
 pub(crate) fn loaded(run: &Run) -> impl Iterator<Item = (&Measurement, &LoadedLatencyResult)> {
     run.measurements.iter().filter_map(|m| match &m.outcome {
         Outcome::LoadedLatency(l) => Some((m, l)),
+        _ => None,
+    })
+}
+
+/// What one connection could carry, by direction.
+pub(crate) fn windows(run: &Run) -> impl Iterator<Item = &TcpResult> {
+    run.measurements.iter().filter_map(|m| match &m.outcome {
+        Outcome::Tcp(t) => Some(t),
         _ => None,
     })
 }

@@ -20,7 +20,8 @@ use plumb_wire::native::control::Refusal;
 /// What holds for one direction of any phase that went well.
 fn check(outcome: &DirectionOutcome, streams: usize, duration_s: f64) {
     let result = &outcome.result;
-    assert_eq!(result.streams.len(), streams);
+    let ids: Vec<_> = result.streams.iter().map(|s| s.id as usize).collect();
+    assert_eq!(ids, (0..streams).collect::<Vec<_>>());
     assert!(
         result
             .streams

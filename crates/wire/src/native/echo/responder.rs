@@ -59,7 +59,7 @@ impl Responder {
     ///
     /// `now` is a time since any fixed origin that never goes back; `received_ns` is when the
     /// datagram came in, ns of CLOCK_REALTIME. The server's send time is left for
-    /// [`set_server_send_time`].
+    /// [`set_server_send_time`](super::set_server_send_time).
     pub fn handle(
         &mut self,
         now: Duration,

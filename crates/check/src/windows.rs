@@ -1,0 +1,31 @@
+//! The bandwidth-delay product against the windows that both ends allow.
+
+use plumb_model::formula::{USABLE_BUFFER_RATIO, bandwidth_delay_product, window_limited_rate};
+use plumb_model::results::{Direction, TcpResult, ThroughputResult};
+use plumb_model::run::HostFacts;
+
+/// What one connection could carry in the direction of `throughput`; `None` where TCP told no
+/// round trip.
+pub fn windows(throughput: &ThroughputResult, local: &HostFacts, far: Option<&HostFacts>) -> Option<TcpResult> {
+    let rtt_s = throughput.tcp.min_rtt_s?;
+    let rate_bps = throughput.steady_bps.unwrap_or(throughput.bps);
+    let (sender, receiver) = match throughput.direction {
+        Direction::Down => (far, Some(local)),
+        Direction::Up | Direction::Both => (Some(local), far),
+    };
+    let usable = |limits: Option<[u64; 3]>| limits.map(|[_, _, largest]| largest as f64 * USABLE_BUFFER_RATIO);
+    let send_window_bytes = usable(sender.and_then(|h| h.tcp_wmem_bytes));
+    let receive_window_bytes = usable(receiver.and_then(|h| h.tcp_rmem_bytes));
+    let one_flow_bps = send_window_bytes
+        .zip(receive_window_bytes)
+        .map(|(send, receive)| window_limited_rate(send.min(receive), rtt_s));
+    Some(TcpResult {
+        direction: throughput.direction,
+        rate_bps,
+        rtt_s,
+        bdp_bytes: bandwidth_delay_product(rate_bps, rtt_s),
+        send_window_bytes,
+        receive_window_bytes,
+        one_flow_bps,
+    })
+}

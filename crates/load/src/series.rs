@@ -1,0 +1,129 @@
+//! The logs of one direction as series. Pure.
+
+use std::collections::BTreeMap;
+
+use plumb_model::series::{Series, Unit};
+use plumb_wire::native::control::report::{Count, SenderLog, TcpSample};
+
+use crate::summary::DirectionLogs;
+
+/// The series of [`crate::DirectionOutcome`].
+pub(crate) fn series(logs: &DirectionLogs<'_>) -> BTreeMap<String, Series> {
+    let mut all = BTreeMap::new();
+    all.insert("bps".to_owned(), received_rate(logs));
+    let within = |t_s: f64| t_s <= logs.duration_s;
+    let sum = |value: fn(&TcpSample) -> u64, unit| {
+        over_time(logs.senders, unit, within, |at| {
+            Some(at.iter().map(|sample| value(sample) as f64).sum())
+        })
+    };
+    all.insert("cwnd_bytes".to_owned(), sum(|s| s.cwnd_bytes, Unit::Bytes));
+    all.insert(
+        "in_flight_bytes".to_owned(),
+        sum(|s| s.in_flight_bytes, Unit::Bytes),
+    );
+    let before: f64 = logs
+        .senders
+        .iter()
+        .filter_map(|log| log.samples.first())
+        .map(|s| s.retransmits as f64)
+        .sum();
+    all.insert(
+        "retransmits".to_owned(),
+        over_time(logs.senders, Unit::Count, within, |at| {
+            Some(
+                at.iter()
+                    .map(|sample| sample.retransmits as f64)
+                    .sum::<f64>()
+                    - before,
+            )
+        }),
+    );
+    all.insert(
+        "srtt_s".to_owned(),
+        over_time(logs.senders, Unit::Seconds, within, |at| {
+            let known: Vec<f64> = at
+                .iter()
+                .filter(|s| s.srtt_us > 0)
+                .map(|s| s.srtt_us as f64 / 1e6)
+                .collect();
+            (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+        }),
+    );
+    all
+}
+
+/// One value for each round of samples; all streams of an end are sampled together.
+fn over_time(
+    senders: &[SenderLog],
+    unit: Unit,
+    within: impl Fn(f64) -> bool,
+    value: impl Fn(&[&TcpSample]) -> Option<f64>,
+) -> Series {
+    let mut series = Series::new(unit);
+    let rounds = senders
+        .iter()
+        .map(|log| log.samples.len())
+        .max()
+        .unwrap_or(0);
+    for round in 0..rounds {
+        let at: Vec<_> = senders
+            .iter()
+            .filter_map(|log| log.samples.get(round))
+            .collect();
+        if let Some(t_s) = at
+            .first()
+            .map(|sample| sample.t_s)
+            .filter(|t_s| within(*t_s))
+        {
+            series.push(t_s, value(&at));
+        }
+    }
+    series
+}
+
+fn received_rate(logs: &DirectionLogs<'_>) -> Series {
+    let mut series = Series::new(Unit::BitsPerSecond);
+    let Some(longest) = logs.receivers.iter().max_by_key(|log| log.counts.len()) else {
+        return series;
+    };
+    let mut before = (0.0, 0.0);
+    for count in &longest.counts {
+        // The last bin ends with the phase; its record may come a little later.
+        let t_s = (count.t_s - logs.receiver_shift_s).min(logs.duration_s);
+        let bytes = logs
+            .receivers
+            .iter()
+            .map(|log| count_at(&log.counts, t_s + logs.receiver_shift_s))
+            .sum::<f64>();
+        if t_s - before.0 >= SHORTEST_BIN_S {
+            series.push(
+                (t_s * 1e6).round() / 1e6,
+                Some((bytes - before.1) * 8.0 / (t_s - before.0)),
+            );
+            before = (t_s, bytes);
+        }
+    }
+    series
+}
+
+/// Half the interval between samples: a shorter remainder would give the rate of a few packets.
+const SHORTEST_BIN_S: f64 = 0.05;
+
+/// Bytes counted at an instant, linear between the records.
+pub(crate) fn count_at(counts: &[Count], t_s: f64) -> f64 {
+    let after = counts.partition_point(|count| count.t_s <= t_s);
+    let next = counts.get(after);
+    match (
+        after.checked_sub(1).and_then(|before| counts.get(before)),
+        next,
+    ) {
+        (Some(before), Some(next)) if next.t_s > before.t_s => {
+            let share = (t_s - before.t_s) / (next.t_s - before.t_s);
+            before.bytes as f64 + next.bytes.saturating_sub(before.bytes) as f64 * share
+        }
+        (Some(before), _) => before.bytes as f64,
+        // Before the first record nothing is known to have come.
+        (None, _) => 0.0,
+    }
+}

@@ -1,0 +1,76 @@
+//! What the whole-program tests share: running plumb, alone or in a laboratory.
+
+// Every test binary uses a part of it.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use plumb_lab::scenario::Scenario;
+use plumb_lab::stats::LabStats;
+use plumb_model::run::Run;
+
+/// The program under test.
+pub(crate) const PLUMB: &str = env!("CARGO_BIN_EXE_plumb");
+
+/// Runs plumb to its end.
+pub(crate) fn plumb(arguments: &[&str]) -> Output {
+    Command::new(PLUMB).args(arguments).output().expect("plumb starts")
+}
+
+/// Fails with a reason where the laboratory cannot be run, so that nothing passes by skipping.
+pub(crate) fn need_root() {
+    let id = Command::new("id").arg("-u").output().expect("id runs");
+    assert_eq!(
+        String::from_utf8_lossy(&id.stdout).trim(),
+        "0",
+        "this test makes network namespaces and TUN devices: run it as root (sudo make test)"
+    );
+}
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A check made in a laboratory, and what the laboratory recorded.
+pub(crate) struct Checked {
+    pub(crate) scenario: Scenario,
+    pub(crate) run: Run,
+    pub(crate) stats: LabStats,
+    pub(crate) json: serde_json::Value,
+}
+
+/// Runs `plumb check server` in a scenario, by name or file.
+pub(crate) fn check_in(scenario: &str, options: &[&str]) -> Checked {
+    need_root();
+    let folder = tempfile::tempdir().expect("a folder");
+    let stats = folder.path().join("stats.json");
+    let mut arguments = vec!["lab", "run", scenario, "--stats", stats.to_str().expect("UTF-8"), "--"];
+    arguments.extend(["plumb", "check", "server", "--json"]);
+    arguments.extend(options);
+    let output = plumb(&arguments);
+    assert!(output.status.success(), "{scenario}: {}", stderr(&output));
+    let text = stdout(&output);
+    if let Some(kept) = std::env::var_os("PLUMB_KEEP_RUNS") {
+        // For whoever wants to look at what a test saw.
+        let name = Path::new(scenario).file_stem().expect("a name").to_owned();
+        let file = |suffix: &str| PathBuf::from(&kept).join(format!("{}{suffix}", name.display()));
+        std::fs::write(file(".json"), &text).expect("the Run is kept");
+        std::fs::copy(&stats, file(".stats.json")).expect("the statistics are kept");
+    }
+    Checked {
+        scenario: Scenario::load(scenario).expect("the scenario loads"),
+        run: Run::from_json(&text).expect("a Run"),
+        stats: serde_json::from_str(&std::fs::read_to_string(&stats).expect("statistics")).expect("LabStats"),
+        json: serde_json::from_str(&text).expect("JSON"),
+    }
+}
+
+/// The repository.
+pub(crate) fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}

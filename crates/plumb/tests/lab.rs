@@ -1,0 +1,250 @@
+//! The laboratory as a user meets it: statuses, steering, and leaving nothing behind.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use common::{PLUMB, need_root, plumb, stderr, stdout};
+use plumb_lab::stats::LabStats;
+
+/// What of the real machine a laboratory must leave as it was.
+fn machine() -> Vec<String> {
+    let read = |path: &str| format!("{path}: {}", std::fs::read_to_string(path).unwrap());
+    let interfaces: BTreeSet<_> =
+        std::fs::read_dir("/sys/class/net").unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let mounts: BTreeSet<String> = std::fs::read_to_string("/proc/self/mountinfo").unwrap().lines().map(str::to_owned).collect();
+    let sysctl_d: BTreeSet<_> = std::fs::read_dir("/etc/sysctl.d").map_or_else(
+        |_| BTreeSet::new(),
+        |entries| entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect(),
+    );
+    let mut state = vec![format!("{interfaces:?}"), format!("{mounts:#?}"), format!("{sysctl_d:?}")];
+    state.extend(
+        [
+            "/etc/hosts",
+            "/proc/sys/kernel/hostname",
+            "/proc/sys/net/ipv4/ip_forward",
+            "/proc/sys/net/ipv4/tcp_congestion_control",
+            "/proc/sys/net/ipv4/tcp_allowed_congestion_control",
+            "/proc/sys/net/ipv4/tcp_rmem",
+            "/proc/sys/net/ipv4/tcp_wmem",
+            "/proc/sys/net/ipv4/icmp_ratelimit",
+            "/proc/sys/net/ipv4/ping_group_range",
+        ]
+        .map(read),
+    );
+    state
+}
+
+/// Every process below `root`, by the parents that /proc tells.
+fn descendants(root: u32) -> Vec<u32> {
+    let parents: Vec<(u32, u32)> = std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| {
+            let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            // The name in parentheses may contain anything; the parent is the second field after.
+            let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
+            Some((pid, parent))
+        })
+        .collect();
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        found.extend(parents.iter().filter(|(_, p)| *p == parent).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    found.remove(0);
+    found
+}
+
+/// Starts a laboratory whose command says "ready" and then sleeps.
+fn sleeping_lab() -> (Child, Vec<u32>) {
+    let mut child = Command::new(PLUMB)
+        .args(["lab", "run", "home-cable", "--", "sh", "-c", "echo ready; sleep 1000 & wait"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let inside = descendants(child.id());
+    // The inner process, the service, the shell and its sleep.
+    assert!(inside.len() >= 4, "{inside:?}");
+    (child, inside)
+}
+
+fn all_end(pids: &[u32]) {
+    let started = Instant::now();
+    while pids.iter().any(|pid| Path::new(&format!("/proc/{pid}")).exists()) {
+        assert!(started.elapsed() < Duration::from_secs(10), "processes are left behind: {pids:?}");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+fn signal(pid: i32, name: &str) {
+    assert!(Command::new("kill").args([&format!("-{name}"), "--", &pid.to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn status_is_the_commands_own() {
+    need_root();
+    let before = machine();
+    for (command, status) in [
+        (&["true"][..], 0),
+        (&["sh", "-c", "exit 7"], 7),
+        (&["sh", "-c", "kill -TERM $$"], 128 + 15),
+        (&["no-such-program"], 127),
+        (&["/etc/hosts"], 126),
+    ] {
+        let arguments = [&["lab", "run", "fibre", "--"], command].concat();
+        let output = plumb(&arguments);
+        assert_eq!(output.status.code(), Some(status), "{command:?}: {}", stderr(&output));
+    }
+    assert_eq!(machine(), before);
+}
+
+#[test]
+fn its_own_failures_are_125_and_say_why() {
+    need_root();
+    let says = |arguments: &[&str], words: &[&str]| {
+        let output = plumb(arguments);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(125), "{arguments:?}: {text}");
+        assert!(words.iter().all(|word| text.contains(word)), "{arguments:?}: {text}");
+    };
+    says(&["lab", "run", "no-such", "--", "true"], &["no-such", "home-cable", ".toml"]);
+    says(&["lab", "run", "/no/such.toml", "--", "true"], &["/no/such.toml", "No such file"]);
+    says(&["lab", "run", "fibre", "--node", "nowhere", "--", "true"], &["nowhere", "client", "server"]);
+    says(&["lab", "set", "line.up.shaper", "rate=1mbit"], &["not inside a lab"]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("broken.toml");
+    std::fs::write(&file, "name = \"x\"\nsummary = \"x\"\n[[node]]\nnme = \"a\"\n").unwrap();
+    says(&["lab", "run", file.to_str().unwrap(), "--", "true"], &["broken.toml", "line 4", "nme", "`name`"]);
+    let service = "name = \"x\"\nsummary = \"x\"\n[[node]]\nname = \"a\"\n[[service]]\nnode = \"a\"\nrun = [\"false\"]\nport = 1\n";
+    std::fs::write(&file, service).unwrap();
+    says(&["lab", "run", file.to_str().unwrap(), "--", "true"], &["'false'", "ended at once"]);
+}
+
+#[test]
+fn without_privilege_it_says_what_is_missing() {
+    need_root();
+    // A copy that somebody else may execute.
+    let folder = tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir().unwrap();
+    let copy = folder.path().join("plumb");
+    std::fs::copy(PLUMB, &copy).unwrap();
+    let output = Command::new(copy).args(["lab", "run", "fibre", "--", "true"]).uid(65_534).gid(65_534).output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    assert!(stderr(&output).contains("root"), "{}", stderr(&output));
+}
+
+#[test]
+fn ends_cleanly_however_it_ends() {
+    need_root();
+    let before = machine();
+    for name in ["TERM", "INT", "HUP", "KILL"] {
+        let (mut child, inside) = sleeping_lab();
+        signal(child.id() as i32, name);
+        let status = child.wait().unwrap();
+        assert!(!status.success(), "{name}: {status}");
+        all_end(&inside);
+        assert_eq!(machine(), before, "after SIG{name}");
+    }
+    // Ctrl-C: the terminal signals the whole group.
+    let (mut child, inside) = sleeping_lab();
+    signal(-(child.id() as i32), "INT");
+    assert!(!child.wait().unwrap().success());
+    all_end(&inside);
+    // Somebody kills the inner process.
+    let (mut child, inside) = sleeping_lab();
+    signal(i32::try_from(*inside.first().unwrap()).unwrap(), "KILL");
+    assert_eq!(child.wait().unwrap().code(), Some(125));
+    all_end(&inside);
+    assert_eq!(machine(), before);
+}
+
+#[test]
+fn a_node_is_a_machine_of_its_own() {
+    need_root();
+    let script = "
+        hostname
+        ls /sys/class/net | tr '\\n' ' '; echo
+        getent hosts server
+        cat /proc/sys/net/ipv4/tcp_rmem /proc/sys/net/ipv4/tcp_no_metrics_save
+        echo 'net.x = 1' > /etc/sysctl.d/99-lab-test.conf && ls /etc/sysctl.d
+        pwd
+    ";
+    let output = plumb(&["lab", "run", "home-cable", "--", "sh", "-c", script]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("client"));
+    assert_eq!(lines.next(), Some("lan lo "));
+    assert!(lines.next().is_some_and(|l| l.starts_with("10.0.2.2") && l.ends_with("server")), "{text}");
+    assert_eq!(lines.next(), Some("4096\t131072\t6291456"));
+    assert_eq!(lines.next(), Some("1"));
+    assert_eq!(lines.next(), Some("99-lab-test.conf"), "{text}");
+    assert_eq!(lines.next(), std::env::current_dir().unwrap().to_str());
+    assert!(!Path::new("/etc/sysctl.d/99-lab-test.conf").exists());
+}
+
+#[test]
+fn cells_can_be_changed_and_added_while_it_runs() {
+    need_root();
+    let folder = tempfile::tempdir().unwrap();
+    let stats = folder.path().join("stats.json");
+    let script = "
+        plumb lab set line.up.delay delay=40ms
+        plumb lab set line.down.delay delay=40ms
+        plumb lab set wan.up.shaper rate=19mbit queue=fq_codel framing=docsis
+        plumb ping server --count 5 --json
+        plumb lab set wan.up.shaper rate=1mbit
+        plumb lab set wan.up.shaper colour=red; echo status $?
+        plumb lab set wan.up.nothing rate=1mbit; echo status $?
+        plumb lab set nowhere.up.shaper rate=1mbit; echo status $?
+        plumb lab stats
+    ";
+    let output = plumb(&["lab", "run", "home-cable", "--stats", stats.to_str().unwrap(), "--", "sh", "-c", script]);
+    let (text, errors) = (stdout(&output), stderr(&output));
+    assert!(output.status.success(), "{errors}");
+    assert!(text.contains("wan.up.shaper added") && text.contains("wan.up.shaper set"), "{text}");
+    assert_eq!(text.matches("status 125").count(), 3, "{text}{errors}");
+    for word in ["colour", "rate", "nothing", "nowhere", "line, wan"] {
+        assert!(errors.contains(word), "{word}: {errors}");
+    }
+    let run = text.lines().find(|line| line.starts_with("{\"schema\":\"plumb.run/1\"")).expect("a Run");
+    let run: serde_json::Value = serde_json::from_str(run).unwrap();
+    let rtt = run.pointer("/measurements/0/result/rtt_s/p50").and_then(serde_json::Value::as_f64).unwrap();
+    assert!((0.080..0.085).contains(&rtt), "{rtt}");
+    assert_eq!(run.pointer("/local/lab/scenario").and_then(|s| s.as_str()), Some("home-cable"));
+
+    let stats: LabStats = serde_json::from_str(&std::fs::read_to_string(&stats).unwrap()).unwrap();
+    let wan = &stats.links["wan"][&plumb_lab::scenario::Way::Up];
+    let shaper = &wan.chain.cells["shaper"];
+    assert_eq!(shaper.offered.packets, shaper.delivered.packets, "no packet was lost: {shaper:?}");
+    assert_eq!(wan.probes.iter().filter(|p| p.left.is_some()).count(), 5, "five probes crossed: {:?}", wan.probes);
+    assert!(text.contains("line.up:"), "{text}");
+}
+
+#[test]
+fn lists_and_shows_its_scenarios() {
+    let output = plumb(&["lab", "list"]);
+    let text = stdout(&output);
+    for name in ["home-cable", "home-cable-managed", "fibre", "long-fat-sndbuf", "long-fat-rcvbuf"] {
+        assert!(text.contains(name), "{text}");
+        assert!(stdout(&plumb(&["lab", "show", name])).contains(&format!("name = \"{name}\"")));
+    }
+    let list: serde_json::Value = serde_json::from_slice(&plumb(&["lab", "list", "--json"]).stdout).unwrap();
+    assert_eq!(list["schema"], "plumb.lab-list/1");
+    assert_eq!(list["scenarios"].as_array().unwrap().len(), 5);
+}
