@@ -25,7 +25,7 @@ pub fn facts() -> HostFacts {
         tcp_adv_win_scale: text("net.ipv4.tcp_adv_win_scale").and_then(|t| t.parse().ok()),
         window_scaling: text("net.ipv4.tcp_window_scaling").map(|t| t != "0"),
         clock_source: clock_source(),
-        clock_synchronised: None,
+        clock_synchronised: plumb_net::clock::synchronised(),
     }
 }
 

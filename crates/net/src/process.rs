@@ -14,7 +14,8 @@ use nix::unistd::{ForkResult, Pid, chdir, fork};
 
 use crate::namespace::{Namespaces, make_mounts_private};
 
-/// Makes `command` start inside a node, in the directory that this process is in.
+/// Makes `command` start inside a node, in the directory that this process is in, with no signal
+/// blocked.
 ///
 /// # Errors
 /// When this process has no directory.
@@ -27,7 +28,10 @@ pub fn start_in(command: &mut Command, node: &Arc<Namespaces>) -> io::Result<()>
         command.pre_exec(move || {
             node.enter()?;
             // A new mount namespace begins at its root.
-            Ok(chdir(directory.as_c_str())?)
+            chdir(directory.as_c_str())?;
+            // What this process blocks to wait for it would make the program deaf.
+            sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
+            Ok(())
         });
     }
     Ok(())
@@ -69,7 +73,7 @@ pub fn fork_init() -> io::Result<Forked> {
 }
 
 /// Blocks signals for the calling thread and those that it starts from now on, so that they can
-/// be waited for. Programs started by `std::process` begin with none blocked.
+/// be waited for. Programs started inherit that; [`start_in`] takes it back.
 ///
 /// # Errors
 /// Those of the kernel.

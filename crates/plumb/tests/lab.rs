@@ -68,7 +68,7 @@ fn descendants(root: u32) -> Vec<u32> {
 /// Starts a laboratory whose command says "ready" and then sleeps.
 fn sleeping_lab() -> (Child, Vec<u32>) {
     let mut child = Command::new(PLUMB)
-        .args(["lab", "run", "home-cable", "--", "sh", "-c", "echo ready; sleep 1000 & wait"])
+        .args(["lab", "run", "home-cable", "--", "sh", "-c", "sleep 1000 & echo ready; wait"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
@@ -219,7 +219,7 @@ fn cells_can_be_changed_and_added_while_it_runs() {
     assert!(output.status.success(), "{errors}");
     assert!(text.contains("wan.up.shaper added") && text.contains("wan.up.shaper set"), "{text}");
     assert_eq!(text.matches("status 125").count(), 3, "{text}{errors}");
-    for word in ["colour", "rate", "nothing", "nowhere", "line, wan"] {
+    for word in ["colour", "rate", "nothing", "nowhere", "wan, line"] {
         assert!(errors.contains(word), "{word}: {errors}");
     }
     let run = text.lines().find(|line| line.starts_with("{\"schema\":\"plumb.run/1\"")).expect("a Run");
