@@ -42,7 +42,8 @@ impl Assembly {
     /// Begins a Run now. `command` is the verb and its arguments.
     pub fn begin(command: Vec<String>, name: &str, address: IpAddr) -> Self {
         let zero_ns = clock::monotonic_ns();
-        let started = Timestamp::from_nanosecond(i128::from(clock::realtime_ns())).unwrap_or_default();
+        let started =
+            Timestamp::from_nanosecond(i128::from(clock::realtime_ns())).unwrap_or_default();
         Self {
             zero_ns,
             run: Run {
@@ -51,8 +52,15 @@ impl Assembly {
                 started: format!("{started:.9}"),
                 plumb: env!("CARGO_PKG_VERSION").to_owned(),
                 command,
-                local: Local { host: facts(), lab: None },
-                target: Some(Target { name: name.to_owned(), address: Some(address.to_string()), host: None }),
+                local: Local {
+                    host: facts(),
+                    lab: None,
+                },
+                target: Some(Target {
+                    name: name.to_owned(),
+                    address: Some(address.to_string()),
+                    host: None,
+                }),
                 measurements: Vec::new(),
                 findings: Vec::new(),
                 verdict: None,
@@ -81,11 +89,22 @@ impl Assembly {
     }
 
     /// Adds what one connection could carry where `throughput` was measured.
-    pub fn add_windows(&mut self, throughput: &ThroughputResult, started_ns: u64, params: Map<String, Value>) {
+    pub fn add_windows(
+        &mut self,
+        throughput: &ThroughputResult,
+        started_ns: u64,
+        params: Map<String, Value>,
+    ) {
         let far = self.run.target.as_ref().and_then(|t| t.host.as_ref());
         if let Some(result) = windows(throughput, &self.run.local.host, far) {
             let outcome = Outcome::Tcp(result);
-            self.add(Measured { started_ns, duration_s: 0.0, params, outcome, series: BTreeMap::new() });
+            self.add(Measured {
+                started_ns,
+                duration_s: 0.0,
+                params,
+                outcome,
+                series: BTreeMap::new(),
+            });
         }
     }
 

@@ -15,13 +15,16 @@ pub struct Budget {
 impl Budget {
     /// A budget for a whole check.
     pub fn new(total: ByteCount) -> Self {
-        Self { left: total.bytes() }
+        Self {
+            left: total.bytes(),
+        }
     }
 
     /// What a phase may use that weighs `weight`, when the phases after it weigh `later`.
     pub fn share(self, weight: u64, later: u64) -> u64 {
         let parts = weight.saturating_add(later).max(1);
-        u64::try_from(u128::from(self.left) * u128::from(weight) / u128::from(parts)).unwrap_or(self.left)
+        u64::try_from(u128::from(self.left) * u128::from(weight) / u128::from(parts))
+            .unwrap_or(self.left)
     }
 
     /// Takes what a phase used.

@@ -13,7 +13,9 @@ pub enum CheckError {
     #[error(transparent)]
     Probe(#[from] ProbeError),
     /// Nothing came back.
-    #[error("nothing came back from {name}: it answers neither ICMP nor UDP probes; check the name and that it is up, or try plumb serve there")]
+    #[error(
+        "nothing came back from {name}: it answers neither ICMP nor UDP probes; check the name and that it is up, or try plumb serve there"
+    )]
     Silence {
         /// As the user typed it.
         name: String,

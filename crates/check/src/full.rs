@@ -77,7 +77,12 @@ pub const STREAMS: u32 = 4;
 ///
 /// # Errors
 /// When the responder goes away, or nothing comes back.
-pub fn run(mut client: Client, plan: &Plan, watcher: &dyn Watcher, cancel: &Arc<AtomicBool>) -> Result<Run, CheckError> {
+pub fn run(
+    mut client: Client,
+    plan: &Plan,
+    watcher: &dyn Watcher,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Run, CheckError> {
     let mut assembly = Assembly::begin(plan.command.clone(), &plan.name, plan.address);
     assembly.far_host(client.welcome().host.clone());
     let stop = Arc::new(AtomicBool::new(false));
@@ -101,7 +106,12 @@ pub fn run(mut client: Client, plan: &Plan, watcher: &dyn Watcher, cancel: &Arc<
         if cancel.load(Ordering::Relaxed) {
             break;
         }
-        let later = plan.directions.iter().skip(number + 1).map(|d| weight(*d)).sum();
+        let later = plan
+            .directions
+            .iter()
+            .skip(number + 1)
+            .map(|d| weight(*d))
+            .sum();
         let share = budget.share(weight(*direction), later);
         let spec = PhaseSpec {
             direction: *direction,
@@ -122,10 +132,14 @@ pub fn run(mut client: Client, plan: &Plan, watcher: &dyn Watcher, cancel: &Arc<
     let after = Window::until_now(from);
     let logs = probes.finish();
 
-    let idle_ping = logs.main(idle).ok_or_else(|| match cancel.load(Ordering::Relaxed) {
-        true => CheckError::Cancelled,
-        false => CheckError::Silence { name: plan.name.clone() },
-    })?;
+    let idle_ping = logs
+        .main(idle)
+        .ok_or_else(|| match cancel.load(Ordering::Relaxed) {
+            true => CheckError::Cancelled,
+            false => CheckError::Silence {
+                name: plan.name.clone(),
+            },
+        })?;
     record_ping(&mut assembly, &logs, idle, "idle");
     for (phase, drained) in phases.iter().zip(&drains) {
         phase.record_rates(&mut assembly);
@@ -133,12 +147,17 @@ pub fn run(mut client: Client, plan: &Plan, watcher: &dyn Watcher, cancel: &Arc<
     }
     record_ping(&mut assembly, &logs, after, "after");
     note_what_matters(&mut assembly, &logs, &idle_ping, cancel);
-    Ok(if plan.judge { assembly.judge() } else { assembly.finish() })
+    Ok(if plan.judge {
+        assembly.judge()
+    } else {
+        assembly.finish()
+    })
 }
 
 /// About how much a plan may transfer, for those who pay for it.
 pub fn announcement(plan: &Plan) -> String {
-    let seconds = plan.phase.as_secs_f64() * plan.directions.len() as f64 + (IDLE + AFTER).as_secs_f64();
+    let seconds =
+        plan.phase.as_secs_f64() * plan.directions.len() as f64 + (IDLE + AFTER).as_secs_f64();
     format!(
         "about {:.0} s against {}; it may transfer up to {} (--budget changes that)",
         seconds,
@@ -166,14 +185,25 @@ fn wait(time: Duration, probes: &Probes, watcher: &dyn Watcher, cancel: &AtomicB
 }
 
 /// Waits until round trips are those of the idle path again; how long that took, if it was seen.
-fn drain(probes: &Probes, idle_rtt: Duration, watcher: &dyn Watcher, cancel: &AtomicBool) -> Option<f64> {
+fn drain(
+    probes: &Probes,
+    idle_rtt: Duration,
+    watcher: &dyn Watcher,
+    cancel: &AtomicBool,
+) -> Option<f64> {
     watcher.step("waiting for the queue to empty", Duration::from_secs(1));
     let started = Instant::now();
     let mut looks = 0;
     while started.elapsed() < DRAIN_LIMIT && !cancel.load(Ordering::Relaxed) {
         sleep(LOOK_EVERY);
-        let Some(rtt) = probes.last_rtt() else { continue };
-        looks = if rtt <= idle_rtt + EMPTY_ABOVE_IDLE { looks + 1 } else { 0 };
+        let Some(rtt) = probes.last_rtt() else {
+            continue;
+        };
+        looks = if rtt <= idle_rtt + EMPTY_ABOVE_IDLE {
+            looks + 1
+        } else {
+            0
+        };
         if looks == EMPTY_LOOKS {
             let took = started.elapsed().saturating_sub(LOOK_EVERY * EMPTY_LOOKS);
             return Some(took.as_secs_f64());
@@ -198,7 +228,12 @@ fn record_ping(assembly: &mut Assembly, logs: &ProbeLogs, window: Window, phase:
     }
 }
 
-fn note_what_matters(assembly: &mut Assembly, logs: &ProbeLogs, idle: &PingResult, cancel: &AtomicBool) {
+fn note_what_matters(
+    assembly: &mut Assembly,
+    logs: &ProbeLogs,
+    idle: &PingResult,
+    cancel: &AtomicBool,
+) {
     /// Lateness of our own probes, in seconds, from which on the machine was too busy to be
     /// trusted with milliseconds.
     const LATE_S: f64 = 0.005;
@@ -208,8 +243,16 @@ fn note_what_matters(assembly: &mut Assembly, logs: &ProbeLogs, idle: &PingResul
     if cancel.load(Ordering::Relaxed) {
         assembly.note("The check was stopped before its end.");
     }
-    if let Some(late) = idle.lateness_s.as_ref().map(|l: &Distribution| l.p95).filter(|late| *late > LATE_S) {
-        assembly.note(format!("This machine sent probes up to {} late (p95): it was busy.", human_seconds(late)));
+    if let Some(late) = idle
+        .lateness_s
+        .as_ref()
+        .map(|l: &Distribution| l.p95)
+        .filter(|late| *late > LATE_S)
+    {
+        assembly.note(format!(
+            "This machine sent probes up to {} late (p95): it was busy.",
+            human_seconds(late)
+        ));
     }
 }
 

@@ -96,11 +96,18 @@ pub fn run(
         });
     }
     if !answered {
-        return Err(CheckError::Silence { name: name.to_owned() });
+        return Err(CheckError::Silence {
+            name: name.to_owned(),
+        });
     }
-    let headline = format!("{name} answers; what holds the path back could not be measured without a responder at the far end.");
+    let headline = format!(
+        "{name} answers; what holds the path back could not be measured without a responder at the far end."
+    );
     let mut run = assembly.finish();
-    run.verdict = Some(Verdict { headline, grade: None });
+    run.verdict = Some(Verdict {
+        headline,
+        grade: None,
+    });
     Ok(run)
 }
 

@@ -48,9 +48,18 @@ impl Phase {
     ///
     /// # Errors
     /// When the responder refuses or goes away.
-    pub fn run(client: &mut Client, spec: PhaseSpec, watcher: &dyn Watcher, cancel: &AtomicBool) -> Result<Self, ClientError> {
+    pub fn run(
+        client: &mut Client,
+        spec: PhaseSpec,
+        watcher: &dyn Watcher,
+        cancel: &AtomicBool,
+    ) -> Result<Self, ClientError> {
         let streams = |way: Direction| {
-            if spec.direction == way || spec.direction == Direction::Both { spec.streams } else { 0 }
+            if spec.direction == way || spec.direction == Direction::Both {
+                spec.streams
+            } else {
+                0
+            }
         };
         let plan = PhasePlan {
             down_streams: streams(Direction::Down),
@@ -62,9 +71,16 @@ impl Phase {
         watcher.step(title(spec.direction), spec.duration);
         let progress = |p: plumb_load::phase::Progress| {
             let way = |streams: u32, name: &str, bps: f64| {
-                if streams > 0 { format!("{name} {}  ", si(bps, "bit/s")) } else { String::new() }
+                if streams > 0 {
+                    format!("{name} {}  ", si(bps, "bit/s"))
+                } else {
+                    String::new()
+                }
             };
-            watcher.update(&(way(plan.down_streams, "down", p.down_bps) + &way(plan.up_streams, "up", p.up_bps)));
+            watcher.update(
+                &(way(plan.down_streams, "down", p.down_bps)
+                    + &way(plan.up_streams, "up", p.up_bps)),
+            );
         };
         let outcome = client.run_phase(&plan, &progress, cancel)?;
         Ok(Self { spec, outcome })
@@ -73,12 +89,19 @@ impl Phase {
     /// When it was.
     pub fn window(&self) -> Window {
         let from_ns = self.outcome.started_monotonic_ns;
-        Window { from_ns, to_ns: from_ns + (self.outcome.duration_s * 1e9) as u64 }
+        Window {
+            from_ns,
+            to_ns: from_ns + (self.outcome.duration_s * 1e9) as u64,
+        }
     }
 
     /// Payload that it carried.
     pub fn bytes(&self) -> u64 {
-        [&self.outcome.down, &self.outcome.up].into_iter().flatten().map(|d| d.result.bytes).sum()
+        [&self.outcome.down, &self.outcome.up]
+            .into_iter()
+            .flatten()
+            .map(|d| d.result.bytes)
+            .sum()
     }
 
     /// Whether it was stopped by the user.
@@ -105,7 +128,11 @@ impl Phase {
             });
             // With both directions loaded neither shows what it could carry.
             if self.spec.direction != Direction::Both {
-                assembly.add_windows(&direction.result, self.outcome.started_monotonic_ns, self.params());
+                assembly.add_windows(
+                    &direction.result,
+                    self.outcome.started_monotonic_ns,
+                    self.params(),
+                );
             }
         }
         for note in &self.outcome.notes {
@@ -122,7 +149,13 @@ impl Phase {
     }
 
     /// Adds the round trips beside it, held against those of the idle path.
-    pub fn record_latency(&self, assembly: &mut Assembly, logs: &ProbeLogs, idle: &PingResult, drain_s: Option<f64>) {
+    pub fn record_latency(
+        &self,
+        assembly: &mut Assembly,
+        logs: &ProbeLogs,
+        idle: &PingResult,
+        drain_s: Option<f64>,
+    ) {
         let window = self.window();
         let name = self.spec.direction.name();
         if window.seconds() < CONCLUSIVE_S {
@@ -138,10 +171,13 @@ impl Phase {
             .filter(|log| log.protocol == idle.protocol)
             .map(|log| crate::probes::result(log, loaded_window))
             .next();
-        let Some((loaded, rtt, idle_rtt)) =
-            loaded.and_then(|l| { let rtt = l.rtt_s?; Some((l, rtt, idle.rtt_s?)) })
-        else {
-            assembly.note(format!("No round trip came back during the phase '{name}': its latency was not measured."));
+        let Some((loaded, rtt, idle_rtt)) = loaded.and_then(|l| {
+            let rtt = l.rtt_s?;
+            Some((l, rtt, idle.rtt_s?))
+        }) else {
+            assembly.note(format!(
+                "No round trip came back during the phase '{name}': its latency was not measured."
+            ));
             return;
         };
         let (series, identity) = logs.series(window);
@@ -177,8 +213,14 @@ impl Phase {
         let mut params = Map::new();
         params.insert("phase".to_owned(), self.spec.direction.name().into());
         params.insert("streams".to_owned(), self.spec.streams.into());
-        params.insert("duration_s".to_owned(), self.spec.duration.as_secs_f64().into());
-        params.insert("cc".to_owned(), self.spec.cc.as_deref().unwrap_or("cubic").into());
+        params.insert(
+            "duration_s".to_owned(),
+            self.spec.duration.as_secs_f64().into(),
+        );
+        params.insert(
+            "cc".to_owned(),
+            self.spec.cc.as_deref().unwrap_or("cubic").into(),
+        );
         if let Some(limit) = self.spec.byte_limit {
             params.insert("byte_limit_bytes".to_owned(), limit.into());
         }

@@ -23,19 +23,33 @@ const TELL_EVERY: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// When probing cannot begin, or nothing came back.
-pub fn run(command: Vec<String>, plan: Plan, watcher: &dyn Watcher, stop: &Arc<AtomicBool>) -> Result<Run, CheckError> {
+pub fn run(
+    command: Vec<String>,
+    plan: Plan,
+    watcher: &dyn Watcher,
+    stop: &Arc<AtomicBool>,
+) -> Result<Run, CheckError> {
     let mut assembly = Assembly::begin(command, &plan.name, plan.target.ip());
     let name = plan.name.clone();
     let interval_s = plan.interval.as_secs_f64();
     let size_bytes = plan.size_bytes;
-    watcher.step(&format!("probing {name}"), plan.duration.unwrap_or_default());
+    watcher.step(
+        &format!("probing {name}"),
+        plan.duration.unwrap_or_default(),
+    );
     let probing = Probing::start(plan, Arc::clone(stop))?;
     let progress = probing.progress();
     while !probing.is_finished() {
         sleep(TELL_EVERY);
         let now = progress.read();
-        let last = now.last_rtt.map_or_else(|| "none yet".to_owned(), |rtt| human_seconds(rtt.as_secs_f64()));
-        watcher.update(&format!("{} sent, {} answered, last {last}", now.sent, now.received));
+        let last = now.last_rtt.map_or_else(
+            || "none yet".to_owned(),
+            |rtt| human_seconds(rtt.as_secs_f64()),
+        );
+        watcher.update(&format!(
+            "{} sent, {} answered, last {last}",
+            now.sent, now.received
+        ));
     }
     let log = probing.join();
     let window = Window {

@@ -45,7 +45,10 @@ pub struct Window {
 impl Window {
     /// From `from_ns` until now.
     pub fn until_now(from_ns: u64) -> Self {
-        Self { from_ns, to_ns: clock::monotonic_ns() }
+        Self {
+            from_ns,
+            to_ns: clock::monotonic_ns(),
+        }
     }
 
     /// How long it is.
@@ -55,7 +58,10 @@ impl Window {
 
     /// The same without its first `seconds`.
     pub fn after(self, seconds: f64) -> Self {
-        Self { from_ns: self.from_ns + (seconds * 1e9) as u64, ..self }
+        Self {
+            from_ns: self.from_ns + (seconds * 1e9) as u64,
+            ..self
+        }
     }
 }
 
@@ -64,25 +70,56 @@ impl Probes {
     ///
     /// # Errors
     /// When neither can be started.
-    pub fn start(name: &str, address: IpAddr, udp_port: Option<u16>, stop: &Arc<AtomicBool>) -> Result<Self, ProbeError> {
+    pub fn start(
+        name: &str,
+        address: IpAddr,
+        udp_port: Option<u16>,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, ProbeError> {
         let start = |protocol, port, interval| {
-            let plan = Plan { interval, ..Plan::new(protocol, name, SocketAddr::new(address, port)) };
+            let plan = Plan {
+                interval,
+                ..Plan::new(protocol, name, SocketAddr::new(address, port))
+            };
             Probing::start(plan, Arc::clone(stop))
         };
-        let udp = udp_port.map(|port| start(ProbeProtocol::Udp, port, UDP_INTERVAL)).transpose();
+        let udp = udp_port
+            .map(|port| start(ProbeProtocol::Udp, port, UDP_INTERVAL))
+            .transpose();
         let icmp = start(ProbeProtocol::Icmp, 0, ICMP_INTERVAL);
         match (udp, icmp) {
-            (Ok(Some(udp)), Ok(icmp)) => Ok(Self { udp: Some(udp), icmp: Some(icmp), notes: Vec::new() }),
-            (Ok(udp), Err(e)) if udp.is_some() => Ok(Self { udp, icmp: None, notes: vec![format!("ICMP was not measured: {e}")] }),
-            (Ok(_), Ok(icmp)) => Ok(Self { udp: None, icmp: Some(icmp), notes: Vec::new() }),
-            (Err(e), Ok(icmp)) => Ok(Self { udp: None, icmp: Some(icmp), notes: vec![format!("UDP round trips were not measured: {e}")] }),
+            (Ok(Some(udp)), Ok(icmp)) => Ok(Self {
+                udp: Some(udp),
+                icmp: Some(icmp),
+                notes: Vec::new(),
+            }),
+            (Ok(udp), Err(e)) if udp.is_some() => Ok(Self {
+                udp,
+                icmp: None,
+                notes: vec![format!("ICMP was not measured: {e}")],
+            }),
+            (Ok(_), Ok(icmp)) => Ok(Self {
+                udp: None,
+                icmp: Some(icmp),
+                notes: Vec::new(),
+            }),
+            (Err(e), Ok(icmp)) => Ok(Self {
+                udp: None,
+                icmp: Some(icmp),
+                notes: vec![format!("UDP round trips were not measured: {e}")],
+            }),
             (_, Err(e)) => Err(e),
         }
     }
 
     /// The round trip of the latest answer of the main stream.
     pub fn last_rtt(&self) -> Option<Duration> {
-        self.udp.as_ref().or(self.icmp.as_ref())?.progress().read().last_rtt
+        self.udp
+            .as_ref()
+            .or(self.icmp.as_ref())?
+            .progress()
+            .read()
+            .last_rtt
     }
 
     /// Ends the probes and waits for those under way.
@@ -90,7 +127,10 @@ impl Probes {
         for probing in [&self.udp, &self.icmp].into_iter().flatten() {
             probing.stop();
         }
-        ProbeLogs { udp: self.udp.map(Probing::join), icmp: self.icmp.map(Probing::join) }
+        ProbeLogs {
+            udp: self.udp.map(Probing::join),
+            icmp: self.icmp.map(Probing::join),
+        }
     }
 }
 
@@ -107,7 +147,9 @@ impl ProbeLogs {
 
     /// What the main stream saw in a window, if anything came back.
     pub fn main(&self, window: Window) -> Option<PingResult> {
-        self.streams().map(|log| result(log, window)).find(|ping| ping.rtt_s.is_some())
+        self.streams()
+            .map(|log| result(log, window))
+            .find(|ping| ping.rtt_s.is_some())
     }
 
     /// The round trips of every stream in a window, and which probes they were.
@@ -143,7 +185,10 @@ pub fn identify(log: &ProbeLog, window: Window, params: &mut Map<String, Value>)
     let (from, to) = relative(log, window);
     if let Some(first) = log.window(from, to).next() {
         params.insert(format!("{}_id", log.protocol.name()), log.id.into());
-        params.insert(format!("{}_first_seq", log.protocol.name()), first.sequence.into());
+        params.insert(
+            format!("{}_first_seq", log.protocol.name()),
+            first.sequence.into(),
+        );
     }
 }
 

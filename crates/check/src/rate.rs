@@ -40,7 +40,12 @@ pub struct Plan {
 ///
 /// # Errors
 /// When the responder refuses or goes away.
-pub fn run(mut client: Client, plan: &Plan, watcher: &dyn Watcher, cancel: &AtomicBool) -> Result<Run, CheckError> {
+pub fn run(
+    mut client: Client,
+    plan: &Plan,
+    watcher: &dyn Watcher,
+    cancel: &AtomicBool,
+) -> Result<Run, CheckError> {
     let mut assembly = Assembly::begin(plan.command.clone(), &plan.name, plan.address);
     assembly.far_host(client.welcome().host.clone());
     let mut budget = Budget::new(plan.budget);

@@ -3,7 +3,9 @@
 //! When only one direction carries data, the other carries nothing but acknowledgements: a
 //! round trip that grows under that load waits in a queue of the loaded direction.
 
-use plumb_model::finding::{Action, Actor, Cause, Evidence, Finding, Fix, LineDirection, Place, Severity, ShaperAction};
+use plumb_model::finding::{
+    Action, Actor, Cause, Evidence, Finding, Fix, LineDirection, Place, Severity, ShaperAction,
+};
 use plumb_model::grade::Grade;
 use plumb_model::results::{Direction, LoadedLatencyResult, ThroughputResult};
 use plumb_model::run::Measurement;
@@ -61,8 +63,18 @@ fn finding(
         return None;
     }
     let (cause, place, line, doing) = match direction {
-        Direction::Up => (Cause::BufferbloatUp, Place::Uplink, LineDirection::Up, "uploads"),
-        _ => (Cause::BufferbloatDown, Place::Downlink, LineDirection::Down, "downloads"),
+        Direction::Up => (
+            Cause::BufferbloatUp,
+            Place::Uplink,
+            LineDirection::Up,
+            "uploads",
+        ),
+        _ => (
+            Cause::BufferbloatDown,
+            Place::Downlink,
+            LineDirection::Down,
+            "downloads",
+        ),
     };
     let rate = throughput.map(|t| t.steady_bps.unwrap_or(t.bps));
     let carried = rate.map_or_else(String::new, |r| format!(" while {} pass", si(r, "bit/s")));
@@ -76,7 +88,11 @@ fn finding(
     Some(Finding {
         cause,
         place,
-        severity: if increase >= CRITICAL_S { Severity::Critical } else { Severity::Warning },
+        severity: if increase >= CRITICAL_S {
+            Severity::Critical
+        } else {
+            Severity::Warning
+        },
         confidence: confidence(latency),
         summary: format!(
             "{} fill a queue and everything else waits in it: round trips go from {} to {}{carried}.",
@@ -85,10 +101,22 @@ fn finding(
             human_seconds(latency.rtt_s.p95),
         ),
         evidence: vec![
-            evidence("result.increase_s.p95", increase, "increase of the 95th percentile under load over the idle median", WARNING_S),
-            evidence("result.rtt_s.p50", latency.rtt_s.p50, "median under load, held against the idle median plus 60 ms", latency.idle_rtt_s.p50 + WARNING_S),
+            evidence(
+                "result.increase_s.p95",
+                increase,
+                "increase of the 95th percentile under load over the idle median",
+                WARNING_S,
+            ),
+            evidence(
+                "result.rtt_s.p50",
+                latency.rtt_s.p50,
+                "median under load, held against the idle median plus 60 ms",
+                latency.idle_rtt_s.p50 + WARNING_S,
+            ),
         ],
-        fixes: rate.map(|rate| fixes(line, rate, latency)).unwrap_or_default(),
+        fixes: rate
+            .map(|rate| fixes(line, rate, latency))
+            .unwrap_or_default(),
         kb: "bufferbloat".to_owned(),
     })
 }
@@ -147,5 +175,7 @@ fn fixes(direction: LineDirection, payload_bps: f64, latency: &LoadedLatencyResu
 
 fn capital(word: &str) -> String {
     let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }

@@ -4,7 +4,9 @@
 //! send buffer (`tcpi_rwnd_limited`, `tcpi_sndbuf_limited`). Where that is a good part of the
 //! time, and the buffer is smaller than the path, a larger one carries more.
 
-use plumb_model::finding::{Action, Actor, Cause, Evidence, Finding, Fix, Place, Severity, SysctlAction};
+use plumb_model::finding::{
+    Action, Actor, Cause, Evidence, Finding, Fix, Place, Severity, SysctlAction,
+};
 use plumb_model::formula::{USABLE_BUFFER_RATIO, bandwidth_delay_product};
 use plumb_model::results::{Direction, Outcome, ThroughputResult};
 use plumb_model::run::{HostFacts, Measurement};
@@ -49,22 +51,36 @@ enum Side {
     Receiver,
 }
 
-fn finding(case: &Case<'_>, side: Side, measurement: &Measurement, result: &ThroughputResult) -> Option<Finding> {
+fn finding(
+    case: &Case<'_>,
+    side: Side,
+    measurement: &Measurement,
+    result: &ThroughputResult,
+) -> Option<Finding> {
     let (cause, ratio, field, key, what) = match side {
         Side::Sender => (
-            Cause::SendBufferSmall, result.tcp.limited.sndbuf_ratio, "result.tcp.limited.sndbuf_ratio",
-            "net.ipv4.tcp_wmem", "send buffer",
+            Cause::SendBufferSmall,
+            result.tcp.limited.sndbuf_ratio,
+            "result.tcp.limited.sndbuf_ratio",
+            "net.ipv4.tcp_wmem",
+            "send buffer",
         ),
         Side::Receiver => (
-            Cause::ReceiveBufferSmall, result.tcp.limited.rwnd_ratio, "result.tcp.limited.rwnd_ratio",
-            "net.ipv4.tcp_rmem", "receive buffer",
+            Cause::ReceiveBufferSmall,
+            result.tcp.limited.rwnd_ratio,
+            "result.tcp.limited.rwnd_ratio",
+            "net.ipv4.tcp_rmem",
+            "receive buffer",
         ),
     };
     let rtt = result.tcp.min_rtt_s?;
     if ratio < WARNING_RATIO || rtt < MIN_RTT_S {
         return None;
     }
-    let here = matches!((side, result.direction), (Side::Sender, Direction::Up) | (Side::Receiver, Direction::Down));
+    let here = matches!(
+        (side, result.direction),
+        (Side::Sender, Direction::Up) | (Side::Receiver, Direction::Down)
+    );
     let (place, actor, host) = if here {
         (Place::ThisHost, Actor::ThisHost, Some(case.local))
     } else {
@@ -77,7 +93,11 @@ fn finding(case: &Case<'_>, side: Side, measurement: &Measurement, result: &Thro
     if largest.is_some_and(|max| max as f64 * USABLE_BUFFER_RATIO >= needed) {
         return None;
     }
-    let whose = if here { "this host's" } else { "the far host's" };
+    let whose = if here {
+        "this host's"
+    } else {
+        "the far host's"
+    };
     let mut evidence = vec![Evidence {
         measurement: measurement.id.clone(),
         field: field.to_owned(),
@@ -87,21 +107,32 @@ fn finding(case: &Case<'_>, side: Side, measurement: &Measurement, result: &Thro
     }];
     let (held, held_field) = match side {
         Side::Sender => (result.tcp.send_buffer_bytes, "result.tcp.send_buffer_bytes"),
-        Side::Receiver => (result.tcp_receiver.max_window_bytes, "result.tcp_receiver.max_window_bytes"),
+        Side::Receiver => (
+            result.tcp_receiver.max_window_bytes,
+            "result.tcp_receiver.max_window_bytes",
+        ),
     };
     if let Some(held) = held {
         evidence.push(Evidence {
             measurement: measurement.id.clone(),
             field: held_field.to_owned(),
             value: held as f64,
-            rule: format!("held against the bandwidth-delay product of {} and {}", si(target_bps, "bit/s"), human_seconds(rtt)),
+            rule: format!(
+                "held against the bandwidth-delay product of {} and {}",
+                si(target_bps, "bit/s"),
+                human_seconds(rtt)
+            ),
             threshold: needed,
         });
     }
     Some(Finding {
         cause,
         place,
-        severity: if ratio >= CRITICAL_RATIO { Severity::Critical } else { Severity::Warning },
+        severity: if ratio >= CRITICAL_RATIO {
+            Severity::Critical
+        } else {
+            Severity::Warning
+        },
         confidence: if largest.is_some() { 0.95 } else { 0.8 },
         summary: format!(
             "{} {what} is smaller than the path: {}loads reach {} and wait for it {:.0} % of the time; to fill {} over {} takes {} in flight.",
@@ -125,7 +156,9 @@ fn target_rate(case: &Case<'_>, result: &ThroughputResult) -> f64 {
     case.measurements
         .iter()
         .filter_map(|m| match &m.outcome {
-            Outcome::Throughput(other) if other.direction != result.direction => Some(other.steady_bps.unwrap_or(other.bps)),
+            Outcome::Throughput(other) if other.direction != result.direction => {
+                Some(other.steady_bps.unwrap_or(other.bps))
+            }
             _ => None,
         })
         .fold(result.bps * HEADROOM, f64::max)
@@ -138,7 +171,15 @@ fn limits(host: &HostFacts, side: Side) -> Option<[u64; 3]> {
     }
 }
 
-fn fix(actor: Actor, side: Side, host: Option<&HostFacts>, key: &str, what: &str, needed: f64, target_bps: f64) -> Fix {
+fn fix(
+    actor: Actor,
+    side: Side,
+    host: Option<&HostFacts>,
+    key: &str,
+    what: &str,
+    needed: f64,
+    target_bps: f64,
+) -> Fix {
     // Defaults of the kernel (`tcp_init`) stand in for a host that did not tell.
     let [least, initial, _] = host.and_then(|h| limits(h, side)).unwrap_or(match side {
         Side::Sender => [4096, 16_384, 4 << 20],
@@ -159,11 +200,16 @@ fn fix(actor: Actor, side: Side, host: Option<&HostFacts>, key: &str, what: &str
             value: format!("{least} {initial} {proposal}"),
         })),
         commands: Vec::new(),
-        expect: format!("One connection can then carry about {}, if the line and the other end can.", si(target_bps, "bit/s")),
+        expect: format!(
+            "One connection can then carry about {}, if the line and the other end can.",
+            si(target_bps, "bit/s")
+        ),
     }
 }
 
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }

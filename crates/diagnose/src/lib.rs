@@ -3,8 +3,8 @@
 //! One rule a file. A rule looks at a [`Case`] and says what it found, with the numbers that it
 //! rests on; it measures nothing and asks nobody, so that it can be tried on any saved Run.
 
-mod buffers;
 mod bufferbloat;
+mod buffers;
 mod verdict;
 
 use plumb_model::finding::{Finding, Verdict};
@@ -31,7 +31,9 @@ const RULES: [Rule; 2] = [bufferbloat::examine, buffers::examine];
 pub fn diagnose(case: &Case<'_>) -> (Vec<Finding>, Verdict) {
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(case)).collect();
     findings.sort_by(|a, b| {
-        b.severity.cmp(&a.severity).then(excess(b).total_cmp(&excess(a)))
+        b.severity
+            .cmp(&a.severity)
+            .then(excess(b).total_cmp(&excess(a)))
     });
     let verdict = verdict::verdict(case, &findings);
     (findings, verdict)
@@ -39,12 +41,18 @@ pub fn diagnose(case: &Case<'_>) -> (Vec<Finding>, Verdict) {
 
 /// How far the first piece of evidence lies beyond its threshold.
 fn excess(finding: &Finding) -> f64 {
-    finding.evidence.first().map_or(0.0, |e| e.value / e.threshold)
+    finding
+        .evidence
+        .first()
+        .map_or(0.0, |e| e.value / e.threshold)
 }
 
 impl<'a> Case<'a> {
     /// Load phases in which only `direction` was loaded.
-    fn loaded_latency(&self, direction: Direction) -> Option<(&'a Measurement, &'a LoadedLatencyResult)> {
+    fn loaded_latency(
+        &self,
+        direction: Direction,
+    ) -> Option<(&'a Measurement, &'a LoadedLatencyResult)> {
         self.measurements.iter().find_map(|m| match &m.outcome {
             Outcome::LoadedLatency(result) if result.direction == direction => Some((m, result)),
             _ => None,
@@ -52,10 +60,14 @@ impl<'a> Case<'a> {
     }
 
     /// What was carried in `direction` while the other was idle.
-    fn throughput_alone(&self, direction: Direction) -> Option<(&'a Measurement, &'a ThroughputResult)> {
+    fn throughput_alone(
+        &self,
+        direction: Direction,
+    ) -> Option<(&'a Measurement, &'a ThroughputResult)> {
         self.measurements.iter().find_map(|m| match &m.outcome {
             Outcome::Throughput(result)
-                if result.direction == direction && m.params.get("phase").and_then(|p| p.as_str()) != Some("both") =>
+                if result.direction == direction
+                    && m.params.get("phase").and_then(|p| p.as_str()) != Some("both") =>
             {
                 Some((m, result))
             }

@@ -24,7 +24,10 @@ pub(crate) fn verdict(case: &Case<'_>, findings: &[Finding]) -> Verdict {
 }
 
 fn healthy(case: &Case<'_>, grade: Option<Grade>) -> String {
-    let rate = |direction| case.throughput_alone(direction).map(|(_, t)| si(t.steady_bps.unwrap_or(t.bps), "bit/s"));
+    let rate = |direction| {
+        case.throughput_alone(direction)
+            .map(|(_, t)| si(t.steady_bps.unwrap_or(t.bps), "bit/s"))
+    };
     let worst_increase = case
         .measurements
         .iter()
@@ -33,12 +36,18 @@ fn healthy(case: &Case<'_>, grade: Option<Grade>) -> String {
             _ => None,
         })
         .reduce(f64::max);
-    match (rate(Direction::Down), rate(Direction::Up), worst_increase, grade) {
+    match (
+        rate(Direction::Down),
+        rate(Direction::Up),
+        worst_increase,
+        grade,
+    ) {
         (Some(down), Some(up), Some(increase), Some(grade)) => format!(
             "Nothing holds this path back: {down} down, {up} up, and round trips grow by no more than {} under load (grade {}).",
             human_seconds(increase),
             grade.name()
         ),
-        _ => "Nothing was found that holds this path back, as far as it could be measured.".to_owned(),
+        _ => "Nothing was found that holds this path back, as far as it could be measured."
+            .to_owned(),
     }
 }

@@ -24,7 +24,13 @@ pub fn commands(action: &Action) -> Vec<String> {
 }
 
 fn shape(action: &ShaperAction) -> Vec<String> {
-    let ShaperAction { direction, rate_bps, overhead_bytes, mpu_bytes, qdisc } = action;
+    let ShaperAction {
+        direction,
+        rate_bps,
+        overhead_bytes,
+        mpu_bytes,
+        qdisc,
+    } = action;
     let rate = format!("{}kbit", rate_bps / 1000);
     let overhead = overhead_bytes - ETHERNET_HEADER_BYTES;
     let mut lines = vec!["WAN=eth0   # the router's interface to the modem".to_owned()];
@@ -51,7 +57,10 @@ fn shape(action: &ShaperAction) -> Vec<String> {
 fn set(SysctlAction { key, value }: &SysctlAction) -> Vec<String> {
     vec![
         format!("sysctl -w {key}=\"{value}\""),
-        format!("echo '{key} = {value}' > /etc/sysctl.d/90-plumb-{}.conf   # and after a restart", key.rsplit('.').next().unwrap_or(key)),
+        format!(
+            "echo '{key} = {value}' > /etc/sysctl.d/90-plumb-{}.conf   # and after a restart",
+            key.rsplit('.').next().unwrap_or(key)
+        ),
     ]
 }
 
@@ -68,7 +77,17 @@ mod tests {
             mpu_bytes: 64,
             qdisc: "fq_codel".into(),
         });
-        assert!(lines.iter().any(|l| l.contains("rate 19000kbit") && l.contains("overhead 4 ")), "{lines:?}");
-        assert!(lines.iter().any(|l| l.contains("cake bandwidth 19000kbit overhead 18")), "{lines:?}");
+        assert!(
+            lines
+                .iter()
+                .any(|l| l.contains("rate 19000kbit") && l.contains("overhead 4 ")),
+            "{lines:?}"
+        );
+        assert!(
+            lines
+                .iter()
+                .any(|l| l.contains("cake bandwidth 19000kbit overhead 18")),
+            "{lines:?}"
+        );
     }
 }

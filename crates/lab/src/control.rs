@@ -111,12 +111,14 @@ pub(crate) fn listen() -> io::Result<UnixListener> {
 /// Answers on `listener` from a thread of its own, which ends with the process: the laboratory
 /// is the first process of its PID namespace and answers for as long as it lives.
 pub(crate) fn serve(listener: UnixListener, instance: Arc<Instance>) -> io::Result<()> {
-    thread::Builder::new().name("lab-control".into()).spawn(move || {
-        for stream in listener.incoming().flatten() {
-            // A client that went away is its own affair.
-            let _ = answer(&stream, &instance);
-        }
-    })?;
+    thread::Builder::new()
+        .name("lab-control".into())
+        .spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // A client that went away is its own affair.
+                let _ = answer(&stream, &instance);
+            }
+        })?;
     Ok(())
 }
 
@@ -138,9 +140,11 @@ fn answer(stream: &UnixStream, instance: &Instance) -> io::Result<()> {
 fn handle(instance: &Instance, request: Request) -> Result<Answer, LabError> {
     match request {
         Request::Set { cell, values } => Ok(Answer::Done(vec![instance.set(&cell, &values)?])),
-        Request::Shape { shapers } => {
-            shapers.iter().map(|s| instance.shape(s)).collect::<Result<_, _>>().map(Answer::Done)
-        }
+        Request::Shape { shapers } => shapers
+            .iter()
+            .map(|s| instance.shape(s))
+            .collect::<Result<_, _>>()
+            .map(Answer::Done),
         Request::Stats => Ok(Answer::Stats(Box::new(instance.stats()))),
         Request::Mark => Ok(Answer::Mark(instance.mark())),
     }

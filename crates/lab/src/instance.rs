@@ -19,7 +19,7 @@ use crate::error::LabError;
 use crate::layout;
 use crate::node;
 use crate::scenario::{LinkEnd, Scenario, Way};
-use crate::stats::{self, DriverStats, LabStats, OVERRUN_LATENESS_S, WayStats};
+use crate::stats::{self, DriverStats, LabStats, OVERRUN_RATIO, WayStats};
 
 /// A running laboratory. The drivers stop when it is dropped.
 pub struct Instance {
@@ -96,7 +96,9 @@ impl Instance {
                 continue;
             }
             let device = |node: &Namespaces| {
-                node.in_network(|| Tun::create(&link.name)).map(Arc::new).map_err(LabError::Tun)
+                node.in_network(|| Tun::create(&link.name))
+                    .map(Arc::new)
+                    .map_err(LabError::Tun)
             };
             let (first_device, second_device) = (device(first_node)?, device(second_node)?);
             for (way, cells, sender, from, to) in [
@@ -163,7 +165,10 @@ impl Instance {
     pub fn namespaces(&self, node: &str) -> Result<&Arc<Namespaces>, LabError> {
         self.nodes.get(node).ok_or_else(|| {
             let known: Vec<&str> = self.nodes.keys().map(String::as_str).collect();
-            LabError::Control(format!("there is no node '{node}': the nodes are {}", known.join(", ")))
+            LabError::Control(format!(
+                "there is no node '{node}': the nodes are {}",
+                known.join(", ")
+            ))
         })
     }
 
@@ -186,42 +191,63 @@ impl Instance {
     }
 
     fn carrier(&self, end: &LinkEnd) -> Result<&Carrier, LabError> {
-        self.carriers.iter().find(|c| c.link == end.link && c.way == end.way).ok_or_else(|| {
-            let known: Vec<&str> =
-                self.carriers.iter().filter(|c| c.way == Way::Up).map(|c| c.link.as_str()).collect();
-            LabError::Control(format!(
-                "there is no emulated link '{}': the emulated links are {}",
-                end.link,
-                known.join(", ")
-            ))
-        })
+        self.carriers
+            .iter()
+            .find(|c| c.link == end.link && c.way == end.way)
+            .ok_or_else(|| {
+                let known: Vec<&str> = self
+                    .carriers
+                    .iter()
+                    .filter(|c| c.way == Way::Up)
+                    .map(|c| c.link.as_str())
+                    .collect();
+                LabError::Control(format!(
+                    "there is no emulated link '{}': the emulated links are {}",
+                    end.link,
+                    known.join(", ")
+                ))
+            })
     }
 
     /// Changes the cell `LINK.up.CELL` or `LINK.down.CELL`; a shaper that is not there is added.
     ///
     /// # Errors
     /// When there is no such cell or setting.
-    pub(crate) fn set(&self, cell: &str, values: &BTreeMap<String, String>) -> Result<String, LabError> {
+    pub(crate) fn set(
+        &self,
+        cell: &str,
+        values: &BTreeMap<String, String>,
+    ) -> Result<String, LabError> {
         let (end, name) = cell.rsplit_once('.').ok_or_else(|| {
-            LabError::Control(format!("'{cell}' names no cell: write LINK.up.CELL or LINK.down.CELL"))
+            LabError::Control(format!(
+                "'{cell}' names no cell: write LINK.up.CELL or LINK.down.CELL"
+            ))
         })?;
         let end = LinkEnd::try_from(end.to_owned()).map_err(LabError::Control)?;
         let refused = |e: &dyn std::fmt::Display| LabError::Control(format!("{cell}: {e}"));
         self.carrier(&end)?.driver.with(|carried| {
             if carried.chain.names().any(|known| known == name) {
                 for (key, value) in values {
-                    carried.chain.set(self.epoch.now(), name, key, value).map_err(|e| refused(&e))?;
+                    carried
+                        .chain
+                        .set(self.epoch.now(), name, key, value)
+                        .map_err(|e| refused(&e))?;
                 }
                 return Ok(format!("{cell} set"));
             }
             if name != "shaper" {
                 let known: Vec<&str> = carried.chain.names().collect();
                 let known = known.join(", ");
-                return Err(refused(&format!("there is no such cell: the cells are {known}; a 'shaper' can be added")));
+                return Err(refused(&format!(
+                    "there is no such cell: the cells are {known}; a 'shaper' can be added"
+                )));
             }
             let spec = ShaperSpec::from_pairs(values.iter().map(|(k, v)| (k.as_str(), v.as_str())))
                 .map_err(|e| refused(&e))?;
-            carried.chain.insert(self.epoch.now(), Some(0), &CellSpec::Shaper(spec)).map_err(|e| refused(&e))?;
+            carried
+                .chain
+                .insert(self.epoch.now(), Some(0), &CellSpec::Shaper(spec))
+                .map_err(|e| refused(&e))?;
             Ok(format!("{cell} added"))
         })
     }
@@ -232,7 +258,10 @@ impl Instance {
     /// When the scenario has no router that shapes, or the queue discipline is not emulated.
     pub(crate) fn shape(&self, action: &ShaperAction) -> Result<String, LabError> {
         let router = self.scenario.router_shaper.as_ref().ok_or_else(|| {
-            LabError::Control(format!("the scenario '{}' has no router that could shape (router_shaper)", self.scenario.name))
+            LabError::Control(format!(
+                "the scenario '{}' has no router that could shape (router_shaper)",
+                self.scenario.name
+            ))
         })?;
         let end = match action.direction {
             LineDirection::Up => &router.up,
@@ -242,7 +271,13 @@ impl Instance {
         let values = BTreeMap::from([
             ("rate".to_owned(), action.rate_bps.to_string()),
             ("queue".to_owned(), action.qdisc.clone()),
-            ("framing".to_owned(), format!("overhead {} mpu {}", action.overhead_bytes, action.mpu_bytes)),
+            (
+                "framing".to_owned(),
+                format!(
+                    "overhead {} mpu {}",
+                    action.overhead_bytes, action.mpu_bytes
+                ),
+            ),
         ]);
         self.set(&cell, &values)?;
         Ok(format!(
@@ -260,13 +295,13 @@ impl Instance {
             let device_drops = self.device_drops(&carrier.sender, &carrier.link);
             let now = self.epoch.now();
             let way = carrier.driver.with(|carried| {
-                let lateness_s = carried.lateness.distribution();
+                let behind_ratio = carried.behind.as_secs_f64() / now.as_secs_f64();
                 WayStats {
                     chain: carried.chain.stats(now),
                     driver: DriverStats {
-                        overrun: device_drops > 0
-                            || lateness_s.is_some_and(|l| l.p99 > OVERRUN_LATENESS_S),
-                        lateness_s,
+                        overrun: device_drops > 0 || behind_ratio > OVERRUN_RATIO,
+                        lateness_s: carried.lateness.distribution(),
+                        behind_ratio,
                         write_errors: carried.write_errors,
                         device_drops,
                         unreadable: carried.unreadable,
@@ -275,7 +310,10 @@ impl Instance {
                     probes: carried.chain.probes().records().copied().collect(),
                 }
             });
-            links.entry(carrier.link.clone()).or_default().insert(carrier.way, way);
+            links
+                .entry(carrier.link.clone())
+                .or_default()
+                .insert(carrier.way, way);
         }
         LabStats {
             schema: stats::SCHEMA.to_owned(),
@@ -290,17 +328,21 @@ impl Instance {
 
     /// What a Run made in here must say.
     pub(crate) fn mark(&self) -> LabMark {
-        let worst = self
-            .carriers
-            .iter()
-            .filter_map(|c| c.driver.with(|carried| carried.lateness.distribution()))
-            .max_by(|a, b| a.p99.total_cmp(&b.p99));
-        let dropped = self.carriers.iter().any(|c| self.device_drops(&c.sender, &c.link) > 0);
+        let drivers = self
+            .stats()
+            .links
+            .into_values()
+            .flat_map(BTreeMap::into_values)
+            .map(|way| way.driver);
+        let drivers: Vec<DriverStats> = drivers.collect();
         LabMark {
             scenario: self.scenario.name.clone(),
             seed: self.scenario.seed,
-            overrun: dropped || worst.is_some_and(|l| l.p99 > OVERRUN_LATENESS_S),
-            lateness_s: worst,
+            overrun: drivers.iter().any(|driver| driver.overrun),
+            lateness_s: drivers
+                .iter()
+                .filter_map(|driver| driver.lateness_s)
+                .max_by(|a, b| a.p99.total_cmp(&b.p99)),
         }
     }
 
@@ -318,7 +360,9 @@ impl Instance {
 
 /// The column `drop` of the transmit half of /proc/net/dev.
 fn transmit_drops(table: &str, interface: &str) -> Option<u64> {
-    let counters = table.lines().find_map(|line| line.trim().strip_prefix(interface)?.strip_prefix(':'))?;
+    let counters = table
+        .lines()
+        .find_map(|line| line.trim().strip_prefix(interface)?.strip_prefix(':'))?;
     counters.split_whitespace().nth(11)?.parse().ok()
 }
 
@@ -334,7 +378,8 @@ mod tests {
 
     #[test]
     fn reads_the_transmit_drops() {
-        let table = "Inter-|   Receive\n face |bytes\n    wan: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n";
+        let table =
+            "Inter-|   Receive\n face |bytes\n    wan: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n";
         assert_eq!(transmit_drops(table, "wan"), Some(12));
         assert_eq!(transmit_drops(table, "wa"), None);
     }

@@ -39,7 +39,11 @@ fn end_of(link: &LinkSpec, node: &str) -> Option<usize> {
 
 /// The address that the name of a node resolves to; `None` for a node without links.
 pub fn address_of(scenario: &Scenario, node: &str) -> Option<Ipv4Addr> {
-    scenario.links.iter().enumerate().find_map(|(k, link)| end_of(link, node).map(|end| address(k, end)))
+    scenario
+        .links
+        .iter()
+        .enumerate()
+        .find_map(|(k, link)| end_of(link, node).map(|end| address(k, end)))
 }
 
 /// Addresses and routes of one node.
@@ -52,7 +56,9 @@ pub fn plan(scenario: &Scenario, node: &str) -> NodePlan {
     let mut seen_links = vec![false; scenario.links.len()];
     while let Some((here, via)) = queue.pop_front() {
         for (k, link) in scenario.links.iter().enumerate() {
-            let Some(end) = end_of(link, here) else { continue };
+            let Some(end) = end_of(link, here) else {
+                continue;
+            };
             if let Some(seen) = seen_links.get_mut(k)
                 && !std::mem::replace(seen, true)
             {
@@ -61,7 +67,9 @@ pub fn plan(scenario: &Scenario, node: &str) -> NodePlan {
                     Some(via) => routes.push((network(k), via)),
                 }
             }
-            let Some(other) = link.between.get(1 - end) else { continue };
+            let Some(other) = link.between.get(1 - end) else {
+                continue;
+            };
             if !seen_nodes.contains(&other.as_str()) {
                 seen_nodes.push(other);
                 queue.push_back((other, via.or(Some(address(k, 1 - end)))));
@@ -95,12 +103,18 @@ mod tests {
         assert_eq!(client.addresses, [("lan".to_owned(), ip("10.0.0.1"))]);
         assert_eq!(
             client.routes,
-            [(ip("10.0.1.0"), ip("10.0.0.2")), (ip("10.0.2.0"), ip("10.0.0.2"))]
+            [
+                (ip("10.0.1.0"), ip("10.0.0.2")),
+                (ip("10.0.2.0"), ip("10.0.0.2"))
+            ]
         );
         let server = plan(&scenario, "server");
         assert_eq!(
             server.routes,
-            [(ip("10.0.1.0"), ip("10.0.2.1")), (ip("10.0.0.0"), ip("10.0.2.1"))]
+            [
+                (ip("10.0.1.0"), ip("10.0.2.1")),
+                (ip("10.0.0.0"), ip("10.0.2.1"))
+            ]
         );
         assert!(hosts_file(&scenario).contains("10.0.2.2 server\n"));
     }

@@ -81,9 +81,11 @@ fn mount_files(hosts: &str) -> Result<(), LabError> {
     // real ones, and then taken off the place where it was mounted.
     let stage = Path::new("/tmp");
     mount_kernel_fs("tmpfs", stage)?;
-    for (name, text) in
-        [("hosts", hosts), ("resolv.conf", "# no resolver in this network\n"), ("nsswitch.conf", "hosts: files\n")]
-    {
+    for (name, text) in [
+        ("hosts", hosts),
+        ("resolv.conf", "# no resolver in this network\n"),
+        ("nsswitch.conf", "hosts: files\n"),
+    ] {
         let real = Path::new("/etc").join(name);
         if real.exists() {
             let staged = stage.join(name);
@@ -122,7 +124,9 @@ fn settle_kernel(spec: &NodeSpec, notes: &mut Vec<String>) -> Result<(), LabErro
             "this kernel lets no namespace default to {}, so sockets that do not choose run {cc}",
             CONGESTION_CONTROL[0]
         )),
-        None => notes.push("the kernel keeps its own default congestion control; sockets must choose".to_owned()),
+        None => notes.push(
+            "the kernel keeps its own default congestion control; sockets must choose".to_owned(),
+        ),
     }
     if spec.forward {
         sysctl::write("net.ipv4.ip_forward", "1")?;

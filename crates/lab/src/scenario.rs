@@ -10,11 +10,23 @@ use crate::truth::Truth;
 
 /// The scenarios that come with plumb: name and text.
 const BUILT_IN: [(&str, &str); 5] = [
-    ("home-cable", include_str!("../../../scenarios/home-cable.toml")),
-    ("home-cable-managed", include_str!("../../../scenarios/home-cable-managed.toml")),
+    (
+        "home-cable",
+        include_str!("../../../scenarios/home-cable.toml"),
+    ),
+    (
+        "home-cable-managed",
+        include_str!("../../../scenarios/home-cable-managed.toml"),
+    ),
     ("fibre", include_str!("../../../scenarios/fibre.toml")),
-    ("long-fat-sndbuf", include_str!("../../../scenarios/long-fat-sndbuf.toml")),
-    ("long-fat-rcvbuf", include_str!("../../../scenarios/long-fat-rcvbuf.toml")),
+    (
+        "long-fat-sndbuf",
+        include_str!("../../../scenarios/long-fat-sndbuf.toml"),
+    ),
+    (
+        "long-fat-rcvbuf",
+        include_str!("../../../scenarios/long-fat-rcvbuf.toml"),
+    ),
 ];
 
 /// Longest name of a node or link: a link's name is its interfaces' name (IFNAMSIZ less the
@@ -152,7 +164,10 @@ impl TryFrom<String> for LinkEnd {
             "down" => Way::Down,
             _ => return Err(wrong()),
         };
-        Ok(Self { link: link.to_owned(), way })
+        Ok(Self {
+            link: link.to_owned(),
+            way,
+        })
     }
 }
 
@@ -203,7 +218,10 @@ impl Scenario {
     /// # Errors
     /// None, unless plumb was built with a broken one, which its tests would have shown.
     pub fn built_in() -> Result<Vec<Self>, ScenarioError> {
-        BUILT_IN.iter().map(|(name, text)| Self::parse(text, name)).collect()
+        BUILT_IN
+            .iter()
+            .map(|(name, text)| Self::parse(text, name))
+            .collect()
     }
 
     /// Loads a scenario by its name, or from a file when `name` is a path.
@@ -224,10 +242,15 @@ impl Scenario {
         }
         if !name.ends_with(".toml") && !name.contains('/') {
             let known = BUILT_IN.map(|(name, _)| name).join(", ");
-            return Err(ScenarioError::Unknown { name: name.to_owned(), known });
+            return Err(ScenarioError::Unknown {
+                name: name.to_owned(),
+                known,
+            });
         }
-        std::fs::read_to_string(name)
-            .map_err(|source| ScenarioError::Read { path: Path::new(name).to_owned(), source })
+        std::fs::read_to_string(name).map_err(|source| ScenarioError::Read {
+            path: Path::new(name).to_owned(),
+            source,
+        })
     }
 
     /// Reads a scenario from its text; `origin` is what errors call it.
@@ -241,7 +264,10 @@ impl Scenario {
         })?;
         match scenario.problem() {
             None => Ok(scenario),
-            Some(problem) => Err(ScenarioError::Meaning { origin: origin.to_owned(), problem }),
+            Some(problem) => Err(ScenarioError::Meaning {
+                origin: origin.to_owned(),
+                problem,
+            }),
         }
     }
 
@@ -252,8 +278,12 @@ impl Scenario {
         let names: Vec<&str> = self.nodes.iter().map(|n| n.name.as_str()).collect();
         let links: Vec<&str> = self.links.iter().map(|l| l.name.as_str()).collect();
         let unknown_node = |name: &str, who: &str| {
-            (!names.contains(&name))
-                .then(|| format!("{who} names the node '{name}', and the nodes are {}", names.join(", ")))
+            (!names.contains(&name)).then(|| {
+                format!(
+                    "{who} names the node '{name}', and the nodes are {}",
+                    names.join(", ")
+                )
+            })
         };
         for (kind, list) in [("node", &names), ("link", &links)] {
             for (i, name) in list.iter().enumerate() {
@@ -274,7 +304,10 @@ impl Scenario {
                 }
             }
             if link.between.first() == link.between.last() {
-                return Some(format!("link '{}' joins '{}' to itself", link.name, link.between[0]));
+                return Some(format!(
+                    "link '{}' joins '{}' to itself",
+                    link.name, link.between[0]
+                ));
             }
             for cells in [&link.up, &link.down] {
                 if let Err(e) = plumb_link::chain::build(cells, self.seed) {
@@ -284,7 +317,10 @@ impl Scenario {
         }
         for service in &self.services {
             if service.run.is_empty() {
-                return Some(format!("the service on '{}' has nothing to run", service.node));
+                return Some(format!(
+                    "the service on '{}' has nothing to run",
+                    service.node
+                ));
             }
             if let Some(problem) = unknown_node(&service.node, "a service") {
                 return Some(problem);
@@ -294,10 +330,17 @@ impl Scenario {
         for end in shapers {
             match self.links.iter().find(|l| l.name == end.link) {
                 None => {
-                    return Some(format!("router_shaper names the link '{}', and the links are {}", end.link, links.join(", ")));
+                    return Some(format!(
+                        "router_shaper names the link '{}', and the links are {}",
+                        end.link,
+                        links.join(", ")
+                    ));
                 }
                 Some(link) if !link.is_emulated() => {
-                    return Some(format!("router_shaper names the link '{}', which needs emulated = true", end.link));
+                    return Some(format!(
+                        "router_shaper names the link '{}', which needs emulated = true",
+                        end.link
+                    ));
                 }
                 Some(_) => {}
             }
@@ -308,7 +351,9 @@ impl Scenario {
 
 fn is_name(name: &str) -> bool {
     (1..=MAX_NAME_BYTES).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         && !name.starts_with('-')
         && name != "lo"
 }
@@ -319,28 +364,49 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SMALL: &str = "name = \"x\"\nsummary = \"x\"\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n";
+    const SMALL: &str =
+        "name = \"x\"\nsummary = \"x\"\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n";
 
     fn error(extra: &str) -> String {
-        Scenario::parse(&format!("{SMALL}{extra}"), "x.toml").unwrap_err().to_string()
+        Scenario::parse(&format!("{SMALL}{extra}"), "x.toml")
+            .unwrap_err()
+            .to_string()
     }
 
     #[test]
     fn built_in_ones_are_sound_and_named_as_listed() {
         let scenarios = Scenario::built_in().unwrap();
-        assert!(scenarios.iter().zip(BUILT_IN).all(|(s, (name, _))| s.name == name));
+        assert!(
+            scenarios
+                .iter()
+                .zip(BUILT_IN)
+                .all(|(s, (name, _))| s.name == name)
+        );
     }
 
     #[test]
     fn errors_name_file_line_and_what_is_allowed() {
         let typo = error("[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nupp = []\n");
-        assert!(typo.contains("x.toml") && typo.contains("line 10") && typo.contains("`up`"), "{typo}");
-        let cell = error("[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nup = [{ type = \"shapper\" }]\n");
-        assert!(cell.contains("shaper") && cell.contains("line 10"), "{cell}");
+        assert!(
+            typo.contains("x.toml") && typo.contains("line 10") && typo.contains("`up`"),
+            "{typo}"
+        );
+        let cell = error(
+            "[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nup = [{ type = \"shapper\" }]\n",
+        );
+        assert!(
+            cell.contains("shaper") && cell.contains("line 10"),
+            "{cell}"
+        );
         let node = error("[[link]]\nname = \"l\"\nbetween = [\"a\", \"c\"]\n");
         assert!(node.contains("'c'") && node.contains("a, b"), "{node}");
         assert!(error("[[node]]\nname = \"a\"\n").contains("two nodes named 'a'"));
-        assert!(Scenario::load("no-such").unwrap_err().to_string().contains("home-cable"));
+        assert!(
+            Scenario::load("no-such")
+                .unwrap_err()
+                .to_string()
+                .contains("home-cable")
+        );
     }
 
     proptest! {

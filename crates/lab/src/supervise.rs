@@ -40,7 +40,12 @@ const NOT_FOUND: i32 = 127;
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Signals that end the laboratory, after the command had its chance.
-const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+const ENDING: [Signal; 4] = [
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+];
 
 /// What to run, and where.
 #[derive(Debug)]
@@ -94,7 +99,9 @@ fn wait_outside(init: Pid) -> io::Result<i32> {
             WaitStatus::Signaled(..) => return Ok(LAB_FAILED),
             _ => {}
         }
-        let Some(info) = signals.read_signal()? else { continue };
+        let Some(info) = signals.read_signal()? else {
+            continue;
+        };
         // A key on the terminal reached the whole foreground group already.
         let typed = info.ssi_code == libc_si_kernel();
         if let Ok(signal) = Signal::try_from(info.ssi_signo as i32)
@@ -128,14 +135,21 @@ fn supervise(
     let instance = Arc::new(Instance::build(scenario)?);
     instance.serve_control()?;
     let services = start_services(&instance)?;
-    let node = session.node.as_deref().unwrap_or_else(|| instance.first_node());
+    let node = session
+        .node
+        .as_deref()
+        .unwrap_or_else(|| instance.first_node());
     let mut command = prepare(&instance, node, &session.command)?;
     let child = match command.spawn() {
         Ok(child) => child,
         Err(e) => {
             let name = session.command.first().cloned().unwrap_or_default();
             eprintln!("plumb lab: cannot run {}: {e}", name.display());
-            return Ok(if e.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE });
+            return Ok(if e.kind() == io::ErrorKind::NotFound {
+                NOT_FOUND
+            } else {
+                NOT_EXECUTABLE
+            });
         }
     };
     let status = wait_inside(&signals, &child, &services)?;
@@ -154,7 +168,9 @@ fn wait_inside(signals: &SignalFd, command: &Child, services: &[Service]) -> Res
                 Ok(status) if status.pid() == Some(pid) => return Ok(exit_code(status)),
                 Ok(status) => {
                     if let Some(service) = services.iter().find(|s| Some(s.pid) == status.pid()) {
-                        return Err(service.error(format!("ended while the lab was running ({status:?})")));
+                        return Err(
+                            service.error(format!("ended while the lab was running ({status:?})"))
+                        );
                     }
                 }
             }
@@ -208,7 +224,11 @@ struct Service {
 
 impl Service {
     fn error(&self, problem: String) -> LabError {
-        LabError::Service { command: self.command.clone(), node: self.node.clone(), problem }
+        LabError::Service {
+            command: self.command.clone(),
+            node: self.node.clone(),
+            problem,
+        }
     }
 }
 
@@ -223,7 +243,10 @@ fn start_services(instance: &Arc<Instance>) -> Result<Vec<Service>, LabError> {
         let arguments: Vec<OsString> = spec.run.iter().map(OsString::from).collect();
         let mut command = prepare(instance, &spec.node, &arguments)?;
         // Not the terminal's foreground group: Ctrl-C is for the command.
-        command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).process_group(0);
+        command
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .process_group(0);
         let child = command.spawn();
         let mut service = Service {
             pid: Pid::from_raw(0),
@@ -271,8 +294,15 @@ fn prepare(instance: &Instance, node: &str, arguments: &[OsString]) -> Result<Co
         path.push(rest);
     }
     // The program is looked up before the new PATH applies, so plumb itself is named in full.
-    let mut command = if program == "plumb" { Command::new(plumb) } else { Command::new(program) };
-    command.args(rest).env("PATH", path).env(control::VARIABLE, format!("@{}", control::SOCKET_NAME));
+    let mut command = if program == "plumb" {
+        Command::new(plumb)
+    } else {
+        Command::new(program)
+    };
+    command
+        .args(rest)
+        .env("PATH", path)
+        .env(control::VARIABLE, format!("@{}", control::SOCKET_NAME));
     start_in(&mut command, instance.namespaces(node)?)?;
     Ok(command)
 }

@@ -106,7 +106,10 @@ pub fn truth(scenario: &Scenario, run: &Run, stats: &LabStats) -> Vec<Deviation>
     let mut deviations = findings(&scenario.truth, run);
     for expected in &scenario.truth.values {
         if let Err(found) = value(expected, run, stats) {
-            deviations.push(Deviation { what: expected.what.clone(), found });
+            deviations.push(Deviation {
+                what: expected.what.clone(),
+                found,
+            });
         }
     }
     deviations.extend(probe_error(run, stats));
@@ -120,20 +123,39 @@ fn findings(truth: &Truth, run: &Run) -> Vec<Deviation> {
             let there: Vec<String> = run
                 .findings
                 .iter()
-                .map(|f| format!("{} at {} ({})", f.cause.name(), f.place.name(), f.severity.name()))
+                .map(|f| {
+                    format!(
+                        "{} at {} ({})",
+                        f.cause.name(),
+                        f.place.name(),
+                        f.severity.name()
+                    )
+                })
                 .collect();
-            deviations.push(Deviation { what, found: format!("findings are [{}]", there.join(", ")) });
+            deviations.push(Deviation {
+                what,
+                found: format!("findings are [{}]", there.join(", ")),
+            });
         }
     };
     let first = run.findings.first();
     if let Some(cause) = &truth.first_finding {
-        expect(first.is_some_and(|f| f.cause.name() == cause), format!("the first finding is {cause}"));
+        expect(
+            first.is_some_and(|f| f.cause.name() == cause),
+            format!("the first finding is {cause}"),
+        );
     }
     if let Some(place) = &truth.first_finding_where {
-        expect(first.is_some_and(|f| f.place.name() == place), format!("the first finding is at {place}"));
+        expect(
+            first.is_some_and(|f| f.place.name() == place),
+            format!("the first finding is at {place}"),
+        );
     }
     for cause in &truth.findings {
-        expect(run.findings.iter().any(|f| f.cause.name() == cause), format!("{cause} is found"));
+        expect(
+            run.findings.iter().any(|f| f.cause.name() == cause),
+            format!("{cause} is found"),
+        );
     }
     if let Some(most) = truth.max_severity {
         expect(
@@ -149,7 +171,12 @@ fn value(expected: &Expected, run: &Run, stats: &LabStats) -> Result<(), String>
         .measurements
         .iter()
         .filter_map(|m| Some((m, serde_json::to_value(m).ok()?)))
-        .find(|(_, json)| expected.measurement.iter().all(|(key, word)| has(json, key, word)))
+        .find(|(_, json)| {
+            expected
+                .measurement
+                .iter()
+                .all(|(key, word)| has(json, key, word))
+        })
         .ok_or_else(|| format!("there is no measurement with {:?}", expected.measurement))?;
     let found = expected
         .field
@@ -158,9 +185,15 @@ fn value(expected: &Expected, run: &Run, stats: &LabStats) -> Result<(), String>
         .ok_or_else(|| format!("{} has no {}", measurement.id, expected.field))?;
     let name = format!("{} {}", measurement.id, expected.field);
     if let Some(word) = &expected.equals {
-        return if found.as_str() == Some(word) { Ok(()) } else { Err(format!("{name} is {found}, not {word}")) };
+        return if found.as_str() == Some(word) {
+            Ok(())
+        } else {
+            Err(format!("{name} is {found}, not {word}"))
+        };
     }
-    let number = found.as_f64().ok_or_else(|| format!("{name} is {found}, which is no number"))?;
+    let number = found
+        .as_f64()
+        .ok_or_else(|| format!("{name} is {found}, which is no number"))?;
     if let Some(min) = expected.min.filter(|min| number < *min) {
         return Err(format!("{name} is {number}, below {min}"));
     }
@@ -173,24 +206,33 @@ fn value(expected: &Expected, run: &Run, stats: &LabStats) -> Result<(), String>
         _ => None,
     };
     match reference {
-        Some(truth) if (number - truth).abs() > expected.tolerance_ratio * truth.abs() => Err(format!(
-            "{name} is {number}, and the link recorded {truth} (allowed: {} %)",
-            expected.tolerance_ratio * 100.0
-        )),
+        Some(truth) if (number - truth).abs() > expected.tolerance_ratio * truth.abs() => {
+            Err(format!(
+                "{name} is {number}, and the link recorded {truth} (allowed: {} %)",
+                expected.tolerance_ratio * 100.0
+            ))
+        }
         _ => Ok(()),
     }
 }
 
 fn has(measurement: &Value, key: &str, word: &str) -> bool {
-    [measurement.get(key), measurement.pointer(&format!("/params/{key}")), measurement.pointer(&format!("/result/{key}"))]
-        .into_iter()
-        .flatten()
-        .any(|value| value.as_str() == Some(word))
+    [
+        measurement.get(key),
+        measurement.pointer(&format!("/params/{key}")),
+        measurement.pointer(&format!("/result/{key}")),
+    ]
+    .into_iter()
+    .flatten()
+    .any(|value| value.as_str() == Some(word))
 }
 
 /// The measurement's time on the laboratory's clock.
 fn window(measurement: &Measurement, run: &Run, stats: &LabStats) -> Result<(f64, f64), String> {
-    let started: Timestamp = run.started.parse().map_err(|e| format!("the Run's start is no time: {e}"))?;
+    let started: Timestamp = run
+        .started
+        .parse()
+        .map_err(|e| format!("the Run's start is no time: {e}"))?;
     let offset_ns = started.as_nanosecond() - i128::from(stats.started_unix_ns);
     let from = offset_ns as f64 / 1e9 + measurement.at_s;
     Ok((from, from + measurement.duration_s))
@@ -204,7 +246,12 @@ fn way<'a>(end: &LinkEnd, stats: &'a LabStats) -> Result<&'a WayStats, String> {
         .ok_or_else(|| format!("the statistics have no {}.{}", end.link, end.way.name()))
 }
 
-fn queue_delay(queue: &QueueDelay, measurement: &Measurement, run: &Run, stats: &LabStats) -> Result<f64, String> {
+fn queue_delay(
+    queue: &QueueDelay,
+    measurement: &Measurement,
+    run: &Run,
+    stats: &LabStats,
+) -> Result<f64, String> {
     let missing = || format!("the statistics have no queue {}", queue.cell);
     let (end, cell) = queue.cell.rsplit_once('.').ok_or_else(missing)?;
     let series = way(&LinkEnd::try_from(end.to_owned())?, stats)?
@@ -214,13 +261,22 @@ fn queue_delay(queue: &QueueDelay, measurement: &Measurement, run: &Run, stats: 
         .and_then(|cell| cell.queue_delay.as_ref())
         .ok_or_else(missing)?;
     let (from, to) = window(measurement, run, stats)?;
-    let mut delays: Vec<f64> =
-        series.points().filter(|(t, _)| (from + RAMP_S..to).contains(t)).map(|(_, delay)| delay).collect();
+    let mut delays: Vec<f64> = series
+        .points()
+        .filter(|(t, _)| (from + RAMP_S..to).contains(t))
+        .map(|(_, delay)| delay)
+        .collect();
     delays.sort_by(f64::total_cmp);
-    quantile_of_sorted(&delays, queue.quantile).ok_or_else(|| format!("{} recorded nothing in that time", queue.cell))
+    quantile_of_sorted(&delays, queue.quantile)
+        .ok_or_else(|| format!("{} recorded nothing in that time", queue.cell))
 }
 
-fn payload_rate(end: &LinkEnd, measurement: &Measurement, run: &Run, stats: &LabStats) -> Result<f64, String> {
+fn payload_rate(
+    end: &LinkEnd,
+    measurement: &Measurement,
+    run: &Run,
+    stats: &LabStats,
+) -> Result<f64, String> {
     let (from, to) = window(measurement, run, stats)?;
     let bytes: f64 = way(end, stats)?
         .chain
@@ -232,14 +288,23 @@ fn payload_rate(end: &LinkEnd, measurement: &Measurement, run: &Run, stats: &Lab
     if bytes > 0.0 {
         Ok(bytes * 8.0 / (to - from))
     } else {
-        Err(format!("{}.{} delivered nothing in that time", end.link, end.way.name()))
+        Err(format!(
+            "{}.{} delivered nothing in that time",
+            end.link,
+            end.way.name()
+        ))
     }
 }
 
 /// Round trips less what the links recorded for the same packets.
 pub fn probe_errors(run: &Run, stats: &LabStats) -> Vec<f64> {
     let mut transits: HashMap<(&str, u64, u64), f64> = HashMap::new();
-    for probe in stats.links.values().flat_map(|ways| ways.values()).flat_map(|way| &way.probes) {
+    for probe in stats
+        .links
+        .values()
+        .flat_map(|ways| ways.values())
+        .flat_map(|way| &way.probes)
+    {
         let key = match probe.key {
             ProbeKey::Icmp { id, seq } => ("icmp", u64::from(id), u64::from(seq)),
             ProbeKey::Udp { session, seq } => ("udp", u64::from(session), u64::from(seq)),
@@ -252,9 +317,18 @@ pub fn probe_errors(run: &Run, stats: &LabStats) -> Vec<f64> {
     let mut errors = Vec::new();
     for measurement in &run.measurements {
         for (protocol, series) in [("udp", "rtt"), ("icmp", "rtt_icmp")] {
-            let Some(series) = measurement.series.get(series) else { continue };
-            let number = |name: &str| measurement.params.get(&format!("{protocol}_{name}")).and_then(Value::as_u64);
-            let (Some(id), Some(first)) = (number("id"), number("first_seq")) else { continue };
+            let Some(series) = measurement.series.get(series) else {
+                continue;
+            };
+            let number = |name: &str| {
+                measurement
+                    .params
+                    .get(&format!("{protocol}_{name}"))
+                    .and_then(Value::as_u64)
+            };
+            let (Some(id), Some(first)) = (number("id"), number("first_seq")) else {
+                continue;
+            };
             for (seq, rtt) in (first..).zip(&series.values) {
                 let key = (protocol, id, seq);
                 if let (Some(rtt), Some(transit)) = (rtt, transits.get(&key))
@@ -269,19 +343,24 @@ pub fn probe_errors(run: &Run, stats: &LabStats) -> Vec<f64> {
 }
 
 fn probe_error(run: &Run, stats: &LabStats) -> Vec<Deviation> {
-    let what = |which: &str, bound: f64| format!("{which} of a probe's round trip beyond its recorded transits is at most {bound} s");
+    let what = |which: &str, bound: f64| {
+        format!("{which} of a probe's round trip beyond its recorded transits is at most {bound} s")
+    };
     let Some(errors) = Distribution::of(probe_errors(run, stats)) else {
         return vec![Deviation {
             what: "probes are found in the links' records".to_owned(),
             found: "none of the Run's probes is there".to_owned(),
         }];
     };
-    [("median", errors.p50, PROBE_ERROR_P50_S), ("p95", errors.p95, PROBE_ERROR_P95_S)]
-        .into_iter()
-        .filter(|(_, value, bound)| value.abs() > *bound)
-        .map(|(which, value, bound)| Deviation {
-            what: what(which, bound),
-            found: format!("{value} s over {} probes", errors.count),
-        })
-        .collect()
+    [
+        ("median", errors.p50, PROBE_ERROR_P50_S),
+        ("p95", errors.p95, PROBE_ERROR_P95_S),
+    ]
+    .into_iter()
+    .filter(|(_, value, bound)| value.abs() > *bound)
+    .map(|(which, value, bound)| Deviation {
+        what: what(which, bound),
+        found: format!("{value} s over {} probes", errors.count),
+    })
+    .collect()
 }

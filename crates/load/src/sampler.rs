@@ -10,6 +10,10 @@ use plumb_net::tcp::{TcpInfo, socket_memory, tcp_info};
 use plumb_wire::native::control::report::{Count, TcpSample};
 use plumb_wire::native::spec::SAMPLE_INTERVAL;
 
+/// A sending stream: its socket, and the microseconds that its sender waited for the send
+/// buffer.
+pub type Sending = (Arc<TcpStream>, Arc<AtomicU64>);
+
 /// A receiving stream: its socket, and what its receiver has counted.
 pub type Counted = (Arc<TcpStream>, Arc<AtomicU64>);
 
@@ -38,7 +42,7 @@ pub struct Record {
 /// is taken late, and those that it missed are not made up for. `acked` holds the payload
 /// acknowledged so far.
 pub fn run(
-    senders: &[Arc<TcpStream>],
+    senders: &[Sending],
     receivers: &[Counted],
     started: Instant,
     acked: &AtomicU64,
@@ -66,12 +70,7 @@ pub fn run(
     }
 }
 
-fn sample(
-    senders: &[Arc<TcpStream>],
-    receivers: &[Counted],
-    started: Instant,
-    record: &mut Record,
-) {
+fn sample(senders: &[Sending], receivers: &[Counted], started: Instant, record: &mut Record) {
     // Whole microseconds keep the numbers short on the wire.
     let t_s = started.elapsed().as_micros() as f64 / 1e6;
     // The counters first: they go on while the sockets are asked.
@@ -81,10 +80,13 @@ fn sample(
             bytes: counter.load(Ordering::Relaxed),
         });
     }
-    for (socket, samples) in senders.iter().zip(&mut record.senders) {
+    for ((socket, waited), samples) in senders.iter().zip(&mut record.senders) {
         if let Ok(info) = tcp_info(socket) {
             let sndbuf = socket_memory(socket).ok().map(|memory| memory.sndbuf_bytes);
-            samples.push(tcp_sample(t_s, &info, sndbuf));
+            let mut sample = tcp_sample(t_s, &info, sndbuf);
+            // Each sees waits that the other does not; none sees one that was not there.
+            sample.sndbuf_limited_us = sample.sndbuf_limited_us.max(waited.load(Ordering::Relaxed));
+            samples.push(sample);
         }
     }
     for ((socket, _), seen) in receivers.iter().zip(&mut record.receivers) {

@@ -80,7 +80,7 @@ impl Traffic {
         let outgoing: Vec<_> = plan
             .outgoing
             .into_iter()
-            .map(|(stream, socket)| (stream, Arc::new(socket)))
+            .map(|(stream, socket)| (stream, Arc::new(socket), Arc::<AtomicU64>::default()))
             .collect();
         let incoming: Vec<_> = plan
             .incoming
@@ -92,10 +92,18 @@ impl Traffic {
         traffic.start_sampler(&outgoing, &incoming)?;
 
         let (deadline, payload) = (started + plan.longest, payload());
-        for (tail, (_, socket)) in tails.into_iter().zip(outgoing) {
+        for (tail, (_, socket, waited)) in tails.into_iter().zip(outgoing) {
             let (thread_socket, payload) = (Arc::clone(&socket), Arc::clone(&payload));
             let thread = traffic.spawn("plumb-send", move |budget, stop| {
-                sender::run(&thread_socket, &payload, budget, stop, started, deadline)
+                sender::run(
+                    &thread_socket,
+                    &payload,
+                    budget,
+                    &waited,
+                    stop,
+                    started,
+                    deadline,
+                )
             })?;
             traffic.senders.push((tail, Stream { socket, thread }));
         }
@@ -213,13 +221,13 @@ impl Traffic {
     /// Sets what the sockets need, and tells what the senders got.
     fn prepare(
         &mut self,
-        outgoing: &[(u32, Arc<TcpStream>)],
+        outgoing: &[(u32, Arc<TcpStream>, Arc<AtomicU64>)],
         incoming: &[(u32, Arc<TcpStream>, Arc<AtomicU64>)],
         cc: &str,
     ) -> io::Result<Vec<SenderTail>> {
         let mut refusal = None;
         let mut tails = Vec::new();
-        for (stream, socket) in outgoing {
+        for (stream, socket, _) in outgoing {
             tcp::abort_on_close(socket)?;
             if let Err(error) = tcp::set_congestion_control(socket, cc) {
                 refusal = Some(error);
@@ -246,12 +254,12 @@ impl Traffic {
 
     fn start_sampler(
         &mut self,
-        outgoing: &[(u32, Arc<TcpStream>)],
+        outgoing: &[(u32, Arc<TcpStream>, Arc<AtomicU64>)],
         incoming: &[(u32, Arc<TcpStream>, Arc<AtomicU64>)],
     ) -> io::Result<()> {
         let senders: Vec<_> = outgoing
             .iter()
-            .map(|(_, socket)| Arc::clone(socket))
+            .map(|(_, socket, waited)| (Arc::clone(socket), Arc::clone(waited)))
             .collect();
         let receivers: Vec<_> = incoming
             .iter()

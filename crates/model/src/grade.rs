@@ -16,7 +16,9 @@ const DSLREPORTS_TABLE: [(f64, Grade); 5] = [
 ];
 
 /// A mark; later is worse. The table has no E.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub enum Grade {
     /// Less than 5 ms.
     #[serde(rename = "A+")]
@@ -64,7 +66,14 @@ mod tests {
 
     #[test]
     fn bounds_are_exclusive_above() {
-        for (ms, grade) in [(0.0, "A+"), (5.0, "A"), (29.9, "A"), (60.0, "C"), (399.0, "D"), (400.0, "F")] {
+        for (ms, grade) in [
+            (0.0, "A+"),
+            (5.0, "A"),
+            (29.9, "A"),
+            (60.0, "C"),
+            (399.0, "D"),
+            (400.0, "F"),
+        ] {
             assert_eq!(Grade::of_increase(ms / 1e3).name(), grade, "{ms} ms");
         }
     }

@@ -125,7 +125,9 @@ pub enum ReadRunError {
     #[error("it is not complete JSON ({0}): the file may be truncated; save it again with -o")]
     Json(serde_json::Error),
     /// The document is of another kind or version.
-    #[error("it says schema '{found}', and this plumb reads '{SCHEMA}': use the plumb that wrote it, or measure again")]
+    #[error(
+        "it says schema '{found}', and this plumb reads '{SCHEMA}': use the plumb that wrote it, or measure again"
+    )]
     Schema {
         /// What the document says it is.
         found: String,
@@ -144,7 +146,9 @@ impl Run {
         let value: serde_json::Value = serde_json::from_str(text).map_err(ReadRunError::Json)?;
         match value.get("schema").and_then(|s| s.as_str()) {
             Some(SCHEMA) => serde_json::from_value(value).map_err(ReadRunError::Shape),
-            found => Err(ReadRunError::Schema { found: found.unwrap_or("nothing").chars().take(80).collect() }),
+            found => Err(ReadRunError::Schema {
+                found: found.unwrap_or("nothing").chars().take(80).collect(),
+            }),
         }
     }
 

@@ -21,7 +21,13 @@ pub enum Unit {
 }
 
 impl Unit {
-    const ALL: [Self; 5] = [Self::Seconds, Self::BitsPerSecond, Self::Bytes, Self::Ratio, Self::Count];
+    const ALL: [Self; 5] = [
+        Self::Seconds,
+        Self::BitsPerSecond,
+        Self::Bytes,
+        Self::Ratio,
+        Self::Count,
+    ];
 
     fn column(self) -> &'static str {
         match self {
@@ -48,7 +54,11 @@ pub struct Series {
 impl Series {
     /// An empty series.
     pub fn new(unit: Unit) -> Self {
-        Self { unit, t_s: Vec::new(), values: Vec::new() }
+        Self {
+            unit,
+            t_s: Vec::new(),
+            values: Vec::new(),
+        }
     }
 
     /// Adds a point; a value that is not finite counts as lost.
@@ -59,7 +69,10 @@ impl Series {
 
     /// The points that have a value.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
-        self.t_s.iter().zip(&self.values).filter_map(|(t, v)| v.map(|v| (*t, v)))
+        self.t_s
+            .iter()
+            .zip(&self.values)
+            .filter_map(|(t, v)| v.map(|v| (*t, v)))
     }
 }
 
@@ -81,7 +94,9 @@ impl<'de> Deserialize<'de> for Series {
             .remove("t_s")
             .and_then(|t| t.into_iter().collect::<Option<Vec<f64>>>())
             .ok_or_else(|| D::Error::custom("a series has a column t_s of numbers"))?;
-        let (name, values) = columns.pop_first().ok_or_else(|| D::Error::missing_field("value_s"))?;
+        let (name, values) = columns
+            .pop_first()
+            .ok_or_else(|| D::Error::missing_field("value_s"))?;
         let unit = Unit::ALL
             .into_iter()
             .find(|unit| unit.column() == name)
@@ -134,7 +149,11 @@ mod tests {
 
     #[test]
     fn uneven_or_unknown_columns_are_refused() {
-        for json in [r#"{"t_s":[0.0],"value_s":[]}"#, r#"{"t_s":[0.0],"value_x":[1.0]}"#, r#"{"t_s":[0.0]}"#] {
+        for json in [
+            r#"{"t_s":[0.0],"value_s":[]}"#,
+            r#"{"t_s":[0.0],"value_x":[1.0]}"#,
+            r#"{"t_s":[0.0]}"#,
+        ] {
             assert!(serde_json::from_str::<Series>(json).is_err(), "{json}");
         }
     }

@@ -155,7 +155,13 @@ pub fn si(value: f64, unit: &str) -> String {
         _ => (1.0, ""),
     };
     let scaled = value / scale;
-    let digits = if prefix.is_empty() || scaled.abs() >= 100.0 { 0 } else if scaled.abs() >= 10.0 { 1 } else { 2 };
+    let digits = if prefix.is_empty() || scaled.abs() >= 100.0 {
+        0
+    } else if scaled.abs() >= 10.0 {
+        1
+    } else {
+        2
+    };
     format!("{scaled:.digits$} {prefix}{unit}")
 }
 

@@ -35,5 +35,7 @@ pub fn synchronised() -> Option<bool> {
 
 fn read(clock: ClockId) -> u64 {
     // These clocks exist on every Linux; zero would be seen at once as an absurd time.
-    clock_gettime(clock).map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64)
+    clock_gettime(clock).map_or(0, |t| {
+        t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
+    })
 }

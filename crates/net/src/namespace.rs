@@ -34,7 +34,11 @@ impl Namespaces {
             nix::unistd::sethostname(hostname).map_err(io::Error::from)?;
             furnish()?;
             let open = |name: &str| File::open(Path::new("/proc/thread-self/ns").join(name));
-            Ok(Self { net: open("net")?.into(), mnt: open("mnt")?.into(), uts: open("uts")?.into() })
+            Ok(Self {
+                net: open("net")?.into(),
+                mnt: open("mnt")?.into(),
+                uts: open("uts")?.into(),
+            })
         })
     }
 
@@ -72,7 +76,13 @@ impl Namespaces {
 /// Keeps mounts made from here on from spreading to other namespaces. Only for a thread that has
 /// just left the machine's mount namespace.
 pub(crate) fn make_mounts_private() -> io::Result<()> {
-    Ok(mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?)
+    Ok(mount(
+        None::<&str>,
+        "/",
+        None::<&str>,
+        MsFlags::MS_REC | MsFlags::MS_PRIVATE,
+        None::<&str>,
+    )?)
 }
 
 /// Mounts a file system of the kernel's own (`proc`, `sysfs`, `tmpfs`).
@@ -89,7 +99,13 @@ pub fn mount_kernel_fs(kind: &str, at: &Path) -> io::Result<()> {
 /// # Errors
 /// Those of the kernel.
 pub fn bind_mount(from: &Path, at: &Path) -> io::Result<()> {
-    Ok(mount(Some(from), at, None::<&str>, MsFlags::MS_BIND, None::<&str>)?)
+    Ok(mount(
+        Some(from),
+        at,
+        None::<&str>,
+        MsFlags::MS_BIND,
+        None::<&str>,
+    )?)
 }
 
 /// Takes a mount away from the tree; what still uses it keeps it.

@@ -53,9 +53,14 @@ impl Netlink {
             socket.connect(&SocketAddr::new(0, 0))?;
             Ok(socket)
         };
-        let socket =
-            connect().map_err(|source| NetlinkError { what: "open a netlink socket".into(), source })?;
-        Ok(Self { socket, sequence: 0 })
+        let socket = connect().map_err(|source| NetlinkError {
+            what: "open a netlink socket".into(),
+            source,
+        })?;
+        Ok(Self {
+            socket,
+            sequence: 0,
+        })
     }
 
     /// Creates a pair of virtual Ethernet devices of the same name, one here and one in the
@@ -93,15 +98,25 @@ impl Netlink {
         link.header.index = index;
         link.header.flags = LinkFlags::Up;
         link.header.change_mask = LinkFlags::Up;
-        link.attributes = queue_packets.map(LinkAttribute::TxQueueLen).into_iter().collect();
-        self.request(RouteNetlinkMessage::SetLink(link), 0, || format!("set interface {index} up"))
+        link.attributes = queue_packets
+            .map(LinkAttribute::TxQueueLen)
+            .into_iter()
+            .collect();
+        self.request(RouteNetlinkMessage::SetLink(link), 0, || {
+            format!("set interface {index} up")
+        })
     }
 
     /// Gives a link an address.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn add_address(&mut self, index: u32, address: Ipv4Addr, prefix: u8) -> Result<(), NetlinkError> {
+    pub fn add_address(
+        &mut self,
+        index: u32,
+        address: Ipv4Addr,
+        prefix: u8,
+    ) -> Result<(), NetlinkError> {
         let mut message = AddressMessage::default();
         message.header.family = AddressFamily::Inet;
         message.header.prefix_len = prefix;
@@ -122,7 +137,12 @@ impl Netlink {
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn add_route(&mut self, to: Ipv4Addr, prefix: u8, via: Ipv4Addr) -> Result<(), NetlinkError> {
+    pub fn add_route(
+        &mut self,
+        to: Ipv4Addr,
+        prefix: u8,
+        via: Ipv4Addr,
+    ) -> Result<(), NetlinkError> {
         let mut message = RouteMessage::default();
         message.header.address_family = AddressFamily::Inet;
         message.header.destination_prefix_length = prefix;
@@ -147,7 +167,10 @@ impl Netlink {
         flags: u16,
         what: impl Fn() -> String,
     ) -> Result<(), NetlinkError> {
-        let failed = |source| NetlinkError { what: what(), source };
+        let failed = |source| NetlinkError {
+            what: what(),
+            source,
+        };
         self.sequence = self.sequence.wrapping_add(1);
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
@@ -157,7 +180,9 @@ impl Netlink {
         let mut buffer = vec![0; message.buffer_len().max(MESSAGE_BYTES)];
         message.serialize(&mut buffer);
         let length = message.buffer_len();
-        self.socket.send(buffer.get(..length).unwrap_or_default(), 0).map_err(failed)?;
+        self.socket
+            .send(buffer.get(..length).unwrap_or_default(), 0)
+            .map_err(failed)?;
 
         let mut answer = Vec::with_capacity(MESSAGE_BYTES);
         self.socket.recv(&mut answer, 0).map_err(failed)?;

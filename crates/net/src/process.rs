@@ -55,7 +55,9 @@ pub enum Forked {
 /// would have only one of them, and every lock that the others held).
 pub fn fork_init() -> io::Result<Forked> {
     if std::fs::read_dir("/proc/self/task")?.count() != 1 {
-        return Err(io::Error::other("a process with several threads cannot be split"));
+        return Err(io::Error::other(
+            "a process with several threads cannot be split",
+        ));
     }
     unshare(CloneFlags::CLONE_NEWPID)?;
     // SAFETY: this process has a single thread, as checked above, so the child's memory is
@@ -92,12 +94,14 @@ pub fn block_signals(signals: &[Signal]) -> io::Result<SigSet> {
 /// Those of the kernel.
 pub fn on_interrupt(flag: Arc<AtomicBool>) -> io::Result<()> {
     let set = block_signals(&[Signal::SIGINT, Signal::SIGTERM])?;
-    std::thread::Builder::new().name("interrupt".into()).spawn(move || {
-        while let Ok(signal) = set.wait() {
-            if flag.swap(true, Ordering::Relaxed) {
-                std::process::exit(128 + signal as i32);
+    std::thread::Builder::new()
+        .name("interrupt".into())
+        .spawn(move || {
+            while let Ok(signal) = set.wait() {
+                if flag.swap(true, Ordering::Relaxed) {
+                    std::process::exit(128 + signal as i32);
+                }
             }
-        }
-    })?;
+        })?;
     Ok(())
 }

@@ -13,7 +13,15 @@ pub fn set_realtime(priority: i32) -> io::Result<()> {
     // SAFETY: pid 0 is the calling thread, and `parameters` outlives the call. SCHED_RESET_ON_FORK
     // keeps the priority from whatever this thread may start.
     let result = unsafe {
-        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
+        libc::sched_setscheduler(
+            0,
+            libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK,
+            &raw const parameters,
+        )
     };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }

@@ -29,7 +29,12 @@ impl SysctlError {
 pub fn read(key: &str) -> Result<String, SysctlError> {
     std::fs::read_to_string(path(key))
         .map(|text| text.trim().to_owned())
-        .map_err(|source| SysctlError { verb: "read", key: key.to_owned(), value: String::new(), source })
+        .map_err(|source| SysctlError {
+            verb: "read",
+            key: key.to_owned(),
+            value: String::new(),
+            source,
+        })
 }
 
 /// Writes a variable.
@@ -47,13 +52,19 @@ pub fn write(key: &str, value: &str) -> Result<(), SysctlError> {
 
 /// A variable of whole numbers separated by blanks; `None` when it is absent or no such thing.
 pub fn read_numbers(key: &str) -> Option<Vec<u64>> {
-    read(key).ok()?.split_whitespace().map(|n| n.parse().ok()).collect()
+    read(key)
+        .ok()?
+        .split_whitespace()
+        .map(|n| n.parse().ok())
+        .collect()
 }
 
 /// Dots become slashes; what would leave /proc/sys does not name a variable.
 fn path(key: &str) -> PathBuf {
-    let relative: PathBuf =
-        key.split('.').filter(|part| !part.is_empty() && !part.contains('/')).collect();
+    let relative: PathBuf = key
+        .split('.')
+        .filter(|part| !part.is_empty() && !part.contains('/'))
+        .collect();
     PathBuf::from("/proc/sys").join(relative)
 }
 
@@ -63,7 +74,10 @@ mod tests {
 
     #[test]
     fn names_stay_inside() {
-        assert_eq!(path("net.ipv4.tcp_rmem"), PathBuf::from("/proc/sys/net/ipv4/tcp_rmem"));
+        assert_eq!(
+            path("net.ipv4.tcp_rmem"),
+            PathBuf::from("/proc/sys/net/ipv4/tcp_rmem")
+        );
         assert_eq!(path("../../etc/passwd"), PathBuf::from("/proc/sys"));
     }
 

@@ -10,6 +10,8 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 /// Connections that the kernel holds complete until they are accepted: more than the streams
@@ -271,6 +273,22 @@ pub fn set_congestion_control(socket: &impl AsFd, name: &str) -> io::Result<()> 
 /// Those of setsockopt.
 pub fn abort_on_close(socket: &impl AsFd) -> io::Result<()> {
     SockRef::from(socket).set_linger(Some(Duration::ZERO))
+}
+
+/// Waits until the connection takes more data or fails; false when `longest` passed first.
+///
+/// # Errors
+/// Those of poll; an interrupted wait only ends early.
+pub fn wait_writable(socket: &impl AsFd, longest: Duration) -> io::Result<bool> {
+    let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
+    match poll(
+        &mut fds,
+        PollTimeout::try_from(longest).unwrap_or(PollTimeout::MAX),
+    ) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::EINTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Why a connection could not be made.

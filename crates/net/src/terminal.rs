@@ -14,7 +14,12 @@ pub fn columns() -> Option<usize> {
     if !stdout.is_terminal() {
         return None;
     }
-    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    let mut size = libc::winsize {
+        ws_row: 0,
+        ws_col: 0,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
     // SAFETY: TIOCGWINSZ writes one winsize, which `size` is and outlives the call.
     unsafe { request::window_size(stdout.as_raw_fd(), &raw mut size) }.ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))

@@ -86,7 +86,10 @@ impl Tun {
     /// # Errors
     /// Those of the kernel; a malformed packet is `EINVAL`.
     pub fn write(&self, header: &[u8; VNET_HEADER_BYTES], packet: &[u8]) -> io::Result<()> {
-        writev(&self.file, &[io::IoSlice::new(header), io::IoSlice::new(packet)])?;
+        writev(
+            &self.file,
+            &[io::IoSlice::new(header), io::IoSlice::new(packet)],
+        )?;
         Ok(())
     }
 }

@@ -49,7 +49,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             | ClientError::NotPlumb { .. }),
         ) => {
             let line = Line::new();
-            let run = limited::run(command_line(), &target.name, target.address, &why.to_string(), &line, &cancel)?;
+            let run = limited::run(
+                command_line(),
+                &target.name,
+                target.address,
+                &why.to_string(),
+                &line,
+                &cancel,
+            )?;
             drop(line);
             return arguments.output.emit(run);
         }

@@ -20,10 +20,18 @@ pub(crate) struct Directions {
 impl Directions {
     /// Those that were asked for, or else `otherwise`.
     pub(crate) fn or(&self, otherwise: &[Direction]) -> Vec<Direction> {
-        let asked: Vec<_> = [(self.up, Direction::Up), (self.down, Direction::Down), (self.both, Direction::Both)]
-            .into_iter()
-            .filter_map(|(asked, direction)| asked.then_some(direction))
-            .collect();
-        if asked.is_empty() { otherwise.to_vec() } else { asked }
+        let asked: Vec<_> = [
+            (self.up, Direction::Up),
+            (self.down, Direction::Down),
+            (self.both, Direction::Both),
+        ]
+        .into_iter()
+        .filter_map(|(asked, direction)| asked.then_some(direction))
+        .collect();
+        if asked.is_empty() {
+            otherwise.to_vec()
+        } else {
+            asked
+        }
     }
 }

@@ -87,13 +87,20 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let result = match arguments.action {
         Do::List { json } => list(json),
         Do::Show { scenario } => show(&scenario),
-        Do::Run { scenario, stats, node, command } => {
-            run_in(&scenario, stats, Session { node, command })
-        }
+        Do::Run {
+            scenario,
+            stats,
+            node,
+            command,
+        } => run_in(&scenario, stats, Session { node, command }),
         Do::Set { cell, values } => set(cell, &values),
         Do::Apply { run } => apply(&run),
         Do::Stats { json } => stats(json),
-        Do::Verify { scenario, run, stats } => verify(&scenario, &run, &stats),
+        Do::Verify {
+            scenario,
+            run,
+            stats,
+        } => verify(&scenario, &run, &stats),
     };
     result.unwrap_or_else(|error| {
         complain(&error);
@@ -129,7 +136,13 @@ fn list(json: bool) -> anyhow::Result<ExitCode> {
                 links: s.links.into_iter().map(|l| l.name).collect(),
             })
             .collect();
-        println!("{}", serde_json::to_string(&List { schema: "plumb.lab-list/1", scenarios })?);
+        println!(
+            "{}",
+            serde_json::to_string(&List {
+                schema: "plumb.lab-list/1",
+                scenarios
+            })?
+        );
     } else {
         for scenario in scenarios {
             anstream::println!("{:<20} {}", scenario.name, scenario.summary);
@@ -157,7 +170,9 @@ fn run_in(name: &str, stats: Option<PathBuf>, session: Session) -> anyhow::Resul
                     anstream::eprintln!(
                         "plumb lab: this machine did not keep up with {link}.{}: packets up to {} late, {} lost at the device; numbers measured in here are that uncertain",
                         way.name(),
-                        what.driver.lateness_s.map_or_else(|| "?".into(), |l| human_seconds(l.max)),
+                        what.driver
+                            .lateness_s
+                            .map_or_else(|| "?".into(), |l| human_seconds(l.max)),
                         what.driver.device_drops,
                     );
                 }
@@ -167,14 +182,18 @@ fn run_in(name: &str, stats: Option<PathBuf>, session: Session) -> anyhow::Resul
         save(file, &(serde_json::to_string(&done)? + "\n")).map_err(io::Error::other)
     };
     let status = supervise::run(scenario, &session, finished, |error| complain(error))?;
-    Ok(ExitCode::from(u8::try_from(status).unwrap_or(LAB_FAILED as u8)))
+    Ok(ExitCode::from(
+        u8::try_from(status).unwrap_or(LAB_FAILED as u8),
+    ))
 }
 
 fn set(cell: String, values: &[String]) -> anyhow::Result<ExitCode> {
     let values = values
         .iter()
         .map(|pair| {
-            let (key, value) = pair.split_once('=').with_context(|| format!("'{pair}' is not KEY=VALUE"))?;
+            let (key, value) = pair
+                .split_once('=')
+                .with_context(|| format!("'{pair}' is not KEY=VALUE"))?;
             Ok((key.to_owned(), value.to_owned()))
         })
         .collect::<anyhow::Result<BTreeMap<_, _>>>()?;
@@ -220,14 +239,27 @@ fn stats(json: bool) -> anyhow::Result<ExitCode> {
         for (way, what) in ways {
             let late = what.driver.lateness_s.map_or_else(
                 || "nothing carried".to_owned(),
-                |l| format!("late by {} (median) to {} (worst)", human_seconds(l.p50), human_seconds(l.max)),
+                |l| {
+                    format!(
+                        "late by {} (median) to {} (worst)",
+                        human_seconds(l.p50),
+                        human_seconds(l.max)
+                    )
+                },
             );
             anstream::println!("{link}.{}: {late}", way.name());
             for (name, cell) in &what.chain.cells {
-                let dropped: Vec<String> =
-                    cell.dropped.iter().map(|(cause, count)| format!("{count} {cause}")).collect();
+                let dropped: Vec<String> = cell
+                    .dropped
+                    .iter()
+                    .map(|(cause, count)| format!("{count} {cause}"))
+                    .collect();
                 let queue = cell.queue_delay_s.map_or_else(String::new, |delay| {
-                    format!(", queue {} (median) {} (p95)", human_seconds(delay.p50), human_seconds(delay.p95))
+                    format!(
+                        ", queue {} (median) {} (p95)",
+                        human_seconds(delay.p50),
+                        human_seconds(delay.p95)
+                    )
                 });
                 anstream::println!(
                     "  {name:<10} packets: {} offered, {} delivered, {} marked, dropped [{}]; {} bytes inside{queue}",
@@ -243,12 +275,21 @@ fn stats(json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn verify(scenario: &str, run: &std::path::Path, stats: &std::path::Path) -> anyhow::Result<ExitCode> {
+fn verify(
+    scenario: &str,
+    run: &std::path::Path,
+    stats: &std::path::Path,
+) -> anyhow::Result<ExitCode> {
     let scenario = Scenario::load(scenario)?;
     let run = read_run(run)?;
-    let text = std::fs::read_to_string(stats).with_context(|| format!("cannot read {}", stats.display()))?;
-    let stats: LabStats = serde_json::from_str(&text)
-        .with_context(|| format!("{} is not what plumb lab run --stats writes", stats.display()))?;
+    let text = std::fs::read_to_string(stats)
+        .with_context(|| format!("cannot read {}", stats.display()))?;
+    let stats: LabStats = serde_json::from_str(&text).with_context(|| {
+        format!(
+            "{} is not what plumb lab run --stats writes",
+            stats.display()
+        )
+    })?;
     let deviations = truth(&scenario, &run, &stats);
     for deviation in &deviations {
         anstream::println!("deviates: {deviation}");

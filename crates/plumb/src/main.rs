@@ -21,7 +21,13 @@ use clap::{Parser, Subcommand};
 /// plumb measures a network path, says what holds it back and why, makes the one change that
 /// helps, and proves that it did.
 #[derive(Parser)]
-#[command(name = "plumb", version, about, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    name = "plumb",
+    version,
+    about,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

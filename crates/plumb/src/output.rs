@@ -43,7 +43,9 @@ impl Output {
             match control::ask(&Request::Mark) {
                 Ok(Answer::Mark(mark)) => run.local.lab = Some(mark),
                 Ok(_) => {}
-                Err(e) => run.notes.push(format!("The lab could not be asked how well it kept up: {e}")),
+                Err(e) => run.notes.push(format!(
+                    "The lab could not be asked how well it kept up: {e}"
+                )),
             }
         }
         let json = || serde_json::to_string(&run).map(|text| text + "\n");
@@ -60,7 +62,11 @@ impl Output {
             FailOn::Critical => Severity::Critical,
         });
         let found = limit.is_some_and(|limit| run.findings.iter().any(|f| f.severity >= limit));
-        Ok(if found { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+        Ok(if found {
+            ExitCode::from(FOUND)
+        } else {
+            ExitCode::SUCCESS
+        })
     }
 }
 
@@ -71,8 +77,10 @@ pub(crate) fn save(file: &Path, text: &str) -> anyhow::Result<()> {
 
 /// Reads a saved Run.
 pub(crate) fn read_run(file: &Path) -> anyhow::Result<Run> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    Run::from_json(&text).with_context(|| format!("{} is not a Run that can be read", file.display()))
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Run::from_json(&text)
+        .with_context(|| format!("{} is not a Run that can be read", file.display()))
 }
 
 /// How text looks on standard output: colour is taken out again where it does not belong.

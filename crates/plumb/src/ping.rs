@@ -56,7 +56,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Protocol::Icmp => ProbeProtocol::Icmp,
         Protocol::Udp => ProbeProtocol::Udp,
     };
-    let mut plan = Plan::new(protocol, target.name, SocketAddr::new(target.address, arguments.port));
+    let mut plan = Plan::new(
+        protocol,
+        target.name,
+        SocketAddr::new(target.address, arguments.port),
+    );
     plan.count = Some(arguments.count);
     plan.interval = arguments.interval;
     plan.timeout = arguments.timeout;

@@ -30,7 +30,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         (None, None) => anstream::print!("{}", text::render(&run, &style())),
         (None, Some(after)) => {
-            anstream::print!("{}", text::render_comparison(&compare::compare(&run, &after), &style()));
+            anstream::print!(
+                "{}",
+                text::render_comparison(&compare::compare(&run, &after), &style())
+            );
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -40,7 +40,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         some => some,
     };
     let server = Server::bind(Config {
-        listen: addresses.iter().map(|address| SocketAddr::new(*address, arguments.port)).collect(),
+        listen: addresses
+            .iter()
+            .map(|address| SocketAddr::new(*address, arguments.port))
+            .collect(),
         max_duration: arguments.max_duration,
         max_streams: arguments.max_streams,
         max_clients: arguments.max_clients,

@@ -23,28 +23,43 @@ pub(crate) struct Target {
 impl Target {
     /// Looks a name up; an address stands for itself.
     pub(crate) fn resolve(name: &str) -> anyhow::Result<Self> {
-        let bare = name.strip_prefix('[').and_then(|n| n.strip_suffix(']')).unwrap_or(name);
+        let bare = name
+            .strip_prefix('[')
+            .and_then(|n| n.strip_suffix(']'))
+            .unwrap_or(name);
         let address = match bare.parse() {
             Ok(address) => address,
             Err(_) => (bare, 0)
                 .to_socket_addrs()
-                .with_context(|| format!("cannot find '{name}': check the spelling, or give an address"))?
+                .with_context(|| {
+                    format!("cannot find '{name}': check the spelling, or give an address")
+                })?
                 .map(|a: SocketAddr| a.ip())
                 .next()
                 .with_context(|| format!("'{name}' has no address"))?,
         };
-        Ok(Self { name: name.to_owned(), address })
+        Ok(Self {
+            name: name.to_owned(),
+            address,
+        })
     }
 
     /// Connects to the responder there.
     pub(crate) fn connect(&self, port: u16) -> Result<Client, ClientError> {
-        Client::connect(&self.name, SocketAddr::new(self.address, port), CONNECT_TIMEOUT)
+        Client::connect(
+            &self.name,
+            SocketAddr::new(self.address, port),
+            CONNECT_TIMEOUT,
+        )
     }
 }
 
 /// The command as it was typed, for the Run.
 pub(crate) fn command_line() -> Vec<String> {
-    std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect()
+    std::env::args_os()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// A flag that Ctrl-C sets; a second Ctrl-C ends the program at once.

@@ -16,7 +16,10 @@ const MAY_USE: [(&str, &[&str]); 12] = [
     ("load", &["model", "net", "wire"]),
     ("host", &["model", "net"]),
     ("serve", &["host", "load", "model", "net", "wire"]),
-    ("check", &["diagnose", "host", "load", "model", "net", "probe", "wire"]),
+    (
+        "check",
+        &["diagnose", "host", "load", "model", "net", "probe", "wire"],
+    ),
 ];
 
 fn crates() -> std::path::PathBuf {
@@ -33,7 +36,10 @@ fn arrows_point_one_way() {
             .take_while(|line| !line.starts_with("[dev"))
             .filter_map(|line| line.strip_prefix("plumb-")?.split(['.', ' ', '=']).next());
         for used in used {
-            assert!(allowed.contains(&used), "{name} uses {used}, and may use only {allowed:?}");
+            assert!(
+                allowed.contains(&used),
+                "{name} uses {used}, and may use only {allowed:?}"
+            );
         }
     }
 }
@@ -42,7 +48,10 @@ fn arrows_point_one_way() {
 fn every_crate_is_in_the_table() {
     for entry in std::fs::read_dir(crates()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(name == "plumb" || MAY_USE.iter().any(|(known, _)| *known == name), "{name} is in no row");
+        assert!(
+            name == "plumb" || MAY_USE.iter().any(|(known, _)| *known == name),
+            "{name} is in no row"
+        );
     }
 }
 
@@ -59,7 +68,11 @@ fn unsafe_code_stands_only_in_net() {
                 open.extend(std::fs::read_dir(path).unwrap().map(|e| e.unwrap().path()));
             } else if path.extension().is_some_and(|e| e == "rs") {
                 let text = std::fs::read_to_string(&path).unwrap();
-                assert!(!text.contains("allow(unsafe_code)"), "{} allows unsafe code", path.display());
+                assert!(
+                    !text.contains("allow(unsafe_code)"),
+                    "{} allows unsafe code",
+                    path.display()
+                );
             }
         }
     }

@@ -17,14 +17,21 @@ use plumb_model::run::Run;
 fn within(within: Duration, arguments: &[&str]) -> Output {
     let started = Instant::now();
     let output = plumb(arguments);
-    assert!(started.elapsed() < within, "{arguments:?} took {:?}", started.elapsed());
+    assert!(
+        started.elapsed() < within,
+        "{arguments:?} took {:?}",
+        started.elapsed()
+    );
     output
 }
 
 fn says(output: &Output, status: i32, words: &[&str]) {
     let text = stderr(output);
     assert_eq!(output.status.code(), Some(status), "{text}");
-    assert!(words.iter().all(|word| text.contains(word)), "{words:?} in: {text}");
+    assert!(
+        words.iter().all(|word| text.contains(word)),
+        "{words:?} in: {text}"
+    );
     assert!(!text.contains("panicked"), "{text}");
 }
 
@@ -37,15 +44,29 @@ struct Responder {
 impl Responder {
     fn start() -> Self {
         // A free port: bound, read and given back.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
         let child = Command::new(PLUMB)
-            .args(["serve", "--listen", "127.0.0.1", "--port", &port.to_string(), "--quiet"])
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1",
+                "--port",
+                &port.to_string(),
+                "--quiet",
+            ])
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
         let started = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(started.elapsed() < Duration::from_secs(5), "the responder does not listen");
+            assert!(
+                started.elapsed() < Duration::from_secs(5),
+                "the responder does not listen"
+            );
             sleep(Duration::from_millis(20));
         }
         Self { child, port }
@@ -62,22 +83,42 @@ impl Drop for Responder {
 #[test]
 fn usage_errors_are_2() {
     assert_eq!(plumb(&["check"]).status.code(), Some(2));
-    says(&plumb(&["rate", "127.0.0.1", "--duration", "5"]), 2, &["250ms"]);
-    says(&plumb(&["check", "127.0.0.1", "--budget", "lots"]), 2, &["2GB"]);
-    says(&plumb(&["load", "127.0.0.1", "--streams", "0"]), 2, &["1..=64"]);
+    says(
+        &plumb(&["rate", "127.0.0.1", "--duration", "5"]),
+        2,
+        &["250ms"],
+    );
+    says(
+        &plumb(&["check", "127.0.0.1", "--budget", "lots"]),
+        2,
+        &["2GB"],
+    );
+    says(
+        &plumb(&["load", "127.0.0.1", "--streams", "0"]),
+        2,
+        &["1..=64"],
+    );
 }
 
 #[test]
 fn an_unknown_host_is_named() {
     for verb in ["check", "ping", "rate", "load"] {
-        says(&within(Duration::from_secs(15), &[verb, "no-such-host.invalid"]), 1, &["no-such-host.invalid", "spelling"]);
+        says(
+            &within(Duration::from_secs(15), &[verb, "no-such-host.invalid"]),
+            1,
+            &["no-such-host.invalid", "spelling"],
+        );
     }
 }
 
 #[test]
 fn a_refused_port_says_what_to_start() {
     for verb in ["rate", "load"] {
-        says(&within(Duration::from_secs(5), &[verb, "127.0.0.1", "--port", "9"]), 1, &["refused", "plumb serve"]);
+        says(
+            &within(Duration::from_secs(5), &[verb, "127.0.0.1", "--port", "9"]),
+            1,
+            &["refused", "plumb serve"],
+        );
     }
 }
 
@@ -85,16 +126,30 @@ fn a_refused_port_says_what_to_start() {
 fn a_silent_port_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
-    says(&within(Duration::from_secs(8), &["rate", "127.0.0.1", "--port", &port]), 1, &["says nothing"]);
+    says(
+        &within(
+            Duration::from_secs(8),
+            &["rate", "127.0.0.1", "--port", &port],
+        ),
+        1,
+        &["says nothing"],
+    );
 }
 
 #[test]
 fn without_a_responder_check_measures_what_it_can() {
-    let output = within(Duration::from_secs(15), &["check", "127.0.0.1", "--port", "9", "--json"]);
+    let output = within(
+        Duration::from_secs(15),
+        &["check", "127.0.0.1", "--port", "9", "--json"],
+    );
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let run = Run::from_json(&stdout(&output)).unwrap();
     assert!(run.measurements.len() >= 2, "{:?}", run.measurements);
-    assert!(run.notes.iter().any(|note| note.contains("plumb serve")), "{:?}", run.notes);
+    assert!(
+        run.notes.iter().any(|note| note.contains("plumb serve")),
+        "{:?}",
+        run.notes
+    );
     assert!(run.verdict.unwrap().grade.is_none());
 }
 
@@ -103,7 +158,17 @@ fn a_server_that_dies_is_noticed() {
     let responder = Responder::start();
     let port = responder.port.to_string();
     let client = Command::new(PLUMB)
-        .args(["rate", "127.0.0.1", "--port", &port, "--down", "--duration", "20s", "--budget", "2TB"])
+        .args([
+            "rate",
+            "127.0.0.1",
+            "--port",
+            &port,
+            "--down",
+            "--duration",
+            "20s",
+            "--budget",
+            "2TB",
+        ])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -112,7 +177,11 @@ fn a_server_that_dies_is_noticed() {
     let started = Instant::now();
     drop(responder);
     let output = client.wait_with_output().unwrap();
-    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(8),
+        "{:?}",
+        started.elapsed()
+    );
     says(&output, 1, &["127.0.0.1", "plumb serve"]);
 }
 
@@ -121,23 +190,46 @@ fn noise_does_not_disturb_a_responder() {
     let responder = Responder::start();
     let address = ("127.0.0.1", responder.port);
     // Random bytes to the control port and the echo port, and a connection that says nothing.
-    let noise: Vec<u8> = (0..4096u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let noise: Vec<u8> = (0..4096u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
     let quiet = TcpStream::connect(address).unwrap();
     for start in [0, 100, 1000] {
         let mut stream = TcpStream::connect(address).unwrap();
         let _ = stream.write_all(&noise[start..]);
-        stream.set_read_timeout(Some(Duration::from_secs(6))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(6)))
+            .unwrap();
         // It is closed, and not left hanging.
-        assert!(!matches!(stream.read_to_end(&mut Vec::new()), Err(e) if e.kind() == std::io::ErrorKind::WouldBlock));
+        assert!(
+            !matches!(stream.read_to_end(&mut Vec::new()), Err(e) if e.kind() == std::io::ErrorKind::WouldBlock)
+        );
     }
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_millis(300)))
+        .unwrap();
     for length in [0, 1, 63, 64, 65, 1400] {
         socket.send_to(&noise[..length], address).unwrap();
     }
-    assert!(socket.recv(&mut [0; 2048]).is_err(), "noise is not answered");
+    assert!(
+        socket.recv(&mut [0; 2048]).is_err(),
+        "noise is not answered"
+    );
     let port = responder.port.to_string();
-    let output = within(Duration::from_secs(10), &["rate", "127.0.0.1", "--port", &port, "--up", "--duration", "1s", "--json"]);
+    let output = within(
+        Duration::from_secs(10),
+        &[
+            "rate",
+            "127.0.0.1",
+            "--port",
+            &port,
+            "--up",
+            "--duration",
+            "1s",
+            "--json",
+        ],
+    );
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     drop(quiet);
 }
@@ -150,25 +242,50 @@ fn runs_that_cannot_be_read_are_told_apart() {
     let good = stdout(&plumb(&["check", "127.0.0.1", "--port", "9", "--json"]));
     for (text, word) in [
         (&good[..good.len() / 2], "truncated"),
-        (&good.replace("plumb.run/1", "plumb.run/7")[..], "plumb.run/7"),
-        (&good.replace("\"measurements\"", "\"measurments\"")[..], "shape"),
+        (
+            &good.replace("plumb.run/1", "plumb.run/7")[..],
+            "plumb.run/7",
+        ),
+        (
+            &good.replace("\"measurements\"", "\"measurments\"")[..],
+            "shape",
+        ),
         ("", "truncated"),
         ("\u{0}\u{1}", "JSON"),
     ] {
         std::fs::write(&file, text).unwrap();
-        for arguments in [&["report", path][..], &["compare", path, path], &["report", path, "-o", "/dev/null"]] {
+        for arguments in [
+            &["report", path][..],
+            &["compare", path, path],
+            &["report", path, "-o", "/dev/null"],
+        ] {
             says(&plumb(arguments), 1, &["run.json", word]);
         }
     }
-    says(&plumb(&["report", "/no/such/run.json"]), 1, &["/no/such/run.json"]);
+    says(
+        &plumb(&["report", "/no/such/run.json"]),
+        1,
+        &["/no/such/run.json"],
+    );
     std::fs::write(&file, &good).unwrap();
     assert!(plumb(&["report", path]).status.success());
-    says(&plumb(&["report", path, "-o", "/no/such/dir/out.html"]), 1, &["/no/such/dir/out.html"]);
+    says(
+        &plumb(&["report", path, "-o", "/no/such/dir/out.html"]),
+        1,
+        &["/no/such/dir/out.html"],
+    );
 }
 
 #[test]
 fn a_taken_port_is_said() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
-    says(&within(Duration::from_secs(3), &["serve", "--listen", "127.0.0.1", "--port", &port]), 1, &["another program"]);
+    says(
+        &within(
+            Duration::from_secs(3),
+            &["serve", "--listen", "127.0.0.1", "--port", &port],
+        ),
+        1,
+        &["another program"],
+    );
 }

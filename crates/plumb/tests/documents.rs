@@ -13,14 +13,21 @@ const UPDATE: &str = "PLUMB_UPDATE_SCHEMAS";
 
 #[test]
 fn schemas_are_those_of_the_types() {
-    for (name, schema) in [("run", Run::json_schema()), ("compare", Comparison::json_schema())] {
+    for (name, schema) in [
+        ("run", Run::json_schema()),
+        ("compare", Comparison::json_schema()),
+    ] {
         let file = repository().join(format!("schemas/{name}.schema.json"));
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         if std::env::var_os(UPDATE).is_some() {
             std::fs::write(&file, text).unwrap();
         } else {
             let published = std::fs::read_to_string(&file).unwrap_or_default();
-            assert!(published == text, "{} is not that of the types: run this test with {UPDATE}=1", file.display());
+            assert!(
+                published == text,
+                "{} is not that of the types: run this test with {UPDATE}=1",
+                file.display()
+            );
         }
     }
 }
@@ -28,16 +35,24 @@ fn schemas_are_those_of_the_types() {
 #[test]
 fn every_page_that_findings_name_is_written() {
     for topic in ["bufferbloat", "tcp-buffers"] {
-        assert!(stdout(&plumb(&["explain", topic])).starts_with("# "), "{topic}");
+        assert!(
+            stdout(&plumb(&["explain", topic])).starts_with("# "),
+            "{topic}"
+        );
     }
     assert_eq!(plumb(&["explain", "nothing"]).status.code(), Some(1));
 }
 
 #[test]
 fn every_verb_explains_itself() {
-    for verb in ["check", "serve", "ping", "rate", "load", "lab", "report", "compare", "explain"] {
+    for verb in [
+        "check", "serve", "ping", "rate", "load", "lab", "report", "compare", "explain",
+    ] {
         let output = plumb(&[verb, "--help"]);
-        assert!(output.status.success() && stdout(&output).contains("Usage"), "{verb}");
+        assert!(
+            output.status.success() && stdout(&output).contains("Usage"),
+            "{verb}"
+        );
     }
     assert!(stdout(&plumb(&["--version"])).starts_with("plumb "));
 }

@@ -18,14 +18,28 @@ use plumb_lab::stats::LabStats;
 /// What of the real machine a laboratory must leave as it was.
 fn machine() -> Vec<String> {
     let read = |path: &str| format!("{path}: {}", std::fs::read_to_string(path).unwrap());
-    let interfaces: BTreeSet<_> =
-        std::fs::read_dir("/sys/class/net").unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-    let mounts: BTreeSet<String> = std::fs::read_to_string("/proc/self/mountinfo").unwrap().lines().map(str::to_owned).collect();
+    let interfaces: BTreeSet<_> = std::fs::read_dir("/sys/class/net")
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let mounts: BTreeSet<String> = std::fs::read_to_string("/proc/self/mountinfo")
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect();
     let sysctl_d: BTreeSet<_> = std::fs::read_dir("/etc/sysctl.d").map_or_else(
         |_| BTreeSet::new(),
-        |entries| entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect(),
+        |entries| {
+            entries
+                .map(|e| e.unwrap().file_name().into_string().unwrap())
+                .collect()
+        },
     );
-    let mut state = vec![format!("{interfaces:?}"), format!("{mounts:#?}"), format!("{sysctl_d:?}")];
+    let mut state = vec![
+        format!("{interfaces:?}"),
+        format!("{mounts:#?}"),
+        format!("{sysctl_d:?}"),
+    ];
     state.extend(
         [
             "/etc/hosts",
@@ -51,14 +65,25 @@ fn descendants(root: u32) -> Vec<u32> {
             let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
             // The name in parentheses may contain anything; the parent is the second field after.
-            let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
+            let parent = stat
+                .rsplit_once(')')?
+                .1
+                .split_whitespace()
+                .nth(1)?
+                .parse()
+                .ok()?;
             Some((pid, parent))
         })
         .collect();
     let mut found = vec![root];
     let mut next = 0;
     while let Some(parent) = found.get(next).copied() {
-        found.extend(parents.iter().filter(|(_, p)| *p == parent).map(|(pid, _)| *pid));
+        found.extend(
+            parents
+                .iter()
+                .filter(|(_, p)| *p == parent)
+                .map(|(pid, _)| *pid),
+        );
         next += 1;
     }
     found.remove(0);
@@ -68,14 +93,24 @@ fn descendants(root: u32) -> Vec<u32> {
 /// Starts a laboratory whose command says "ready" and then sleeps.
 fn sleeping_lab() -> (Child, Vec<u32>) {
     let mut child = Command::new(PLUMB)
-        .args(["lab", "run", "home-cable", "--", "sh", "-c", "sleep 1000 & echo ready; wait"])
+        .args([
+            "lab",
+            "run",
+            "home-cable",
+            "--",
+            "sh",
+            "-c",
+            "sleep 1000 & echo ready; wait",
+        ])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()
         .unwrap();
     let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
     assert_eq!(line, "ready\n");
     let inside = descendants(child.id());
     // The inner process, the service, the shell and its sleep.
@@ -85,14 +120,26 @@ fn sleeping_lab() -> (Child, Vec<u32>) {
 
 fn all_end(pids: &[u32]) {
     let started = Instant::now();
-    while pids.iter().any(|pid| Path::new(&format!("/proc/{pid}")).exists()) {
-        assert!(started.elapsed() < Duration::from_secs(10), "processes are left behind: {pids:?}");
+    while pids
+        .iter()
+        .any(|pid| Path::new(&format!("/proc/{pid}")).exists())
+    {
+        assert!(
+            started.elapsed() < Duration::from_secs(10),
+            "processes are left behind: {pids:?}"
+        );
         sleep(Duration::from_millis(20));
     }
 }
 
 fn signal(pid: i32, name: &str) {
-    assert!(Command::new("kill").args([&format!("-{name}"), "--", &pid.to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args([&format!("-{name}"), "--", &pid.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 #[test]
@@ -108,7 +155,12 @@ fn status_is_the_commands_own() {
     ] {
         let arguments = [&["lab", "run", "fibre", "--"], command].concat();
         let output = plumb(&arguments);
-        assert_eq!(output.status.code(), Some(status), "{command:?}: {}", stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{command:?}: {}",
+            stderr(&output)
+        );
     }
     assert_eq!(machine(), before);
 }
@@ -120,30 +172,63 @@ fn its_own_failures_are_125_and_say_why() {
         let output = plumb(arguments);
         let text = stderr(&output);
         assert_eq!(output.status.code(), Some(125), "{arguments:?}: {text}");
-        assert!(words.iter().all(|word| text.contains(word)), "{arguments:?}: {text}");
+        assert!(
+            words.iter().all(|word| text.contains(word)),
+            "{arguments:?}: {text}"
+        );
     };
-    says(&["lab", "run", "no-such", "--", "true"], &["no-such", "home-cable", ".toml"]);
-    says(&["lab", "run", "/no/such.toml", "--", "true"], &["/no/such.toml", "No such file"]);
-    says(&["lab", "run", "fibre", "--node", "nowhere", "--", "true"], &["nowhere", "client", "server"]);
-    says(&["lab", "set", "line.up.shaper", "rate=1mbit"], &["not inside a lab"]);
+    says(
+        &["lab", "run", "no-such", "--", "true"],
+        &["no-such", "home-cable", ".toml"],
+    );
+    says(
+        &["lab", "run", "/no/such.toml", "--", "true"],
+        &["/no/such.toml", "No such file"],
+    );
+    says(
+        &["lab", "run", "fibre", "--node", "nowhere", "--", "true"],
+        &["nowhere", "client", "server"],
+    );
+    says(
+        &["lab", "set", "line.up.shaper", "rate=1mbit"],
+        &["not inside a lab"],
+    );
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("broken.toml");
-    std::fs::write(&file, "name = \"x\"\nsummary = \"x\"\n[[node]]\nnme = \"a\"\n").unwrap();
-    says(&["lab", "run", file.to_str().unwrap(), "--", "true"], &["broken.toml", "line 4", "nme", "`name`"]);
+    std::fs::write(
+        &file,
+        "name = \"x\"\nsummary = \"x\"\n[[node]]\nnme = \"a\"\n",
+    )
+    .unwrap();
+    says(
+        &["lab", "run", file.to_str().unwrap(), "--", "true"],
+        &["broken.toml", "line 4", "nme", "`name`"],
+    );
     let service = "name = \"x\"\nsummary = \"x\"\n[[node]]\nname = \"a\"\n[[service]]\nnode = \"a\"\nrun = [\"false\"]\nport = 1\n";
     std::fs::write(&file, service).unwrap();
-    says(&["lab", "run", file.to_str().unwrap(), "--", "true"], &["'false'", "ended at once"]);
+    says(
+        &["lab", "run", file.to_str().unwrap(), "--", "true"],
+        &["'false'", "ended at once"],
+    );
 }
 
 #[test]
 fn without_privilege_it_says_what_is_missing() {
     need_root();
     // A copy that somebody else may execute.
-    let folder = tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir().unwrap();
+    let folder = tempfile::Builder::new()
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .tempdir()
+        .unwrap();
     let copy = folder.path().join("plumb");
     std::fs::copy(PLUMB, &copy).unwrap();
-    let output = Command::new(copy).args(["lab", "run", "fibre", "--", "true"]).uid(65_534).gid(65_534).output().unwrap();
+    let output = Command::new(copy)
+        .args(["lab", "run", "fibre", "--", "true"])
+        .uid(65_534)
+        .gid(65_534)
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(125));
     assert!(stderr(&output).contains("root"), "{}", stderr(&output));
 }
@@ -190,7 +275,12 @@ fn a_node_is_a_machine_of_its_own() {
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("client"));
     assert_eq!(lines.next(), Some("lan lo "));
-    assert!(lines.next().is_some_and(|l| l.starts_with("10.0.2.2") && l.ends_with("server")), "{text}");
+    assert!(
+        lines
+            .next()
+            .is_some_and(|l| l.starts_with("10.0.2.2") && l.ends_with("server")),
+        "{text}"
+    );
     assert_eq!(lines.next(), Some("4096\t131072\t6291456"));
     assert_eq!(lines.next(), Some("1"));
     assert_eq!(lines.next(), Some("99-lab-test.conf"), "{text}");
@@ -214,25 +304,55 @@ fn cells_can_be_changed_and_added_while_it_runs() {
         plumb lab set nowhere.up.shaper rate=1mbit; echo status $?
         plumb lab stats
     ";
-    let output = plumb(&["lab", "run", "home-cable", "--stats", stats.to_str().unwrap(), "--", "sh", "-c", script]);
+    let output = plumb(&[
+        "lab",
+        "run",
+        "home-cable",
+        "--stats",
+        stats.to_str().unwrap(),
+        "--",
+        "sh",
+        "-c",
+        script,
+    ]);
     let (text, errors) = (stdout(&output), stderr(&output));
     assert!(output.status.success(), "{errors}");
-    assert!(text.contains("wan.up.shaper added") && text.contains("wan.up.shaper set"), "{text}");
+    assert!(
+        text.contains("wan.up.shaper added") && text.contains("wan.up.shaper set"),
+        "{text}"
+    );
     assert_eq!(text.matches("status 125").count(), 3, "{text}{errors}");
     for word in ["colour", "rate", "nothing", "nowhere", "wan, line"] {
         assert!(errors.contains(word), "{word}: {errors}");
     }
-    let run = text.lines().find(|line| line.starts_with("{\"schema\":\"plumb.run/1\"")).expect("a Run");
+    let run = text
+        .lines()
+        .find(|line| line.starts_with("{\"schema\":\"plumb.run/1\""))
+        .expect("a Run");
     let run: serde_json::Value = serde_json::from_str(run).unwrap();
-    let rtt = run.pointer("/measurements/0/result/rtt_s/p50").and_then(serde_json::Value::as_f64).unwrap();
+    let rtt = run
+        .pointer("/measurements/0/result/rtt_s/p50")
+        .and_then(serde_json::Value::as_f64)
+        .unwrap();
     assert!((0.080..0.085).contains(&rtt), "{rtt}");
-    assert_eq!(run.pointer("/local/lab/scenario").and_then(|s| s.as_str()), Some("home-cable"));
+    assert_eq!(
+        run.pointer("/local/lab/scenario").and_then(|s| s.as_str()),
+        Some("home-cable")
+    );
 
     let stats: LabStats = serde_json::from_str(&std::fs::read_to_string(&stats).unwrap()).unwrap();
     let wan = &stats.links["wan"][&plumb_lab::scenario::Way::Up];
     let shaper = &wan.chain.cells["shaper"];
-    assert_eq!(shaper.offered.packets, shaper.delivered.packets, "no packet was lost: {shaper:?}");
-    assert_eq!(wan.probes.iter().filter(|p| p.left.is_some()).count(), 5, "five probes crossed: {:?}", wan.probes);
+    assert_eq!(
+        shaper.offered.packets, shaper.delivered.packets,
+        "no packet was lost: {shaper:?}"
+    );
+    assert_eq!(
+        wan.probes.iter().filter(|p| p.left.is_some()).count(),
+        5,
+        "five probes crossed: {:?}",
+        wan.probes
+    );
     assert!(text.contains("line.up:"), "{text}");
 }
 
@@ -240,11 +360,18 @@ fn cells_can_be_changed_and_added_while_it_runs() {
 fn lists_and_shows_its_scenarios() {
     let output = plumb(&["lab", "list"]);
     let text = stdout(&output);
-    for name in ["home-cable", "home-cable-managed", "fibre", "long-fat-sndbuf", "long-fat-rcvbuf"] {
+    for name in [
+        "home-cable",
+        "home-cable-managed",
+        "fibre",
+        "long-fat-sndbuf",
+        "long-fat-rcvbuf",
+    ] {
         assert!(text.contains(name), "{text}");
         assert!(stdout(&plumb(&["lab", "show", name])).contains(&format!("name = \"{name}\"")));
     }
-    let list: serde_json::Value = serde_json::from_slice(&plumb(&["lab", "list", "--json"]).stdout).unwrap();
+    let list: serde_json::Value =
+        serde_json::from_slice(&plumb(&["lab", "list", "--json"]).stdout).unwrap();
     assert_eq!(list["schema"], "plumb.lab-list/1");
     assert_eq!(list["scenarios"].as_array().unwrap().len(), 5);
 }

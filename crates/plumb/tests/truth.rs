@@ -14,48 +14,92 @@ use plumb_model::run::Run;
 fn holds(name: &str, others: &[&str]) {
     let checked = check_in(name, &[]);
     let deviations = deviations(&checked, &checked.scenario);
-    assert!(deviations.is_empty(), "{name} deviates from its truth:\n{}", deviations.join("\n"));
-    assert!(!checked.run.local.lab.as_ref().expect("the lab's mark").overrun, "the machine did not keep up");
+    assert!(
+        deviations.is_empty(),
+        "{name} deviates from its truth:\n{}",
+        deviations.join("\n")
+    );
+    assert!(
+        !checked
+            .run
+            .local
+            .lab
+            .as_ref()
+            .expect("the lab's mark")
+            .overrun,
+        "the machine did not keep up"
+    );
 
-    let schema: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(repository().join("schemas/run.schema.json")).unwrap()).unwrap();
-    let errors: Vec<String> =
-        jsonschema::validator_for(&schema).unwrap().iter_errors(&checked.json).map(|e| e.to_string()).collect();
+    let schema: serde_json::Value = serde_json::from_str(
+        &std::fs::read_to_string(repository().join("schemas/run.schema.json")).unwrap(),
+    )
+    .unwrap();
+    let errors: Vec<String> = jsonschema::validator_for(&schema)
+        .unwrap()
+        .iter_errors(&checked.json)
+        .map(|e| e.to_string())
+        .collect();
     assert!(errors.is_empty(), "{name} does not conform: {errors:?}");
 
     for other in others {
         let scenario = Scenario::load(other).unwrap();
-        assert!(!self::deviations(&checked, &scenario).is_empty(), "a Run of {name} passes for one of {other}");
+        assert!(
+            !self::deviations(&checked, &scenario).is_empty(),
+            "a Run of {name} passes for one of {other}"
+        );
     }
 }
 
 fn deviations(checked: &Checked, scenario: &Scenario) -> Vec<String> {
-    truth(scenario, &checked.run, &checked.stats).iter().map(Deviation::to_string).collect()
+    truth(scenario, &checked.run, &checked.stats)
+        .iter()
+        .map(Deviation::to_string)
+        .collect()
 }
 
 #[test]
 fn home_cable() {
-    holds("home-cable", &["home-cable-managed", "fibre", "long-fat-sndbuf"]);
+    holds(
+        "home-cable",
+        &["home-cable-managed", "fibre", "long-fat-sndbuf"],
+    );
 }
 
 #[test]
 fn home_cable_managed() {
-    holds("home-cable-managed", &["home-cable", "fibre", "long-fat-rcvbuf"]);
+    holds(
+        "home-cable-managed",
+        &["home-cable", "fibre", "long-fat-rcvbuf"],
+    );
 }
 
 #[test]
 fn fibre() {
-    holds("fibre", &["home-cable", "home-cable-managed", "long-fat-sndbuf", "long-fat-rcvbuf"]);
+    holds(
+        "fibre",
+        &[
+            "home-cable",
+            "home-cable-managed",
+            "long-fat-sndbuf",
+            "long-fat-rcvbuf",
+        ],
+    );
 }
 
 #[test]
 fn long_fat_sndbuf() {
-    holds("long-fat-sndbuf", &["long-fat-rcvbuf", "fibre", "home-cable"]);
+    holds(
+        "long-fat-sndbuf",
+        &["long-fat-rcvbuf", "fibre", "home-cable"],
+    );
 }
 
 #[test]
 fn long_fat_rcvbuf() {
-    holds("long-fat-rcvbuf", &["long-fat-sndbuf", "fibre", "home-cable"]);
+    holds(
+        "long-fat-rcvbuf",
+        &["long-fat-sndbuf", "fibre", "home-cable"],
+    );
 }
 
 /// Runs a scenario with one parameter changed and returns what then deviates from its truth.
@@ -72,20 +116,62 @@ fn changed(name: &str, from: &str, to: &str, options: &[&str]) -> (Run, Vec<Stri
 
 #[test]
 fn a_smaller_modem_queue_is_seen() {
-    let (run, deviations) = changed("home-cable", "limit = \"700ms\"", "limit = \"20ms\"", &["--duration", "5s"]);
-    assert!(deviations.iter().any(|d| d.contains("an upload makes everything wait")), "{deviations:?}");
-    assert!(run.findings.iter().all(|f| f.cause.name() != "bufferbloat-up"), "{:?}", run.findings);
+    let (run, deviations) = changed(
+        "home-cable",
+        "limit = \"700ms\"",
+        "limit = \"20ms\"",
+        &["--duration", "5s"],
+    );
+    assert!(
+        deviations
+            .iter()
+            .any(|d| d.contains("an upload makes everything wait")),
+        "{deviations:?}"
+    );
+    assert!(
+        run.findings
+            .iter()
+            .all(|f| f.cause.name() != "bufferbloat-up"),
+        "{:?}",
+        run.findings
+    );
 }
 
 #[test]
 fn a_slower_line_is_seen() {
-    let (_, deviations) = changed("home-cable-managed", "rate = \"19mbit\"", "rate = \"15mbit\"", &["--duration", "5s"]);
-    assert!(deviations.iter().any(|d| d.contains("upload fills the shaped rate")), "{deviations:?}");
+    let (_, deviations) = changed(
+        "home-cable-managed",
+        "rate = \"19mbit\"",
+        "rate = \"15mbit\"",
+        &["--duration", "5s"],
+    );
+    assert!(
+        deviations
+            .iter()
+            .any(|d| d.contains("upload fills the shaped rate")),
+        "{deviations:?}"
+    );
 }
 
 #[test]
 fn a_larger_send_buffer_is_seen() {
-    let (run, deviations) = changed("long-fat-sndbuf", "4096 16384 1048576", "4096 16384 268435456", &["--duration", "5s"]);
-    assert!(deviations.iter().any(|d| d.contains("the first finding is send-buffer-small")), "{deviations:?}");
-    assert!(run.findings.iter().all(|f| f.cause.name() != "send-buffer-small"), "{:?}", run.findings);
+    let (run, deviations) = changed(
+        "long-fat-sndbuf",
+        "4096 16384 1048576",
+        "4096 16384 268435456",
+        &["--duration", "5s"],
+    );
+    assert!(
+        deviations
+            .iter()
+            .any(|d| d.contains("the first finding is send-buffer-small")),
+        "{deviations:?}"
+    );
+    assert!(
+        run.findings
+            .iter()
+            .all(|f| f.cause.name() != "send-buffer-small"),
+        "{:?}",
+        run.findings
+    );
 }

@@ -119,7 +119,7 @@ fn windows(run: &Run) -> Table {
             ("path holds", Number),
             ("sender allows", Number),
             ("receiver allows", Number),
-            ("at most", Number),
+            ("about at most", Number),
         ],
     );
     for row in view::windows(run) {
@@ -135,7 +135,7 @@ fn windows(run: &Run) -> Table {
         ]);
     }
     table.note = Some(
-        "The path holds the measured rate times the smallest round trip; half of a buffer counts as window."
+        "The path holds the measured rate times the smallest round trip; about 0.8 of a send buffer and 0.65 of a receive buffer count."
             .to_owned(),
     );
     table

@@ -3,8 +3,8 @@
 use plumb_model::distribution::Distribution;
 use plumb_model::grade::Grade;
 use plumb_model::results::{
-    Direction, LoadedLatencyResult, Outcome, PingResult, PortResult, ProbeProtocol,
-    TcpResult, ThroughputResult,
+    Direction, LoadedLatencyResult, Outcome, PingResult, PortResult, ProbeProtocol, TcpResult,
+    ThroughputResult,
 };
 use plumb_model::run::{Measurement, Run};
 

@@ -15,7 +15,10 @@ pub(crate) const PLUMB: &str = env!("CARGO_BIN_EXE_plumb");
 
 /// Runs plumb to its end.
 pub(crate) fn plumb(arguments: &[&str]) -> Output {
-    Command::new(PLUMB).args(arguments).output().expect("plumb starts")
+    Command::new(PLUMB)
+        .args(arguments)
+        .output()
+        .expect("plumb starts")
 }
 
 /// Fails with a reason where the laboratory cannot be run, so that nothing passes by skipping.
@@ -49,7 +52,14 @@ pub(crate) fn check_in(scenario: &str, options: &[&str]) -> Checked {
     need_root();
     let folder = tempfile::tempdir().expect("a folder");
     let stats = folder.path().join("stats.json");
-    let mut arguments = vec!["lab", "run", scenario, "--stats", stats.to_str().expect("UTF-8"), "--"];
+    let mut arguments = vec![
+        "lab",
+        "run",
+        scenario,
+        "--stats",
+        stats.to_str().expect("UTF-8"),
+        "--",
+    ];
     arguments.extend(["plumb", "check", "server", "--json"]);
     arguments.extend(options);
     let output = plumb(&arguments);
@@ -65,7 +75,8 @@ pub(crate) fn check_in(scenario: &str, options: &[&str]) -> Checked {
     Checked {
         scenario: Scenario::load(scenario).expect("the scenario loads"),
         run: Run::from_json(&text).expect("a Run"),
-        stats: serde_json::from_str(&std::fs::read_to_string(&stats).expect("statistics")).expect("LabStats"),
+        stats: serde_json::from_str(&std::fs::read_to_string(&stats).expect("statistics"))
+            .expect("LabStats"),
         json: serde_json::from_str(&text).expect("JSON"),
     }
 }
