@@ -198,6 +198,7 @@ impl Carried {
                 self.behind += left - self.last_write.max(due);
             }
             self.last_write = left;
+            self.chain.departed(&packet, left);
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A [`scenario`] is a network in TOML. An [`instance`] is one that exists: nodes are
 //! namespaces, and each direction of an emulated link is a chain of cells (`plumb-link`)
-//! between two TUN devices, served by a [`driver`]. [`supervise`] runs a command in it and
+//! between two TUN devices, served by a driver. [`supervise`] runs a command in it and
 //! cleans up whatever happens; [`control`] steers it from inside; [`truth`] holds a Run
 //! against what the links recorded.
 
@@ -12,6 +12,7 @@ mod driver;
 pub mod error;
 pub mod instance;
 pub mod layout;
+pub mod list;
 mod node;
 pub mod scenario;
 pub mod stats;

@@ -13,7 +13,7 @@ use crate::scenario::Way;
 pub const SCHEMA: &str = "plumb.lab-stats/1";
 
 /// What a laboratory did, from its start until now.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LabStats {
     /// Always [`SCHEMA`].
     pub schema: String,
@@ -31,8 +31,15 @@ pub struct LabStats {
     pub notes: Vec<String>,
 }
 
+impl LabStats {
+    /// The JSON Schema of the document.
+    pub fn json_schema() -> serde_json::Value {
+        schemars::schema_for!(Self).to_value()
+    }
+}
+
 /// One direction of a link.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WayStats {
     /// What the cells did, in order.
     pub chain: ChainStats,
@@ -43,7 +50,7 @@ pub struct WayStats {
 }
 
 /// How well the driver kept to the chain's schedule.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DriverStats {
     /// How late packets were written, against their due time.
     pub lateness_s: Option<Distribution>,

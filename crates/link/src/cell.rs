@@ -39,7 +39,9 @@ pub trait Cell: Send {
 }
 
 /// How a large TCP segment passes: when it is split anyway, the devices need not build it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Crossing {
     /// In pieces of several segments, or whole.

@@ -120,6 +120,13 @@ impl Chain {
         self.out.pop_front_if(|(at, _)| *at <= now)
     }
 
+    /// Notes when a packet that was dequeued really went on, for the record of probes.
+    pub fn departed(&mut self, packet: &Packet, at: Time) {
+        if let Some(number) = packet.record {
+            self.recorder.leave(number, at);
+        }
+    }
+
     /// When to call [`Self::dequeue`] next; not every event is a departure from the chain.
     pub fn next_event(&self) -> Option<Time> {
         let departed = self.out.front().map(|(at, _)| *at);

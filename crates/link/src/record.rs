@@ -11,14 +11,14 @@ use crate::time::Time;
 const MOST_RECORDS: usize = 100_000;
 
 /// A probe's passage through a chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ProbeRecord {
     /// Which probe.
     pub key: ProbeKey,
     /// When it came to the head of the chain.
     #[serde(rename = "entered_ns")]
     pub entered: Time,
-    /// When it left the end of the chain; `None` while it is inside, and when it was dropped.
+    /// When it left the end of the chain, as its driver noted it; `None` while it is inside, and when it was dropped.
     #[serde(rename = "left_ns")]
     pub left: Option<Time>,
 }

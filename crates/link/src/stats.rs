@@ -31,7 +31,9 @@ impl DropCause {
 }
 
 /// Packets and their IP bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Count {
     /// Packets.
     pub packets: u64,
@@ -40,7 +42,7 @@ pub struct Count {
 }
 
 /// What a cell did. Always `offered = delivered + dropped + backlog`, in packets and in bytes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CellStats {
     /// The kind of cell.
     #[serde(rename = "type")]
@@ -80,7 +82,7 @@ impl CellStats {
 }
 
 /// What a whole chain did.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ChainStats {
     /// How large segments pass.
     pub crossing: Crossing,

@@ -107,6 +107,7 @@ fn tcp_sample(t_s: f64, info: &TcpInfo, sndbuf: Option<u32>) -> TcpSample {
         bytes_acked: info.bytes_acked,
         bytes_sent: info.bytes_sent,
         in_flight_bytes: info.in_flight_bytes(),
+        sacked_bytes: u64::from(info.sacked_segments) * u64::from(info.snd_mss_bytes),
         notsent_bytes: u64::from(info.notsent_bytes),
         cwnd_bytes: u64::from(info.cwnd_segments) * u64::from(info.snd_mss_bytes),
         srtt_us: u64::from(info.srtt_us),

@@ -6,7 +6,7 @@ use plumb_model::results::{
     CpuUse, Direction, LimitedTime, StreamResult, TcpReceiver, TcpSender, ThroughputResult,
 };
 use plumb_model::series::Series;
-use plumb_wire::native::control::report::{ReceiverLog, SenderLog, StreamEnd, TcpSample};
+use plumb_wire::native::control::report::{Count, ReceiverLog, SenderLog, StreamEnd, TcpSample};
 
 use crate::series::{count_at, series};
 
@@ -52,13 +52,14 @@ pub struct DirectionLogs<'a> {
 pub fn summarise(logs: &DirectionLogs<'_>) -> DirectionOutcome {
     let duration_s = logs.duration_s.max(f64::MIN_POSITIVE);
     let until = |t_s: f64| {
-        let counts = logs.receivers.iter().map(|log| &log.counts);
-        counts.map(|counts| count_at(counts, t_s)).sum::<f64>()
+        logs.receivers
+            .iter()
+            .map(|log| reached(logs, log, t_s))
+            .sum::<f64>()
     };
     let bytes = until(end_s(logs));
-    let steady = (duration_s >= STEADY_NEEDS_S).then(|| {
-        (bytes - until(STEADY_FROM_S + logs.receiver_shift_s)) * 8.0 / (duration_s - STEADY_FROM_S)
-    });
+    let steady = (duration_s >= STEADY_NEEDS_S)
+        .then(|| (bytes - until(STEADY_FROM_S)) * 8.0 / (duration_s - STEADY_FROM_S));
     let result = ThroughputResult {
         direction: logs.direction,
         protocol: "tcp".to_owned(),
@@ -86,13 +87,42 @@ pub fn summarise(logs: &DirectionLogs<'_>) -> DirectionOutcome {
     }
 }
 
-/// What the receiver's clock shows when the last byte of the phase has come.
+/// When the last byte of the phase has come.
 fn end_s(logs: &DirectionLogs<'_>) -> f64 {
     if logs.all_arrived {
         f64::INFINITY
     } else {
-        logs.duration_s + logs.receiver_shift_s
+        logs.duration_s
     }
+}
+
+/// Payload of a stream that had reached the receiving host by `t_s` of the phase.
+///
+/// A receiving program sees nothing that is behind a lost segment, which with a long queue is a
+/// good part of a second's data when the phase ends. What its TCP had acknowledged, in order
+/// and out of order, arrived all the same; the sender knows, one way's delay later. Neither
+/// count holds anything that did not arrive, so the larger one is nearer to the truth.
+fn reached(logs: &DirectionLogs<'_>, receiver: &ReceiverLog, t_s: f64) -> f64 {
+    let read = count_at(&receiver.counts, t_s + logs.receiver_shift_s);
+    let sender = logs
+        .senders
+        .iter()
+        .find(|log| log.tail.stream == receiver.tail.stream);
+    let acknowledged = sender.map_or(0.0, |log| count_at(&acknowledged(&log.samples), t_s));
+    read.max(acknowledged)
+}
+
+/// Payload that the receiver had acknowledged since the first sample, out of order included.
+fn acknowledged(samples: &[TcpSample]) -> Vec<Count> {
+    let first = samples.first().map_or(0, |sample| sample.bytes_acked);
+    let count = |sample: &TcpSample| Count {
+        t_s: sample.t_s,
+        bytes: sample
+            .bytes_acked
+            .saturating_sub(first)
+            .saturating_add(sample.sacked_bytes),
+    };
+    samples.iter().map(count).collect()
 }
 
 /// The algorithms that ran, in practice one.
@@ -117,7 +147,7 @@ fn streams(logs: &DirectionLogs<'_>, duration_s: f64) -> Vec<StreamResult> {
         .iter()
         .map(|receiver| {
             let id = receiver.tail.stream;
-            let bytes = count_at(&receiver.counts, end_s(logs));
+            let bytes = reached(logs, receiver, end_s(logs));
             let sender = logs.senders.iter().find(|log| log.tail.stream == id);
             let sender_error = sender.and_then(|log| early(&log.tail.ended, 0.0));
             StreamResult {

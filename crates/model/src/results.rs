@@ -151,12 +151,13 @@ pub struct ThroughputResult {
     pub direction: Direction,
     /// Transport protocol; `tcp` for now.
     pub protocol: String,
-    /// Payload that the receiver counted, over the whole phase.
+    /// Payload that reached the receiver, over the whole phase: what its program read, or what
+    /// its TCP had acknowledged, in order and out of order, where that is more.
     pub bps: f64,
     /// The same without the first two seconds, which slow start may fill; absent in a phase
     /// shorter than four seconds.
     pub steady_bps: Option<f64>,
-    /// Payload that the receiver counted.
+    /// Payload that reached the receiver.
     pub bytes: u64,
     /// Congestion control that the senders ran.
     pub cc: String,
@@ -175,7 +176,7 @@ pub struct ThroughputResult {
 pub struct StreamResult {
     /// Number of the stream, from 0.
     pub id: u32,
-    /// Payload that the receiver counted.
+    /// Payload that reached the receiver.
     pub bytes: u64,
     /// The same a second.
     pub bps: f64,

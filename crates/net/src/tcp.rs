@@ -29,6 +29,8 @@ pub struct TcpInfo {
     pub snd_mss_bytes: u32,
     /// Segments sent and not yet acknowledged.
     pub unacked_segments: u32,
+    /// Segments that the receiver acknowledged out of order (SACK) and not yet in order.
+    pub sacked_segments: u32,
     /// Smoothed round trip.
     pub srtt_us: u32,
     /// Mean deviation of the round trip.
@@ -170,6 +172,7 @@ fn decode(raw: &RawTcpInfo, length: usize) -> TcpInfo {
         delivery_rate_app_limited: raw.flags & 1 != 0,
         snd_mss_bytes: raw.snd_mss,
         unacked_segments: raw.unacked,
+        sacked_segments: raw.sacked,
         srtt_us: raw.rtt,
         rttvar_us: raw.rttvar,
         // All ones, and zero on some kernels, stand for "none yet".

@@ -9,13 +9,13 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use plumb_lab::control::{self, Answer, Request};
+use plumb_lab::list::ScenarioList;
 use plumb_lab::scenario::Scenario;
 use plumb_lab::stats::LabStats;
 use plumb_lab::supervise::{self, LAB_FAILED, Session};
 use plumb_lab::truth::truth;
 use plumb_model::finding::Action;
 use plumb_model::units::human_seconds;
-use serde::Serialize;
 
 use crate::output::{read_run, save};
 
@@ -113,38 +113,11 @@ fn complain(error: &dyn std::fmt::Display) {
 }
 
 fn list(json: bool) -> anyhow::Result<ExitCode> {
-    #[derive(Serialize)]
-    struct Listed {
-        name: String,
-        summary: String,
-        nodes: Vec<String>,
-        links: Vec<String>,
-    }
-    #[derive(Serialize)]
-    struct List {
-        schema: &'static str,
-        scenarios: Vec<Listed>,
-    }
-    let scenarios = Scenario::built_in()?;
+    let list = ScenarioList::built_in()?;
     if json {
-        let scenarios = scenarios
-            .into_iter()
-            .map(|s| Listed {
-                name: s.name,
-                summary: s.summary,
-                nodes: s.nodes.into_iter().map(|n| n.name).collect(),
-                links: s.links.into_iter().map(|l| l.name).collect(),
-            })
-            .collect();
-        println!(
-            "{}",
-            serde_json::to_string(&List {
-                schema: "plumb.lab-list/1",
-                scenarios
-            })?
-        );
+        println!("{}", serde_json::to_string(&list)?);
     } else {
-        for scenario in scenarios {
+        for scenario in list.scenarios {
             anstream::println!("{:<20} {}", scenario.name, scenario.summary);
         }
     }

@@ -5,6 +5,8 @@
 mod common;
 
 use common::{plumb, repository, stdout};
+use plumb_lab::list::ScenarioList;
+use plumb_lab::stats::LabStats;
 use plumb_model::run::Run;
 use plumb_report::compare::Comparison;
 
@@ -16,6 +18,8 @@ fn schemas_are_those_of_the_types() {
     for (name, schema) in [
         ("run", Run::json_schema()),
         ("compare", Comparison::json_schema()),
+        ("lab-list", ScenarioList::json_schema()),
+        ("lab-stats", LabStats::json_schema()),
     ] {
         let file = repository().join(format!("schemas/{name}.schema.json"));
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";

@@ -157,7 +157,7 @@ fn a_slower_line_is_seen() {
 fn a_larger_send_buffer_is_seen() {
     let (run, deviations) = changed(
         "long-fat-sndbuf",
-        "4096 16384 1048576",
+        "4096 16384 524288",
         "4096 16384 268435456",
         &["--duration", "5s"],
     );

@@ -214,7 +214,7 @@ fn rate(run: &Run) -> Table {
         ]);
     }
     table.note = (!rows.is_empty())
-        .then(|| "Payload that the receiver counted; CPU is of one core.".to_owned());
+        .then(|| "Payload that reached the receiver; CPU is of one core.".to_owned());
     table
 }
 

@@ -15,7 +15,17 @@ const ECHO_SESSION: std::ops::Range<usize> = 24..32;
 
 /// The identity of a probe, the same for the request and its reply.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
 )]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ProbeKey {

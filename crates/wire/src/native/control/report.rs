@@ -21,6 +21,8 @@ pub struct TcpSample {
     pub bytes_sent: Option<u64>,
     /// Payload bytes sent and not acknowledged.
     pub in_flight_bytes: u64,
+    /// Part of it that the receiver has, out of order (SACK).
+    pub sacked_bytes: u64,
     /// Bytes in the send buffer not sent yet.
     pub notsent_bytes: u64,
     /// Congestion window: segments times the segment size.
@@ -407,6 +409,7 @@ mod tests {
             bytes_acked: u64::MAX,
             bytes_sent: Some(u64::MAX),
             in_flight_bytes: u64::MAX,
+            sacked_bytes: u64::MAX,
             notsent_bytes: u64::MAX,
             cwnd_bytes: u64::MAX,
             srtt_us: u64::MAX,
