@@ -15,7 +15,7 @@ help: ## List what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 demo: all ## The main job, for real, on an emulated cable line: about three minutes
-	$(SUDO) bench/demo.sh target/release/plumb target/demo
+	SUDO="$(SUDO)" bench/demo.sh target/release/plumb target/demo
 
 check: ## Formatting, lints, documentation
 	$(CARGO) fmt --all --check

@@ -15,8 +15,7 @@ say "A cable line of 100/20 Mbit/s whose modem has oversized queues, emulated on
 "$plumb" lab list | grep '^home-cable '
 
 # Two checks in one running network: the modem's queues stay as they are.
-export plumb
-"$plumb" lab run home-cable -- bash -euo pipefail -c '
+${SUDO:-} "$plumb" lab run home-cable -- bash -euo pipefail -c '
     say() { printf "\n\033[1m%s\033[0m\n" "$*"; }
     say "1. Check it: plumb check server"
     plumb check server -o before.json

@@ -14,11 +14,37 @@ pub enum CheckError {
     Probe(#[from] ProbeError),
     /// Nothing came back.
     #[error(
-        "nothing came back from {name}: it answers neither ICMP nor UDP probes; check the name and that it is up, or try plumb serve there"
+        "nothing came back from {name}: it does not answer {tried}; check the name, that it is up, and the firewalls on the way. {notes}"
     )]
     Silence {
         /// As the user typed it.
         name: String,
+        /// What was sent.
+        tried: String,
+        /// What else was seen.
+        notes: String,
+    },
+    /// The responder carries fewer streams.
+    #[error(
+        "{name}: the responder allows {allowed} streams at once, and this takes {wanted}: ask for fewer (--streams), or start it with --max-streams {wanted}"
+    )]
+    Streams {
+        /// As the user typed it.
+        name: String,
+        /// Streams of the largest phase.
+        wanted: u32,
+        /// Streams that the responder allows.
+        allowed: u32,
+    },
+    /// The responder allows shorter phases.
+    #[error(
+        "{name}: the responder allows phases of {allowed_s} s: ask for less (--duration), or start it with a larger --max-duration"
+    )]
+    Duration {
+        /// As the user typed it.
+        name: String,
+        /// Longest phase that the responder allows.
+        allowed_s: f64,
     },
     /// The user stopped it.
     #[error("stopped before anything could be said")]

@@ -17,6 +17,9 @@ use crate::watcher::Watcher;
 /// Beginning of a phase that its percentiles leave out: slow start fills the queue in it.
 const RAMP_S: f64 = 2.0;
 
+/// Congestion controls that send faster until something is lost.
+const LOSS_BASED: [&str; 2] = ["cubic", "reno"];
+
 /// Shorter than this, a phase has not shown a large queue: CUBIC with HyStart takes ten seconds
 /// to fill 700 ms.
 const CONCLUSIVE_S: f64 = 14.0;
@@ -104,17 +107,13 @@ impl Phase {
             .sum()
     }
 
-    /// Whether it was stopped by the user.
-    pub fn was_cancelled(&self) -> bool {
-        self.outcome.ended_early == Some(EndedEarly::Cancelled)
-    }
-
     /// Adds the rates that it carried.
     pub fn record_rates(&self, assembly: &mut Assembly) {
         for direction in [&self.outcome.down, &self.outcome.up].into_iter().flatten() {
-            if direction.result.cc != "cubic" {
+            // Those fill every queue there is until it overflows.
+            if !LOSS_BASED.contains(&direction.result.cc.as_str()) {
                 assembly.note(format!(
-                    "The {}load ran {}: a congestion control other than CUBIC may leave queues empty that others fill, so bufferbloat may be hidden.",
+                    "The {}load ran {}: a congestion control that is not driven by loss may leave queues empty that CUBIC fills, so bufferbloat may be hidden.",
                     direction.result.direction.name(),
                     direction.result.cc
                 ));

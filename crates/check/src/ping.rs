@@ -58,7 +58,12 @@ pub fn run(
     };
     let result = log.result(0.0, f64::INFINITY);
     if result.received == 0 {
-        return Err(CheckError::Silence { name });
+        let tried = format!("{} probes", result.protocol.name().to_uppercase());
+        return Err(CheckError::Silence {
+            name,
+            tried,
+            notes: log.notes.join(" "),
+        });
     }
     for note in &log.notes {
         assembly.note(note);

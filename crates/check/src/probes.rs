@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumb_model::results::{PingResult, ProbeProtocol};
+use plumb_model::results::{Outcome, PingResult, ProbeProtocol};
 use plumb_model::series::Series;
 use plumb_net::clock;
-use plumb_probe::{Plan, ProbeError, ProbeLog, Probing};
+use plumb_probe::{Plan, ProbeLog, Probing, Progress};
 use serde_json::{Map, Value};
+
+use crate::assembly::{Assembly, Measured};
 
 /// Fifty probes a second over UDP: a 95th percentile over 13 s rests on more than 30 probes
 /// beyond it, and 64 bytes of payload are 50 kbit/s on the line.
@@ -19,11 +21,15 @@ const UDP_INTERVAL: Duration = Duration::from_millis(20);
 /// Ten a second over ICMP, to see whether ICMP is treated otherwise.
 const ICMP_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Running probes; at least one stream.
+/// How late an answer may come and still count: several times what the fullest queue holds, so
+/// that a path is not called lossy, or healthy, because it is slow.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Running probes.
 pub struct Probes {
     udp: Option<Probing>,
     icmp: Option<Probing>,
-    /// What must be known: a stream that could not start.
+    /// What must be known: streams that could not start.
     pub notes: Vec<String>,
 }
 
@@ -66,60 +72,56 @@ impl Window {
 }
 
 impl Probes {
-    /// Starts probing over UDP, where `udp_port` says that the far end echoes, and over ICMP.
-    ///
-    /// # Errors
-    /// When neither can be started.
+    /// No probes at all.
+    pub fn none() -> Self {
+        Self {
+            udp: None,
+            icmp: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Starts probing over UDP, where `udp_port` says that the far end echoes, and over ICMP. What
+    /// cannot be started is noted.
     pub fn start(
         name: &str,
         address: IpAddr,
         udp_port: Option<u16>,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Self, ProbeError> {
-        let start = |protocol, port, interval| {
+    ) -> Self {
+        let mut notes = Vec::new();
+        let mut start = |protocol: ProbeProtocol, port, interval| {
             let plan = Plan {
                 interval,
+                timeout: TIMEOUT,
                 ..Plan::new(protocol, name, SocketAddr::new(address, port))
             };
             Probing::start(plan, Arc::clone(stop))
+                .map_err(|error| {
+                    notes.push(format!(
+                        "{} was not measured: {error}",
+                        protocol.name().to_uppercase()
+                    ))
+                })
+                .ok()
         };
-        let udp = udp_port
-            .map(|port| start(ProbeProtocol::Udp, port, UDP_INTERVAL))
-            .transpose();
+        let udp = udp_port.and_then(|port| start(ProbeProtocol::Udp, port, UDP_INTERVAL));
         let icmp = start(ProbeProtocol::Icmp, 0, ICMP_INTERVAL);
-        match (udp, icmp) {
-            (Ok(Some(udp)), Ok(icmp)) => Ok(Self {
-                udp: Some(udp),
-                icmp: Some(icmp),
-                notes: Vec::new(),
-            }),
-            (Ok(udp), Err(e)) if udp.is_some() => Ok(Self {
-                udp,
-                icmp: None,
-                notes: vec![format!("ICMP was not measured: {e}")],
-            }),
-            (Ok(_), Ok(icmp)) => Ok(Self {
-                udp: None,
-                icmp: Some(icmp),
-                notes: Vec::new(),
-            }),
-            (Err(e), Ok(icmp)) => Ok(Self {
-                udp: None,
-                icmp: Some(icmp),
-                notes: vec![format!("UDP round trips were not measured: {e}")],
-            }),
-            (_, Err(e)) => Err(e),
-        }
+        Self { udp, icmp, notes }
     }
 
-    /// The round trip of the latest answer of the main stream.
-    pub fn last_rtt(&self) -> Option<Duration> {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.udp.is_none() && self.icmp.is_none()
+    }
+
+    /// How far the main stream has come.
+    pub fn latest(&self) -> Progress {
         self.udp
             .as_ref()
-            .or(self.icmp.as_ref())?
-            .progress()
-            .read()
-            .last_rtt
+            .or(self.icmp.as_ref())
+            .map(|probing| probing.progress().read())
+            .unwrap_or_default()
     }
 
     /// Ends the probes and waits for those under way.
@@ -152,6 +154,27 @@ impl ProbeLogs {
             .find(|ping| ping.rtt_s.is_some())
     }
 
+    /// Adds the round trips of a time without load, one measurement a stream; true when any came
+    /// back.
+    pub fn record_ping(&self, assembly: &mut Assembly, window: Window, phase: &str) -> bool {
+        let mut answered = false;
+        for log in self.streams() {
+            let ping = result(log, window);
+            answered |= ping.received > 0;
+            let mut params = Map::new();
+            params.insert("phase".to_owned(), phase.into());
+            identify(log, window, &mut params);
+            assembly.add(Measured {
+                started_ns: window.from_ns,
+                duration_s: window.seconds(),
+                params,
+                outcome: Outcome::Ping(ping),
+                series: [("rtt".to_owned(), window_series(log, window))].into(),
+            });
+        }
+        answered
+    }
+
     /// The round trips of every stream in a window, and which probes they were.
     pub fn series(&self, window: Window) -> (BTreeMap<String, Series>, Map<String, Value>) {
         let mut series = BTreeMap::new();
@@ -175,7 +198,7 @@ pub fn result(log: &ProbeLog, window: Window) -> PingResult {
 }
 
 /// The round trips of one stream in a window.
-pub fn window_series(log: &ProbeLog, window: Window) -> Series {
+fn window_series(log: &ProbeLog, window: Window) -> Series {
     let (from, to) = relative(log, window);
     log.series(from, to)
 }

@@ -10,13 +10,3 @@ pub trait Watcher: Sync {
     /// How the step goes, in a few words.
     fn update(&self, text: &str);
 }
-
-/// Nobody looks on.
-#[derive(Debug, Clone, Copy)]
-pub struct Nobody;
-
-impl Watcher for Nobody {
-    fn step(&self, _: &str, _: Duration) {}
-
-    fn update(&self, _: &str) {}
-}

@@ -11,7 +11,7 @@ use plumb_model::results::{Direction, LoadedLatencyResult, ThroughputResult};
 use plumb_model::run::Measurement;
 use plumb_model::units::{human_seconds, si};
 
-use crate::Case;
+use crate::{Case, capital};
 
 /// An increase from here on is a finding, in seconds: below it DSLReports still grades B, and
 /// a game or call (one packet every 16 to 20 ms) loses only a few packets' time.
@@ -171,11 +171,4 @@ fn fixes(direction: LineDirection, payload_bps: f64, latency: &LoadedLatencyResu
             expect: "The same, without giving up any of the rate.".to_owned(),
         },
     ]
-}
-
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
 }

@@ -1,7 +1,7 @@
 //! Buffers at the ends that are smaller than what the path can hold.
 //!
-//! The kernel counts the time that a sender waited for the receiver's window or for its own
-//! send buffer (`tcpi_rwnd_limited`, `tcpi_sndbuf_limited`). Where that is a good part of the
+//! Counted is the time that a sender waited for the receiver's window (`tcpi_rwnd_limited`) or for
+//! its own send buffer (`tcpi_sndbuf_limited`, or plumb's own wait where that is more). Where that is a good part of the
 //! time, and the buffer is smaller than the path, a larger one carries more.
 
 use plumb_model::finding::{
@@ -12,7 +12,7 @@ use plumb_model::results::{Direction, Outcome, ThroughputResult};
 use plumb_model::run::{HostFacts, Measurement};
 use plumb_model::units::{human_seconds, si};
 
-use crate::Case;
+use crate::{Case, capital};
 
 /// Share of the time spent waiting for a buffer from which on it is a finding. Autotuning lags
 /// the sender by a few round trips at the start of every connection, which alone stays below.
@@ -205,11 +205,4 @@ fn fix(
             si(target_bps, "bit/s")
         ),
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
 }

@@ -63,6 +63,8 @@ pub(crate) struct Carried {
     pub(crate) unreadable: u64,
     /// Whether the thread runs with real-time priority.
     pub(crate) realtime: bool,
+    /// Whether the device that packets come from went away.
+    pub(crate) stopped: bool,
 }
 
 /// The laboratory's clock: nanoseconds since it began.
@@ -84,7 +86,8 @@ impl Epoch {
 impl Driver {
     /// Starts carrying packets read from `from` to `to`.
     ///
-    /// The thread ends within one packet's time of [`Driver`] being dropped.
+    /// The thread ends within one packet's time of [`Driver`] being dropped, or when the device
+    /// goes away.
     pub(crate) fn start(
         name: &str,
         epoch: Epoch,
@@ -101,6 +104,7 @@ impl Driver {
                 write_errors: 0,
                 unreadable: 0,
                 realtime: false,
+                stopped: false,
             }),
             wake: EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?,
             stop: AtomicBool::new(false),
@@ -146,7 +150,11 @@ fn carry(shared: &Shared, epoch: Epoch, from: &Tun, to: &Tun) {
     while !shared.stop.load(Ordering::Relaxed) {
         let (next, more) = {
             let mut carried = shared.lock();
-            let more = carried.take_in(epoch, from, &mut buffer);
+            let Ok(more) = carried.take_in(epoch, from, &mut buffer) else {
+                // Somebody took the device away. Asking again would only spin.
+                carried.stopped = true;
+                return;
+            };
             carried.put_out(epoch, to);
             (carried.chain.next_event(), more)
         };
@@ -158,10 +166,10 @@ fn carry(shared: &Shared, epoch: Epoch, from: &Tun, to: &Tun) {
 
 impl Carried {
     /// Reads what waits at the device; true when there may be more.
-    fn take_in(&mut self, epoch: Epoch, from: &Tun, buffer: &mut [u8]) -> bool {
+    fn take_in(&mut self, epoch: Epoch, from: &Tun, buffer: &mut [u8]) -> io::Result<bool> {
         for _ in 0..READ_BATCH {
-            let Ok(Some(length)) = from.read(buffer) else {
-                return false;
+            let Some(length) = from.read(buffer)? else {
+                return Ok(false);
             };
             let now = epoch.now();
             let packet = buffer
@@ -179,7 +187,7 @@ impl Carried {
                 None => self.unreadable += 1,
             }
         }
-        true
+        Ok(true)
     }
 
     /// Writes what is due.
@@ -195,7 +203,7 @@ impl Carried {
             self.lateness.record(left.nanos_since(due), 1);
             if late > TOLERATED {
                 // Several may be overdue at once; the time counts once.
-                self.behind += left - self.last_write.max(due);
+                self.behind += left - self.last_write.max(due + TOLERATED);
             }
             self.last_write = left;
             self.chain.departed(&packet, left);

@@ -227,7 +227,11 @@ impl Instance {
         let refused = |e: &dyn std::fmt::Display| LabError::Control(format!("{cell}: {e}"));
         self.carrier(&end)?.driver.with(|carried| {
             if carried.chain.names().any(|known| known == name) {
-                for (key, value) in values {
+                // The queue and the framing first: the others are settings of theirs.
+                let (first, rest): (Vec<_>, Vec<_>) = values
+                    .iter()
+                    .partition(|(key, _)| matches!(key.as_str(), "queue" | "framing"));
+                for (key, value) in first.into_iter().chain(rest) {
                     carried
                         .chain
                         .set(self.epoch.now(), name, key, value)
@@ -293,19 +297,23 @@ impl Instance {
         let mut links: BTreeMap<String, BTreeMap<Way, WayStats>> = BTreeMap::new();
         for carrier in &self.carriers {
             let device_drops = self.device_drops(&carrier.sender, &carrier.link);
-            let now = self.epoch.now();
             let way = carrier.driver.with(|carried| {
+                let now = self.epoch.now();
                 let behind_ratio = carried.behind.as_secs_f64() / now.as_secs_f64();
                 WayStats {
                     chain: carried.chain.stats(now),
                     driver: DriverStats {
-                        overrun: device_drops > 0 || behind_ratio > OVERRUN_RATIO,
+                        overrun: device_drops > 0
+                            || carried.write_errors > 0
+                            || carried.stopped
+                            || behind_ratio > OVERRUN_RATIO,
                         lateness_s: carried.lateness.distribution(),
                         behind_ratio,
                         write_errors: carried.write_errors,
                         device_drops,
                         unreadable: carried.unreadable,
                         realtime: carried.realtime,
+                        stopped: carried.stopped,
                     },
                     probes: carried.chain.probes().records().copied().collect(),
                 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use plumb_link::spec::ChainSpec;
 use serde::Deserialize;
 
+use crate::layout::MAX_LINKS;
 use crate::truth::Truth;
 
 /// The scenarios that come with plumb: name and text.
@@ -285,6 +286,15 @@ impl Scenario {
     fn problem(&self) -> Option<String> {
         if self.nodes.is_empty() {
             return Some("it has no [[node]]".into());
+        }
+        if self.links.len() > MAX_LINKS {
+            return Some(format!(
+                "it has {} links, and at most {MAX_LINKS} have addresses",
+                self.links.len()
+            ));
+        }
+        if self.services.iter().any(|service| service.port == 0) {
+            return Some("a service must listen on a port from 1 to 65535".into());
         }
         let names: Vec<&str> = self.nodes.iter().map(|n| n.name.as_str()).collect();
         let links: Vec<&str> = self.links.iter().map(|l| l.name.as_str()).collect();

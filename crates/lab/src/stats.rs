@@ -65,7 +65,9 @@ pub struct DriverStats {
     pub unreadable: u64,
     /// Whether the thread ran with real-time priority.
     pub realtime: bool,
-    /// Whether the machine failed to keep up.
+    /// Whether the device that packets come from went away, so that nothing is carried any more.
+    pub stopped: bool,
+    /// Whether the machine failed to keep up, or packets were lost that the link did not drop.
     pub overrun: bool,
 }
 

@@ -196,8 +196,12 @@ fn wait_inside(signals: &SignalFd, command: &Child, services: &[Service]) -> Res
             match Signal::try_from(info.ssi_signo as i32) {
                 Ok(Signal::SIGCHLD) | Err(_) => {}
                 Ok(signal) => {
-                    // What was typed on the terminal reached the command too.
-                    if info.ssi_code != libc_si_kernel() {
+                    let typed = info.ssi_code == libc_si_kernel();
+                    // A key on the terminal reached the command too, which may live through it.
+                    if typed && matches!(signal, Signal::SIGINT | Signal::SIGQUIT) {
+                        continue;
+                    }
+                    if !typed {
                         let _ = kill(pid, signal);
                     }
                     kill_at.get_or_insert_with(|| Instant::now() + GRACE);
@@ -293,7 +297,6 @@ fn prepare(instance: &Instance, node: &str, arguments: &[OsString]) -> Result<Co
         path.push(":");
         path.push(rest);
     }
-    // The program is looked up before the new PATH applies, so plumb itself is named in full.
     let mut command = if program == "plumb" {
         Command::new(plumb)
     } else {

@@ -316,7 +316,12 @@ pub fn probe_errors(run: &Run, stats: &LabStats) -> Vec<f64> {
     let mut counted = HashSet::new();
     let mut errors = Vec::new();
     for measurement in &run.measurements {
-        for (protocol, series) in [("udp", "rtt"), ("icmp", "rtt_icmp")] {
+        // A ping has one series, whatever its protocol; a load phase has one for each.
+        let own = match measurement.series.contains_key("rtt_icmp") {
+            true => "rtt_icmp",
+            false => "rtt",
+        };
+        for (protocol, series) in [("udp", "rtt"), ("icmp", own)] {
             let Some(series) = measurement.series.get(series) else {
                 continue;
             };

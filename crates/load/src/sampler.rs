@@ -24,8 +24,6 @@ pub struct ReceiverRecord {
     pub counts: Vec<Count>,
     /// Largest limit of its receive buffer.
     pub receive_buffer_bytes: Option<u64>,
-    /// Largest tcpi_rcv_space.
-    pub receive_space_bytes: Option<u64>,
 }
 
 /// What was seen of all streams, in their order.
@@ -93,11 +91,7 @@ fn sample(senders: &[Sending], receivers: &[Counted], started: Instant, record: 
         let rcvbuf = socket_memory(socket)
             .ok()
             .map(|memory| u64::from(memory.rcvbuf_bytes));
-        let space = tcp_info(socket)
-            .ok()
-            .map(|info| u64::from(info.rcv_space_bytes));
         seen.receive_buffer_bytes = seen.receive_buffer_bytes.max(rcvbuf);
-        seen.receive_space_bytes = seen.receive_space_bytes.max(space);
     }
 }
 
@@ -111,11 +105,8 @@ fn tcp_sample(t_s: f64, info: &TcpInfo, sndbuf: Option<u32>) -> TcpSample {
         notsent_bytes: u64::from(info.notsent_bytes),
         cwnd_bytes: u64::from(info.cwnd_segments) * u64::from(info.snd_mss_bytes),
         srtt_us: u64::from(info.srtt_us),
-        rttvar_us: u64::from(info.rttvar_us),
         min_rtt_us: info.min_rtt_us.map(u64::from),
         retransmits: u64::from(info.total_retransmits),
-        pacing_bps: info.pacing_rate_bytes.map(|rate| rate.saturating_mul(8)),
-        delivery_bps: info.delivery_rate_bytes.saturating_mul(8),
         snd_wnd_bytes: info.snd_wnd_bytes.map(u64::from),
         sndbuf_bytes: sndbuf.map(u64::from),
         busy_us: info.busy_us,

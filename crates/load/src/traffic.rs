@@ -10,7 +10,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use plumb_net::clock::process_cpu_time;
-use plumb_net::tcp;
+use plumb_net::{sysctl, tcp};
 use plumb_wire::native::control::report::{
     ReceiverLog, ReceiverTail, Report, SenderLog, SenderTail, StreamEnd,
 };
@@ -204,7 +204,6 @@ impl Traffic {
                     tail: ReceiverTail {
                         stream,
                         receive_buffer_bytes: seen.receive_buffer_bytes,
-                        receive_space_bytes: seen.receive_space_bytes,
                         ended,
                     },
                     counts: seen.counts,
@@ -243,10 +242,12 @@ impl Traffic {
             tcp::abort_on_close(socket)?;
         }
         if let (Some(error), Some(tail)) = (refusal, tails.iter().find(|tail| tail.cc != cc)) {
-            let got = &tail.cc;
-            self.notes.push(format!(
-                "the kernel refused the congestion control '{cc}' ({error}) and ran '{got}': \
-                 queues that '{cc}' would fill may not show; allow it with net.ipv4.tcp_allowed_congestion_control"
+            let available = sysctl::read("net.ipv4.tcp_available_congestion_control");
+            self.notes.push(refused(
+                cc,
+                &tail.cc,
+                &error,
+                &available.unwrap_or_else(|_| "the kernel did not say which".to_owned()),
             ));
         }
         Ok(tails)
@@ -296,8 +297,63 @@ impl Traffic {
     }
 }
 
+/// That the kernel refused the congestion control `cc` and ran `got`, why, and what to do.
+fn refused(cc: &str, got: &str, error: &io::Error, available: &str) -> String {
+    let (why, advice) = match error.kind() {
+        // ENOENT: no such congestion control is built in or loaded.
+        io::ErrorKind::NotFound => (
+            format!("this kernel does not have the congestion control '{cc}'"),
+            format!(
+                "load its module (modprobe tcp_{cc}) or choose one of those available: {available}"
+            ),
+        ),
+        // EPERM: it is there, and only privileged processes may use it.
+        io::ErrorKind::PermissionDenied => (
+            format!("the congestion control '{cc}' may not be used without privilege"),
+            "allow it with net.ipv4.tcp_allowed_congestion_control".to_owned(),
+        ),
+        _ => (
+            format!("the kernel refused the congestion control '{cc}' ({error})"),
+            format!("choose one of those available: {available}"),
+        ),
+    };
+    format!("{why}, and '{got}' ran: queues that '{cc}' would fill may not show; {advice}")
+}
+
 impl Drop for Traffic {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_congestion_control_that_is_absent_is_told_from_one_that_is_not_allowed() {
+        let note = |errno| {
+            refused(
+                "bbr",
+                "cubic",
+                &io::Error::from_raw_os_error(errno),
+                "reno cubic",
+            )
+        };
+        let absent = note(2); // ENOENT
+        assert!(
+            absent.contains("does not have") && absent.contains("available: reno cubic"),
+            "{absent}"
+        );
+        assert!(
+            !absent.contains("tcp_allowed_congestion_control"),
+            "{absent}"
+        );
+        let forbidden = note(1); // EPERM
+        assert!(
+            forbidden.contains("may not be used")
+                && forbidden.contains("net.ipv4.tcp_allowed_congestion_control"),
+            "{forbidden}"
+        );
     }
 }

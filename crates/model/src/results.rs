@@ -209,7 +209,9 @@ pub struct TcpSender {
 ///
 /// From tcpi_busy_time, tcpi_rwnd_limited and tcpi_sndbuf_limited (Linux
 /// `net/ipv4/tcp_output.c`, `tcp_chrono_*`): the network's share is what is left of busy time,
-/// the application's is the time not busy.
+/// the application's is the time not busy. The send buffer's share takes the larger of the kernel's
+/// count and the time that plumb's own sender waited for room in the buffer with everything
+/// written sent: the kernel looks only when it sends, and misses much of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitedTime {
     /// The receiver's window was full.

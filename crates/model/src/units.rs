@@ -31,15 +31,6 @@ impl BitRate {
     pub const fn bps(self) -> u64 {
         self.0
     }
-
-    /// The time that `bytes` take to serialise at this rate; zero rate never sends.
-    pub fn serialisation_time(self, bytes: u64) -> Duration {
-        if self.0 == 0 {
-            return Duration::MAX;
-        }
-        let ns = u128::from(bytes) * 8 * 1_000_000_000 / u128::from(self.0);
-        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
-    }
 }
 
 impl fmt::Display for BitRate {
@@ -301,15 +292,6 @@ mod tests {
         assert_eq!(parse_duration("18ms"), Ok(Duration::from_millis(18)));
         assert_eq!(parse_duration("0.25ms"), Ok(Duration::from_micros(250)));
         assert!(parse_duration("18").is_err());
-    }
-
-    #[test]
-    fn serialisation_time_of_a_full_frame() {
-        // 1518 bytes at 20 Mbit/s: 607.2 µs.
-        assert_eq!(
-            BitRate::from_bps(20_000_000).serialisation_time(1518),
-            Duration::from_nanos(607_200)
-        );
     }
 
     #[test]

@@ -32,8 +32,6 @@ pub struct Received {
     pub len: usize,
     /// When the kernel received it, ns of CLOCK_REALTIME; absent where it took no stamp.
     pub kernel_ns: Option<u64>,
-    /// TTL or hop limit that it arrived with.
-    pub ttl: Option<u8>,
     /// Who sent it.
     pub from: SocketAddr,
     /// Which of our addresses it was sent to; only told on [`DatagramSocket::bound`] sockets.
@@ -151,7 +149,7 @@ impl DatagramSocket {
             (libc::SOL_IPV6, libc::IPV6_RECVPKTINFO)
         };
         set_option(&socket, level, option, &1i32.to_ne_bytes())?;
-        Self::prepare(socket, v4, false, Stamped::Received)
+        Self::prepare(socket, false, Stamped::Received)
     }
 
     /// A socket that sends echo requests to `target` and receives echo replies from it alone.
@@ -226,17 +224,11 @@ impl DatagramSocket {
         };
         set_option(&socket, level, option, &1i32.to_ne_bytes())?;
         socket.connect(&target.into())?;
-        Self::prepare(socket, target.is_ipv4(), ip_header, Stamped::Both)
+        Self::prepare(socket, ip_header, Stamped::Both)
     }
 
-    fn prepare(socket: Socket, v4: bool, ip_header: bool, stamped: Stamped) -> io::Result<Self> {
+    fn prepare(socket: Socket, ip_header: bool, stamped: Stamped) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        let (level, ttl) = if v4 {
-            (libc::SOL_IP, libc::IP_RECVTTL)
-        } else {
-            (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT)
-        };
-        set_option(&socket, level, ttl, &1i32.to_ne_bytes())?;
         set_option(
             &socket,
             libc::SOL_SOCKET,
@@ -339,13 +331,10 @@ impl DatagramSocket {
             if header > 0 {
                 buffer.copy_within(header..header + len, 0);
             }
-            let Beside {
-                kernel_ns, ttl, to, ..
-            } = beside;
+            let Beside { kernel_ns, to, .. } = beside;
             return Ok(Some(Received {
                 len,
                 kernel_ns,
-                ttl,
                 from,
                 to,
                 drops: self.drops,

@@ -23,8 +23,6 @@ const LISTEN_BACKLOG: i32 = 1024;
 pub struct TcpInfo {
     /// State (`TCP_ESTABLISHED` is 1, `TCP_CLOSE` 7).
     pub state: u8,
-    /// The last delivery-rate sample was limited by the application.
-    pub delivery_rate_app_limited: bool,
     /// Largest payload of a segment sent.
     pub snd_mss_bytes: u32,
     /// Segments sent and not yet acknowledged.
@@ -33,26 +31,18 @@ pub struct TcpInfo {
     pub sacked_segments: u32,
     /// Smoothed round trip.
     pub srtt_us: u32,
-    /// Mean deviation of the round trip.
-    pub rttvar_us: u32,
     /// Smallest round trip in the kernel's window; absent before the first.
     pub min_rtt_us: Option<u32>,
     /// Congestion window in segments.
     pub cwnd_segments: u32,
-    /// What dynamic right-sizing holds the receive space to be.
-    pub rcv_space_bytes: u32,
     /// Segments sent again, ever.
     pub total_retransmits: u32,
-    /// Pacing rate in bytes a second; absent when there is none.
-    pub pacing_rate_bytes: Option<u64>,
     /// Bytes acknowledged, the SYN's one included.
     pub bytes_acked: u64,
     /// Bytes received in order.
     pub bytes_received: u64,
     /// Bytes in the send buffer never sent yet.
     pub notsent_bytes: u32,
-    /// Last delivery-rate sample in bytes a second.
-    pub delivery_rate_bytes: u64,
     /// Time with data outstanding or to send.
     pub busy_us: u64,
     /// Part of it held back by the receiver's window.
@@ -65,10 +55,6 @@ pub struct TcpInfo {
     pub bytes_retrans: Option<u64>,
     /// Window that the peer advertises (Linux 5.4).
     pub snd_wnd_bytes: Option<u32>,
-    /// Window that this end advertises (Linux 6.2).
-    pub rcv_wnd_bytes: Option<u32>,
-    /// Retransmission timeouts, ever (Linux 6.7).
-    pub total_rto: Option<u16>,
 }
 
 impl TcpInfo {
@@ -169,30 +155,23 @@ fn decode(raw: &RawTcpInfo, length: usize) -> TcpInfo {
     }
     TcpInfo {
         state: raw.state,
-        delivery_rate_app_limited: raw.flags & 1 != 0,
         snd_mss_bytes: raw.snd_mss,
         unacked_segments: raw.unacked,
         sacked_segments: raw.sacked,
         srtt_us: raw.rtt,
-        rttvar_us: raw.rttvar,
         // All ones, and zero on some kernels, stand for "none yet".
         min_rtt_us: Some(raw.min_rtt).filter(|us| *us != u32::MAX && *us != 0),
         cwnd_segments: raw.snd_cwnd,
-        rcv_space_bytes: raw.rcv_space,
         total_retransmits: raw.total_retrans,
-        pacing_rate_bytes: Some(raw.pacing_rate).filter(|rate| *rate != u64::MAX),
         bytes_acked: raw.bytes_acked,
         bytes_received: raw.bytes_received,
         notsent_bytes: raw.notsent_bytes,
-        delivery_rate_bytes: raw.delivery_rate,
         busy_us: raw.busy_time,
         rwnd_limited_us: raw.rwnd_limited,
         sndbuf_limited_us: raw.sndbuf_limited,
         bytes_sent: since!(bytes_sent, u64),
         bytes_retrans: since!(bytes_retrans, u64),
         snd_wnd_bytes: since!(snd_wnd, u32),
-        rcv_wnd_bytes: since!(rcv_wnd, u32),
-        total_rto: since!(total_rto, u16),
     }
 }
 

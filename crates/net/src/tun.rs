@@ -76,7 +76,7 @@ impl Tun {
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match nix::unistd::read(&self.file, buffer) {
             Ok(length) => Ok(Some(length)),
-            Err(nix::errno::Errno::EAGAIN) => Ok(None),
+            Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EINTR) => Ok(None),
             Err(e) => Err(e.into()),
         }
     }

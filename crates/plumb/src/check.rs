@@ -1,46 +1,57 @@
 //! `plumb check`: the main job.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use clap::Args;
-use plumb_check::{budget, full, limited};
+use clap::{Args, ValueEnum};
+use plumb_check::{budget, with_responder, without_responder};
 use plumb_load::client::ClientError;
-use plumb_model::units::{ByteCount, parse_duration};
-use plumb_wire::native::spec::PORT;
+use plumb_model::finding::Severity;
+use plumb_model::run::Run;
 
+use crate::load_options::{Defaults, LoadOptions};
 use crate::output::Output;
 use crate::progress::Line;
 use crate::target::{Target, command_line, interruptible};
+
+/// Exit status when a finding reaches `--fail-on`.
+const FOUND: u8 = 3;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Name or address of the far end, where `plumb serve` runs
     host: String,
-    /// Port of the responder, TCP and UDP
-    #[arg(long, default_value_t = PORT)]
-    port: u16,
-    /// The most that may be transferred; phases get shorter to keep to it
-    #[arg(long, value_name = "SIZE", default_value_t = budget::DEFAULT)]
-    budget: ByteCount,
-    /// How long each load phase lasts; below 15 s large queues are not seen whole
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = parse_duration)]
-    duration: Duration,
-    /// Load streams each way
-    #[arg(long, value_name = "N", default_value_t = full::STREAMS, value_parser = clap::value_parser!(u32).range(1..=64))]
-    streams: u32,
-    /// Congestion control of the load at both ends [default: cubic]
-    #[arg(long, value_name = "NAME")]
-    cc: Option<String>,
+    #[command(flatten)]
+    load: LoadOptions,
+    /// Exit with status 3 when a finding is at least this bad
+    #[arg(long, value_name = "SEVERITY")]
+    fail_on: Option<FailOn>,
     #[command(flatten)]
     output: Output,
 }
 
+/// The severities that `--fail-on` knows.
+#[derive(Clone, Copy, ValueEnum)]
+enum FailOn {
+    /// Warnings and critical findings
+    Warning,
+    /// Critical findings
+    Critical,
+}
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = Target::resolve(&arguments.host)?;
-    let cancel = interruptible()?;
-    let client = match target.connect(arguments.port) {
-        Ok(client) => client,
+    let run = match target.connect(arguments.load.port) {
+        Ok(client) => {
+            let defaults = Defaults {
+                directions: with_responder::CHECK_DIRECTIONS.to_vec(),
+                budget: budget::DEFAULT,
+                duration: with_responder::PHASE,
+                streams: with_responder::STREAMS,
+                latency: true,
+                judge: true,
+            };
+            arguments.load.measure(&target, client, defaults)?
+        }
         Err(
             why @ (ClientError::Refused { .. }
             | ClientError::TimedOut { .. }
@@ -48,34 +59,40 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             | ClientError::Mute { .. }
             | ClientError::NotPlumb { .. }),
         ) => {
+            if arguments.fail_on.is_some() {
+                return Err(
+                    anyhow::Error::new(why).context("nothing could be judged, as --fail-on asks")
+                );
+            }
+            let cancel = interruptible()?;
             let line = Line::new();
-            let run = limited::run(
+            without_responder::run(
                 command_line(),
                 &target.name,
                 target.address,
                 &why.to_string(),
                 &line,
                 &cancel,
-            )?;
-            drop(line);
-            return arguments.output.emit(run);
+            )?
         }
         Err(e) => return Err(e.into()),
     };
-    let plan = full::Plan {
-        name: target.name,
-        address: target.address,
-        command: command_line(),
-        directions: full::CHECK_DIRECTIONS.to_vec(),
-        phase: arguments.duration,
-        streams: arguments.streams,
-        cc: arguments.cc.clone(),
-        budget: arguments.budget,
-        judge: true,
-    };
-    anstream::eprintln!("plumb: {}", full::announcement(&plan));
-    let line = Line::new();
-    let run = full::run(client, &plan, &line, &cancel)?;
-    drop(line);
-    arguments.output.emit(run)
+    let status = arguments
+        .fail_on
+        .map_or(ExitCode::SUCCESS, |limit| limit.status(&run));
+    arguments.output.emit(run)?;
+    Ok(status)
+}
+
+impl FailOn {
+    fn status(self, run: &Run) -> ExitCode {
+        let limit = match self {
+            Self::Warning => Severity::Warning,
+            Self::Critical => Severity::Critical,
+        };
+        match run.findings.iter().any(|f| f.severity >= limit) {
+            true => ExitCode::from(FOUND),
+            false => ExitCode::SUCCESS,
+        }
+    }
 }

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use crate::output::print;
+
 /// The pages, built in: topic and text.
 const PAGES: [(&str, &str); 2] = [
     ("bufferbloat", include_str!("../../../kb/bufferbloat.md")),
@@ -19,9 +21,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let topics = PAGES.map(|(topic, _)| topic).join(", ");
     match &arguments.topic {
-        None => anstream::println!("Topics: {topics}"),
+        None => print(&format!("Topics: {topics}\n"))?,
         Some(topic) => match PAGES.iter().find(|(name, _)| name == topic) {
-            Some((_, text)) => anstream::print!("{text}"),
+            Some((_, text)) => print(text)?,
             None => anyhow::bail!("nothing is written about '{topic}': the topics are {topics}"),
         },
     }

@@ -17,7 +17,7 @@ use plumb_lab::truth::truth;
 use plumb_model::finding::Action;
 use plumb_model::units::human_seconds;
 
-use crate::output::{read_run, save};
+use crate::output::{print, read_run, save};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -115,10 +115,10 @@ fn complain(error: &dyn std::fmt::Display) {
 fn list(json: bool) -> anyhow::Result<ExitCode> {
     let list = ScenarioList::built_in()?;
     if json {
-        println!("{}", serde_json::to_string(&list)?);
+        print(&(serde_json::to_string(&list)? + "\n"))?;
     } else {
         for scenario in list.scenarios {
-            anstream::println!("{:<20} {}", scenario.name, scenario.summary);
+            print(&format!("{:<20} {}\n", scenario.name, scenario.summary))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -127,7 +127,7 @@ fn list(json: bool) -> anyhow::Result<ExitCode> {
 fn show(name: &str) -> anyhow::Result<ExitCode> {
     // Errors first: what is shown can be run.
     Scenario::load(name)?;
-    anstream::print!("{}", Scenario::text(name)?);
+    print(&Scenario::text(name)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -152,7 +152,8 @@ fn run_in(name: &str, stats: Option<PathBuf>, session: Session) -> anyhow::Resul
             }
         }
         let Some(file) = &stats else { return Ok(()) };
-        save(file, &(serde_json::to_string(&done)? + "\n")).map_err(io::Error::other)
+        save(file, &(serde_json::to_string(&done)? + "\n"))
+            .map_err(|error| io::Error::other(format!("{error:#}")))
     };
     let status = supervise::run(scenario, &session, finished, |error| complain(error))?;
     Ok(ExitCode::from(
@@ -185,7 +186,10 @@ fn apply(file: &std::path::Path) -> anyhow::Result<ExitCode> {
         })
         .collect();
     if shapers.is_empty() {
-        anstream::println!("Nothing in {} asks anything of the router.", file.display());
+        print(&format!(
+            "Nothing in {} asks anything of the router.\n",
+            file.display()
+        ))?;
         return Ok(ExitCode::SUCCESS);
     }
     print_done(control::ask(&Request::Shape { shapers })?)
@@ -194,7 +198,7 @@ fn apply(file: &std::path::Path) -> anyhow::Result<ExitCode> {
 fn print_done(answer: Answer) -> anyhow::Result<ExitCode> {
     if let Answer::Done(lines) = answer {
         for line in lines {
-            anstream::println!("{line}");
+            print(&format!("{line}\n"))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -205,9 +209,10 @@ fn stats(json: bool) -> anyhow::Result<ExitCode> {
         anyhow::bail!("the lab answered something else");
     };
     if json {
-        println!("{}", serde_json::to_string(&stats)?);
+        print(&(serde_json::to_string(&stats)? + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let mut text = String::new();
     for (link, ways) in &stats.links {
         for (way, what) in ways {
             let late = what.driver.lateness_s.map_or_else(
@@ -220,7 +225,7 @@ fn stats(json: bool) -> anyhow::Result<ExitCode> {
                     )
                 },
             );
-            anstream::println!("{link}.{}: {late}", way.name());
+            text += &format!("{link}.{}: {late}\n", way.name());
             for (name, cell) in &what.chain.cells {
                 let dropped: Vec<String> = cell
                     .dropped
@@ -234,8 +239,8 @@ fn stats(json: bool) -> anyhow::Result<ExitCode> {
                         human_seconds(delay.p95)
                     )
                 });
-                anstream::println!(
-                    "  {name:<10} packets: {} offered, {} delivered, {} marked, dropped [{}]; {} bytes inside{queue}",
+                text += &format!(
+                    "  {name:<10} packets: {} offered, {} delivered, {} marked, dropped [{}]; {} bytes inside{queue}\n",
                     cell.offered.packets,
                     cell.delivered.packets,
                     cell.marked,
@@ -245,6 +250,7 @@ fn stats(json: bool) -> anyhow::Result<ExitCode> {
             }
         }
     }
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -265,10 +271,13 @@ fn verify(
     })?;
     let deviations = truth(&scenario, &run, &stats);
     for deviation in &deviations {
-        anstream::println!("deviates: {deviation}");
+        print(&format!("deviates: {deviation}\n"))?;
     }
     if deviations.is_empty() {
-        anstream::println!("The Run agrees with the truth of {}.", scenario.name);
+        print(&format!(
+            "The Run agrees with the truth of {}.\n",
+            scenario.name
+        ))?;
         return Ok(ExitCode::SUCCESS);
     }
     Ok(ExitCode::FAILURE)

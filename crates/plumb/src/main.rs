@@ -6,6 +6,7 @@ mod direction;
 mod explain;
 mod lab;
 mod load;
+mod load_options;
 mod output;
 mod ping;
 mod progress;
@@ -18,8 +19,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// plumb measures a network path, says what holds it back and why, makes the one change that
-/// helps, and proves that it did.
+/// plumb measures a network path, says what holds it back and why, and names the one change that
+/// helps; in its lab it makes the change and proves that it did.
 #[derive(Parser)]
 #[command(
     name = "plumb",

@@ -1,44 +1,28 @@
-//! What every verb that makes a Run does with it: print, save, fail on a finding.
+//! What every verb does with what it has to show: print it, save it.
 
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use plumb_lab::control::{self, Answer, Request};
-use plumb_model::finding::Severity;
 use plumb_model::run::Run;
 use plumb_report::text::{self, Style};
 
-/// Exit status when a finding reaches `--fail-on`.
-const FOUND: u8 = 3;
-
-/// Where the result goes.
+/// Where a Run goes.
 #[derive(Args)]
 pub(crate) struct Output {
     /// Print the Run as JSON on standard output, and nothing else
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
     /// Save the Run to a file
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Exit with status 3 when a finding is at least this bad
-    #[arg(long, value_name = "SEVERITY")]
-    pub(crate) fail_on: Option<FailOn>,
-}
-
-/// The severities that `--fail-on` knows.
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum FailOn {
-    /// Warnings and critical findings
-    Warning,
-    /// Critical findings
-    Critical,
+    output: Option<PathBuf>,
 }
 
 impl Output {
-    /// Marks the Run with the laboratory it was made in, saves and prints it.
-    pub(crate) fn emit(&self, mut run: Run) -> anyhow::Result<ExitCode> {
+    /// Marks the Run with the laboratory it was made in, prints and saves it.
+    pub(crate) fn emit(&self, mut run: Run) -> anyhow::Result<()> {
         if control::inside() {
             match control::ask(&Request::Mark) {
                 Ok(Answer::Mark(mark)) => run.local.lab = Some(mark),
@@ -48,25 +32,32 @@ impl Output {
                 )),
             }
         }
-        let json = || serde_json::to_string(&run).map(|text| text + "\n");
-        if let Some(file) = &self.output {
-            save(file, &json()?)?;
-        }
+        let json = serde_json::to_string(&run)? + "\n";
+        // First shown, then saved: a file that cannot be written must not lose a minute's work.
         if self.json {
-            print!("{}", json()?);
+            print(&json)?;
         } else {
-            anstream::print!("{}", text::render(&run, &style()));
+            print(&text::render(&run, &style()))?;
         }
-        let limit = self.fail_on.map(|limit| match limit {
-            FailOn::Warning => Severity::Warning,
-            FailOn::Critical => Severity::Critical,
-        });
-        let found = limit.is_some_and(|limit| run.findings.iter().any(|f| f.severity >= limit));
-        Ok(if found {
-            ExitCode::from(FOUND)
-        } else {
-            ExitCode::SUCCESS
-        })
+        match &self.output {
+            Some(file) => save(file, &json),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Prints to standard output, without the colours where they do not belong. Whoever reads no
+/// further, as `head` does, is not an error.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(e).context("cannot write to standard output")
+        }
+        _ => Ok(()),
     }
 }
 

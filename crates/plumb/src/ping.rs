@@ -11,6 +11,7 @@ use plumb_model::units::parse_duration;
 use plumb_probe::Plan;
 use plumb_wire::native::spec::PORT;
 
+use crate::load_options::positive_duration;
 use crate::output::Output;
 use crate::progress::Line;
 use crate::target::{Target, command_line, interruptible};
@@ -23,7 +24,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = Protocol::Icmp)]
     protocol: Protocol,
     /// How many probes to send
-    #[arg(short, long, default_value_t = 10)]
+    #[arg(short, long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
     /// Time from one probe to the next, whatever became of it
     #[arg(short, long, value_name = "TIME", default_value = "200ms", value_parser = parse_duration)]
@@ -32,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "BYTES")]
     size: Option<usize>,
     /// A probe that takes longer counts as lost
-    #[arg(short = 'W', long, value_name = "TIME", default_value = "3s", value_parser = parse_duration)]
+    #[arg(short = 'W', long, value_name = "TIME", default_value = "3s", value_parser = positive_duration)]
     timeout: Duration,
     /// UDP port of the responder
     #[arg(long, default_value_t = PORT)]
@@ -68,5 +69,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let line = Line::new();
     let run = ping::run(command_line(), plan, &line, &stop)?;
     drop(line);
-    arguments.output.emit(run)
+    arguments.output.emit(run)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use plumb_report::{compare, html, text};
 
-use crate::output::{read_run, save, style};
+use crate::output::{print, read_run, save, style};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -28,12 +28,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let comparison = compare::compare(&run, &after);
             save(file, &html::render_comparison(&run, &after, &comparison))?;
         }
-        (None, None) => anstream::print!("{}", text::render(&run, &style())),
+        (None, None) => print(&text::render(&run, &style()))?,
         (None, Some(after)) => {
-            anstream::print!(
-                "{}",
-                text::render_comparison(&compare::compare(&run, &after), &style())
-            );
+            print(&text::render_comparison(
+                &compare::compare(&run, &after),
+                &style(),
+            ))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -43,6 +43,10 @@ struct Responder {
 
 impl Responder {
     fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    fn start_with(options: &[&str]) -> Self {
         // A free port: bound, read and given back.
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
@@ -58,6 +62,7 @@ impl Responder {
                 &port.to_string(),
                 "--quiet",
             ])
+            .args(options)
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
@@ -120,6 +125,36 @@ fn a_refused_port_says_what_to_start() {
             &["refused", "plumb serve"],
         );
     }
+}
+
+#[test]
+fn a_responder_that_allows_too_little_is_said_before_anything_is_sent() {
+    let responder = Responder::start_with(&["--max-streams", "4"]);
+    let port = responder.port.to_string();
+    says(
+        &within(
+            Duration::from_secs(3),
+            &["check", "127.0.0.1", "--port", &port],
+        ),
+        1,
+        &["allows 4 streams", "takes 8", "--streams"],
+    );
+    let too_long = ["rate", "127.0.0.1", "--port", &port, "--duration", "1h"];
+    says(
+        &within(Duration::from_secs(3), &too_long),
+        1,
+        &["120 s", "--duration"],
+    );
+}
+
+#[test]
+fn a_gate_that_could_not_judge_does_not_pass() {
+    let arguments = ["check", "127.0.0.1", "--port", "9", "--fail-on", "critical"];
+    says(
+        &within(Duration::from_secs(5), &arguments),
+        1,
+        &["--fail-on", "refused"],
+    );
 }
 
 #[test]

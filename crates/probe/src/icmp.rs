@@ -85,7 +85,6 @@ impl Network for IcmpEcho {
                 sequence: mark.sequence,
                 at,
                 kernel_ns: received.kernel_ns,
-                ttl: received.ttl,
                 far_end: None,
                 drops: received.drops,
             })

@@ -23,12 +23,8 @@ pub struct ProbeLog {
     pub refused_s: Vec<f64>,
     /// How many answers our own socket dropped, by when we learnt of it.
     pub drops: Vec<(f64, u32)>,
-    /// ICMP errors that came back.
-    pub unreachable: u64,
     /// The start, on CLOCK_MONOTONIC.
     pub started_monotonic_ns: u64,
-    /// The start, on CLOCK_REALTIME.
-    pub started_realtime_ns: u64,
     /// From the start until nothing more was waited for.
     pub duration_s: f64,
     /// What must be known to read the numbers.
@@ -134,10 +130,7 @@ mod tests {
             sent_s: scheduled_s + 0.001,
             sent_monotonic_ns: 0,
             rtt: rtt_ms.map(Duration::from_millis),
-            residence: None,
             residence_ignored: false,
-            server_sequence: None,
-            ttl: None,
             timestamps: if rtt_ms.is_some() {
                 TimestampSource::Kernel
             } else {
@@ -164,9 +157,7 @@ mod tests {
             samples,
             refused_s: vec![0.05, 0.35],
             drops: vec![(0.25, 3), (9.0, 1)],
-            unreachable: 0,
             started_monotonic_ns: 0,
-            started_realtime_ns: 0,
             duration_s: 0.4,
             notes: vec![],
         }

@@ -27,8 +27,6 @@ pub struct Moment {
 /// What the far end said of its own part in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FarEnd {
-    /// Its count of our probes.
-    pub sequence: u32,
     /// When it received the probe, by its own clock, ns.
     pub received_ns: i64,
     /// When it sent the answer, by the same clock, ns.
@@ -44,8 +42,6 @@ pub struct Answer {
     pub at: Moment,
     /// When the kernel received it, ns of CLOCK_REALTIME.
     pub kernel_ns: Option<u64>,
-    /// TTL or hop limit that it arrived with.
-    pub ttl: Option<u8>,
     /// What the far end said; a host that answers ICMP says nothing.
     pub far_end: Option<FarEnd>,
     /// Packets that our socket had dropped until then.
@@ -82,14 +78,8 @@ pub struct Sample {
     pub sent_monotonic_ns: u64,
     /// The round trip without the far end's residence; `None` when no answer came in time.
     pub rtt: Option<Duration>,
-    /// How long the far end kept it, where it said so credibly.
-    pub residence: Option<Duration>,
     /// Whether the far end's times made no sense (a clock step) and were not taken out.
     pub residence_ignored: bool,
-    /// The far end's count of our probes.
-    pub server_sequence: Option<u32>,
-    /// TTL or hop limit of the answer.
-    pub ttl: Option<u8>,
     /// Whose stamps the round trip is made of; `Kernel` when both its ends are the kernel's.
     pub timestamps: TimestampSource,
     /// Answers beyond the first.
@@ -104,7 +94,6 @@ pub struct Sample {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RoundTrip {
     pub(crate) rtt: Duration,
-    pub(crate) residence: Option<Duration>,
     pub(crate) residence_ignored: bool,
     pub(crate) timestamps: TimestampSource,
 }
@@ -132,7 +121,6 @@ impl Record {
             .filter(|ns| *ns <= total);
         Some(RoundTrip {
             rtt: Duration::from_nanos(total - residence.unwrap_or(0)),
-            residence: residence.map(Duration::from_nanos),
             residence_ignored: claimed.is_some() && residence.is_none(),
             timestamps,
         })
@@ -169,19 +157,13 @@ impl Record {
         let since_start = |ns: u64| ns.saturating_sub(started_ns) as f64 / 1e9;
         let trip = self.round_trip();
         let in_time = trip.filter(|trip| trip.rtt <= timeout);
-        let answer = in_time.and(self.answer);
         Some(Sample {
             sequence,
             scheduled_s: since_start(self.due_ns),
             sent_s: since_start(self.sent.monotonic_ns),
             sent_monotonic_ns: self.sent.monotonic_ns,
             rtt: in_time.map(|trip| trip.rtt),
-            residence: in_time.and_then(|trip| trip.residence),
             residence_ignored: in_time.is_some_and(|trip| trip.residence_ignored),
-            server_sequence: answer
-                .and_then(|answer| answer.far_end)
-                .map(|far| far.sequence),
-            ttl: answer.and_then(|answer| answer.ttl),
             timestamps: in_time.map_or(TimestampSource::User, |trip| trip.timestamps),
             duplicates: self.duplicates,
             reordered: self.reordered && in_time.is_some(),
@@ -214,7 +196,6 @@ mod tests {
             sequence: 0,
             at: moment(1026 * MS),
             kernel_ns: Some(APART + 1021 * MS),
-            ttl: Some(64),
             far_end,
             drops: 0,
         };
@@ -293,23 +274,21 @@ mod tests {
     fn the_residence_is_taken_out_when_it_makes_sense() {
         let far = |received_ns, sent_ns| {
             Some(FarEnd {
-                sequence: 1,
                 received_ns,
                 sent_ns,
             })
         };
         let trip = record(far(5, 5 + 3 * MS as i64)).round_trip().unwrap();
         assert_eq!(
-            (trip.rtt, trip.residence),
-            (Duration::from_millis(17), Some(Duration::from_millis(3)))
+            (trip.rtt, trip.residence_ignored),
+            (Duration::from_millis(17), false)
         );
         for nonsense in [far(10, 5), far(0, 21 * MS as i64), far(i64::MIN, i64::MAX)] {
             let trip = record(nonsense).round_trip().unwrap();
             assert_eq!(
-                (trip.rtt, trip.residence),
-                (Duration::from_millis(20), None)
+                (trip.rtt, trip.residence_ignored),
+                (Duration::from_millis(20), true)
             );
-            assert!(trip.residence_ignored);
         }
     }
 
@@ -330,7 +309,7 @@ mod tests {
             (7, 0.099, 0.1)
         );
         let late = sample(19);
-        assert_eq!((late.rtt, late.late, late.ttl), (None, true, None));
+        assert_eq!((late.rtt, late.late), (None, true));
     }
 
     proptest! {
@@ -338,7 +317,7 @@ mod tests {
         fn no_stamps_make_an_absurd_round_trip(
             departed: Option<u64>, arrived: Option<u64>, real in any::<u64>(), received_ns: i64, sent_ns: i64,
         ) {
-            let mut record = record(Some(FarEnd { sequence: 1, received_ns, sent_ns }));
+            let mut record = record(Some(FarEnd { received_ns, sent_ns }));
             record.departed_ns = departed;
             let answer = record.answer.as_mut().unwrap();
             (answer.kernel_ns, answer.at.realtime_ns) = (arrived, real);

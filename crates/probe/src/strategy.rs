@@ -123,7 +123,6 @@ struct Prober {
     /// Increases of the socket's count of drops, by when they were told.
     drops: Vec<(u64, u32)>,
     dropped: u32,
-    unreachable: u64,
     sent: u64,
     received: u64,
     last_rtt: Option<Duration>,
@@ -143,7 +142,6 @@ impl Prober {
             next_expected: 0,
             drops: Vec::new(),
             dropped: 0,
-            unreachable: 0,
             sent: 0,
             received: 0,
             last_rtt: None,
@@ -211,10 +209,7 @@ impl Prober {
                 }
             }
             Event::Answered(answer) => self.answered(answer),
-            Event::Unreachable(why) => {
-                self.unreachable += 1;
-                self.note(format!("an ICMP error came back: {why}"));
-            }
+            Event::Unreachable(why) => self.note(format!("an ICMP error came back: {why}")),
         }
     }
 
@@ -268,7 +263,7 @@ impl Prober {
     fn into_log(self, plan: &Plan, id: u32, ended_ns: u64) -> ProbeLog {
         let start = self.started.monotonic_ns;
         let since_start = |ns: u64| ns.saturating_sub(start) as f64 / 1e9;
-        ProbeLog {
+        let mut log = ProbeLog {
             protocol: plan.protocol,
             address: plan.target.ip(),
             id,
@@ -287,12 +282,18 @@ impl Prober {
                 .iter()
                 .map(|(ns, count)| (since_start(*ns), *count))
                 .collect(),
-            unreachable: self.unreachable,
             started_monotonic_ns: start,
-            started_realtime_ns: self.started.realtime_ns,
             duration_s: since_start(ended_ns),
             notes: self.notes,
+        };
+        let ignored = log.residences_ignored();
+        if ignored > 0 {
+            log.notes.push(format!(
+                "the far end's times of {ignored} answers made no sense (did its clock step?): \
+                 the time that it kept those probes is still in their round trips"
+            ));
         }
+        log
     }
 }
 

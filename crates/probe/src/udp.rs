@@ -147,9 +147,7 @@ impl Network for UdpEcho {
                         sequence: datagram.client_sequence,
                         at,
                         kernel_ns: received.kernel_ns,
-                        ttl: received.ttl,
                         far_end: Some(FarEnd {
-                            sequence: datagram.server_sequence,
                             received_ns: datagram.server_receive_ns,
                             sent_ns: datagram.server_send_ns,
                         }),

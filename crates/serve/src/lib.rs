@@ -27,11 +27,11 @@ pub struct Config {
     /// Addresses to listen on, TCP and UDP. The unspecified IPv6 address serves IPv4 too, and
     /// stands for the unspecified IPv4 address where there is no IPv6.
     pub listen: Vec<SocketAddr>,
-    /// Longest phase of load.
+    /// Longest phase of load; above zero.
     pub max_duration: Duration,
-    /// Most streams of one phase, both directions together.
+    /// Most streams of one phase, both directions together: 1 to [`spec::MOST_STREAMS`].
     pub max_streams: u32,
-    /// Most sessions at once.
+    /// Most sessions at once; at least 1.
     pub max_clients: usize,
 }
 
@@ -49,6 +49,16 @@ impl Default for Config {
 /// Why a responder cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
+    /// A limit with which nothing could be served.
+    #[error("cannot serve with {option} {value}: write {wanted}")]
+    Limit {
+        /// The option of `plumb serve` that sets it.
+        option: &'static str,
+        /// As configured.
+        value: String,
+        /// What it may be.
+        wanted: String,
+    },
     /// Another program has the port.
     #[error(
         "cannot listen on {address}: another program uses the {protocol} port (is 'plumb serve' running already?); \
@@ -100,8 +110,9 @@ impl Server {
     /// Listens on every address of the configuration.
     ///
     /// # Errors
-    /// When one of them cannot be had.
+    /// When one of them cannot be had, or a limit is one with which nothing could be served.
     pub fn bind(config: Config) -> Result<Self, ServeError> {
+        check(&config)?;
         let ports = config
             .listen
             .iter()
@@ -171,6 +182,30 @@ struct Shared<'a> {
     stop: &'a AtomicBool,
 }
 
+/// Whether the limits let anything be served, and what they let can be carried.
+fn check(config: &Config) -> Result<(), ServeError> {
+    let limit = |option, value: String, wanted: String| {
+        Err(ServeError::Limit {
+            option,
+            value,
+            wanted,
+        })
+    };
+    let streams = 1..=spec::MOST_STREAMS;
+    if !streams.contains(&config.max_streams) {
+        let wanted = format!("{} to {}", streams.start(), streams.end());
+        return limit("--max-streams", config.max_streams.to_string(), wanted);
+    }
+    if config.max_clients == 0 {
+        return limit("--max-clients", "0".to_owned(), "1 or more".to_owned());
+    }
+    if config.max_duration.is_zero() {
+        let wanted = "a time above 0, like 120s".to_owned();
+        return limit("--max-duration", "0s".to_owned(), wanted);
+    }
+    Ok(())
+}
+
 /// Ports that are tried where any will do: the system chooses one that is free for TCP, and it
 /// may be taken for UDP.
 const PORT_TRIES: usize = 8;
@@ -226,6 +261,36 @@ const ADDRESS_FAMILY_NOT_SUPPORTED: i32 = 97;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_with_which_nothing_could_be_served_are_named() {
+        let refused = |change: fn(&mut Config)| {
+            let mut config = Config {
+                listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))],
+                ..Config::default()
+            };
+            change(&mut config);
+            Server::bind(config).err().map(|error| error.to_string())
+        };
+        assert_eq!(refused(|_| ()), None);
+        assert_eq!(refused(|c| c.max_streams = spec::MOST_STREAMS), None);
+        assert_eq!(
+            refused(|c| c.max_streams = spec::MOST_STREAMS + 1).as_deref(),
+            Some("cannot serve with --max-streams 192: write 1 to 191")
+        );
+        assert_eq!(
+            refused(|c| c.max_streams = 0).as_deref(),
+            Some("cannot serve with --max-streams 0: write 1 to 191")
+        );
+        assert_eq!(
+            refused(|c| c.max_clients = 0).as_deref(),
+            Some("cannot serve with --max-clients 0: write 1 or more")
+        );
+        assert_eq!(
+            refused(|c| c.max_duration = Duration::ZERO).as_deref(),
+            Some("cannot serve with --max-duration 0s: write a time above 0, like 120s")
+        );
+    }
 
     #[test]
     fn the_unspecified_address_falls_back_to_ipv4() {

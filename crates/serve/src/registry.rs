@@ -41,14 +41,12 @@ impl Registry {
     /// A place for a connection that has just come; `None` when there are too many.
     pub(crate) fn greet(&self, peer: IpAddr) -> Option<GreetingPlace<'_>> {
         let mut inner = self.lock();
-        let (all, its) = (
-            inner.greeting.values().sum::<usize>(),
-            inner.greeting.entry(peer).or_default(),
-        );
-        if all >= MAX_GREETING || *its >= MAX_GREETING_PER_ADDRESS {
+        let all = inner.greeting.values().sum::<usize>();
+        let its = inner.greeting.get(&peer).copied().unwrap_or(0);
+        if all >= MAX_GREETING || its >= MAX_GREETING_PER_ADDRESS {
             return None;
         }
-        *its += 1;
+        inner.greeting.insert(peer, its + 1);
         Some(GreetingPlace {
             registry: self,
             peer,
@@ -182,6 +180,19 @@ mod tests {
         places.pop();
         assert!(registry.greet(address(3)).is_some());
         drop((places, others));
+        assert!(registry.lock().greeting.is_empty());
+    }
+
+    #[test]
+    fn an_address_that_is_refused_leaves_nothing() {
+        let registry = Registry::new(1);
+        let places: Vec<_> = (1..=2)
+            .flat_map(|last| std::iter::repeat_with(move || address(last)).take(MAX_GREETING / 2))
+            .map(|peer| registry.greet(peer).unwrap())
+            .collect();
+        assert!((3..=200).all(|last| registry.greet(address(last)).is_none()));
+        assert_eq!(registry.lock().greeting.len(), 2);
+        drop(places);
         assert!(registry.lock().greeting.is_empty());
     }
 

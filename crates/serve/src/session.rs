@@ -14,17 +14,18 @@ use plumb_wire::native::control::frame::{Preamble, Role};
 use plumb_wire::native::control::session::{ServerSession, Step};
 use plumb_wire::native::control::{ClientMessage, ErrorCode, ServerMessage, Start, Token, Welcome};
 use plumb_wire::native::spec::{
-    DEFAULT_CONGESTION_CONTROL, MAX_CLIENT_FRAME_BYTES, MAX_SERVER_FRAME_BYTES, SILENCE_TIMEOUT,
-    STOP_GRACE, TOKEN_BYTES,
+    DEFAULT_CONGESTION_CONTROL, MAX_CLIENT_FRAME_BYTES, MAX_SERVER_FRAME_BYTES, MOST_STREAMS,
+    SILENCE_TIMEOUT, STOP_GRACE, TOKEN_BYTES,
 };
 
 use crate::Shared;
 use crate::listener::STOP_INTERVAL;
 use crate::registry::LoadClaim;
 
-/// Events that wait for a session: all streams of the largest phase that may be configured
-/// today, and messages beside them. A client that sends more waits.
+/// Events that wait for a session: all streams of the largest phase that may be configured,
+/// and messages beside them. A client that sends more waits.
 const WAITING_EVENTS: usize = 256;
+const _: () = assert!(WAITING_EVENTS > MOST_STREAMS as usize);
 
 /// What happens to a session.
 #[derive(Debug)]

@@ -103,8 +103,6 @@ impl LocalAddress {
 pub(crate) struct Beside {
     /// When the kernel received it, ns of CLOCK_REALTIME.
     pub(crate) kernel_ns: Option<u64>,
-    /// TTL or hop limit.
-    pub(crate) ttl: Option<u8>,
     /// Packets that the socket dropped since it was opened (SO_RXQ_OVFL).
     pub(crate) drops: Option<u32>,
     /// Address it was sent to.
@@ -115,16 +113,12 @@ impl Beside {
     pub(crate) fn parse(control: &[u8]) -> Self {
         let mut beside = Self::default();
         for (level, kind, data) in messages(control) {
-            let int = || field(data, 0).map(i32::from_ne_bytes);
             match (level, kind) {
                 (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW) => {
                     beside.kernel_ns = timestamp::software(data)
                 }
                 (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
                     beside.drops = field(data, 0).map(u32::from_ne_bytes)
-                }
-                (libc::SOL_IP, libc::IP_TTL) | (libc::SOL_IPV6, libc::IPV6_HOPLIMIT) => {
-                    beside.ttl = int().and_then(|ttl| u8::try_from(ttl).ok());
                 }
                 _ => beside.to = LocalAddress::parse(level, kind, data).or(beside.to),
             }
@@ -234,7 +228,7 @@ mod tests {
         .concat();
         let beside = Beside::parse(&control);
         assert_eq!(beside.kernel_ns, Some(1_700_000_000_000_000_005));
-        assert_eq!((beside.ttl, beside.drops), (Some(64), Some(3)));
+        assert_eq!(beside.drops, Some(3));
         assert_eq!(
             beside.to.map(|to| to.address),
             Some(Ipv4Addr::LOCALHOST.into())

@@ -108,7 +108,6 @@ fn udp_packets_are_stamped_and_answered_from_the_address_asked() {
         let after = realtime_ns();
         assert_eq!(&buffer[..reply.len], b"pong!");
         assert_eq!(reply.from, (target, port).into());
-        assert_eq!(reply.ttl, Some(64));
         let times = [
             before,
             departed,
@@ -215,7 +214,7 @@ fn icmp_replies_arrive_without_our_own_requests() {
                 break reply;
             }
         };
-        assert_eq!((reply.len, reply.ttl), (8, Some(64)));
+        assert_eq!(reply.len, 8);
         assert!(departed <= reply.kernel_ns.unwrap());
     }
 }
@@ -243,7 +242,7 @@ fn without_raw_sockets_a_ping_socket_serves() {
                 buffer[4..8],
                 [identifier.to_be_bytes(), 5u16.to_be_bytes()].concat()
             );
-            assert_eq!((reply.len, reply.ttl), (8, Some(64)));
+            assert_eq!(reply.len, 8);
             assert!(reply.kernel_ns.is_some());
         }
     });

@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use plumb_model::results::{ProbeProtocol, TimestampSource};
 
 use super::*;
+use crate::sample::FarEnd;
 
 const MS: u64 = 1_000_000;
 const START: u64 = 1_000 * MS;
@@ -107,7 +108,6 @@ impl<F: FnMut(u32) -> Vec<u64>> Network for Stoppable<'_, F> {
                     sequence,
                     at,
                     kernel_ns,
-                    ttl: Some(64),
                     far_end: None,
                     drops: 0,
                 }),
@@ -309,7 +309,6 @@ fn numbers_never_sent_and_icmp_errors_leave_the_counts_alone() {
         sequence: 99,
         at,
         kernel_ns: None,
-        ttl: None,
         far_end: None,
         drops: 0,
     };
@@ -323,8 +322,36 @@ fn numbers_never_sent_and_icmp_errors_leave_the_counts_alone() {
     );
     net.put(at.monotonic_ns, Event::Unreachable(Unreachable::Port));
     let log = net.run(&plan(3));
-    assert_eq!((log.result(0.0, 10.0).received, log.unreachable), (3, 1));
+    assert_eq!(log.result(0.0, 10.0).received, 3);
     assert_eq!(log.notes, ["an ICMP error came back: port unreachable"]);
+}
+
+#[test]
+fn times_of_the_far_end_that_make_no_sense_are_noted() {
+    let clock = Virtual::new(|_| vec![]);
+    let log_of = |sent_ns| {
+        let mut prober = Prober::new(&plan(1), clock.at(START));
+        prober.sent(clock.at(START), Ok(()));
+        prober.take(Event::Answered(Answer {
+            sequence: 0,
+            at: clock.at(START + 20 * MS),
+            kernel_ns: None,
+            far_end: Some(FarEnd {
+                received_ns: 0,
+                sent_ns,
+            }),
+            drops: 0,
+        }));
+        prober.into_log(&plan(1), 7, START + 20 * MS)
+    };
+    assert!(log_of(3 * MS as i64).notes.is_empty());
+    let log = log_of(-1);
+    assert_eq!(log.residences_ignored(), 1);
+    assert!(
+        matches!(log.notes.as_slice(), [note] if note.contains("of 1 answers")),
+        "{:?}",
+        log.notes
+    );
 }
 
 #[test]
@@ -337,7 +364,6 @@ fn drops_of_our_own_socket_are_counted_once() {
             sequence: 0,
             at,
             kernel_ns: None,
-            ttl: None,
             far_end: None,
             drops,
         };

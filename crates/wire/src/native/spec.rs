@@ -83,9 +83,13 @@ pub const MAX_CLIENTS: usize = 64;
 /// Connections that have not yet said what they are; above it new ones are closed at once.
 pub const MAX_GREETING: usize = 256;
 
-/// The same from one address: the streams of one phase and their control connection, twice.
-/// It keeps one address from holding all the places of [`MAX_GREETING`].
+/// The same from one address: the streams of a phase, which may all come at once, and half as
+/// many beside them. It keeps one address from holding all the places of [`MAX_GREETING`].
 pub const MAX_GREETING_PER_ADDRESS: usize = 192;
+
+/// Most streams of one phase that may be configured: as many as one address may have greeting
+/// at once, less one for a control connection beside them.
+pub const MOST_STREAMS: u32 = MAX_GREETING_PER_ADDRESS as u32 - 1;
 
 /// Congestion control of load unless asked otherwise: what most of the Internet's servers and
 /// clients run, and what fills the queues that BBR leaves empty.

@@ -29,16 +29,10 @@ pub struct TcpSample {
     pub cwnd_bytes: u64,
     /// Smoothed round trip.
     pub srtt_us: u64,
-    /// Its mean deviation.
-    pub rttvar_us: u64,
     /// Smallest round trip; absent before the first.
     pub min_rtt_us: Option<u64>,
     /// Segments sent again.
     pub retransmits: u64,
-    /// Pacing rate; absent without pacing.
-    pub pacing_bps: Option<u64>,
-    /// Delivery rate of the last sample.
-    pub delivery_bps: u64,
     /// Window that the receiver advertised; absent before Linux 5.4.
     pub snd_wnd_bytes: Option<u64>,
     /// Limit of the send buffer.
@@ -47,7 +41,8 @@ pub struct TcpSample {
     pub busy_us: u64,
     /// Part of it held back by the receiver's window.
     pub rwnd_limited_us: u64,
-    /// Part of it held back by the send buffer.
+    /// Part of it held back by the send buffer: the larger of tcpi_sndbuf_limited and the time
+    /// that the sending end counted while it waited for room in the buffer.
     pub sndbuf_limited_us: u64,
 }
 
@@ -107,8 +102,6 @@ pub struct ReceiverTail {
     pub stream: u32,
     /// Largest limit of the receive buffer.
     pub receive_buffer_bytes: Option<u64>,
-    /// Largest receive space that the kernel aimed at (tcpi_rcv_space).
-    pub receive_space_bytes: Option<u64>,
     /// Set when the stream ended by itself.
     pub ended: Option<StreamEnd>,
 }
@@ -413,11 +406,8 @@ mod tests {
             notsent_bytes: u64::MAX,
             cwnd_bytes: u64::MAX,
             srtt_us: u64::MAX,
-            rttvar_us: u64::MAX,
             min_rtt_us: Some(u64::MAX),
             retransmits: u64::MAX,
-            pacing_bps: Some(u64::MAX),
-            delivery_bps: u64::MAX,
             snd_wnd_bytes: Some(u64::MAX),
             sndbuf_bytes: Some(u64::MAX),
             busy_us: u64::MAX,

@@ -14,7 +14,7 @@ use plumb_net::{clock, tcp};
 
 use crate::assembly::{Assembly, Measured};
 use crate::error::CheckError;
-use crate::probes::{Probes, Window, identify, result, window_series};
+use crate::probes::{Probes, Window};
 use crate::watcher::Watcher;
 
 /// How long ICMP is watched.
@@ -49,36 +49,21 @@ pub fn run(
     );
     watcher.step("idle", WATCH);
     let stop = Arc::new(AtomicBool::new(false));
-    let mut answered = false;
     let started = clock::monotonic_ns();
-    match Probes::start(name, address, None, &stop) {
-        Err(e) => assembly.note(format!("ICMP was not measured: {e}")),
-        Ok(probes) => {
-            let end = Instant::now() + WATCH;
-            while Instant::now() < end && !cancel.load(Ordering::Relaxed) {
-                sleep(Duration::from_millis(50));
-            }
-            let window = Window::until_now(started);
-            let logs = probes.finish();
-            for note in logs.notes() {
-                assembly.note(note);
-            }
-            for log in logs.streams() {
-                let ping = result(log, window);
-                answered |= ping.received > 0;
-                let mut params = serde_json::Map::new();
-                params.insert("phase".to_owned(), "idle".into());
-                identify(log, window, &mut params);
-                assembly.add(Measured {
-                    started_ns: window.from_ns,
-                    duration_s: window.seconds(),
-                    params,
-                    outcome: Outcome::Ping(ping),
-                    series: [("rtt".to_owned(), window_series(log, window))].into(),
-                });
-            }
-        }
+    let probes = Probes::start(name, address, None, &stop);
+    for note in &probes.notes {
+        assembly.note(note);
     }
+    let end = Instant::now() + WATCH;
+    while !probes.is_empty() && Instant::now() < end && !cancel.load(Ordering::Relaxed) {
+        sleep(Duration::from_millis(50));
+    }
+    let window = Window::until_now(started);
+    let logs = probes.finish();
+    for note in logs.notes() {
+        assembly.note(note);
+    }
+    let mut answered = logs.record_ping(&mut assembly, window, "idle");
     for port in PORTS {
         if cancel.load(Ordering::Relaxed) {
             break;
@@ -95,9 +80,17 @@ pub fn run(
             series: Default::default(),
         });
     }
+    if cancel.load(Ordering::Relaxed) {
+        if !answered {
+            return Err(CheckError::Cancelled);
+        }
+        assembly.note("The check was stopped before its end.");
+    }
     if !answered {
         return Err(CheckError::Silence {
             name: name.to_owned(),
+            tried: "ICMP or TCP ports 443 and 80".to_owned(),
+            notes: assembly.finish().notes.join(" "),
         });
     }
     let headline = format!(

@@ -1,0 +1,328 @@
+//! What is measured against a native responder: idle, up, down, both.
+//!
+//! Both probe streams run throughout. Between phases the sockets are aborted, and the next phase
+//! waits until the queue has emptied, so that each phase meets the path as it is.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use plumb_load::client::Client;
+use plumb_model::distribution::Distribution;
+use plumb_model::results::{Direction, PingResult};
+use plumb_model::run::Run;
+use plumb_model::units::{ByteCount, human_seconds, si};
+use plumb_net::clock;
+use plumb_wire::native::control::Limits;
+
+use crate::assembly::Assembly;
+use crate::budget::Budget;
+use crate::error::CheckError;
+use crate::phase::{Phase, PhaseSpec};
+use crate::probes::{ProbeLogs, Probes, Window};
+use crate::watcher::Watcher;
+
+/// How long the idle path is watched: 250 round trips, and longer than the second that Wi-Fi's
+/// power saving takes to end.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// The same after the load, to see that the path has recovered.
+const AFTER: Duration = Duration::from_secs(2);
+
+/// Longest wait for a queue to empty: several times what any queue holds.
+const DRAIN_LIMIT: Duration = Duration::from_secs(5);
+
+/// A queue counts as empty when so many answers in a row took no more than [`EMPTY_ABOVE_IDLE`]
+/// longer than the 95th percentile of the idle path.
+const EMPTY_ANSWERS: u32 = 5;
+const EMPTY_ABOVE_IDLE: Duration = Duration::from_millis(5);
+
+/// How often the latest answer is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// What to check, and how far to go.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The far end as the user typed it.
+    pub name: String,
+    /// The address used for it.
+    pub address: IpAddr,
+    /// The verb and its arguments, for the Run.
+    pub command: Vec<String>,
+    /// Load phases, in order.
+    pub directions: Vec<Direction>,
+    /// How long each phase lasts.
+    pub phase: Duration,
+    /// Streams each way.
+    pub streams: u32,
+    /// Congestion control; CUBIC when absent.
+    pub cc: Option<String>,
+    /// The most payload that may be transferred.
+    pub budget: ByteCount,
+    /// Whether round trips are measured too, before, beside and after the load.
+    pub latency: bool,
+    /// Whether the Run ends in findings and a verdict.
+    pub judge: bool,
+}
+
+/// The phases of a check, and of the RRUL test among them.
+pub const CHECK_DIRECTIONS: [Direction; 3] = [Direction::Up, Direction::Down, Direction::Both];
+
+/// How long each phase of a check lasts: a queue of 700 ms takes CUBIC ten seconds to fill.
+pub const PHASE: Duration = Duration::from_secs(15);
+
+/// Streams each way, as RRUL has them.
+pub const STREAMS: u32 = 4;
+
+/// Measures what the plan says.
+///
+/// `cancel` ends it early; what was measured until then is kept, as it is when the responder
+/// goes away after the first phase.
+///
+/// # Errors
+/// When the responder allows less than the plan asks for, or is gone before anything was
+/// measured.
+pub fn run(
+    mut client: Client,
+    plan: &Plan,
+    watcher: &dyn Watcher,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Run, CheckError> {
+    plan.keeps_to(&client.welcome().limits)?;
+    let mut assembly = Assembly::begin(plan.command.clone(), &plan.name, plan.address);
+    assembly.far_host(client.welcome().host.clone());
+    let stop = Arc::new(AtomicBool::new(false));
+    // Whatever goes wrong from here on, the probes end.
+    let _stop = StopOnDrop(Arc::clone(&stop));
+    // The echo is on the port that was dialled, also where a router forwards it.
+    let udp_port = client.welcome().udp_port.map(|_| client.address().port());
+    let probes = if plan.latency {
+        Probes::start(&plan.name, plan.address, udp_port, &stop)
+    } else {
+        Probes::none()
+    };
+    for note in &probes.notes {
+        assembly.note(note);
+    }
+
+    let idle = watch("idle", IDLE, &probes, watcher, cancel);
+    let mut phases = Vec::new();
+    let mut budget = Budget::new(plan.budget);
+    for (number, direction) in plan.directions.iter().enumerate() {
+        if cancel.load(Ordering::Relaxed) {
+            break;
+        }
+        let later = plan
+            .directions
+            .iter()
+            .skip(number + 1)
+            .map(|d| weight(*d))
+            .sum();
+        let spec = PhaseSpec {
+            direction: *direction,
+            streams: plan.streams,
+            duration: plan.phase,
+            byte_limit: Some(budget.share(weight(*direction), later)),
+            cc: plan.cc.clone(),
+        };
+        match Phase::run(&mut client, spec, watcher, cancel) {
+            Ok(phase) => {
+                budget.spend(phase.bytes());
+                let drained = drain(&probes, idle.p95, watcher, cancel);
+                phases.push((phase, drained));
+            }
+            Err(error) if phases.is_empty() => return Err(error.into()),
+            Err(error) => {
+                assembly.note(format!(
+                    "The phase '{}' and those after it were not measured: {error}.",
+                    direction.name()
+                ));
+                break;
+            }
+        }
+    }
+    let after = watch("after", AFTER, &probes, watcher, cancel);
+    let logs = probes.finish();
+
+    logs.record_ping(&mut assembly, idle.window, "idle");
+    let idle_ping = logs.main(idle.window);
+    if plan.latency && idle_ping.is_none() {
+        assembly.note(format!(
+            "No round trip came back: neither ICMP nor UDP port {} passes. Latency was not measured; let one of them through the firewalls on the way.",
+            client.address().port()
+        ));
+    }
+    for (phase, drained) in &phases {
+        phase.record_rates(&mut assembly);
+        if let Some(idle) = &idle_ping {
+            phase.record_latency(&mut assembly, &logs, idle, *drained);
+        }
+    }
+    logs.record_ping(&mut assembly, after.window, "after");
+    note_what_matters(&mut assembly, &logs, idle_ping.as_ref(), cancel);
+    if phases.is_empty() && idle_ping.is_none() {
+        return Err(CheckError::Cancelled);
+    }
+    Ok(if plan.judge {
+        assembly.judge()
+    } else {
+        assembly.finish()
+    })
+}
+
+impl Plan {
+    /// How much it may transfer and how long it takes, for those who pay for it.
+    pub fn announcement(&self) -> String {
+        let around = if self.latency {
+            IDLE + AFTER
+        } else {
+            Duration::ZERO
+        };
+        let seconds =
+            self.phase.as_secs_f64() * self.directions.len() as f64 + around.as_secs_f64();
+        format!(
+            "about {seconds:.0} s against {}; it may transfer up to {} (--budget changes that)",
+            self.name,
+            si(self.budget.bytes() as f64, "B")
+        )
+    }
+
+    /// Whether the responder will grant every phase.
+    fn keeps_to(&self, limits: &Limits) -> Result<(), CheckError> {
+        let name = || self.name.clone();
+        let both = self.directions.contains(&Direction::Both);
+        let streams = self.streams * if both { 2 } else { 1 };
+        if streams > limits.max_streams {
+            return Err(CheckError::Streams {
+                name: name(),
+                wanted: streams,
+                allowed: limits.max_streams,
+            });
+        }
+        if self.phase.as_secs_f64() > limits.max_duration_s {
+            return Err(CheckError::Duration {
+                name: name(),
+                allowed_s: limits.max_duration_s,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Both ways at once carries as much as the two alone.
+fn weight(direction: Direction) -> u64 {
+    match direction {
+        Direction::Both => 2,
+        Direction::Up | Direction::Down => 1,
+    }
+}
+
+/// A time without load.
+struct Quiet {
+    window: Window,
+    /// 95th percentile of the round trips, as far as they were looked at.
+    p95: Duration,
+}
+
+/// Lets the probes run for a while without load; no time at all where there are none.
+fn watch(
+    name: &str,
+    time: Duration,
+    probes: &Probes,
+    watcher: &dyn Watcher,
+    cancel: &AtomicBool,
+) -> Quiet {
+    let from = clock::monotonic_ns();
+    let mut seen = Vec::new();
+    if !probes.is_empty() {
+        watcher.step(name, time);
+        let end = Instant::now() + time;
+        while Instant::now() < end && !cancel.load(Ordering::Relaxed) {
+            sleep(LOOK_EVERY);
+            if let Some(rtt) = probes.latest().last_rtt {
+                seen.push(rtt.as_secs_f64());
+                watcher.update(&format!("round trip {}", human_seconds(rtt.as_secs_f64())));
+            }
+        }
+    }
+    let p95 = Distribution::of(seen).map_or(0.0, |rtt| rtt.p95);
+    Quiet {
+        window: Window::until_now(from),
+        p95: Duration::from_secs_f64(p95),
+    }
+}
+
+/// Waits until round trips are those of the idle path again; how long that took, if it was seen.
+fn drain(
+    probes: &Probes,
+    idle_p95: Duration,
+    watcher: &dyn Watcher,
+    cancel: &AtomicBool,
+) -> Option<f64> {
+    if probes.is_empty() {
+        return None;
+    }
+    watcher.step("waiting for the queue to empty", Duration::from_secs(1));
+    let started = Instant::now();
+    let mut counted = probes.latest().received;
+    let mut empty = 0;
+    let mut empty_since = Duration::ZERO;
+    while started.elapsed() < DRAIN_LIMIT && !cancel.load(Ordering::Relaxed) {
+        sleep(LOOK_EVERY);
+        let latest = probes.latest();
+        let Some(rtt) = latest.last_rtt.filter(|_| latest.received > counted) else {
+            continue;
+        };
+        counted = latest.received;
+        if rtt > idle_p95 + EMPTY_ABOVE_IDLE {
+            empty = 0;
+            continue;
+        }
+        if empty == 0 {
+            empty_since = started.elapsed();
+        }
+        empty += 1;
+        if empty == EMPTY_ANSWERS {
+            return Some(empty_since.as_secs_f64());
+        }
+    }
+    None
+}
+
+fn note_what_matters(
+    assembly: &mut Assembly,
+    logs: &ProbeLogs,
+    idle: Option<&PingResult>,
+    cancel: &AtomicBool,
+) {
+    /// Lateness of our own probes, in seconds, from which on the machine was too busy to be
+    /// trusted with milliseconds.
+    const LATE_S: f64 = 0.005;
+    for note in logs.notes() {
+        assembly.note(note);
+    }
+    if cancel.load(Ordering::Relaxed) {
+        assembly.note("The check was stopped before its end.");
+    }
+    if let Some(late) = idle
+        .and_then(|idle| idle.lateness_s.as_ref())
+        .map(|late| late.p95)
+        .filter(|late| *late > LATE_S)
+    {
+        assembly.note(format!(
+            "This machine sent probes up to {} late (p95): it was busy.",
+            human_seconds(late)
+        ));
+    }
+}
+
+/// Ends the probes when a check ends in an error.
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,80 @@
+//! The options of every verb that loads the path.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use plumb_check::with_responder::{self, Plan};
+use plumb_load::client::Client;
+use plumb_model::results::Direction;
+use plumb_model::run::Run;
+use plumb_model::units::{ByteCount, ParseUnitError, parse_duration};
+use plumb_wire::native::spec::PORT;
+
+use crate::progress::Line;
+use crate::target::{Target, command_line, interruptible};
+
+/// How to load the path; what is not given is the verb's own.
+#[derive(Args)]
+pub(crate) struct LoadOptions {
+    /// Port of the responder, TCP and UDP
+    #[arg(long, default_value_t = PORT)]
+    pub(crate) port: u16,
+    /// The most that may be transferred; phases get shorter to keep to it [default: 2 GB, rate: 20 GB]
+    #[arg(long, value_name = "SIZE")]
+    budget: Option<ByteCount>,
+    /// How long each load phase lasts; below 15 s large queues are not seen whole [default: 15s, rate: 10s]
+    #[arg(long, value_name = "TIME", value_parser = positive_duration)]
+    duration: Option<Duration>,
+    /// Load streams each way [default: 4, rate: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    streams: Option<u32>,
+    /// Congestion control of the load at both ends [default: cubic]
+    #[arg(long, value_name = "NAME")]
+    cc: Option<String>,
+}
+
+/// What a verb does unless told otherwise.
+pub(crate) struct Defaults {
+    pub(crate) directions: Vec<Direction>,
+    pub(crate) budget: ByteCount,
+    pub(crate) duration: Duration,
+    pub(crate) streams: u32,
+    pub(crate) latency: bool,
+    pub(crate) judge: bool,
+}
+
+impl LoadOptions {
+    /// Measures against a responder, after saying what that takes.
+    pub(crate) fn measure(
+        &self,
+        target: &Target,
+        client: Client,
+        defaults: Defaults,
+    ) -> anyhow::Result<Run> {
+        let plan = Plan {
+            name: target.name.clone(),
+            address: target.address,
+            command: command_line(),
+            directions: defaults.directions,
+            phase: self.duration.unwrap_or(defaults.duration),
+            streams: self.streams.unwrap_or(defaults.streams),
+            cc: self.cc.clone(),
+            budget: self.budget.unwrap_or(defaults.budget),
+            latency: defaults.latency,
+            judge: defaults.judge,
+        };
+        anstream::eprintln!("plumb: {}", plan.announcement());
+        let cancel = interruptible()?;
+        let line = Line::new();
+        with_responder::run(client, &plan, &line, &cancel).context("cannot measure")
+    }
+}
+
+/// A time above zero.
+pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
+    match parse_duration(text) {
+        Ok(Duration::ZERO) => Err("a time above zero is needed, such as 15s".to_owned()),
+        other => other.map_err(|e: ParseUnitError| e.to_string()),
+    }
+}
