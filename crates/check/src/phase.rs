@@ -6,16 +6,13 @@ use std::time::Duration;
 use plumb_load::client::{Client, ClientError};
 use plumb_load::phase::{EndedEarly, PhaseOutcome, PhasePlan};
 use plumb_model::grade::{DSLREPORTS, Grade};
-use plumb_model::results::{Direction, LoadedLatencyResult, Outcome, PingResult};
+use plumb_model::results::{Direction, LoadedLatencyResult, Outcome, PingResult, RAMP_S};
 use plumb_model::units::{human_seconds, si};
 use serde_json::{Map, Value};
 
 use crate::assembly::{Assembly, Measured};
 use crate::probes::{ProbeLogs, Window};
 use crate::watcher::Watcher;
-
-/// Beginning of a phase that its percentiles leave out: slow start fills the queue in it.
-const RAMP_S: f64 = 2.0;
 
 /// Congestion controls that send faster until something is lost.
 const LOSS_BASED: [&str; 2] = ["cubic", "reno"];

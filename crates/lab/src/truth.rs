@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use plumb_model::distribution::{Distribution, quantile_of_sorted};
 use plumb_model::finding::Severity;
+use plumb_model::results::RAMP_S;
 use plumb_model::run::{Measurement, Run};
 use plumb_wire::probe_key::ProbeKey;
 use serde::Deserialize;
@@ -15,9 +16,6 @@ use serde_json::Value;
 
 use crate::scenario::{LinkEnd, Scenario};
 use crate::stats::{LabStats, WayStats};
-
-/// Seconds of a load phase that its percentiles leave out, as plumb's own do.
-const RAMP_S: f64 = 2.0;
 
 /// Bounds on what a probe's round trip may add to the time that the links recorded for the very
 /// same packets: the stacks and schedulers of four namespaces on one machine.

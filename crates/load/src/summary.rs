@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 
 use plumb_model::results::{
-    CpuUse, Direction, LimitedTime, StreamResult, TcpReceiver, TcpSender, ThroughputResult,
+    CpuUse, Direction, LimitedTime, RAMP_S, StreamResult, TcpReceiver, TcpSender, ThroughputResult,
 };
 use plumb_model::series::Series;
 use plumb_wire::native::control::report::{Count, ReceiverLog, SenderLog, StreamEnd, TcpSample};
 
 use crate::series::{count_at, series};
-
-/// Slow start and the filling of queues are left out of the steady rate.
-const STEADY_FROM_S: f64 = 2.0;
 
 /// Shortest phase that has a steady rate: as much of it as is left out.
 const STEADY_NEEDS_S: f64 = 4.0;
@@ -59,7 +56,7 @@ pub fn summarise(logs: &DirectionLogs<'_>) -> DirectionOutcome {
     };
     let bytes = until(end_s(logs));
     let steady = (duration_s >= STEADY_NEEDS_S)
-        .then(|| (bytes - until(STEADY_FROM_S)) * 8.0 / (duration_s - STEADY_FROM_S));
+        .then(|| (bytes - until(RAMP_S)) * 8.0 / (duration_s - RAMP_S));
     let result = ThroughputResult {
         direction: logs.direction,
         protocol: "tcp".to_owned(),

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::Distribution;
 use crate::grade::Grade;
 
+/// Beginning of a load phase, in seconds, that its steady rate and its percentiles leave out:
+/// slow start fills the pipe and the queue in it.
+pub const RAMP_S: f64 = 2.0;
+
 /// The result of a measurement, tagged by its kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", content = "result", rename_all = "snake_case")]

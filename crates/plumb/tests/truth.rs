@@ -175,3 +175,42 @@ fn a_larger_send_buffer_is_seen() {
         run.findings
     );
 }
+
+#[test]
+fn a_slower_fibre_is_seen() {
+    let (_, deviations) = changed(
+        "fibre",
+        "rate = \"1gbit\"",
+        "rate = \"600mbit\"",
+        &["--duration", "5s"],
+    );
+    for what in ["upload fills the line", "download fills the line"] {
+        assert!(
+            deviations.iter().any(|d| d.contains(what)),
+            "{what}: {deviations:?}"
+        );
+    }
+}
+
+#[test]
+fn a_larger_receive_buffer_is_seen() {
+    let (run, deviations) = changed(
+        "long-fat-rcvbuf",
+        "4096 131072 1048576",
+        "4096 131072 268435456",
+        &["--duration", "5s"],
+    );
+    assert!(
+        deviations
+            .iter()
+            .any(|d| d.contains("the first finding is receive-buffer-small")),
+        "{deviations:?}"
+    );
+    assert!(
+        run.findings
+            .iter()
+            .all(|f| f.cause.name() != "receive-buffer-small"),
+        "{:?}",
+        run.findings
+    );
+}

@@ -2,7 +2,7 @@
 //! their round trips over each other.
 
 use minijinja::Value;
-use plumb_model::results::Outcome;
+use plumb_model::results::{Outcome, RAMP_S};
 use plumb_model::run::{Measurement, Run};
 use serde::Serialize;
 
@@ -16,10 +16,6 @@ pub(super) struct Figure {
     label: String,
     svg: Value,
 }
-
-/// Loaded round trips count from here on, as in the result of the measurement: before, the queue
-/// is still filling.
-const SETTLED_S: f64 = 2.0;
 
 /// Each Run over its time, on the same scales.
 pub(super) fn timelines(runs: &[(&str, &Run)]) -> Vec<Figure> {
@@ -67,7 +63,7 @@ pub(super) fn distribution(runs: &[(&str, &Run)]) -> Option<String> {
 fn round_trips(run: &Run, phase: Phase) -> Vec<Option<f64>> {
     let leading = view::leading_protocol(run);
     let counts = |measurement: &Measurement, t_s: f64| match measurement.outcome {
-        Outcome::LoadedLatency(_) => (SETTLED_S..=measurement.duration_s).contains(&t_s),
+        Outcome::LoadedLatency(_) => (RAMP_S..=measurement.duration_s).contains(&t_s),
         _ => true,
     };
     let measurements = run.measurements.iter().filter(|m| Phase::of(m) == phase);
