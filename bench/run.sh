@@ -41,7 +41,7 @@ for direction in up down; do
     ours="" peers=""
     reverse=$([ "$direction" = down ] && echo -R || true)
     for _ in $(seq $pairs); do
-        ours+=" $(ip netns exec "$a" "$plumb" rate 10.9.0.2 --$direction --streams 1 --duration 3s --json |
+        ours+=" $(ip netns exec "$a" "$plumb" rate 10.9.0.2 --$direction --streams 1 --duration 3s --json 2>/dev/null |
             json "next(m['result']['bps'] for m in d['measurements'] if m['kind']=='throughput')/1e9")"
         peers+=" $(ip netns exec "$a" iperf3 -c 10.9.0.2 -t 3 -C cubic $reverse -J | json "d['end']['sum_received']['bits_per_second']/1e9")"
     done
@@ -50,7 +50,7 @@ done
 
 ours="" peers=""
 for _ in $(seq $pairs); do
-    ours+=" $(ip netns exec "$a" "$plumb" ping 10.9.0.2 --count 100 --interval 10ms --json |
+    ours+=" $(ip netns exec "$a" "$plumb" ping 10.9.0.2 --count 100 --interval 10ms --json 2>/dev/null |
         json "next(m['result']['rtt_s']['p50'] for m in d['measurements'] if m['kind']=='ping')*1e6")"
     peers+=" $(ip netns exec "$a" fping -q -C 100 -p 10 10.9.0.2 2>&1 | python3 -c "import sys,statistics as s; print(s.median(float(x) for x in sys.stdin.read().split(':')[1].split())*1e3)")"
 done

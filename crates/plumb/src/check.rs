@@ -16,6 +16,12 @@ use crate::target::{Target, command_line, interruptible};
 /// Exit status when a finding reaches `--fail-on`.
 const FOUND: u8 = 3;
 
+/// What the verb cannot do, for its help.
+pub(crate) const LIMITS: &str = "\
+Limits: a loaded direction names the direction of a queue, not the device. Phases shorter than
+about 15 s do not see large queues whole. The proposed shaper rate assumes 18 bytes of framing.
+Load flows run CUBIC; another congestion control may hide what CUBIC fills.";
+
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Name or address of the far end, where `plumb serve` runs

@@ -19,6 +19,12 @@ use plumb_model::units::human_seconds;
 
 use crate::output::{print, read_run, save};
 
+/// What the verb cannot do, for its help.
+pub(crate) const LIMITS: &str = "\
+Limits: needs root. Emulates IPv4, rates, delays, FIFO, CoDel and FQ-CoDel; no loss or reordering
+of its own yet. Every direction of a link takes a share of a processor; a lab that the machine could
+not keep up with says so, and so does every Run made in it.";
+
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]

@@ -10,6 +10,10 @@ use crate::load_options::{Defaults, LoadOptions};
 use crate::output::Output;
 use crate::target::Target;
 
+/// What the verb cannot do, for its help.
+pub(crate) const LIMITS: &str = "\
+Limits: as for check. Round trips a minute (RPM) are not measured yet.";
+
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Name or address of the far end, where `plumb serve` runs

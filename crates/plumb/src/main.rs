@@ -37,16 +37,22 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     /// The main job: measure, find what holds the path back, say what to do
+    #[command(after_long_help = check::LIMITS)]
     Check(check::Arguments),
     /// Answer other plumbs: run this at the far end
+    #[command(after_long_help = serve::LIMITS)]
     Serve(serve::Arguments),
     /// Round trips of small packets
+    #[command(after_long_help = ping::LIMITS)]
     Ping(ping::Arguments),
     /// Throughput
+    #[command(after_long_help = rate::LIMITS)]
     Rate(rate::Arguments),
     /// Latency while the path is loaded
+    #[command(after_long_help = load::LIMITS)]
     Load(load::Arguments),
     /// Emulated networks whose truth is known
+    #[command(after_long_help = lab::LIMITS)]
     Lab(lab::Arguments),
     /// A saved Run as a page or as text
     Report(report::Arguments),

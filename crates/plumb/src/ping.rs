@@ -16,6 +16,12 @@ use crate::output::Output;
 use crate::progress::Line;
 use crate::target::{Target, command_line, interruptible};
 
+/// What the verb cannot do, for its help.
+pub(crate) const LIMITS: &str = "\
+Limits: without root, ICMP works where net.ipv4.ping_group_range allows it. Routers may answer
+ICMP late or not at all although they forward everything else. A machine too busy to keep the
+schedule is seen in the lateness of the probes.";
+
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Name or address of the far end

@@ -18,6 +18,11 @@ const BUDGET: ByteCount = ByteCount::from_bytes(20_000_000_000);
 /// How long each direction is measured unless said otherwise: slow start is over on any path.
 const DURATION: Duration = Duration::from_secs(10);
 
+/// What the verb cannot do, for its help.
+pub(crate) const LIMITS: &str = "\
+Limits: one TCP connection may be held back by a buffer or a processor; the shares of time say by
+which. Both ends' processor use counts plumb's own process only.";
+
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Name or address of the far end, where `plumb serve` runs

@@ -11,6 +11,11 @@ use plumb_wire::native::spec::{MAX_CLIENTS, MAX_STREAMS, PORT};
 
 use crate::target::interruptible;
 
+/// What the verb cannot do, for its help.
+pub(crate) const LIMITS: &str = "\
+Limits: whoever can reach the port can load this machine's line within the caps above; let only
+those through whom you want. There is no authentication yet.";
+
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Address to listen on; may be given several times [default: all addresses]
