@@ -25,7 +25,7 @@ ip -n "$a" link set veth0 up; ip -n "$b" link set veth0 up
 ip -n "$a" link set lo up; ip -n "$b" link set lo up
 
 ip netns exec "$b" "$plumb" serve --quiet & pids+=($!)
-ip netns exec "$b" iperf3 -s >/dev/null & pids+=($!)
+ip netns exec "$b" iperf3 -s >/dev/null 2>&1 & pids+=($!)
 sleep 1
 
 median() { sort -g | awk '{v[NR]=$1} END {print (NR%2) ? v[(NR+1)/2] : (v[NR/2]+v[NR/2+1])/2}'; }
