@@ -103,22 +103,23 @@ fn exchange(request: &Request) -> io::Result<Answer> {
     Ok(serde_json::from_str(&answer)?)
 }
 
-/// Listens in the network namespace of the calling thread.
-pub(crate) fn listen() -> io::Result<UnixListener> {
-    UnixListener::bind_addr(&SocketAddr::from_abstract_name(SOCKET_NAME)?)
-}
-
-/// Answers on `listener` from a thread of its own, which ends with the process: the laboratory
-/// is the first process of its PID namespace and answers for as long as it lives.
-pub(crate) fn serve(listener: UnixListener, instance: Arc<Instance>) -> io::Result<()> {
-    thread::Builder::new()
-        .name("lab-control".into())
-        .spawn(move || {
-            for stream in listener.incoming().flatten() {
-                // A client that went away is its own affair.
-                let _ = answer(&stream, &instance);
-            }
+/// Answers requests from every node, each on a thread of its own, which ends with the process:
+/// the laboratory is the first process of its PID namespace and answers for as long as it lives.
+pub(crate) fn serve(instance: &Arc<Instance>) -> Result<(), LabError> {
+    for node in instance.nodes() {
+        let listener = node.in_network(|| {
+            UnixListener::bind_addr(&SocketAddr::from_abstract_name(SOCKET_NAME)?)
         })?;
+        let instance = Arc::clone(instance);
+        thread::Builder::new()
+            .name("lab-control".into())
+            .spawn(move || {
+                for stream in listener.incoming().flatten() {
+                    // A client that went away is its own affair.
+                    let _ = answer(&stream, &instance);
+                }
+            })?;
+    }
     Ok(())
 }
 

@@ -13,7 +13,6 @@ use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::Netlink;
 use plumb_net::tun::Tun;
 
-use crate::control;
 use crate::driver::{Driver, Epoch};
 use crate::error::LabError;
 use crate::layout;
@@ -72,15 +71,9 @@ impl Instance {
         Ok(instance)
     }
 
-    /// Answers requests from every node for as long as the process lives.
-    ///
-    /// # Errors
-    /// When a socket or thread cannot be had.
-    pub(crate) fn serve_control(self: &Arc<Self>) -> Result<(), LabError> {
-        for node in self.nodes.values() {
-            control::serve(node.in_network(control::listen)?, Arc::clone(self))?;
-        }
-        Ok(())
+    /// Its nodes.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<Namespaces>> {
+        self.nodes.values()
     }
 
     fn join_nodes(&mut self) -> Result<(), LabError> {

@@ -29,9 +29,6 @@ fn network(link: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, link as u8, 0)
 }
 
-/// The most links that the address plan holds.
-pub const MAX_LINKS: usize = 256;
-
 /// Which end of `link` is `node`.
 fn end_of(link: &LinkSpec, node: &str) -> Option<usize> {
     link.between.iter().position(|name| name == node)

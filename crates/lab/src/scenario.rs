@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use plumb_link::spec::ChainSpec;
 use serde::Deserialize;
 
-use crate::layout::MAX_LINKS;
 use crate::truth::Truth;
 
 /// The scenarios that come with plumb: name and text.
@@ -29,6 +28,9 @@ const BUILT_IN: [(&str, &str); 5] = [
         include_str!("../../../scenarios/long-fat-rcvbuf.toml"),
     ),
 ];
+
+/// The most links that there are addresses for: the third byte of 10.0.0.0/16.
+const MAX_LINKS: usize = 256;
 
 /// Longest name of a node or link: a link's name is its interfaces' name (IFNAMSIZ less the
 /// terminating zero, `linux/if.h`).

@@ -133,7 +133,7 @@ fn supervise(
     mount_kernel_fs("proc", Path::new("/proc"))?;
 
     let instance = Arc::new(Instance::build(scenario)?);
-    instance.serve_control()?;
+    control::serve(&instance)?;
     let services = start_services(&instance)?;
     let node = session
         .node
