@@ -46,6 +46,18 @@ pub enum CheckError {
         /// Longest phase that the responder allows.
         allowed_s: f64,
     },
+    /// An end does not have the congestion control that was asked for.
+    #[error(
+        "{end} has no congestion control '{name}': it has {known}; load its module (modprobe tcp_{name}) or choose one of those"
+    )]
+    CongestionControl {
+        /// As the user typed it.
+        name: String,
+        /// Which end.
+        end: &'static str,
+        /// What it has.
+        known: String,
+    },
     /// The user stopped it.
     #[error("stopped before anything could be said")]
     Cancelled,

@@ -14,6 +14,12 @@ use crate::assembly::{Assembly, Measured};
 use crate::probes::{ProbeLogs, Window};
 use crate::watcher::Watcher;
 
+/// Shorter than this, a phase is slow start alone and tells nothing of the queue.
+const TELLING_S: f64 = RAMP_S;
+
+/// Shorter than this, slow start and the ends' looks 50 ms apart make a rate uncertain.
+const RATE_NEEDS_S: f64 = 1.0;
+
 /// Congestion controls that send faster until something is lost.
 const LOSS_BASED: [&str; 2] = ["cubic", "reno"];
 
@@ -134,6 +140,13 @@ impl Phase {
         for note in &self.outcome.notes {
             assembly.note(note);
         }
+        if self.outcome.duration_s < RATE_NEEDS_S {
+            assembly.note(format!(
+                "The phase '{}' lasted {}: slow start, and when the ends looked, make its rates uncertain by more than half.",
+                self.spec.direction.name(),
+                human_seconds(self.outcome.duration_s)
+            ));
+        }
         if self.outcome.ended_early == Some(EndedEarly::Budget) {
             assembly.note(format!(
                 "The phase '{}' ended after {} because its share of the budget ({}) was used; --budget allows more.",
@@ -154,6 +167,13 @@ impl Phase {
     ) {
         let window = self.window();
         let name = self.spec.direction.name();
+        if window.seconds() < TELLING_S {
+            assembly.note(format!(
+                "The phase '{name}' lasted {}: too short to say anything of latency under load, or of bufferbloat. Allow more with --budget or --duration.",
+                human_seconds(window.seconds())
+            ));
+            return;
+        }
         if window.seconds() < CONCLUSIVE_S {
             assembly.note(format!(
                 "The phase '{name}' lasted {}: a large queue takes longer to fill, so latency under load may be worse than measured.",

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use plumb_host::facts::facts;
 use plumb_load::client::Client;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::{Direction, PingResult};
-use plumb_model::run::Run;
+use plumb_model::run::{HostFacts, Run};
 use plumb_model::units::{ByteCount, human_seconds, si};
 use plumb_net::clock;
 use plumb_wire::native::control::Limits;
@@ -90,9 +91,11 @@ pub fn run(
     watcher: &dyn Watcher,
     cancel: &Arc<AtomicBool>,
 ) -> Result<Run, CheckError> {
-    plan.keeps_to(&client.welcome().limits)?;
     let mut assembly = Assembly::begin(plan.command.clone(), &plan.name, plan.address);
     assembly.far_host(client.welcome().host.clone());
+    plan.keeps_to(&client.welcome().limits)?;
+    plan.has_congestion_control(&facts(), "this host")?;
+    plan.has_congestion_control(&client.welcome().host, "the far host")?;
     let stop = Arc::new(AtomicBool::new(false));
     // Whatever goes wrong from here on, the probes end.
     let _stop = StopOnDrop(Arc::clone(&stop));
@@ -187,6 +190,25 @@ impl Plan {
             self.name,
             si(self.budget.bytes() as f64, "B")
         )
+    }
+
+    /// Whether an end has the congestion control that was asked for, as far as it tells.
+    fn has_congestion_control(
+        &self,
+        host: &HostFacts,
+        end: &'static str,
+    ) -> Result<(), CheckError> {
+        let known = &host.congestion_controls;
+        match &self.cc {
+            Some(cc) if !known.is_empty() && !known.contains(cc) => {
+                Err(CheckError::CongestionControl {
+                    name: cc.clone(),
+                    end,
+                    known: known.join(", "),
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether the responder will grant every phase.

@@ -114,7 +114,9 @@ fn finding(
                 latency.idle_rtt_s.p50 + WARNING_S,
             ),
         ],
-        fixes: rate
+        // A phase too short for a steady rate does not tell what the line carries.
+        fixes: throughput
+            .and_then(|t| t.steady_bps)
             .map(|rate| fixes(line, rate, latency))
             .unwrap_or_default(),
         kb: "bufferbloat".to_owned(),

@@ -28,6 +28,12 @@ fn healthy(case: &Case<'_>, grade: Option<Grade>) -> String {
         case.throughput_alone(direction)
             .map(|(_, t)| si(t.steady_bps.unwrap_or(t.bps), "bit/s"))
     };
+    let both_told = [Direction::Up, Direction::Down]
+        .into_iter()
+        .all(|direction| case.loaded_latency(direction).is_some());
+    if !both_told {
+        return "Nothing was found that holds this path back, as far as it could be measured: see the notes.".to_owned();
+    }
     let worst_increase = case
         .measurements
         .iter()

@@ -211,9 +211,10 @@ impl Instance {
         cell: &str,
         values: &BTreeMap<String, String>,
     ) -> Result<String, LabError> {
-        let (end, name) = cell.rsplit_once('.').ok_or_else(|| {
+        let parts = cell.split('.').count();
+        let (end, name) = cell.rsplit_once('.').filter(|_| parts == 3).ok_or_else(|| {
             LabError::Control(format!(
-                "'{cell}' names no cell: write LINK.up.CELL or LINK.down.CELL"
+                "'{cell}' names no cell: write LINK.up.CELL or LINK.down.CELL, such as wan.up.shaper"
             ))
         })?;
         let end = LinkEnd::try_from(end.to_owned()).map_err(LabError::Control)?;

@@ -349,6 +349,11 @@ fn probe_error(run: &Run, stats: &LabStats) -> Vec<Deviation> {
     let what = |which: &str, bound: f64| {
         format!("{which} of a probe's round trip beyond its recorded transits is at most {bound} s")
     };
+    let identified =
+        |m: &Measurement| m.params.contains_key("udp_id") || m.params.contains_key("icmp_id");
+    if !run.measurements.iter().any(identified) {
+        return Vec::new();
+    }
     let Some(errors) = Distribution::of(probe_errors(run, stats)) else {
         return vec![Deviation {
             what: "probes are found in the links' records".to_owned(),

@@ -46,6 +46,9 @@ enum FailOn {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = Target::resolve(&arguments.host)?;
+    arguments.output.check()?;
+    // Before the client's threads start, so that none of them is hit.
+    let cancel = interruptible()?;
     let run = match target.connect(arguments.load.port) {
         Ok(client) => {
             let defaults = Defaults {
@@ -56,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 latency: true,
                 judge: true,
             };
-            arguments.load.measure(&target, client, defaults)?
+            arguments.load.measure(&target, client, defaults, &cancel)?
         }
         Err(
             why @ (ClientError::Refused { .. }
@@ -70,7 +73,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                     anyhow::Error::new(why).context("nothing could be judged, as --fail-on asks")
                 );
             }
-            let cancel = interruptible()?;
             let line = Line::new();
             without_responder::run(
                 command_line(),
@@ -83,10 +85,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         Err(e) => return Err(e.into()),
     };
+    let judged = run
+        .verdict
+        .as_ref()
+        .is_some_and(|verdict| verdict.grade.is_some());
     let status = arguments
         .fail_on
         .map_or(ExitCode::SUCCESS, |limit| limit.status(&run));
     arguments.output.emit(run)?;
+    if arguments.fail_on.is_some() && !judged {
+        anyhow::bail!("latency under load could not be judged, as --fail-on asks: see the notes");
+    }
     Ok(status)
 }
 

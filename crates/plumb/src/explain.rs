@@ -12,6 +12,20 @@ const PAGES: [(&str, &str); 2] = [
     ("tcp-buffers", include_str!("../../../kb/tcp-buffers.md")),
 ];
 
+/// Other names for what the pages are about: the causes of findings, and their remedies.
+const ALIASES: [(&str, &str); 10] = [
+    ("bufferbloat-up", "bufferbloat"),
+    ("bufferbloat-down", "bufferbloat"),
+    ("fq_codel", "bufferbloat"),
+    ("fq-codel", "bufferbloat"),
+    ("cake", "bufferbloat"),
+    ("sqm", "bufferbloat"),
+    ("send-buffer-small", "tcp-buffers"),
+    ("receive-buffer-small", "tcp-buffers"),
+    ("tcp_rmem", "tcp-buffers"),
+    ("tcp_wmem", "tcp-buffers"),
+];
+
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// What to explain; without it, the list of topics
@@ -20,12 +34,16 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let topics = PAGES.map(|(topic, _)| topic).join(", ");
-    match &arguments.topic {
-        None => print(&format!("Topics: {topics}\n"))?,
-        Some(topic) => match PAGES.iter().find(|(name, _)| name == topic) {
-            Some((_, text)) => print(text)?,
-            None => anyhow::bail!("nothing is written about '{topic}': the topics are {topics}"),
-        },
+    let Some(asked) = &arguments.topic else {
+        print(&format!("Topics: {topics}\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let topic = asked.to_lowercase();
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == topic);
+    let topic = alias.map_or(topic.as_str(), |(_, page)| page);
+    match PAGES.iter().find(|(name, _)| *name == topic) {
+        Some((_, text)) => print(text)?,
+        None => anyhow::bail!("nothing is written about '{asked}': the topics are {topics}"),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -17,7 +17,7 @@ use plumb_lab::truth::truth;
 use plumb_model::finding::Action;
 use plumb_model::units::human_seconds;
 
-use crate::output::{print, read_run, save};
+use crate::output::{message, print, read_run, save};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -109,13 +109,13 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         } => verify(&scenario, &run, &stats),
     };
     result.unwrap_or_else(|error| {
-        complain(&error);
+        complain(&message(&error));
         ExitCode::from(failed)
     })
 }
 
 fn complain(error: &dyn std::fmt::Display) {
-    anstream::eprintln!("plumb lab: {error:#}");
+    anstream::eprintln!("plumb lab: {error}");
 }
 
 fn list(json: bool) -> anyhow::Result<ExitCode> {
@@ -159,7 +159,7 @@ fn run_in(name: &str, stats: Option<PathBuf>, session: Session) -> anyhow::Resul
         }
         let Some(file) = &stats else { return Ok(()) };
         save(file, &(serde_json::to_string(&done)? + "\n"))
-            .map_err(|error| io::Error::other(format!("{error:#}")))
+            .map_err(|error| io::Error::other(message(&error)))
     };
     let status = supervise::run(scenario, &session, finished, |error| complain(error))?;
     Ok(ExitCode::from(

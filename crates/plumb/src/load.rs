@@ -8,7 +8,7 @@ use plumb_check::{budget, with_responder};
 use crate::direction::Directions;
 use crate::load_options::{Defaults, LoadOptions};
 use crate::output::Output;
-use crate::target::Target;
+use crate::target::{Target, interruptible};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -28,6 +28,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = Target::resolve(&arguments.host)?;
+    arguments.output.check()?;
+    // Before the client's threads start, so that none of them is hit.
+    let cancel = interruptible()?;
     let client = target.connect(arguments.load.port)?;
     let defaults = Defaults {
         directions: arguments.directions.or(&with_responder::CHECK_DIRECTIONS),
@@ -39,6 +42,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     arguments
         .output
-        .emit(arguments.load.measure(&target, client, defaults)?)?;
+        .emit(arguments.load.measure(&target, client, defaults, &cancel)?)?;
     Ok(ExitCode::SUCCESS)
 }

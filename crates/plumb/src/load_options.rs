@@ -1,5 +1,7 @@
 //! The options of every verb that loads the path.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -12,7 +14,7 @@ use plumb_model::units::{ByteCount, ParseUnitError, parse_duration};
 use plumb_wire::native::spec::PORT;
 
 use crate::progress::Line;
-use crate::target::{Target, command_line, interruptible};
+use crate::target::{Target, command_line};
 
 /// How to load the path; what is not given is the verb's own.
 #[derive(Args)]
@@ -21,7 +23,7 @@ pub(crate) struct LoadOptions {
     #[arg(long, default_value_t = PORT)]
     pub(crate) port: u16,
     /// The most that may be transferred; phases get shorter to keep to it [default: 2 GB, rate: 20 GB]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = enough_budget)]
     budget: Option<ByteCount>,
     /// How long each load phase lasts; below 15 s large queues are not seen whole [default: 15s, rate: 10s]
     #[arg(long, value_name = "TIME", value_parser = positive_duration)]
@@ -51,6 +53,7 @@ impl LoadOptions {
         target: &Target,
         client: Client,
         defaults: Defaults,
+        cancel: &Arc<AtomicBool>,
     ) -> anyhow::Result<Run> {
         let plan = Plan {
             name: target.name.clone(),
@@ -65,9 +68,20 @@ impl LoadOptions {
             judge: defaults.judge,
         };
         anstream::eprintln!("plumb: {}", plan.announcement());
-        let cancel = interruptible()?;
         let line = Line::new();
-        with_responder::run(client, &plan, &line, &cancel).context("cannot measure")
+        with_responder::run(client, &plan, &line, cancel).context("cannot measure")
+    }
+}
+
+/// The least that a load phase of a few round trips takes.
+const LEAST_BUDGET: ByteCount = ByteCount::from_bytes(1_000_000);
+
+fn enough_budget(text: &str) -> Result<ByteCount, String> {
+    match text.parse() {
+        Ok(budget) if budget < LEAST_BUDGET => Err(format!(
+            "nothing can be measured with less than {LEAST_BUDGET}"
+        )),
+        other => other.map_err(|e: ParseUnitError| e.to_string()),
     }
 }
 

@@ -78,7 +78,7 @@ fn main() -> ExitCode {
         Verb::Explain(arguments) => explain::run(&arguments),
     };
     result.unwrap_or_else(|error| {
-        anstream::eprintln!("plumb: {error:#}");
+        anstream::eprintln!("plumb: {}", output::message(&error));
         ExitCode::from(FAILED)
     })
 }

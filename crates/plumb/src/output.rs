@@ -21,6 +21,28 @@ pub(crate) struct Output {
 }
 
 impl Output {
+    /// Whether the file can be written, as far as that shows before there is anything to write.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let Some(file) = &self.output else {
+            return Ok(());
+        };
+        let folder = match file.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        if !folder.is_dir() {
+            anyhow::bail!(
+                "cannot write {}: there is no directory {}",
+                file.display(),
+                folder.display()
+            );
+        }
+        if file.is_dir() {
+            anyhow::bail!("cannot write {}: it is a directory", file.display());
+        }
+        Ok(())
+    }
+
     /// Marks the Run with the laboratory it was made in, prints and saves it.
     pub(crate) fn emit(&self, mut run: Run) -> anyhow::Result<()> {
         if control::inside() {
@@ -59,6 +81,19 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// An error and its causes, each said once: many say the one below them already.
+pub(crate) fn message(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// Saves a text, with the file's name in the error.

@@ -58,6 +58,7 @@ enum Protocol {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = Target::resolve(&arguments.host)?;
+    arguments.output.check()?;
     let stop = interruptible()?;
     let protocol = match arguments.protocol {
         Protocol::Icmp => ProbeProtocol::Icmp,

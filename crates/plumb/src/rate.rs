@@ -10,7 +10,7 @@ use plumb_model::units::ByteCount;
 use crate::direction::Directions;
 use crate::load_options::{Defaults, LoadOptions};
 use crate::output::Output;
-use crate::target::Target;
+use crate::target::{Target, interruptible};
 
 /// What may be transferred unless said otherwise: ten seconds each way at 8 Gbit/s.
 const BUDGET: ByteCount = ByteCount::from_bytes(20_000_000_000);
@@ -37,6 +37,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = Target::resolve(&arguments.host)?;
+    arguments.output.check()?;
+    // Before the client's threads start, so that none of them is hit.
+    let cancel = interruptible()?;
     let client = target.connect(arguments.load.port)?;
     let defaults = Defaults {
         directions: arguments.directions.or(&[Direction::Down, Direction::Up]),
@@ -48,6 +51,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     arguments
         .output
-        .emit(arguments.load.measure(&target, client, defaults)?)?;
+        .emit(arguments.load.measure(&target, client, defaults, &cancel)?)?;
     Ok(ExitCode::SUCCESS)
 }

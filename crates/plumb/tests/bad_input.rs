@@ -148,6 +148,57 @@ fn a_responder_that_allows_too_little_is_said_before_anything_is_sent() {
 }
 
 #[test]
+fn an_unknown_congestion_control_is_refused_before_anything_is_sent() {
+    let responder = Responder::start();
+    let port = responder.port.to_string();
+    let arguments = ["rate", "127.0.0.1", "--port", &port, "--cc", "nonsense"];
+    says(
+        &within(Duration::from_secs(3), &arguments),
+        1,
+        &["nonsense", "it has", "reno"],
+    );
+}
+
+#[test]
+fn an_interrupted_measurement_keeps_what_it_has() {
+    let responder = Responder::start();
+    let port = responder.port.to_string();
+    let client = Command::new(PLUMB)
+        .args([
+            "rate",
+            "127.0.0.1",
+            "--port",
+            &port,
+            "--down",
+            "--duration",
+            "20s",
+        ])
+        .args(["--budget", "2TB", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    sleep(Duration::from_secs(2));
+    let pid = client.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let output = client.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let run = Run::from_json(&stdout(&output)).unwrap();
+    assert!(!run.measurements.is_empty());
+    assert!(
+        run.notes.iter().any(|note| note.contains("stopped")),
+        "{:?}",
+        run.notes
+    );
+}
+
+#[test]
 fn a_gate_that_could_not_judge_does_not_pass() {
     let arguments = ["check", "127.0.0.1", "--port", "9", "--fail-on", "critical"];
     says(
