@@ -1,5 +1,6 @@
 //! The options of every verb that loads the path.
 
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -13,8 +14,10 @@ use plumb_model::run::Run;
 use plumb_model::units::{ByteCount, ParseUnitError, parse_duration};
 use plumb_wire::native::spec::PORT;
 
+use crate::direction::Directions;
+use crate::output::Output;
 use crate::progress::Line;
-use crate::target::{Target, command_line};
+use crate::target::{Target, command_line, interruptible};
 
 /// How to load the path; what is not given is the verb's own.
 #[derive(Args)]
@@ -44,6 +47,34 @@ pub(crate) struct Defaults {
     pub(crate) streams: u32,
     pub(crate) latency: bool,
     pub(crate) judge: bool,
+}
+
+/// The arguments of a verb that loads the path and shows what came of it.
+#[derive(Args)]
+pub(crate) struct LoadArguments {
+    /// Name or address of the far end, where `plumb serve` runs
+    host: String,
+    #[command(flatten)]
+    directions: Directions,
+    #[command(flatten)]
+    load: LoadOptions,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl LoadArguments {
+    /// Measures in the directions asked for, or else in the verb's own, and shows the Run.
+    pub(crate) fn run(&self, mut defaults: Defaults) -> anyhow::Result<ExitCode> {
+        let target = Target::resolve(&self.host)?;
+        self.output.check()?;
+        // Before the client's threads start, so that none of them is hit.
+        let cancel = interruptible()?;
+        let client = target.connect(self.load.port)?;
+        defaults.directions = self.directions.or(&defaults.directions);
+        self.output
+            .emit(self.load.measure(&target, client, defaults, &cancel)?)?;
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 impl LoadOptions {
