@@ -155,7 +155,7 @@ fn carry(shared: &Shared, epoch: Epoch, from: &Tun, to: &Tun) {
                 carried.stopped = true;
                 return;
             };
-            carried.put_out(epoch, to);
+            carried.put_out(epoch, from, to);
             (carried.chain.next_event(), more)
         };
         if !more {
@@ -191,9 +191,10 @@ impl Carried {
     }
 
     /// Writes what is due.
-    fn put_out(&mut self, epoch: Epoch, to: &Tun) {
+    fn put_out(&mut self, epoch: Epoch, from: &Tun, to: &Tun) {
         while let Some((due, packet)) = self.chain.dequeue(epoch.now()) {
             let left = epoch.now();
+            let to = if packet.back { from } else { to };
             if to.write(&packet.vnet.to_bytes(), &packet.data).is_err() {
                 self.write_errors += 1;
                 continue;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plumb_link::chain;
-use plumb_link::spec::{CellSpec, ShaperSpec};
+use plumb_link::spec::CellSpec;
 use plumb_model::finding::{LineDirection, ShaperAction};
 use plumb_model::run::LabMark;
 use plumb_net::clock;
@@ -19,6 +19,9 @@ use crate::layout;
 use crate::node;
 use crate::scenario::{LinkEnd, Scenario, Way};
 use crate::stats::{self, DriverStats, LabStats, OVERRUN_RATIO, WayStats};
+
+/// The kind of cell that is added where a cell of this name is set and none is there.
+const SHAPER: &str = "shaper";
 
 /// A running laboratory. The drivers stop when it is dropped.
 pub struct Instance {
@@ -94,15 +97,17 @@ impl Instance {
                     .map_err(LabError::Tun)
             };
             let (first_device, second_device) = (device(first_node)?, device(second_node)?);
-            for (way, cells, sender, from, to) in [
-                (Way::Up, &link.up, first, &first_device, &second_device),
-                (Way::Down, &link.down, second, &second_device, &first_device),
+            let seeds = [Way::Up, Way::Down].map(|way| chain_seed(self.scenario.seed, number, way));
+            let [up, down] = chain::build_link(&link.up, &link.down, seeds)
+                .map_err(|e| LabError::Control(e.to_string()))?;
+            for (way, chain, sender, from, to) in [
+                (Way::Up, up, first, &first_device, &second_device),
+                (Way::Down, down, second, &second_device, &first_device),
             ] {
-                let seed = chain_seed(self.scenario.seed, number, way);
                 let driver = Driver::start(
                     &format!("{}.{}", link.name, way.name()),
                     self.epoch,
-                    chain::build(cells, seed).map_err(|e| LabError::Control(e.to_string()))?,
+                    chain,
                     Arc::clone(from),
                     Arc::clone(to),
                 )?;
@@ -220,31 +225,22 @@ impl Instance {
         let end = LinkEnd::try_from(end.to_owned()).map_err(LabError::Control)?;
         let refused = |e: &dyn std::fmt::Display| LabError::Control(format!("{cell}: {e}"));
         self.carrier(&end)?.driver.with(|carried| {
-            if carried.chain.names().any(|known| known == name) {
-                // The queue and the framing first: the others are settings of theirs.
-                let (first, rest): (Vec<_>, Vec<_>) = values
-                    .iter()
-                    .partition(|(key, _)| matches!(key.as_str(), "queue" | "framing"));
-                for (key, value) in first.into_iter().chain(rest) {
-                    carried
-                        .chain
-                        .set(self.epoch.now(), name, key, value)
-                        .map_err(|e| refused(&e))?;
-                }
+            let pairs: Vec<(&str, &str)> = values
+                .iter()
+                .map(|(key, value)| (key.as_str(), value.as_str()))
+                .collect();
+            let is_there = carried.chain.names().any(|known| known == name);
+            if is_there || name != SHAPER {
+                carried
+                    .chain
+                    .set(self.epoch.now(), name, &pairs)
+                    .map_err(|e| refused(&e))?;
                 return Ok(format!("{cell} set"));
             }
-            if name != "shaper" {
-                let known: Vec<&str> = carried.chain.names().collect();
-                let known = known.join(", ");
-                return Err(refused(&format!(
-                    "there is no such cell: the cells are {known}; a 'shaper' can be added"
-                )));
-            }
-            let spec = ShaperSpec::from_pairs(values.iter().map(|(k, v)| (k.as_str(), v.as_str())))
-                .map_err(|e| refused(&e))?;
+            let shaper = CellSpec::from_pairs(SHAPER, &pairs).map_err(|e| refused(&e))?;
             carried
                 .chain
-                .insert(self.epoch.now(), Some(0), &CellSpec::Shaper(spec))
+                .insert(self.epoch.now(), Some(0), &shaper.into())
                 .map_err(|e| refused(&e))?;
             Ok(format!("{cell} added"))
         })

@@ -332,10 +332,8 @@ impl Scenario {
                     link.name, link.between[0]
                 ));
             }
-            for cells in [&link.up, &link.down] {
-                if let Err(e) = plumb_link::chain::build(cells, self.seed) {
-                    return Some(format!("link '{}': {e}", link.name));
-                }
+            if let Err(e) = plumb_link::chain::build_link(&link.up, &link.down, [0, 1]) {
+                return Some(format!("link '{}': {e}", link.name));
             }
         }
         for service in &self.services {

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use plumb_wire::ip::IpPacket;
+use plumb_wire::ip::{Ecn, IpPacket};
 use plumb_wire::probe_key::ProbeKey;
 
-use crate::cell::{Cell, Crossing, SetError};
-use crate::delay::Delay;
+use crate::cell::{Cell, Crossing};
+use crate::flows::FlowTable;
 use crate::grid::SumGrid;
 use crate::packet::Packet;
 use crate::record::Recorder;
-use crate::shaper::Shaper;
-use crate::spec::{CellSpec, ChainSpec};
+use crate::settings::{SettingsError, nearest};
+use crate::spec::{CellSpec, ChainSpec, NamedCell};
 use crate::stats::{CellStats, ChainStats, Count};
 use crate::tally::Tally;
 use crate::time::Time;
@@ -26,6 +26,7 @@ pub struct Chain {
     /// What left the end and was not yet asked for.
     out: VecDeque<(Time, Packet)>,
     tally: Tally,
+    flows: FlowTable,
     payload: SumGrid,
     recorder: Recorder,
     removed: Removed,
@@ -33,6 +34,7 @@ pub struct Chain {
 
 struct Named {
     name: String,
+    spec: CellSpec,
     cell: Box<dyn Cell>,
 }
 
@@ -42,13 +44,14 @@ struct Removed {
     dropped: BTreeMap<String, u64>,
     dropped_bytes: u64,
     marked: u64,
+    duplicated: Count,
 }
 
 /// A change of a chain that is not possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
     /// No cell of this name.
-    #[error("no cell '{name}' in this chain: {}", list(.cells))]
+    #[error("no cell '{name}' in this chain: {}", list(.name, .cells))]
     NoCell {
         /// What was asked for.
         name: String,
@@ -61,29 +64,82 @@ pub enum ChainError {
         /// The name.
         name: String,
     },
+    /// A cell that both directions share is in one only.
+    #[error(
+        "both directions share a {kind}: write the cell '{name}' in up and in down, with the same settings"
+    )]
+    Unpaired {
+        /// The name of the cell.
+        name: String,
+        /// Its kind.
+        kind: &'static str,
+    },
     /// The cell refused.
     #[error(transparent)]
-    Set(#[from] SetError),
+    Set(#[from] SettingsError),
 }
 
-fn list(cells: &[String]) -> String {
+fn list(name: &str, cells: &[String]) -> String {
     if cells.is_empty() {
-        "it has none".to_owned()
-    } else {
-        format!("it has {}", cells.join(", "))
+        return "it has none".to_owned();
     }
+    let hint = nearest(name, cells.iter().map(String::as_str))
+        .map(|word| format!(" (did you mean '{word}'?)"));
+    format!("it has {}{}", cells.join(", "), hint.unwrap_or_default())
 }
 
-/// Builds a chain whose time starts at zero; `seed` decides whatever is random in it.
+/// Builds the two directions of a link, whose time starts at zero; the seeds decide whatever is
+/// random in them. A kind of cell that both directions share is written in both, with the same
+/// name and settings.
 ///
 /// # Errors
-/// When two cells have one name.
-pub fn build(spec: &ChainSpec, seed: u64) -> Result<Chain, ChainError> {
-    let mut chain = Chain::new(seed);
-    for cell in &spec.0 {
-        chain.insert(Time::ZERO, None, cell)?;
+/// When two cells of a direction have one name, or a shared cell is not in both.
+pub fn build_link(
+    up: &ChainSpec,
+    down: &ChainSpec,
+    [up_seed, down_seed]: [u64; 2],
+) -> Result<[Chain; 2], ChainError> {
+    let mut other_ends = BTreeMap::new();
+    let mut up_chain = Chain::new(up_seed);
+    for named in &up.0 {
+        let seed = seed_of(up_seed, &named.name);
+        let cell = match named.cell.build_pair(seed, Time::ZERO) {
+            Some([this, other]) if down.0.contains(named) => {
+                other_ends.insert(&named.name, other);
+                this
+            }
+            Some(_) => return Err(ChainError::unpaired(named)),
+            None => named.cell.build(seed, Time::ZERO),
+        };
+        up_chain.put(Time::ZERO, None, named, cell)?;
     }
-    Ok(chain)
+    let mut down_chain = Chain::new(down_seed);
+    for named in &down.0 {
+        let seed = seed_of(down_seed, &named.name);
+        let is_shared = named.cell.build_pair(seed, Time::ZERO).is_some();
+        let cell = match other_ends.remove(&named.name) {
+            Some(other) => other,
+            None if is_shared => return Err(ChainError::unpaired(named)),
+            None => named.cell.build(seed, Time::ZERO),
+        };
+        down_chain.put(Time::ZERO, None, named, cell)?;
+    }
+    Ok([up_chain, down_chain])
+}
+
+/// Builds a chain by itself.
+#[cfg(test)]
+pub(crate) fn build(spec: &ChainSpec, seed: u64) -> Result<Chain, ChainError> {
+    build_link(spec, &ChainSpec::default(), [seed, 0]).map(|[chain, _]| chain)
+}
+
+impl ChainError {
+    fn unpaired(named: &NamedCell) -> Self {
+        Self::Unpaired {
+            name: named.name.clone(),
+            kind: named.cell.kind(),
+        }
+    }
 }
 
 impl Chain {
@@ -94,6 +150,7 @@ impl Chain {
             seed,
             out: VecDeque::new(),
             tally: Tally::new(),
+            flows: FlowTable::new(),
             payload: SumGrid::new(PAYLOAD_GRID_NS),
             recorder: Recorder::default(),
             removed: Removed::default(),
@@ -103,8 +160,12 @@ impl Chain {
     /// Takes a packet that comes in at `now`; times never go back.
     pub fn enqueue(&mut self, now: Time, mut packet: Packet) {
         packet.arrived = now;
-        let key = IpPacket::parse(&packet.data).and_then(|ip| ProbeKey::of(&ip));
+        let ip = IpPacket::parse(&packet.data);
+        let key = ip.as_ref().and_then(ProbeKey::of);
+        let flow = ip.as_ref().map(IpPacket::flow);
+        packet.came_marked = ip.is_some_and(|ip| ip.ecn() == Ecn::Ce);
         packet.record = key.map(|key| self.recorder.enter(key, now));
+        packet.flow = self.flows.enter(flow, &packet);
         self.tally.offer(&packet);
         match self.cells.first_mut() {
             Some(first) => first.cell.enqueue(now, packet),
@@ -144,7 +205,7 @@ impl Chain {
         let cells: BTreeMap<String, CellStats> = self
             .cells
             .iter_mut()
-            .map(|named| (named.name.clone(), named.cell.stats(now)))
+            .map(|named| (named.name.clone(), named.cell.stats(now, named.spec.kind())))
             .collect();
         let mut stats = ChainStats {
             crossing: self.crossing(),
@@ -154,15 +215,19 @@ impl Chain {
             dropped: self.removed.dropped.clone(),
             dropped_bytes: self.removed.dropped_bytes,
             marked: self.removed.marked,
+            duplicated: self.removed.duplicated,
             backlog: Count::default(),
             transit_s: self.tally.sojourn.distribution(),
             payload: self.payload.series(),
             cells,
+            flows: self.flows.stats(),
+            hosts: self.flows.hosts(),
         };
         for cell in stats.cells.values() {
             add_all(&mut stats.dropped, &cell.dropped);
             stats.dropped_bytes += cell.dropped_bytes;
             stats.marked += cell.marked;
+            stats.duplicated += cell.duplicated;
             stats.backlog.packets += cell.backlog.packets;
             stats.backlog.bytes += cell.backlog.bytes;
         }
@@ -192,42 +257,59 @@ impl Chain {
         self.cells.iter().map(|named| named.name.as_str())
     }
 
-    /// Changes a setting of a cell.
+    /// Changes settings of a cell, all or none.
     ///
     /// # Errors
-    /// When there is no such cell, or it refuses.
-    pub fn set(&mut self, now: Time, cell: &str, key: &str, value: &str) -> Result<(), ChainError> {
+    /// When there is no such cell, or it cannot have them.
+    pub fn set(&mut self, now: Time, cell: &str, pairs: &[(&str, &str)]) -> Result<(), ChainError> {
         let position = self.position(cell)?;
         self.pump(now);
         if let Some(named) = self.cells.get_mut(position) {
-            named.cell.set(now, key, value)?;
+            let spec = named.spec.with(pairs)?;
+            named.cell.reconfigure(now, &spec);
+            named.spec = spec;
         }
+        self.collect_losses();
         Ok(())
     }
 
     /// Puts a cell before the one at `position`, or at the end.
     ///
     /// # Errors
-    /// When another cell has its name.
+    /// When another cell has its name, or it is one that both directions share.
     pub fn insert(
         &mut self,
         now: Time,
         position: Option<usize>,
-        spec: &CellSpec,
+        spec: &NamedCell,
     ) -> Result<(), ChainError> {
-        let name = spec.name().to_owned();
-        if self.position(&name).is_ok() {
+        let seed = seed_of(self.seed, &spec.name);
+        if spec.cell.build_pair(seed, now).is_some() {
+            return Err(ChainError::unpaired(spec));
+        }
+        let cell = spec.cell.build(seed, now);
+        self.put(now, position, spec, cell)
+    }
+
+    fn put(
+        &mut self,
+        now: Time,
+        position: Option<usize>,
+        spec: &NamedCell,
+        cell: Box<dyn Cell>,
+    ) -> Result<(), ChainError> {
+        if self.position(&spec.name).is_ok() {
+            let name = spec.name.clone();
             return Err(ChainError::Taken { name });
         }
         self.pump(now);
-        let cell: Box<dyn Cell> = match spec {
-            CellSpec::Shaper(spec) => {
-                Box::new(Shaper::new(spec.clone(), seed_of(self.seed, &name), now))
-            }
-            CellSpec::Delay(spec) => Box::new(Delay::new(spec.delay)),
+        let named = Named {
+            name: spec.name.clone(),
+            spec: spec.cell.clone(),
+            cell,
         };
         let position = position.unwrap_or(usize::MAX).min(self.cells.len());
-        self.cells.insert(position, Named { name, cell });
+        self.cells.insert(position, named);
         Ok(())
     }
 
@@ -245,10 +327,14 @@ impl Chain {
                 None => self.leave(at, packet),
             }
         }
-        let stats = removed.cell.stats(now);
+        for loss in removed.cell.tally().losses.drain(..) {
+            self.flows.lose(loss.flow, loss.cause, loss.packets);
+        }
+        let stats = removed.cell.stats(now, removed.spec.kind());
         add_all(&mut self.removed.dropped, &stats.dropped);
         self.removed.dropped_bytes += stats.dropped_bytes;
         self.removed.marked += stats.marked;
+        self.removed.duplicated += stats.duplicated;
         Ok(stats)
     }
 
@@ -265,34 +351,35 @@ impl Chain {
     /// Moves packets on from cell to cell and out of the last, as far as they get by `now`.
     fn pump(&mut self, now: Time) {
         for position in 0..self.cells.len() {
-            let Some((cell, rest)) = self
+            while let Some((at, packet)) = self
                 .cells
-                .get_mut(position..)
-                .and_then(|cells| cells.split_first_mut())
-            else {
-                return;
-            };
-            match rest.first_mut() {
-                Some(next) => {
-                    while let Some((at, packet)) = cell.cell.dequeue(now) {
-                        next.cell.enqueue(at, packet);
-                    }
+                .get_mut(position)
+                .and_then(|named| named.cell.dequeue(now))
+            {
+                if packet.back {
+                    self.out.push_back((at, packet));
+                    continue;
                 }
-                None => {
-                    while let Some((at, packet)) = self
-                        .cells
-                        .get_mut(position)
-                        .and_then(|c| c.cell.dequeue(now))
-                    {
-                        self.leave(at, packet);
-                    }
+                match self.cells.get_mut(position + 1) {
+                    Some(next) => next.cell.enqueue(at, packet),
+                    None => self.leave(at, packet),
                 }
+            }
+        }
+        self.collect_losses();
+    }
+
+    fn collect_losses(&mut self) {
+        for named in &mut self.cells {
+            for loss in named.cell.tally().losses.drain(..) {
+                self.flows.lose(loss.flow, loss.cause, loss.packets);
             }
         }
     }
 
     fn leave(&mut self, at: Time, packet: Packet) {
         self.tally.deliver(&packet, packet.arrived, at);
+        self.flows.leave(&packet, at.nanos_since(packet.arrived));
         self.payload.add(at, packet.tcp_payload_bytes());
         if let Some(number) = packet.record {
             self.recorder.leave(number, at);
@@ -431,7 +518,7 @@ mod tests {
     fn mistakes_name_what_there_is() {
         let mut c = chain(r#"chain = [{ type = "delay", delay = "1ms" }]"#);
         let error = c
-            .set(us(0), "shaper", "rate", "1mbit")
+            .set(us(0), "shaper", &[("rate", "1mbit")])
             .unwrap_err()
             .to_string();
         assert_eq!(error, "no cell 'shaper' in this chain: it has delay");

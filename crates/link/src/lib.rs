@@ -6,16 +6,18 @@
 
 pub mod cell;
 pub mod chain;
-pub mod delay;
+pub mod flows;
 mod grid;
 pub mod limit;
 pub mod packet;
 #[cfg(test)]
 mod properties;
 pub mod queue;
+mod random;
+pub mod ratio;
 pub mod record;
 pub mod segment;
-pub mod shaper;
+pub mod settings;
 pub mod spec;
 pub mod stats;
 pub mod summary;

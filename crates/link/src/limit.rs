@@ -52,23 +52,36 @@ fn bytes_in(time: Duration, rate: BitRate) -> u64 {
 
 /// What was written is not a queue limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not a queue limit: write bytes (500kB), packets (1000p) or time (250ms)")]
+#[error(
+    "'{0}' is not a queue limit: write bytes (500kB), packets (1000p) or time (250ms), more than none"
+)]
 pub struct LimitError(String);
 
 impl FromStr for Limit {
     type Err = LimitError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let text = text.trim();
+        let limit = Self::parse(text.trim()).ok_or_else(|| LimitError(text.to_owned()))?;
+        if matches!(
+            limit,
+            Self::Bytes(0) | Self::Packets(0) | Self::Time(Duration::ZERO)
+        ) {
+            return Err(LimitError(text.to_owned()));
+        }
+        Ok(limit)
+    }
+}
+
+impl Limit {
+    fn parse(text: &str) -> Option<Self> {
         if let Some(packets) = text.strip_suffix('p').and_then(|n| n.trim().parse().ok()) {
-            return Ok(Self::Packets(packets));
+            return Some(Self::Packets(packets));
         }
         if let Ok(time) = parse_duration(text) {
-            return Ok(Self::Time(time));
+            return Some(Self::Time(time));
         }
-        text.parse::<ByteCount>()
-            .map(|bytes| Self::Bytes(bytes.bytes()))
-            .map_err(|_| LimitError(text.to_owned()))
+        let bytes = text.parse::<ByteCount>().ok()?;
+        Some(Self::Bytes(bytes.bytes()))
     }
 }
 
@@ -90,9 +103,11 @@ impl Serialize for Limit {
 
 impl<'de> Deserialize<'de> for Limit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
+        let written = toml::Value::deserialize(deserializer)?;
+        let text = written
+            .as_str()
+            .map_or_else(|| written.to_string(), str::to_owned);
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -112,6 +127,7 @@ mod tests {
         ] {
             assert_eq!(limit.to_string().parse(), Ok(limit));
         }
+        assert!("0".parse::<Limit>().is_err() && "0ms".parse::<Limit>().is_err());
         let error = "many".parse::<Limit>().map_err(|e| e.to_string());
         assert!(error.is_err_and(|e| e.contains("'many'") && e.contains("1000p")));
     }

@@ -2,9 +2,10 @@
 //! several packets on the wire.
 
 use plumb_model::framing::Framing;
-use plumb_wire::ip::IpPacket;
+use plumb_wire::ip::{Ecn, IpPacket};
 use plumb_wire::virtio::{Gso, VirtioHeader};
 
+use crate::flows::FlowNumber;
 use crate::queue::Backlog;
 use crate::time::Time;
 
@@ -19,8 +20,14 @@ pub struct Packet {
     pub arrived: Time,
     /// When it came to the cell that it is in.
     pub(crate) entered: Time,
+    /// Whether it goes back to where packets of this direction come from: a cell sent it.
+    pub back: bool,
     /// Its record in the chain's probe recorder.
     pub(crate) record: Option<u64>,
+    /// Its flow in the chain's table.
+    pub(crate) flow: FlowNumber,
+    /// Whether it bore the mark of congestion when it came to the head of the chain.
+    pub(crate) came_marked: bool,
     pub(crate) layout: Layout,
     pub(crate) wire: Wire,
 }
@@ -58,7 +65,10 @@ impl Packet {
             vnet,
             arrived,
             entered: arrived,
+            back: false,
             record: None,
+            flow: FlowNumber::default(),
+            came_marked: false,
             layout,
             wire: Wire::default(),
         }
@@ -83,6 +93,11 @@ impl Packet {
     /// Bytes on a line with this framing, of all the packets of the wire that this stands for.
     pub fn wire_bytes(&self, framing: &Framing) -> u64 {
         self.wire_under(framing).total
+    }
+
+    /// Whether it bears the mark of congestion (RFC 3168).
+    pub(crate) fn is_marked(&self) -> bool {
+        IpPacket::parse(&self.data).is_some_and(|ip| ip.ecn() == Ecn::Ce)
     }
 
     /// IP bytes of each segment but the last.

@@ -8,7 +8,7 @@ use crate::chain::{Chain, build};
 use crate::packet::Packet;
 use crate::packet::tests::{ACK, tcp, udp};
 use crate::segment::split;
-use crate::spec::{CellSpec, ChainSpec, ShaperSpec};
+use crate::spec::{CellSpec, ChainSpec, NamedCell};
 use crate::stats::ChainStats;
 use crate::time::Time;
 
@@ -68,23 +68,18 @@ fn chains() -> impl Strategy<Value = ChainSpec> {
         ],
     ]);
     let shaper = (rate, framing, queue).prop_map(|(rate, framing, queue)| {
-        let pairs = [("rate", rate), ("framing", framing)];
-        CellSpec::Shaper(ShaperSpec::from_pairs(pairs.into_iter().chain(queue)).unwrap())
+        let mut pairs = vec![("rate", rate), ("framing", framing)];
+        pairs.extend(queue);
+        CellSpec::from_pairs("shaper", &pairs).unwrap()
     });
-    let delay = prop::sample::select(vec![0u64, 1, 9_000_000]).prop_map(|ns| {
-        CellSpec::Delay(crate::spec::DelaySpec {
-            name: None,
-            delay: std::time::Duration::from_nanos(ns),
-        })
-    });
-    proptest::collection::vec(prop_oneof![shaper, delay], 0..4).prop_map(|mut cells| {
-        for (i, cell) in cells.iter_mut().enumerate() {
-            match cell {
-                CellSpec::Shaper(spec) => spec.name = Some(i.to_string()),
-                CellSpec::Delay(spec) => spec.name = Some(i.to_string()),
-            }
-        }
-        ChainSpec(cells)
+    let delay = prop::sample::select(vec!["0ns", "1ns", "9ms"])
+        .prop_map(|delay| CellSpec::from_pairs("delay", &[("delay", delay)]).unwrap());
+    proptest::collection::vec(prop_oneof![shaper, delay], 0..4).prop_map(|cells| {
+        let named = cells.into_iter().enumerate().map(|(i, cell)| NamedCell {
+            name: i.to_string(),
+            cell,
+        });
+        ChainSpec(named.collect())
     })
 }
 
@@ -130,21 +125,21 @@ fn exactly(chain: &mut Chain, now: Time, out: &mut Departures) {
 fn conserved(stats: &ChainStats) {
     for cell in stats.cells.values() {
         assert_eq!(
-            cell.offered.packets,
+            cell.offered.packets + cell.duplicated.packets,
             cell.delivered.packets + cell.dropped_packets() + cell.backlog.packets
         );
         assert_eq!(
-            cell.offered.bytes,
+            cell.offered.bytes + cell.duplicated.bytes,
             cell.delivered.bytes + cell.dropped_bytes + cell.backlog.bytes
         );
     }
     let dropped: u64 = stats.dropped.values().sum();
     assert_eq!(
-        stats.offered.packets,
+        stats.offered.packets + stats.duplicated.packets,
         stats.delivered.packets + dropped + stats.backlog.packets
     );
     assert_eq!(
-        stats.offered.bytes,
+        stats.offered.bytes + stats.duplicated.bytes,
         stats.delivered.bytes + stats.dropped_bytes + stats.backlog.bytes
     );
 }
@@ -202,7 +197,7 @@ proptest! {
         framing in prop::sample::select(vec!["raw", "docsis", "pppoe-llcsnap"]),
     ) {
         let pairs = [("rate", rate), ("limit", limit), ("framing", framing)];
-        let spec = ChainSpec(vec![CellSpec::Shaper(ShaperSpec::from_pairs(pairs).unwrap())]);
+        let spec = ChainSpec(vec![CellSpec::from_pairs("shaper", &pairs).unwrap().into()]);
         let mut whole = build(&spec, 1).unwrap();
         let mut single = build(&spec, 1).unwrap();
         let mut now = Time::ZERO;
@@ -235,8 +230,8 @@ proptest! {
         arrivals in arrivals(),
         operations in proptest::collection::vec(0usize..8, 80),
     ) {
-        let delay: CellSpec = toml::from_str("type = 'delay'\ndelay = '3ms'").unwrap();
-        let shaper: CellSpec = toml::from_str("type = 'shaper'\nrate = '20mbit'\nqueue = { type = 'fifo', limit = '1000000p' }").unwrap();
+        let delay: NamedCell = toml::from_str("type = 'delay'\ndelay = '3ms'").unwrap();
+        let shaper: NamedCell = toml::from_str("type = 'shaper'\nrate = '20mbit'\nqueue = { type = 'fifo', limit = '1000000p' }").unwrap();
         let mut chain = Chain::new(1);
         let mut operations = operations.into_iter();
         let mut sent = 0u32;
@@ -250,9 +245,9 @@ proptest! {
                 Some(1) => chain.insert(now, Some(0), &shaper),
                 Some(2) => chain.remove(now, "delay").map(drop),
                 Some(3) => chain.remove(now, "shaper").map(drop),
-                Some(4) => chain.set(now, "delay", "delay", "100us"),
-                Some(5) => chain.set(now, "shaper", "rate", "5mbit"),
-                Some(6) => chain.set(now, "shaper", "limit", "999999p"),
+                Some(4) => chain.set(now, "delay", &[("delay", "100us")]),
+                Some(5) => chain.set(now, "shaper", &[("rate", "5mbit")]),
+                Some(6) => chain.set(now, "shaper", &[("limit", "999999p")]),
                 _ => Ok(()),
             };
             let mut packet = udp(500, 1, 0);

@@ -2,32 +2,41 @@
 //! the packets that it stands for.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use plumb_model::distribution::Distribution;
 use plumb_model::series::Series;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::Crossing;
+use crate::flows::{FlowStats, HostStats};
+use crate::packet::Packet;
 
-/// Why a cell dropped a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DropCause {
-    /// The queue was full.
-    Overflow,
-    /// CoDel's control law (RFC 8289).
-    Codel,
+/// Why a cell dropped a packet, and what statistics call it.
+macro_rules! drop_causes {
+    ($($(#[$doc:meta])* $cause:ident = $name:literal,)*) => {
+        /// Why a cell dropped a packet.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum DropCause { $($(#[$doc])* $cause,)* }
+
+        impl DropCause {
+            pub(crate) const ALL: [Self; [$($name),*].len()] = [$(Self::$cause),*];
+
+            /// Its name in [`CellStats::dropped`].
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$cause => $name,)* }
+            }
+        }
+    };
 }
 
-impl DropCause {
-    pub(crate) const ALL: [Self; 2] = [Self::Overflow, Self::Codel];
-
-    /// Its name in [`CellStats::dropped`].
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Overflow => "overflow",
-            Self::Codel => "codel",
-        }
-    }
+drop_causes! {
+    /// The queue was full.
+    Overflow = "overflow",
+    /// CoDel's control law (RFC 8289).
+    Codel = "codel",
+    /// A loss model said so.
+    Loss = "loss",
 }
 
 /// Packets and their IP bytes.
@@ -41,7 +50,24 @@ pub struct Count {
     pub bytes: u64,
 }
 
-/// What a cell did. Always `offered = delivered + dropped + backlog`, in packets and in bytes.
+impl Count {
+    pub(crate) fn of(packet: &Packet) -> Self {
+        Self {
+            packets: u64::from(packet.segments()),
+            bytes: packet.ip_bytes(),
+        }
+    }
+}
+
+impl std::ops::AddAssign for Count {
+    fn add_assign(&mut self, more: Self) {
+        self.packets += more.packets;
+        self.bytes += more.bytes;
+    }
+}
+
+/// What a cell did. Always `offered + duplicated = delivered + dropped + backlog`, in packets and
+/// in bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CellStats {
     /// The kind of cell.
@@ -59,6 +85,12 @@ pub struct CellStats {
     pub dropped_bytes: u64,
     /// Packets marked with congestion experienced (RFC 3168).
     pub marked: u64,
+    /// Second copies that the cell made.
+    pub duplicated: Count,
+    /// Packets whose bytes the cell changed, congestion marks apart.
+    pub changed: u64,
+    /// Packets of the cell's own that it sent back to where packets come from.
+    pub replied: u64,
     /// What is inside now, on the line included.
     pub backlog: Count,
     /// How long each packet was inside, from its coming to its last bit's leaving. A large
@@ -98,6 +130,8 @@ pub struct ChainStats {
     pub dropped_bytes: u64,
     /// Packets marked with congestion experienced, also in cells since removed.
     pub marked: u64,
+    /// Second copies made, also in cells since removed.
+    pub duplicated: Count,
     /// What is inside now.
     pub backlog: Count,
     /// How long each packet was in the chain. Quantiles as for [`CellStats::sojourn_s`].
@@ -108,4 +142,8 @@ pub struct ChainStats {
     pub payload: Series,
     /// The cells by name.
     pub cells: BTreeMap<String, CellStats>,
+    /// The flows, in the order of their first packet, the first thousand each by itself.
+    pub flows: Vec<FlowStats>,
+    /// The hosts that sent and received them.
+    pub hosts: BTreeMap<IpAddr, HostStats>,
 }

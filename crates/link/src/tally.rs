@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::flows::FlowNumber;
 use crate::packet::Packet;
 use crate::queue::Backlog;
 use crate::stats::{CellStats, Count, DropCause};
@@ -16,7 +17,22 @@ pub(crate) struct Tally {
     pub(crate) tcp_payload_bytes: u64,
     dropped: [Count; DropCause::ALL.len()],
     pub(crate) marked: u64,
+    duplicated: Count,
+    /// Packets whose bytes the cell changed, congestion marks apart.
+    pub(crate) changed: u64,
+    /// Packets of the cell's own that it sent back.
+    pub(crate) replied: u64,
     pub(crate) sojourn: Summary,
+    /// What was dropped and not yet told to the chain.
+    pub(crate) losses: Vec<Loss>,
+}
+
+/// A packet, or a part of a large segment, that was dropped.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Loss {
+    pub(crate) cause: DropCause,
+    pub(crate) flow: FlowNumber,
+    pub(crate) packets: u64,
 }
 
 impl Tally {
@@ -27,25 +43,46 @@ impl Tally {
             tcp_payload_bytes: 0,
             dropped: Default::default(),
             marked: 0,
+            duplicated: Count::default(),
+            changed: 0,
+            replied: 0,
             sojourn: Summary::new(),
+            losses: Vec::new(),
         }
     }
 
     pub(crate) fn offer(&mut self, packet: &Packet) {
-        self.offered.packets += u64::from(packet.segments());
-        self.offered.bytes += packet.ip_bytes();
+        self.offered += Count::of(packet);
     }
 
-    /// Counts a packet that leaves at `at` and came in at `since`.
+    /// Counts a second copy that the cell made.
+    pub(crate) fn duplicate(&mut self, packet: &Packet) {
+        self.duplicated += Count::of(packet);
+    }
+
+    /// Counts a packet that leaves at `at` and came in at `since`. What the cell sent back was
+    /// never offered.
     pub(crate) fn deliver(&mut self, packet: &Packet, since: Time, at: Time) {
+        if packet.back {
+            return;
+        }
         let packets = u64::from(packet.segments());
-        self.delivered.packets += packets;
-        self.delivered.bytes += packet.ip_bytes();
+        self.delivered += Count::of(packet);
         self.tcp_payload_bytes += packet.tcp_payload_bytes();
         self.sojourn.record(at.nanos_since(since), packets);
     }
 
-    pub(crate) fn drop(&mut self, cause: DropCause, what: Backlog) {
+    pub(crate) fn drop(&mut self, cause: DropCause, packet: &Packet) {
+        self.drop_part(cause, packet, packet.backlog());
+    }
+
+    /// Counts a part of a large segment as dropped.
+    pub(crate) fn drop_part(&mut self, cause: DropCause, packet: &Packet, what: Backlog) {
+        self.losses.push(Loss {
+            cause,
+            flow: packet.flow,
+            packets: what.packets,
+        });
         if let Some(count) = self.dropped.get_mut(cause as usize) {
             count.packets += what.packets;
             count.bytes += what.ip_bytes;
@@ -75,6 +112,9 @@ impl Tally {
             dropped: self.dropped(),
             dropped_bytes: self.dropped_bytes(),
             marked: self.marked,
+            duplicated: self.duplicated,
+            changed: self.changed,
+            replied: self.replied,
             backlog: Count {
                 packets: backlog.packets,
                 bytes: backlog.ip_bytes,

@@ -3,15 +3,50 @@
 
 use std::time::Duration;
 
-use plumb_model::units::BitRate;
+use plumb_model::units::{BitRate, duration_text};
 use plumb_wire::ip;
+use serde::{Deserialize, Serialize};
 
-use super::{Backlog, PacketList, Queue};
+use super::{Backlog, PacketList, Queue, QueueSpec};
+use crate::limit::Limit;
 use crate::packet::Packet;
-use crate::spec::{CodelSpec, QueueSpec};
+use crate::settings::Settings;
 use crate::stats::DropCause;
 use crate::tally::Tally;
 use crate::time::Time;
+
+/// `{ type = "codel" }`; the defaults are those of RFC 8289 and tc-codel(8).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CodelSpec {
+    /// What may wait.
+    pub limit: Limit,
+    /// The acceptable standing delay.
+    #[serde(with = "duration_text")]
+    pub target: Duration,
+    /// On the order of a worst-case round trip.
+    #[serde(with = "duration_text")]
+    pub interval: Duration,
+    /// Mark packets of ECN-capable transports instead of dropping them.
+    pub ecn: bool,
+}
+
+impl Default for CodelSpec {
+    fn default() -> Self {
+        Self {
+            limit: Limit::Packets(1000),
+            target: TARGET,
+            interval: INTERVAL,
+            ecn: false,
+        }
+    }
+}
+
+impl Settings for CodelSpec {}
+
+/// RFC 8289 section 4.3 and 4.4.
+pub(crate) const TARGET: Duration = Duration::from_millis(5);
+pub(crate) const INTERVAL: Duration = Duration::from_millis(100);
 
 /// MAXPACKET: with no more than this left, IP bytes, the line would soon stand idle.
 const MAX_PACKET: u64 = 1514;
@@ -122,7 +157,7 @@ fn signal(packet: &mut Option<Packet>, parameters: &Parameters, tally: &mut Tall
         *packet = Some(signalled);
         return true;
     }
-    tally.drop(DropCause::Codel, signalled.backlog());
+    tally.drop(DropCause::Codel, &signalled);
     false
 }
 
@@ -160,7 +195,7 @@ impl Queue for CodelQueue {
         {
             self.list.push(packet);
         } else {
-            tally.drop(DropCause::Overflow, packet.backlog());
+            tally.drop(DropCause::Overflow, &packet);
         }
     }
 

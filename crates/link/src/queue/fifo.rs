@@ -2,14 +2,35 @@
 //! modem, and of pfifo and bfifo (tc-bfifo(8)).
 
 use plumb_model::units::BitRate;
+use serde::{Deserialize, Serialize};
 
-use super::{Backlog, PacketList, Queue};
+use super::{Backlog, PacketList, Queue, QueueSpec};
+use crate::limit::Limit;
 use crate::packet::Packet;
 use crate::segment;
-use crate::spec::{FifoSpec, QueueSpec};
+use crate::settings::Settings;
 use crate::stats::DropCause;
 use crate::tally::Tally;
 use crate::time::Time;
+
+/// `{ type = "fifo", limit = "700ms" }`
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FifoSpec {
+    /// What the buffer holds, the packet that is being sent included.
+    pub limit: Limit,
+}
+
+impl Default for FifoSpec {
+    /// The kernel's own: DEFAULT_TX_QUEUE_LEN.
+    fn default() -> Self {
+        Self {
+            limit: Limit::Packets(1000),
+        }
+    }
+}
+
+impl Settings for FifoSpec {}
 
 /// The queue. A packet occupies its room until its last bit has left the line, and an empty
 /// buffer takes any packet, so that no limit stops a line for good.
@@ -59,7 +80,7 @@ impl Fifo {
             taken += last.backlog();
             self.list.push(last);
         }
-        tally.drop(DropCause::Overflow, packet.backlog() - taken);
+        tally.drop_part(DropCause::Overflow, packet, packet.backlog() - taken);
     }
 }
 
@@ -73,7 +94,7 @@ impl Queue for Fifo {
         } else if held.packets == 0 {
             self.list.push(packet);
         } else {
-            tally.drop(DropCause::Overflow, packet.backlog());
+            tally.drop(DropCause::Overflow, &packet);
         }
     }
 

@@ -3,17 +3,58 @@
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::time::Duration;
 
-use plumb_model::units::BitRate;
+use plumb_model::units::{BitRate, ByteCount, duration_text};
 use plumb_wire::ip::{FlowKey, IpPacket};
+use serde::{Deserialize, Serialize};
 
-use super::codel::{Codel, Parameters};
-use super::{Backlog, PacketList, Queue};
+use super::codel::{Codel, INTERVAL, Parameters, TARGET};
+use super::{Backlog, PacketList, Queue, QueueSpec};
+use crate::limit::Limit;
 use crate::packet::Packet;
-use crate::spec::{FqCodelSpec, QueueSpec};
+use crate::settings::Settings;
 use crate::stats::DropCause;
 use crate::tally::Tally;
 use crate::time::Time;
+
+/// `{ type = "fq_codel" }`; the defaults are those of RFC 8290 and tc-fq_codel(8).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FqCodelSpec {
+    /// What may wait in all queues together.
+    pub limit: Limit,
+    /// IP bytes that may wait in all queues together.
+    pub memory_limit: ByteCount,
+    /// Queues that flows are hashed to, 1…65536.
+    pub flows: u32,
+    /// Bytes on the line that a flow may send in a round.
+    pub quantum: u32,
+    /// As for CoDel.
+    #[serde(with = "duration_text")]
+    pub target: Duration,
+    /// As for CoDel.
+    #[serde(with = "duration_text")]
+    pub interval: Duration,
+    /// Mark packets of ECN-capable transports instead of dropping them.
+    pub ecn: bool,
+}
+
+impl Default for FqCodelSpec {
+    fn default() -> Self {
+        Self {
+            limit: Limit::Packets(10_240),
+            memory_limit: ByteCount::from_bytes(32 << 20),
+            flows: 1024,
+            quantum: 1514,
+            target: TARGET,
+            interval: INTERVAL,
+            ecn: true,
+        }
+    }
+}
+
+impl Settings for FqCodelSpec {}
 
 /// Packets dropped at once from the fattest flow on overload.
 const DROP_BATCH: u32 = 64;
@@ -76,6 +117,7 @@ impl FqCodel {
         for _ in 0..DROP_BATCH {
             let Some(packet) = flow.list.pop() else { break };
             dropped += packet.backlog();
+            tally.drop(DropCause::Overflow, &packet);
             // The kernel raises CoDel's drop rate too.
             flow.codel.count = flow.codel.count.saturating_add(1);
             if dropped.ip_bytes >= enough {
@@ -83,7 +125,6 @@ impl FqCodel {
             }
         }
         self.backlog -= dropped;
-        tally.drop(DropCause::Overflow, dropped);
     }
 
     fn flow_of(&self, packet: &Packet) -> usize {
@@ -237,7 +278,6 @@ mod tests {
     use super::*;
     use crate::packet::tests::udp;
     use plumb_model::framing::Framing;
-    use std::time::Duration;
 
     const RATE: BitRate = BitRate::from_bps(10_000_000);
 

@@ -1,23 +1,22 @@
 //! Queues: what waits before a line, what is let in, and what leaves next. One file an
 //! algorithm.
 
-mod codel;
-mod fifo;
-mod fq_codel;
+pub mod codel;
+pub mod fifo;
+pub mod fq_codel;
 
 use std::collections::VecDeque;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 use plumb_model::units::BitRate;
-use serde::{Deserialize, Serialize};
 
 use crate::packet::Packet;
-use crate::spec::QueueSpec;
+use crate::settings::kinds;
 use crate::tally::Tally;
 use crate::time::Time;
 
 /// What a queue holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Backlog {
     /// Packets as they are on the wire.
     pub packets: u64,
@@ -47,6 +46,25 @@ pub(crate) trait Queue: Send {
 
     /// Gives up what waits, in order of arrival.
     fn drain(&mut self) -> Vec<Packet>;
+}
+
+kinds! {
+    "queue",
+    /// A queue: a table with a `type`, or the type alone.
+    pub enum QueueSpec {
+        /// First in, first out.
+        Fifo(fifo::FifoSpec) = "fifo",
+        /// CoDel (RFC 8289).
+        Codel(codel::CodelSpec) = "codel",
+        /// FQ-CoDel (RFC 8290).
+        FqCodel(fq_codel::FqCodelSpec) = "fq_codel",
+    }
+}
+
+impl Default for QueueSpec {
+    fn default() -> Self {
+        Self::Fifo(fifo::FifoSpec::default())
+    }
 }
 
 /// Builds the queue that `spec` describes.

@@ -3,19 +3,32 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use plumb_model::units::parse_duration;
+use plumb_model::units::duration_text;
+use serde::{Deserialize, Serialize};
 
-use crate::cell::{Cell, Crossing, SetError};
+use crate::cell::{Cell, Crossing};
 use crate::packet::Packet;
 use crate::queue::Backlog;
-use crate::stats::CellStats;
+use crate::settings::Settings;
+use crate::spec::CellSpec;
 use crate::tally::Tally;
 use crate::time::Time;
 
+/// `{ type = "delay", delay = "9ms" }`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelaySpec {
+    /// The delay.
+    #[serde(with = "duration_text")]
+    pub delay: Duration,
+}
+
+impl Settings for DelaySpec {}
+
 /// A constant delay. When it is changed, packets under way keep the old one, and none leaves
 /// before one that came earlier.
-pub struct Delay {
-    delay: Duration,
+pub(crate) struct Delay {
+    spec: DelaySpec,
     /// What is under way, with the time when it leaves.
     packets: VecDeque<(Time, Packet)>,
     backlog: Backlog,
@@ -24,10 +37,10 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// A cell that delays by `delay`.
-    pub fn new(delay: Duration) -> Self {
+    /// A cell with these settings.
+    pub(crate) fn new(spec: DelaySpec) -> Self {
         Self {
-            delay,
+            spec,
             packets: VecDeque::new(),
             backlog: Backlog::default(),
             last_departure: Time::ZERO,
@@ -42,15 +55,11 @@ impl Delay {
 }
 
 impl Cell for Delay {
-    fn kind(&self) -> &'static str {
-        "delay"
-    }
-
     fn enqueue(&mut self, now: Time, mut packet: Packet) {
         self.tally.offer(&packet);
         self.backlog += packet.backlog();
         packet.entered = now;
-        self.last_departure = self.last_departure.max(now + self.delay);
+        self.last_departure = self.last_departure.max(now + self.spec.delay);
         self.packets.push_back((self.last_departure, packet));
     }
 
@@ -64,17 +73,17 @@ impl Cell for Delay {
         self.packets.front().map(|(at, _)| *at)
     }
 
-    fn stats(&mut self, _: Time) -> CellStats {
-        self.tally.stats(self.kind(), self.backlog)
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
     }
 
-    fn set(&mut self, _: Time, key: &str, value: &str) -> Result<(), SetError> {
-        match key {
-            "delay" => {
-                self.delay = parse_duration(value).map_err(|e| SetError::value(key, value, e))?;
-                Ok(())
-            }
-            _ => Err(SetError::key(self.kind(), key, &["delay"])),
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn reconfigure(&mut self, _: Time, spec: &CellSpec) {
+        if let CellSpec::Delay(spec) = spec {
+            self.spec = spec.clone();
         }
     }
 
@@ -102,11 +111,15 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
+    fn delay(text: &str) -> CellSpec {
+        CellSpec::from_pairs("delay", &[("delay", text)]).unwrap()
+    }
+
     #[test]
     fn a_shorter_delay_does_not_reorder() {
-        let mut cell = Delay::new(Duration::from_millis(20));
+        let mut cell = delay("20ms").build(1, ms(0));
         cell.enqueue(ms(0), udp(100, 1, 0));
-        cell.set(ms(1), "delay", "5ms").unwrap();
+        cell.reconfigure(ms(1), &delay("5ms"));
         cell.enqueue(ms(2), udp(100, 2, 0));
         cell.enqueue(ms(17), udp(100, 3, 0));
         assert_eq!(cell.next_event(), Some(ms(20)));
@@ -114,19 +127,8 @@ mod tests {
             .map(|(at, _)| at)
             .collect();
         assert_eq!(out, [ms(20), ms(20), ms(22)]);
-        let stats = cell.stats(ms(99));
+        let stats = cell.stats(ms(99), "delay");
         assert_eq!((stats.delivered.packets, stats.backlog.packets), (3, 0));
         assert_eq!(stats.sojourn_s.unwrap().max, 0.020);
-    }
-
-    #[test]
-    fn mistakes_are_named() {
-        let mut cell = Delay::new(Duration::ZERO);
-        let error = cell.set(ms(0), "rate", "1mbit").unwrap_err().to_string();
-        assert!(
-            error.contains("'rate'") && error.contains("set one of delay"),
-            "{error}"
-        );
-        assert!(cell.set(ms(0), "delay", "9").is_err());
     }
 }

@@ -3,18 +3,56 @@
 
 use std::collections::VecDeque;
 
+use plumb_model::framing::Framing;
 use plumb_model::units::BitRate;
+use serde::{Deserialize, Serialize};
 
-use crate::cell::{Cell, Crossing, SetError};
+use crate::cell::{Cell, Crossing};
 use crate::grid::SampleGrid;
 use crate::packet::Packet;
-use crate::queue::{self, Backlog, Queue};
+use crate::queue::{self, Backlog, Queue, QueueSpec};
 use crate::segment;
-use crate::spec::ShaperSpec;
+use crate::settings::Settings;
+use crate::spec::CellSpec;
 use crate::stats::CellStats;
 use crate::summary::Summary;
 use crate::tally::Tally;
 use crate::time::Time;
+
+/// `{ type = "shaper", rate = "20mbit", framing = "docsis", queue = { type = "fifo", limit = "700ms" } }`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShaperSpec {
+    /// The line's rate.
+    pub rate: BitRate,
+    /// What the line adds to each packet; nothing when absent.
+    #[serde(default)]
+    pub framing: Framing,
+    /// The queue before the line; a FIFO of 1000 packets when absent.
+    #[serde(default)]
+    pub queue: QueueSpec,
+}
+
+impl Settings for ShaperSpec {
+    fn check(&self) -> Result<(), String> {
+        check_rate(self.rate)
+    }
+}
+
+/// The rates that a line can have: up to 1 Tbit/s its arithmetic cannot overflow.
+const RATES: std::ops::RangeInclusive<BitRate> =
+    BitRate::from_bps(1)..=BitRate::from_bps(1_000_000_000_000);
+
+/// Whether a line can have this rate.
+pub(crate) fn check_rate(rate: BitRate) -> Result<(), String> {
+    if RATES.contains(&rate) {
+        return Ok(());
+    }
+    Err(format!(
+        "a rate of {} bit/s is not possible: a rate is at least 1 bit/s and at most 1 Tbit/s",
+        rate.bps()
+    ))
+}
 
 /// The longest time that a large segment keeps the line, in nanoseconds: the granularity that
 /// it adds to the traffic stays below what a measurement of delay tells apart.
@@ -26,7 +64,7 @@ const DELAY_GRID_NS: u64 = 10_000_000;
 const WORK_PER_BYTE: u64 = 8_000_000_000;
 
 /// The cell.
-pub struct Shaper {
+pub(crate) struct Shaper {
     spec: ShaperSpec,
     seed: u64,
     queue: Box<dyn Queue>,
@@ -97,7 +135,7 @@ impl OnLine {
 
 impl Shaper {
     /// A shaper that exists from `now` on; `seed` is that of the queue's hash.
-    pub fn new(spec: ShaperSpec, seed: u64, now: Time) -> Self {
+    pub(crate) fn new(spec: ShaperSpec, seed: u64, now: Time) -> Self {
         Self {
             queue: queue::build(&spec.queue, spec.rate, seed),
             spec,
@@ -187,14 +225,6 @@ impl Shaper {
         }
     }
 
-    fn backlog(&self) -> Backlog {
-        let waiting = self.done.iter().map(|(_, packet)| packet.backlog());
-        let on_line = self.line.as_ref().map(|line| line.packet.backlog());
-        waiting
-            .chain(on_line)
-            .fold(self.queue.backlog(), |sum, more| sum + more)
-    }
-
     /// The line goes on with the rest of its packet at the new rate.
     fn change_rate(&mut self, now: Time, old: u64) {
         let new = self.rate();
@@ -208,10 +238,6 @@ impl Shaper {
 }
 
 impl Cell for Shaper {
-    fn kind(&self) -> &'static str {
-        "shaper"
-    }
-
     fn enqueue(&mut self, now: Time, mut packet: Packet) {
         self.advance(now);
         self.tally.offer(&packet);
@@ -239,19 +265,32 @@ impl Cell for Shaper {
         }
     }
 
-    fn stats(&mut self, now: Time) -> CellStats {
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+
+    fn backlog(&self) -> Backlog {
+        let waiting = self.done.iter().map(|(_, packet)| packet.backlog());
+        let on_line = self.line.as_ref().map(|line| line.packet.backlog());
+        waiting
+            .chain(on_line)
+            .fold(self.queue.backlog(), |sum, more| sum + more)
+    }
+
+    fn stats(&mut self, now: Time, kind: &str) -> CellStats {
         self.advance(now);
-        let mut stats = self.tally.stats(self.kind(), self.backlog());
+        let mut stats = self.tally.stats(kind, self.backlog());
         stats.queue_delay_s = self.delay.distribution();
         stats.queue_delay = Some(self.delay_grid.series());
         stats
     }
 
-    fn set(&mut self, now: Time, key: &str, value: &str) -> Result<(), SetError> {
-        let mut spec = self.spec.clone();
-        spec.set(key, value)?;
+    fn reconfigure(&mut self, now: Time, spec: &CellSpec) {
+        let CellSpec::Shaper(spec) = spec else {
+            return;
+        };
         self.advance(now);
-        let old = std::mem::replace(&mut self.spec, spec);
+        let old = std::mem::replace(&mut self.spec, spec.clone());
         if old.rate != self.spec.rate {
             self.change_rate(now, old.rate.bps().max(1));
         }
@@ -265,7 +304,6 @@ impl Cell for Shaper {
                 }
             }
         }
-        Ok(())
     }
 
     fn drain(&mut self, now: Time) -> Vec<(Time, Packet)> {
@@ -292,10 +330,6 @@ impl Cell for Shaper {
     }
 }
 
-/// The rates that a shaper can have: up to 1 Tbit/s its arithmetic cannot overflow.
-pub(crate) const RATES: std::ops::RangeInclusive<BitRate> =
-    BitRate::from_bps(1)..=BitRate::from_bps(1_000_000_000_000);
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
@@ -303,11 +337,19 @@ mod tests {
     use crate::packet::tests::{ACK, tcp, udp};
 
     fn shaper(pairs: &[(&str, &str)]) -> Shaper {
-        Shaper::new(
-            ShaperSpec::from_pairs(pairs.iter().copied()).unwrap(),
-            1,
-            Time::ZERO,
-        )
+        Shaper::new(spec(pairs), 1, Time::ZERO)
+    }
+
+    fn spec(pairs: &[(&str, &str)]) -> ShaperSpec {
+        match CellSpec::from_pairs("shaper", pairs).unwrap() {
+            CellSpec::Shaper(spec) => spec,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn set(shaper: &mut Shaper, now: Time, key: &str, value: &str) {
+        let changed = CellSpec::Shaper(shaper.spec.clone()).with(&[(key, value)]);
+        shaper.reconfigure(now, &changed.unwrap());
     }
 
     fn ns(ns: u64) -> Time {
@@ -345,13 +387,13 @@ mod tests {
         let mut s = shaper(&[("rate", "8mbit")]);
         s.enqueue(ns(0), udp(1000, 1, 0)); // 1 ms
         s.enqueue(ns(0), udp(1000, 1, 0));
-        s.set(ns(250_000), "rate", "4mbit").unwrap();
+        set(&mut s, ns(250_000), "rate", "4mbit");
         assert_eq!(departures(&mut s), [1_750_000, 3_750_000]);
         // No fraction of a nanosecond of the old rate is left over as time of the new one.
         let mut s = shaper(&[("rate", "3gbit")]);
         s.enqueue(ns(0), udp(100, 1, 0));
         s.enqueue(ns(0), udp(100, 1, 0));
-        s.set(ns(100), "rate", "8kbit").unwrap();
+        set(&mut s, ns(100), "rate", "8kbit");
         assert_eq!(departures(&mut s), [62_500_100, 162_500_100]);
     }
 
@@ -389,7 +431,7 @@ mod tests {
             let mut s = shaper(&[("rate", "7gbit"), ("limit", "2p")]);
             s.enqueue(ns(0), tcp(false, 2 * 1448, 1448, ACK));
             s.enqueue(ns(at), udp(100, 1, 0));
-            assert_eq!(s.stats(ns(at)).dropped_packets(), dropped, "{at}");
+            assert_eq!(s.stats(ns(at), "shaper").dropped_packets(), dropped, "{at}");
         }
     }
 
@@ -409,7 +451,7 @@ mod tests {
             (out.len(), out.last().copied()),
             (1152, Some(1152 * 607_200))
         );
-        let stats = s.stats(ns(1 << 40));
+        let stats = s.stats(ns(1 << 40), "shaper");
         assert_eq!(stats.dropped["overflow"], 148);
         assert_eq!(stats.sojourn_s.unwrap().max, 0.699_494_4);
     }
@@ -420,7 +462,7 @@ mod tests {
         for _ in 0..25 {
             s.enqueue(ns(5_000_000), udp(1000, 1, 0)); // 1 ms each, 25 ms from 5 ms on
         }
-        let stats = s.stats(ns(40_000_001));
+        let stats = s.stats(ns(40_000_001), "shaper");
         let series = stats.queue_delay.unwrap();
         let points: Vec<_> = series
             .points()
@@ -439,32 +481,31 @@ mod tests {
         for port in 0..20 {
             s.enqueue(ns(0), udp(1000, port, 0));
         }
-        s.set(ns(2_500_000), "queue", "fq_codel").unwrap();
-        s.set(ns(2_600_000), "queue", "codel").unwrap();
-        s.set(ns(2_700_000), "queue", "fifo").unwrap();
+        set(&mut s, ns(2_500_000), "queue", "fq_codel");
+        set(&mut s, ns(2_600_000), "queue", "codel");
+        set(&mut s, ns(2_700_000), "queue", "fifo");
         let out = departures(&mut s);
         assert_eq!(out, (1..=20).map(|i| i * 1_000_000).collect::<Vec<_>>());
     }
 
     #[test]
-    fn mistakes_are_named_and_change_nothing() {
-        let mut s = shaper(&[("rate", "8mbit")]);
+    fn mistakes_are_named() {
+        let cell = CellSpec::Shaper(spec(&[("rate", "8mbit")]));
         for (key, value, says) in [
             ("rate", "fast", "20mbit"),
             ("rate", "0", "at least 1 bit/s"),
-            ("queue", "red", "fq_codel"),
+            ("queue", "fq_codl", "did you mean 'fq_codel'?"),
             (
                 "target",
                 "5ms",
-                "set one of rate, framing, overhead, queue, limit",
+                "expected one of `rate`, `framing`, `queue`",
             ),
             ("framing", "docis", "docsis"),
-            ("overhead", "300", "-64 to 256"),
+            ("framing", "overhead 300", "-64 to 256"),
+            ("limit", "0", "more than none"),
         ] {
-            let error = s.set(ns(0), key, value).unwrap_err().to_string();
+            let error = cell.with(&[(key, value)]).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }
-        s.enqueue(ns(0), udp(1000, 1, 0));
-        assert_eq!(departures(&mut s), [1_000_000]);
     }
 }

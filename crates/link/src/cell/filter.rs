@@ -1,0 +1,142 @@
+//! Cells that decide about each packet at once and keep none back: loss, corruption, filters
+//! and rewriters of every kind.
+
+use std::collections::VecDeque;
+
+use crate::cell::{Cell, Crossing};
+use crate::packet::Packet;
+use crate::queue::Backlog;
+use crate::segment;
+use crate::spec::CellSpec;
+use crate::stats::DropCause;
+use crate::tally::Tally;
+use crate::time::Time;
+
+/// What such a cell does with a packet.
+pub(crate) trait Filter: Send {
+    /// How large segments come: whole, or cut into single packets before.
+    const CROSSING: Crossing;
+
+    /// Decides about the packet; one that is not given to `out` in some way is lost without
+    /// being counted, which is a mistake.
+    fn pass(&mut self, now: Time, packet: Packet, out: &mut Outlet<'_>);
+
+    /// Takes new settings of its own kind.
+    fn reconfigure(&mut self, now: Time, spec: &CellSpec);
+}
+
+/// The ways out of a filter.
+pub(crate) struct Outlet<'a> {
+    now: Time,
+    tally: &'a mut Tally,
+    out: &'a mut VecDeque<(Time, Packet)>,
+}
+
+impl Outlet<'_> {
+    /// Lets the packet go on.
+    pub(crate) fn forward(&mut self, packet: Packet) {
+        self.out.push_back((self.now, packet));
+    }
+
+    /// Lets a packet that the filter has changed go on.
+    pub(crate) fn forward_changed(&mut self, packet: Packet) {
+        self.tally.changed += u64::from(packet.segments());
+        self.forward(packet);
+    }
+
+    /// Ends the packet here.
+    pub(crate) fn drop(&mut self, cause: DropCause, packet: &Packet) {
+        self.tally.drop(cause, packet);
+    }
+
+    /// Lets a second copy go on; the first is forwarded or dropped like any packet.
+    pub(crate) fn duplicate(&mut self, packet: Packet) {
+        self.tally.duplicate(&packet);
+        self.forward(packet);
+    }
+
+    /// Sends a packet of the cell's own back to where packets come from.
+    pub(crate) fn reply(&mut self, mut packet: Packet) {
+        packet.back = true;
+        self.tally.replied += 1;
+        self.out.push_back((self.now, packet));
+    }
+}
+
+/// A filter as a cell.
+pub(crate) struct Filtered<F> {
+    filter: F,
+    tally: Tally,
+    out: VecDeque<(Time, Packet)>,
+}
+
+impl<F: Filter> Filtered<F> {
+    pub(crate) fn new(filter: F) -> Self {
+        Self {
+            filter,
+            tally: Tally::new(),
+            out: VecDeque::new(),
+        }
+    }
+
+    fn decide(&mut self, now: Time, packet: Packet) {
+        let mut outlet = Outlet {
+            now,
+            tally: &mut self.tally,
+            out: &mut self.out,
+        };
+        self.filter.pass(now, packet, &mut outlet);
+    }
+}
+
+impl<F: Filter> Cell for Filtered<F> {
+    fn enqueue(&mut self, now: Time, mut packet: Packet) {
+        self.tally.offer(&packet);
+        packet.entered = now;
+        match F::CROSSING {
+            Crossing::Whole => self.decide(now, packet),
+            Crossing::Split => {
+                for single in segment::split(packet, 1) {
+                    self.decide(now, single);
+                }
+            }
+        }
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<(Time, Packet)> {
+        let (at, packet) = self.out.pop_front_if(|(at, _)| *at <= now)?;
+        self.tally.deliver(&packet, packet.entered, at);
+        Some((at, packet))
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.out.front().map(|(at, _)| *at)
+    }
+
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+
+    fn backlog(&self) -> Backlog {
+        let onward = self.out.iter().filter(|(_, packet)| !packet.back);
+        onward.fold(Backlog::default(), |sum, (_, packet)| {
+            sum + packet.backlog()
+        })
+    }
+
+    fn reconfigure(&mut self, now: Time, spec: &CellSpec) {
+        self.filter.reconfigure(now, spec);
+    }
+
+    fn drain(&mut self, _: Time) -> Vec<(Time, Packet)> {
+        let out: Vec<_> = self.out.drain(..).collect();
+        for (at, packet) in &out {
+            self.tally.deliver(packet, packet.entered, *at);
+        }
+        out
+    }
+
+    fn crossing(&self) -> Crossing {
+        F::CROSSING
+    }
+}

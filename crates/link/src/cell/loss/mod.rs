@@ -1,0 +1,3 @@
+//! Cells that lose packets. One file a model.
+
+pub mod bernoulli;

@@ -1,0 +1,63 @@
+//! What every cell of a chain does. One file a cell, with its settings.
+
+pub mod delay;
+pub(crate) mod filter;
+pub mod loss;
+pub mod shaper;
+
+use crate::packet::Packet;
+use crate::queue::Backlog;
+use crate::spec::CellSpec;
+use crate::stats::CellStats;
+use crate::tally::Tally;
+use crate::time::Time;
+
+/// A stage that packets pass: a pure state machine.
+///
+/// Times given to the methods never go back. A departure carries its exact time, so the result
+/// does not depend on how often or how late the cell is asked.
+pub(crate) trait Cell: Send {
+    /// Takes a packet that comes in at `now`.
+    fn enqueue(&mut self, now: Time, packet: Packet);
+
+    /// The next departure at or before `now`, with the time when it happened. Times never go
+    /// back.
+    fn dequeue(&mut self, now: Time) -> Option<(Time, Packet)>;
+
+    /// When there will be something to dequeue; `None` while nothing is under way.
+    fn next_event(&self) -> Option<Time>;
+
+    /// What it counted so far.
+    fn tally(&mut self) -> &mut Tally;
+
+    /// What came in, was not dropped, and was not dequeued yet.
+    fn backlog(&self) -> Backlog;
+
+    /// Reports what the cell did up to `now`; `kind` is what scenarios call it.
+    fn stats(&mut self, _now: Time, kind: &str) -> CellStats {
+        let backlog = self.backlog();
+        self.tally().stats(kind, backlog)
+    }
+
+    /// Takes new settings at `now`. They are of its own kind, and were checked.
+    fn reconfigure(&mut self, now: Time, spec: &CellSpec);
+
+    /// Gives up what is inside at `now`, in the order in which it would have left: departures
+    /// before `now` first, with their times, then the rest at `now`.
+    fn drain(&mut self, now: Time) -> Vec<(Time, Packet)>;
+
+    /// How large segments pass.
+    fn crossing(&self) -> Crossing;
+}
+
+/// How a large TCP segment passes.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Crossing {
+    /// In pieces of several segments, or whole.
+    Whole,
+    /// As single packets.
+    Split,
+}

@@ -1,0 +1,245 @@
+//! What each flow met on its way through a chain, and which hosts sent and received it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+
+use hdrhistogram::Histogram;
+use plumb_wire::ip::FlowKey;
+use serde::{Deserialize, Serialize};
+
+use crate::packet::Packet;
+use crate::stats::{Count, DropCause};
+
+/// Flows told apart at most (36 MB when all are busy); those that come later are counted
+/// together.
+const MOST_FLOWS: usize = 1000;
+/// Significant decimal digits of a flow's transit quantiles: 1 % in a tenth of the memory of
+/// the chain's own.
+const DIGITS: u8 = 2;
+
+/// The longest transit told apart, in nanoseconds: an hour.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// Which flow of the table a packet belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct FlowNumber(u32);
+
+/// What a flow met.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct FlowStats {
+    /// Source address; `None` for what is no IP, and for all the flows that are counted
+    /// together because there were too many.
+    pub source: Option<IpAddr>,
+    /// Destination address.
+    pub destination: Option<IpAddr>,
+    /// Protocol number.
+    pub protocol: u8,
+    /// Source port; of an ICMP echo its type.
+    pub source_port: u16,
+    /// Destination port; of an ICMP echo its identifier.
+    pub destination_port: u16,
+    /// What came in.
+    pub offered: Count,
+    /// What left.
+    pub delivered: Count,
+    /// Dropped packets by cause.
+    pub dropped: BTreeMap<String, u64>,
+    /// Packets that came in without the mark of congestion and left with it.
+    pub marked: u64,
+    /// How long its packets were in the chain.
+    pub transit_s: Option<Transit>,
+}
+
+/// How long the packets of a flow were in a chain, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Transit {
+    /// Shortest.
+    pub min: f64,
+    /// Half were in no longer.
+    pub p50: f64,
+    /// 95 % were in no longer.
+    pub p95: f64,
+    /// 99 % were in no longer.
+    pub p99: f64,
+    /// Longest.
+    pub max: f64,
+}
+
+/// What a host sent through a chain and received from it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
+pub struct HostStats {
+    /// What came in from it.
+    pub sent: Count,
+    /// What of that left.
+    pub sent_delivered: Count,
+    /// What left towards it.
+    pub received: Count,
+}
+
+/// The flows of a chain.
+#[derive(Debug)]
+pub(crate) struct FlowTable {
+    numbers: HashMap<FlowKey, FlowNumber>,
+    /// The first is everything that has no number of its own.
+    flows: Vec<Flow>,
+}
+
+#[derive(Debug)]
+struct Flow {
+    key: Option<FlowKey>,
+    offered: Count,
+    delivered: Count,
+    dropped: [u64; DropCause::ALL.len()],
+    marked: u64,
+    transit: Option<Histogram<u32>>,
+}
+
+impl Flow {
+    fn new(key: Option<FlowKey>) -> Self {
+        Self {
+            key,
+            offered: Count::default(),
+            delivered: Count::default(),
+            dropped: [0; DropCause::ALL.len()],
+            marked: 0,
+            transit: Histogram::new(DIGITS).ok(),
+        }
+    }
+
+    fn transit(&self) -> Option<Transit> {
+        let histogram = self.transit.as_ref().filter(|h| !h.is_empty())?;
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        Some(Transit {
+            min: seconds(histogram.min()),
+            p50: seconds(histogram.value_at_quantile(0.50)),
+            p95: seconds(histogram.value_at_quantile(0.95)),
+            p99: seconds(histogram.value_at_quantile(0.99)),
+            max: seconds(histogram.max()),
+        })
+    }
+}
+
+impl FlowTable {
+    pub(crate) fn new() -> Self {
+        Self {
+            numbers: HashMap::new(),
+            flows: vec![Flow::new(None)],
+        }
+    }
+
+    /// Counts a packet that comes in; `key` is `None` when it is no IP.
+    pub(crate) fn enter(&mut self, key: Option<FlowKey>, packet: &Packet) -> FlowNumber {
+        let number = key.map_or(FlowNumber(0), |key| self.number(key));
+        if let Some(flow) = self.flows.get_mut(number.0 as usize) {
+            flow.offered.packets += u64::from(packet.segments());
+            flow.offered.bytes += packet.ip_bytes();
+        }
+        number
+    }
+
+    fn number(&mut self, key: FlowKey) -> FlowNumber {
+        if let Some(number) = self.numbers.get(&key) {
+            return *number;
+        }
+        if self.flows.len() > MOST_FLOWS {
+            return FlowNumber(0);
+        }
+        let number = FlowNumber(self.flows.len() as u32);
+        self.flows.push(Flow::new(Some(key)));
+        self.numbers.insert(key, number);
+        number
+    }
+
+    /// Counts a packet that leaves after `transit_ns`.
+    pub(crate) fn leave(&mut self, packet: &Packet, transit_ns: u64) {
+        let Some(flow) = self.flows.get_mut(packet.flow.0 as usize) else {
+            return;
+        };
+        let packets = packet.segments();
+        flow.delivered.packets += u64::from(packets);
+        flow.delivered.bytes += packet.ip_bytes();
+        if !packet.came_marked && packet.is_marked() {
+            flow.marked += u64::from(packets);
+        }
+        if let Some(histogram) = &mut flow.transit {
+            // It grows with the longest time; an hour is beyond any link.
+            let _ = histogram.record_n(transit_ns.clamp(1, LONGEST_NS), packets);
+        }
+    }
+
+    /// Counts packets that were dropped.
+    pub(crate) fn lose(&mut self, flow: FlowNumber, cause: DropCause, packets: u64) {
+        let counter = self
+            .flows
+            .get_mut(flow.0 as usize)
+            .and_then(|flow| flow.dropped.get_mut(cause as usize));
+        if let Some(counter) = counter {
+            *counter += packets;
+        }
+    }
+
+    /// All that were seen, in the order of their first packet; those without a number of
+    /// their own come first.
+    pub(crate) fn stats(&self) -> Vec<FlowStats> {
+        let seen = self.flows.iter().filter(|flow| flow.offered.packets > 0);
+        seen.map(|flow| FlowStats {
+            source: flow.key.map(|key| key.source),
+            destination: flow.key.map(|key| key.destination),
+            protocol: flow.key.map_or(0, |key| key.protocol),
+            source_port: flow.key.map_or(0, |key| key.source_port),
+            destination_port: flow.key.map_or(0, |key| key.destination_port),
+            offered: flow.offered,
+            delivered: flow.delivered,
+            dropped: DropCause::ALL
+                .iter()
+                .zip(flow.dropped)
+                .filter(|(_, count)| *count > 0)
+                .map(|(cause, count)| (cause.name().to_owned(), count))
+                .collect(),
+            marked: flow.marked,
+            transit_s: flow.transit(),
+        })
+        .collect()
+    }
+
+    /// The hosts of all flows that have a number of their own.
+    pub(crate) fn hosts(&self) -> BTreeMap<IpAddr, HostStats> {
+        let mut hosts: BTreeMap<IpAddr, HostStats> = BTreeMap::new();
+        for (key, flow) in self.flows.iter().filter_map(|f| Some((f.key?, f))) {
+            let source = hosts.entry(key.source).or_default();
+            source.sent += flow.offered;
+            source.sent_delivered += flow.delivered;
+            hosts.entry(key.destination).or_default().received += flow.delivered;
+        }
+        hosts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use crate::packet::tests::udp;
+    use plumb_wire::ip::IpPacket;
+
+    #[test]
+    fn flows_beyond_the_bound_are_counted_together() {
+        let mut table = FlowTable::new();
+        let count = MOST_FLOWS as u16 + 5;
+        for port in 1..=count {
+            let mut packet = udp(100, port, 0);
+            let key = IpPacket::parse(&packet.data).unwrap().flow();
+            packet.flow = table.enter(Some(key), &packet);
+            table.leave(&packet, 1_000_000);
+        }
+        let stats = table.stats();
+        assert_eq!(stats.len(), MOST_FLOWS + 1);
+        assert_eq!((stats[0].source, stats[0].delivered.packets), (None, 5));
+        assert_eq!((stats[1].source_port, stats[1].delivered.packets), (1, 1));
+        let p95 = stats[1].transit_s.unwrap().p95;
+        assert!((p95 - 0.001).abs() < 1e-5, "{p95}");
+        assert_eq!(table.hosts().len(), 2);
+    }
+}

@@ -1,0 +1,336 @@
+//! Settings as people write them: a table with a `type` in a scenario, `KEY=VALUE` on a command
+//! line. Both end in the same place, so that they allow the same and complain alike.
+
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+/// The key that names the kind in a table.
+pub(crate) const TYPE: &str = "type";
+
+/// The settings of one kind of cell or queue.
+pub trait Settings: Clone + PartialEq + Debug + Serialize + DeserializeOwned {
+    /// What single values cannot tell: what contradicts itself, in words.
+    ///
+    /// # Errors
+    /// With what is wrong and what would be possible.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// What was written is not possible.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SettingsError(pub(crate) String);
+
+/// Reads the settings of what `kind` calls itself.
+pub(crate) fn read<T: Settings>(kind: &str, table: Table) -> Result<T, SettingsError> {
+    let settings: T = table
+        .try_into()
+        .map_err(|e: toml::de::Error| SettingsError(format!("{kind}: {}", explain(e.message()))))?;
+    settings
+        .check()
+        .map_err(|problem| SettingsError(format!("{kind}: {problem}")))?;
+    Ok(settings)
+}
+
+/// The settings as a table with their `type`.
+pub(crate) fn write<T: Settings>(kind: &str, settings: &T) -> Table {
+    // Settings are plain data: they always have a form in TOML.
+    let mut table = Table::try_from(settings).unwrap_or_default();
+    table.insert(TYPE.to_owned(), Value::String(kind.to_owned()));
+    table
+}
+
+/// Takes the `type` out of a table.
+pub(crate) fn take_kind(
+    what: &str,
+    table: &mut Table,
+    kinds: &[&str],
+) -> Result<String, SettingsError> {
+    match table.remove(TYPE) {
+        Some(Value::String(kind)) => Ok(kind),
+        _ => Err(SettingsError(format!(
+            "a {what} needs a type: one of {}",
+            kinds.join(", ")
+        ))),
+    }
+}
+
+/// No such kind.
+pub(crate) fn unknown_kind(what: &str, kind: &str, kinds: &[&str]) -> SettingsError {
+    let hint = nearest(kind, kinds.iter().copied()).map(did_you_mean);
+    SettingsError(format!(
+        "there is no {what} of type '{kind}'{}; the types are {}",
+        hint.unwrap_or_default(),
+        kinds.join(", ")
+    ))
+}
+
+/// Puts `KEY=VALUE` pairs into a table and reads the whole, all or none.
+///
+/// A key is that of the table or of a table inside it: `limit` of a shaper is its queue's, and
+/// `queue.limit` says so.
+pub(crate) fn with_pairs<T>(
+    table: &Table,
+    pairs: &[(&str, &str)],
+    read: impl Fn(Table) -> Result<T, SettingsError>,
+    write: impl Fn(&T) -> Table,
+) -> Result<T, SettingsError> {
+    // First what belongs to the table itself: the rest may be settings of a table that only
+    // comes into being with it, such as those of another queue.
+    let (mut own, mut inner): (Vec<_>, Vec<_>) = pairs
+        .iter()
+        .partition(|(key, _)| !key.contains('.') && !is_inside(table, key));
+    let outer = loop {
+        match read(place(table.clone(), &own)) {
+            Ok(outer) => break outer,
+            Err(error) => match own.iter().position(|(key, _)| error.is_about(key)) {
+                Some(unknown) if own.len() > 1 => inner.push(own.remove(unknown)),
+                _ => return Err(error),
+            },
+        }
+    };
+    if inner.is_empty() {
+        return Ok(outer);
+    }
+    read(place(write(&outer), &inner))
+}
+
+impl SettingsError {
+    /// Whether it says that there is no such key.
+    fn is_about(&self, key: &str) -> bool {
+        self.0.contains(&format!("unknown field `{key}`"))
+    }
+}
+
+fn place(mut table: Table, pairs: &[(&str, &str)]) -> Table {
+    for (key, text) in pairs {
+        put(&mut table, key, text);
+    }
+    table
+}
+
+fn is_inside(table: &Table, key: &str) -> bool {
+    !table.contains_key(key) && table.values().any(|value| value.get(key).is_some())
+}
+
+fn put(table: &mut Table, key: &str, text: &str) {
+    let inner = match key.split_once('.') {
+        Some((outer, inner)) => table.get_mut(outer).map(|value| (value, inner)),
+        None if table.contains_key(key) => None,
+        None => table
+            .iter_mut()
+            .find_map(|(_, value)| value.get(key).is_some().then_some((value, key))),
+    };
+    if let Some((Value::Table(inside), key)) = inner {
+        return put(inside, key, text);
+    }
+    let value = match table.get(key) {
+        Some(Value::String(_)) => Value::String(text.to_owned()),
+        _ => literal(text),
+    };
+    table.insert(key.to_owned(), value);
+}
+
+/// A number, a truth value or a list as TOML writes them; anything else is text.
+fn literal(text: &str) -> Value {
+    toml::from_str::<Table>(&format!("v = {text}"))
+        .ok()
+        .and_then(|mut table| table.remove("v"))
+        .unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// Adds the nearest word that is known to what serde says of one that is not, such as
+/// "unknown field `rte`, expected one of `rate`, `framing`".
+pub fn explain(message: &str) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let hint = match quoted.next() {
+        Some(word) if message.starts_with("unknown ") => nearest(word, quoted),
+        _ => None,
+    };
+    format!("{message}{}", hint.map(did_you_mean).unwrap_or_default())
+}
+
+fn did_you_mean(word: &str) -> String {
+    format!(" (did you mean '{word}'?)")
+}
+
+/// The word nearest to the one that was written, if any is near enough to have been meant.
+pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    /// Jaro–Winkler similarity from which on clap, too, takes a word for a slip.
+    const NEAR: f64 = 0.7;
+    known
+        .into_iter()
+        .map(|word| (strsim::jaro_winkler(written, word), word))
+        .filter(|(similarity, _)| *similarity > NEAR)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, word)| word)
+}
+
+/// A closed set of kinds, each with settings of its own type, written as a table with a `type`.
+///
+/// Makes the enum, reading and writing; the word in front is what errors call it.
+macro_rules! kinds {
+    (
+        $what:literal,
+        $(#[$meta:meta])*
+        pub enum $name:ident { $($(#[$doc:meta])* $variant:ident($settings:ty) = $kind:literal,)* }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum $name { $($(#[$doc])* $variant($settings),)* }
+
+        impl $name {
+            /// The names of all kinds.
+            pub const KINDS: &'static [&'static str] = &[$($kind),*];
+
+            /// The name of its kind.
+            pub fn kind(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $kind,)* }
+            }
+
+            /// Reads a table with a `type`.
+            pub(crate) fn from_table(mut table: toml::Table) -> Result<Self, crate::settings::SettingsError> {
+                let kind = crate::settings::take_kind($what, &mut table, Self::KINDS)?;
+                match kind.as_str() {
+                    $($kind => crate::settings::read($kind, table).map(Self::$variant),)*
+                    _ => Err(crate::settings::unknown_kind($what, &kind, Self::KINDS)),
+                }
+            }
+
+            /// The table with a `type` that [`Self::from_table`] reads.
+            pub(crate) fn to_table(&self) -> toml::Table {
+                match self { $(Self::$variant(settings) => crate::settings::write($kind, settings),)* }
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serde::Serialize::serialize(&self.to_table(), serializer)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            /// Reads a table with a `type`, or the name of a kind for its defaults.
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let table = match <toml::Value as serde::Deserialize>::deserialize(deserializer)? {
+                    toml::Value::Table(table) => table,
+                    value => toml::Table::from_iter([(crate::settings::TYPE.to_owned(), value)]),
+                };
+                Self::from_table(table).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use kinds;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use crate::cell::shaper::ShaperSpec;
+    use crate::queue::QueueSpec;
+    use crate::spec::{CellSpec, ChainSpec};
+    use proptest::prelude::*;
+
+    #[derive(Debug, serde::Serialize, serde::Deserialize)]
+    struct File {
+        down: ChainSpec,
+    }
+
+    fn read(text: &str) -> Result<File, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    #[test]
+    fn a_chain_in_a_scenario() {
+        let file = read(
+            r#"
+            down = [
+                { type = "shaper", name = "modem", rate = "20mbit", framing = "docsis", queue = { type = "fifo", limit = "700ms" } },
+                { type = "delay", delay = "9ms" },
+                { type = "shaper", rate = "19mbit", framing = { overhead = 22, cells = "ptm" }, queue = "fq_codel" },
+            ]"#,
+        )
+        .unwrap();
+        let names: Vec<_> = file.down.0.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(names, ["modem", "delay", "shaper"]);
+        let CellSpec::Shaper(ShaperSpec { queue, .. }) = &file.down.0[2].cell else {
+            panic!()
+        };
+        assert_eq!(*queue, QueueSpec::FqCodel(Default::default()));
+        let again = read(&toml::to_string(&file).unwrap()).unwrap();
+        assert_eq!(again.down, file.down);
+    }
+
+    #[test]
+    fn mistakes_in_a_scenario_are_named_with_their_line() {
+        for (cell, says) in [
+            (
+                r#"{ type = "shaper", rate = "20mbit", quue = "fifo" }"#,
+                "did you mean 'queue'?",
+            ),
+            (
+                r#"{ type = "delay", delay = "9ms", rate = "1mbit" }"#,
+                "rate",
+            ),
+            (r#"{ type = "shaper", rate = "0mbit" }"#, "at least 1 bit/s"),
+            (
+                r#"{ type = "shaper", rate = "1mbit", queue = { type = "rod" } }"#,
+                "fq_codel",
+            ),
+            (
+                r#"{ type = "shaper", rate = "1mbit", queue = { type = "fifo", target = "5ms" } }"#,
+                "target",
+            ),
+            (
+                r#"{ type = "shaper", rate = "1mbit", queue = { limit = "5ms" } }"#,
+                "needs a type",
+            ),
+            (r#"{ type = "shaper" }"#, "rate"),
+            (r#"{ delay = "1ms" }"#, "a cell needs a type"),
+            (
+                r#"{ type = "delay", delay = "1ms", name = "a.b" }"#,
+                "cannot name a cell",
+            ),
+        ] {
+            let text =
+                format!("down = [\n  {{ type = \"delay\", delay = \"1ms\" }},\n  {cell},\n]");
+            let error = read(&text).unwrap_err().to_string();
+            assert!(error.contains(says) && error.contains("line 3"), "{error}");
+        }
+    }
+
+    #[test]
+    fn pairs_in_any_order_reach_into_the_queue() {
+        let pairs = [
+            ("target", "10ms"),
+            ("queue", "fq_codel"),
+            ("rate", "19mbit"),
+            ("queue.flows", "32"),
+            ("framing", "docsis"),
+        ];
+        let cell = CellSpec::from_pairs("shaper", &pairs).unwrap();
+        let written = cell.to_table();
+        assert_eq!(written["queue"]["target"].as_str(), Some("10ms"));
+        assert_eq!(written["queue"]["flows"].as_integer(), Some(32));
+        // All or none, and the queue that is there keeps its other settings.
+        assert!(cell.with(&[("rate", "1mbit"), ("flow", "1")]).is_err());
+        let changed = cell.with(&[("flows", "64"), ("rate", "5mbit")]).unwrap();
+        assert_eq!(changed.to_table()["queue"]["target"].as_str(), Some("10ms"));
+        let error = CellSpec::from_pairs("shaper", &[("queue", "fifo")]).unwrap_err();
+        assert!(error.to_string().contains("rate"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_written_panics(key in "[a-z.]{0,12}", value in "\\PC{0,12}") {
+            let cell = CellSpec::from_pairs("shaper", &[("rate", "1mbit")]).unwrap();
+            let _ = cell.with(&[(&key, &value)]);
+            let _ = CellSpec::from_pairs("delay", &[(&key, &value), ("delay", &value)]);
+        }
+    }
+}
