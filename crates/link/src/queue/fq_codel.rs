@@ -2,14 +2,14 @@
 //! with new flows first. Follows the kernel's sch_fq_codel.c where the RFC leaves room.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use plumb_model::units::{BitRate, ByteCount, duration_text};
-use plumb_wire::ip::{FlowKey, IpPacket};
+use plumb_wire::ip::IpPacket;
 use serde::{Deserialize, Serialize};
 
 use super::codel::{Codel, INTERVAL, Parameters, TARGET};
+use super::flow_hash::{bucket, flow_hash};
 use super::{Backlog, PacketList, Queue, QueueSpec};
 use crate::limit::Limit;
 use crate::packet::Packet;
@@ -128,9 +128,8 @@ impl FqCodel {
     }
 
     fn flow_of(&self, packet: &Packet) -> usize {
-        let hash = IpPacket::parse(&packet.data).map_or(0, |ip| hash(&ip.flow(), self.seed));
-        // The high bits scaled to the number of flows, as the kernel's reciprocal_scale().
-        ((u128::from(hash) * self.flows.len() as u128) >> 64) as usize
+        let hash = IpPacket::parse(&packet.data).map_or(0, |ip| flow_hash(&ip.flow(), self.seed));
+        bucket(hash, self.flows.len())
     }
 }
 
@@ -238,38 +237,6 @@ impl Queue for FqCodel {
         self.backlog = Backlog::default();
         packets
     }
-}
-
-/// A hash of a flow that the seed changes (the finaliser of SplitMix64 over 64-bit words).
-fn hash(flow: &FlowKey, seed: u64) -> u64 {
-    let FlowKey {
-        source,
-        destination,
-        protocol,
-        source_port,
-        destination_port,
-    } = *flow;
-    let ports =
-        u64::from(protocol) << 32 | u64::from(source_port) << 16 | u64::from(destination_port);
-    let hash = mix(seed ^ ports);
-    mix_address(mix_address(hash, source), destination)
-}
-
-fn mix_address(hash: u64, address: IpAddr) -> u64 {
-    match address {
-        IpAddr::V4(a) => mix(hash ^ u64::from(a.to_bits())),
-        IpAddr::V6(a) => {
-            let bits = a.to_bits();
-            mix(mix(hash ^ bits as u64) ^ (bits >> 64) as u64)
-        }
-    }
-}
-
-fn mix(word: u64) -> u64 {
-    let mut z = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

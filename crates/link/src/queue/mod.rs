@@ -3,6 +3,7 @@
 
 pub mod codel;
 pub mod fifo;
+pub(crate) mod flow_hash;
 pub mod fq_codel;
 
 use std::collections::VecDeque;
