@@ -2,9 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use plumb_wire::ip::{Ecn, IpPacket};
-use plumb_wire::probe_key::ProbeKey;
-
 use crate::cell::{Cell, Crossing};
 use crate::flows::FlowTable;
 use crate::grid::SumGrid;
@@ -160,12 +157,8 @@ impl Chain {
     /// Takes a packet that comes in at `now`; times never go back.
     pub fn enqueue(&mut self, now: Time, mut packet: Packet) {
         packet.arrived = now;
-        let ip = IpPacket::parse(&packet.data);
-        let key = ip.as_ref().and_then(ProbeKey::of);
-        let flow = ip.as_ref().map(IpPacket::flow);
-        packet.came_marked = ip.is_some_and(|ip| ip.ecn() == Ecn::Ce);
-        packet.record = key.map(|key| self.recorder.enter(key, now));
-        packet.flow = self.flows.enter(flow, &packet);
+        packet.record = packet.probe_key().map(|key| self.recorder.enter(key, now));
+        packet.flow = self.flows.enter(&packet);
         self.tally.offer(&packet);
         match self.cells.first_mut() {
             Some(first) => first.cell.enqueue(now, packet),
@@ -407,6 +400,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::packet::tests::{ACK, ipv4_header, tcp, udp};
+    use plumb_wire::probe_key::ProbeKey;
     use plumb_wire::virtio::VirtioHeader;
 
     fn chain(text: &str) -> Chain {

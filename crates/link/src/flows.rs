@@ -1,10 +1,11 @@
 //! What each flow met on its way through a chain, and which hosts sent and received it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::net::IpAddr;
 
 use hdrhistogram::Histogram;
-use plumb_wire::ip::FlowKey;
+use plumb_wire::ip::{FlowKey, IpPacket};
 use serde::{Deserialize, Serialize};
 
 use crate::packet::Packet;
@@ -44,7 +45,7 @@ pub struct FlowStats {
     pub delivered: Count,
     /// Dropped packets by cause.
     pub dropped: BTreeMap<String, u64>,
-    /// Packets that came in without the mark of congestion and left with it.
+    /// Packets on which a cell put the mark of congestion.
     pub marked: u64,
     /// How long its packets were in the chain.
     pub transit_s: Option<Transit>,
@@ -81,9 +82,31 @@ pub struct HostStats {
 /// The flows of a chain.
 #[derive(Debug)]
 pub(crate) struct FlowTable {
-    numbers: HashMap<FlowKey, FlowNumber>,
+    /// By the hash of 64 bits that packets bring along: two of a thousand flows share one once
+    /// in 10¹³ tables.
+    numbers: HashMap<u64, FlowNumber, BuildHasherDefault<Ready>>,
     /// The first is everything that has no number of its own.
     flows: Vec<Flow>,
+}
+
+/// Passes on a hash as it is.
+#[derive(Default)]
+struct Ready(u64);
+
+impl Hasher for Ready {
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 #[derive(Debug)]
@@ -124,32 +147,34 @@ impl Flow {
 impl FlowTable {
     pub(crate) fn new() -> Self {
         Self {
-            numbers: HashMap::new(),
+            numbers: HashMap::default(),
             flows: vec![Flow::new(None)],
         }
     }
 
-    /// Counts a packet that comes in; `key` is `None` when it is no IP.
-    pub(crate) fn enter(&mut self, key: Option<FlowKey>, packet: &Packet) -> FlowNumber {
-        let number = key.map_or(FlowNumber(0), |key| self.number(key));
+    /// Counts a packet that comes in.
+    pub(crate) fn enter(&mut self, packet: &Packet) -> FlowNumber {
+        let number = self
+            .numbers
+            .get(&packet.flow_hash)
+            .copied()
+            .unwrap_or_else(|| self.admit(packet));
         if let Some(flow) = self.flows.get_mut(number.0 as usize) {
-            flow.offered.packets += u64::from(packet.segments());
-            flow.offered.bytes += packet.ip_bytes();
+            flow.offered += Count::of(packet);
         }
         number
     }
 
-    fn number(&mut self, key: FlowKey) -> FlowNumber {
-        if let Some(number) = self.numbers.get(&key) {
-            return *number;
+    fn admit(&mut self, packet: &Packet) -> FlowNumber {
+        match IpPacket::parse(&packet.data) {
+            Some(ip) if self.flows.len() <= MOST_FLOWS => {
+                let number = FlowNumber(self.flows.len() as u32);
+                self.flows.push(Flow::new(Some(ip.flow())));
+                self.numbers.insert(packet.flow_hash, number);
+                number
+            }
+            _ => FlowNumber(0),
         }
-        if self.flows.len() > MOST_FLOWS {
-            return FlowNumber(0);
-        }
-        let number = FlowNumber(self.flows.len() as u32);
-        self.flows.push(Flow::new(Some(key)));
-        self.numbers.insert(key, number);
-        number
     }
 
     /// Counts a packet that leaves after `transit_ns`.
@@ -158,9 +183,8 @@ impl FlowTable {
             return;
         };
         let packets = packet.segments();
-        flow.delivered.packets += u64::from(packets);
-        flow.delivered.bytes += packet.ip_bytes();
-        if !packet.came_marked && packet.is_marked() {
+        flow.delivered += Count::of(packet);
+        if packet.marked {
             flow.marked += u64::from(packets);
         }
         if let Some(histogram) = &mut flow.transit {
@@ -222,7 +246,6 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::packet::tests::udp;
-    use plumb_wire::ip::IpPacket;
 
     #[test]
     fn flows_beyond_the_bound_are_counted_together() {
@@ -230,8 +253,7 @@ mod tests {
         let count = MOST_FLOWS as u16 + 5;
         for port in 1..=count {
             let mut packet = udp(100, port, 0);
-            let key = IpPacket::parse(&packet.data).unwrap().flow();
-            packet.flow = table.enter(Some(key), &packet);
+            packet.flow = table.enter(&packet);
             table.leave(&packet, 1_000_000);
         }
         let stats = table.stats();

@@ -2,11 +2,13 @@
 //! several packets on the wire.
 
 use plumb_model::framing::Framing;
-use plumb_wire::ip::{Ecn, IpPacket};
+use plumb_wire::ip::{self, IpPacket};
+use plumb_wire::probe_key::ProbeKey;
 use plumb_wire::virtio::{Gso, VirtioHeader};
 
 use crate::flows::FlowNumber;
 use crate::queue::Backlog;
+use crate::queue::flow_hash::flow_hash;
 use crate::time::Time;
 
 /// An IP packet with the header that the TUN device gave it.
@@ -24,10 +26,12 @@ pub struct Packet {
     pub back: bool,
     /// Its record in the chain's probe recorder.
     pub(crate) record: Option<u64>,
+    /// The hash of the flow that it came in with; zero for what is no IP.
+    pub(crate) flow_hash: u64,
     /// Its flow in the chain's table.
     pub(crate) flow: FlowNumber,
-    /// Whether it bore the mark of congestion when it came to the head of the chain.
-    pub(crate) came_marked: bool,
+    /// Whether a cell of the chain put the mark of congestion on it.
+    pub(crate) marked: bool,
     pub(crate) layout: Layout,
     pub(crate) wire: Wire,
 }
@@ -59,7 +63,9 @@ pub(crate) struct Wire {
 impl Packet {
     /// A packet that comes to the head of the chain at `arrived`.
     pub fn new(data: Vec<u8>, vnet: VirtioHeader, arrived: Time) -> Self {
-        let layout = Layout::of(&data, &vnet);
+        let ip = IpPacket::parse(&data);
+        let layout = Layout::of(ip.as_ref(), data.len(), &vnet);
+        let flow_hash = ip.as_ref().map_or(0, |ip| flow_hash(&ip.flow(), 0));
         Self {
             data,
             vnet,
@@ -67,8 +73,9 @@ impl Packet {
             entered: arrived,
             back: false,
             record: None,
+            flow_hash,
             flow: FlowNumber::default(),
-            came_marked: false,
+            marked: false,
             layout,
             wire: Wire::default(),
         }
@@ -95,9 +102,20 @@ impl Packet {
         self.wire_under(framing).total
     }
 
-    /// Whether it bears the mark of congestion (RFC 3168).
-    pub(crate) fn is_marked(&self) -> bool {
-        IpPacket::parse(&self.data).is_some_and(|ip| ip.ecn() == Ecn::Ce)
+    /// Which probe it is, if any: TCP never is one.
+    pub(crate) fn probe_key(&self) -> Option<ProbeKey> {
+        match self.layout.headers {
+            0 => ProbeKey::of(&IpPacket::parse(&self.data)?),
+            _ => None,
+        }
+    }
+
+    /// Marks it with congestion experienced (RFC 3168) when its transport speaks ECN; `true` when
+    /// it bears the mark afterwards.
+    pub(crate) fn mark(&mut self) -> bool {
+        let bears_it = ip::set_ce(&mut self.data);
+        self.marked |= bears_it;
+        bears_it
     }
 
     /// IP bytes of each segment but the last.
@@ -137,7 +155,8 @@ impl Packet {
 }
 
 impl Layout {
-    fn of(data: &[u8], vnet: &VirtioHeader) -> Self {
+    /// Of a packet of `len` bytes; `ip` is `None` when it is no IP.
+    fn of(ip: Option<&IpPacket<'_>>, len: usize, vnet: &VirtioHeader) -> Self {
         let mut layout = Self {
             ip_header: 0,
             headers: 0,
@@ -145,7 +164,7 @@ impl Layout {
             segment_payload: 0,
             segments: 1,
         };
-        let Some(ip) = IpPacket::parse(data) else {
+        let Some(ip) = ip else {
             return layout;
         };
         layout.ip_header = u16::try_from(ip.header_len()).unwrap_or(0);
@@ -163,7 +182,7 @@ impl Layout {
             Gso::TcpV4 => ip.version() == 4,
             Gso::TcpV6 => ip.version() == 6,
         };
-        let whole = ip.total_len() == data.len();
+        let whole = ip.total_len() == len;
         if gso_fits && whole && vnet.gso_size > 0 && layout.tcp_payload > 0 {
             layout.segment_payload = u32::from(vnet.gso_size);
             layout.segments = layout.tcp_payload.div_ceil(layout.segment_payload);

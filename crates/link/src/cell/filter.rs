@@ -93,13 +93,11 @@ impl<F: Filter> Cell for Filtered<F> {
     fn enqueue(&mut self, now: Time, mut packet: Packet) {
         self.tally.offer(&packet);
         packet.entered = now;
-        match F::CROSSING {
-            Crossing::Whole => self.decide(now, packet),
-            Crossing::Split => {
-                for single in segment::split(packet, 1) {
-                    self.decide(now, single);
-                }
-            }
+        if F::CROSSING == Crossing::Whole || packet.segments() == 1 {
+            return self.decide(now, packet);
+        }
+        for single in segment::split(packet, 1) {
+            self.decide(now, single);
         }
     }
 

@@ -243,6 +243,9 @@ impl Cell for Shaper {
         self.tally.offer(&packet);
         packet.entered = now;
         packet.frame(&self.spec.framing);
+        if packet.segments() == 1 {
+            return self.admit(now, packet);
+        }
         let most = self.whole_segments(packet.wire.segment);
         for piece in segment::split(packet, most) {
             self.admit(now, piece);

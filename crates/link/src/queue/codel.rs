@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use plumb_model::units::{BitRate, duration_text};
-use plumb_wire::ip;
 use serde::{Deserialize, Serialize};
 
 use super::{Backlog, PacketList, Queue, QueueSpec};
@@ -152,7 +151,7 @@ fn signal(packet: &mut Option<Packet>, parameters: &Parameters, tally: &mut Tall
     let Some(mut signalled) = packet.take() else {
         return false;
     };
-    if parameters.ecn && ip::set_ce(&mut signalled.data) {
+    if parameters.ecn && signalled.mark() {
         tally.marked += 1;
         *packet = Some(signalled);
         return true;

@@ -20,6 +20,11 @@ pub(crate) fn flow_hash(flow: &FlowKey, seed: u64) -> u64 {
     mix_address(mix_address(hash, source), destination)
 }
 
+/// Another hash of what has this one.
+pub(crate) fn reseeded(hash: u64, seed: u64) -> u64 {
+    mix(hash ^ seed)
+}
+
 /// The hash of a host.
 pub(crate) fn host_hash(host: IpAddr, seed: u64) -> u64 {
     mix_address(mix(seed), host)

@@ -5,11 +5,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use plumb_model::units::{BitRate, ByteCount, duration_text};
-use plumb_wire::ip::IpPacket;
 use serde::{Deserialize, Serialize};
 
 use super::codel::{Codel, INTERVAL, Parameters, TARGET};
-use super::flow_hash::{bucket, flow_hash};
+use super::flow_hash::{bucket, reseeded};
 use super::{Backlog, PacketList, Queue, QueueSpec};
 use crate::limit::Limit;
 use crate::packet::Packet;
@@ -128,8 +127,7 @@ impl FqCodel {
     }
 
     fn flow_of(&self, packet: &Packet) -> usize {
-        let hash = IpPacket::parse(&packet.data).map_or(0, |ip| flow_hash(&ip.flow(), self.seed));
-        bucket(hash, self.flows.len())
+        bucket(reseeded(packet.flow_hash, self.seed), self.flows.len())
     }
 }
 
@@ -375,7 +373,8 @@ mod tests {
         let mut marked = [0; 3];
         for t in 0..400 {
             let packet = q.dequeue(ms(t), &mut tally).unwrap();
-            let ce = IpPacket::parse(&packet.data).unwrap().ecn() == plumb_wire::ip::Ecn::Ce;
+            let ce = plumb_wire::ip::IpPacket::parse(&packet.data).unwrap().ecn()
+                == plumb_wire::ip::Ecn::Ce;
             marked[usize::from(port(&packet))] += u64::from(ce);
         }
         assert!(marked[1] >= 3 && marked[2] == 0, "{marked:?}");
