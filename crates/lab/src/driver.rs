@@ -20,8 +20,11 @@ use plumb_link::summary::Summary;
 use plumb_link::time::Time;
 use plumb_net::clock;
 use plumb_net::sched::set_realtime;
-use plumb_net::tun::{MAX_READ_BYTES, Tun, VNET_HEADER_BYTES};
+use plumb_net::tun::{Tun, VNET_HEADER_BYTES};
+
 use plumb_wire::virtio::VirtioHeader;
+
+use crate::buffers::Buffers;
 
 /// Packets read before due ones are written, so that a flood on the way in does not hold up
 /// what has to leave: a large segment takes about 30 µs to read.
@@ -146,16 +149,16 @@ impl Shared {
 
 fn carry(shared: &Shared, epoch: Epoch, from: &Tun, to: &Tun) {
     shared.lock().realtime = set_realtime(PRIORITY).is_ok();
-    let mut buffer = vec![0; MAX_READ_BYTES];
+    let mut buffers = Buffers::new();
     while !shared.stop.load(Ordering::Relaxed) {
         let (next, more) = {
             let mut carried = shared.lock();
-            let Ok(more) = carried.take_in(epoch, from, &mut buffer) else {
+            let Ok(more) = carried.take_in(epoch, from, &mut buffers) else {
                 // Somebody took the device away. Asking again would only spin.
                 carried.stopped = true;
                 return;
             };
-            carried.put_out(epoch, from, to);
+            carried.put_out(epoch, from, to, &mut buffers);
             (carried.chain.next_event(), more)
         };
         if !more {
@@ -166,32 +169,25 @@ fn carry(shared: &Shared, epoch: Epoch, from: &Tun, to: &Tun) {
 
 impl Carried {
     /// Reads what waits at the device; true when there may be more.
-    fn take_in(&mut self, epoch: Epoch, from: &Tun, buffer: &mut [u8]) -> io::Result<bool> {
+    fn take_in(&mut self, epoch: Epoch, from: &Tun, buffers: &mut Buffers) -> io::Result<bool> {
+        let mut header = [0; VNET_HEADER_BYTES];
         for _ in 0..READ_BATCH {
-            let Some(length) = from.read(buffer)? else {
+            let Some(length) = from.read(&mut header, buffers.scratch())? else {
                 return Ok(false);
             };
             let now = epoch.now();
-            let packet = buffer
-                .get(..length)
-                .and_then(|bytes| bytes.split_at_checked(VNET_HEADER_BYTES))
-                .and_then(|(header, data)| {
-                    Some(Packet::new(
-                        data.to_vec(),
-                        VirtioHeader::parse(header).ok()?,
-                        now,
-                    ))
-                });
-            match packet {
-                Some(packet) => self.chain.enqueue(now, packet),
-                None => self.unreadable += 1,
+            match VirtioHeader::parse(&header) {
+                Ok(vnet) => self
+                    .chain
+                    .enqueue(now, Packet::new(buffers.take(length), vnet, now)),
+                Err(_) => self.unreadable += 1,
             }
         }
         Ok(true)
     }
 
     /// Writes what is due.
-    fn put_out(&mut self, epoch: Epoch, from: &Tun, to: &Tun) {
+    fn put_out(&mut self, epoch: Epoch, from: &Tun, to: &Tun, buffers: &mut Buffers) {
         while let Some((due, packet)) = self.chain.dequeue(epoch.now()) {
             let left = epoch.now();
             let to = if packet.back { from } else { to };
@@ -208,6 +204,7 @@ impl Carried {
             }
             self.last_write = left;
             self.chain.departed(&packet, left);
+            buffers.give_back(packet.data);
         }
     }
 }

@@ -7,6 +7,7 @@
 //! cleans up whatever happens; [`control`] steers it from inside; [`truth`] holds a Run
 //! against what the links recorded.
 
+mod buffers;
 pub mod control;
 mod driver;
 pub mod error;

@@ -9,13 +9,13 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use nix::sys::uio::writev;
+use nix::sys::uio::{readv, writev};
 
 /// Bytes of the virtio-net header before each packet (`struct virtio_net_hdr`).
 pub const VNET_HEADER_BYTES: usize = 10;
 
-/// The largest packet, header included: a 64 KiB IP packet behind its virtio-net header.
-pub const MAX_READ_BYTES: usize = 65_536 + VNET_HEADER_BYTES;
+/// The largest packet: IP counts its bytes in 16 bits, and a large segment is not longer.
+pub const MAX_PACKET_BYTES: usize = 65_536;
 
 mod request {
     #![allow(missing_docs)]
@@ -69,13 +69,19 @@ impl Tun {
         Ok(Self { file })
     }
 
-    /// Reads one packet with its virtio-net header; `None` when there is none waiting.
+    /// Reads one packet behind its virtio-net header and returns its length; `None` when there
+    /// is none waiting.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match nix::unistd::read(&self.file, buffer) {
-            Ok(length) => Ok(Some(length)),
+    pub fn read(
+        &self,
+        header: &mut [u8; VNET_HEADER_BYTES],
+        packet: &mut [u8],
+    ) -> io::Result<Option<usize>> {
+        let mut parts = [io::IoSliceMut::new(header), io::IoSliceMut::new(packet)];
+        match readv(&self.file, &mut parts) {
+            Ok(length) => Ok(Some(length.saturating_sub(VNET_HEADER_BYTES))),
             Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EINTR) => Ok(None),
             Err(e) => Err(e.into()),
         }
