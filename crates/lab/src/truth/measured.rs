@@ -1,0 +1,142 @@
+//! Numbers in a Run: against fixed bounds, and against what the links recorded meanwhile.
+
+use jiff::Timestamp;
+use plumb_model::distribution::quantile_of_sorted;
+use plumb_model::results::RAMP_S;
+use plumb_model::run::{Measurement, Run};
+use serde_json::Value;
+
+use super::{Expected, QueueDelay};
+use crate::scenario::LinkEnd;
+use crate::stats::{LabStats, WayStats};
+
+/// Holds one number of a Run against what it must be; says what it is instead.
+pub(super) fn check(expected: &Expected, run: &Run, stats: &LabStats) -> Result<(), String> {
+    let (measurement, json) = run
+        .measurements
+        .iter()
+        .filter_map(|m| Some((m, serde_json::to_value(m).ok()?)))
+        .find(|(_, json)| {
+            expected
+                .measurement
+                .iter()
+                .all(|(key, word)| has(json, key, word))
+        })
+        .ok_or_else(|| format!("there is no measurement with {:?}", expected.measurement))?;
+    let found = expected
+        .field
+        .split('.')
+        .try_fold(&json, |at, name| at.get(name))
+        .ok_or_else(|| format!("{} has no {}", measurement.id, expected.field))?;
+    let name = format!("{} {}", measurement.id, expected.field);
+    if let Some(word) = &expected.equals {
+        return if found.as_str() == Some(word) {
+            Ok(())
+        } else {
+            Err(format!("{name} is {found}, not {word}"))
+        };
+    }
+    let number = found
+        .as_f64()
+        .ok_or_else(|| format!("{name} is {found}, which is no number"))?;
+    if let Some(min) = expected.min.filter(|min| number < *min) {
+        return Err(format!("{name} is {number}, below {min}"));
+    }
+    if let Some(max) = expected.max.filter(|max| number > *max) {
+        return Err(format!("{name} is {number}, above {max}"));
+    }
+    let reference = match (&expected.queue_delay, &expected.payload_rate) {
+        (Some(queue), _) => Some(queue_delay(queue, measurement, run, stats)?),
+        (_, Some(end)) => Some(payload_rate(end, measurement, run, stats)?),
+        _ => None,
+    };
+    match reference {
+        Some(truth) if (number - truth).abs() > expected.tolerance_ratio * truth.abs() => {
+            Err(format!(
+                "{name} is {number}, and the link recorded {truth} (allowed: {} %)",
+                expected.tolerance_ratio * 100.0
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn has(measurement: &Value, key: &str, word: &str) -> bool {
+    [
+        measurement.get(key),
+        measurement.pointer(&format!("/params/{key}")),
+        measurement.pointer(&format!("/result/{key}")),
+    ]
+    .into_iter()
+    .flatten()
+    .any(|value| value.as_str() == Some(word))
+}
+
+/// The measurement's time on the laboratory's clock.
+fn window(measurement: &Measurement, run: &Run, stats: &LabStats) -> Result<(f64, f64), String> {
+    let started: Timestamp = run
+        .started
+        .parse()
+        .map_err(|e| format!("the Run's start is no time: {e}"))?;
+    let offset_ns = started.as_nanosecond() - i128::from(stats.started_unix_ns);
+    let from = offset_ns as f64 / 1e9 + measurement.at_s;
+    Ok((from, from + measurement.duration_s))
+}
+
+fn way<'a>(end: &LinkEnd, stats: &'a LabStats) -> Result<&'a WayStats, String> {
+    stats
+        .links
+        .get(&end.link)
+        .and_then(|ways| ways.get(&end.way))
+        .ok_or_else(|| format!("the statistics have no {}.{}", end.link, end.way.name()))
+}
+
+fn queue_delay(
+    queue: &QueueDelay,
+    measurement: &Measurement,
+    run: &Run,
+    stats: &LabStats,
+) -> Result<f64, String> {
+    let missing = || format!("the statistics have no queue {}", queue.cell);
+    let (end, cell) = queue.cell.rsplit_once('.').ok_or_else(missing)?;
+    let series = way(&LinkEnd::try_from(end.to_owned())?, stats)?
+        .chain
+        .cells
+        .get(cell)
+        .and_then(|cell| cell.queue_delay.as_ref())
+        .ok_or_else(missing)?;
+    let (from, to) = window(measurement, run, stats)?;
+    let mut delays: Vec<f64> = series
+        .points()
+        .filter(|(t, _)| (from + RAMP_S..to).contains(t))
+        .map(|(_, delay)| delay)
+        .collect();
+    delays.sort_by(f64::total_cmp);
+    quantile_of_sorted(&delays, queue.quantile)
+        .ok_or_else(|| format!("{} recorded nothing in that time", queue.cell))
+}
+
+fn payload_rate(
+    end: &LinkEnd,
+    measurement: &Measurement,
+    run: &Run,
+    stats: &LabStats,
+) -> Result<f64, String> {
+    let (from, to) = window(measurement, run, stats)?;
+    let bytes: f64 = way(end, stats)?
+        .chain
+        .payload
+        .points()
+        .filter(|(t, _)| (from..to).contains(t))
+        .map(|(_, bytes)| bytes)
+        .sum();
+    if bytes > 0.0 {
+        Ok(bytes * 8.0 / (to - from))
+    } else {
+        Err(format!(
+            "{}.{} delivered nothing in that time",
+            end.link,
+            end.way.name()
+        ))
+    }
+}

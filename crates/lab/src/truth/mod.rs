@@ -1,0 +1,221 @@
+//! Holding a Run against what the laboratory knows to be true.
+//!
+//! One pure function: a scenario, a Run made in it and the statistics of its links go in,
+//! deviations come out.
+
+mod measured;
+mod probes;
+mod recorded;
+
+use std::collections::HashMap;
+
+use plumb_model::finding::Severity;
+use plumb_model::run::Run;
+use serde::Deserialize;
+
+pub use self::probes::probe_errors;
+use crate::scenario::{LinkEnd, Scenario};
+use crate::stats::LabStats;
+
+/// What must be found in a scenario.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Truth {
+    /// The command that measures, run in the first node; one of plumb's verbs writes its Run.
+    #[serde(default = "default_measure")]
+    pub measure: Vec<String>,
+    /// Cause of the first finding.
+    #[serde(default)]
+    pub first_finding: Option<String>,
+    /// Where the first finding is.
+    #[serde(default)]
+    pub first_finding_where: Option<String>,
+    /// Causes that must be found.
+    #[serde(default)]
+    pub findings: Vec<String>,
+    /// The most that any finding may matter.
+    #[serde(default)]
+    pub max_severity: Option<Severity>,
+    /// Numbers in the Run.
+    #[serde(default, rename = "value")]
+    pub values: Vec<Expected>,
+    /// Numbers in what the links recorded.
+    #[serde(default, rename = "link")]
+    pub links: Vec<Recorded>,
+}
+
+/// The command that a truth is about unless it says otherwise.
+fn default_measure() -> Vec<String> {
+    ["plumb", "check", "server"].map(str::to_owned).to_vec()
+}
+
+impl Default for Truth {
+    /// Nothing but that probes are measured right.
+    fn default() -> Self {
+        Self {
+            measure: default_measure(),
+            first_finding: None,
+            first_finding_where: None,
+            findings: Vec::new(),
+            max_severity: None,
+            values: Vec::new(),
+            links: Vec::new(),
+        }
+    }
+}
+
+/// A number that a direction of a link recorded, and what it must be.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recorded {
+    /// Why, in words.
+    pub what: String,
+    /// The direction.
+    pub link: LinkEnd,
+    /// JSON Pointer (RFC 6901) to the number in the statistics of its chain, such as
+    /// `/cells/loss/dropped/loss`. Causes that dropped nothing count as zero.
+    pub field: String,
+    /// JSON Pointer to a number that it is divided by.
+    #[serde(default)]
+    pub per: Option<String>,
+    /// Not less than.
+    #[serde(default)]
+    pub min: Option<f64>,
+    /// Not more than.
+    #[serde(default)]
+    pub max: Option<f64>,
+}
+
+/// A number in a Run and what it must be.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    /// Why, in words.
+    pub what: String,
+    /// Which measurement: pairs that its kind, params or result must have.
+    pub measurement: HashMap<String, String>,
+    /// Path to the number inside the measurement.
+    pub field: String,
+    /// Not less than.
+    #[serde(default)]
+    pub min: Option<f64>,
+    /// Not more than.
+    #[serde(default)]
+    pub max: Option<f64>,
+    /// Exactly this word.
+    #[serde(default)]
+    pub equals: Option<String>,
+    /// The delay of a cell's queue while the measurement was made.
+    #[serde(default)]
+    pub queue_delay: Option<QueueDelay>,
+    /// The TCP payload that a direction of a link delivered a second meanwhile.
+    #[serde(default)]
+    pub payload_rate: Option<LinkEnd>,
+    /// How far the number may be from the cell's, as a share of the cell's.
+    #[serde(default)]
+    pub tolerance_ratio: f64,
+}
+
+/// A quantile, over time, of a queue's delay.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueDelay {
+    /// `LINK.up.CELL` or `LINK.down.CELL`.
+    pub cell: String,
+    /// 0 to 1.
+    pub quantile: f64,
+}
+
+/// Something in the Run that is not so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Deviation {
+    /// What was expected, in words.
+    pub what: String,
+    /// What was there instead.
+    pub found: String,
+}
+
+impl std::fmt::Display for Deviation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.what, self.found)
+    }
+}
+
+/// Everything in which a Run departs from the truth of its scenario.
+pub fn truth(scenario: &Scenario, run: &Run, stats: &LabStats) -> Vec<Deviation> {
+    let mut deviations = findings(&scenario.truth, run);
+    for expected in &scenario.truth.values {
+        if let Err(found) = measured::check(expected, run, stats) {
+            deviations.push(Deviation {
+                what: expected.what.clone(),
+                found,
+            });
+        }
+    }
+    deviations.extend(recorded(scenario, stats));
+    deviations.extend(probes::check(run, stats));
+    deviations
+}
+
+/// Everything in which the links' records depart from the truth of their scenario, for commands
+/// that make no Run.
+pub fn recorded(scenario: &Scenario, stats: &LabStats) -> Vec<Deviation> {
+    let check = |expected: &Recorded| {
+        let found = recorded::check(expected, stats).err()?;
+        Some(Deviation {
+            what: expected.what.clone(),
+            found,
+        })
+    };
+    scenario.truth.links.iter().filter_map(check).collect()
+}
+
+fn findings(truth: &Truth, run: &Run) -> Vec<Deviation> {
+    let mut deviations = Vec::new();
+    let mut expect = |holds: bool, what: String| {
+        if !holds {
+            let there: Vec<String> = run
+                .findings
+                .iter()
+                .map(|f| {
+                    format!(
+                        "{} at {} ({})",
+                        f.cause.name(),
+                        f.place.name(),
+                        f.severity.name()
+                    )
+                })
+                .collect();
+            deviations.push(Deviation {
+                what,
+                found: format!("findings are [{}]", there.join(", ")),
+            });
+        }
+    };
+    let first = run.findings.first();
+    if let Some(cause) = &truth.first_finding {
+        expect(
+            first.is_some_and(|f| f.cause.name() == cause),
+            format!("the first finding is {cause}"),
+        );
+    }
+    if let Some(place) = &truth.first_finding_where {
+        expect(
+            first.is_some_and(|f| f.place.name() == place),
+            format!("the first finding is at {place}"),
+        );
+    }
+    for cause in &truth.findings {
+        expect(
+            run.findings.iter().any(|f| f.cause.name() == cause),
+            format!("{cause} is found"),
+        );
+    }
+    if let Some(most) = truth.max_severity {
+        expect(
+            run.findings.iter().all(|f| f.severity <= most),
+            format!("no finding is worse than {}", most.name()),
+        );
+    }
+    deviations
+}
