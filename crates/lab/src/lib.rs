@@ -19,3 +19,4 @@ pub mod scenario;
 pub mod stats;
 pub mod supervise;
 pub mod truth;
+pub mod vary;

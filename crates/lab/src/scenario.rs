@@ -7,6 +7,7 @@ use plumb_link::spec::ChainSpec;
 use serde::Deserialize;
 
 use crate::truth::Truth;
+use crate::vary::{Ranges, vary};
 
 /// The scenarios that come with plumb: name and text.
 const BUILT_IN: [(&str, &str); 5] = [
@@ -59,6 +60,9 @@ pub struct Scenario {
     /// Where a shaper goes that a finding asks of the router.
     #[serde(default)]
     pub router_shaper: Option<RouterShaper>,
+    /// Free parameters, for `--vary`.
+    #[serde(default)]
+    pub vary: Ranges,
     /// What must be found.
     #[serde(default)]
     pub truth: Truth,
@@ -346,6 +350,10 @@ impl Scenario {
             if let Some(problem) = unknown_node(&service.node, "a service") {
                 return Some(problem);
             }
+        }
+        // Every range allows everything between its ends or nothing: one draw shows which.
+        if let Err(problem) = vary(self, self.seed) {
+            return Some(problem);
         }
         let shapers = self.router_shaper.iter().flat_map(|s| [&s.up, &s.down]);
         for end in shapers {
