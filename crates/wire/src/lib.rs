@@ -5,5 +5,6 @@ pub mod checksum;
 pub mod icmp;
 pub mod ip;
 pub mod native;
+pub mod pcapng;
 pub mod probe_key;
 pub mod virtio;
