@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::cell::{Cell, Crossing};
 use crate::flows::FlowTable;
 use crate::grid::SumGrid;
+use crate::outcome::{End, Outcome, Outcomes};
 use crate::packet::Packet;
 use crate::record::Recorder;
 use crate::settings::{SettingsError, nearest};
 use crate::spec::{CellSpec, ChainSpec, NamedCell};
 use crate::stats::{CellStats, ChainStats, Count};
-use crate::tally::Tally;
+use crate::tally::{Loss, Tally};
 use crate::time::Time;
 
 /// Interval of the series of delivered payload, in nanoseconds.
@@ -27,6 +28,9 @@ pub struct Chain {
     payload: SumGrid,
     recorder: Recorder,
     removed: Removed,
+    /// Packets that came so far.
+    came: u64,
+    outcomes: Outcomes,
 }
 
 struct Named {
@@ -151,12 +155,16 @@ impl Chain {
             payload: SumGrid::new(PAYLOAD_GRID_NS),
             recorder: Recorder::default(),
             removed: Removed::default(),
+            came: 0,
+            outcomes: Outcomes::default(),
         }
     }
 
     /// Takes a packet that comes in at `now`; times never go back.
     pub fn enqueue(&mut self, now: Time, mut packet: Packet) {
         packet.arrived = now;
+        packet.number = self.came;
+        self.came += 1;
         packet.record = packet.probe_key().map(|key| self.recorder.enter(key, now));
         packet.flow = self.flows.enter(&packet);
         self.tally.offer(&packet);
@@ -225,6 +233,17 @@ impl Chain {
             stats.backlog.bytes += cell.backlog.bytes;
         }
         stats
+    }
+
+    /// Begins or ends keeping what becomes of every packet, for [`Self::take_outcomes`].
+    pub fn keep_outcomes(&mut self, wanted: bool) {
+        self.outcomes.want(wanted);
+    }
+
+    /// What became of packets since the last call, and of how many more that were not kept
+    /// because nobody asked in time.
+    pub fn take_outcomes(&mut self) -> (Vec<Outcome>, u64) {
+        self.outcomes.take()
     }
 
     /// The passages of the latest probes up to the last [`Self::dequeue`] or [`Self::stats`].
@@ -321,7 +340,7 @@ impl Chain {
             }
         }
         for loss in removed.cell.tally().losses.drain(..) {
-            self.flows.lose(loss.flow, loss.cause, loss.packets);
+            count_loss(&mut self.flows, &mut self.outcomes, &removed.name, loss);
         }
         let stats = removed.cell.stats(now, removed.spec.kind());
         add_all(&mut self.removed.dropped, &stats.dropped);
@@ -365,7 +384,7 @@ impl Chain {
     fn collect_losses(&mut self) {
         for named in &mut self.cells {
             for loss in named.cell.tally().losses.drain(..) {
-                self.flows.lose(loss.flow, loss.cause, loss.packets);
+                count_loss(&mut self.flows, &mut self.outcomes, &named.name, loss);
             }
         }
     }
@@ -374,11 +393,35 @@ impl Chain {
         self.tally.deliver(&packet, packet.arrived, at);
         self.flows.leave(&packet, at.nanos_since(packet.arrived));
         self.payload.add(at, packet.tcp_payload_bytes());
+        self.outcomes.keep(|| Outcome {
+            number: packet.number,
+            arrived: packet.arrived,
+            flow: self.flows.key(packet.flow),
+            what: Count::of(&packet),
+            end: End::Left {
+                at,
+                marked: packet.marked,
+            },
+        });
         if let Some(number) = packet.record {
             self.recorder.leave(number, at);
         }
         self.out.push_back((at, packet));
     }
+}
+
+fn count_loss(flows: &mut FlowTable, outcomes: &mut Outcomes, cell: &str, loss: Loss) {
+    flows.lose(loss.flow, loss.cause, loss.what.packets);
+    outcomes.keep(|| Outcome {
+        number: loss.number,
+        arrived: loss.arrived,
+        flow: flows.key(loss.flow),
+        what: loss.what,
+        end: End::Dropped {
+            cell: cell.to_owned(),
+            cause: loss.cause,
+        },
+    });
 }
 
 fn add_all(sums: &mut BTreeMap<String, u64>, more: &BTreeMap<String, u64>) {
@@ -400,6 +443,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::packet::tests::{ACK, ipv4_header, tcp, udp};
+    use crate::stats::DropCause;
     use plumb_wire::probe_key::ProbeKey;
     use plumb_wire::virtio::VirtioHeader;
 
@@ -493,6 +537,38 @@ mod tests {
             (ProbeKey::Icmp { id: 0x1234, seq: 1 }, us(10))
         );
         assert_eq!((records[0].left, records[1].left), (Some(us(5_094)), None));
+    }
+
+    #[test]
+    fn what_becomes_of_each_packet_is_kept_when_asked_for() {
+        let mut c = chain(
+            r#"chain = [{ type = "shaper", rate = "8mbit", queue = { type = "fifo", limit = "2p" } }]"#,
+        );
+        c.enqueue(us(0), udp(1000, 1, 0)); // nobody asked yet
+        c.keep_outcomes(true);
+        c.enqueue(us(10), udp(1000, 2, 0));
+        c.enqueue(us(20), udp(500, 3, 0)); // the buffer is full
+        while c.dequeue(us(5_000)).is_some() {}
+        let (outcomes, missed) = c.take_outcomes();
+        let brief: Vec<_> = outcomes
+            .iter()
+            .map(|o| (o.number, o.flow.unwrap().source_port, o.end.clone()))
+            .collect();
+        let left = |at| End::Left { at, marked: false };
+        let dropped = End::Dropped {
+            cell: "shaper".to_owned(),
+            cause: DropCause::Overflow,
+        };
+        assert_eq!(missed, 0);
+        assert_eq!(
+            brief,
+            [
+                (0, 1, left(us(1_000))),
+                (1, 2, left(us(2_000))),
+                (2, 3, dropped)
+            ]
+        );
+        assert!(c.take_outcomes().0.is_empty());
     }
 
     #[test]

@@ -204,6 +204,11 @@ impl FlowTable {
         }
     }
 
+    /// Which flow this is; `None` for those without a number of their own.
+    pub(crate) fn key(&self, flow: FlowNumber) -> Option<FlowKey> {
+        self.flows.get(flow.0 as usize)?.key
+    }
+
     /// All that were seen, in the order of their first packet; those without a number of
     /// their own come first.
     pub(crate) fn stats(&self) -> Vec<FlowStats> {

@@ -9,6 +9,7 @@ pub mod chain;
 pub mod flows;
 mod grid;
 pub mod limit;
+pub mod outcome;
 pub mod packet;
 #[cfg(test)]
 mod properties;

@@ -24,6 +24,8 @@ pub struct Packet {
     pub(crate) entered: Time,
     /// Whether it goes back to where packets of this direction come from: a cell sent it.
     pub back: bool,
+    /// Its number among those that came to the chain, from 0; copies and pieces share it.
+    pub(crate) number: u64,
     /// Its record in the chain's probe recorder.
     pub(crate) record: Option<u64>,
     /// The hash of the flow that it came in with; zero for what is no IP.
@@ -72,6 +74,7 @@ impl Packet {
             arrived,
             entered: arrived,
             back: false,
+            number: 0,
             record: None,
             flow_hash,
             flow: FlowNumber::default(),

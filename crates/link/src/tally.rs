@@ -32,7 +32,10 @@ pub(crate) struct Tally {
 pub(crate) struct Loss {
     pub(crate) cause: DropCause,
     pub(crate) flow: FlowNumber,
-    pub(crate) packets: u64,
+    /// Of the packet in the chain.
+    pub(crate) number: u64,
+    pub(crate) arrived: Time,
+    pub(crate) what: Count,
 }
 
 impl Tally {
@@ -81,7 +84,12 @@ impl Tally {
         self.losses.push(Loss {
             cause,
             flow: packet.flow,
-            packets: what.packets,
+            number: packet.number,
+            arrived: packet.arrived,
+            what: Count {
+                packets: what.packets,
+                bytes: what.ip_bytes,
+            },
         });
         if let Some(count) = self.dropped.get_mut(cause as usize) {
             count.packets += what.packets;
