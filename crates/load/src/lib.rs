@@ -2,6 +2,7 @@
 //! and the client of the native responder.
 
 pub mod client;
+pub mod constant;
 pub mod frames;
 pub mod phase;
 pub mod receiver;
