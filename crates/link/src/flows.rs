@@ -23,7 +23,7 @@ const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// Which flow of the table a packet belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct FlowNumber(u32);
+pub(crate) struct FlowNumber(pub(crate) u32);
 
 /// What a flow met.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

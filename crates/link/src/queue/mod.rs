@@ -5,6 +5,8 @@ pub mod codel;
 pub mod fifo;
 pub(crate) mod flow_hash;
 pub mod fq_codel;
+#[cfg(test)]
+pub(crate) mod sim;
 
 use std::collections::VecDeque;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
