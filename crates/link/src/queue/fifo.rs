@@ -1,5 +1,5 @@
-//! First in, first out, with a bound: what does not fit is dropped at the tail. The queue of a
-//! modem, and of pfifo and bfifo (tc-bfifo(8)).
+//! First in, first out, with a bound: what does not fit is dropped at the tail, or makes room at
+//! the head. The queue of a modem, and of pfifo, bfifo (tc-bfifo(8)) and pfifo_head_drop.
 
 use plumb_model::units::BitRate;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,20 @@ use crate::time::Time;
 pub struct FifoSpec {
     /// What the buffer holds, the packet that is being sent included.
     pub limit: Limit,
+    /// What goes when a packet comes to a full buffer.
+    pub drop: DropAt,
+}
+
+/// Which end of a full queue loses a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DropAt {
+    /// The oldest that wait, until the new one fits (pfifo_head_drop in sch_fifo.c): the sender
+    /// learns of it a queue's delay earlier.
+    Head,
+    /// The new one.
+    #[default]
+    Tail,
 }
 
 impl Default for FifoSpec {
@@ -26,6 +40,7 @@ impl Default for FifoSpec {
     fn default() -> Self {
         Self {
             limit: Limit::Packets(1000),
+            drop: DropAt::Tail,
         }
     }
 }
@@ -51,6 +66,16 @@ impl Fifo {
 
     fn allows(&self, held: Backlog, more: Backlog) -> bool {
         held.packets == 0 || self.spec.limit.allows(held + more, self.rate)
+    }
+
+    /// Drops at the head until `more` fits or nothing is left that could go.
+    fn make_room(&mut self, on_line: Backlog, more: Backlog, tally: &mut Tally) {
+        while !self.allows(self.list.backlog() + on_line, more) {
+            let Some(oldest) = self.list.pop() else {
+                return;
+            };
+            tally.drop(DropCause::Overflow, &oldest);
+        }
     }
 
     /// Takes of a large segment what fits, as if its segments came one by one in this instant:
@@ -86,6 +111,9 @@ impl Fifo {
 
 impl Queue for Fifo {
     fn enqueue(&mut self, _: Time, packet: Packet, on_line: Backlog, tally: &mut Tally) {
+        if self.spec.drop == DropAt::Head {
+            self.make_room(on_line, packet.backlog(), tally);
+        }
         let held = self.list.backlog() + on_line;
         if self.spec.limit.allows(held + packet.backlog(), self.rate) {
             self.list.push(packet);
@@ -107,7 +135,7 @@ impl Queue for Fifo {
     }
 
     fn takes_large_segments(&self) -> bool {
-        true
+        self.spec.drop == DropAt::Tail
     }
 
     fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
@@ -134,10 +162,20 @@ mod tests {
     const RATE: BitRate = BitRate::from_bps(20_000_000);
 
     fn offer(limit: &str, framing: &str, sizes: &[usize]) -> (Vec<usize>, u64) {
+        offer_dropping(DropAt::Tail, limit, framing, sizes)
+    }
+
+    fn offer_dropping(
+        drop: DropAt,
+        limit: &str,
+        framing: &str,
+        sizes: &[usize],
+    ) -> (Vec<usize>, u64) {
         let framing: Framing = framing.parse().unwrap();
         let mut fifo = Fifo::new(
             FifoSpec {
                 limit: limit.parse().unwrap(),
+                drop,
             },
             RATE,
         );
@@ -172,6 +210,35 @@ mod tests {
     }
 
     #[test]
+    fn drops_the_oldest_until_the_new_one_fits() {
+        let offer = |limit, sizes| offer_dropping(DropAt::Head, limit, "docsis", sizes);
+        assert_eq!(offer("2p", &[100, 200, 300]), (vec![200, 300], 1));
+        assert_eq!(
+            offer("3000B", &[600, 700, 1500, 1400]),
+            (vec![1500, 1400], 2)
+        );
+        // What is larger than the buffer is alone in it.
+        assert_eq!(offer("1000B", &[600, 100, 1500]), (vec![1500], 2));
+        assert_eq!(offer("1000B", &[1500, 100]), (vec![100], 1));
+    }
+
+    #[test]
+    fn the_packet_on_the_line_cannot_make_room() {
+        let spec = FifoSpec {
+            limit: Limit::Packets(2),
+            drop: DropAt::Head,
+        };
+        let (mut fifo, mut tally) = (Fifo::new(spec, RATE), Tally::new());
+        for size in [100, 200, 300] {
+            let packet = udp(size, 1, 0);
+            let on_line = packet.backlog();
+            fifo.enqueue(Time::ZERO, packet, on_line, &mut tally);
+        }
+        let left: Vec<usize> = fifo.drain().iter().map(|p| p.data.len()).collect();
+        assert_eq!((left, tally.losses.len()), (vec![300], 2));
+    }
+
+    #[test]
     fn an_empty_buffer_takes_any_packet() {
         assert_eq!(offer("1B", "raw", &[1500, 1500]), (vec![1500], 1));
     }
@@ -181,6 +248,7 @@ mod tests {
         let mut fifo = Fifo::new(
             FifoSpec {
                 limit: "4700B".parse().unwrap(),
+                drop: DropAt::Tail,
             },
             RATE,
         );
