@@ -66,6 +66,21 @@ fn chains() -> impl Strategy<Value = ChainSpec> {
             ("flows", "4"),
             ("limit", "50p"),
         ],
+        vec![("queue", "fifo"), ("drop", "head"), ("limit", "30kB")],
+        vec![
+            (
+                "queue",
+                "{type='red', min='3kB', max='9kB', limit='20kB', avpkt='500B', burst=10}",
+            ),
+            ("ecn", "true"),
+        ],
+        vec![
+            ("queue", "pie"),
+            ("target", "1ms"),
+            ("tupdate", "1ms"),
+            ("limit", "50p"),
+        ],
+        vec![("queue", "dualpi2"), ("target", "1ms"), ("limit", "50p")],
     ]);
     let shaper = (rate, framing, queue).prop_map(|(rate, framing, queue)| {
         let mut pairs = vec![("rate", rate), ("framing", framing)];

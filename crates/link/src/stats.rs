@@ -35,6 +35,12 @@ drop_causes! {
     Overflow = "overflow",
     /// CoDel's control law (RFC 8289).
     Codel = "codel",
+    /// RED's probability.
+    Red = "red",
+    /// PIE's probability (RFC 8033).
+    Pie = "pie",
+    /// DualPI2's probability (RFC 9332).
+    DualPi2 = "dualpi2",
     /// A loss model said so.
     Loss = "loss",
 }

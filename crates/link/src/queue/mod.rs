@@ -2,11 +2,15 @@
 //! algorithm.
 
 pub mod codel;
+pub mod dualpi2;
 pub mod fifo;
 pub(crate) mod flow_hash;
 pub mod fq_codel;
+pub mod pie;
+pub mod red;
 #[cfg(test)]
 pub(crate) mod sim;
+mod ticks;
 
 use std::collections::VecDeque;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
@@ -61,6 +65,12 @@ kinds! {
         Codel(codel::CodelSpec) = "codel",
         /// FQ-CoDel (RFC 8290).
         FqCodel(fq_codel::FqCodelSpec) = "fq_codel",
+        /// Random early detection (Floyd and Jacobson 1993).
+        Red(red::RedSpec) = "red",
+        /// PIE (RFC 8033).
+        Pie(pie::PieSpec) = "pie",
+        /// DualPI2 (RFC 9332).
+        DualPi2(dualpi2::DualPi2Spec) = "dualpi2",
     }
 }
 
@@ -76,6 +86,9 @@ pub(crate) fn build(spec: &QueueSpec, rate: BitRate, seed: u64) -> Box<dyn Queue
         QueueSpec::Fifo(spec) => Box::new(fifo::Fifo::new(*spec, rate)),
         QueueSpec::Codel(spec) => Box::new(codel::CodelQueue::new(*spec, rate)),
         QueueSpec::FqCodel(spec) => Box::new(fq_codel::FqCodel::new(*spec, rate, seed)),
+        QueueSpec::Red(spec) => Box::new(red::Red::new(*spec, rate, seed)),
+        QueueSpec::Pie(spec) => Box::new(pie::Pie::new(*spec, rate, seed)),
+        QueueSpec::DualPi2(spec) => Box::new(dualpi2::DualPi2::new(*spec, rate, seed)),
     }
 }
 
@@ -96,6 +109,10 @@ impl PacketList {
         let packet = self.packets.pop_front()?;
         self.backlog -= packet.backlog();
         Some(packet)
+    }
+
+    pub(crate) fn front(&self) -> Option<&Packet> {
+        self.packets.front()
     }
 
     pub(crate) fn backlog(&self) -> Backlog {
