@@ -242,6 +242,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::packet::tests::udp;
+    use crate::queue::sim::{reno, run, sparse};
     use plumb_model::framing::Framing;
 
     const RATE: BitRate = BitRate::from_bps(10_000_000);
@@ -418,5 +419,29 @@ mod tests {
         }
         let served = std::iter::from_fn(|| q.dequeue(ms(1), &mut tally)).count() as u64;
         assert_eq!(served + tally.stats("", q.backlog()).dropped_packets(), 20);
+    }
+
+    #[test]
+    fn a_fifo_fills_and_fq_codel_keeps_the_sparse_flow_ahead() {
+        let flows = [reno(1, 40), reno(2, 40), sparse(3)];
+        let [bulk, _, call] = &run(&[("rate", "20mbit"), ("limit", "200ms")], &flows, 60, 1)[..]
+        else {
+            panic!()
+        };
+        assert!(bulk.mean_wait_ms() > 100.0 && call.mean_wait_ms() > 100.0);
+        let pairs = [("rate", "20mbit"), ("queue", "fq_codel")];
+        let [a, b, call] = &run(&pairs, &flows, 60, 1)[..] else {
+            panic!()
+        };
+        assert!(
+            call.quantile_wait_ms(1.0) <= 5.0,
+            "{}",
+            call.quantile_wait_ms(1.0)
+        );
+        assert_eq!(call.lost, 0);
+        let share = a.bytes as f64 / (a.bytes + b.bytes) as f64;
+        assert!((share - 0.5).abs() < 0.03, "{share}");
+        let used = (a.bytes + b.bytes + call.bytes) as f64 * 8.0 / 40.0 / 20e6;
+        assert!(used > 0.9, "{used}");
     }
 }
