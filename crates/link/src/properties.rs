@@ -80,6 +80,15 @@ fn chains() -> impl Strategy<Value = ChainSpec> {
             ("tupdate", "1ms"),
             ("limit", "50p"),
         ],
+        vec![("queue", "docsis_pie"), ("target", "1ms"), ("limit", "50p")],
+        vec![(
+            "queue",
+            "{type='priority', bands=[{ports=[2], queue='codel'}, {dscp=[0]}, {}]}",
+        )],
+        vec![(
+            "queue",
+            "{type='host_fair', by='source', buckets=2, leaf={type='pie', limit='9p'}}",
+        )],
         vec![("queue", "dualpi2"), ("target", "1ms"), ("limit", "50p")],
     ]);
     let shaper = (rate, framing, queue).prop_map(|(rate, framing, queue)| {

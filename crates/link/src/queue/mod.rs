@@ -2,11 +2,14 @@
 //! algorithm.
 
 pub mod codel;
+pub mod docsis_pie;
 pub mod dualpi2;
 pub mod fifo;
 pub(crate) mod flow_hash;
 pub mod fq_codel;
+pub mod host_fair;
 pub mod pie;
+pub mod priority;
 pub mod red;
 #[cfg(test)]
 pub(crate) mod sim;
@@ -69,8 +72,14 @@ kinds! {
         Red(red::RedSpec) = "red",
         /// PIE (RFC 8033).
         Pie(pie::PieSpec) = "pie",
+        /// The PIE of cable modems (RFC 8034).
+        DocsisPie(docsis_pie::DocsisPieSpec) = "docsis_pie",
         /// DualPI2 (RFC 9332).
         DualPi2(dualpi2::DualPi2Spec) = "dualpi2",
+        /// Strict priority, with a queue in each band.
+        Priority(priority::PrioritySpec) = "priority",
+        /// An equal share for each host, with a queue for each.
+        HostFair(host_fair::HostFairSpec) = "host_fair",
     }
 }
 
@@ -88,7 +97,10 @@ pub(crate) fn build(spec: &QueueSpec, rate: BitRate, seed: u64) -> Box<dyn Queue
         QueueSpec::FqCodel(spec) => Box::new(fq_codel::FqCodel::new(*spec, rate, seed)),
         QueueSpec::Red(spec) => Box::new(red::Red::new(*spec, rate, seed)),
         QueueSpec::Pie(spec) => Box::new(pie::Pie::new(*spec, rate, seed)),
+        QueueSpec::DocsisPie(spec) => Box::new(docsis_pie::DocsisPie::new(*spec, rate, seed)),
         QueueSpec::DualPi2(spec) => Box::new(dualpi2::DualPi2::new(*spec, rate, seed)),
+        QueueSpec::Priority(spec) => Box::new(priority::Priority::new(spec.clone(), rate, seed)),
+        QueueSpec::HostFair(spec) => Box::new(host_fair::HostFair::new(spec.clone(), rate, seed)),
     }
 }
 
