@@ -33,8 +33,7 @@ pub struct DocsisPieSpec {
 impl Default for DocsisPieSpec {
     fn default() -> Self {
         Self {
-            // The target buffer that DOCSIS buffer control gives to best effort at 250 ms is what
-            // modems come with; RFC 8034 leaves it to the operator.
+            // RFC 8034 leaves the buffer to the operator; this is ours.
             limit: Limit::Time(Duration::from_millis(250)),
             target: Duration::from_millis(10),
         }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use plumb_model::units::{BitRate, duration_text};
-use plumb_wire::ip::{self, Ecn, IpPacket};
+use plumb_wire::ip::{Ecn, IpPacket};
 use serde::{Deserialize, Serialize};
 
 use super::pie::check_gains;
@@ -238,7 +238,7 @@ impl Queue for DualPi2 {
                     tally.drop(DropCause::DualPi2, &packet);
                     continue;
                 }
-                Verdict::Mark if ip::set_ce(&mut packet.data) => tally.marked += 1,
+                Verdict::Mark if packet.mark() => tally.marked += 1,
                 Verdict::Mark | Verdict::Send => {}
             }
             self.credit += credit;
@@ -365,7 +365,10 @@ mod tests {
             let (now, mut t) = (Time::from_nanos(at), Tally::new());
             offer(&mut q, &mut tally, Time::ZERO, 1);
             let packet = q.dequeue(now, &mut t).unwrap();
-            assert_eq!((t.marked, u64::from(packet.is_marked())), (marked, marked));
+            assert_eq!(
+                (t.marked, u64::from(ecn(&packet) == Ecn::Ce)),
+                (marked, marked)
+            );
         }
     }
 

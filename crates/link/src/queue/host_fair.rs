@@ -127,7 +127,11 @@ impl Queue for HostFair {
             return;
         };
         let host = slot.get_or_insert_with(|| Host {
-            queue: build(&self.spec.leaf, self.rate, self.seed),
+            queue: build(
+                &self.spec.leaf,
+                self.rate,
+                self.seed.wrapping_add(index as u64),
+            ),
             deficit: 0,
             in_round: false,
         });

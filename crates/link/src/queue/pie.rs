@@ -5,7 +5,6 @@
 use std::time::Duration;
 
 use plumb_model::units::{BitRate, duration_text};
-use plumb_wire::ip;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
@@ -243,7 +242,7 @@ impl Queue for Pie {
         let control = &mut self.control;
         if control.drops(&self.spec, backlog.ip_bytes, size, &mut self.random) {
             let may_mark = self.spec.ecn && control.probability <= MARK_UP_TO;
-            if !(may_mark && ip::set_ce(&mut packet.data)) {
+            if !(may_mark && packet.mark()) {
                 control.accumulated = 0.0;
                 tally.drop(DropCause::Pie, &packet);
                 return;

@@ -4,7 +4,6 @@
 //! tables. Adaptive and gentle RED are left out.
 
 use plumb_model::units::{BitRate, ByteCount};
-use plumb_wire::ip;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
@@ -177,7 +176,7 @@ impl Queue for Red {
         let action = self.action();
         if action != Action::Take {
             let may_mark = self.spec.ecn && !(action == Action::HardMark && self.spec.harddrop);
-            if !(may_mark && ip::set_ce(&mut packet.data)) {
+            if !(may_mark && packet.mark()) {
                 tally.drop(DropCause::Red, &packet);
                 return;
             }
