@@ -3,7 +3,7 @@
 //! Counts the processor time of its own thread, so that other programs on the machine change
 //! little. Prints a line for each chain: its name and millions of packets a second.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::time::Duration;
 
