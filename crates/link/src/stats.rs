@@ -33,6 +33,8 @@ macro_rules! drop_causes {
 drop_causes! {
     /// The queue was full.
     Overflow = "overflow",
+    /// The queue had no limit, and the machine no more memory for it.
+    Memory = "memory",
     /// CoDel's control law (RFC 8289).
     Codel = "codel",
     /// RED's probability.

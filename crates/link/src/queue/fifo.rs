@@ -17,7 +17,9 @@ use crate::time::Time;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FifoSpec {
-    /// What the buffer holds, the packet that is being sent included.
+    /// What the buffer holds, the packet that is being sent included. When absent it holds
+    /// everything, up to 256 MB; what is dropped there is counted as `memory`, because it is the
+    /// machine's limit and not the link's.
     pub limit: Limit,
     /// What goes when a packet comes to a full buffer.
     pub drop: DropAt,
@@ -35,11 +37,14 @@ pub enum DropAt {
     Tail,
 }
 
+/// What a queue holds whose scenario does not say: as much as a laboratory may take of its
+/// machine's memory, so that nothing is dropped by surprise.
+const UNSAID: Limit = Limit::Bytes(256_000_000);
+
 impl Default for FifoSpec {
-    /// The kernel's own: DEFAULT_TX_QUEUE_LEN.
     fn default() -> Self {
         Self {
-            limit: Limit::Packets(1000),
+            limit: UNSAID,
             drop: DropAt::Tail,
         }
     }
@@ -64,6 +69,13 @@ impl Fifo {
         }
     }
 
+    fn cause(&self) -> DropCause {
+        match self.spec.limit {
+            UNSAID => DropCause::Memory,
+            _ => DropCause::Overflow,
+        }
+    }
+
     fn allows(&self, held: Backlog, more: Backlog) -> bool {
         held.packets == 0 || self.spec.limit.allows(held + more, self.rate)
     }
@@ -74,7 +86,7 @@ impl Fifo {
             let Some(oldest) = self.list.pop() else {
                 return;
             };
-            tally.drop(DropCause::Overflow, &oldest);
+            tally.drop(self.cause(), &oldest);
         }
     }
 
@@ -105,7 +117,7 @@ impl Fifo {
             taken += last.backlog();
             self.list.push(last);
         }
-        tally.drop_part(DropCause::Overflow, packet, packet.backlog() - taken);
+        tally.drop_part(self.cause(), packet, packet.backlog() - taken);
     }
 }
 
@@ -122,7 +134,7 @@ impl Queue for Fifo {
         } else if held.packets == 0 {
             self.list.push(packet);
         } else {
-            tally.drop(DropCause::Overflow, &packet);
+            tally.drop(self.cause(), &packet);
         }
     }
 
@@ -153,7 +165,7 @@ impl Queue for Fifo {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::packet::tests::{ACK, tcp, udp};
     use crate::stats::Count;
@@ -241,6 +253,24 @@ mod tests {
     #[test]
     fn an_empty_buffer_takes_any_packet() {
         assert_eq!(offer("1B", "raw", &[1500, 1500]), (vec![1500], 1));
+    }
+
+    #[test]
+    fn a_queue_without_a_limit_drops_nothing_by_surprise() {
+        let mut tally = Tally::new();
+        let mut fifo = Fifo::new(FifoSpec::default(), RATE);
+        // Large segments, or the test itself would need 256 MB.
+        let mut packet = tcp(false, 60_000, 1, ACK);
+        packet.frame(&Framing::default());
+        let each = packet.backlog();
+        let fit = 256_000_000 / each.ip_bytes;
+        for _ in 0..fit {
+            fifo.enqueue(Time::ZERO, packet.clone(), Backlog::default(), &mut tally);
+        }
+        assert_eq!(tally.stats("fifo", fifo.backlog()).dropped_packets(), 0);
+        fifo.enqueue(Time::ZERO, packet, Backlog::default(), &mut tally);
+        let stats = tally.stats("fifo", fifo.backlog());
+        assert!(stats.dropped["memory"] > 0, "{:?}", stats.dropped);
     }
 
     #[test]
