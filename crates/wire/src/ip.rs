@@ -14,6 +14,19 @@ pub const UDP: u8 = 17;
 /// Protocol number of ICMPv6.
 pub const ICMPV6: u8 = 58;
 
+/// TCP flag: the connection is being opened.
+pub const SYN: u8 = 0x02;
+/// TCP flag: the connection is closed from one side.
+pub const FIN: u8 = 0x01;
+/// TCP flag: the connection is aborted.
+pub const RST: u8 = 0x04;
+/// TCP flag: the acknowledgement field counts.
+pub const ACK: u8 = 0x10;
+/// TCP flag: congestion was seen, or in a SYN: the sender speaks ECN (RFC 3168 section 6.1).
+pub const ECE: u8 = 0x40;
+/// TCP flag: the congestion window was reduced, or in a SYN: the sender speaks ECN.
+pub const CWR: u8 = 0x80;
+
 /// Length of an IPv4 header without options, in bytes.
 const IPV4_MIN: usize = 20;
 /// Length of the fixed IPv6 header, in bytes.
@@ -66,6 +79,7 @@ pub struct IpPacket<'a> {
     total_len: usize,
     fragment: bool,
     first_fragment: bool,
+    dont_fragment: bool,
 }
 
 impl<'a> IpPacket<'a> {
@@ -123,6 +137,7 @@ impl<'a> IpPacket<'a> {
             total_len,
             fragment: more || offset != 0,
             first_fragment: offset == 0,
+            dont_fragment: fragment & 0x4000 != 0,
         })
     }
 
@@ -142,6 +157,7 @@ impl<'a> IpPacket<'a> {
             total_len: IPV6_HEADER + usize::from(u16::from_be_bytes([l0, l1])),
             fragment: false,
             first_fragment: true,
+            dont_fragment: true,
         };
         packet.skip_extensions();
         Some(packet)
@@ -241,6 +257,16 @@ impl<'a> IpPacket<'a> {
         self.fragment
     }
 
+    /// Whether this is a part other than the first, which has no transport header.
+    pub fn is_later_fragment(&self) -> bool {
+        !self.first_fragment
+    }
+
+    /// Whether routers must not cut it: always in IPv6 (RFC 8200 section 4.5).
+    pub fn dont_fragment(&self) -> bool {
+        self.dont_fragment
+    }
+
     /// What follows the IP header, up to the packet's length or the end of what was captured.
     pub fn payload(&self) -> &'a [u8] {
         let end = self.total_len.min(self.bytes.len());
@@ -263,6 +289,22 @@ impl<'a> IpPacket<'a> {
         }
         let offset = usize::from(self.payload().get(12)? >> 4) * 4;
         (offset >= 20 && offset <= self.payload().len()).then_some(offset)
+    }
+
+    /// The TCP flags (RFC 9293 section 3.1); `None` when this is not TCP or the header is cut.
+    pub fn tcp_flags(&self) -> Option<u8> {
+        self.tcp_header_len()?;
+        self.payload().get(13).copied()
+    }
+
+    /// Type and code of an ICMP or ICMPv6 message; `None` for anything else, and for fragments
+    /// other than the first.
+    pub fn icmp_type(&self) -> Option<(u8, u8)> {
+        if !self.first_fragment || !matches!(self.protocol, ICMP | ICMPV6) {
+            return None;
+        }
+        let [kind, code] = *self.payload().first_chunk::<2>()?;
+        Some((kind, code))
     }
 
     /// An ICMP or ICMPv6 echo's `(type, identifier, sequence)`.
@@ -436,7 +478,7 @@ mod tests {
             if let Some(p) = IpPacket::parse(&bytes) {
                 prop_assert!(p.header_len() <= bytes.len());
                 prop_assert!(p.payload().len() <= bytes.len());
-                let _ = (p.flow(), p.tcp_header_len(), p.icmp_echo(), p.dscp());
+                let _ = (p.flow(), p.tcp_flags(), p.icmp_echo(), p.icmp_type(), p.dscp());
             }
             let marked = set_ce(&mut bytes);
             if let (true, Some(p)) = (marked, IpPacket::parse(&bytes)) {

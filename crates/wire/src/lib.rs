@@ -2,9 +2,13 @@
 //! protocol as state machines. Nothing here does I/O; whatever comes in is treated as hostile.
 
 pub mod checksum;
+pub mod fragment;
 pub mod icmp;
+pub mod icmp_error;
 pub mod ip;
 pub mod native;
 pub mod pcapng;
 pub mod probe_key;
+pub mod rewrite;
+pub mod tcp_options;
 pub mod virtio;
