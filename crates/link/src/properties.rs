@@ -21,14 +21,14 @@ struct Arrival {
 
 #[derive(Debug, Clone)]
 enum What {
-    Udp { size: usize, port: u16, ecn: u8 },
+    Udp { size: usize, port: u16, tos: u8 },
     Tcp { v6: bool, payload: usize },
 }
 
 impl What {
     fn packet(&self) -> Packet {
         match *self {
-            Self::Udp { size, port, ecn } => udp(size, port, ecn),
+            Self::Udp { size, port, tos } => udp(size, port, tos),
             Self::Tcp { v6, payload } => tcp(v6, payload, 1440, ACK),
         }
     }
@@ -41,10 +41,10 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
         1_000..2_000_000u64,
         Just(30_000_000)
     ];
-    let udp = (28usize..1500, 1u16..5, 0u8..4).prop_map(|(size, port, ecn)| What::Udp {
+    let udp = (28usize..1500, 1u16..5, any::<u8>()).prop_map(|(size, port, tos)| What::Udp {
         size,
         port,
-        ecn,
+        tos,
     });
     let tcp = (any::<bool>(), 0usize..40_000).prop_map(|(v6, payload)| What::Tcp { v6, payload });
     let arrival = (gap, prop_oneof![udp, tcp]).prop_map(|(gap_ns, what)| Arrival { gap_ns, what });
@@ -90,6 +90,17 @@ fn chains() -> impl Strategy<Value = ChainSpec> {
             "{type='host_fair', by='source', buckets=2, leaf={type='pie', limit='9p'}}",
         )],
         vec![("queue", "dualpi2"), ("target", "1ms"), ("limit", "50p")],
+        vec![
+            ("queue", "cake"),
+            ("memory_limit", "30kB"),
+            ("ack_filter", "ack-filter"),
+        ],
+        vec![
+            ("queue", "cake"),
+            ("rtt", "lan"),
+            ("tins", "diffserv8"),
+            ("wash", "true"),
+        ],
     ]);
     let shaper = (rate, framing, queue).prop_map(|(rate, framing, queue)| {
         let mut pairs = vec![("rate", rate), ("framing", framing)];

@@ -43,6 +43,10 @@ drop_causes! {
     Pie = "pie",
     /// DualPI2's probability (RFC 9332).
     DualPi2 = "dualpi2",
+    /// BLUE, beside CoDel in CAKE's COBALT.
+    Blue = "blue",
+    /// CAKE's ACK filter: a newer ACK said as much.
+    AckFilter = "ack_filter",
     /// A loss model said so.
     Loss = "loss",
 }

@@ -161,7 +161,7 @@ fn signal(packet: &mut Option<Packet>, parameters: &Parameters, tally: &mut Tall
 }
 
 /// When to drop next: drops come closer with the square root of their number.
-fn control_law(from: Time, interval: Duration, count: u32) -> Time {
+pub(crate) fn control_law(from: Time, interval: Duration, count: u32) -> Time {
     let ns = interval.as_nanos() as f64 / f64::from(count.max(1)).sqrt();
     from + Duration::from_nanos(ns as u64)
 }

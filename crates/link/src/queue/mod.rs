@@ -1,6 +1,7 @@
 //! Queues: what waits before a line, what is let in, and what leaves next. One file an
 //! algorithm.
 
+pub mod cake;
 pub mod codel;
 pub mod docsis_pie;
 pub mod dualpi2;
@@ -80,6 +81,8 @@ kinds! {
         Priority(priority::PrioritySpec) = "priority",
         /// An equal share for each host, with a queue for each.
         HostFair(host_fair::HostFairSpec) = "host_fair",
+        /// CAKE (tc-cake(8)).
+        Cake(cake::CakeSpec) = "cake",
     }
 }
 
@@ -101,6 +104,7 @@ pub(crate) fn build(spec: &QueueSpec, rate: BitRate, seed: u64) -> Box<dyn Queue
         QueueSpec::DualPi2(spec) => Box::new(dualpi2::DualPi2::new(*spec, rate, seed)),
         QueueSpec::Priority(spec) => Box::new(priority::Priority::new(spec.clone(), rate, seed)),
         QueueSpec::HostFair(spec) => Box::new(host_fair::HostFair::new(spec.clone(), rate, seed)),
+        QueueSpec::Cake(spec) => Box::new(cake::Cake::new(*spec, rate, seed)),
     }
 }
 
@@ -125,6 +129,18 @@ impl PacketList {
 
     pub(crate) fn front(&self) -> Option<&Packet> {
         self.packets.front()
+    }
+
+    /// From the head on.
+    pub(crate) fn iter(&self) -> std::collections::vec_deque::Iter<'_, Packet> {
+        self.packets.iter()
+    }
+
+    /// Takes out the packet at this index, counted from the head.
+    pub(crate) fn remove(&mut self, index: usize) -> Option<Packet> {
+        let packet = self.packets.remove(index)?;
+        self.backlog -= packet.backlog();
+        Some(packet)
     }
 
     pub(crate) fn backlog(&self) -> Backlog {
