@@ -15,7 +15,8 @@ use plumb_net::tun::Tun;
 
 use crate::driver::{Driver, Epoch};
 use crate::error::LabError;
-use crate::layout;
+use crate::layout::Plan;
+use crate::network::Network;
 use crate::node;
 use crate::scenario::{LinkEnd, Scenario, Way};
 use crate::stats::{self, DriverStats, LabStats, OVERRUN_RATIO, WayStats};
@@ -30,6 +31,7 @@ pub struct Instance {
     started_unix_ns: u64,
     nodes: BTreeMap<String, Arc<Namespaces>>,
     carriers: Vec<Carrier>,
+    network: Network,
     notes: Vec<String>,
 }
 
@@ -48,11 +50,12 @@ impl Instance {
     /// # Errors
     /// When the kernel refuses a part of it.
     pub fn build(scenario: Scenario) -> Result<Self, LabError> {
-        let hosts = layout::hosts_file(&scenario);
+        let plan = Plan::new(&scenario).map_err(LabError::Control)?;
         let mut nodes = BTreeMap::new();
         let mut notes = Vec::new();
-        for spec in &scenario.nodes {
-            let (namespaces, said) = node::create(spec, &hosts)?;
+        for (number, spec) in scenario.nodes.iter().enumerate() {
+            let hash_seed = chain_seed(scenario.seed, number, Way::Up) as u32;
+            let (namespaces, said) = node::create(spec, &plan.hosts, scenario.ipv6, hash_seed)?;
             // What holds for one node holds for the others; it is said once.
             for note in said {
                 if !notes.contains(&note) {
@@ -66,11 +69,13 @@ impl Instance {
             started_unix_ns: clock::realtime_ns(),
             nodes,
             carriers: Vec::new(),
+            network: Network::default(),
             notes,
             scenario,
         };
         instance.join_nodes()?;
-        instance.configure_nodes()?;
+        instance.network =
+            Network::configure(&instance.scenario, &plan, &instance.nodes, instance.epoch)?;
         Ok(instance)
     }
 
@@ -86,7 +91,8 @@ impl Instance {
             if !link.is_emulated() {
                 first_node.in_network(|| {
                     use std::os::fd::AsFd;
-                    Netlink::open()?.add_veth(&link.name, second_node.net().as_fd())?;
+                    let other = second_node.net().as_fd();
+                    Netlink::open()?.add_veth(&link.name, &link.name, other)?;
                     Ok::<_, LabError>(())
                 })?;
                 continue;
@@ -118,30 +124,6 @@ impl Instance {
                     driver,
                 });
             }
-        }
-        Ok(())
-    }
-
-    fn configure_nodes(&self) -> Result<(), LabError> {
-        for (name, node) in &self.nodes {
-            let plan = layout::plan(&self.scenario, name);
-            node.in_network(|| {
-                for (interface, address) in &plan.addresses {
-                    node::configure(interface, *address)?;
-                }
-                Ok::<_, LabError>(())
-            })?;
-        }
-        // Routes only when every link is up: a gateway behind a device that is down is refused.
-        for (name, node) in &self.nodes {
-            let plan = layout::plan(&self.scenario, name);
-            node.in_network(|| {
-                let mut netlink = Netlink::open()?;
-                for (network, via) in &plan.routes {
-                    netlink.add_route(*network, layout::PREFIX, *via)?;
-                }
-                Ok::<_, LabError>(())
-            })?;
         }
         Ok(())
     }
@@ -320,7 +302,7 @@ impl Instance {
             started_unix_ns: self.started_unix_ns,
             duration_s: self.epoch.now().as_secs_f64(),
             links,
-            notes: self.notes.clone(),
+            notes: [self.notes.clone(), self.network.notes()].concat(),
         }
     }
 

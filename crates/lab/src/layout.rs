@@ -1,118 +1,281 @@
-//! Addresses and routes of a scenario: pure arithmetic on its links.
+//! What each node of a scenario is given: interfaces, addresses, names and routes. Pure; every
+//! contradiction between the parts of a network shows here.
 //!
-//! Link *k* is 10.0.*k*.0/24; the first end has .1, the second .2. A node answers by the
-//! address of its first link, and every node knows a shortest way to every link.
+//! Every node knows a shortest way to every segment, unless the scenario says otherwise
+//! ([`crate::routes`]).
 
-use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::scenario::{LinkSpec, Scenario};
+use plumb_net::netlink::Prefix;
 
-/// Prefix length of every link.
-pub const PREFIX: u8 = 24;
+use crate::graph::{self, Graph, PREFIX_V4, PREFIX_V6, Step};
+use crate::routes::{self, Change, Deal, Route};
+use crate::scenario::Scenario;
+
+/// The whole network.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// What each node is given, in the scenario's order.
+    pub nodes: Vec<NodePlan>,
+    /// Routes that change while the laboratory runs, in the order of time.
+    pub changes: Vec<Change>,
+    /// The hosts(5) file that every node sees.
+    pub hosts: String,
+}
 
 /// What one node is given.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodePlan {
-    /// Interfaces and their addresses.
-    pub addresses: Vec<(String, Ipv4Addr)>,
-    /// Networks and the neighbours that lead to them.
-    pub routes: Vec<(Ipv4Addr, Ipv4Addr)>,
+    /// The node.
+    pub name: String,
+    /// Whether it passes packets on.
+    pub forward: bool,
+    /// Its interfaces.
+    pub interfaces: Vec<Interface>,
+    /// Its routes, from the start.
+    pub routes: Vec<Route>,
+    /// Prefixes whose packets are dealt out one by one.
+    pub deals: Vec<Deal>,
+    /// Multicast groups, and the interface by which it sends or receives them.
+    pub groups: BTreeMap<IpAddr, String>,
+    /// Multicast that it passes on.
+    pub multicast: Vec<MulticastRoute>,
 }
 
-/// Address of one end (0 or 1) of link number `link`.
-fn address(link: usize, end: usize) -> Ipv4Addr {
-    Ipv4Addr::new(10, 0, link as u8, end as u8 + 1)
+/// One end of a link or lan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name, that of the link or lan.
+    pub name: String,
+    /// Its address in IPv4.
+    pub v4: Ipv4Addr,
+    /// Its address in IPv6, unless the scenario has none.
+    pub v6: Option<Ipv6Addr>,
+    /// Its link-local address. Only on Ethernet, where a router asks for its neighbours with it.
+    pub link_local: Option<Ipv6Addr>,
+    /// Whether every packet must leave it as a single segment.
+    pub single_segments: bool,
 }
 
-fn network(link: usize) -> Ipv4Addr {
-    Ipv4Addr::new(10, 0, link as u8, 0)
+impl Interface {
+    /// Its addresses, and the lengths of their prefixes.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = (IpAddr, u8)> {
+        let v6 = self.v6.into_iter().chain(self.link_local);
+        std::iter::once((self.v4.into(), PREFIX_V4)).chain(v6.map(|a| (a.into(), PREFIX_V6)))
+    }
 }
 
-/// Which end of `link` is `node`.
-fn end_of(link: &LinkSpec, node: &str) -> Option<usize> {
-    link.between.iter().position(|name| name == node)
+/// Packets to a group, and the interfaces by which a router takes them in and passes them on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MulticastRoute {
+    /// Who sends them.
+    pub source: IpAddr,
+    /// Where to.
+    pub group: IpAddr,
+    /// Where they come in.
+    pub from: String,
+    /// Where they leave.
+    pub to: Vec<String>,
 }
 
-/// The address that the name of a node resolves to; `None` for a node without links.
-pub fn address_of(scenario: &Scenario, node: &str) -> Option<Ipv4Addr> {
-    scenario
-        .links
-        .iter()
-        .enumerate()
-        .find_map(|(k, link)| end_of(link, node).map(|end| address(k, end)))
-}
-
-/// Addresses and routes of one node.
-pub fn plan(scenario: &Scenario, node: &str) -> NodePlan {
-    let mut addresses = Vec::new();
-    let mut routes = Vec::new();
-    // Breadth first from this node: each entry is a node and the neighbour that leads there.
-    let mut queue = VecDeque::from([(node, None::<Ipv4Addr>)]);
-    let mut seen_nodes = vec![node];
-    let mut seen_links = vec![false; scenario.links.len()];
-    while let Some((here, via)) = queue.pop_front() {
-        for (k, link) in scenario.links.iter().enumerate() {
-            let Some(end) = end_of(link, here) else {
-                continue;
-            };
-            if let Some(seen) = seen_links.get_mut(k)
-                && !std::mem::replace(seen, true)
-            {
-                match via {
-                    None => addresses.push((link.name.clone(), address(k, end))),
-                    Some(via) => routes.push((network(k), via)),
+impl Plan {
+    /// Plans the network of a scenario whose names are sound.
+    ///
+    /// # Errors
+    /// When its parts contradict each other; the text says which, and what is allowed.
+    pub fn new(scenario: &Scenario) -> Result<Self, String> {
+        let graph = Graph::new(scenario);
+        let mut plan = Self {
+            hosts: hosts_file(scenario, &graph),
+            ..Self::default()
+        };
+        for (node, spec) in scenario.nodes.iter().enumerate() {
+            let tree = graph.tree(node);
+            if let Some((between, behind)) = graph.stands_between(node, &tree) {
+                let (between, behind) = (graph.name(between), graph.name(behind));
+                return Err(format!(
+                    "node '{between}' stands between '{}' and '{behind}' and does not forward: give it forward = true, or forward = false if that is meant",
+                    spec.name
+                ));
+            }
+            let mut routes = Vec::new();
+            for (k, way) in tree.segments.iter().enumerate() {
+                if let Ok(Some(step)) = way {
+                    routes.extend(network(k, scenario.ipv6).map(|to| Route {
+                        to,
+                        hops: routes::hop(&graph, *step, to).into_iter().collect(),
+                        tables: Vec::new(),
+                    }));
                 }
             }
-            let Some(other) = link.between.get(1 - end) else {
-                continue;
-            };
-            if !seen_nodes.contains(&other.as_str()) {
-                seen_nodes.push(other);
-                queue.push_back((other, via.or(Some(address(k, 1 - end)))));
-            }
+            plan.nodes.push(NodePlan {
+                name: spec.name.clone(),
+                forward: spec.forward == Some(true),
+                interfaces: interfaces(&graph, node, scenario.ipv6),
+                routes,
+                ..NodePlan::default()
+            });
         }
+        routes::lay(scenario, &graph, &mut plan)?;
+        crate::groups::lay(scenario, &graph, &mut plan)?;
+        Ok(plan)
     }
-    NodePlan { addresses, routes }
 }
 
-/// The hosts(5) file that every node sees.
-pub fn hosts_file(scenario: &Scenario) -> String {
+/// The prefixes of a segment.
+pub(crate) fn network(segment: usize, ipv6: bool) -> impl Iterator<Item = Prefix> {
+    let (v4, v6) = graph::at(segment, 0);
+    let v4 = Prefix {
+        address: v4.into(),
+        length: PREFIX_V4,
+    };
+    let v6 = Prefix {
+        address: v6.into(),
+        length: PREFIX_V6,
+    };
+    std::iter::once(v4).chain(ipv6.then_some(v6))
+}
+
+fn interfaces(graph: &Graph<'_>, node: usize, ipv6: bool) -> Vec<Interface> {
+    let ends = graph.ends.get(node).into_iter().flatten();
+    ends.filter_map(|&k| {
+        let segment = graph.segments.get(k)?;
+        let (v4, v6) = graph.addresses(node, k)?;
+        let [.., host] = v6.segments();
+        let ethernet = ipv6 && !segment.emulated;
+        Some(Interface {
+            name: segment.name.to_owned(),
+            v4,
+            v6: ipv6.then_some(v6),
+            link_local: ethernet.then(|| Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, host)),
+            single_segments: false,
+        })
+    })
+    .collect()
+}
+
+/// Every node under its own name at its first address, and under `NODE.LINK` at each.
+fn hosts_file(scenario: &Scenario, graph: &Graph<'_>) -> String {
     let mut text = String::from("127.0.0.1 localhost\n");
-    for node in &scenario.nodes {
-        if let Some(address) = address_of(scenario, &node.name) {
-            text += &format!("{address} {}\n", node.name);
+    if scenario.ipv6 {
+        text += "::1 localhost\n";
+    }
+    for (node, spec) in scenario.nodes.iter().enumerate() {
+        let ends = graph.ends.get(node).into_iter().flatten();
+        for (i, &k) in ends.enumerate() {
+            let (Some((v4, v6)), Some(segment)) = (graph.addresses(node, k), graph.segments.get(k))
+            else {
+                continue;
+            };
+            let end = end_name(&spec.name, segment.name);
+            let names = if i == 0 {
+                let own = [spec.name.clone(), end].into_iter();
+                own.chain(spec.names.iter().cloned())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            } else {
+                end
+            };
+            text += &format!("{v4} {names}\n");
+            if scenario.ipv6 {
+                text += &format!("{v6} {names}\n");
+            }
         }
     }
     text
 }
 
+/// The name of one end of a link or lan.
+pub(crate) fn end_name(node: &str, segment: &str) -> String {
+    format!("{node}.{segment}")
+}
+
+impl Graph<'_> {
+    /// What a step is called in a scenario: the end that it leads to.
+    pub(crate) fn step_name(&self, step: Step) -> String {
+        let segment = self.segments.get(step.segment).map_or("", |s| s.name);
+        end_name(self.name(step.node), segment)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
 
     #[test]
     fn home_cable_is_routed_end_to_end() {
-        let scenario = Scenario::load("home-cable").unwrap();
-        let ip = |text: &str| text.parse::<Ipv4Addr>().unwrap();
-        let client = plan(&scenario, "client");
-        assert_eq!(client.addresses, [("lan".to_owned(), ip("10.0.0.1"))]);
+        let plan = Plan::new(&Scenario::load("home-cable").unwrap()).unwrap();
+        let client = &plan.nodes[0];
+        assert_eq!(client.name, "client");
         assert_eq!(
-            client.routes,
+            client.interfaces,
+            [Interface {
+                name: "lan".into(),
+                v4: "10.0.0.1".parse().unwrap(),
+                v6: Some("fd00::1".parse().unwrap()),
+                link_local: Some("fe80::1".parse().unwrap()),
+                single_segments: false,
+            }]
+        );
+        let routes: Vec<_> = client
+            .routes
+            .iter()
+            .map(|r| (r.to.to_string(), r.hops[0].gateway, &*r.hops[0].interface))
+            .collect();
+        let via = |to: &str, gateway| (to.to_owned(), Some(ip(gateway)), "lan");
+        assert_eq!(
+            routes,
             [
-                (ip("10.0.1.0"), ip("10.0.0.2")),
-                (ip("10.0.2.0"), ip("10.0.0.2"))
+                via("10.0.1.0/24", "10.0.0.2"),
+                via("fd00:0:0:1::/64", "fd00::2"),
+                via("10.0.2.0/24", "10.0.0.2"),
+                via("fd00:0:0:2::/64", "fd00::2"),
             ]
         );
-        let server = plan(&scenario, "server");
+        // Emulated, and so no Ethernet.
+        assert_eq!(plan.nodes[3].interfaces[0].link_local, None);
+    }
+
+    #[test]
+    fn every_end_has_a_name_and_every_node_one_of_its_own() {
+        let text = "name = \"x\"\nsummary = \"x\"\n[[node]]\nname = \"a\"\nnames = [\"www.example\"]\n[[node]]\nname = \"b\"\n[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n[[link]]\nname = \"m\"\nbetween = [\"a\", \"b\"]\n";
+        let hosts = |text: &str| {
+            Plan::new(&Scenario::parse(text, "x").unwrap())
+                .unwrap()
+                .hosts
+        };
         assert_eq!(
-            server.routes,
-            [
-                (ip("10.0.1.0"), ip("10.0.2.1")),
-                (ip("10.0.0.0"), ip("10.0.2.1"))
-            ]
+            hosts(&format!("ipv6 = false\n{text}")),
+            "127.0.0.1 localhost\n10.0.0.1 a a.l www.example\n10.0.1.1 a.m\n10.0.0.2 b b.l\n10.0.1.2 b.m\n"
         );
-        assert!(hosts_file(&scenario).contains("10.0.2.2 server\n"));
+        assert!(hosts(text).contains("\nfd00::1 a a.l www.example\n"));
+        assert!(hosts(text).contains("\nfd00:0:0:1::2 b.m\n"));
+    }
+
+    #[test]
+    fn a_node_in_the_middle_must_say_whether_it_forwards() {
+        let text = |middle: &str| {
+            format!(
+                "name = \"x\"\nsummary = \"x\"\n[[node]]\nname = \"a\"\n[[node]]\nname = \"m\"\n{middle}\n[[node]]\nname = \"b\"\n[[link]]\nname = \"l\"\nbetween = [\"a\", \"m\"]\n[[link]]\nname = \"k\"\nbetween = [\"m\", \"b\"]\n"
+            )
+        };
+        let error = Scenario::parse(&text(""), "x").unwrap_err().to_string();
+        assert!(
+            error.contains("'m' stands between 'a' and 'b'") && error.contains("forward = true"),
+            "{error}"
+        );
+        let routes = |middle: &str| {
+            let scenario = Scenario::parse(&text(middle), "x").unwrap();
+            Plan::new(&scenario).unwrap().nodes[0].routes.len()
+        };
+        assert_eq!(routes("forward = true"), 2);
+        // The middle's own address on the other side is there; what is behind it is not.
+        assert_eq!(routes("forward = false"), 2);
     }
 }

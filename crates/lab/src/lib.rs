@@ -1,7 +1,8 @@
 //! Emulated networks: real programs over the real kernel's TCP, in network namespaces joined by
 //! links whose every queue, delay and loss is known.
 //!
-//! A [`scenario`] is a network in TOML. An [`instance`] is one that exists: nodes are
+//! A [`scenario`] is a network in TOML, and [`layout`] what it gives to each node. An [`instance`]
+//! is one that exists: nodes are
 //! namespaces, and each direction of an emulated link is a chain of cells (`plumb-link`)
 //! between two TUN devices, served by a driver. [`supervise`] runs a command in it and
 //! cleans up whatever happens; [`control`] steers it from inside; [`truth`] holds a Run
@@ -11,12 +12,18 @@ mod buffers;
 pub mod control;
 mod driver;
 pub mod error;
+mod graph;
+mod groups;
 pub mod instance;
 pub mod layout;
 pub mod list;
+mod nearest;
+mod network;
 mod node;
+pub mod routes;
 pub mod scenario;
 pub mod stats;
 pub mod supervise;
+pub mod topology;
 pub mod truth;
 pub mod vary;

@@ -16,15 +16,26 @@ use crate::scenario::NodeSpec;
 ///
 /// The buffers are those of a stock kernel on a machine with plenty of memory (`tcp_init` in
 /// `net/ipv4/tcp.c`), whatever the host has. A variable that this kernel lacks is passed over.
-const BASELINE: [(&str, &str); 19] = [
-    ("net.ipv6.conf.all.disable_ipv6", "1"),
-    ("net.ipv6.conf.default.disable_ipv6", "1"),
+const BASELINE: [(&str, &str); 27] = [
+    // Addresses are given, and links carry nothing that nobody sent: no link-local address that
+    // makes itself, no search for routers or for addresses that are taken.
     ("net.ipv6.conf.default.addr_gen_mode", "1"),
+    ("net.ipv6.conf.default.accept_ra", "0"),
+    ("net.ipv6.conf.default.autoconf", "0"),
+    ("net.ipv6.conf.default.dad_transmits", "0"),
+    ("net.ipv6.conf.default.accept_redirects", "0"),
+    ("net.ipv6.conf.all.forwarding", "0"),
     ("net.ipv4.ip_forward", "0"),
     ("net.ipv4.conf.all.rp_filter", "0"),
     ("net.ipv4.conf.default.rp_filter", "0"),
     ("net.ipv4.conf.all.accept_redirects", "0"),
     ("net.ipv4.conf.all.send_redirects", "0"),
+    // For these two the kernel asks whether either of `all` and the interface says so.
+    ("net.ipv4.conf.default.accept_redirects", "0"),
+    ("net.ipv4.conf.default.send_redirects", "0"),
+    // A flow is addresses and ports.
+    ("net.ipv4.fib_multipath_hash_policy", "1"),
+    ("net.ipv6.fib_multipath_hash_policy", "1"),
     ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
     ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
     // A path's history must not leak from one measurement into the next.
@@ -37,44 +48,54 @@ const BASELINE: [(&str, &str); 19] = [
     // Rate limits would look like loss.
     ("net.ipv4.icmp_ratelimit", "0"),
     ("net.ipv4.icmp_msgs_per_sec", "100000"),
+    ("net.ipv6.icmp.ratelimit", "0"),
     ("net.ipv4.ping_group_range", "0 2147483647"),
 ];
+
+/// Kernel variables of a node that answers nothing by ICMP: echo is ignored, and every other message
+/// may be sent once in 24 days (`net/ipv4/icmp.c`, `net/ipv6/icmp.c`: the credit of a destination
+/// that was never written to is one minute's, which is too little).
+const SILENT: [(&str, &str); 6] = [
+    ("net.ipv4.icmp_echo_ignore_all", "1"),
+    ("net.ipv4.icmp_ratemask", "2147483647"),
+    ("net.ipv4.icmp_ratelimit", "2147483647"),
+    ("net.ipv6.icmp.echo_ignore_all", "1"),
+    ("net.ipv6.icmp.ratemask", "0-255"),
+    ("net.ipv6.icmp.ratelimit", "2147483647"),
+];
+
+/// What getaddrinfo(3) prefers, in RFC 6724's table: IPv4. glibc's own table would have IPv6, also
+/// for the local addresses (fc00::/7) that the RFC puts last.
+const GAI_CONF: &str = "precedence ::1/128 50\nprecedence ::ffff:0:0/96 35\nprecedence ::/0 30\n";
 
 /// Congestion control of every node, and what stands in for it where the kernel lets no
 /// namespace choose it: BBR, which new namespaces may inherit, would hide full queues.
 const CONGESTION_CONTROL: [&str; 2] = ["cubic", "reno"];
-
-/// Packets that may wait at a TUN device for its reader. The kernel drops the rest without a
-/// word, and the default of 500 overflows under a burst.
-const TUN_QUEUE_PACKETS: u32 = 20_000;
 
 /// Directories in which plumb or its user may write settings; a node has its own.
 const PRIVATE_DIRECTORIES: [&str; 2] = ["/etc/sysctl.d", "/var/lib/plumb"];
 
 /// Makes a node with its files and kernel settings; it has no links yet.
 ///
-/// Returns the namespaces and what must be told about them.
-pub(crate) fn create(spec: &NodeSpec, hosts: &str) -> Result<(Namespaces, Vec<String>), LabError> {
+/// `hash_seed` decides which of several equal routes a flow takes. Returns the namespaces and what
+/// must be told about them.
+pub(crate) fn create(
+    spec: &NodeSpec,
+    hosts: &str,
+    ipv6: bool,
+    hash_seed: u32,
+) -> Result<(Namespaces, Vec<String>), LabError> {
     let mut notes = Vec::new();
     let namespaces = Namespaces::create(&spec.name, || {
-        mount_files(hosts)?;
-        settle_kernel(spec, &mut notes)?;
+        mount_files(hosts, ipv6, &mut notes)?;
+        settle_kernel(spec, ipv6, hash_seed, &mut notes)?;
         Netlink::open()?.set_up(interface_index("lo")?, None)?;
         Ok::<_, LabError>(())
     })?;
     Ok((namespaces, notes))
 }
 
-/// Raises an interface of the current namespace and gives it its address.
-pub(crate) fn configure(interface: &str, address: std::net::Ipv4Addr) -> Result<(), LabError> {
-    let mut netlink = Netlink::open()?;
-    let index = interface_index(interface)?;
-    netlink.set_up(index, Some(TUN_QUEUE_PACKETS))?;
-    netlink.add_address(index, address, crate::layout::PREFIX)?;
-    Ok(())
-}
-
-fn mount_files(hosts: &str) -> Result<(), LabError> {
+fn mount_files(hosts: &str, ipv6: bool, notes: &mut Vec<String>) -> Result<(), LabError> {
     // The old tree would show the host's interfaces.
     mount_kernel_fs("sysfs", Path::new("/sys"))?;
     // Files are written to a tmpfs that is seen only in this mount namespace, bound over the
@@ -85,12 +106,17 @@ fn mount_files(hosts: &str) -> Result<(), LabError> {
         ("hosts", hosts),
         ("resolv.conf", "# no resolver in this network\n"),
         ("nsswitch.conf", "hosts: files\n"),
+        ("gai.conf", GAI_CONF),
     ] {
         let real = Path::new("/etc").join(name);
         if real.exists() {
             let staged = stage.join(name);
             fs::write(&staged, text)?;
             bind_mount(&staged, &real)?;
+        } else if name == "gai.conf" && ipv6 {
+            notes.push(
+                "there is no /etc/gai.conf here, so names may resolve to IPv6 first".to_owned(),
+            );
         }
     }
     for (number, directory) in PRIVATE_DIRECTORIES.iter().map(Path::new).enumerate() {
@@ -108,8 +134,25 @@ fn mount_files(hosts: &str) -> Result<(), LabError> {
     Ok(())
 }
 
-fn settle_kernel(spec: &NodeSpec, notes: &mut Vec<String>) -> Result<(), LabError> {
-    for (key, value) in BASELINE {
+fn settle_kernel(
+    spec: &NodeSpec,
+    ipv6: bool,
+    hash_seed: u32,
+    notes: &mut Vec<String>,
+) -> Result<(), LabError> {
+    let disable_ipv6 = if ipv6 { "0" } else { "1" };
+    let hash_seed = hash_seed.to_string();
+    let own = [
+        ("net.ipv6.conf.all.disable_ipv6", disable_ipv6),
+        ("net.ipv6.conf.default.disable_ipv6", disable_ipv6),
+        ("net.ipv4.fib_multipath_hash_seed", &hash_seed),
+    ];
+    let silent: &[_] = if spec.silent { &SILENT } else { &[] };
+    for (key, value) in BASELINE
+        .into_iter()
+        .chain(own)
+        .chain(silent.iter().copied())
+    {
         match sysctl::write(key, value) {
             Err(e) if !e.is_absent() => return Err(e.into()),
             _ => {}
@@ -127,9 +170,6 @@ fn settle_kernel(spec: &NodeSpec, notes: &mut Vec<String>) -> Result<(), LabErro
         None => notes.push(
             "the kernel keeps its own default congestion control; sockets must choose".to_owned(),
         ),
-    }
-    if spec.forward {
-        sysctl::write("net.ipv4.ip_forward", "1")?;
     }
     for (key, value) in &spec.sysctl {
         if !key.starts_with("net.") {

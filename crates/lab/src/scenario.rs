@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use plumb_link::spec::ChainSpec;
 use serde::Deserialize;
 
+use crate::layout::Plan;
+use crate::nearest::known;
+use crate::topology::{LanSpec, MulticastSpec, RouteSpec};
 use crate::truth::Truth;
 use crate::vary::{Ranges, vary};
 
@@ -30,8 +33,12 @@ const BUILT_IN: [(&str, &str); 5] = [
     ),
 ];
 
-/// The most links that there are addresses for: the third byte of 10.0.0.0/16.
-const MAX_LINKS: usize = 256;
+/// The most nodes, and the most links and lans: a network of this size is planned within a second
+/// and takes some ten to come up. There are addresses for 65,536.
+const MAX_PARTS: usize = 1024;
+
+/// The most nodes on a lan: the last byte of an IPv4 address, less the network and the broadcast.
+const MAX_ON_LAN: usize = 254;
 
 /// Longest name of a node or link: a link's name is its interfaces' name (IFNAMSIZ less the
 /// terminating zero, `linux/if.h`).
@@ -48,12 +55,24 @@ pub struct Scenario {
     /// Seed of its random cells.
     #[serde(default = "default_seed")]
     pub seed: u64,
+    /// Whether it has IPv6 beside IPv4.
+    #[serde(default = "yes")]
+    pub ipv6: bool,
     /// The machines; commands run in the first unless told otherwise.
     #[serde(rename = "node")]
     pub nodes: Vec<NodeSpec>,
     /// What joins them.
     #[serde(rename = "link", default)]
     pub links: Vec<LinkSpec>,
+    /// What joins several of them.
+    #[serde(rename = "lan", default)]
+    pub lans: Vec<LanSpec>,
+    /// Routes that are not the shortest.
+    #[serde(rename = "route", default)]
+    pub routes: Vec<RouteSpec>,
+    /// Groups that routers pass on.
+    #[serde(rename = "multicast", default)]
+    pub multicasts: Vec<MulticastSpec>,
     /// Programs that run in the network from its start.
     #[serde(rename = "service", default)]
     pub services: Vec<ServiceSpec>,
@@ -74,9 +93,15 @@ pub struct Scenario {
 pub struct NodeSpec {
     /// Its name, to which its address resolves in the whole network.
     pub name: String,
-    /// Whether it forwards packets.
+    /// Whether it forwards packets. A node between others must say.
     #[serde(default)]
-    pub forward: bool,
+    pub forward: Option<bool>,
+    /// Whether it answers nothing by ICMP: no echo, no error, so that a hop does not show.
+    #[serde(default)]
+    pub silent: bool,
+    /// More names that resolve to its address.
+    #[serde(default)]
+    pub names: Vec<String>,
     /// Kernel variables that differ from the baseline of every node.
     #[serde(default)]
     pub sysctl: BTreeMap<String, String>,
@@ -230,6 +255,10 @@ fn default_seed() -> u64 {
     1
 }
 
+fn yes() -> bool {
+    true
+}
+
 impl Scenario {
     /// All the scenarios that come with plumb.
     ///
@@ -293,10 +322,11 @@ impl Scenario {
         if self.nodes.is_empty() {
             return Some("it has no [[node]]".into());
         }
-        if self.links.len() > MAX_LINKS {
+        let segments = self.links.len() + self.lans.len();
+        if segments.max(self.nodes.len()) > MAX_PARTS {
             return Some(format!(
-                "it has {} links, and at most {MAX_LINKS} have addresses",
-                self.links.len()
+                "it has {} nodes and {segments} links and lans: at most {MAX_PARTS} of each",
+                self.nodes.len()
             ));
         }
         if self.services.iter().any(|service| service.port == 0) {
@@ -304,15 +334,17 @@ impl Scenario {
         }
         let names: Vec<&str> = self.nodes.iter().map(|n| n.name.as_str()).collect();
         let links: Vec<&str> = self.links.iter().map(|l| l.name.as_str()).collect();
+        let lans = self.lans.iter().map(|l| l.name.as_str());
+        let segments: Vec<&str> = links.iter().copied().chain(lans).collect();
         let unknown_node = |name: &str, who: &str| {
             (!names.contains(&name)).then(|| {
                 format!(
-                    "{who} names the node '{name}', and the nodes are {}",
-                    names.join(", ")
+                    "{who} names the node '{name}': {}",
+                    known(name, &names, "nodes")
                 )
             })
         };
-        for (kind, list) in [("node", &names), ("link", &links)] {
+        for (kind, list) in [("node", &names), ("link", &segments)] {
             for (i, name) in list.iter().enumerate() {
                 if !is_name(name) {
                     return Some(format!(
@@ -339,6 +371,26 @@ impl Scenario {
             if let Err(e) = plumb_link::chain::build_link(&link.up, &link.down, [0, 1]) {
                 return Some(format!("link '{}': {e}", link.name));
             }
+        }
+        for lan in &self.lans {
+            if !(2..=MAX_ON_LAN).contains(&lan.nodes.len()) {
+                return Some(format!(
+                    "lan '{}' joins {} nodes: it takes 2 to {MAX_ON_LAN}",
+                    lan.name,
+                    lan.nodes.len()
+                ));
+            }
+            for (i, node) in lan.nodes.iter().enumerate() {
+                if let Some(problem) = unknown_node(node, &format!("lan '{}'", lan.name)) {
+                    return Some(problem);
+                }
+                if lan.nodes.iter().take(i).any(|earlier| earlier == node) {
+                    return Some(format!("lan '{}' names '{node}' twice", lan.name));
+                }
+            }
+        }
+        if let Some(problem) = self.name_problem(&names, &segments) {
+            return Some(problem);
         }
         for service in &self.services {
             if service.run.is_empty() {
@@ -374,8 +426,51 @@ impl Scenario {
                 Some(_) => {}
             }
         }
+        Plan::new(self).err()
+    }
+
+    /// What is wrong with the further names of nodes.
+    fn name_problem(&self, nodes: &[&str], segments: &[&str]) -> Option<String> {
+        let mut seen: Vec<&str> = Vec::new();
+        for node in &self.nodes {
+            for name in &node.names {
+                if !is_host_name(name) {
+                    return Some(format!(
+                        "node '{}' cannot have the name '{name}': write labels of a-z, 0-9 and - joined by dots, such as www.example",
+                        node.name
+                    ));
+                }
+                let of_end = name
+                    .split_once('.')
+                    .is_some_and(|(n, s)| nodes.contains(&n) && segments.contains(&s));
+                if name == "localhost"
+                    || of_end
+                    || nodes.contains(&name.as_str())
+                    || seen.contains(&name.as_str())
+                {
+                    return Some(format!("the name '{name}' is given twice"));
+                }
+                seen.push(name);
+            }
+        }
         None
     }
+}
+
+/// A host name (RFC 1123 section 2.1), in lower case.
+fn is_host_name(name: &str) -> bool {
+    /// RFC 1035 section 2.3.4.
+    const MAX_BYTES: usize = 253;
+    const MAX_LABEL_BYTES: usize = 63;
+    name.len() <= MAX_BYTES
+        && name.split('.').all(|label| {
+            (1..=MAX_LABEL_BYTES).contains(&label.len())
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+                && label
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        })
 }
 
 fn is_name(name: &str) -> bool {

@@ -6,10 +6,12 @@
 
 pub mod clock;
 pub mod datagram;
+pub mod multicast;
 pub mod namespace;
 pub mod netlink;
 pub mod process;
 pub mod sched;
+pub mod spread;
 pub mod sysctl;
 pub mod tcp;
 pub mod terminal;

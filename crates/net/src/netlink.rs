@@ -1,28 +1,33 @@
-//! The little of rtnetlink(7) that lays out a network: links, addresses, routes.
+//! The little of rtnetlink(7) that lays out a network: links, addresses, routes, rules.
 //!
 //! Blocking, one request at a time, in the network namespace of the calling thread.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
-    NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
+    NetlinkMessage, NetlinkPayload,
 };
-use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
+use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage, AddressScope};
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    InfoBridge, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAttribute, RouteMessage, RouteNextHop, RouteProtocol, RouteScope, RouteType,
 };
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
-/// Main routing table (RT_TABLE_MAIN, `linux/rtnetlink.h`).
-const MAIN_TABLE: u8 = 254;
+/// The routing table of ordinary routes (RT_TABLE_MAIN, `linux/rtnetlink.h`).
+pub const MAIN_TABLE: u32 = 254;
+
+/// The table of a machine's own addresses, and of IPv6's multicast groups (RT_TABLE_LOCAL): it is
+/// looked at before all others.
+pub const LOCAL_TABLE: u32 = 255;
 
 /// Room for a request and for the answer; ours are a few hundred bytes.
 const MESSAGE_BYTES: usize = 8192;
@@ -33,6 +38,38 @@ const MESSAGE_BYTES: usize = 8192;
 pub struct NetlinkError {
     what: String,
     source: io::Error,
+}
+
+/// The addresses that share their first `length` bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Prefix {
+    /// The first of them.
+    pub address: IpAddr,
+    /// How many bits they share.
+    pub length: u8,
+}
+
+impl Prefix {
+    /// A single address.
+    pub fn host(address: IpAddr) -> Self {
+        let length = if address.is_ipv4() { 32 } else { 128 };
+        Self { address, length }
+    }
+}
+
+impl std::fmt::Display for Prefix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.address, self.length)
+    }
+}
+
+/// Where a packet goes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextHop {
+    /// Number of the interface.
+    pub interface: u32,
+    /// The neighbour that takes it on; none when the destination is the neighbour.
+    pub gateway: Option<IpAddr>,
 }
 
 /// A connection to the kernel's routing subsystem.
@@ -63,29 +100,97 @@ impl Netlink {
         })
     }
 
-    /// Creates a pair of virtual Ethernet devices of the same name, one here and one in the
-    /// namespace `peer_netns`.
+    /// Creates a pair of virtual Ethernet devices: `name` here and `peer` in the namespace
+    /// `peer_netns`.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn add_veth(&mut self, name: &str, peer_netns: BorrowedFd<'_>) -> Result<(), NetlinkError> {
-        let mut peer = LinkMessage::default();
-        peer.attributes = vec![
-            LinkAttribute::IfName(name.to_owned()),
+    pub fn add_veth(
+        &mut self,
+        name: &str,
+        peer: &str,
+        peer_netns: BorrowedFd<'_>,
+    ) -> Result<(), NetlinkError> {
+        let mut other = LinkMessage::default();
+        other.attributes = vec![
+            LinkAttribute::IfName(peer.to_owned()),
             LinkAttribute::NetNsFd(peer_netns.as_raw_fd()),
         ];
+        self.add_link(name, InfoKind::Veth, InfoData::Veth(InfoVeth::Peer(other)))
+    }
+
+    /// Creates an Ethernet bridge that sends multicast out of every port and says nothing itself.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn add_bridge(&mut self, name: &str) -> Result<(), NetlinkError> {
+        let silent = vec![
+            InfoBridge::MulticastSnooping(false),
+            // IEEE 802.1D's spanning tree off (BR_NO_STP): its ports forward at once.
+            InfoBridge::StpState(netlink_packet_route::link::BridgeStpState::Disabled),
+        ];
+        self.add_link(name, InfoKind::Bridge, InfoData::Bridge(silent))
+    }
+
+    fn add_link(&mut self, name: &str, kind: InfoKind, data: InfoData) -> Result<(), NetlinkError> {
+        let what = || format!("create the {kind} device {name}");
         let mut link = LinkMessage::default();
         link.attributes = vec![
             LinkAttribute::IfName(name.to_owned()),
-            LinkAttribute::LinkInfo(vec![
-                LinkInfo::Kind(InfoKind::Veth),
-                LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
-            ]),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(kind.clone()), LinkInfo::Data(data)]),
         ];
         self.request(
             RouteNetlinkMessage::NewLink(link),
             NLM_F_CREATE | NLM_F_EXCL,
-            || format!("create the veth pair {name}"),
+            what,
+        )
+    }
+
+    /// Makes a link a port of a bridge.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn set_bridge(&mut self, index: u32, bridge: u32) -> Result<(), NetlinkError> {
+        self.set_link(
+            index,
+            LinkFlags::empty(),
+            LinkFlags::empty(),
+            vec![LinkAttribute::Controller(bridge)],
+            "make a port of interface",
+        )
+    }
+
+    /// Says whether a link carries multicast (IFF_MULTICAST). With it a router reports itself to
+    /// the group of all IPv6 routers when it begins to forward; without, it does not.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn set_multicast(&mut self, index: u32, on: bool) -> Result<(), NetlinkError> {
+        let flags = if on {
+            LinkFlags::Multicast
+        } else {
+            LinkFlags::empty()
+        };
+        self.set_link(
+            index,
+            flags,
+            LinkFlags::Multicast,
+            Vec::new(),
+            "change the multicast flag of interface",
+        )
+    }
+
+    /// Lets no packet leave by a link that is more than one segment of TCP (or datagram of UDP).
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn set_single_segments(&mut self, index: u32) -> Result<(), NetlinkError> {
+        self.set_link(
+            index,
+            LinkFlags::empty(),
+            LinkFlags::empty(),
+            vec![LinkAttribute::GsoMaxSegs(1)],
+            "limit the segments of interface",
         )
     }
 
@@ -94,38 +199,60 @@ impl Netlink {
     /// # Errors
     /// Those of the kernel.
     pub fn set_up(&mut self, index: u32, queue_packets: Option<u32>) -> Result<(), NetlinkError> {
+        self.set_link(
+            index,
+            LinkFlags::Up,
+            LinkFlags::Up,
+            queue_packets
+                .map(LinkAttribute::TxQueueLen)
+                .into_iter()
+                .collect(),
+            "set up interface",
+        )
+    }
+
+    fn set_link(
+        &mut self,
+        index: u32,
+        flags: LinkFlags,
+        changed: LinkFlags,
+        attributes: Vec<LinkAttribute>,
+        what: &str,
+    ) -> Result<(), NetlinkError> {
         let mut link = LinkMessage::default();
         link.header.index = index;
-        link.header.flags = LinkFlags::Up;
-        link.header.change_mask = LinkFlags::Up;
-        link.attributes = queue_packets
-            .map(LinkAttribute::TxQueueLen)
-            .into_iter()
-            .collect();
+        link.header.flags = flags;
+        link.header.change_mask = changed;
+        link.attributes = attributes;
         self.request(RouteNetlinkMessage::SetLink(link), 0, || {
-            format!("set interface {index} up")
+            format!("{what} {index}")
         })
     }
 
-    /// Gives a link an address.
+    /// Gives a link an address, which is in use at once: IPv6's search for duplicates is left out.
     ///
     /// # Errors
     /// Those of the kernel.
     pub fn add_address(
         &mut self,
         index: u32,
-        address: Ipv4Addr,
+        address: IpAddr,
         prefix: u8,
     ) -> Result<(), NetlinkError> {
         let mut message = AddressMessage::default();
-        message.header.family = AddressFamily::Inet;
+        message.header.family = family(address);
         message.header.prefix_len = prefix;
         message.header.scope = AddressScope::Universe;
         message.header.index = index;
         message.attributes = vec![
-            AddressAttribute::Local(address.into()),
-            AddressAttribute::Address(address.into()),
+            AddressAttribute::Local(address),
+            AddressAttribute::Address(address),
         ];
+        if address.is_ipv6() {
+            message
+                .attributes
+                .push(AddressAttribute::Flags(AddressFlags::Nodad));
+        }
         self.request(
             RouteNetlinkMessage::NewAddress(message),
             NLM_F_CREATE | NLM_F_EXCL,
@@ -133,31 +260,104 @@ impl Netlink {
         )
     }
 
-    /// Adds a route by way of a gateway.
+    /// Sets the route to a prefix in a table, in the place of one that is there. Over several
+    /// next hops the kernel chooses one for each flow.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn add_route(
+    pub fn set_route(
         &mut self,
-        to: Ipv4Addr,
-        prefix: u8,
-        via: Ipv4Addr,
+        to: Prefix,
+        hops: &[NextHop],
+        table: u32,
+    ) -> Result<(), NetlinkError> {
+        self.route(to, hops, table, RouteType::Unicast)
+    }
+
+    /// Says by which link a multicast group is sent, and joined by programs that name no link.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn set_group_route(&mut self, group: IpAddr, interface: u32) -> Result<(), NetlinkError> {
+        let hop = NextHop {
+            interface,
+            gateway: None,
+        };
+        // IPv4 knows a group by its address. IPv6 has a route to ff00::/8 in the local table
+        // for every interface (addrconf_add_mroute, net/ipv6/addrconf.c), which comes first.
+        let (table, kind) = match group {
+            IpAddr::V4(_) => (MAIN_TABLE, RouteType::Unicast),
+            IpAddr::V6(_) => (LOCAL_TABLE, RouteType::Multicast),
+        };
+        self.route(Prefix::host(group), &[hop], table, kind)
+    }
+
+    fn route(
+        &mut self,
+        to: Prefix,
+        hops: &[NextHop],
+        table: u32,
+        kind: RouteType,
     ) -> Result<(), NetlinkError> {
         let mut message = RouteMessage::default();
-        message.header.address_family = AddressFamily::Inet;
-        message.header.destination_prefix_length = prefix;
-        message.header.table = MAIN_TABLE;
+        message.header.address_family = family(to.address);
+        message.header.destination_prefix_length = to.length;
         message.header.protocol = RouteProtocol::Static;
-        message.header.scope = RouteScope::Universe;
-        message.header.kind = RouteType::Unicast;
-        message.attributes = vec![
-            RouteAttribute::Destination(RouteAddress::Inet(to)),
-            RouteAttribute::Gateway(RouteAddress::Inet(via)),
-        ];
+        message.header.scope = match hops {
+            [hop] if hop.gateway.is_none() => RouteScope::Link,
+            _ => RouteScope::Universe,
+        };
+        message.header.kind = kind;
+        let destination = RouteAttribute::Destination(to.address.into());
+        message.attributes = vec![destination, RouteAttribute::Table(table)];
+        let gateway = |hop: &NextHop| hop.gateway.map(|g| RouteAttribute::Gateway(g.into()));
+        match hops {
+            [hop] => {
+                message.attributes.push(RouteAttribute::Oif(hop.interface));
+                message.attributes.extend(gateway(hop));
+            }
+            hops => {
+                let hops = hops.iter().map(|hop| {
+                    let mut next = RouteNextHop::default();
+                    next.interface_index = hop.interface;
+                    next.attributes = gateway(hop).into_iter().collect();
+                    next
+                });
+                message
+                    .attributes
+                    .push(RouteAttribute::MultiPath(hops.collect()));
+            }
+        }
         self.request(
             RouteNetlinkMessage::NewRoute(message),
+            NLM_F_CREATE | NLM_F_REPLACE,
+            || format!("set the route to {to} in table {table}"),
+        )
+    }
+
+    /// Looks up packets that bear `mark` in `table`, before the main one.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn add_mark_rule(&mut self, ipv6: bool, mark: u32, table: u32) -> Result<(), NetlinkError> {
+        /// After the local table (0), before the main one (32766, `net/ipv4/fib_rules.c`).
+        const PRIORITY: u32 = 100;
+        let mut message = RuleMessage::default();
+        message.header.family = if ipv6 {
+            AddressFamily::Inet6
+        } else {
+            AddressFamily::Inet
+        };
+        message.header.action = RuleAction::ToTable;
+        message.attributes = vec![
+            RuleAttribute::Priority(PRIORITY),
+            RuleAttribute::FwMark(mark),
+            RuleAttribute::Table(table),
+        ];
+        self.request(
+            RouteNetlinkMessage::NewRule(message),
             NLM_F_CREATE | NLM_F_EXCL,
-            || format!("add a route to {to}/{prefix} via {via}"),
+            || format!("look up packets with mark {mark} in table {table}"),
         )
     }
 
@@ -192,6 +392,13 @@ impl Netlink {
             NetlinkPayload::Error(e) if e.code.is_some() => Err(failed(e.to_io())),
             _ => Ok(()),
         }
+    }
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    match address {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
     }
 }
 

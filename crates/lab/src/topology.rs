@@ -1,0 +1,79 @@
+//! What a scenario may say of its network beyond nodes and links: shared segments, routes that
+//! differ from the shortest, and multicast. `scenarios/README.md` shows each of them.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+
+/// Several machines on one Ethernet, which costs no time and loses nothing.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LanSpec {
+    /// Its name, which is also the name of each machine's interface to it.
+    pub name: String,
+    /// The machines.
+    pub nodes: Vec<String>,
+}
+
+/// A route that is not the shortest, or not for ever.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouteSpec {
+    /// Who has it.
+    pub node: String,
+    /// Where it leads: a node (all its addresses), a link or lan (every address on it), or
+    /// `default`.
+    pub to: String,
+    /// The neighbours that lead there, each written `NODE`, or `NODE.LINK` where several links
+    /// join the two.
+    #[serde(deserialize_with = "one_or_more")]
+    pub via: Vec<String>,
+    /// How packets are shared among several neighbours; by flow when not given.
+    #[serde(default)]
+    pub balance: Option<Balance>,
+    /// The laboratory's time at which it takes the place of what was there; from the start when
+    /// not given.
+    #[serde(default, deserialize_with = "time")]
+    pub at: Option<Duration>,
+}
+
+/// How packets are shared among equal routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Balance {
+    /// All packets with the same addresses and ports take the same.
+    Flow,
+    /// Each packet takes the next.
+    Packet,
+}
+
+/// A group, its sender and its receivers: routers between them pass its packets on.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MulticastSpec {
+    /// Its address.
+    pub group: IpAddr,
+    /// Who sends.
+    pub from: String,
+    /// Who receives.
+    pub to: Vec<String>,
+}
+
+/// A name, or a list of names.
+fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a neighbour, or a list of neighbours")]
+    enum Written {
+        One(String),
+        More(Vec<String>),
+    }
+    Ok(match Written::deserialize(deserializer)? {
+        Written::One(name) => vec![name],
+        Written::More(names) => names,
+    })
+}
+
+fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    plumb_model::units::duration_text::deserialize(deserializer).map(Some)
+}
