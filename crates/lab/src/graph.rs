@@ -134,14 +134,24 @@ impl<'a> Graph<'a> {
         self.search(from, |node| self.forwards(node))
     }
 
-    /// A node that stands between `from` and something that could be reached if it forwarded, of
+    /// Whether packets begin and end at a node, rather than pass through.
+    fn is_end(&self, node: usize) -> bool {
+        !self.forwards(node) || self.ends.get(node).is_some_and(|ends| ends.len() == 1)
+    }
+
+    /// A node that stands between `from` and another end that could be reached if it forwarded, of
     /// which the scenario does not say that it shall not: its number, and who is behind it.
+    /// Routers that do not reach each other are none: a host may have two providers.
     pub(crate) fn stands_between(&self, from: usize, tree: &Tree) -> Option<(usize, usize)> {
+        if !self.is_end(from) {
+            return None;
+        }
         let might = self.search(from, |node| {
             self.forward.get(node).copied().flatten() != Some(false)
         });
         let reached = tree.nodes.iter().zip(&might.nodes).enumerate();
-        let mut lost = reached.filter(|(_, (now, might))| now.is_none() && might.is_some());
+        let mut lost = reached
+            .filter(|(node, (now, might))| now.is_none() && might.is_some() && self.is_end(*node));
         lost.find_map(|(node, (_, way))| {
             let mut way = *way;
             while let Some(reached) = way.filter(|reached| reached.before != from) {

@@ -2,15 +2,22 @@
 //! them. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use plumb_net::multicast::MAX_INTERFACES;
+use plumb_net::netlink::Prefix;
 
 use crate::graph::Graph;
 use crate::layout::{MulticastRoute, Plan};
 use crate::nearest::known;
 use crate::scenario::Scenario;
 use crate::topology::MulticastSpec;
+
+/// Every IPv4 group (RFC 5771 section 3). IPv6's have such a route without being told.
+const ALL_GROUPS: Prefix = Prefix {
+    address: IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)),
+    length: 4,
+};
 
 /// Adds the scenario's groups to a plan. They go the shortest way, whatever `[[route]]` says.
 pub(crate) fn lay(scenario: &Scenario, graph: &Graph<'_>, plan: &mut Plan) -> Result<(), String> {
@@ -34,7 +41,11 @@ pub(crate) fn lay(scenario: &Scenario, graph: &Graph<'_>, plan: &mut Plan) -> Re
         }
         lay_one(spec, graph, plan).map_err(wrong)?;
     }
-    for node in &plan.nodes {
+    for node in &mut plan.nodes {
+        // What somebody sends to, or joins, that nothing was said about.
+        if let (false, Some(first)) = (scenario.multicasts.is_empty(), node.interfaces.first()) {
+            node.groups.insert(ALL_GROUPS, first.name.clone());
+        }
         let used: BTreeSet<&String> = node
             .multicast
             .iter()
@@ -116,7 +127,7 @@ fn lay_one(spec: &MulticastSpec, graph: &Graph<'_>, plan: &mut Plan) -> Result<(
         }
         of_node
             .groups
-            .entry(spec.group)
+            .entry(Prefix::host(spec.group))
             .or_insert_with(|| segment(by));
     }
     Ok(())
@@ -168,7 +179,10 @@ mod tests {
                     to: vec!["la".into(), "lb".into()],
                 }]
             );
-            let by = |node: usize| plan.nodes[node].groups.get(&group).map(String::as_str);
+            let by = |node: usize| {
+                let groups = &plan.nodes[node].groups;
+                groups.get(&Prefix::host(group)).map(String::as_str)
+            };
             assert_eq!(
                 [by(0), by(2), by(3), by(4)],
                 [Some("up"), Some("la"), Some("lb"), None]

@@ -38,7 +38,7 @@ pub struct NodePlan {
     /// Prefixes whose packets are dealt out one by one.
     pub deals: Vec<Deal>,
     /// Multicast groups, and the interface by which it sends or receives them.
-    pub groups: BTreeMap<IpAddr, String>,
+    pub groups: BTreeMap<Prefix, String>,
     /// Multicast that it passes on.
     pub multicast: Vec<MulticastRoute>,
 }

@@ -173,8 +173,8 @@ fn route(plan: &NodePlan) -> Result<Vec<MulticastRouter>, LabError> {
             ))
         })?;
     }
-    for (group, interface) in &plan.groups {
-        netlink.set_group_route(*group, interface_index(interface)?)?;
+    for (groups, interface) in &plan.groups {
+        netlink.set_group_route(*groups, interface_index(interface)?)?;
     }
     let mut routers = Vec::new();
     for ipv6 in [false, true] {

@@ -274,22 +274,22 @@ impl Netlink {
         self.route(to, hops, table, RouteType::Unicast)
     }
 
-    /// Says by which link a multicast group is sent, and joined by programs that name no link.
+    /// Says by which link multicast groups are sent to, and joined by programs that name no link.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn set_group_route(&mut self, group: IpAddr, interface: u32) -> Result<(), NetlinkError> {
+    pub fn set_group_route(&mut self, groups: Prefix, interface: u32) -> Result<(), NetlinkError> {
         let hop = NextHop {
             interface,
             gateway: None,
         };
         // IPv4 knows a group by its address. IPv6 has a route to ff00::/8 in the local table
         // for every interface (addrconf_add_mroute, net/ipv6/addrconf.c), which comes first.
-        let (table, kind) = match group {
+        let (table, kind) = match groups.address {
             IpAddr::V4(_) => (MAIN_TABLE, RouteType::Unicast),
             IpAddr::V6(_) => (LOCAL_TABLE, RouteType::Multicast),
         };
-        self.route(Prefix::host(group), &[hop], table, kind)
+        self.route(groups, &[hop], table, kind)
     }
 
     fn route(
