@@ -201,7 +201,7 @@ mod tests {
         wrong("ff02::5", "s", "[\"a\"]", "ff3e::1234");
         wrong("239.1.2.3", "s", "[]", "to is empty");
         wrong("239.1.2.3", "s", "[\"s\"]", "'s' sends it");
-        wrong("239.1.2.3", "s", "[\"d\"]", "did you mean");
+        wrong("239.1.2.3", "s", "[\"d\"]", "no node 'd'");
         wrong("239.1.2.3", "r", "[\"a\", \"b\"]", "la and lb");
     }
 }

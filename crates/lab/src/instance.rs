@@ -11,6 +11,7 @@ use plumb_model::run::LabMark;
 use plumb_net::clock;
 use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::Netlink;
+use plumb_net::sysctl;
 use plumb_net::tun::Tun;
 
 use crate::driver::{Driver, Epoch};
@@ -49,10 +50,14 @@ impl Instance {
     ///
     /// # Errors
     /// When the kernel refuses a part of it.
-    pub fn build(scenario: Scenario) -> Result<Self, LabError> {
+    pub fn build(mut scenario: Scenario) -> Result<Self, LabError> {
+        let mut notes = Vec::new();
+        let no_ipv6 = sysctl::read("net.ipv6.conf.all.disable_ipv6").is_err_and(|e| e.is_absent());
+        if no_ipv6 && std::mem::replace(&mut scenario.ipv6, false) {
+            notes.push("this kernel has no IPv6, and so has the lab".to_owned());
+        }
         let plan = Plan::new(&scenario).map_err(LabError::Control)?;
         let mut nodes = BTreeMap::new();
-        let mut notes = Vec::new();
         for (number, spec) in scenario.nodes.iter().enumerate() {
             let hash_seed = chain_seed(scenario.seed, number, Way::Up) as u32;
             let (namespaces, said) = node::create(spec, &plan.hosts, scenario.ipv6, hash_seed)?;

@@ -164,7 +164,7 @@ fn route(plan: &NodePlan) -> Result<Vec<MulticastRouter>, LabError> {
     }
     for deal in &plan.deals {
         for mark in deal.first..deal.first + deal.count {
-            netlink.add_mark_rule(deal.to.address.is_ipv6(), mark, mark)?;
+            netlink.add_mark_rules(deal.to, mark, mark)?;
         }
         spread::deal_out(deal.to, deal.first, deal.count).map_err(|e| {
             LabError::Control(format!(

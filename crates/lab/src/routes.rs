@@ -387,12 +387,12 @@ mod tests {
             &["from the node to itself"],
         );
         wrong(
-            "node = \"a\"\nto = \"b3\"\nvia = \"r2\"",
-            &["did you mean", "default"],
+            "node = \"a\"\nto = \"defautl\"\nvia = \"r2\"",
+            &["did you mean 'default'", "a, b, r1, r2, a1"],
         );
         wrong(
             "node = \"r3\"\nto = \"b\"\nvia = \"r2\"",
-            &["did you mean 'r1'"],
+            &["no such node", "a, b, r1, r2"],
         );
         wrong(
             "node = \"a\"\nto = \"b\"\nvia = \"r2\"\nbalance = \"flows\"",

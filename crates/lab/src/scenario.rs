@@ -533,6 +533,41 @@ mod tests {
         );
     }
 
+    #[test]
+    fn names_and_lans_are_held_to_what_is_possible() {
+        let named = |name: &str| error(&format!("[[node]]\nname = \"c\"\nnames = [\"{name}\"]\n"));
+        assert!(named("Www").contains("a-z, 0-9 and -"));
+        assert!(named("www..x").contains("labels"));
+        assert!(named("a").contains("'a' is given twice"));
+        assert!(named("localhost").contains("twice"));
+        let lan = |nodes: &str| error(&format!("[[lan]]\nname = \"l\"\nnodes = {nodes}\n"));
+        assert!(lan("[\"a\"]").contains("joins 1 nodes"));
+        assert!(lan("[\"a\", \"a\"]").contains("'a' twice"));
+        assert!(lan("[\"a\", \"x\"]").contains("the nodes are a, b"));
+    }
+
+    #[test]
+    fn the_format_is_described_with_keys_that_there_are() {
+        let text = include_str!("../../../scenarios/README.md");
+        let blocks: Vec<&str> = text
+            .split("```toml\n")
+            .skip(1)
+            .filter_map(|rest| rest.split("```").next())
+            .collect();
+        assert!(blocks.len() > 5, "{}", blocks.len());
+        for block in blocks {
+            let text = if block.starts_with("name") {
+                format!("{block}[[node]]\nname = \"x\"\n")
+            } else {
+                format!("{SMALL}{block}")
+            };
+            // Names are explained apart from each other; keys and values must be right.
+            let wrong = Scenario::parse(&text, "README.md").err();
+            let syntax = wrong.filter(|e| matches!(e, ScenarioError::Syntax { .. }));
+            assert!(syntax.is_none(), "{}", syntax.unwrap());
+        }
+    }
+
     proptest! {
         #[test]
         fn never_panics(text in "\\PC{0,200}") {

@@ -335,30 +335,40 @@ impl Netlink {
         )
     }
 
-    /// Looks up packets that bear `mark` in `table`, before the main one.
+    /// Looks up packets that bear `mark` in `table`, unless the main table knows more of their
+    /// destination than `to`.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn add_mark_rule(&mut self, ipv6: bool, mark: u32, table: u32) -> Result<(), NetlinkError> {
+    pub fn add_mark_rules(
+        &mut self,
+        to: Prefix,
+        mark: u32,
+        table: u32,
+    ) -> Result<(), NetlinkError> {
         /// After the local table (0), before the main one (32766, `net/ipv4/fib_rules.c`).
         const PRIORITY: u32 = 100;
-        let mut message = RuleMessage::default();
-        message.header.family = if ipv6 {
-            AddressFamily::Inet6
-        } else {
-            AddressFamily::Inet
-        };
-        message.header.action = RuleAction::ToTable;
-        message.attributes = vec![
-            RuleAttribute::Priority(PRIORITY),
-            RuleAttribute::FwMark(mark),
-            RuleAttribute::Table(table),
-        ];
-        self.request(
-            RouteNetlinkMessage::NewRule(message),
-            NLM_F_CREATE | NLM_F_EXCL,
-            || format!("look up packets with mark {mark} in table {table}"),
-        )
+        let more_specific = RuleAttribute::SuppressPrefixLen(u32::from(to.length));
+        for (priority, table, condition) in [
+            (PRIORITY, MAIN_TABLE, Some(more_specific)),
+            (PRIORITY + 1, table, None),
+        ] {
+            let mut message = RuleMessage::default();
+            message.header.family = family(to.address);
+            message.header.action = RuleAction::ToTable;
+            message.attributes = vec![
+                RuleAttribute::Priority(priority),
+                RuleAttribute::FwMark(mark),
+                RuleAttribute::Table(table),
+            ];
+            message.attributes.extend(condition);
+            self.request(
+                RouteNetlinkMessage::NewRule(message),
+                NLM_F_CREATE | NLM_F_EXCL,
+                || format!("look up packets with mark {mark} in table {table}"),
+            )?;
+        }
+        Ok(())
     }
 
     fn request(

@@ -21,7 +21,7 @@ use crate::output::{message, print, read_run, save};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Limits: needs root. Emulates IPv4, rates, delays, FIFO, CoDel and FQ-CoDel; no loss or reordering
+Limits: needs root. Emulates rates, delays, FIFO, CoDel and FQ-CoDel; no loss or reordering
 of its own yet. Every direction of a link takes a share of a processor; a lab that the machine could
 not keep up with says so, and so does every Run made in it.";
 

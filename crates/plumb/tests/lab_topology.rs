@@ -192,17 +192,21 @@ fn equal_paths_are_shared_by_packet() {
         assert!(one.abs_diff(two) <= 1, "{address}: {one} and {two}");
         assert_eq!(one + two, offered(&stats, "up", Way::Up), "each once");
     }
-    // Packets of the sharing node itself.
-    let own = "[[route]]\nnode = \"a\"\nto = \"b\"\nvia = [\"r1\", \"r2\"]\nbalance = \"packet\"\n";
-    let text = two_ways(own);
-    let (_, stats) = run(
-        &text,
-        "for f in 4 6; do ping -$f -c20 -i0.01 -W1 b >&2; done",
+}
+
+#[test]
+fn what_is_known_better_is_not_shared() {
+    // The node's own packets, to a network and to a host on it.
+    let text = two_ways(
+        "[[route]]\nnode = \"a\"\nto = \"b1\"\nvia = [\"r1\", \"r2\"]\nbalance = \"packet\"\n\
+         [[route]]\nnode = \"a\"\nto = \"b\"\nvia = \"r1\"\n",
     );
-    assert_eq!(
-        ["a1", "a2"].map(|link| offered(&stats, link, Way::Up)),
-        [20, 20]
-    );
+    for (to, wanted) in [("b", [40, 0]), ("r1.b1", [20, 20])] {
+        let script = format!("for f in 4 6; do ping -$f -c20 -i0.01 -W0.2 {to}; done");
+        let (_, stats) = run(&text, &script);
+        let shares = ["a1", "a2"].map(|link| offered(&stats, link, Way::Up));
+        assert_eq!(shares, wanted, "{to}");
+    }
 }
 
 #[test]
@@ -392,6 +396,7 @@ fn group() -> Option<IpAddr> {
 #[test]
 #[ignore = "a program for a node of the laboratory"]
 fn node_answers() {
+    assert!(plumb_lab::control::inside(), "runs in a laboratory only");
     if let Some(group) = group() {
         let socket = match group {
             IpAddr::V4(group) => {
