@@ -1,7 +1,7 @@
 //! Who can reach whom, and the shortest way there: pure arithmetic on nodes and what joins them.
 //!
-//! Segment *k* (the links in order, then the lans) is 10.*k/256*.*k mod 256*.0/24 and
-//! fd00:0:0:*k*::/64; the first node on it has .1 and ::1, the second .2 and ::2, and so on.
+//! Segment *k* (the links in order, then the lans) is 10.0.*k*.0/24 and fd00:0:0:*k*::/64; the
+//! first node on it has .1 and ::1, the second .2 and ::2, and so on.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -207,9 +207,8 @@ impl<'a> Graph<'a> {
 
 /// The addresses of host number `host` of a segment; host 0 is the segment's own.
 pub(crate) fn at(segment: usize, host: u16) -> (Ipv4Addr, Ipv6Addr) {
-    let [high, low] = (segment as u16).to_be_bytes();
     (
-        Ipv4Addr::new(10, high, low, host as u8),
+        Ipv4Addr::new(10, 0, segment as u8, host as u8),
         Ipv6Addr::new(0xfd00, 0, 0, segment as u16, 0, 0, 0, host),
     )
 }

@@ -2,6 +2,7 @@
 //! and routes that change while it runs.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,9 +32,9 @@ type Nodes = BTreeMap<String, Arc<Namespaces>>;
 #[derive(Default)]
 pub(crate) struct Network {
     /// Each lan is a bridge in a namespace of its own.
-    _bridges: Vec<Namespaces>,
+    bridges: Vec<Namespaces>,
     /// The kernel passes multicast on for as long as these are open.
-    _multicast: Vec<MulticastRouter>,
+    multicast: Vec<MulticastRouter>,
     /// Ends the thread that changes routes.
     _changing: Option<Sender<()>>,
     /// Changes that failed.
@@ -50,7 +51,7 @@ impl Network {
     ) -> Result<Self, LabError> {
         let mut network = Self::default();
         for lan in &scenario.lans {
-            network._bridges.push(join_lan(lan, nodes)?);
+            network.bridges.push(join_lan(lan, nodes)?);
         }
         // A network namespace, and what is planned for it.
         let planned = || {
@@ -64,7 +65,7 @@ impl Network {
         }
         // Routes only when every link is up: a gateway behind a device that is down is refused.
         for (plan, node) in planned() {
-            network._multicast.extend(node.in_network(|| route(&plan))?);
+            network.multicast.extend(node.in_network(|| route(&plan))?);
         }
         if !plan.changes.is_empty() {
             let (stop, stopped) = channel();
@@ -159,8 +160,16 @@ fn raise(plan: &NodePlan, ipv6: bool, chosen: impl Fn(&str) -> bool) -> Result<(
 /// Sets the routes of the current namespace.
 fn route(plan: &NodePlan) -> Result<Vec<MulticastRouter>, LabError> {
     let mut netlink = Netlink::open()?;
+    let mut indexes = BTreeMap::new();
+    for interface in &plan.interfaces {
+        indexes.insert(interface.name.as_str(), interface_index(&interface.name)?);
+    }
+    let index = |name: &str| {
+        let known = indexes.get(name).copied();
+        known.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    };
     for route in &plan.routes {
-        set_route(&mut netlink, route)?;
+        set_route(&mut netlink, route, index)?;
     }
     for deal in &plan.deals {
         for mark in deal.first..deal.first + deal.count {
@@ -174,7 +183,7 @@ fn route(plan: &NodePlan) -> Result<Vec<MulticastRouter>, LabError> {
         })?;
     }
     for (groups, interface) in &plan.groups {
-        netlink.set_group_route(*groups, interface_index(interface)?)?;
+        netlink.set_group_route(*groups, index(interface)?)?;
     }
     let mut routers = Vec::new();
     for ipv6 in [false, true] {
@@ -190,24 +199,24 @@ fn route(plan: &NodePlan) -> Result<Vec<MulticastRouter>, LabError> {
                     ))
                 })?),
             };
-            let to = route.to.iter().map(|name| interface_index(name));
+            let to = route.to.iter().map(|name| index(name));
             let to = to.collect::<Result<Vec<u32>, _>>()?;
-            router.add_route(
-                route.source,
-                route.group,
-                interface_index(&route.from)?,
-                &to,
-            )?;
+            router.add_route(route.source, route.group, index(&route.from)?, &to)?;
         }
         routers.extend(router);
     }
     Ok(routers)
 }
 
-fn set_route(netlink: &mut Netlink, route: &Route) -> Result<(), LabError> {
+/// Sets a route in all its tables; `index` knows the numbers of interfaces.
+fn set_route(
+    netlink: &mut Netlink,
+    route: &Route,
+    index: impl Fn(&str) -> io::Result<u32>,
+) -> Result<(), LabError> {
     let next = |hop: &Hop| -> Result<NextHop, LabError> {
         Ok(NextHop {
-            interface: interface_index(&hop.interface)?,
+            interface: index(&hop.interface)?,
             gateway: hop.gateway,
         })
     };
@@ -238,7 +247,8 @@ fn change_routes(
         let Some(node) = nodes.get(&change.node) else {
             continue;
         };
-        let changed = node.in_network(|| set_route(&mut Netlink::open()?, &change.route));
+        let changed =
+            node.in_network(|| set_route(&mut Netlink::open()?, &change.route, interface_index));
         if let Err(e) = changed {
             failed
                 .lock()

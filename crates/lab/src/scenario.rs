@@ -33,9 +33,9 @@ const BUILT_IN: [(&str, &str); 5] = [
     ),
 ];
 
-/// The most nodes, and the most links and lans: a network of this size is planned within a second
-/// and takes some ten to come up. There are addresses for 65,536.
-const MAX_PARTS: usize = 1024;
+/// The most nodes, and the most links and lans: every node has a route to every link, and so many
+/// links the third byte of 10.0.0.0/16 tells apart.
+const MAX_PARTS: usize = 256;
 
 /// The most nodes on a lan: the last byte of an IPv4 address, less the network and the broadcast.
 const MAX_ON_LAN: usize = 254;
