@@ -9,7 +9,7 @@ const DIGITS: u8 = 3;
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// A histogram of nanoseconds; count, smallest, largest, mean and deviation are exact.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Summary {
     histogram: Option<Histogram<u64>>,
     count: u64,
@@ -53,6 +53,33 @@ impl Summary {
         let (ns, times) = (u128::from(ns.min(LONGEST_NS)), u128::from(times));
         self.sum_ns += ns * times;
         self.squares += ns * ns * times;
+    }
+
+    /// What was recorded since `earlier`, a copy of this very summary. Smallest and largest are
+    /// those of the histogram, so they have its precision.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let Some(count) = self.count.checked_sub(earlier.count).filter(|n| *n > 0) else {
+            return Self::new();
+        };
+        let mut histogram = self.histogram.clone();
+        if let (Some(all), Some(before)) = (&mut histogram, &earlier.histogram) {
+            // Fails where there is more to take away than there is, which a copy never has.
+            let _ = all.subtract(before);
+        }
+        Self {
+            min_ns: histogram
+                .as_ref()
+                .map_or(0, Histogram::min)
+                .max(self.min_ns),
+            max_ns: histogram
+                .as_ref()
+                .map_or(0, Histogram::max)
+                .min(self.max_ns),
+            histogram,
+            count,
+            sum_ns: self.sum_ns.saturating_sub(earlier.sum_ns),
+            squares: self.squares.saturating_sub(earlier.squares),
+        }
     }
 
     /// The spread in seconds; `None` when nothing was recorded.
@@ -144,6 +171,32 @@ mod tests {
             }
             prop_assert!((got.mean - exact.mean).abs() < 1e-9);
             prop_assert!((got.stddev - exact.stddev).abs() < 1e-6);
+        }
+
+        #[test]
+        fn a_stretch_is_what_came_after_its_beginning(
+            before in proptest::collection::vec(0u64..2_000_000_000, 0..40),
+            after in proptest::collection::vec(0u64..2_000_000_000, 0..40),
+        ) {
+            let mut summary = Summary::new();
+            before.iter().for_each(|ns| summary.record(*ns, 1));
+            let begun = summary.clone();
+            let mut alone = Summary::new();
+            for ns in after {
+                summary.record(ns, 1);
+                alone.record(ns, 1);
+            }
+            let (got, exact) = (summary.since(&begun).distribution(), alone.distribution());
+            prop_assert_eq!(got.map(|d| d.count), exact.map(|d| d.count));
+            if let (Some(got), Some(exact)) = (got, exact) {
+                for (a, b) in [
+                    (got.min, exact.min), (got.p50, exact.p50), (got.p99, exact.p99), (got.max, exact.max),
+                ] {
+                    prop_assert!((a - b).abs() <= exact.max * 1e-3, "{a} {b}");
+                }
+                prop_assert!((got.mean - exact.mean).abs() < 1e-9);
+                prop_assert!((got.stddev - exact.stddev).abs() < 1e-6, "{} {}", got.stddev, exact.stddev);
+            }
         }
     }
 }
