@@ -1,38 +1,56 @@
-//! Steering a running laboratory from the programs inside it.
+//! Steering a running laboratory: what can be asked of it, and how it answers.
 //!
-//! One request and one answer, each a line of JSON, over a Unix socket in the abstract name
-//! space. Abstract names belong to a network namespace, so the laboratory listens in each of
-//! its nodes, nothing appears in the file system, and nobody outside can reach it.
+//! One request and one answer, each a line of JSON, over Unix sockets in the abstract name
+//! space. Abstract names belong to a network namespace, so nothing appears in the file system.
+//! A laboratory listens in each of its nodes, for the programs inside, and one in the background
+//! also in the network from which it was started, for its owner and for root.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, geteuid};
 use plumb_model::finding::ShaperAction;
 use plumb_model::run::LabMark;
+use plumb_net::pass;
+use plumb_net::process::own_pidfd;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 use crate::instance::Instance;
+use crate::list::Running;
 use crate::stats::LabStats;
 
 /// Environment variable that tells a program which laboratory it is in.
 pub const VARIABLE: &str = "PLUMB_LAB";
 
 /// Abstract name of the socket in every node.
-pub const SOCKET_NAME: &str = "plumb-lab";
+pub(crate) const SOCKET_NAME: &str = "plumb-lab";
+
+/// What stands before a laboratory's name in the abstract name of its socket outside.
+pub(crate) const OUTSIDE: &str = "plumb-lab/";
+
+/// Longest name of a laboratory: with what stands before it, it fits `sun_path` (unix(7)).
+const MAX_NAME_BYTES: usize = 64;
 
 /// A request is a handful of settings.
 const MAX_REQUEST_BYTES: u64 = 64 * 1024;
 
 /// The laboratory answers from memory: silence for this long means that it hangs.
-const TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a program may ask of the laboratory that it is in.
+/// Conversations at a time, each of which has a thread and, while a Run is made, a copy of the
+/// histograms: more than the Runs that anybody makes at once.
+const MAX_CONVERSATIONS: usize = 64;
+
+/// What may be asked of a laboratory.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Request {
@@ -50,8 +68,18 @@ pub enum Request {
     },
     /// Everything that the links did so far.
     Stats,
-    /// What a Run must say of the laboratory.
+    /// What a Run must say of the laboratory. The Run begins with the first answer, ends with the
+    /// line that is sent then, and is covered by the second answer.
     Mark,
+    /// What is running.
+    About,
+    /// The way into a node.
+    Enter {
+        /// Its name.
+        node: String,
+    },
+    /// End.
+    End,
 }
 
 /// What the laboratory answers.
@@ -62,82 +90,181 @@ pub enum Answer {
     Done(Vec<String>),
     /// The statistics.
     Stats(Box<LabStats>),
+    /// The Run may begin.
+    Begun,
     /// The mark.
     Mark(LabMark),
+    /// What is running.
+    About(Running),
+    /// The node's namespaces come with this ([`plumb_net::namespace::Doors`]).
+    Enter,
+    /// A descriptor of the laboratory's first process comes with this, to wait for its end.
+    Ending,
     /// It was not done.
     Refused(String),
 }
 
-/// Whether this process runs inside a laboratory.
-pub fn inside() -> bool {
-    std::env::var_os(VARIABLE).is_some()
-}
-
-/// Asks the laboratory that this process runs in.
-///
-/// # Errors
-/// Outside a laboratory, and when it refuses.
-pub fn ask(request: &Request) -> Result<Answer, LabError> {
-    if !inside() {
+/// Whether a laboratory can have this name: one that a shell and a table show as it is.
+pub(crate) fn check_name(name: &str) -> Result<(), LabError> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.chars().all(fits) {
         return Err(LabError::Control(format!(
-            "this is not inside a lab ({VARIABLE} is not set): run it as plumb lab run SCENARIO -- plumb lab …"
+            "'{name}' cannot be the name of a lab: give it (--name) 1 to {MAX_NAME_BYTES} letters, digits, dots, hyphens and underscores"
         )));
-    }
-    let unreachable = |e: io::Error| LabError::Control(format!("the lab does not answer: {e}"));
-    let answer = exchange(request).map_err(unreachable)?;
-    match answer {
-        Answer::Refused(why) => Err(LabError::Control(why)),
-        answer => Ok(answer),
-    }
-}
-
-fn exchange(request: &Request) -> io::Result<Answer> {
-    let mut stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(SOCKET_NAME)?)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    let mut line = serde_json::to_vec(request)?;
-    line.push(b'\n');
-    stream.write_all(&line)?;
-    let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer)?;
-    Ok(serde_json::from_str(&answer)?)
-}
-
-/// Answers requests from every node, each on a thread of its own, which ends with the process:
-/// the laboratory is the first process of its PID namespace and answers for as long as it lives.
-pub(crate) fn serve(instance: &Arc<Instance>) -> Result<(), LabError> {
-    for node in instance.nodes() {
-        let listener = node.in_network(|| {
-            UnixListener::bind_addr(&SocketAddr::from_abstract_name(SOCKET_NAME)?)
-        })?;
-        let instance = Arc::clone(instance);
-        thread::Builder::new()
-            .name("lab-control".into())
-            .spawn(move || {
-                for stream in listener.incoming().flatten() {
-                    // A client that went away is its own affair.
-                    let _ = answer(&stream, &instance);
-                }
-            })?;
     }
     Ok(())
 }
 
-fn answer(stream: &UnixStream, instance: &Instance) -> io::Result<()> {
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    let mut line = String::new();
-    BufReader::new(stream.take(MAX_REQUEST_BYTES)).read_line(&mut line)?;
-    let answer = match serde_json::from_str(&line) {
-        Ok(request) => handle(instance, request).unwrap_or_else(|e| Answer::Refused(e.to_string())),
-        Err(e) => Answer::Refused(format!("not a request: {e}")),
-    };
-    let mut stream = stream;
-    let mut line = serde_json::to_vec(&answer)?;
-    line.push(b'\n');
-    stream.write_all(&line)
+/// The address at which a laboratory of this name is found from outside.
+pub(crate) fn outside_address(name: &str) -> io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("{OUTSIDE}{name}"))
 }
 
+/// Takes a name in the network of the calling thread.
+pub(crate) fn take_name(name: &str) -> Result<UnixListener, LabError> {
+    UnixListener::bind_addr(&outside_address(name)?).map_err(|e| match e.kind() {
+        io::ErrorKind::AddrInUse => LabError::Control(format!(
+            "there is a lab '{name}' already: end it (plumb lab down {name}), or give this one another name (--name)"
+        )),
+        _ => e.into(),
+    })
+}
+
+/// Answers the programs in every node.
+pub(crate) fn serve_inside(instance: &Arc<Instance>) -> Result<(), LabError> {
+    for node in instance.nodes() {
+        let listener = node.in_network(|| {
+            UnixListener::bind_addr(&SocketAddr::from_abstract_name(SOCKET_NAME)?)
+        })?;
+        serve(listener, instance, Admit::Everyone)?;
+    }
+    Ok(())
+}
+
+/// Answers the owner and root.
+pub(crate) fn serve_outside(
+    listener: UnixListener,
+    instance: &Arc<Instance>,
+) -> Result<(), LabError> {
+    serve(listener, instance, Admit::Owner)
+}
+
+/// Who may ask.
+#[derive(Debug, Clone, Copy)]
+enum Admit {
+    Everyone,
+    Owner,
+}
+
+/// Answers on a thread of its own, and on one for every conversation. They end with the process,
+/// the first of its PID namespace, which answers for as long as it lives; a conversation ends
+/// with the answer, within [`TIMEOUT`] of a request that does not come, or with the client.
+fn serve(listener: UnixListener, instance: &Arc<Instance>, admit: Admit) -> Result<(), LabError> {
+    let instance = Arc::clone(instance);
+    let busy = Arc::new(AtomicUsize::new(0));
+    thread::Builder::new()
+        .name("lab-control".into())
+        .spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let conversation = Conversation {
+                    stream,
+                    instance: Arc::clone(&instance),
+                };
+                // A client that went away is its own affair.
+                let refuse = |why: &str| {
+                    let _ = conversation.send(&Answer::Refused(why.to_owned()), &[]);
+                };
+                if !admit.admits(&conversation.stream) {
+                    refuse("it belongs to another user");
+                    continue;
+                }
+                if busy.fetch_add(1, Ordering::Relaxed) >= MAX_CONVERSATIONS {
+                    refuse("too many ask it at once");
+                    busy.fetch_sub(1, Ordering::Relaxed);
+                    continue;
+                }
+                let done = Arc::clone(&busy);
+                let spawned = thread::Builder::new()
+                    .name("lab-answer".into())
+                    .spawn(move || {
+                        let _ = conversation.hold();
+                        done.fetch_sub(1, Ordering::Relaxed);
+                    });
+                if spawned.is_err() {
+                    busy.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+        })?;
+    Ok(())
+}
+
+impl Admit {
+    fn admits(self, stream: &UnixStream) -> bool {
+        match self {
+            Self::Everyone => true,
+            Self::Owner => pass::peer(stream)
+                .is_ok_and(|peer| peer.user == 0 || peer.user == geteuid().as_raw()),
+        }
+    }
+}
+
+struct Conversation {
+    stream: UnixStream,
+    instance: Arc<Instance>,
+}
+
+impl Conversation {
+    fn hold(&self) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(TIMEOUT))?;
+        self.stream.set_write_timeout(Some(TIMEOUT))?;
+        let mut line = String::new();
+        let mut reader = BufReader::new((&self.stream).take(MAX_REQUEST_BYTES));
+        reader.read_line(&mut line)?;
+        let refused = |e: LabError| Answer::Refused(e.to_string());
+        let instance = &self.instance;
+        match serde_json::from_str(&line) {
+            Ok(Request::Mark) => {
+                let begun = instance.readings();
+                self.send(&Answer::Begun, &[])?;
+                // A Run takes as long as it takes; a client that ends closes the stream.
+                self.stream.set_read_timeout(None)?;
+                if reader.read_line(&mut line)? == 0 {
+                    return Ok(());
+                }
+                self.send(&Answer::Mark(instance.mark(&begun)), &[])
+            }
+            Ok(Request::Enter { node }) => match instance.namespaces(&node) {
+                Ok(node) => {
+                    let doors = node.doors()?;
+                    self.send(&Answer::Enter, &doors.descriptors())
+                }
+                Err(e) => self.send(&refused(e), &[]),
+            },
+            Ok(Request::End) => {
+                let process: OwnedFd = own_pidfd()?;
+                self.send(&Answer::Ending, &[process.as_fd()])?;
+                // As anybody else would: the main thread is waiting for signals.
+                Ok(kill(Pid::this(), Signal::SIGTERM)?)
+            }
+            Ok(request) => {
+                let answer = handle(instance, request).unwrap_or_else(refused);
+                self.send(&answer, &[])
+            }
+            Err(e) => self.send(&Answer::Refused(format!("not a request: {e}")), &[]),
+        }
+    }
+
+    fn send(&self, answer: &Answer, descriptors: &[std::os::fd::BorrowedFd<'_>]) -> io::Result<()> {
+        let mut line = serde_json::to_vec(answer)?;
+        line.push(b'\n');
+        // Statistics may be more than a socket holds; descriptors go with the first byte.
+        let (first, rest) = line.split_at(1);
+        pass::send(&self.stream, first, descriptors)?;
+        io::Write::write_all(&mut &self.stream, rest)
+    }
+}
+
+/// Does what is asked, if the answer to it is a line and no conversation.
 fn handle(instance: &Instance, request: Request) -> Result<Answer, LabError> {
     match request {
         Request::Set { cell, values } => Ok(Answer::Done(vec![instance.set(&cell, &values)?])),
@@ -147,6 +274,22 @@ fn handle(instance: &Instance, request: Request) -> Result<Answer, LabError> {
             .collect::<Result<_, _>>()
             .map(Answer::Done),
         Request::Stats => Ok(Answer::Stats(Box::new(instance.stats()))),
-        Request::Mark => Ok(Answer::Mark(instance.mark())),
+        Request::About => Ok(Answer::About(about(instance))),
+        Request::Mark | Request::Enter { .. } | Request::End => {
+            Err(LabError::Control("that takes a conversation".into()))
+        }
+    }
+}
+
+/// Name and process are known to whoever asks.
+fn about(instance: &Instance) -> Running {
+    let scenario = instance.scenario();
+    Running {
+        scenario: scenario.name.clone(),
+        seed: scenario.seed,
+        nodes: scenario.nodes.iter().map(|n| n.name.clone()).collect(),
+        links: scenario.links.iter().map(|l| l.name.clone()).collect(),
+        duration_s: instance.duration_s(),
+        ..Running::default()
     }
 }

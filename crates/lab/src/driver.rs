@@ -7,7 +7,7 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -112,10 +112,16 @@ impl Driver {
             wake: EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?,
             stop: AtomicBool::new(false),
         });
+        let (priority, realtime) = mpsc::sync_channel(1);
         let thread = thread::Builder::new().name(name.to_owned()).spawn({
             let shared = Arc::clone(&shared);
-            move || carry(&shared, epoch, &from, &to)
+            move || {
+                let _ = priority.send(set_realtime(PRIORITY).is_ok());
+                carry(&shared, epoch, &from, &to);
+            }
         })?;
+        // Known from the start on, and not whenever the thread first runs.
+        shared.lock().realtime = realtime.recv().unwrap_or(false);
         Ok(Self {
             shared,
             thread: Some(thread),
@@ -148,7 +154,6 @@ impl Shared {
 }
 
 fn carry(shared: &Shared, epoch: Epoch, from: &Tun, to: &Tun) {
-    shared.lock().realtime = set_realtime(PRIORITY).is_ok();
     let mut buffers = Buffers::new();
     while !shared.stop.load(Ordering::Relaxed) {
         let (next, more) = {

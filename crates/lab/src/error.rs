@@ -2,6 +2,8 @@
 
 use std::io;
 
+use nix::errno::Errno;
+use plumb_net::first::ForkError;
 use plumb_net::netlink::NetlinkError;
 use plumb_net::sysctl::SysctlError;
 
@@ -14,10 +16,10 @@ pub enum LabError {
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// No right to make namespaces.
-    #[error("the lab may not make network namespaces ({0}): run it as root (sudo plumb lab …)")]
-    Privilege(io::Error),
-    /// No right to make TUN devices.
-    #[error("the lab cannot make TUN devices ({0}): it needs /dev/net/tun (modprobe tun) and root")]
+    #[error("the lab may not make namespaces: {0}")]
+    Privilege(#[from] ForkError),
+    /// No TUN devices, or no right to make them.
+    #[error("the lab cannot make TUN devices: {}", tun_obstacle(.0))]
     Tun(io::Error),
     /// The kernel refused part of the network.
     #[error("the lab {0}")]
@@ -41,4 +43,21 @@ pub enum LabError {
     /// Something else in the operating system.
     #[error("the lab failed: {0}")]
     Io(#[from] io::Error),
+}
+
+/// What stands between the laboratory and TUN devices, and what to do about it
+/// (`Documentation/networking/tuntap.rst`: the mode of the device decides nothing but who may ask).
+fn tun_obstacle(error: &io::Error) -> String {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => {
+            "there is no /dev/net/tun: load its module (sudo modprobe tun), or add it to the container (--device /dev/net/tun)".to_owned()
+        }
+        Some(Errno::EACCES) => {
+            "this user may not open /dev/net/tun: run it as root (sudo), or let everybody open it (sudo chmod 0666 /dev/net/tun, until the next boot); making devices stays a matter of privilege".to_owned()
+        }
+        Some(Errno::EPERM) => {
+            "the system forbids /dev/net/tun, as a container does: run it as root (sudo), in a container with --cap-add NET_ADMIN --device /dev/net/tun".to_owned()
+        }
+        _ => format!("{error}: run it as root (sudo)"),
+    }
 }

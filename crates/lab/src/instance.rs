@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use plumb_link::chain;
 use plumb_link::spec::CellSpec;
@@ -17,10 +17,15 @@ use plumb_net::tun::Tun;
 use crate::driver::{Driver, Epoch};
 use crate::error::LabError;
 use crate::layout::Plan;
+use crate::nearest::known;
 use crate::network::Network;
 use crate::node;
 use crate::scenario::{LinkEnd, Scenario, Way};
-use crate::stats::{self, DriverStats, LabStats, OVERRUN_RATIO, WayStats};
+use crate::stats::{self, DriverStats, LabStats, WayStats};
+use crate::stretch::Reading;
+
+/// Said when SCHED_FIFO was refused.
+const ORDINARY_PRIORITY: &str = "links are carried at ordinary priority, so packets may be late when the machine is busy: real-time priority takes root outside any user namespace";
 
 /// The kind of cell that is added where a cell of this name is set and none is there.
 const SHAPER: &str = "shaper";
@@ -33,7 +38,7 @@ pub struct Instance {
     nodes: BTreeMap<String, Arc<Namespaces>>,
     carriers: Vec<Carrier>,
     network: Network,
-    notes: Vec<String>,
+    notes: Mutex<Vec<String>>,
 }
 
 /// One direction of an emulated link.
@@ -75,13 +80,35 @@ impl Instance {
             nodes,
             carriers: Vec::new(),
             network: Network::default(),
-            notes,
+            notes: Mutex::new(notes),
             scenario,
         };
         instance.join_nodes()?;
         instance.network =
             Network::configure(&instance.scenario, &plan, &instance.nodes, instance.epoch)?;
         Ok(instance)
+    }
+
+    /// Adds to what must be known to read the numbers.
+    pub(crate) fn note(&self, text: String) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.push(text);
+    }
+
+    /// What must be known to read the numbers.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = [notes.clone(), self.network.notes()].concat();
+        let ordinary = |carrier: &Carrier| carrier.driver.with(|carried| !carried.realtime);
+        if self.carriers.iter().any(ordinary) {
+            notes.push(ORDINARY_PRIORITY.to_owned());
+        }
+        notes
+    }
+
+    /// How long it has run.
+    pub(crate) fn duration_s(&self) -> f64 {
+        self.epoch.now().as_secs_f64()
     }
 
     /// Its nodes.
@@ -149,10 +176,10 @@ impl Instance {
     /// When there is no such node.
     pub fn namespaces(&self, node: &str) -> Result<&Arc<Namespaces>, LabError> {
         self.nodes.get(node).ok_or_else(|| {
-            let known: Vec<&str> = self.nodes.keys().map(String::as_str).collect();
+            let nodes: Vec<&str> = self.nodes.keys().map(String::as_str).collect();
             LabError::Control(format!(
-                "there is no node '{node}': the nodes are {}",
-                known.join(", ")
+                "there is no node '{node}': {}",
+                known(node, &nodes, "nodes")
             ))
         })
     }
@@ -180,16 +207,16 @@ impl Instance {
             .iter()
             .find(|c| c.link == end.link && c.way == end.way)
             .ok_or_else(|| {
-                let known: Vec<&str> = self
+                let links: Vec<&str> = self
                     .carriers
                     .iter()
                     .filter(|c| c.way == Way::Up)
                     .map(|c| c.link.as_str())
                     .collect();
                 LabError::Control(format!(
-                    "there is no emulated link '{}': the emulated links are {}",
+                    "there is no emulated link '{}': {}",
                     end.link,
-                    known.join(", ")
+                    known(&end.link, &links, "emulated links")
                 ))
             })
     }
@@ -273,27 +300,11 @@ impl Instance {
     pub fn stats(&self) -> LabStats {
         let mut links: BTreeMap<String, BTreeMap<Way, WayStats>> = BTreeMap::new();
         for carrier in &self.carriers {
-            let device_drops = self.device_drops(&carrier.sender, &carrier.link);
-            let way = carrier.driver.with(|carried| {
-                let now = self.epoch.now();
-                let behind_ratio = carried.behind.as_secs_f64() / now.as_secs_f64();
-                WayStats {
-                    chain: carried.chain.stats(now),
-                    driver: DriverStats {
-                        overrun: device_drops > 0
-                            || carried.write_errors > 0
-                            || carried.stopped
-                            || behind_ratio > OVERRUN_RATIO,
-                        lateness_s: carried.lateness.distribution(),
-                        behind_ratio,
-                        write_errors: carried.write_errors,
-                        device_drops,
-                        unreadable: carried.unreadable,
-                        realtime: carried.realtime,
-                        stopped: carried.stopped,
-                    },
-                    probes: carried.chain.probes().records().copied().collect(),
-                }
+            let driver = self.reading(carrier).since(None);
+            let way = carrier.driver.with(|carried| WayStats {
+                chain: carried.chain.stats(self.epoch.now()),
+                driver,
+                probes: carried.chain.probes().records().copied().collect(),
             });
             links
                 .entry(carrier.link.clone())
@@ -305,21 +316,39 @@ impl Instance {
             scenario: self.scenario.name.clone(),
             seed: self.scenario.seed,
             started_unix_ns: self.started_unix_ns,
-            duration_s: self.epoch.now().as_secs_f64(),
+            duration_s: self.duration_s(),
             links,
-            notes: [self.notes.clone(), self.network.notes()].concat(),
+            notes: self.notes(),
         }
     }
 
-    /// What a Run made in here must say.
-    pub(crate) fn mark(&self) -> LabMark {
-        let drivers = self
-            .stats()
-            .links
-            .into_values()
-            .flat_map(BTreeMap::into_values)
-            .map(|way| way.driver);
-        let drivers: Vec<DriverStats> = drivers.collect();
+    /// What the drivers' counters say now, in the order of the links.
+    pub(crate) fn readings(&self) -> Vec<Reading> {
+        self.carriers.iter().map(|c| self.reading(c)).collect()
+    }
+
+    fn reading(&self, carrier: &Carrier) -> Reading {
+        let device_drops = self.device_drops(&carrier.sender, &carrier.link);
+        carrier.driver.with(|carried| Reading {
+            at: self.epoch.now(),
+            lateness: carried.lateness.clone(),
+            behind: carried.behind,
+            write_errors: carried.write_errors,
+            device_drops,
+            unreadable: carried.unreadable,
+            realtime: carried.realtime,
+            stopped: carried.stopped,
+        })
+    }
+
+    /// What a Run must say that began when the counters were read.
+    pub(crate) fn mark(&self, begun: &[Reading]) -> LabMark {
+        let drivers: Vec<DriverStats> = self
+            .readings()
+            .iter()
+            .zip(begun)
+            .map(|(now, begun)| now.since(Some(begun)))
+            .collect();
         LabMark {
             scenario: self.scenario.name.clone(),
             seed: self.scenario.seed,
@@ -328,6 +357,7 @@ impl Instance {
                 .iter()
                 .filter_map(|driver| driver.lateness_s)
                 .max_by(|a, b| a.p99.total_cmp(&b.p99)),
+            notes: self.notes(),
         }
     }
 

@@ -5,9 +5,11 @@
 //! is one that exists: nodes are
 //! namespaces, and each direction of an emulated link is a chain of cells (`plumb-link`)
 //! between two TUN devices, served by a driver. [`supervise`] runs a command in it and
-//! cleans up whatever happens; [`control`] steers it from inside; [`truth`] holds a Run
-//! against what the links recorded.
+//! cleans up whatever happens; [`background`] keeps one running, and [`reach`] finds it again,
+//! steers it ([`control`]) and enters its nodes; [`truth`] holds a Run against what the links
+//! recorded.
 
+pub mod background;
 mod buffers;
 pub mod control;
 mod driver;
@@ -20,9 +22,12 @@ pub mod list;
 mod nearest;
 mod network;
 mod node;
+pub mod reach;
 pub mod routes;
 pub mod scenario;
+mod service;
 pub mod stats;
+mod stretch;
 pub mod supervise;
 pub mod topology;
 pub mod truth;

@@ -1,4 +1,5 @@
-//! The scenarios that come with plumb, as `plumb lab list --json` prints them.
+//! The scenarios that come with plumb and the laboratories that run, as `plumb lab list --json`
+//! prints them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,13 +9,15 @@ use crate::scenario::{Scenario, ScenarioError};
 /// Version of the document.
 pub const SCHEMA: &str = "plumb.lab-list/1";
 
-/// The scenarios that come with plumb.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// The scenarios that come with plumb, and the laboratories in the background.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScenarioList {
     /// Always [`SCHEMA`].
     pub schema: String,
     /// The scenarios, in the order in which they are shown.
     pub scenarios: Vec<Listed>,
+    /// The laboratories in the background that belong to whoever asks.
+    pub running: Vec<Running>,
 }
 
 /// One scenario.
@@ -30,12 +33,32 @@ pub struct Listed {
     pub links: Vec<String>,
 }
 
+/// A laboratory in the background.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Running {
+    /// What `--lab` calls it.
+    pub name: String,
+    /// Its scenario.
+    pub scenario: String,
+    /// Seed of its random cells.
+    pub seed: u64,
+    /// Its machines.
+    pub nodes: Vec<String>,
+    /// What joins them.
+    pub links: Vec<String>,
+    /// How long it has run.
+    pub duration_s: f64,
+    /// Its first process, with which all of it ends; absent where that is in a PID namespace that
+    /// cannot be seen.
+    pub pid: Option<u32>,
+}
+
 impl ScenarioList {
     /// All of them.
     ///
     /// # Errors
     /// Those of [`Scenario::built_in`].
-    pub fn built_in() -> Result<Self, ScenarioError> {
+    pub fn new(running: Vec<Running>) -> Result<Self, ScenarioError> {
         let scenarios = Scenario::built_in()?
             .into_iter()
             .map(|scenario| Listed {
@@ -48,6 +71,7 @@ impl ScenarioList {
         Ok(Self {
             schema: SCHEMA.to_owned(),
             scenarios,
+            running,
         })
     }
 

@@ -16,7 +16,7 @@ use crate::scenario::NodeSpec;
 ///
 /// The buffers are those of a stock kernel on a machine with plenty of memory (`tcp_init` in
 /// `net/ipv4/tcp.c`), whatever the host has. A variable that this kernel lacks is passed over.
-const BASELINE: [(&str, &str); 27] = [
+const BASELINE: [(&str, &str); 26] = [
     // Addresses are given, and links carry nothing that nobody sent: no link-local address that
     // makes itself, no search for routers or for addresses that are taken.
     ("net.ipv6.conf.default.addr_gen_mode", "1"),
@@ -49,7 +49,6 @@ const BASELINE: [(&str, &str); 27] = [
     ("net.ipv4.icmp_ratelimit", "0"),
     ("net.ipv4.icmp_msgs_per_sec", "100000"),
     ("net.ipv6.icmp.ratelimit", "0"),
-    ("net.ipv4.ping_group_range", "0 2147483647"),
 ];
 
 /// Kernel variables of a node that answers nothing by ICMP: echo is ignored, and every other message
@@ -158,6 +157,9 @@ fn settle_kernel(
             _ => {}
         }
     }
+    // A user namespace has but the groups that are mapped in it, of which one is 0.
+    let ping_groups = |groups| sysctl::write("net.ipv4.ping_group_range", groups);
+    ping_groups("0 2147483647").or_else(|_| ping_groups("0 0"))?;
     let chosen = CONGESTION_CONTROL
         .into_iter()
         .find(|cc| sysctl::write("net.ipv4.tcp_congestion_control", cc).is_ok());

@@ -9,24 +9,25 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use plumb_net::first::{Forked, fork_first};
 use plumb_net::namespace::mount_kernel_fs;
-use plumb_net::process::{Forked, block_signals, fork_init, start_in};
+use plumb_net::process::block_signals;
 
 use crate::control;
 use crate::error::LabError;
 use crate::instance::Instance;
 use crate::scenario::Scenario;
+use crate::service::{self, Errors, Service};
 use crate::stats::LabStats;
 
 /// Exit status for failures of the laboratory itself, as `env`, `timeout` and others use it.
@@ -71,9 +72,13 @@ pub fn run(
     finished: impl FnOnce(LabStats) -> io::Result<()>,
     problem: impl FnOnce(&LabError),
 ) -> Result<i32, LabError> {
-    match fork_init().map_err(LabError::Privilege)? {
-        Forked::Parent(init) => Ok(wait_outside(init)?),
-        Forked::Init => {
+    match fork_first()? {
+        Forked::Parent(first) => Ok(match wait_outside(first, &outside_signals()?)? {
+            WaitStatus::Exited(_, status) => status,
+            // The inner process handles every signal but SIGKILL: this was somebody's kill -9.
+            _ => LAB_FAILED,
+        }),
+        Forked::First => {
             let status = match supervise(scenario, session, finished) {
                 Ok(status) => status,
                 Err(e) => {
@@ -86,18 +91,23 @@ pub fn run(
     }
 }
 
-/// The outer process: passes signals on and waits for the inner one.
-fn wait_outside(init: Pid) -> io::Result<i32> {
+/// Keeps the signals that end a program, and those about its children, for [`wait_outside`].
+pub(crate) fn outside_signals() -> io::Result<SignalFd> {
+    Ok(SignalFd::new(&block_ending()?)?)
+}
+
+fn block_ending() -> io::Result<SigSet> {
     let mut signals = ENDING.to_vec();
     signals.push(Signal::SIGCHLD);
-    let set = block_signals(&signals)?;
-    let signals = SignalFd::new(&set)?;
+    block_signals(&signals)
+}
+
+/// Waits for a child and passes signals on to it.
+pub(crate) fn wait_outside(child: Pid, signals: &SignalFd) -> io::Result<WaitStatus> {
     loop {
-        match waitpid(init, Some(WaitPidFlag::WNOHANG))? {
-            WaitStatus::Exited(_, status) => return Ok(status),
-            // The inner process handles every signal but SIGKILL: this was somebody's kill -9.
-            WaitStatus::Signaled(..) => return Ok(LAB_FAILED),
-            _ => {}
+        let status = waitpid(child, Some(WaitPidFlag::WNOHANG))?;
+        if matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
+            return Ok(status);
         }
         let Some(info) = signals.read_signal()? else {
             continue;
@@ -109,7 +119,7 @@ fn wait_outside(init: Pid) -> io::Result<i32> {
             && !typed
         {
             // It may have ended in the meantime; the next turn sees that.
-            let _ = kill(init, signal);
+            let _ = kill(child, signal);
         }
     }
 }
@@ -119,42 +129,53 @@ const fn libc_si_kernel() -> i32 {
     0x80
 }
 
+/// Makes the calling process what the first of a PID namespace must be: it hears of signals only
+/// through the descriptor, and /proc shows its namespace.
+pub(crate) fn settle_first() -> Result<SignalFd, LabError> {
+    // Before any thread, so that they all have them blocked and only the descriptor sees them.
+    let set = block_ending()?;
+    let signals = SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK).map_err(io::Error::from)?;
+    mount_kernel_fs("proc", Path::new("/proc"))?;
+    Ok(signals)
+}
+
 /// The inner process: builds the network, runs the command, reaps whatever dies.
 fn supervise(
     scenario: Scenario,
     session: &Session,
     finished: impl FnOnce(LabStats) -> io::Result<()>,
 ) -> Result<i32, LabError> {
-    let mut signals = ENDING.to_vec();
-    signals.push(Signal::SIGCHLD);
-    // Before any thread, so that they all have them blocked and only the descriptor sees them.
-    let set = block_signals(&signals)?;
-    let signals = SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK).map_err(io::Error::from)?;
-    mount_kernel_fs("proc", Path::new("/proc"))?;
-
+    let signals = settle_first()?;
     let instance = Arc::new(Instance::build(scenario)?);
-    control::serve(&instance)?;
-    let services = start_services(&instance)?;
+    control::serve_inside(&instance)?;
+    let services = service::start_all(&instance, Errors::Shown)?;
     let node = session
         .node
         .as_deref()
         .unwrap_or_else(|| instance.first_node());
-    let mut command = prepare(&instance, node, &session.command)?;
-    let child = match command.spawn() {
+    let mut command = service::prepare(instance.namespaces(node)?, &session.command)?;
+    let child = match spawn(&mut command) {
         Ok(child) => child,
-        Err(e) => {
-            let name = session.command.first().cloned().unwrap_or_default();
-            eprintln!("plumb lab: cannot run {}: {e}", name.display());
-            return Ok(if e.kind() == io::ErrorKind::NotFound {
-                NOT_FOUND
-            } else {
-                NOT_EXECUTABLE
-            });
-        }
+        Err(status) => return Ok(status),
     };
     let status = wait_inside(&signals, &child, &services)?;
     finished(instance.stats())?;
     Ok(status)
+}
+
+/// Starts the user's command, or says why not and gives the status for that.
+pub(crate) fn spawn(command: &mut Command) -> Result<Child, i32> {
+    command.spawn().map_err(|e| {
+        eprintln!(
+            "plumb lab: cannot run {}: {e}",
+            command.get_program().display()
+        );
+        if e.kind() == io::ErrorKind::NotFound {
+            NOT_FOUND
+        } else {
+            NOT_EXECUTABLE
+        }
+    })
 }
 
 /// Waits for the command, reaping every orphan on the way: that is the first process's duty.
@@ -162,17 +183,12 @@ fn wait_inside(signals: &SignalFd, command: &Child, services: &[Service]) -> Res
     let pid = Pid::from_raw(command.id() as i32);
     let mut kill_at: Option<Instant> = None;
     loop {
-        loop {
-            match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-                Ok(WaitStatus::StillAlive) | Err(_) => break,
-                Ok(status) if status.pid() == Some(pid) => return Ok(exit_code(status)),
-                Ok(status) => {
-                    if let Some(service) = services.iter().find(|s| Some(s.pid) == status.pid()) {
-                        return Err(
-                            service.error(format!("ended while the lab was running ({status:?})"))
-                        );
-                    }
-                }
+        for status in service::reap() {
+            if status.pid() == Some(pid) {
+                return Ok(exit_code(status));
+            }
+            if let Some(service) = services.iter().find(|s| Some(s.pid) == status.pid()) {
+                return Err(service.ended(status));
             }
         }
         let wait = match kill_at {
@@ -212,100 +228,10 @@ fn wait_inside(signals: &SignalFd, command: &Child, services: &[Service]) -> Res
 }
 
 /// The status a shell would show.
-fn exit_code(status: WaitStatus) -> i32 {
+pub(crate) fn exit_code(status: WaitStatus) -> i32 {
     match status {
         WaitStatus::Exited(_, code) => code,
         WaitStatus::Signaled(_, signal, _) => 128 + signal as i32,
         _ => LAB_FAILED,
     }
-}
-
-struct Service {
-    pid: Pid,
-    node: String,
-    command: String,
-}
-
-impl Service {
-    fn error(&self, problem: String) -> LabError {
-        LabError::Service {
-            command: self.command.clone(),
-            node: self.node.clone(),
-            problem,
-        }
-    }
-}
-
-/// Starts the scenario's services and waits until each listens.
-fn start_services(instance: &Arc<Instance>) -> Result<Vec<Service>, LabError> {
-    /// A service only has to bind a socket; longer than this and it never will.
-    const READY_WITHIN: Duration = Duration::from_secs(10);
-    const LOOK_EVERY: Duration = Duration::from_millis(10);
-
-    let mut services = Vec::new();
-    for spec in &instance.scenario().services {
-        let arguments: Vec<OsString> = spec.run.iter().map(OsString::from).collect();
-        let mut command = prepare(instance, &spec.node, &arguments)?;
-        // Not the terminal's foreground group: Ctrl-C is for the command.
-        command
-            .stdin(std::process::Stdio::null())
-            .stdout(std::process::Stdio::null())
-            .process_group(0);
-        let child = command.spawn();
-        let mut service = Service {
-            pid: Pid::from_raw(0),
-            node: spec.node.clone(),
-            command: spec.run.join(" "),
-        };
-        let mut child = child.map_err(|e| service.error(format!("did not start: {e}")))?;
-        service.pid = Pid::from_raw(child.id() as i32);
-        let started = Instant::now();
-        while !instance.listens(&spec.node, spec.port)? {
-            if let Some(status) = child.try_wait()? {
-                return Err(service.error(format!("ended at once ({})", describe(status))));
-            }
-            if started.elapsed() > READY_WITHIN {
-                return Err(service.error(format!(
-                    "did not listen on TCP port {} within {} s",
-                    spec.port,
-                    READY_WITHIN.as_secs()
-                )));
-            }
-            std::thread::sleep(LOOK_EVERY);
-        }
-        services.push(service);
-    }
-    Ok(services)
-}
-
-fn describe(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit status {code}"),
-        (_, Some(signal)) => format!("signal {signal}"),
-        _ => "no status".to_owned(),
-    }
-}
-
-/// A command that will start inside a node and find this plumb by its name.
-fn prepare(instance: &Instance, node: &str, arguments: &[OsString]) -> Result<Command, LabError> {
-    let plumb = std::env::current_exe()?;
-    let Some((program, rest)) = arguments.split_first() else {
-        return Err(LabError::Control("there is no command to run".into()));
-    };
-    let mut path = OsString::from(plumb.parent().unwrap_or(Path::new("/")));
-    if let Some(rest) = std::env::var_os("PATH") {
-        path.push(":");
-        path.push(rest);
-    }
-    let mut command = if program == "plumb" {
-        Command::new(plumb)
-    } else {
-        Command::new(program)
-    };
-    command
-        .args(rest)
-        .env("PATH", path)
-        .env(control::VARIABLE, format!("@{}", control::SOCKET_NAME));
-    start_in(&mut command, instance.namespaces(node)?)?;
-    Ok(command)
 }

@@ -92,10 +92,14 @@ pub struct LabMark {
     pub scenario: String,
     /// Seed of its random cells.
     pub seed: u64,
-    /// How late the laboratory delivered packets, against its own schedule; worst link.
+    /// How late the laboratory delivered packets while the Run was made, against its own schedule;
+    /// worst link.
     pub lateness_s: Option<Distribution>,
-    /// Whether the machine could not keep up with the scenario.
+    /// Whether the machine could not keep up with the scenario while the Run was made.
     pub overrun: bool,
+    /// What else must be known of the laboratory.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// One measurement.

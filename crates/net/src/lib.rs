@@ -6,9 +6,11 @@
 
 pub mod clock;
 pub mod datagram;
+pub mod first;
 pub mod multicast;
 pub mod namespace;
 pub mod netlink;
+pub mod pass;
 pub mod process;
 pub mod sched;
 pub mod spread;
@@ -17,3 +19,4 @@ pub mod tcp;
 pub mod terminal;
 pub mod timestamp;
 pub mod tun;
+pub mod user_namespace;

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::thread;
 
@@ -67,10 +67,61 @@ impl Namespaces {
         Ok(())
     }
 
+    /// Descriptors by which another process can get in ([`enter_node`]).
+    ///
+    /// # Errors
+    /// When /proc does not show this process.
+    pub fn doors(&self) -> io::Result<Doors<'_>> {
+        let own = |name: &str| File::open(Path::new("/proc/self/ns").join(name));
+        Ok(Doors {
+            user: own("user")?.into(),
+            pid: own("pid")?.into(),
+            node: self,
+        })
+    }
+
     /// The network namespace, for the kernel interfaces that take one by descriptor.
     pub fn net(&self) -> &OwnedFd {
         &self.net
     }
+}
+
+/// How many descriptors lead into a node.
+pub const DOORS: usize = 5;
+
+/// What leads into a node from outside.
+#[derive(Debug)]
+pub struct Doors<'a> {
+    user: OwnedFd,
+    pid: OwnedFd,
+    node: &'a Namespaces,
+}
+
+impl Doors<'_> {
+    /// As [`enter_node`] wants them.
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; DOORS] {
+        let node = self.node;
+        [&self.user, &self.pid, &node.net, &node.mnt, &node.uts].map(AsFd::as_fd)
+    }
+}
+
+/// Moves the calling process into the user namespace of a node, where it is another, and its
+/// children from now on into the node's PID namespace. The rest of the node is left to each child.
+///
+/// Only for a process with a single thread, and it can start none afterwards.
+///
+/// # Errors
+/// When the descriptors are not those of [`Doors`], or the kernel refuses.
+pub fn enter_node(doors: [OwnedFd; DOORS]) -> io::Result<Namespaces> {
+    let [user, pid, net, mnt, uts] = doors;
+    // The kernel refuses to enter the user namespace that one is in.
+    let there = nix::sys::stat::fstat(&user)?;
+    let here = nix::sys::stat::stat("/proc/self/ns/user")?;
+    if (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino) {
+        setns(&user, CloneFlags::CLONE_NEWUSER)?;
+    }
+    setns(&pid, CloneFlags::CLONE_NEWPID)?;
+    Ok(Namespaces { net, mnt, uts })
 }
 
 /// Keeps mounts made from here on from spreading to other namespaces. Only for a thread that has
@@ -88,10 +139,21 @@ pub(crate) fn make_mounts_private() -> io::Result<()> {
 /// Mounts a file system of the kernel's own (`proc`, `sysfs`, `tmpfs`).
 ///
 /// # Errors
-/// Those of the kernel.
+/// Those of the kernel, which in a user namespace refuses to show what is hidden outside it
+/// (`mount_too_revealing` in `fs/namespace.c`).
 pub fn mount_kernel_fs(kind: &str, at: &Path) -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    Ok(mount(Some(kind), at, Some(kind), flags, None::<&str>)?)
+    mount(Some(kind), at, Some(kind), flags, None::<&str>).map_err(|e| {
+        let why = match e {
+            nix::errno::Errno::EPERM => {
+                " (parts of it are hidden on this system, as in a container: run it as root outside)"
+            }
+            _ => "",
+        };
+        let e = io::Error::from(e);
+        let at = at.display();
+        io::Error::new(e.kind(), format!("cannot mount {kind} at {at}: {e}{why}"))
+    })
 }
 
 /// Shows `from` in the place of `at`.

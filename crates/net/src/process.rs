@@ -1,21 +1,21 @@
-//! Processes that start inside other namespaces, and one that is the first of its own.
+//! Processes that start inside other namespaces, and the signals around them.
 
 use std::ffi::CString;
 use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
-use nix::unistd::{ForkResult, Pid, chdir, fork};
+use nix::unistd::chdir;
 
-use crate::namespace::{Namespaces, make_mounts_private};
+use crate::namespace::Namespaces;
 
-/// Makes `command` start inside a node, in the directory that this process is in, with no signal
-/// blocked.
+/// Makes `command` start inside a node, in the directory that this process is in (the root where
+/// the node does not have it), with no signal blocked.
 ///
 /// # Errors
 /// When this process has no directory.
@@ -28,7 +28,7 @@ pub fn start_in(command: &mut Command, node: &Arc<Namespaces>) -> io::Result<()>
         command.pre_exec(move || {
             node.enter()?;
             // A new mount namespace begins at its root.
-            chdir(directory.as_c_str())?;
+            chdir(directory.as_c_str()).or_else(|_| chdir(c"/"))?;
             // What this process blocks to wait for it would make the program deaf.
             sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
             Ok(())
@@ -37,40 +37,11 @@ pub fn start_in(command: &mut Command, node: &Arc<Namespaces>) -> io::Result<()>
     Ok(())
 }
 
-/// Which side of a fork this is.
-#[derive(Debug)]
-pub enum Forked {
-    /// The caller; the other side is this process.
-    Parent(Pid),
-    /// The first process of a new PID namespace: when it ends, the kernel ends all the others.
-    Init,
-}
-
-/// Forks a process that is the first of a new PID namespace, with mounts of its own that no
-/// longer follow or reach those of the machine. It is killed when the thread that called this
-/// ends, however that comes about.
-///
-/// # Errors
-/// Without the privilege to make namespaces, or when the caller has several threads (the child
-/// would have only one of them, and every lock that the others held).
-pub fn fork_init() -> io::Result<Forked> {
-    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
-        return Err(io::Error::other(
-            "a process with several threads cannot be split",
-        ));
-    }
-    unshare(CloneFlags::CLONE_NEWPID)?;
-    // SAFETY: this process has a single thread, as checked above, so the child's memory is
-    // whole and no lock in it is held by a thread that the child lacks.
-    match unsafe { fork() }? {
-        ForkResult::Parent { child } => Ok(Forked::Parent(child)),
-        ForkResult::Child => {
-            nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
-            // In this order: a mount made before it is private would appear on the real machine.
-            unshare(CloneFlags::CLONE_NEWNS)?;
-            make_mounts_private()?;
-            Ok(Forked::Init)
-        }
+/// Makes `command` end when the thread that starts it does, however that comes about.
+pub fn end_with_starter(command: &mut Command) {
+    // SAFETY: the closure runs in the forked child before exec and makes one system call.
+    unsafe {
+        command.pre_exec(|| crate::first::end_with_parent(true));
     }
 }
 
@@ -104,4 +75,19 @@ pub fn on_interrupt(flag: Arc<AtomicBool>) -> io::Result<()> {
             }
         })?;
     Ok(())
+}
+
+/// A descriptor of this process that others can wait on: it is readable when the process and, if
+/// it is the first of a PID namespace, every process in that namespace has ended (pidfd_open(2)).
+///
+/// # Errors
+/// Those of the kernel.
+pub fn own_pidfd() -> io::Result<OwnedFd> {
+    // SAFETY: the call takes two numbers and returns a new descriptor or -1.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, libc::getpid(), 0) };
+    match RawFd::try_from(fd) {
+        // SAFETY: the kernel has just made this descriptor for this process alone.
+        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(io::Error::last_os_error()),
+    }
 }

@@ -46,7 +46,7 @@ enum FailOn {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = Target::resolve(&arguments.host)?;
-    arguments.output.check()?;
+    let output = arguments.output.begin()?;
     // Before the client's threads start, so that none of them is hit.
     let cancel = interruptible()?;
     let run = match target.connect(arguments.load.port) {
@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let status = arguments
         .fail_on
         .map_or(ExitCode::SUCCESS, |limit| limit.status(&run));
-    arguments.output.emit(run)?;
+    output.emit(run)?;
     if arguments.fail_on.is_some() && !judged {
         anyhow::bail!("latency under load could not be judged, as --fail-on asks: see the notes");
     }

@@ -66,13 +66,12 @@ impl LoadArguments {
     /// Measures in the directions asked for, or else in the verb's own, and shows the Run.
     pub(crate) fn run(&self, mut defaults: Defaults) -> anyhow::Result<ExitCode> {
         let target = Target::resolve(&self.host)?;
-        self.output.check()?;
+        let output = self.output.begin()?;
         // Before the client's threads start, so that none of them is hit.
         let cancel = interruptible()?;
         let client = target.connect(self.load.port)?;
         defaults.directions = self.directions.or(&defaults.directions);
-        self.output
-            .emit(self.load.measure(&target, client, defaults, &cancel)?)?;
+        output.emit(self.load.measure(&target, client, defaults, &cancel)?)?;
         Ok(ExitCode::SUCCESS)
     }
 }

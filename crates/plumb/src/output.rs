@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_lab::control::{self, Answer, Request};
+use plumb_lab::error::LabError;
+use plumb_lab::reach::{self, Stretch};
 use plumb_model::run::Run;
 use plumb_report::text::{self, Style};
 
@@ -21,47 +22,61 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Whether the file can be written, as far as that shows before there is anything to write.
-    pub(crate) fn check(&self) -> anyhow::Result<()> {
-        let Some(file) = &self.output else {
-            return Ok(());
-        };
-        let folder = match file.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        if !folder.is_dir() {
-            anyhow::bail!(
-                "cannot write {}: there is no directory {}",
-                file.display(),
-                folder.display()
-            );
+    /// Begins the Run: refuses a file that cannot be written, as far as that shows before there is
+    /// anything to write, and asks the laboratory to watch itself meanwhile.
+    pub(crate) fn begin(&self) -> anyhow::Result<Begun<'_>> {
+        if let Some(file) = &self.output {
+            check(file)?;
         }
-        if file.is_dir() {
-            anyhow::bail!("cannot write {}: it is a directory", file.display());
-        }
-        Ok(())
+        Ok(Begun {
+            output: self,
+            lab: reach::inside().then(Stretch::begin),
+        })
     }
+}
 
+fn check(file: &Path) -> anyhow::Result<()> {
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    if !folder.is_dir() {
+        anyhow::bail!(
+            "cannot write {}: there is no directory {}",
+            file.display(),
+            folder.display()
+        );
+    }
+    if file.is_dir() {
+        anyhow::bail!("cannot write {}: it is a directory", file.display());
+    }
+    Ok(())
+}
+
+/// A Run that is being made.
+pub(crate) struct Begun<'a> {
+    output: &'a Output,
+    lab: Option<Result<Stretch, LabError>>,
+}
+
+impl Begun<'_> {
     /// Marks the Run with the laboratory it was made in, prints and saves it.
-    pub(crate) fn emit(&self, mut run: Run) -> anyhow::Result<()> {
-        if control::inside() {
-            match control::ask(&Request::Mark) {
-                Ok(Answer::Mark(mark)) => run.local.lab = Some(mark),
-                Ok(_) => {}
-                Err(e) => run.notes.push(format!(
-                    "The lab could not be asked how well it kept up: {e}"
-                )),
-            }
+    pub(crate) fn emit(self, mut run: Run) -> anyhow::Result<()> {
+        match self.lab.map(|lab| lab.and_then(Stretch::end)) {
+            Some(Ok(mark)) => run.local.lab = Some(mark),
+            Some(Err(e)) => run.notes.push(format!(
+                "The lab could not be asked how well it kept up: {e}"
+            )),
+            None => {}
         }
         let json = serde_json::to_string(&run)? + "\n";
         // First shown, then saved: a file that cannot be written must not lose a minute's work.
-        if self.json {
+        if self.output.json {
             print(&json)?;
         } else {
             print(&text::render(&run, &style()))?;
         }
-        match &self.output {
+        match &self.output.output {
             Some(file) => save(file, &json),
             None => Ok(()),
         }

@@ -58,7 +58,7 @@ enum Protocol {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = Target::resolve(&arguments.host)?;
-    arguments.output.check()?;
+    let output = arguments.output.begin()?;
     let stop = interruptible()?;
     let protocol = match arguments.protocol {
         Protocol::Icmp => ProbeProtocol::Icmp,
@@ -76,6 +76,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let line = Line::new();
     let run = ping::run(command_line(), plan, &line, &stop)?;
     drop(line);
-    arguments.output.emit(run)?;
+    output.emit(run)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,91 +4,14 @@
 
 mod common;
 
-use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
+use common::machine::{all_end, descendants, machine, signal};
 use common::{PLUMB, need_root, plumb, stderr, stdout};
 use plumb_lab::stats::LabStats;
-
-/// What of the real machine a laboratory must leave as it was.
-fn machine() -> Vec<String> {
-    let read = |path: &str| format!("{path}: {}", std::fs::read_to_string(path).unwrap());
-    let interfaces: BTreeSet<_> = std::fs::read_dir("/sys/class/net")
-        .unwrap()
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
-    let mounts: BTreeSet<String> = std::fs::read_to_string("/proc/self/mountinfo")
-        .unwrap()
-        .lines()
-        .map(str::to_owned)
-        .collect();
-    let sysctl_d: BTreeSet<_> = std::fs::read_dir("/etc/sysctl.d").map_or_else(
-        |_| BTreeSet::new(),
-        |entries| {
-            entries
-                .map(|e| e.unwrap().file_name().into_string().unwrap())
-                .collect()
-        },
-    );
-    let mut state = vec![
-        format!("{interfaces:?}"),
-        format!("{mounts:#?}"),
-        format!("{sysctl_d:?}"),
-    ];
-    state.extend(
-        [
-            "/etc/hosts",
-            "/proc/sys/kernel/hostname",
-            "/proc/sys/net/ipv4/ip_forward",
-            "/proc/sys/net/ipv4/tcp_congestion_control",
-            "/proc/sys/net/ipv4/tcp_allowed_congestion_control",
-            "/proc/sys/net/ipv4/tcp_rmem",
-            "/proc/sys/net/ipv4/tcp_wmem",
-            "/proc/sys/net/ipv4/icmp_ratelimit",
-            "/proc/sys/net/ipv4/ping_group_range",
-        ]
-        .map(read),
-    );
-    state
-}
-
-/// Every process below `root`, by the parents that /proc tells.
-fn descendants(root: u32) -> Vec<u32> {
-    let parents: Vec<(u32, u32)> = std::fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| {
-            let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            // The name in parentheses may contain anything; the parent is the second field after.
-            let parent = stat
-                .rsplit_once(')')?
-                .1
-                .split_whitespace()
-                .nth(1)?
-                .parse()
-                .ok()?;
-            Some((pid, parent))
-        })
-        .collect();
-    let mut found = vec![root];
-    let mut next = 0;
-    while let Some(parent) = found.get(next).copied() {
-        found.extend(
-            parents
-                .iter()
-                .filter(|(_, p)| *p == parent)
-                .map(|(pid, _)| *pid),
-        );
-        next += 1;
-    }
-    found.remove(0);
-    found
-}
 
 /// Starts a laboratory whose command says "ready" and then sleeps.
 fn sleeping_lab() -> (Child, Vec<u32>) {
@@ -116,30 +39,6 @@ fn sleeping_lab() -> (Child, Vec<u32>) {
     // The inner process, the service, the shell and its sleep.
     assert!(inside.len() >= 4, "{inside:?}");
     (child, inside)
-}
-
-fn all_end(pids: &[u32]) {
-    let started = Instant::now();
-    while pids
-        .iter()
-        .any(|pid| Path::new(&format!("/proc/{pid}")).exists())
-    {
-        assert!(
-            started.elapsed() < Duration::from_secs(10),
-            "processes are left behind: {pids:?}"
-        );
-        sleep(Duration::from_millis(20));
-    }
-}
-
-fn signal(pid: i32, name: &str) {
-    assert!(
-        Command::new("kill")
-            .args([&format!("-{name}"), "--", &pid.to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
 }
 
 #[test]
@@ -211,26 +110,6 @@ fn its_own_failures_are_125_and_say_why() {
         &["lab", "run", file.to_str().unwrap(), "--", "true"],
         &["'false'", "ended at once"],
     );
-}
-
-#[test]
-fn without_privilege_it_says_what_is_missing() {
-    need_root();
-    // A copy that somebody else may execute.
-    let folder = tempfile::Builder::new()
-        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .tempdir()
-        .unwrap();
-    let copy = folder.path().join("plumb");
-    std::fs::copy(PLUMB, &copy).unwrap();
-    let output = Command::new(copy)
-        .args(["lab", "run", "fibre", "--", "true"])
-        .uid(65_534)
-        .gid(65_534)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(125));
-    assert!(stderr(&output).contains("root"), "{}", stderr(&output));
 }
 
 #[test]

@@ -1,7 +1,15 @@
 //! What the whole-program tests share: running plumb, alone or in a laboratory.
 
 // Every test binary uses a part of it.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing
+)]
+
+pub(crate) mod live;
+pub(crate) mod machine;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

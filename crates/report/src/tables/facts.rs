@@ -70,8 +70,13 @@ pub(crate) fn lab(run: &Run) -> Option<String> {
                 number::seconds(d.p99)
             )
         });
+        let notes: String = lab
+            .notes
+            .iter()
+            .map(|note| format!(" Note: {note}."))
+            .collect();
         format!(
-            "Measured in the laboratory: scenario {}, seed {}{late}.",
+            "Measured in the laboratory: scenario {}, seed {}{late}.{notes}",
             lab.scenario, lab.seed
         )
     })

@@ -212,6 +212,7 @@ fn line(line: &Line) -> Run {
                 seed: 1,
                 lateness_s: Distribution::of((0..1000).map(|i| 20e-6 + noise(7, i) * 30e-6)),
                 overrun: false,
+                notes: Vec::new(),
             }),
         },
         target: Some(Target {

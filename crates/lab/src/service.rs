@@ -1,0 +1,185 @@
+//! The programs that run in a laboratory from its start, and how any program starts in a node.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+use plumb_net::namespace::Namespaces;
+use plumb_net::process::start_in;
+
+use crate::control;
+use crate::error::LabError;
+use crate::instance::Instance;
+use crate::scenario::ServiceSpec;
+
+/// A service only has to bind a socket; longer than this and it never will.
+const READY_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// How much of a service's last words is told.
+const LAST_WORDS_BYTES: usize = 1024;
+/// How long to wait for them once it has ended: they are in the pipe already, unless a child of
+/// the service still holds it.
+const LAST_WORDS_WITHIN: Duration = Duration::from_millis(200);
+
+/// A program of the network that runs.
+pub(crate) struct Service {
+    /// Its process.
+    pub(crate) pid: Pid,
+    node: String,
+    command: String,
+    last_words: Option<Receiver<String>>,
+}
+
+impl Service {
+    /// That it ended, although it should have gone on.
+    pub(crate) fn ended(&self, status: WaitStatus) -> LabError {
+        let how = match status {
+            WaitStatus::Exited(_, code) => format!("exit status {code}"),
+            WaitStatus::Signaled(_, signal, _) => signal.to_string(),
+            other => format!("{other:?}"),
+        };
+        self.error(&format!("ended while the lab was running ({how})"))
+    }
+
+    fn error(&self, problem: &str) -> LabError {
+        let said = self
+            .last_words
+            .as_ref()
+            .and_then(|words| words.recv_timeout(LAST_WORDS_WITHIN).ok())
+            .filter(|words| !words.is_empty());
+        LabError::Service {
+            command: self.command.clone(),
+            node: self.node.clone(),
+            problem: match said {
+                Some(said) => format!("{problem}: {said}"),
+                None => problem.to_owned(),
+            },
+        }
+    }
+}
+
+/// Where the errors of services go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Errors {
+    /// Where the laboratory's own go.
+    Shown,
+    /// There is nobody to read them: the last are kept for when the service ends.
+    Kept,
+}
+
+/// Starts the scenario's services and waits until each listens.
+pub(crate) fn start_all(instance: &Instance, errors: Errors) -> Result<Vec<Service>, LabError> {
+    let services = &instance.scenario().services;
+    services
+        .iter()
+        .map(|spec| start(instance, spec, errors))
+        .collect()
+}
+
+fn start(instance: &Instance, spec: &ServiceSpec, errors: Errors) -> Result<Service, LabError> {
+    let arguments: Vec<OsString> = spec.run.iter().map(OsString::from).collect();
+    let mut command = prepare(instance.namespaces(&spec.node)?, &arguments)?;
+    // Not the terminal's foreground group: Ctrl-C is for the command.
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .process_group(0);
+    if errors == Errors::Kept {
+        command.stderr(Stdio::piped());
+    }
+    let mut service = Service {
+        pid: Pid::from_raw(0),
+        node: spec.node.clone(),
+        command: spec.run.join(" "),
+        last_words: None,
+    };
+    let mut child = command
+        .spawn()
+        .map_err(|e| service.error(&format!("did not start: {e}")))?;
+    service.pid = Pid::from_raw(child.id() as i32);
+    service.last_words = child.stderr.take().map(keep_last_words).transpose()?;
+    let started = Instant::now();
+    while !instance.listens(&spec.node, spec.port)? {
+        if let Some(status) = child.try_wait()? {
+            return Err(service.error(&format!("ended at once ({})", describe(status))));
+        }
+        if started.elapsed() > READY_WITHIN {
+            return Err(service.error(&format!(
+                "did not listen on TCP port {} within {} s",
+                spec.port,
+                READY_WITHIN.as_secs()
+            )));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(service)
+}
+
+/// Reads what a service says, so that it never has to wait, and passes the end of it on.
+///
+/// The thread ends when the service and its children have ended.
+fn keep_last_words(mut errors: impl Read + Send + 'static) -> io::Result<Receiver<String>> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    std::thread::Builder::new()
+        .name("service-errors".into())
+        .spawn(move || {
+            let mut last = Vec::new();
+            let mut buffer = [0; LAST_WORDS_BYTES];
+            while let Ok(length @ 1..) = errors.read(&mut buffer) {
+                last.extend_from_slice(buffer.get(..length).unwrap_or_default());
+                last.drain(..last.len().saturating_sub(LAST_WORDS_BYTES));
+            }
+            let _ = sender.send(String::from_utf8_lossy(&last).trim().to_owned());
+        })?;
+    Ok(receiver)
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (_, Some(signal)) => format!("signal {signal}"),
+        _ => "no status".to_owned(),
+    }
+}
+
+/// A command that will start inside a node and find this plumb by its name.
+pub(crate) fn prepare(node: &Arc<Namespaces>, arguments: &[OsString]) -> Result<Command, LabError> {
+    let plumb = std::env::current_exe()?;
+    let Some((program, rest)) = arguments.split_first() else {
+        return Err(LabError::Control("there is no command to run".into()));
+    };
+    let mut path = OsString::from(plumb.parent().unwrap_or(Path::new("/")));
+    if let Some(rest) = std::env::var_os("PATH") {
+        path.push(":");
+        path.push(rest);
+    }
+    let program = if program == OsStr::new("plumb") {
+        plumb.as_os_str()
+    } else {
+        program
+    };
+    let mut command = Command::new(program);
+    command
+        .args(rest)
+        .env("PATH", path)
+        .env(control::VARIABLE, format!("@{}", control::SOCKET_NAME));
+    start_in(&mut command, node)?;
+    Ok(command)
+}
+
+/// Takes note of every process that has ended, among them orphans that the first process of a
+/// PID namespace inherits.
+pub(crate) fn reap() -> impl Iterator<Item = WaitStatus> {
+    std::iter::from_fn(|| match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+        Ok(WaitStatus::StillAlive) | Err(_) => None,
+        Ok(status) => Some(status),
+    })
+}

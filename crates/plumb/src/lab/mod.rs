@@ -1,0 +1,179 @@
+//! `plumb lab`: emulated networks. One file a group of actions.
+
+mod list;
+mod session;
+mod steer;
+mod verify;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use plumb_lab::supervise::{LAB_FAILED, Session};
+
+use crate::output::message;
+
+/// What the verb cannot do, for its help.
+pub(crate) const LIMITS: &str = "\
+Limits: emulates rates, delays, FIFO, CoDel and FQ-CoDel; no loss or reordering of its own
+yet. Every direction of a link takes a share of a processor; a lab that the machine could not keep up
+with says so, and so does every Run made in it. Needs root, or a system that gives users a user
+namespace and /dev/net/tun: then links are carried at ordinary priority, which the lab says too.";
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Do,
+}
+
+#[derive(Subcommand)]
+enum Do {
+    /// The scenarios that come with plumb, and the labs that run in the background
+    List {
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// A scenario as it is written
+    Show {
+        /// Name of a scenario, or path of a .toml file
+        scenario: String,
+    },
+    /// Run a command inside an emulated network; exits with the command's status, or 125
+    Run {
+        /// Name of a scenario, or path of a .toml file
+        scenario: String,
+        /// Write what every link did to this file when the command has ended
+        #[arg(long, value_name = "FILE")]
+        stats: Option<PathBuf>,
+        /// Node in which the command runs [default: the scenario's first]
+        #[arg(long)]
+        node: Option<String>,
+        /// The command and its arguments
+        #[arg(last = true, required = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
+    },
+    /// Start an emulated network that stays in the background; returns when it is ready
+    Up {
+        /// Name of a scenario, or path of a .toml file
+        scenario: String,
+        /// What to call it [default: the scenario's name]
+        #[arg(long)]
+        name: Option<String>,
+        /// Seed of everything random in it [default: the scenario's]
+        #[arg(long)]
+        seed: Option<u64>,
+    },
+    /// End a lab in the background, and wait until nothing is left of it
+    Down {
+        /// Its name; not needed while there is only one
+        name: Option<String>,
+        /// Write what every link did to this file first
+        #[arg(long, value_name = "FILE")]
+        stats: Option<PathBuf>,
+    },
+    /// Run a shell or a command in a node of a lab; exits with its status, or 125
+    Shell {
+        /// The node
+        node: String,
+        #[command(flatten)]
+        which: Which,
+        /// The command and its arguments [default: your shell]
+        #[arg(last = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
+    },
+    /// Change a cell of a link, or add a shaper: all that is asked, or nothing
+    Set {
+        /// LINK.up.CELL or LINK.down.CELL
+        cell: String,
+        /// What to change, such as rate=19mbit or queue=fq_codel
+        #[arg(required = true, value_name = "KEY=VALUE")]
+        values: Vec<String>,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Do what a Run's findings ask of the router
+    Apply {
+        /// A saved Run
+        run: PathBuf,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// What the links did so far
+    Stats {
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Hold a saved Run against the truth of its scenario
+    Verify {
+        /// Name of a scenario, or path of a .toml file
+        scenario: String,
+        /// The Run
+        run: PathBuf,
+        /// What --stats wrote while the Run was made
+        stats: PathBuf,
+    },
+}
+
+/// Which laboratory is meant.
+#[derive(Args)]
+struct Which {
+    /// Name of a lab in the background [default: the lab that this runs in, or else the only one]
+    #[arg(long, value_name = "NAME")]
+    lab: Option<String>,
+}
+
+impl Which {
+    fn name(&self) -> Option<&str> {
+        self.lab.as_deref()
+    }
+}
+
+pub(crate) fn run(arguments: Arguments) -> ExitCode {
+    let failed = LAB_FAILED as u8;
+    let result = match arguments.action {
+        Do::List { json } => list::list(json),
+        Do::Show { scenario } => list::show(&scenario),
+        Do::Run {
+            scenario,
+            stats,
+            node,
+            command,
+        } => session::run(&scenario, stats, &Session { node, command }),
+        Do::Up {
+            scenario,
+            name,
+            seed,
+        } => session::up(&scenario, name, seed),
+        Do::Down { name, stats } => session::down(name.as_deref(), stats.as_deref()),
+        Do::Shell {
+            node,
+            which,
+            command,
+        } => session::shell(&node, which.name(), command),
+        Do::Set {
+            cell,
+            values,
+            which,
+        } => steer::set(which.name(), cell, &values),
+        Do::Apply { run, which } => steer::apply(which.name(), &run),
+        Do::Stats { json, which } => steer::stats(which.name(), json),
+        Do::Verify {
+            scenario,
+            run,
+            stats,
+        } => verify::verify(&scenario, &run, &stats),
+    };
+    result.unwrap_or_else(|error| {
+        complain(&message(&error));
+        ExitCode::from(failed)
+    })
+}
+
+fn complain(error: &dyn std::fmt::Display) {
+    anstream::eprintln!("plumb lab: {error}");
+}
