@@ -11,6 +11,9 @@ use crate::queue::Backlog;
 use crate::queue::flow_hash::flow_hash;
 use crate::time::Time;
 
+/// Where the IPv6 header has the destination, in bytes (RFC 8200 section 3).
+const IPV6_DESTINATION: usize = 24;
+
 /// An IP packet with the header that the TUN device gave it.
 #[derive(Debug, Clone)]
 pub struct Packet {
@@ -119,6 +122,13 @@ impl Packet {
         let bears_it = ip::set_ce(&mut self.data);
         self.marked |= bears_it;
         bears_it
+    }
+
+    /// Whether it is IPv6 multicast of link-local scope (ff02::/16, RFC 4291 section 2.7): what
+    /// hosts send unasked, such as listener reports and router solicitations, and no data.
+    pub(crate) fn is_link_multicast(&self) -> bool {
+        let is_v6 = self.data.first().is_some_and(|byte| byte >> 4 == 6);
+        is_v6 && self.data.get(IPV6_DESTINATION..IPV6_DESTINATION + 2) == Some(&[0xff, 0x02])
     }
 
     /// IP bytes of each segment but the last.
@@ -232,6 +242,14 @@ pub(crate) mod tests {
         header.extend([0xfd; 16]);
         header.extend([0xfe; 16]);
         header
+    }
+
+    /// What an IPv6 host sends unasked: to ff02::16 (RFC 3810).
+    pub(crate) fn listener_report() -> Packet {
+        let mut data = ipv6_header(76, 0);
+        data[24..40].copy_from_slice(&[0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x16]);
+        data.resize(76, 0);
+        Packet::new(data, VirtioHeader::default(), Time::ZERO)
     }
 
     /// A large TCP segment with `payload` bytes, counting up, of 32 bytes of TCP header.

@@ -51,6 +51,15 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     proptest::collection::vec(arrival, 1..80)
 }
 
+/// Cells of the kinds that need no more than one or two examples.
+const OTHER_CELLS: &[(&str, &[(&str, &str)])] = &[
+    ("loss", &[("ratio", "10%")]),
+    ("gilbert_elliott", &[("p", "10%"), ("r", "30%")]),
+    ("markov4", &[("p13", "10%"), ("p31", "30%"), ("p14", "5%")]),
+    ("periodic_loss", &[("every", "5"), ("match", "tcp")]),
+    ("index_loss", &[("packets", "2-9")]),
+];
+
 fn chains() -> impl Strategy<Value = ChainSpec> {
     let rate = prop::sample::select(vec!["1mbit", "20mbit", "123456789", "1gbit"]);
     let framing = prop::sample::select(vec!["raw", "docsis", "pppoe-llcsnap", "bridged-ptm"]);
@@ -109,7 +118,9 @@ fn chains() -> impl Strategy<Value = ChainSpec> {
     });
     let delay = prop::sample::select(vec!["0ns", "1ns", "9ms"])
         .prop_map(|delay| CellSpec::from_pairs("delay", &[("delay", delay)]).unwrap());
-    proptest::collection::vec(prop_oneof![shaper, delay], 0..4).prop_map(|cells| {
+    let other = prop::sample::select(OTHER_CELLS.to_vec())
+        .prop_map(|(kind, pairs)| CellSpec::from_pairs(kind, pairs).unwrap());
+    proptest::collection::vec(prop_oneof![shaper, delay, other], 0..4).prop_map(|cells| {
         let named = cells.into_iter().enumerate().map(|(i, cell)| NamedCell {
             name: i.to_string(),
             cell,

@@ -14,6 +14,8 @@ pub struct RatioError(String);
 impl Ratio {
     /// Nothing.
     pub const ZERO: Self = Self(0.0);
+    /// All.
+    pub const ONE: Self = Self(1.0);
 
     /// From a number; `None` when it is not from 0 to 1.
     pub fn new(value: f64) -> Option<Self> {

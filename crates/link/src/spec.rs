@@ -6,8 +6,8 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::{Table, Value};
 
-use crate::cell::filter::Filtered;
-use crate::cell::loss::bernoulli;
+use crate::cell::filter::{Filter, Filtered};
+use crate::cell::loss::{Loss, bernoulli, gilbert_elliott, index, markov4, periodic};
 use crate::cell::{Cell, delay, shaper};
 use crate::settings::{self, SettingsError, TYPE, kinds};
 use crate::time::Time;
@@ -22,6 +22,14 @@ kinds! {
         Delay(delay::DelaySpec) = "delay",
         /// Loss by chance.
         Bernoulli(bernoulli::BernoulliSpec) = "loss",
+        /// Loss in bursts, by a channel of two states.
+        GilbertElliott(gilbert_elliott::GilbertElliottSpec) = "gilbert_elliott",
+        /// Loss in bursts, by a model of four states.
+        Markov4(markov4::Markov4Spec) = "markov4",
+        /// Loss of every nth packet.
+        PeriodicLoss(periodic::PeriodicLossSpec) = "periodic_loss",
+        /// Loss of packets by number.
+        IndexLoss(index::IndexLossSpec) = "index_loss",
     }
 }
 
@@ -32,9 +40,14 @@ impl CellSpec {
         match self {
             Self::Shaper(spec) => Box::new(shaper::Shaper::new(spec.clone(), seed, now)),
             Self::Delay(spec) => Box::new(delay::Delay::new(spec.clone())),
-            Self::Bernoulli(spec) => {
-                Box::new(Filtered::new(bernoulli::Bernoulli::new(spec.clone(), seed)))
-            }
+            Self::Bernoulli(spec) => filter(Loss(bernoulli::Bernoulli::new(spec.clone(), seed))),
+            Self::GilbertElliott(spec) => filter(Loss(gilbert_elliott::GilbertElliott::new(
+                spec.clone(),
+                seed,
+            ))),
+            Self::Markov4(spec) => filter(Loss(markov4::Markov4::new(spec.clone(), seed))),
+            Self::PeriodicLoss(spec) => filter(Loss(periodic::PeriodicLoss::new(spec.clone()))),
+            Self::IndexLoss(spec) => filter(Loss(index::IndexLoss::new(spec.clone()))),
         }
     }
 
@@ -60,6 +73,10 @@ impl CellSpec {
         let table = Table::from_iter([(TYPE.to_owned(), Value::String(kind.to_owned()))]);
         settings::with_pairs(&table, pairs, Self::from_table, Self::to_table)
     }
+}
+
+fn filter<F: Filter + 'static>(filter: F) -> Box<dyn Cell> {
+    Box::new(Filtered::new(filter))
 }
 
 /// A chain: its cells in the order in which packets pass them.

@@ -3,6 +3,7 @@
 pub mod delay;
 pub(crate) mod filter;
 pub mod loss;
+pub mod matching;
 pub mod shaper;
 
 use crate::packet::Packet;
