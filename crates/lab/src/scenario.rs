@@ -1,6 +1,7 @@
 //! Scenarios: networks written down in TOML, with what must be found in them.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use plumb_link::spec::ChainSpec;
@@ -251,6 +252,19 @@ pub enum ScenarioError {
     },
 }
 
+/// The most that is read of a file that a cell names: 160 bytes for each of the 100,000 samples
+/// that a delay takes.
+const MAX_FILE_BYTES: u64 = 16_000_000;
+
+fn read_text(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path)?;
+    if file.take(MAX_FILE_BYTES).read_to_string(&mut text)? as u64 == MAX_FILE_BYTES {
+        return Err(std::io::Error::other("it has 16 MB or more"));
+    }
+    Ok(text)
+}
+
 fn default_seed() -> u64 {
     1
 }
@@ -305,17 +319,40 @@ impl Scenario {
     /// # Errors
     /// When the text is wrong, with the line, or describes no network.
     pub fn parse(text: &str, origin: &str) -> Result<Self, ScenarioError> {
-        let scenario: Self = toml::from_str(text).map_err(|source| ScenarioError::Syntax {
+        let mut scenario: Self = toml::from_str(text).map_err(|source| ScenarioError::Syntax {
             origin: origin.to_owned(),
             source: Box::new(source),
         })?;
-        match scenario.problem() {
+        let beside = Path::new(origin).parent().unwrap_or(Path::new(""));
+        let problem = scenario.read_files(beside).err();
+        match problem.or_else(|| scenario.problem()) {
             None => Ok(scenario),
             Some(problem) => Err(ScenarioError::Meaning {
                 origin: origin.to_owned(),
                 problem,
             }),
         }
+    }
+
+    /// Reads the files that cells name; their paths start where the scenario is.
+    fn read_files(&mut self, beside: &Path) -> Result<(), String> {
+        for link in &mut self.links {
+            for named in link.up.0.iter_mut().chain(&mut link.down.0) {
+                let Some(path) = named.cell.file().map(|file| beside.join(file)) else {
+                    continue;
+                };
+                let refused = |problem: String| {
+                    format!("cell '{}' of link '{}': {problem}", named.name, link.name)
+                };
+                let text = read_text(&path)
+                    .map_err(|e| refused(format!("cannot read {}: {e}", path.display())))?;
+                named
+                    .cell
+                    .take_file(&text)
+                    .map_err(|e| refused(format!("{}: {e}", path.display())))?;
+            }
+        }
+        Ok(())
     }
 
     fn problem(&self) -> Option<String> {
@@ -506,6 +543,31 @@ mod tests {
                 .zip(BUILT_IN)
                 .all(|(s, (name, _))| s.name == name)
         );
+    }
+
+    #[test]
+    fn a_file_of_delays_is_read_from_beside_the_scenario() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = "[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n";
+        let up =
+            "up = [{ type = \"delay\", delay = \"1ms\", distribution = { file = \"lte.txt\" } }]";
+        let scenario = folder.path().join("x.toml");
+        std::fs::write(&scenario, format!("{SMALL}{link}{up}")).unwrap();
+        let load = || Scenario::load(scenario.to_str().unwrap());
+
+        let missing = load().unwrap_err().to_string();
+        assert!(
+            missing.contains("lte.txt") && missing.contains("'delay' of link 'l'"),
+            "{missing}"
+        );
+        std::fs::write(folder.path().join("lte.txt"), "12ms\n13\n").unwrap();
+        let wrong = load().unwrap_err().to_string();
+        assert!(wrong.contains("lte.txt: line 2"), "{wrong}");
+        std::fs::write(folder.path().join("lte.txt"), "12ms\n13ms\n").unwrap();
+        let inline = up.replace("file = \"lte.txt\"", "samples = [\"12ms\", \"13ms\"]");
+        let expected = Scenario::parse(&format!("{SMALL}{link}{inline}"), "x.toml").unwrap();
+        let up = |scenario: &Scenario| scenario.links.first().unwrap().up.clone();
+        assert_eq!(up(&load().unwrap()), up(&expected));
     }
 
     #[test]

@@ -75,6 +75,16 @@ pub enum ChainError {
         /// Its kind.
         kind: &'static str,
     },
+    /// A file that nobody read.
+    #[error(
+        "the cell '{name}' would need the file '{file}', which is read only when a lab starts: give what is in it, as in distribution='{{ samples = [\"1ms\", \"3ms\"] }}'"
+    )]
+    File {
+        /// The name of the cell.
+        name: String,
+        /// The file.
+        file: String,
+    },
     /// The cell refused.
     #[error(transparent)]
     Set(#[from] SettingsError),
@@ -140,6 +150,17 @@ impl ChainError {
             name: named.name.clone(),
             kind: named.cell.kind(),
         }
+    }
+}
+
+/// Whether a cell has all that its settings name.
+fn check_complete(name: &str, cell: &CellSpec) -> Result<(), ChainError> {
+    match cell.file() {
+        None => Ok(()),
+        Some(file) => Err(ChainError::File {
+            name: name.to_owned(),
+            file: file.to_owned(),
+        }),
     }
 }
 
@@ -278,6 +299,7 @@ impl Chain {
         self.pump(now);
         if let Some(named) = self.cells.get_mut(position) {
             let spec = named.spec.with(pairs)?;
+            check_complete(cell, &spec)?;
             named.cell.reconfigure(now, &spec);
             named.spec = spec;
         }
@@ -314,6 +336,7 @@ impl Chain {
             let name = spec.name.clone();
             return Err(ChainError::Taken { name });
         }
+        check_complete(&spec.name, &spec.cell)?;
         self.pump(now);
         let named = Named {
             name: spec.name.clone(),

@@ -58,6 +58,47 @@ const OTHER_CELLS: &[(&str, &[(&str, &str)])] = &[
     ("markov4", &[("p13", "10%"), ("p31", "30%"), ("p14", "5%")]),
     ("periodic_loss", &[("every", "5"), ("match", "tcp")]),
     ("index_loss", &[("packets", "2-9")]),
+    ("delay", &[("delay", "9ms"), ("jitter", "5ms")]),
+    (
+        "delay",
+        &[
+            ("delay", "9ms"),
+            ("jitter", "5ms"),
+            ("distribution", "pareto"),
+            ("reordering", "true"),
+        ],
+    ),
+    ("duplicate", &[("ratio", "10%")]),
+    ("corrupt", &[("ratio", "10%")]),
+    (
+        "reorder",
+        &[("ratio", "10%"), ("extent", "3"), ("hold", "7ms")],
+    ),
+    ("policer", &[("rate", "1mbit"), ("burst", "20kB")]),
+    (
+        "outage",
+        &[("at", "10ms"), ("lasts", "8ms"), ("every", "40ms")],
+    ),
+    (
+        "outage",
+        &[
+            ("at", "10ms"),
+            ("lasts", "8ms"),
+            ("every", "40ms"),
+            ("random", "true"),
+            ("hold", "true"),
+        ],
+    ),
+    (
+        "wifi",
+        &[
+            ("rate", "20mbit"),
+            ("failure", "50%"),
+            ("attempts", "3"),
+            ("busy", "1ms"),
+        ],
+    ),
+    ("wifi", &[("rate", "300mbit"), ("queue", "fq_codel")]),
 ];
 
 fn chains() -> impl Strategy<Value = ChainSpec> {

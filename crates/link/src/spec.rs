@@ -8,7 +8,8 @@ use toml::{Table, Value};
 
 use crate::cell::filter::{Filter, Filtered};
 use crate::cell::loss::{Loss, bernoulli, gilbert_elliott, index, markov4, periodic};
-use crate::cell::{Cell, delay, shaper};
+use crate::cell::timed::{Timed, Timing};
+use crate::cell::{Cell, corrupt, delay, duplicate, outage, policer, reorder, shaper, wifi};
 use crate::settings::{self, SettingsError, TYPE, kinds};
 use crate::time::Time;
 
@@ -30,6 +31,18 @@ kinds! {
         PeriodicLoss(periodic::PeriodicLossSpec) = "periodic_loss",
         /// Loss of packets by number.
         IndexLoss(index::IndexLossSpec) = "index_loss",
+        /// Packets that come twice.
+        Duplicate(duplicate::DuplicateSpec) = "duplicate",
+        /// Bits that are wrong.
+        Corrupt(corrupt::CorruptSpec) = "corrupt",
+        /// Packets that are overtaken.
+        Reorder(reorder::ReorderSpec) = "reorder",
+        /// A rate without a queue.
+        Policer(policer::PolicerSpec) = "policer",
+        /// Times in which nothing passes.
+        Outage(outage::OutageSpec) = "outage",
+        /// A radio that contends, aggregates and retries.
+        Wifi(wifi::WifiSpec) = "wifi",
     }
 }
 
@@ -39,7 +52,7 @@ impl CellSpec {
     pub(crate) fn build(&self, seed: u64, now: Time) -> Box<dyn Cell> {
         match self {
             Self::Shaper(spec) => Box::new(shaper::Shaper::new(spec.clone(), seed, now)),
-            Self::Delay(spec) => Box::new(delay::Delay::new(spec.clone())),
+            Self::Delay(spec) => timed(delay::Delay::new(spec.clone(), seed)),
             Self::Bernoulli(spec) => filter(Loss(bernoulli::Bernoulli::new(spec.clone(), seed))),
             Self::GilbertElliott(spec) => filter(Loss(gilbert_elliott::GilbertElliott::new(
                 spec.clone(),
@@ -48,6 +61,12 @@ impl CellSpec {
             Self::Markov4(spec) => filter(Loss(markov4::Markov4::new(spec.clone(), seed))),
             Self::PeriodicLoss(spec) => filter(Loss(periodic::PeriodicLoss::new(spec.clone()))),
             Self::IndexLoss(spec) => filter(Loss(index::IndexLoss::new(spec.clone()))),
+            Self::Duplicate(spec) => filter(duplicate::Duplicate::new(spec.clone(), seed)),
+            Self::Corrupt(spec) => filter(corrupt::Corrupt::new(spec.clone(), seed)),
+            Self::Reorder(spec) => Box::new(reorder::Reorder::new(spec.clone(), seed)),
+            Self::Policer(spec) => filter(policer::Policer::new(spec.clone(), now)),
+            Self::Outage(spec) => timed(outage::Outage::new(spec.clone(), seed, now)),
+            Self::Wifi(spec) => Box::new(wifi::Wifi::new(spec.clone(), seed)),
         }
     }
 
@@ -55,6 +74,26 @@ impl CellSpec {
     /// one direction's own.
     pub(crate) fn build_pair(&self, _seed: u64, _now: Time) -> Option<[Box<dyn Cell>; 2]> {
         None
+    }
+
+    /// The file that the settings name and that is still to be read.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Self::Delay(spec) => spec.file(),
+            _ => None,
+        }
+    }
+
+    /// Takes what the text of that file says.
+    ///
+    /// # Errors
+    /// When it does not say what it should, with the line.
+    pub fn take_file(&mut self, text: &str) -> Result<(), SettingsError> {
+        let taken = match self {
+            Self::Delay(spec) => spec.distribution.take_samples(text),
+            _ => Ok(()),
+        };
+        taken.map_err(SettingsError)
     }
 
     /// The settings with some changed: `KEY=VALUE` pairs, all or none.
@@ -77,6 +116,10 @@ impl CellSpec {
 
 fn filter<F: Filter + 'static>(filter: F) -> Box<dyn Cell> {
     Box::new(Filtered::new(filter))
+}
+
+fn timed<T: Timing + 'static>(timing: T) -> Box<dyn Cell> {
+    Box::new(Timed::new(timing))
 }
 
 /// A chain: its cells in the order in which packets pass them.

@@ -49,6 +49,12 @@ drop_causes! {
     AckFilter = "ack_filter",
     /// A loss model said so.
     Loss = "loss",
+    /// A token bucket was empty.
+    Policer = "policer",
+    /// The link was down.
+    Outage = "outage",
+    /// A radio gave up after its last attempt.
+    Retries = "retries",
 }
 
 /// Packets and their IP bytes.
@@ -101,6 +107,8 @@ pub struct CellStats {
     pub duplicated: Count,
     /// Packets whose bytes the cell changed, congestion marks apart.
     pub changed: u64,
+    /// Packets that left after one that came later (RFC 4737 section 3.3).
+    pub reordered: u64,
     /// Packets of the cell's own that it sent back to where packets come from.
     pub replied: u64,
     /// What is inside now, on the line included.

@@ -20,6 +20,8 @@ pub(crate) struct Tally {
     duplicated: Count,
     /// Packets whose bytes the cell changed, congestion marks apart.
     pub(crate) changed: u64,
+    /// Packets that left after one that came later.
+    pub(crate) reordered: u64,
     /// Packets of the cell's own that it sent back.
     pub(crate) replied: u64,
     pub(crate) sojourn: Summary,
@@ -48,6 +50,7 @@ impl Tally {
             marked: 0,
             duplicated: Count::default(),
             changed: 0,
+            reordered: 0,
             replied: 0,
             sojourn: Summary::new(),
             losses: Vec::new(),
@@ -122,6 +125,7 @@ impl Tally {
             marked: self.marked,
             duplicated: self.duplicated,
             changed: self.changed,
+            reordered: self.reordered,
             replied: self.replied,
             backlog: Count {
                 packets: backlog.packets,

@@ -50,7 +50,9 @@ impl Outlet<'_> {
     }
 
     /// Lets a second copy go on; the first is forwarded or dropped like any packet.
-    pub(crate) fn duplicate(&mut self, packet: Packet) {
+    pub(crate) fn duplicate(&mut self, mut packet: Packet) {
+        // The record of a probe is that of the first.
+        packet.record = None;
         self.tally.duplicate(&packet);
         self.forward(packet);
     }

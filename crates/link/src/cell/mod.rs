@@ -1,10 +1,18 @@
 //! What every cell of a chain does. One file a cell, with its settings.
 
+pub mod corrupt;
 pub mod delay;
+pub mod duplicate;
 pub(crate) mod filter;
 pub mod loss;
 pub mod matching;
+pub(crate) mod order;
+pub mod outage;
+pub mod policer;
+pub mod reorder;
 pub mod shaper;
+pub(crate) mod timed;
+pub mod wifi;
 
 use crate::packet::Packet;
 use crate::queue::Backlog;
