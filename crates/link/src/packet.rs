@@ -1,6 +1,8 @@
 //! A packet inside a link: an ordinary IP packet, or a large TCP segment (GSO) that stands for
 //! several packets on the wire.
 
+use std::net::IpAddr;
+
 use plumb_model::framing::Framing;
 use plumb_wire::ip::{self, IpPacket};
 use plumb_wire::probe_key::ProbeKey;
@@ -10,9 +12,6 @@ use crate::flows::FlowNumber;
 use crate::queue::Backlog;
 use crate::queue::flow_hash::flow_hash;
 use crate::time::Time;
-
-/// Where the IPv6 header has the destination, in bytes (RFC 8200 section 3).
-const IPV6_DESTINATION: usize = 24;
 
 /// An IP packet with the header that the TUN device gave it.
 #[derive(Debug, Clone)]
@@ -54,6 +53,8 @@ pub(crate) struct Layout {
     pub(crate) segment_payload: u32,
     /// How many packets of the wire this is, at least one.
     pub(crate) segments: u32,
+    /// Whether it goes to ff02::/16 (RFC 4291 section 2.7).
+    pub(crate) link_multicast: bool,
 }
 
 /// Bytes on the line under the framing of the shaper that the packet is in.
@@ -124,11 +125,10 @@ impl Packet {
         bears_it
     }
 
-    /// Whether it is IPv6 multicast of link-local scope (ff02::/16, RFC 4291 section 2.7): what
-    /// hosts send unasked, such as listener reports and router solicitations, and no data.
+    /// Whether it is what hosts send unasked, and no data: IPv6 multicast of link-local scope, as
+    /// listener reports and router solicitations are.
     pub(crate) fn is_link_multicast(&self) -> bool {
-        let is_v6 = self.data.first().is_some_and(|byte| byte >> 4 == 6);
-        is_v6 && self.data.get(IPV6_DESTINATION..IPV6_DESTINATION + 2) == Some(&[0xff, 0x02])
+        self.layout.link_multicast
     }
 
     /// IP bytes of each segment but the last.
@@ -176,9 +176,14 @@ impl Layout {
             tcp_payload: 0,
             segment_payload: 0,
             segments: 1,
+            link_multicast: false,
         };
         let Some(ip) = ip else {
             return layout;
+        };
+        layout.link_multicast = match ip.destination() {
+            IpAddr::V4(_) => false,
+            IpAddr::V6(address) => address.segments().first() == Some(&0xff02),
         };
         layout.ip_header = u16::try_from(ip.header_len()).unwrap_or(0);
         let Some(tcp_header) = ip.tcp_header_len() else {

@@ -66,12 +66,15 @@ impl<T: Timing> Timed<T> {
         };
         self.last_departure = self.last_departure.max(leaves);
         self.backlog += packet.backlog();
-        let place = self.packets.partition_point(|p| p.leaves <= leaves);
         let under_way = UnderWay {
             leaves,
             number: self.order.arrive(),
             packet,
         };
+        if self.packets.back().is_none_or(|last| last.leaves <= leaves) {
+            return self.packets.push_back(under_way);
+        }
+        let place = self.packets.partition_point(|p| p.leaves <= leaves);
         self.packets.insert(place, under_way);
     }
 
@@ -89,13 +92,11 @@ impl<T: Timing> Cell for Timed<T> {
     fn enqueue(&mut self, now: Time, mut packet: Packet) {
         self.tally.offer(&packet);
         packet.entered = now;
-        match self.timing.crossing() {
-            Crossing::Whole => self.admit(now, packet),
-            Crossing::Split => {
-                for single in segment::split(packet, 1) {
-                    self.admit(now, single);
-                }
-            }
+        if self.timing.crossing() == Crossing::Whole || packet.segments() == 1 {
+            return self.admit(now, packet);
+        }
+        for single in segment::split(packet, 1) {
+            self.admit(now, single);
         }
     }
 
