@@ -396,7 +396,7 @@ fn group() -> Option<IpAddr> {
 #[test]
 #[ignore = "a program for a node of the laboratory"]
 fn node_answers() {
-    assert!(plumb_lab::control::inside(), "runs in a laboratory only");
+    assert!(plumb_lab::reach::inside(), "runs in a laboratory only");
     if let Some(group) = group() {
         let socket = match group {
             IpAddr::V4(group) => {
