@@ -238,11 +238,27 @@ impl Instance {
         })?;
         let end = LinkEnd::try_from(end.to_owned()).map_err(LabError::Control)?;
         let refused = |e: &dyn std::fmt::Display| LabError::Control(format!("{cell}: {e}"));
+        let pairs: Vec<(&str, &str)> = values
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+            .collect();
+        let shared = self
+            .carrier(&end)?
+            .driver
+            .with(|carried| carried.chain.is_shared(name));
+        if shared {
+            // Both directions hold it, and what each of them says of it stays the same.
+            for way in [Way::Up, Way::Down] {
+                let link = end.link.clone();
+                let carrier = self.carrier(&LinkEnd { link, way })?;
+                carrier
+                    .driver
+                    .with(|carried| carried.chain.set(self.epoch.now(), name, &pairs))
+                    .map_err(|e| refused(&e))?;
+            }
+            return Ok(format!("{cell} set, in both directions"));
+        }
         self.carrier(&end)?.driver.with(|carried| {
-            let pairs: Vec<(&str, &str)> = values
-                .iter()
-                .map(|(key, value)| (key.as_str(), value.as_str()))
-                .collect();
             let is_there = carried.chain.names().any(|known| known == name);
             if is_there || name != SHAPER {
                 carried

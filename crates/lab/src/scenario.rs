@@ -41,6 +41,12 @@ const MAX_PARTS: usize = 256;
 /// The most nodes on a lan: the last byte of an IPv4 address, less the network and the broadcast.
 const MAX_ON_LAN: usize = 254;
 
+/// The files that scenarios which come with plumb name.
+const BUILT_IN_FILES: [(&str, &str); 1] = [(
+    "traces/lte-like.trace",
+    include_str!("../../../scenarios/traces/lte-like.trace"),
+)];
+
 /// Longest name of a node or link: a link's name is its interfaces' name (IFNAMSIZ less the
 /// terminating zero, `linux/if.h`).
 const MAX_NAME_BYTES: usize = 15;
@@ -344,8 +350,14 @@ impl Scenario {
                 let refused = |problem: String| {
                     format!("cell '{}' of link '{}': {problem}", named.name, link.name)
                 };
-                let text = read_text(&path)
-                    .map_err(|e| refused(format!("cannot read {}: {e}", path.display())))?;
+                let built_in = BUILT_IN_FILES
+                    .iter()
+                    .find(|(name, _)| path == Path::new(name));
+                let text = match built_in {
+                    Some((_, text)) => (*text).to_owned(),
+                    None => read_text(&path)
+                        .map_err(|e| refused(format!("cannot read {}: {e}", path.display())))?,
+                };
                 named
                     .cell
                     .take_file(&text)

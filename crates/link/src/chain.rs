@@ -290,6 +290,14 @@ impl Chain {
         self.cells.iter().map(|named| named.name.as_str())
     }
 
+    /// Whether both directions share the cell of this name: then [`Self::set`] is for both
+    /// chains.
+    pub fn is_shared(&self, name: &str) -> bool {
+        let mut cells = self.cells.iter();
+        let named = cells.find(|named| named.name == name);
+        named.is_some_and(|named| named.spec.build_pair(0, Time::ZERO).is_some())
+    }
+
     /// Changes settings of a cell, all or none.
     ///
     /// # Errors
@@ -487,6 +495,21 @@ mod tests {
         data.extend([8, 0, 0, 0, 0x12, 0x34, 0, seq]);
         data.resize(84, 0);
         Packet::new(data, VirtioHeader::default(), Time::ZERO)
+    }
+
+    #[test]
+    fn a_shared_cell_is_set_in_both_directions() {
+        let cell = CellSpec::from_pairs("half_duplex", &[("rate", "10mbit")]).unwrap();
+        let spec = ChainSpec(vec![cell.into()]);
+        let mut ends = build_link(&spec, &spec, [1, 2]).unwrap();
+        for end in &mut ends {
+            assert!(end.is_shared("half_duplex") && !end.is_shared("delay"));
+            let pairs = [("rate", "100mbit"), ("propagation", "500ns")];
+            end.set(us(0), "half_duplex", &pairs).unwrap();
+        }
+        ends[1].enqueue(us(0), udp(1500, 1, 0));
+        let (at, _) = ends[1].dequeue(us(200)).unwrap();
+        assert_eq!(at, Time::from_nanos((1500 + 18 + 8) * 80 + 500));
     }
 
     #[test]

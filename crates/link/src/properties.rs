@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 
-use crate::chain::{Chain, build};
+use crate::chain::{Chain, build, build_link};
 use crate::packet::Packet;
 use crate::packet::tests::{ACK, tcp, udp};
 use crate::segment::split;
@@ -102,7 +102,21 @@ const OTHER_CELLS: &[(&str, &[(&str, &str)])] = &[
 ];
 
 fn chains() -> impl Strategy<Value = ChainSpec> {
-    let rate = prop::sample::select(vec!["1mbit", "20mbit", "123456789", "1gbit"]);
+    let steps = "[{ at = '0s', rate = '123456789' }, { at = '3ms', rate = '2mbit' }]";
+    let rate = prop::sample::select(vec![
+        vec![("rate", "1mbit")],
+        vec![("rate", "20mbit")],
+        vec![("rate", "123456789")],
+        vec![("rate", "1gbit")],
+        vec![("rate", "20mbit"), ("burst", "4kB")],
+        vec![
+            ("rate", "20mbit"),
+            ("burst", "40kB"),
+            ("peak_rate", "1gbit"),
+        ],
+        vec![("schedule", steps)],
+        vec![("schedule", steps), ("period", "7ms"), ("burst", "4kB")],
+    ]);
     let framing = prop::sample::select(vec!["raw", "docsis", "pppoe-llcsnap", "bridged-ptm"]);
     let queue = prop::sample::select(vec![
         vec![("queue", "fifo"), ("limit", "30kB")],
@@ -153,15 +167,26 @@ fn chains() -> impl Strategy<Value = ChainSpec> {
         ],
     ]);
     let shaper = (rate, framing, queue).prop_map(|(rate, framing, queue)| {
-        let mut pairs = vec![("rate", rate), ("framing", framing)];
+        let mut pairs = vec![("framing", framing)];
+        pairs.extend(rate);
         pairs.extend(queue);
         CellSpec::from_pairs("shaper", &pairs).unwrap()
     });
     let delay = prop::sample::select(vec!["0ns", "1ns", "9ms"])
         .prop_map(|delay| CellSpec::from_pairs("delay", &[("delay", delay)]).unwrap());
+    let trace = prop::sample::select(vec![
+        vec![("opportunities_ms", "[1]")],
+        vec![("opportunities_ms", "[0, 2, 2, 2, 9]"), ("queue", "codel")],
+        vec![
+            ("opportunities_ms", "[3, 4]"),
+            ("framing", "raw"),
+            ("limit", "20p"),
+        ],
+    ])
+    .prop_map(|pairs| CellSpec::from_pairs("trace", &pairs).unwrap());
     let other = prop::sample::select(OTHER_CELLS.to_vec())
         .prop_map(|(kind, pairs)| CellSpec::from_pairs(kind, pairs).unwrap());
-    proptest::collection::vec(prop_oneof![shaper, delay, other], 0..4).prop_map(|cells| {
+    proptest::collection::vec(prop_oneof![shaper, delay, trace, other], 0..4).prop_map(|cells| {
         let named = cells.into_iter().enumerate().map(|(i, cell)| NamedCell {
             name: i.to_string(),
             cell,
@@ -273,17 +298,76 @@ proptest! {
         prop_assert_eq!(again.delivered, stats.delivered);
     }
 
+    /// What both directions share does not depend on when either of them is asked, and accounts
+    /// for everything.
+    #[test]
+    fn a_shared_medium_is_asked_in_any_way(
+        arrivals in arrivals(),
+        sides in proptest::collection::vec(0usize..2, 80),
+        polls in proptest::collection::vec(0usize..4, 80),
+        kind in prop::sample::select(vec![
+            vec![("type", "half_duplex"), ("rate", "10mbit")],
+            vec![("type", "half_duplex"), ("rate", "100mbit"), ("propagation", "2400ns"), ("queue", "codel")],
+            vec![("type", "duplex_mismatch"), ("rate", "10mbit"), ("half", "first")],
+            vec![("type", "duplex_mismatch"), ("rate", "100mbit"), ("half", "second"), ("limit", "5p")],
+        ]),
+    ) {
+        let spec = ChainSpec(vec![CellSpec::from_pairs(kind[0].1, &kind[1..]).unwrap().into()]);
+        let run = |polls: &[usize]| {
+            let mut ends = build_link(&spec, &spec, [1, 2]).unwrap();
+            let mut out = [Vec::new(), Vec::new()];
+            let mut now = Time::ZERO;
+            for ((arrival, side), poll) in arrivals.iter().zip(&sides).zip(polls) {
+                now += std::time::Duration::from_nanos(arrival.gap_ns);
+                for end in 0..2 {
+                    if poll & (1 << end) != 0 {
+                        exactly(&mut ends[end], now, &mut out[end]);
+                        collect(&mut ends[end], now, &mut out[end]);
+                        conserved(&ends[end].stats(now));
+                    }
+                }
+                ends[*side].enqueue(now, arrival.what.packet());
+                conserved(&ends[*side].stats(now));
+            }
+            for end in [0, 1] {
+                collect(&mut ends[end], END, &mut out[end]);
+            }
+            let stats = ends.each_mut().map(|end| end.stats(END));
+            (out, stats)
+        };
+        let (out, stats) = run(&[0; 80]);
+        for stats in &stats {
+            conserved(stats);
+            prop_assert_eq!(stats.backlog.packets, 0);
+            let lost = |cause| stats.dropped.get(cause).copied().unwrap_or(0);
+            // With carrier sense nothing is received damaged, and no collision is late.
+            if kind[0].1 == "half_duplex" {
+                prop_assert_eq!(lost("late_collision") + lost("fcs_error"), 0);
+            }
+        }
+        prop_assert_eq!(run(&polls), (out, stats));
+    }
+
     /// A FIFO takes, drops and delivers the same segments whether they come in large segments
     /// or one by one in the same instant, and the last of each large one leaves when it would
     /// have by itself.
     #[test]
     fn a_fifo_treats_large_segments_like_their_packets(
         arrivals in arrivals(),
-        rate in prop::sample::select(vec!["50mbit", "100mbit", "123456789", "1gbit", "3gbit"]),
+        rate in prop::sample::select(vec![
+            vec![("rate", "50mbit")],
+            vec![("rate", "100mbit")],
+            vec![("rate", "123456789")],
+            vec![("rate", "1gbit")],
+            vec![("rate", "3gbit")],
+            vec![("rate", "3gbit"), ("burst", "9kB")],
+            vec![("schedule", "[{ at = '0s', rate = '3gbit' }, { at = '99us', rate = '123456789' }]"), ("period", "100007ns")],
+        ]),
         limit in prop::sample::select(vec!["30kB", "31234B", "20p", "1ms", "1p", "1B"]),
         framing in prop::sample::select(vec!["raw", "docsis", "pppoe-llcsnap"]),
     ) {
-        let pairs = [("rate", rate), ("limit", limit), ("framing", framing)];
+        let mut pairs = vec![("limit", limit), ("framing", framing)];
+        pairs.extend(rate);
         let spec = ChainSpec(vec![CellSpec::from_pairs("shaper", &pairs).unwrap().into()]);
         let mut whole = build(&spec, 1).unwrap();
         let mut single = build(&spec, 1).unwrap();

@@ -22,6 +22,11 @@ impl Random {
         self.uniform() < probability
     }
 
+    /// A whole number below two to the power of `exponent`, which is below 64.
+    pub(crate) fn below_power_of_two(&mut self, exponent: u32) -> u64 {
+        self.0.random::<u64>() & ((1 << exponent) - 1)
+    }
+
     /// Evenly from 0 up to `end`, which is not reached; 0 when it is 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         if end == 0 {

@@ -8,8 +8,9 @@ use toml::{Table, Value};
 
 use crate::cell::filter::{Filter, Filtered};
 use crate::cell::loss::{Loss, bernoulli, gilbert_elliott, index, markov4, periodic};
+use crate::cell::medium::{self, duplex_mismatch, half_duplex};
 use crate::cell::timed::{Timed, Timing};
-use crate::cell::{Cell, corrupt, delay, duplicate, outage, policer, reorder, shaper, wifi};
+use crate::cell::{Cell, corrupt, delay, duplicate, outage, policer, reorder, shaper, trace, wifi};
 use crate::settings::{self, SettingsError, TYPE, kinds};
 use crate::time::Time;
 
@@ -19,6 +20,12 @@ kinds! {
     pub enum CellSpec {
         /// A rate with a queue.
         Shaper(shaper::ShaperSpec) = "shaper",
+        /// The opportunities of a recorded line, with a queue.
+        Trace(trace::TraceSpec) = "trace",
+        /// A half-duplex Ethernet, which both directions share.
+        HalfDuplex(half_duplex::HalfDuplexSpec) = "half_duplex",
+        /// An Ethernet of which one end is half and the other full duplex.
+        DuplexMismatch(duplex_mismatch::DuplexMismatchSpec) = "duplex_mismatch",
         /// A propagation delay.
         Delay(delay::DelaySpec) = "delay",
         /// Loss by chance.
@@ -52,6 +59,16 @@ impl CellSpec {
     pub(crate) fn build(&self, seed: u64, now: Time) -> Box<dyn Cell> {
         match self {
             Self::Shaper(spec) => Box::new(shaper::Shaper::new(spec.clone(), seed, now)),
+            Self::Trace(spec) => Box::new(trace::Trace::new(spec.clone(), seed, now)),
+            // An end whose other end nobody has.
+            Self::HalfDuplex(spec) => {
+                let [end, _] = medium::pair(spec.terms(), seed, now);
+                end
+            }
+            Self::DuplexMismatch(spec) => {
+                let [end, _] = medium::pair(spec.terms(), seed, now);
+                end
+            }
             Self::Delay(spec) => timed(delay::Delay::new(spec.clone(), seed)),
             Self::Bernoulli(spec) => filter(Loss(bernoulli::Bernoulli::new(spec.clone(), seed))),
             Self::GilbertElliott(spec) => filter(Loss(gilbert_elliott::GilbertElliott::new(
@@ -72,14 +89,19 @@ impl CellSpec {
 
     /// The two ends of a cell that both directions of a link share; `None` when this kind is
     /// one direction's own.
-    pub(crate) fn build_pair(&self, _seed: u64, _now: Time) -> Option<[Box<dyn Cell>; 2]> {
-        None
+    pub(crate) fn build_pair(&self, seed: u64, now: Time) -> Option<[Box<dyn Cell>; 2]> {
+        match self {
+            Self::HalfDuplex(spec) => Some(medium::pair(spec.terms(), seed, now)),
+            Self::DuplexMismatch(spec) => Some(medium::pair(spec.terms(), seed, now)),
+            _ => None,
+        }
     }
 
     /// The file that the settings name and that is still to be read.
     pub fn file(&self) -> Option<&str> {
         match self {
             Self::Delay(spec) => spec.file(),
+            Self::Trace(spec) => spec.file.as_deref(),
             _ => None,
         }
     }
@@ -91,6 +113,7 @@ impl CellSpec {
     pub fn take_file(&mut self, text: &str) -> Result<(), SettingsError> {
         let taken = match self {
             Self::Delay(spec) => spec.distribution.take_samples(text),
+            Self::Trace(spec) => spec.take_opportunities(text),
             _ => Ok(()),
         };
         taken.map_err(SettingsError)

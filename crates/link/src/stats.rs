@@ -49,6 +49,12 @@ drop_causes! {
     AckFilter = "ack_filter",
     /// A loss model said so.
     Loss = "loss",
+    /// A half-duplex station gave a frame up after 16 collisions (IEEE 802.3 clause 4.2.3.2.5).
+    ExcessiveCollisions = "excessive_collisions",
+    /// A collision after the slot time of 512 bits: the other station does not listen.
+    LateCollision = "late_collision",
+    /// A frame that a station received while it was sending in half duplex.
+    FcsError = "fcs_error",
     /// A token bucket was empty.
     Policer = "policer",
     /// The link was down.

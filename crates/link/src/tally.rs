@@ -100,6 +100,16 @@ impl Tally {
         }
     }
 
+    /// Takes over what another counted as dropped, marked and changed.
+    pub(crate) fn take_drops(&mut self, other: &mut Self) {
+        for (count, more) in self.dropped.iter_mut().zip(&mut other.dropped) {
+            *count += std::mem::take(more);
+        }
+        self.marked += std::mem::take(&mut other.marked);
+        self.changed += std::mem::take(&mut other.changed);
+        self.losses.append(&mut other.losses);
+    }
+
     fn dropped_bytes(&self) -> u64 {
         self.dropped.iter().map(|count| count.bytes).sum()
     }

@@ -6,12 +6,14 @@ pub mod duplicate;
 pub(crate) mod filter;
 pub mod loss;
 pub mod matching;
+pub mod medium;
 pub(crate) mod order;
 pub mod outage;
 pub mod policer;
 pub mod reorder;
 pub mod shaper;
 pub(crate) mod timed;
+pub mod trace;
 pub mod wifi;
 
 use crate::packet::Packet;

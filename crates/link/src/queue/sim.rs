@@ -238,7 +238,7 @@ struct Simulation {
 impl Simulation {
     fn new(spec: ShaperSpec, flows: &[Flow], seed: u64) -> Self {
         let mut sim = Self {
-            rate: spec.rate.bps(),
+            rate: spec.rate.map_or(0, |rate| rate.bps()),
             shaper: Shaper::new(spec, seed, Time::ZERO),
             senders: flows.iter().copied().map(Sender::new).collect(),
             outcomes: vec![Outcome::default(); flows.len()],

@@ -1,0 +1,126 @@
+//! An end of a medium: the cell of one direction.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{FRAMING, Medium, Terms};
+use crate::cell::{Cell, Crossing};
+use crate::packet::Packet;
+use crate::queue::Backlog;
+use crate::segment;
+use crate::spec::CellSpec;
+use crate::stats::CellStats;
+use crate::tally::Tally;
+use crate::time::Time;
+
+/// The two ends of a medium that exists from `now` on: that of the first station and that of
+/// the second. The seed decides how long they back off.
+pub(crate) fn pair(terms: Terms, seed: u64, now: Time) -> [Box<dyn Cell>; 2] {
+    let medium = Arc::new(Mutex::new(Medium::new(terms, seed, now)));
+    let end = |side| {
+        Box::new(End {
+            medium: Arc::clone(&medium),
+            side,
+            tally: Tally::new(),
+        })
+    };
+    [end(0), end(1)]
+}
+
+struct End {
+    medium: Arc<Mutex<Medium>>,
+    side: usize,
+    tally: Tally,
+}
+
+impl End {
+    fn lock(&self) -> MutexGuard<'_, Medium> {
+        self.medium.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the medium do something at `now`, and counts what it dropped meanwhile.
+    fn at<T>(&mut self, now: Time, work: impl FnOnce(&mut Medium, usize, &mut Tally) -> T) -> T {
+        let mut medium = self.medium.lock().unwrap_or_else(PoisonError::into_inner);
+        medium.advance(now);
+        self.tally.take_drops(&mut medium.sides(self.side).0.drops);
+        let result = work(&mut medium, self.side, &mut self.tally);
+        self.tally.take_drops(&mut medium.sides(self.side).0.drops);
+        result
+    }
+}
+
+fn backlog(medium: &Medium, side: usize) -> Backlog {
+    let (this, _) = medium.side(side);
+    let arrived = this.done.iter().map(|(_, packet)| packet);
+    arrived
+        .chain(medium.in_flight(side))
+        .fold(this.backlog(), |sum, packet| sum + packet.backlog())
+}
+
+impl Cell for End {
+    fn enqueue(&mut self, now: Time, mut packet: Packet) {
+        self.at(now, |medium, side, tally| {
+            tally.offer(&packet);
+            packet.entered = medium.clock;
+            packet.frame(&FRAMING);
+            for single in segment::split(packet, 1) {
+                medium.enqueue(side, single);
+            }
+        });
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<(Time, Packet)> {
+        self.at(now, |medium, side, tally| {
+            let (this, _) = medium.sides(side);
+            let (at, packet) = this.done.pop_front_if(|(at, _)| *at <= now)?;
+            tally.deliver(&packet, packet.entered, at);
+            Some((at, packet))
+        })
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        let medium = self.lock();
+        let (this, _) = medium.side(self.side);
+        if let Some((at, _)) = this.done.front() {
+            return Some(*at);
+        }
+        let is_busy = this.frame.is_some() || medium.in_flight(self.side).next().is_some();
+        is_busy.then(|| medium.next()).flatten()
+    }
+
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+
+    fn backlog(&self) -> Backlog {
+        backlog(&self.lock(), self.side)
+    }
+
+    fn stats(&mut self, now: Time, kind: &str) -> CellStats {
+        self.at(now, |medium, side, tally| {
+            let mut stats = tally.stats(kind, backlog(medium, side));
+            medium.side(side).0.delay.report(&mut stats);
+            stats
+        })
+    }
+
+    fn reconfigure(&mut self, now: Time, spec: &CellSpec) {
+        if let Some(terms) = Terms::of(spec) {
+            self.at(now, |medium, _, _| medium.reconfigure(terms));
+        }
+    }
+
+    fn drain(&mut self, now: Time) -> Vec<(Time, Packet)> {
+        self.at(now, |medium, side, tally| {
+            let out = medium.drain(side);
+            for (at, packet) in &out {
+                tally.deliver(packet, packet.entered, *at);
+            }
+            out
+        })
+    }
+
+    /// Every frame contends for itself.
+    fn crossing(&self) -> Crossing {
+        Crossing::Split
+    }
+}

@@ -1,0 +1,273 @@
+//! A queue before a line, which takes the next packet when it is free; the packet leaves when
+//! its last bit has.
+
+use std::collections::VecDeque;
+
+use plumb_model::framing::Framing;
+use plumb_model::units::BitRate;
+
+use super::backlog_delay::BacklogDelay;
+use super::line::Line;
+use crate::cell::{Cell, Crossing};
+use crate::packet::Packet;
+use crate::queue::{self, Backlog, Queue, QueueSpec};
+use crate::segment;
+use crate::spec::CellSpec;
+use crate::stats::CellStats;
+use crate::tally::Tally;
+use crate::time::Time;
+
+/// Settings of a cell that is a port.
+pub(crate) trait PortSpec: Clone + Send {
+    /// Those of such a cell; `None` for another kind.
+    fn of(cell: &CellSpec) -> Option<&Self>;
+    /// What the line adds to each packet.
+    fn framing(&self) -> &Framing;
+    /// The queue before the line.
+    fn queue(&self) -> &QueueSpec;
+}
+
+/// The cell.
+pub(crate) struct Port<L: Line> {
+    spec: L::Spec,
+    seed: u64,
+    queue: Box<dyn Queue>,
+    /// The rate that the queue was last told.
+    queue_rate: BitRate,
+    line: L,
+    on_line: Option<OnLine>,
+    /// What has left and was not yet asked for.
+    done: VecDeque<(Time, Packet)>,
+    tally: Tally,
+    delay: BacklogDelay,
+}
+
+/// The packet whose bits are leaving.
+struct OnLine {
+    packet: Packet,
+    departs: Time,
+}
+
+impl OnLine {
+    /// What of the packet still occupies the buffer: the segments whose last bit has not left.
+    fn occupies(&self, line: &impl Line, now: Time) -> Backlog {
+        let whole = self.packet.backlog();
+        if whole.packets == 1 {
+            return whole;
+        }
+        let gone = line
+            .sent_bytes(now)
+            .checked_div(self.packet.wire.segment)
+            .unwrap_or(0)
+            .min(whole.packets - 1);
+        whole
+            - Backlog {
+                packets: gone,
+                ip_bytes: gone * self.packet.segment_ip_bytes(),
+                wire_bytes: gone * self.packet.wire.segment,
+            }
+    }
+}
+
+impl<L> Port<L>
+where
+    L: Line,
+    L::Spec: PortSpec,
+{
+    /// A port that exists from `now` on; `seed` is that of the queue's hash.
+    pub(crate) fn with_line(spec: L::Spec, line: L, seed: u64, now: Time) -> Self {
+        let queue_rate = line.rate(now);
+        Self {
+            queue: queue::build(spec.queue(), queue_rate, seed),
+            queue_rate,
+            spec,
+            seed,
+            line,
+            on_line: None,
+            done: VecDeque::new(),
+            tally: Tally::new(),
+            delay: BacklogDelay::new(now),
+        }
+    }
+
+    /// Its present settings.
+    #[cfg(test)]
+    pub(crate) fn spec(&self) -> &L::Spec {
+        &self.spec
+    }
+
+    /// Does what happens up to `now`.
+    fn advance(&mut self, now: Time) {
+        while let Some(departs) = self.on_line.as_ref().map(|on| on.departs)
+            && departs <= now
+        {
+            self.sample_delay(departs);
+            self.line.finish(departs);
+            let left = self.on_line.take().map(|on| (departs, on.packet));
+            self.done.extend(left);
+            self.start(departs);
+        }
+        self.sample_delay(now);
+    }
+
+    /// Starts the next packet on the free line.
+    fn start(&mut self, now: Time) {
+        self.tell_rate(now);
+        let Some(packet) = self.queue.dequeue(now, &mut self.tally) else {
+            self.line.rest();
+            return;
+        };
+        let departs = self.line.start(now, packet.wire.total);
+        self.on_line = Some(OnLine { packet, departs });
+    }
+
+    /// Samples the queue's delay on the grid points before `end`; nothing has changed since the
+    /// last time but the clock.
+    fn sample_delay(&mut self, end: Time) {
+        let Self { line, queue, .. } = self;
+        let is_busy = self.on_line.is_some();
+        self.delay.sample(end, |at| match is_busy {
+            true => line.clears(at, queue.backlog().wire_bytes).nanos_since(at),
+            false => 0,
+        });
+    }
+
+    /// Lets the queue know the line's rate, which may have changed by itself.
+    fn tell_rate(&mut self, now: Time) {
+        let rate = self.line.rate(now);
+        if rate != std::mem::replace(&mut self.queue_rate, rate) {
+            self.reconfigure_queue(now);
+        }
+    }
+
+    fn reconfigure_queue(&mut self, now: Time) {
+        if self.queue.reconfigure(self.spec.queue(), self.queue_rate) {
+            return;
+        }
+        let waiting = self.queue.drain();
+        self.queue = queue::build(self.spec.queue(), self.queue_rate, self.seed);
+        for packet in waiting {
+            let most = self.whole_segments(packet.wire.segment);
+            for piece in segment::split(packet, most) {
+                self.admit(now, piece);
+            }
+        }
+    }
+
+    /// How many segments of this size pass as one.
+    fn whole_segments(&self, segment_wire_bytes: u64) -> u32 {
+        if !self.queue.takes_large_segments() {
+            return 1;
+        }
+        let segments = self.line.whole_bytes().checked_div(segment_wire_bytes);
+        u32::try_from(segments.unwrap_or(1))
+            .unwrap_or(u32::MAX)
+            .max(1)
+    }
+
+    fn admit(&mut self, now: Time, packet: Packet) {
+        let on_line = self
+            .on_line
+            .as_ref()
+            .map(|on| on.occupies(&self.line, now))
+            .unwrap_or_default();
+        self.queue.enqueue(now, packet, on_line, &mut self.tally);
+        if self.on_line.is_none() {
+            self.start(now);
+            // What leaves at once makes room at once.
+            self.advance(now);
+        }
+    }
+}
+
+impl<L> Cell for Port<L>
+where
+    L: Line,
+    L::Spec: PortSpec,
+{
+    fn enqueue(&mut self, now: Time, mut packet: Packet) {
+        self.advance(now);
+        self.tell_rate(now);
+        self.tally.offer(&packet);
+        packet.entered = now;
+        packet.frame(self.spec.framing());
+        if packet.segments() == 1 {
+            return self.admit(now, packet);
+        }
+        let most = self.whole_segments(packet.wire.segment);
+        for piece in segment::split(packet, most) {
+            self.admit(now, piece);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<(Time, Packet)> {
+        if self.done.is_empty() {
+            self.advance(now);
+        }
+        let (at, packet) = self.done.pop_front_if(|(at, _)| *at <= now)?;
+        self.tally.deliver(&packet, packet.entered, at);
+        Some((at, packet))
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        match self.done.front() {
+            Some((at, _)) => Some(*at),
+            None => self.on_line.as_ref().map(|on| on.departs),
+        }
+    }
+
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+
+    fn backlog(&self) -> Backlog {
+        let waiting = self.done.iter().map(|(_, packet)| packet.backlog());
+        let on_line = self.on_line.as_ref().map(|on| on.packet.backlog());
+        waiting
+            .chain(on_line)
+            .fold(self.queue.backlog(), |sum, more| sum + more)
+    }
+
+    fn stats(&mut self, now: Time, kind: &str) -> CellStats {
+        self.advance(now);
+        let mut stats = self.tally.stats(kind, self.backlog());
+        self.delay.report(&mut stats);
+        stats
+    }
+
+    fn reconfigure(&mut self, now: Time, spec: &CellSpec) {
+        let Some(spec) = L::Spec::of(spec) else {
+            return;
+        };
+        self.advance(now);
+        self.spec = spec.clone();
+        let departs = self.line.reconfigure(now, spec);
+        if let (Some(on), Some(departs)) = (&mut self.on_line, departs) {
+            on.departs = departs;
+        }
+        self.queue_rate = self.line.rate(now);
+        self.reconfigure_queue(now);
+    }
+
+    fn drain(&mut self, now: Time) -> Vec<(Time, Packet)> {
+        self.advance(now);
+        let done = self.done.drain(..);
+        let line = self.on_line.take().map(|on| (now, on.packet));
+        let waiting = self.queue.drain().into_iter().map(|packet| (now, packet));
+        let out: Vec<_> = done.chain(line).chain(waiting).collect();
+        for (at, packet) in &out {
+            self.tally.deliver(packet, packet.entered, *at);
+        }
+        out
+    }
+
+    fn crossing(&self) -> Crossing {
+        // Two full packets of an Ethernet are the smallest segment worth building.
+        let full = u64::from(self.spec.framing().wire_bytes(1500));
+        if self.whole_segments(full) >= 2 {
+            Crossing::Whole
+        } else {
+            Crossing::Split
+        }
+    }
+}
