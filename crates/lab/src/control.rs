@@ -6,7 +6,7 @@
 //! also in the network from which it was started, for its owner and for root.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use plumb_model::finding::ShaperAction;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::LabError;
 use crate::instance::Instance;
 use crate::list::Running;
+use crate::observe::{Observer, Sight};
 use crate::stats::LabStats;
 
 /// Environment variable that tells a program which laboratory it is in.
@@ -50,6 +52,9 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 /// histograms: more than the Runs that anybody makes at once.
 const MAX_CONVERSATIONS: usize = 64;
 
+/// How long an observer waits for more before it passes on what it has.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 /// What may be asked of a laboratory.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
@@ -73,6 +78,12 @@ pub enum Request {
     Mark,
     /// What is running.
     About,
+    /// Look on: what there is to see follows the answer on the same stream, until the client
+    /// closes it.
+    Look {
+        /// At what.
+        sight: Sight,
+    },
     /// The way into a node.
     Enter {
         /// Its name.
@@ -98,6 +109,8 @@ pub enum Answer {
     About(Running),
     /// The node's namespaces come with this ([`plumb_net::namespace::Doors`]).
     Enter,
+    /// What there is to see follows.
+    Looking,
     /// A descriptor of the laboratory's first process comes with this, to wait for its end.
     Ending,
     /// It was not done.
@@ -233,6 +246,7 @@ impl Conversation {
                 }
                 self.send(&Answer::Mark(instance.mark(&begun)), &[])
             }
+            Ok(Request::Look { sight }) => self.look(&sight),
             Ok(Request::Enter { node }) => match instance.namespaces(&node) {
                 Ok(node) => {
                     let doors = node.doors()?;
@@ -254,13 +268,38 @@ impl Conversation {
         }
     }
 
+    /// Writes what there is to see until the client has gone, or takes nothing for
+    /// [`TIMEOUT`].
+    fn look(&self, sight: &Sight) -> io::Result<()> {
+        let mut begun = Vec::new();
+        let observer = match Observer::begin(&self.instance, sight, &mut begun) {
+            Ok(observer) => observer,
+            Err(e) => return self.send(&Answer::Refused(e.to_string()), &[]),
+        };
+        self.send(&Answer::Looking, &[])?;
+        let mut out = BufWriter::new(&self.stream);
+        out.write_all(&begun)?;
+        while !self.is_left() {
+            // Everything that there is, and then a rest in which the client is told.
+            while observer.write(&mut out, LOOK_EVERY)? {}
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the client has closed the stream: it has nothing more to say.
+    fn is_left(&self) -> bool {
+        let mut fds = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
+        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    }
+
     fn send(&self, answer: &Answer, descriptors: &[std::os::fd::BorrowedFd<'_>]) -> io::Result<()> {
         let mut line = serde_json::to_vec(answer)?;
         line.push(b'\n');
         // Statistics may be more than a socket holds; descriptors go with the first byte.
         let (first, rest) = line.split_at(1);
         pass::send(&self.stream, first, descriptors)?;
-        io::Write::write_all(&mut &self.stream, rest)
+        (&self.stream).write_all(rest)
     }
 }
 
@@ -275,7 +314,7 @@ fn handle(instance: &Instance, request: Request) -> Result<Answer, LabError> {
             .map(Answer::Done),
         Request::Stats => Ok(Answer::Stats(Box::new(instance.stats()))),
         Request::About => Ok(Answer::About(about(instance))),
-        Request::Mark | Request::Enter { .. } | Request::End => {
+        Request::Mark | Request::Look { .. } | Request::Enter { .. } | Request::End => {
             Err(LabError::Control("that takes a conversation".into()))
         }
     }

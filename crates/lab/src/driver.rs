@@ -25,6 +25,7 @@ use plumb_net::tun::{Tun, VNET_HEADER_BYTES};
 use plumb_wire::virtio::VirtioHeader;
 
 use crate::buffers::Buffers;
+use crate::observe::Tap;
 
 /// Packets read before due ones are written, so that a flood on the way in does not hold up
 /// what has to leave: a large segment takes about 30 µs to read.
@@ -58,6 +59,8 @@ pub(crate) struct Carried {
     pub(crate) lateness: Summary,
     /// Time in which a packet was overdue by more than [`TOLERATED`].
     pub(crate) behind: Duration,
+    /// Those who look on.
+    taps: Vec<Tap>,
     /// When the last packet was written.
     last_write: Time,
     /// Packets that the kernel did not take.
@@ -103,6 +106,7 @@ impl Driver {
                 chain,
                 lateness: Summary::new(),
                 behind: Duration::ZERO,
+                taps: Vec::new(),
                 last_write: Time::ZERO,
                 write_errors: 0,
                 unreadable: 0,
@@ -164,6 +168,7 @@ fn carry(shared: &Shared, epoch: Epoch, from: &Tun, to: &Tun) {
                 return;
             };
             carried.put_out(epoch, from, to, &mut buffers);
+            carried.tell_outcomes();
             (carried.chain.next_event(), more)
         };
         if !more {
@@ -182,9 +187,13 @@ impl Carried {
             };
             let now = epoch.now();
             match VirtioHeader::parse(&header) {
-                Ok(vnet) => self
-                    .chain
-                    .enqueue(now, Packet::new(buffers.take(length), vnet, now)),
+                Ok(vnet) => {
+                    let packet = Packet::new(buffers.take(length), vnet, now);
+                    for tap in &mut self.taps {
+                        tap.entered(now, &packet);
+                    }
+                    self.chain.enqueue(now, packet);
+                }
                 Err(_) => self.unreadable += 1,
             }
         }
@@ -209,7 +218,33 @@ impl Carried {
             }
             self.last_write = left;
             self.chain.departed(&packet, left);
+            for tap in &mut self.taps {
+                tap.left(left, &packet);
+            }
             buffers.give_back(packet.data);
+        }
+    }
+
+    /// Lets somebody look on from now on.
+    pub(crate) fn add_tap(&mut self, tap: Tap) {
+        self.chain.keep_outcomes(true);
+        self.taps.push(tap);
+    }
+
+    /// Tells those who look on what became of packets.
+    fn tell_outcomes(&mut self) {
+        if self.taps.is_empty() {
+            return;
+        }
+        let (outcomes, missed) = self.chain.take_outcomes();
+        for tap in &mut self.taps {
+            if tap.wants_outcomes() {
+                tap.outcomes(outcomes.clone(), missed);
+            }
+        }
+        self.taps.retain(Tap::is_live);
+        if self.taps.is_empty() {
+            self.chain.keep_outcomes(false);
         }
     }
 }

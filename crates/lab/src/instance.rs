@@ -20,6 +20,7 @@ use crate::layout::Plan;
 use crate::nearest::known;
 use crate::network::Network;
 use crate::node;
+use crate::observe::Tap;
 use crate::scenario::{LinkEnd, Scenario, Way};
 use crate::stats::{self, DriverStats, LabStats, WayStats};
 use crate::stretch::Reading;
@@ -43,8 +44,7 @@ pub struct Instance {
 
 /// One direction of an emulated link.
 struct Carrier {
-    link: String,
-    way: Way,
+    end: LinkEnd,
     /// The node at whose device packets enter.
     sender: String,
     driver: Driver,
@@ -150,8 +150,10 @@ impl Instance {
                     Arc::clone(to),
                 )?;
                 self.carriers.push(Carrier {
-                    link: link.name.clone(),
-                    way,
+                    end: LinkEnd {
+                        link: link.name.clone(),
+                        way,
+                    },
                     sender: sender.clone(),
                     driver,
                 });
@@ -202,23 +204,38 @@ impl Instance {
         })
     }
 
+    /// CLOCK_REALTIME, in nanoseconds, when the laboratory's clock was at zero.
+    pub(crate) fn started_unix_ns(&self) -> u64 {
+        self.started_unix_ns
+    }
+
+    /// The directions of its emulated links.
+    pub(crate) fn directions(&self) -> impl Iterator<Item = &LinkEnd> {
+        self.carriers.iter().map(|carrier| &carrier.end)
+    }
+
+    /// Lets somebody look at a direction from now on.
+    pub(crate) fn add_tap(&self, end: &LinkEnd, tap: Tap) -> Result<(), LabError> {
+        self.carrier(end)?
+            .driver
+            .with(|carried| carried.add_tap(tap));
+        Ok(())
+    }
+
     fn carrier(&self, end: &LinkEnd) -> Result<&Carrier, LabError> {
-        self.carriers
-            .iter()
-            .find(|c| c.link == end.link && c.way == end.way)
-            .ok_or_else(|| {
-                let links: Vec<&str> = self
-                    .carriers
-                    .iter()
-                    .filter(|c| c.way == Way::Up)
-                    .map(|c| c.link.as_str())
-                    .collect();
-                LabError::Control(format!(
-                    "there is no emulated link '{}': {}",
-                    end.link,
-                    known(&end.link, &links, "emulated links")
-                ))
-            })
+        self.carriers.iter().find(|c| c.end == *end).ok_or_else(|| {
+            let links: Vec<&str> = self
+                .carriers
+                .iter()
+                .filter(|c| c.end.way == Way::Up)
+                .map(|c| c.end.link.as_str())
+                .collect();
+            LabError::Control(format!(
+                "there is no emulated link '{}': {}",
+                end.link,
+                known(&end.link, &links, "emulated links")
+            ))
+        })
     }
 
     /// Changes the cell `LINK.up.CELL` or `LINK.down.CELL`; a shaper that is not there is added.
@@ -323,9 +340,9 @@ impl Instance {
                 probes: carried.chain.probes().records().copied().collect(),
             });
             links
-                .entry(carrier.link.clone())
+                .entry(carrier.end.link.clone())
                 .or_default()
-                .insert(carrier.way, way);
+                .insert(carrier.end.way, way);
         }
         LabStats {
             schema: stats::SCHEMA.to_owned(),
@@ -344,7 +361,7 @@ impl Instance {
     }
 
     fn reading(&self, carrier: &Carrier) -> Reading {
-        let device_drops = self.device_drops(&carrier.sender, &carrier.link);
+        let device_drops = self.device_drops(&carrier.sender, &carrier.end.link);
         carrier.driver.with(|carried| Reading {
             at: self.epoch.now(),
             lateness: carried.lateness.clone(),

@@ -22,6 +22,7 @@ pub mod list;
 mod nearest;
 mod network;
 mod node;
+pub mod observe;
 pub mod reach;
 pub mod routes;
 pub mod scenario;

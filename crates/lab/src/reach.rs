@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{MsgFlags, recv};
 use nix::unistd::{Pid, geteuid};
 use plumb_model::run::LabMark;
 use plumb_net::namespace::{DOORS, enter_node};
@@ -22,10 +24,14 @@ use crate::control::{
 use crate::error::LabError;
 use crate::list::Running;
 use crate::nearest::known;
+use crate::observe::Sight;
 use crate::{service, supervise};
 
 /// Flag of a listening socket in /proc/net/unix (`__SO_ACCEPTCON`, `linux/net.h`).
 const LISTENING: &str = "00010000";
+
+/// How much of an answer is looked at in one go.
+const PEEK_BYTES: usize = 65_536;
 
 /// Which laboratory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,6 +149,41 @@ impl Reach {
         exchange(&self.connect()?.0, request).map(|(answer, _)| answer)
     }
 
+    /// Looks on, and writes what there is to see to `out`, until the laboratory ends or the time
+    /// is over.
+    ///
+    /// # Errors
+    /// When it refuses, or `out` takes no more.
+    pub fn look(
+        &self,
+        sight: &Sight,
+        out: &mut impl Write,
+        duration: Option<Duration>,
+    ) -> Result<(), LabError> {
+        let (mut stream, _) = self.connect()?;
+        let request = Request::Look {
+            sight: sight.clone(),
+        };
+        exchange(&stream, &request)?;
+        let until = duration.map(|duration| Instant::now() + duration);
+        let mut buffer = vec![0; 65_536];
+        loop {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(());
+            }
+            stream.set_read_timeout(left)?;
+            match stream.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(length) => out.write_all(buffer.get(..length).unwrap_or_default())?,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e.into()),
+            }
+            out.flush()?;
+        }
+    }
+
     /// Ends it and waits until it is gone with all that was in it.
     ///
     /// # Errors
@@ -246,13 +287,35 @@ fn exchange(
     receive(stream)
 }
 
+/// What comes next on a stream, without taking it.
+fn peek(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<usize> {
+    Ok(recv(stream.as_raw_fd(), buffer, MsgFlags::MSG_PEEK)?)
+}
+
 fn receive(stream: &UnixStream) -> Result<(Answer, Vec<OwnedFd>), LabError> {
     let read = || {
         // Descriptors come with the first byte.
         let mut line = vec![0];
         let (length, descriptors) = pass::receive(stream, &mut line)?;
         line.truncate(length);
-        BufReader::new(stream).read_until(b'\n', &mut line)?;
+        // Not a byte more: what there is to see may follow.
+        while line.last() != Some(&b'\n') {
+            let before = line.len();
+            line.resize(before + PEEK_BYTES, 0);
+            let seen = peek(stream, line.get_mut(before..).unwrap_or_default())?;
+            let end = line
+                .iter()
+                .skip(before)
+                .take(seen)
+                .position(|b| *b == b'\n');
+            let take = end.map_or(seen, |end| end + 1);
+            line.truncate(before + take);
+            if take == 0 {
+                break;
+            }
+            let mut stream = stream;
+            stream.read_exact(line.get_mut(before..).unwrap_or_default())?;
+        }
         Ok((serde_json::from_slice(&line)?, descriptors))
     };
     match read().map_err(|e: io::Error| unreachable(&e))? {

@@ -83,6 +83,9 @@ pub struct Scenario {
     /// Programs that run in the network from its start.
     #[serde(rename = "service", default)]
     pub services: Vec<ServiceSpec>,
+    /// Programs that start when the services are ready, and may end.
+    #[serde(rename = "traffic", default)]
+    pub traffic: Vec<TrafficSpec>,
     /// Where a shaper goes that a finding asks of the router.
     #[serde(default)]
     pub router_shaper: Option<RouterShaper>,
@@ -150,6 +153,16 @@ pub struct ServiceSpec {
     pub run: Vec<String>,
     /// TCP port that it listens on when it is ready.
     pub port: u16,
+}
+
+/// Something that goes on in the network beside what is measured.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrafficSpec {
+    /// Where it runs.
+    pub node: String,
+    /// Program and arguments; `plumb` is the plumb that runs the laboratory.
+    pub run: Vec<String>,
 }
 
 /// The link directions in which the scenario's router would shape.
@@ -449,6 +462,17 @@ impl Scenario {
                 ));
             }
             if let Some(problem) = unknown_node(&service.node, "a service") {
+                return Some(problem);
+            }
+        }
+        for traffic in &self.traffic {
+            if traffic.run.is_empty() {
+                return Some(format!(
+                    "the traffic on '{}' has nothing to run",
+                    traffic.node
+                ));
+            }
+            if let Some(problem) = unknown_node(&traffic.node, "traffic") {
                 return Some(problem);
             }
         }

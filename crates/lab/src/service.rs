@@ -75,23 +75,41 @@ pub(crate) enum Errors {
     Kept,
 }
 
-/// Starts the scenario's services and waits until each listens.
+/// Starts the scenario's services, waits until each listens, and starts its traffic.
 pub(crate) fn start_all(instance: &Instance, errors: Errors) -> Result<Vec<Service>, LabError> {
-    let services = &instance.scenario().services;
-    services
+    let scenario = instance.scenario();
+    let services = scenario
+        .services
         .iter()
         .map(|spec| start(instance, spec, errors))
-        .collect()
+        .collect::<Result<_, _>>()?;
+    for spec in &scenario.traffic {
+        // What becomes of it is its own affair: the first process reaps it like any orphan.
+        let mut command = quiet(instance, &spec.node, &spec.run)?;
+        command.stderr(Stdio::null());
+        command.spawn().map_err(|e| LabError::Service {
+            command: spec.run.join(" "),
+            node: spec.node.clone(),
+            problem: format!("did not start: {e}"),
+        })?;
+    }
+    Ok(services)
 }
 
-fn start(instance: &Instance, spec: &ServiceSpec, errors: Errors) -> Result<Service, LabError> {
-    let arguments: Vec<OsString> = spec.run.iter().map(OsString::from).collect();
-    let mut command = prepare(instance.namespaces(&spec.node)?, &arguments)?;
+/// A program in a node that neither reads nor writes a terminal.
+fn quiet(instance: &Instance, node: &str, run: &[String]) -> Result<Command, LabError> {
+    let arguments: Vec<OsString> = run.iter().map(OsString::from).collect();
+    let mut command = prepare(instance.namespaces(node)?, &arguments)?;
     // Not the terminal's foreground group: Ctrl-C is for the command.
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .process_group(0);
+    Ok(command)
+}
+
+fn start(instance: &Instance, spec: &ServiceSpec, errors: Errors) -> Result<Service, LabError> {
+    let mut command = quiet(instance, &spec.node, &spec.run)?;
     if errors == Errors::Kept {
         command.stderr(Stdio::piped());
     }

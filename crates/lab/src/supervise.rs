@@ -7,6 +7,7 @@
 //! killed when the outer one dies, so that even SIGKILL leaves nothing.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -26,6 +27,7 @@ use plumb_net::process::block_signals;
 use crate::control;
 use crate::error::LabError;
 use crate::instance::Instance;
+use crate::observe::{Scribe, Sight};
 use crate::scenario::Scenario;
 use crate::service::{self, Errors, Service};
 use crate::stats::LabStats;
@@ -55,6 +57,8 @@ pub struct Session {
     pub node: Option<String>,
     /// Program and arguments.
     pub command: Vec<OsString>,
+    /// What is to be written down meanwhile, and where to.
+    pub sights: Vec<(Sight, File)>,
 }
 
 /// Runs a command inside a laboratory and returns its exit status.
@@ -148,6 +152,11 @@ fn supervise(
     let signals = settle_first()?;
     let instance = Arc::new(Instance::build(scenario)?);
     control::serve_inside(&instance)?;
+    let scribes: Vec<Scribe> = session
+        .sights
+        .iter()
+        .map(|(sight, file)| Scribe::begin(&instance, sight, file.try_clone()?))
+        .collect::<Result<_, _>>()?;
     let services = service::start_all(&instance, Errors::Shown)?;
     let node = session
         .node
@@ -159,6 +168,11 @@ fn supervise(
         Err(status) => return Ok(status),
     };
     let status = wait_inside(&signals, &child, &services)?;
+    for scribe in scribes {
+        if let Err(e) = scribe.end() {
+            instance.note(format!("what was to be written down is not whole: {e}"));
+        }
+    }
     finished(instance.stats())?;
     Ok(status)
 }

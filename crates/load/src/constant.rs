@@ -20,6 +20,9 @@ const fn headers(to: &SocketAddr) -> u64 {
 /// instead of catching up with a burst that nobody asked for.
 const MOST_AT_ONCE: u64 = 64;
 
+/// The device's queue is full (errno(3)).
+const ENOBUFS: i32 = 105;
+
 /// What to send.
 #[derive(Debug, Clone, Copy)]
 pub struct Constant {
@@ -38,7 +41,7 @@ pub struct Constant {
 pub struct Sent {
     /// Packets that the kernel took.
     pub packets: u64,
-    /// Packets that it did not take, for want of room or of a listener.
+    /// Packets that it did not take, for want of room.
     pub refused: u64,
     /// Packets left out because this machine was late.
     pub skipped: u64,
@@ -61,7 +64,6 @@ impl Constant {
             SocketAddr::V6(_) => ([0u16; 8], 0).into(),
         };
         let socket = UdpSocket::bind(any)?;
-        socket.connect(self.to)?;
         let packet = vec![0; usize::from(self.payload_bytes)];
         let interval = self.interval().max(Duration::from_nanos(1));
         let started = Instant::now();
@@ -74,10 +76,12 @@ impl Constant {
             let due = 1 + whole(started.elapsed().saturating_sub(next).min(left));
             let now = due.min(MOST_AT_ONCE);
             for _ in 0..now {
-                match socket.send(&packet) {
+                // A socket that is not connected does not hear that nobody listens.
+                match socket.send_to(&packet, self.to) {
                     Ok(_) => sent.packets += 1,
-                    // Nobody listens there, which the packets do not need, or there is no room.
-                    Err(_) => sent.refused += 1,
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => sent.refused += 1,
+                    Err(e) if e.raw_os_error() == Some(ENOBUFS) => sent.refused += 1,
+                    Err(e) => return Err(e),
                 }
             }
             sent.skipped += due - now;

@@ -6,6 +6,7 @@
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
+const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 /// LINKTYPE_RAW: packets begin with their IPv4 or IPv6 header.
 const LINKTYPE_RAW: u16 = 101;
@@ -17,6 +18,7 @@ const OPTION_COMMENT: u16 = 1;
 const OPTION_IF_NAME: u16 = 2;
 const OPTION_IF_TSRESOL: u16 = 9;
 const OPTION_EPB_FLAGS: u16 = 2;
+const OPTION_ISB_OSDROP: u16 = 7;
 /// Time stamps count in 10⁻⁹ s.
 const NANOSECONDS: u8 = 9;
 
@@ -52,6 +54,17 @@ pub fn interface(name: &str) -> Vec<u8> {
     option(&mut body, OPTION_IF_TSRESOL, &[NANOSECONDS]);
     option(&mut body, OPTION_END, &[]);
     block(INTERFACE_DESCRIPTION, &body)
+}
+
+/// That packets of an interface were missed by whoever captured: how many, since the last such
+/// block.
+pub fn interface_statistics(interface: u32, missed: u64) -> Vec<u8> {
+    let mut body = Vec::new();
+    body.extend(interface.to_le_bytes());
+    body.extend([0; 8]); // no time stamp of its own
+    option(&mut body, OPTION_ISB_OSDROP, &missed.to_le_bytes());
+    option(&mut body, OPTION_END, &[]);
+    block(INTERFACE_STATISTICS, &body)
 }
 
 /// A packet that passed an interface at a time in nanoseconds since 1970.
@@ -137,6 +150,7 @@ mod tests {
         for block in [
             section_header("a link of a lab"),
             interface(&"x".repeat(100_000)),
+            interface_statistics(0, 3),
             packet(7, 1, Direction::Inbound, &[0; 1501]),
         ] {
             let length = block.len() as u32;

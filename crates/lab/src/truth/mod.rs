@@ -24,6 +24,9 @@ pub struct Truth {
     /// The command that measures, run in the first node; one of plumb's verbs writes its Run.
     #[serde(default = "default_measure")]
     pub measure: Vec<String>,
+    /// The exit status of that command.
+    #[serde(default)]
+    pub status: i32,
     /// Cause of the first finding.
     #[serde(default)]
     pub first_finding: Option<String>,
@@ -54,6 +57,7 @@ impl Default for Truth {
     fn default() -> Self {
         Self {
             measure: default_measure(),
+            status: 0,
             first_finding: None,
             first_finding_where: None,
             findings: Vec::new(),

@@ -1,6 +1,8 @@
 //! `plumb lab`: emulated networks. One file a group of actions.
 
+mod flood;
 mod list;
+mod look;
 mod session;
 mod steer;
 mod verify;
@@ -10,14 +12,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use plumb_lab::observe::Sight;
 use plumb_lab::supervise::{LAB_FAILED, Session};
 
 use crate::output::message;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Limits: emulates rates, delays, FIFO, CoDel and FQ-CoDel; no loss or reordering of its own
-yet. Every direction of a link takes a share of a processor; a lab that the machine could not keep up
+Limits: every direction of a link takes a share of a processor; a lab that the machine could not keep up
 with says so, and so does every Run made in it. Needs root, or a system that gives users a user
 namespace and /dev/net/tun: then links are carried at ordinary priority, which the lab says too.";
 
@@ -44,12 +46,28 @@ enum Do {
     Run {
         /// Name of a scenario, or path of a .toml file
         scenario: String,
-        /// Write what every link did to this file when the command has ended
+        /// Write what every link did to this file when the command has ended; with --repeat to
+        /// FILE.1, FILE.2 and so on
         #[arg(long, value_name = "FILE")]
         stats: Option<PathBuf>,
         /// Node in which the command runs [default: the scenario's first]
         #[arg(long)]
         node: Option<String>,
+        /// Seed of everything random in it [default: the scenario's; with --vary: a new one]
+        #[arg(long)]
+        seed: Option<u64>,
+        /// Draw the scenario's free parameters from their ranges, by the seed
+        #[arg(long)]
+        vary: bool,
+        /// Run it so many times, each with the next seed
+        #[arg(long, value_name = "TIMES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+        repeat: u32,
+        /// Write what becomes of every packet to this file, a line of JSON each
+        #[arg(long, value_name = "FILE")]
+        log: Option<PathBuf>,
+        /// Capture the packets at an end of a link, as pcapng
+        #[arg(long, value_name = "LINK@NODE=FILE")]
+        capture: Vec<String>,
         /// The command and its arguments
         #[arg(last = true, required = true, value_name = "COMMAND")]
         command: Vec<OsString>,
@@ -108,14 +126,37 @@ enum Do {
         #[command(flatten)]
         which: Which,
     },
-    /// Hold a saved Run against the truth of its scenario
+    /// What becomes of every packet from now on, a line of JSON each
+    Log {
+        /// LINK.up or LINK.down [default: all]
+        direction: Vec<String>,
+        #[command(flatten)]
+        look: look::Options,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Capture the packets at an end of a link from now on, as pcapng
+    Capture {
+        /// The link
+        link: String,
+        /// The node at the end that is meant
+        node: String,
+        #[command(flatten)]
+        look: look::Options,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Fill a link: UDP packets of one size at a constant rate, without an answer
+    Flood(flood::Options),
+    /// Hold a Run against the truth of its scenario: one that is made now, or a saved one
     Verify {
         /// Name of a scenario, or path of a .toml file
         scenario: String,
-        /// The Run
-        run: PathBuf,
+        /// A saved Run [default: run the scenario and measure in it]
+        #[arg(requires = "stats")]
+        run: Option<PathBuf>,
         /// What --stats wrote while the Run was made
-        stats: PathBuf,
+        stats: Option<PathBuf>,
     },
 }
 
@@ -142,8 +183,25 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             scenario,
             stats,
             node,
+            seed,
+            vary,
+            repeat,
+            log,
+            capture,
             command,
-        } => session::run(&scenario, stats, &Session { node, command }),
+        } => look::sights(log, &capture).and_then(|sights| {
+            let session = Session {
+                node,
+                command,
+                sights,
+            };
+            session::run(
+                &scenario,
+                &session,
+                stats,
+                &session::Draw { seed, vary, repeat },
+            )
+        }),
         Do::Up {
             scenario,
             name,
@@ -162,11 +220,24 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         } => steer::set(which.name(), cell, &values),
         Do::Apply { run, which } => steer::apply(which.name(), &run),
         Do::Stats { json, which } => steer::stats(which.name(), json),
+        Do::Log {
+            direction,
+            look,
+            which,
+        } => look::look(which.name(), &Sight::Log(direction), &look),
+        Do::Capture {
+            link,
+            node,
+            look,
+            which,
+        } => look::look(which.name(), &Sight::Capture { link, node }, &look),
+        Do::Flood(options) => flood::flood(&options),
         Do::Verify {
             scenario,
-            run,
-            stats,
-        } => verify::verify(&scenario, &run, &stats),
+            run: Some(run),
+            stats: Some(stats),
+        } => verify::saved(&scenario, &run, &stats),
+        Do::Verify { scenario, .. } => verify::now(&scenario),
     };
     result.unwrap_or_else(|error| {
         complain(&message(&error));

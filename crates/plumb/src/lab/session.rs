@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use plumb_lab::background;
 use plumb_lab::control::{Answer, Request};
@@ -11,23 +11,109 @@ use plumb_lab::reach::Reach;
 use plumb_lab::scenario::Scenario;
 use plumb_lab::stats::LabStats;
 use plumb_lab::supervise::{self, LAB_FAILED, Session};
+use plumb_lab::vary::vary;
 use plumb_model::units::human_seconds;
 
 use super::complain;
 use crate::output::{message, print, save};
 
+/// Which networks a scenario is to be, one after the other.
+pub(super) struct Draw {
+    pub(super) seed: Option<u64>,
+    pub(super) vary: bool,
+    pub(super) repeat: u32,
+}
+
+/// Runs the command in each of them; the status is the first that is not zero.
 pub(super) fn run(
     name: &str,
-    stats: Option<PathBuf>,
     session: &Session,
+    stats: Option<PathBuf>,
+    draw: &Draw,
 ) -> anyhow::Result<ExitCode> {
-    let scenario = Scenario::load(name)?;
+    let mut scenario = Scenario::load(name)?;
+    if draw.vary && scenario.vary.is_empty() {
+        anyhow::bail!(
+            "the scenario '{}' has no free parameters: give it ranges in [vary]",
+            scenario.name
+        );
+    }
+    let seed = match draw.seed {
+        Some(seed) => seed,
+        None if draw.vary => fresh_seed()?,
+        None => scenario.seed,
+    };
+    if draw.repeat > 1 {
+        return repeat(name, session, stats.as_deref(), draw, seed);
+    }
+    scenario.seed = seed;
+    if draw.vary {
+        let (varied, drawn) = vary(&scenario, seed).map_err(anyhow::Error::msg)?;
+        scenario = varied;
+        let settings: Vec<String> = drawn
+            .iter()
+            .map(|d| format!("{}={}", d.setting, d.value))
+            .collect();
+        complain(&format!("--seed {seed}: {}", settings.join(" ")));
+    }
     let finished = |done: LabStats| {
         tell(&done);
         keep(&done, stats.as_deref()).map_err(|error| io::Error::other(message(&error)))
     };
     let status = supervise::run(scenario, session, finished, |error| complain(error))?;
     Ok(exit(status))
+}
+
+/// Each in a process of its own: one that has made the first of a PID namespace can make no
+/// other.
+fn repeat(
+    name: &str,
+    session: &Session,
+    stats: Option<&Path>,
+    draw: &Draw,
+    first: u64,
+) -> anyhow::Result<ExitCode> {
+    if !session.sights.is_empty() {
+        anyhow::bail!(
+            "--log and --capture are for one run: leave --repeat out, and give the --seed"
+        );
+    }
+    let mut result = 0;
+    for number in 0..draw.repeat {
+        let seed = first.wrapping_add(u64::from(number));
+        if !draw.vary {
+            complain(&format!("--seed {seed}"));
+        }
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["lab", "run", name, "--seed", &seed.to_string()]);
+        if draw.vary {
+            command.arg("--vary");
+        }
+        if let Some(node) = &session.node {
+            command.args(["--node", node]);
+        }
+        if let Some(file) = stats {
+            let mut numbered = file.as_os_str().to_owned();
+            numbered.push(format!(".{}", number + 1));
+            command.arg("--stats").arg(numbered);
+        }
+        let status = command.arg("--").args(&session.command).status()?;
+        if result == 0 {
+            result = status.code().unwrap_or(LAB_FAILED);
+        }
+        // Interrupted: nobody wants the others.
+        if status.code().is_none_or(|code| code > 128) {
+            break;
+        }
+    }
+    Ok(exit(result))
+}
+
+/// A seed that nobody chose; short enough to be typed again.
+fn fresh_seed() -> anyhow::Result<u64> {
+    let mut bytes = [0; 4];
+    getrandom::fill(&mut bytes).map_err(|e| anyhow::anyhow!("there is no random seed: {e}"))?;
+    Ok(u64::from(u32::from_ne_bytes(bytes)))
 }
 
 pub(super) fn up(

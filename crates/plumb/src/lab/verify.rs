@@ -1,33 +1,83 @@
-//! `plumb lab verify`: a saved Run against the truth of its scenario.
+//! `plumb lab verify`: a Run against the truth of its scenario.
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::Context as _;
 use plumb_lab::scenario::Scenario;
 use plumb_lab::stats::LabStats;
-use plumb_lab::truth::truth;
+use plumb_lab::supervise::LAB_FAILED;
+use plumb_lab::truth::{Deviation, recorded, truth};
 
 use crate::output::{print, read_run};
 
-pub(super) fn verify(scenario: &str, run: &Path, stats: &Path) -> anyhow::Result<ExitCode> {
+/// A saved Run.
+pub(super) fn saved(scenario: &str, run: &Path, stats: &Path) -> anyhow::Result<ExitCode> {
     let scenario = Scenario::load(scenario)?;
-    let run = read_run(run)?;
-    let text = std::fs::read_to_string(stats)
-        .with_context(|| format!("cannot read {}", stats.display()))?;
-    let stats: LabStats = serde_json::from_str(&text).with_context(|| {
+    let deviations = truth(&scenario, &read_run(run)?, &read_stats(stats)?);
+    tell(&scenario, &deviations)
+}
+
+/// One that is made now, in the scenario, by the command that its truth names.
+pub(super) fn now(name: &str) -> anyhow::Result<ExitCode> {
+    let scenario = Scenario::load(name)?;
+    let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let (run_file, stats_file) = (
+        folder.path().join("run.json"),
+        folder.path().join("stats.json"),
+    );
+    let measure = &scenario.truth.measure;
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .args(["lab", "run", name, "--stats"])
+        .arg(&stats_file);
+    command.arg("--").args(measure);
+    let makes_run = measure.first().is_some_and(|program| program == "plumb")
+        && measure.get(1).is_some_and(|verb| verb != "lab");
+    if makes_run {
+        command.arg("-o").arg(&run_file);
+    }
+    command.stdout(std::process::Stdio::null());
+    let status = command.status().context("cannot run the lab")?;
+    if status.code() == Some(LAB_FAILED) {
+        anyhow::bail!("the lab did not run");
+    }
+    let stats = read_stats(&stats_file)?;
+    let mut deviations = match run_file.exists() {
+        true => truth(&scenario, &read_run(&run_file)?, &stats),
+        false => recorded(&scenario, &stats),
+    };
+    if status.code() != Some(scenario.truth.status) {
+        deviations.push(Deviation {
+            what: format!(
+                "'{}' ends with status {}",
+                measure.join(" "),
+                scenario.truth.status
+            ),
+            found: status.to_string(),
+        });
+    }
+    tell(&scenario, &deviations)
+}
+
+fn read_stats(file: &Path) -> anyhow::Result<LabStats> {
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    serde_json::from_str(&text).with_context(|| {
         format!(
             "{} is not what plumb lab run --stats writes",
-            stats.display()
+            file.display()
         )
-    })?;
-    let deviations = truth(&scenario, &run, &stats);
-    for deviation in &deviations {
+    })
+}
+
+fn tell(scenario: &Scenario, deviations: &[Deviation]) -> anyhow::Result<ExitCode> {
+    for deviation in deviations {
         print(&format!("deviates: {deviation}\n"))?;
     }
     if deviations.is_empty() {
         print(&format!(
-            "The Run agrees with the truth of {}.\n",
+            "What was measured agrees with the truth of {}.\n",
             scenario.name
         ))?;
         return Ok(ExitCode::SUCCESS);

@@ -1,0 +1,52 @@
+//! An observer that writes to a file for as long as a laboratory runs.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::{Observer, Sight};
+use crate::error::LabError;
+use crate::instance::Instance;
+
+/// How soon the thread notices that it is to end.
+const NOTICE: Duration = Duration::from_millis(50);
+
+/// The thread that writes. It ends within [`NOTICE`] of [`Self::end`], once it has written what
+/// there was, or when the file takes no more; the laboratory goes on.
+pub(crate) struct Scribe {
+    thread: JoinHandle<io::Result<()>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Scribe {
+    /// Begins to look on and to write.
+    pub(crate) fn begin(instance: &Instance, sight: &Sight, file: File) -> Result<Self, LabError> {
+        let mut out = BufWriter::new(file);
+        let observer = Observer::begin(instance, sight, &mut out)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = thread::Builder::new()
+            .name("lab-scribe".into())
+            .spawn(move || {
+                loop {
+                    let last = stopped.load(Ordering::Relaxed);
+                    while observer.write(&mut out, NOTICE)? {}
+                    if last {
+                        return out.flush();
+                    }
+                }
+            })?;
+        Ok(Self { thread, stop })
+    }
+
+    /// Ends, with what there still was to see.
+    pub(crate) fn end(self) -> io::Result<()> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}

@@ -1,0 +1,153 @@
+//! Looking at the links of a laboratory: the log and captures agree with what the links count.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod common;
+
+use std::process::Command;
+
+use serde_json::Value;
+
+const SCENARIO: &str = r#"
+name = "look"
+summary = "a slow line that loses"
+[[node]]
+name = "a"
+[[node]]
+name = "b"
+[[link]]
+name = "l"
+between = ["a", "b"]
+up = [
+    { type = "shaper", rate = "5mbit", queue = { type = "fifo", limit = "20p" } },
+    { type = "loss", ratio = "10%" },
+]
+down = [{ type = "delay", delay = "1ms" }]
+[vary]
+"l.up.shaper.rate" = ["5mbit", "50mbit"]
+"#;
+
+fn lab_run(options: &[&str], command: &[&str]) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("look.toml"), SCENARIO).unwrap();
+    let output = Command::new(common::PLUMB)
+        .current_dir(&folder)
+        .args(["lab", "run", "./look.toml"])
+        .args(options)
+        .arg("--")
+        .args(command)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    (folder, errors)
+}
+
+/// The blocks of a pcapng file: type and body.
+fn blocks(mut file: &[u8]) -> Vec<(u32, &[u8])> {
+    let word = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().unwrap());
+    let mut blocks = Vec::new();
+    while !file.is_empty() {
+        let length = word(&file[4..]) as usize;
+        blocks.push((word(file), &file[8..length - 4]));
+        file = &file[length..];
+    }
+    blocks
+}
+
+#[test]
+fn the_log_and_the_captures_hold_every_packet() {
+    let (folder, _) = lab_run(
+        &[
+            "--stats",
+            "stats.json",
+            "--log",
+            "log",
+            "--capture",
+            "l@a=a.pcapng",
+            "--capture",
+            "l@b=b.pcapng",
+        ],
+        &[
+            "plumb",
+            "lab",
+            "flood",
+            "b",
+            "--rate",
+            "10mbit",
+            "--duration",
+            "500ms",
+        ],
+    );
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    let stats: Value = serde_json::from_slice(&read("stats.json")).unwrap();
+    let chain = &stats["links"]["l"]["up"]["chain"];
+    let count = |pointer: &str| chain.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+    // 500 ms of 10 Mbit/s are 437 packets of 1428 bytes; half of them fit.
+    assert!(count("/offered/packets") > 300);
+    assert!(count("/dropped/overflow") > 50 && count("/dropped/loss") > 5);
+
+    let text = String::from_utf8(read("log")).unwrap();
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    assert_eq!(lines[0]["schema"], "plumb.lab-log/1");
+    let up = || lines.iter().filter(|line| line["way"] == "up");
+    let dropped = |cause: &str| up().filter(|line| line["dropped"] == cause).count() as u64;
+    assert_eq!(
+        up().filter(|l| l.get("left_s").is_some()).count() as u64,
+        count("/delivered/packets")
+    );
+    assert_eq!(dropped("overflow"), count("/dropped/overflow"));
+    assert_eq!(dropped("loss"), count("/dropped/loss"));
+    assert!(up().all(|line| line["destination_port"] == 9 || line["protocol"] != 17));
+
+    // Enhanced packet blocks, by the direction in their flags: 2 is outbound, 1 inbound.
+    let packets = |name: &str, direction: u8| {
+        let file = read(name);
+        let found = blocks(&file);
+        assert_eq!((found[0].0, found[1].0), (0x0a0d_0d0a, 1), "{name}");
+        let flags = |body: &[u8]| body[body.len() - 8];
+        found
+            .iter()
+            .filter(|(kind, body)| *kind == 6 && flags(body) == direction)
+            .count() as u64
+    };
+    assert_eq!(packets("a.pcapng", 2), count("/offered/packets"));
+    assert_eq!(packets("b.pcapng", 1), count("/delivered/packets"));
+}
+
+#[test]
+fn a_full_disk_stops_the_log_and_not_the_lab() {
+    let (_, errors) = lab_run(
+        &["--log", "/dev/full"],
+        &[
+            "plumb",
+            "lab",
+            "flood",
+            "b",
+            "--rate",
+            "10mbit",
+            "--duration",
+            "300ms",
+        ],
+    );
+    assert!(errors.contains("No space left"), "{errors}");
+}
+
+#[test]
+fn the_seed_that_was_drawn_gives_the_same_network_again() {
+    let drawn = |options: &[&str]| -> Vec<String> {
+        let (_, errors) = lab_run(options, &["true"]);
+        let lines = errors.lines().filter(|line| line.contains("--seed"));
+        lines.map(str::to_owned).collect()
+    };
+    let two = drawn(&["--vary", "--repeat", "2", "--seed", "7"]);
+    assert_eq!(two.len(), 2);
+    assert!(
+        two[0].contains("l.up.shaper.rate=") && two[0] != two[1],
+        "{two:?}"
+    );
+    assert_eq!(drawn(&["--vary", "--seed", "8"]), two[1..]);
+}
