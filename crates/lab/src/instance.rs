@@ -16,7 +16,7 @@ use plumb_net::tun::Tun;
 
 use crate::driver::{Driver, Epoch};
 use crate::error::LabError;
-use crate::layout::Plan;
+use crate::layout::{self, Plan};
 use crate::nearest::known;
 use crate::network::Network;
 use crate::node;
@@ -136,7 +136,10 @@ impl Instance {
             };
             let (first_device, second_device) = (device(first_node)?, device(second_node)?);
             let seeds = [Way::Up, Way::Down].map(|way| chain_seed(self.scenario.seed, number, way));
-            let [up, down] = chain::build_link(&link.up, &link.down, seeds)
+            let [first_end, second_end] = layout::ends(number);
+            let up = link.up.with_addresses(&first_end, &second_end);
+            let down = link.down.with_addresses(&first_end, &first_end);
+            let [up, down] = chain::build_link(&up, &down, seeds)
                 .map_err(|e| LabError::Control(e.to_string()))?;
             for (way, chain, sender, from, to) in [
                 (Way::Up, up, first, &first_device, &second_device),

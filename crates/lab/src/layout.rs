@@ -123,6 +123,14 @@ impl Plan {
     }
 }
 
+/// The addresses of both ends of a link, the first end's first.
+pub(crate) fn ends(link: usize) -> [Vec<IpAddr>; 2] {
+    [1, 2].map(|host| {
+        let (v4, v6) = graph::at(link, host);
+        vec![v4.into(), v6.into()]
+    })
+}
+
 /// The prefixes of a segment.
 pub(crate) fn network(segment: usize, ipv6: bool) -> impl Iterator<Item = Prefix> {
     let (v4, v6) = graph::at(segment, 0);

@@ -23,6 +23,7 @@ mod nearest;
 mod network;
 mod node;
 pub mod observe;
+pub mod proxy;
 pub mod reach;
 pub mod routes;
 pub mod scenario;

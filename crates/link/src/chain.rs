@@ -393,6 +393,7 @@ impl Chain {
 
     /// Moves packets on from cell to cell and out of the last, as far as they get by `now`.
     fn pump(&mut self, now: Time) {
+        let mut sent_back = false;
         for position in 0..self.cells.len() {
             while let Some((at, packet)) = self
                 .cells
@@ -401,6 +402,7 @@ impl Chain {
             {
                 if packet.back {
                     self.out.push_back((at, packet));
+                    sent_back = true;
                     continue;
                 }
                 match self.cells.get_mut(position + 1) {
@@ -408,6 +410,10 @@ impl Chain {
                     None => self.leave(at, packet),
                 }
             }
+        }
+        if sent_back {
+            // They came out before what reached the end of the chain earlier.
+            self.out.make_contiguous().sort_by_key(|(at, _)| *at);
         }
         self.collect_losses();
     }

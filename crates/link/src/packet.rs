@@ -88,6 +88,18 @@ impl Packet {
         }
     }
 
+    /// A packet with other bytes that goes in the place of this one, or of a part of it.
+    pub(crate) fn with_data(&self, data: Vec<u8>) -> Self {
+        Self {
+            entered: self.entered,
+            record: self.record,
+            flow_hash: self.flow_hash,
+            flow: self.flow,
+            marked: self.marked,
+            ..Self::new(data, VirtioHeader::default(), self.arrived)
+        }
+    }
+
     /// How many packets of the wire this stands for, at least one.
     pub fn segments(&self) -> u32 {
         self.layout.segments

@@ -1,6 +1,8 @@
 //! What scenarios and commands write about chains: an array of tables in TOML, or `KEY=VALUE`
 //! pairs for a cell that is added or changed while it runs.
 
+use std::net::IpAddr;
+
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -9,6 +11,10 @@ use toml::{Table, Value};
 use crate::cell::filter::{Filter, Filtered};
 use crate::cell::loss::{Loss, bernoulli, gilbert_elliott, index, markov4, periodic};
 use crate::cell::medium::{self, duplex_mismatch, half_duplex};
+use crate::cell::middlebox::{
+    dscp_bleach, ecn_bleach, ecn_syn_drop, icmp_deprioritise, icmp_filter, icmp_limit, mss_clamp,
+    mtu, nat, strip_tcp_options,
+};
 use crate::cell::timed::{Timed, Timing};
 use crate::cell::{Cell, corrupt, delay, duplicate, outage, policer, reorder, shaper, trace, wifi};
 use crate::settings::{self, SettingsError, TYPE, kinds};
@@ -50,6 +56,26 @@ kinds! {
         Outage(outage::OutageSpec) = "outage",
         /// A radio that contends, aggregates and retries.
         Wifi(wifi::WifiSpec) = "wifi",
+        /// A line that takes only small packets.
+        Mtu(mtu::MtuSpec) = "mtu",
+        /// A firewall that drops ICMP.
+        IcmpFilter(icmp_filter::IcmpFilterSpec) = "icmp_filter",
+        /// A box that lets only so much ICMP pass.
+        IcmpLimit(icmp_limit::IcmpLimitSpec) = "icmp_limit",
+        /// A router that handles ICMP late.
+        IcmpDeprioritise(icmp_deprioritise::IcmpDeprioritiseSpec) = "icmp_deprioritise",
+        /// A box that takes options out of SYNs.
+        StripTcpOptions(strip_tcp_options::StripTcpOptionsSpec) = "strip_tcp_options",
+        /// A box that lowers the maximum segment size.
+        MssClamp(mss_clamp::MssClampSpec) = "mss_clamp",
+        /// A box that clears the ECN field.
+        EcnBleach(ecn_bleach::EcnBleachSpec) = "ecn_bleach",
+        /// A box that drops SYNs that ask for ECN.
+        EcnSynDrop(ecn_syn_drop::EcnSynDropSpec) = "ecn_syn_drop",
+        /// A box that sets the differentiated services codepoint.
+        DscpBleach(dscp_bleach::DscpBleachSpec) = "dscp_bleach",
+        /// Network address translation, for both directions.
+        Nat(nat::NatSpec) = "nat",
     }
 }
 
@@ -84,6 +110,21 @@ impl CellSpec {
             Self::Policer(spec) => filter(policer::Policer::new(spec.clone(), now)),
             Self::Outage(spec) => timed(outage::Outage::new(spec.clone(), seed, now)),
             Self::Wifi(spec) => Box::new(wifi::Wifi::new(spec.clone(), seed)),
+            Self::Mtu(spec) => filter(mtu::Mtu::new(spec.clone())),
+            Self::IcmpFilter(spec) => filter(icmp_filter::IcmpFilter::new(spec.clone())),
+            Self::IcmpLimit(spec) => filter(icmp_limit::IcmpLimit::new(spec.clone(), now)),
+            Self::IcmpDeprioritise(spec) => {
+                timed(icmp_deprioritise::IcmpDeprioritise::new(spec.clone(), seed))
+            }
+            Self::StripTcpOptions(spec) => filter(strip_tcp_options::StripTcpOptions::new(spec)),
+            Self::MssClamp(spec) => filter(mss_clamp::MssClamp::new(spec.clone())),
+            Self::EcnBleach(_) => filter(ecn_bleach::EcnBleach),
+            Self::EcnSynDrop(_) => filter(ecn_syn_drop::EcnSynDrop),
+            Self::DscpBleach(spec) => filter(dscp_bleach::DscpBleach::new(spec.clone())),
+            Self::Nat(spec) => {
+                let [outward, _] = nat::pair(spec);
+                outward
+            }
         }
     }
 
@@ -93,7 +134,18 @@ impl CellSpec {
         match self {
             Self::HalfDuplex(spec) => Some(medium::pair(spec.terms(), seed, now)),
             Self::DuplexMismatch(spec) => Some(medium::pair(spec.terms(), seed, now)),
+            Self::Nat(spec) => Some(nat::pair(spec)),
             _ => None,
+        }
+    }
+
+    /// Fills in addresses of the link that this cell was not given: of the link's first end, and
+    /// of the end that this direction goes to.
+    fn settle(&mut self, first_end: &[IpAddr], far_end: &[IpAddr]) {
+        match self {
+            Self::Mtu(spec) => spec.settle(far_end),
+            Self::Nat(spec) => spec.settle(first_end),
+            _ => {}
         }
     }
 
@@ -149,6 +201,19 @@ fn timed<T: Timing + 'static>(timing: T) -> Box<dyn Cell> {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ChainSpec(pub Vec<NamedCell>);
+
+impl ChainSpec {
+    /// The chain on a link whose ends have these addresses, for the cells that need some and
+    /// were not given them.
+    #[must_use]
+    pub fn with_addresses(&self, first_end: &[IpAddr], far_end: &[IpAddr]) -> Self {
+        let mut chain = self.clone();
+        for named in &mut chain.0 {
+            named.cell.settle(first_end, far_end);
+        }
+        chain
+    }
+}
 
 /// A cell and what it is called: its `name`, or else its type.
 #[derive(Debug, Clone, PartialEq)]

@@ -61,6 +61,20 @@ drop_causes! {
     Outage = "outage",
     /// A radio gave up after its last attempt.
     Retries = "retries",
+    /// Larger than the line takes.
+    TooBig = "too_big",
+    /// A firewall dropped ICMP.
+    IcmpFilter = "icmp_filter",
+    /// More ICMP than a box lets pass.
+    IcmpLimit = "icmp_limit",
+    /// A SYN that asks for ECN.
+    EcnSyn = "ecn_syn",
+    /// Network address translation has no room for another flow.
+    NatTableFull = "nat_table_full",
+    /// Network address translation knows no host that this is for.
+    NatNoMapping = "nat_no_mapping",
+    /// Network address translation cannot handle it: a fragment, or a protocol without ports.
+    NatUntranslatable = "nat_untranslatable",
 }
 
 /// Packets and their IP bytes.
@@ -109,7 +123,8 @@ pub struct CellStats {
     pub dropped_bytes: u64,
     /// Packets marked with congestion experienced (RFC 3168).
     pub marked: u64,
-    /// Second copies that the cell made.
+    /// What the cell added: second copies, and what fragments are more than the packet that was
+    /// cut up.
     pub duplicated: Count,
     /// Packets whose bytes the cell changed, congestion marks apart.
     pub changed: u64,
@@ -156,7 +171,7 @@ pub struct ChainStats {
     pub dropped_bytes: u64,
     /// Packets marked with congestion experienced, also in cells since removed.
     pub marked: u64,
-    /// Second copies made, also in cells since removed.
+    /// What cells added, also in cells since removed.
     pub duplicated: Count,
     /// What is inside now.
     pub backlog: Count,

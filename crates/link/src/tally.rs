@@ -66,6 +66,13 @@ impl Tally {
         self.duplicated += Count::of(packet);
     }
 
+    /// Counts a packet that goes on in fragments, which are more packets and bytes than it.
+    pub(crate) fn fragment(&mut self, whole: &Packet, fragments: Count) {
+        let whole = Count::of(whole);
+        self.duplicated.packets += fragments.packets.saturating_sub(whole.packets);
+        self.duplicated.bytes += fragments.bytes.saturating_sub(whole.bytes);
+    }
+
     /// Counts a packet that leaves at `at` and came in at `since`. What the cell sent back was
     /// never offered.
     pub(crate) fn deliver(&mut self, packet: &Packet, since: Time, at: Time) {

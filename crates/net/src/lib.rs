@@ -7,6 +7,7 @@
 pub mod clock;
 pub mod datagram;
 pub mod first;
+pub mod intercept;
 pub mod multicast;
 pub mod namespace;
 pub mod netlink;

@@ -36,8 +36,8 @@ const MESSAGE_BYTES: usize = 8192;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {what}: {source}")]
 pub struct NetlinkError {
-    what: String,
-    source: io::Error,
+    pub(crate) what: String,
+    pub(crate) source: io::Error,
 }
 
 /// The addresses that share their first `length` bits.
@@ -371,7 +371,7 @@ impl Netlink {
         Ok(())
     }
 
-    fn request(
+    pub(crate) fn request(
         &mut self,
         message: RouteNetlinkMessage,
         flags: u16,

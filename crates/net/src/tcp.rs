@@ -23,6 +23,10 @@ const LISTEN_BACKLOG: i32 = 1024;
 pub struct TcpInfo {
     /// State (`TCP_ESTABLISHED` is 1, `TCP_CLOSE` 7).
     pub state: u8,
+    /// What both ends agreed on, and saw: bits `TCPI_OPT_*` of `linux/tcp.h`.
+    pub options: u8,
+    /// Largest packet that the path is known to take.
+    pub path_mtu_bytes: u32,
     /// Largest payload of a segment sent.
     pub snd_mss_bytes: u32,
     /// Segments sent and not yet acknowledged.
@@ -58,6 +62,17 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
+    /// Both ends send timestamps (RFC 7323).
+    pub const TIMESTAMPS: u8 = 1;
+    /// Both ends understand selective acknowledgements (RFC 2018).
+    pub const SACK: u8 = 2;
+    /// Both ends scale their windows (RFC 7323).
+    pub const WINDOW_SCALE: u8 = 4;
+    /// Both ends speak ECN (RFC 3168).
+    pub const ECN: u8 = 8;
+    /// A packet came that bore an ECN codepoint.
+    pub const ECN_SEEN: u8 = 16;
+
     /// Payload sent and not yet acknowledged.
     pub fn in_flight_bytes(&self) -> u64 {
         match (self.bytes_sent, self.bytes_retrans) {
@@ -155,6 +170,8 @@ fn decode(raw: &RawTcpInfo, length: usize) -> TcpInfo {
     }
     TcpInfo {
         state: raw.state,
+        options: raw.options,
+        path_mtu_bytes: raw.pmtu,
         snd_mss_bytes: raw.snd_mss,
         unacked_segments: raw.unacked,
         sacked_segments: raw.sacked,

@@ -59,6 +59,15 @@ pub enum End {
     Destination,
 }
 
+impl End {
+    fn address_at(self) -> usize {
+        match self {
+            Self::Source => IPV4_SOURCE,
+            Self::Destination => IPV4_DESTINATION,
+        }
+    }
+}
+
 /// Gives an IPv4 packet another address and port (TCP, UDP) at one end, or another identifier
 /// (ICMP echo, which has only one, whatever the end); `sum` is what its transport checksum
 /// holds. A packet that is cut short, as ICMP errors quote them, is changed as far as it goes.
@@ -82,10 +91,7 @@ pub fn set_end(
         (None, Some(_), _) if protocol == ICMP => start + 4,
         _ => return false,
     };
-    let address_at = match end {
-        End::Source => IPV4_SOURCE,
-        End::Destination => IPV4_DESTINATION,
-    };
+    let address_at = end.address_at();
     let sum_at = start + checksum_offset(protocol).unwrap_or_default();
     // UDP over IPv4 may go without (RFC 768).
     let has_sum = protocol != UDP || get(packet, sum_at) != Some(0);
@@ -111,6 +117,22 @@ pub fn set_end(
         put(packet, sum_at, 0xffff); // zero means "none", and both are the same number
     }
     true
+}
+
+/// Gives an ICMP message over IPv4 another address at one end; `false` when it is none.
+pub fn set_icmp_address(packet: &mut [u8], end: End, address: Ipv4Addr) -> bool {
+    let is_icmp =
+        IpPacket::parse(packet).is_some_and(|ip| ip.protocol() == ICMP && ip.version() == 4);
+    if is_icmp {
+        replace(
+            packet,
+            end.address_at(),
+            &address.octets(),
+            0,
+            IPV4_CHECKSUM,
+        );
+    }
+    is_icmp
 }
 
 /// Computes the checksum of an ICMP message over IPv4 anew, after what it quotes was changed.

@@ -8,7 +8,7 @@ use crate::packet::Packet;
 use crate::queue::Backlog;
 use crate::segment;
 use crate::spec::CellSpec;
-use crate::stats::DropCause;
+use crate::stats::{Count, DropCause};
 use crate::tally::Tally;
 use crate::time::Time;
 
@@ -55,6 +55,16 @@ impl Outlet<'_> {
         packet.record = None;
         self.tally.duplicate(&packet);
         self.forward(packet);
+    }
+
+    /// Lets a packet go on in fragments.
+    pub(crate) fn forward_fragments(&mut self, whole: &Packet, fragments: Vec<Vec<u8>>) {
+        let packets = fragments.len() as u64;
+        let bytes = fragments.iter().map(|data| data.len() as u64).sum();
+        self.tally.fragment(whole, Count { packets, bytes });
+        for data in fragments {
+            self.forward(whole.with_data(data));
+        }
     }
 
     /// Sends a packet of the cell's own back to where packets come from.

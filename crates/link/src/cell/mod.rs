@@ -7,6 +7,7 @@ pub(crate) mod filter;
 pub mod loss;
 pub mod matching;
 pub mod medium;
+pub mod middlebox;
 pub(crate) mod order;
 pub mod outage;
 pub mod policer;

@@ -3,6 +3,7 @@
 mod flood;
 mod list;
 mod look;
+mod proxy;
 mod session;
 mod steer;
 mod verify;
@@ -158,6 +159,8 @@ enum Do {
         /// What --stats wrote while the Run was made
         stats: Option<PathBuf>,
     },
+    /// Inside a lab, as a service: a transparent TCP proxy between two interfaces of its node
+    Proxy(proxy::Arguments),
 }
 
 /// Which laboratory is meant.
@@ -238,6 +241,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             stats: Some(stats),
         } => verify::saved(&scenario, &run, &stats),
         Do::Verify { scenario, .. } => verify::now(&scenario),
+        Do::Proxy(arguments) => proxy::proxy(arguments),
     };
     result.unwrap_or_else(|error| {
         complain(&message(&error));

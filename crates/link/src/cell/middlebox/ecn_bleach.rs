@@ -1,0 +1,63 @@
+//! A box that clears the ECN field: congestion marks and the senders' word that they understand
+//! them are lost on the way, while the handshake still says ECN (RFC 3168 section 18.1.1).
+
+use plumb_wire::rewrite;
+use serde::{Deserialize, Serialize};
+
+use crate::cell::Crossing;
+use crate::cell::filter::{Filter, Outlet};
+use crate::packet::Packet;
+use crate::settings::Settings;
+use crate::spec::CellSpec;
+use crate::time::Time;
+
+/// `{ type = "ecn_bleach" }`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EcnBleachSpec {}
+
+impl Settings for EcnBleachSpec {}
+
+/// The cell.
+pub(crate) struct EcnBleach;
+
+impl Filter for EcnBleach {
+    const CROSSING: Crossing = Crossing::Whole;
+
+    fn pass(&mut self, _: Time, mut packet: Packet, out: &mut Outlet<'_>) {
+        if rewrite::clear_ecn(&mut packet.data) {
+            out.forward_changed(packet);
+        } else {
+            out.forward(packet);
+        }
+    }
+
+    fn reconfigure(&mut self, _: Time, _: &CellSpec) {}
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use crate::packet::tests::{ACK, tcp, udp};
+    use plumb_wire::checksum::checksum;
+
+    #[test]
+    fn every_codepoint_becomes_not_ect() {
+        let spec = CellSpec::from_pairs("ecn_bleach", &[]).unwrap();
+        let mut cell = spec.build(1, Time::ZERO);
+        for class in 0xb8..=0xbb {
+            cell.enqueue(Time::ZERO, udp(100, 1, class));
+            let (_, packet) = cell.dequeue(Time::ZERO).unwrap();
+            assert_eq!(packet.data[1], 0xb8);
+            assert_eq!(checksum(&packet.data[..20]), 0);
+        }
+        // A large segment passes whole and counts as its packets.
+        let mut large = tcp(true, 3 * 1440, 1440, ACK);
+        large.data[1] |= 0x20;
+        cell.enqueue(Time::ZERO, large);
+        let (_, packet) = cell.dequeue(Time::ZERO).unwrap();
+        assert_eq!((packet.data[1], packet.segments()), (0, 3));
+        assert_eq!(cell.tally().changed, 3 + 3);
+    }
+}

@@ -1,0 +1,112 @@
+//! Taking TCP connections that pass through this machine for somebody else, with policy routing
+//! alone (ip-rule(8)): packets with the port are routed to a socket here whatever their address,
+//! and the sockets may use the addresses of both ends (IP_TRANSPARENT, ip(7)).
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::time::Duration;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::route::{
+    RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage, RulePortRange};
+use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::netlink::{Netlink, NetlinkError, interface_index};
+
+/// A routing table of our own, in which every address is this machine's. Any number above 255
+/// that nobody else uses.
+const TABLE: u32 = 7586;
+
+/// Before the main table, which is looked at with 32766 (ip-rule(8)).
+const PRIORITY: u32 = 1000;
+
+/// Connections that the kernel holds complete until they are accepted.
+const LISTEN_BACKLOG: i32 = 128;
+
+/// Sends TCP packets here that come in by the interface `clients` for the port `port`, and what
+/// comes back for them by the interface `servers`; in the network namespace of the calling
+/// thread, for good.
+///
+/// # Errors
+/// Those of the kernel: it may lack policy routing.
+pub fn intercept(clients: &str, servers: &str, port: u16) -> Result<(), NetlinkError> {
+    let mut netlink = Netlink::open()?;
+    let loopback = interface_index("lo").map_err(|source| NetlinkError {
+        what: "find the interface lo".to_owned(),
+        source,
+    })?;
+    let mut route = RouteMessage::default();
+    route.header.address_family = AddressFamily::Inet;
+    route.header.protocol = RouteProtocol::Static;
+    route.header.scope = RouteScope::Host;
+    route.header.kind = RouteType::Local;
+    route.attributes = vec![RouteAttribute::Table(TABLE), RouteAttribute::Oif(loopback)];
+    netlink.request(
+        RouteNetlinkMessage::NewRoute(route),
+        NLM_F_CREATE | NLM_F_EXCL,
+        || "make every address local".to_owned(),
+    )?;
+    let ports = RulePortRange {
+        start: port,
+        end: port,
+    };
+    for (interface, ports) in [
+        (clients, RuleAttribute::DestinationPortRange(ports)),
+        (servers, RuleAttribute::SourcePortRange(ports)),
+    ] {
+        let mut rule = RuleMessage::default();
+        rule.header.family = AddressFamily::Inet;
+        rule.header.action = RuleAction::ToTable;
+        rule.attributes = vec![
+            RuleAttribute::Table(TABLE),
+            RuleAttribute::Priority(PRIORITY),
+            RuleAttribute::Iifname(interface.to_owned()),
+            RuleAttribute::IpProtocol(IpProtocol::Tcp),
+            ports,
+        ];
+        netlink.request(
+            RouteNetlinkMessage::NewRule(rule),
+            NLM_F_CREATE | NLM_F_EXCL,
+            || format!("route TCP of port {port} that comes by {interface} to this machine"),
+        )?;
+    }
+    Ok(())
+}
+
+/// Listens on a port of all IPv4 addresses, those of others too: an accepted connection's local
+/// address is the one that the client meant.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn listen(port: u16) -> io::Result<TcpListener> {
+    let socket = transparent()?;
+    socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)).into())?;
+    socket.listen(LISTEN_BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Connects to `server` with the address and port of `client`.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn connect_as(
+    client: SocketAddrV4,
+    server: SocketAddrV4,
+    timeout: Duration,
+) -> io::Result<TcpStream> {
+    let socket = transparent()?;
+    socket.bind(&client.into())?;
+    socket.connect_timeout(&server.into(), timeout)?;
+    Ok(socket.into())
+}
+
+fn transparent() -> io::Result<Socket> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_ip_transparent_v4(true)?;
+    // The port of an earlier connection in TIME_WAIT may be used again.
+    socket.set_reuse_address(true)?;
+    Ok(socket)
+}
