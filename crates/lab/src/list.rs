@@ -27,6 +27,12 @@ pub struct Listed {
     pub name: String,
     /// One line on what it is.
     pub summary: String,
+    /// What it is, in a few sentences.
+    pub about: String,
+    /// Where its numbers come from.
+    pub source: String,
+    /// The command that shows its truth.
+    pub measure: Vec<String>,
     /// Its machines; commands run in the first unless told otherwise.
     pub nodes: Vec<String>,
     /// What joins them.
@@ -64,6 +70,9 @@ impl ScenarioList {
             .map(|scenario| Listed {
                 name: scenario.name,
                 summary: scenario.summary,
+                about: scenario.about.trim().to_owned(),
+                source: scenario.source.trim().to_owned(),
+                measure: scenario.truth.measure,
                 nodes: scenario.nodes.into_iter().map(|node| node.name).collect(),
                 links: scenario.links.into_iter().map(|link| link.name).collect(),
             })

@@ -13,26 +13,8 @@ use crate::topology::{LanSpec, MulticastSpec, RouteSpec};
 use crate::truth::Truth;
 use crate::vary::{Ranges, vary};
 
-/// The scenarios that come with plumb: name and text.
-const BUILT_IN: [(&str, &str); 5] = [
-    (
-        "home-cable",
-        include_str!("../../../scenarios/home-cable.toml"),
-    ),
-    (
-        "home-cable-managed",
-        include_str!("../../../scenarios/home-cable-managed.toml"),
-    ),
-    ("fibre", include_str!("../../../scenarios/fibre.toml")),
-    (
-        "long-fat-sndbuf",
-        include_str!("../../../scenarios/long-fat-sndbuf.toml"),
-    ),
-    (
-        "long-fat-rcvbuf",
-        include_str!("../../../scenarios/long-fat-rcvbuf.toml"),
-    ),
-];
+/// The scenarios that come with plumb: name and text. The build script lists the files.
+const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 /// The most nodes, and the most links and lans: every node has a route to every link, and so many
 /// links the third byte of 10.0.0.0/16 tells apart.
@@ -59,6 +41,12 @@ pub struct Scenario {
     pub name: String,
     /// One line for `plumb lab list`.
     pub summary: String,
+    /// What it is, in a few sentences.
+    #[serde(default)]
+    pub about: String,
+    /// Where its numbers come from: a document, a standard, a preset.
+    #[serde(default)]
+    pub source: String,
     /// Seed of its random cells.
     #[serde(default = "default_seed")]
     pub seed: u64,
@@ -238,7 +226,7 @@ impl TryFrom<String> for LinkEnd {
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// Neither built in nor a file.
-    #[error("there is no scenario '{name}': use one of {known}, or the path of a .toml file")]
+    #[error("there is no scenario '{name}': {known}; or write the path of a .toml file")]
     Unknown {
         /// What was asked for.
         name: String,
@@ -321,10 +309,10 @@ impl Scenario {
             return Ok((*text).to_owned());
         }
         if !name.ends_with(".toml") && !name.contains('/') {
-            let known = BUILT_IN.map(|(name, _)| name).join(", ");
+            let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
             return Err(ScenarioError::Unknown {
                 name: name.to_owned(),
-                known,
+                known: known(name, &names, "scenarios"),
             });
         }
         std::fs::read_to_string(name).map_err(|source| ScenarioError::Read {
@@ -571,14 +559,17 @@ mod tests {
     }
 
     #[test]
-    fn built_in_ones_are_sound_and_named_as_listed() {
+    fn built_in_ones_are_sound_named_as_their_files_and_explained() {
         let scenarios = Scenario::built_in().unwrap();
-        assert!(
-            scenarios
-                .iter()
-                .zip(BUILT_IN)
-                .all(|(s, (name, _))| s.name == name)
-        );
+        assert!(scenarios.len() >= 5);
+        for (scenario, (name, text)) in scenarios.iter().zip(BUILT_IN) {
+            assert_eq!(scenario.name, *name);
+            for words in [&scenario.summary, &scenario.about, &scenario.source] {
+                assert!(!words.trim().is_empty(), "{name}");
+            }
+            assert!(!scenario.summary.contains('\n'), "{name}");
+            assert!(text.lines().all(|line| line.len() <= 130), "{name}");
+        }
     }
 
     #[test]
