@@ -131,11 +131,12 @@ impl Range {
         if let Some((from, to)) = both(|t| Some(parse_duration(t).ok()?.as_nanos() as f64)) {
             return Some(format!("{}ns", between(from, to)?.round()));
         }
-        if let Some((from, to)) = both(|t| Some(t.parse::<BitRate>().ok()?.bps() as f64)) {
-            return Some(format!("{}bit", between(from, to)?.round()));
+        // Before rates, which take the B of 20kB for bits; `20mbit` is no amount.
+        if let Some((from, to)) = both(|t| Some(t.parse::<ByteCount>().ok()?.bytes() as f64)) {
+            return Some(format!("{}B", between(from, to)?.round()));
         }
-        let (from, to) = both(|t| Some(t.parse::<ByteCount>().ok()?.bytes() as f64))?;
-        Some(format!("{}B", between(from, to)?.round()))
+        let (from, to) = both(|t| Some(t.parse::<BitRate>().ok()?.bps() as f64))?;
+        Some(format!("{}bit", between(from, to)?.round()))
     }
 }
 
@@ -179,6 +180,24 @@ mod tests {
         }
         assert_ne!(varied.links[0].up, scenario.links[0].up);
         assert_eq!(varied.links[0].up.0[1], scenario.links[0].up.0[1]);
+    }
+
+    #[test]
+    fn every_unit_is_drawn_in_its_own() {
+        for (from, to, value) in [
+            ("20kB", "30kB", "25000B"),
+            ("1KiB", "3KiB", "2048B"),
+            ("20mbit", "30mbit", "25000000bit"),
+            ("20Mbit/s", "30Mbit/s", "25000000bit"),
+            ("1ms", "2s", "1000500000ns"),
+            ("1%", "2%", "1.5%"),
+            ("20p", "40p", ""),
+            ("1", "4", "3"),
+        ] {
+            let [from, to] = [from, to].map(str::to_owned);
+            let drawn = Range { from, to }.at(0.5).unwrap_or_default();
+            assert_eq!(drawn, value);
+        }
     }
 
     #[test]
