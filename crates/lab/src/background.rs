@@ -17,7 +17,7 @@ use plumb_net::first::{Background, end_with_parent, fork_background};
 
 use crate::control;
 use crate::error::LabError;
-use crate::instance::Instance;
+use crate::instance::{Backend, Instance};
 use crate::scenario::Scenario;
 use crate::service::{self, Errors, Service};
 use crate::supervise::{LAB_FAILED, settle_first};
@@ -31,7 +31,7 @@ type Outcome = Result<Vec<String>, String>;
 ///
 /// # Errors
 /// When it could not begin, and when there is one of that name already.
-pub fn start(scenario: Scenario, name: &str) -> Result<Vec<String>, LabError> {
+pub fn start(scenario: Scenario, backend: Backend, name: &str) -> Result<Vec<String>, LabError> {
     control::check_name(name)?;
     match fork_background()? {
         Background::Parent(first, mut reader) => {
@@ -46,7 +46,7 @@ pub fn start(scenario: Scenario, name: &str) -> Result<Vec<String>, LabError> {
             })
         }
         Background::First(mut starter) => {
-            let status = match begin(scenario, name) {
+            let status = match begin(scenario, backend, name) {
                 Ok(running) => {
                     let told = end_with_parent(false)
                         .and_then(|()| tell(&mut starter, &Ok(running.instance.notes())));
@@ -76,11 +76,11 @@ struct Running {
     signals: SignalFd,
 }
 
-fn begin(scenario: Scenario, name: &str) -> Result<Running, LabError> {
+fn begin(scenario: Scenario, backend: Backend, name: &str) -> Result<Running, LabError> {
     let signals = settle_first()?;
     // Before the work: the name may be taken.
     let socket = control::take_name(name)?;
-    let instance = Arc::new(Instance::build(scenario)?);
+    let instance = Arc::new(Instance::build(scenario, backend)?);
     control::serve_inside(&instance)?;
     let services = service::start_all(&instance, Errors::Kept)?;
     control::serve_outside(socket, &instance)?;

@@ -8,6 +8,7 @@ use plumb_net::netlink::NetlinkError;
 use plumb_net::sysctl::SysctlError;
 
 use crate::scenario::ScenarioError;
+use crate::tc::TcError;
 
 /// A laboratory that could not be built, run or steered.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +28,9 @@ pub enum LabError {
     /// The kernel refused a setting.
     #[error("the lab {0}")]
     Sysctl(#[from] SysctlError),
+    /// The kernel's queues could not be had.
+    #[error("the lab cannot use the kernel's queues (--backend kernel): {0}")]
+    Tc(#[from] TcError),
     /// A service did not start.
     #[error("the service '{command}' on {node} {problem}")]
     Service {

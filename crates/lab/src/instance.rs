@@ -16,6 +16,7 @@ use plumb_net::tun::Tun;
 
 use crate::driver::{Driver, Epoch};
 use crate::error::LabError;
+use crate::kernel;
 use crate::layout::{self, Plan};
 use crate::nearest::known;
 use crate::network::Network;
@@ -31,6 +32,16 @@ const ORDINARY_PRIORITY: &str = "links are carried at ordinary priority, so pack
 /// The kind of cell that is added where a cell of this name is set and none is there.
 const SHAPER: &str = "shaper";
 
+/// What carries the links that have cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Backend {
+    /// plumb itself, between TUN devices.
+    #[default]
+    Emulated,
+    /// The kernel's queueing disciplines, at the ends of a veth pair.
+    Kernel,
+}
+
 /// A running laboratory. The drivers stop when it is dropped.
 pub struct Instance {
     scenario: Scenario,
@@ -39,6 +50,7 @@ pub struct Instance {
     nodes: BTreeMap<String, Arc<Namespaces>>,
     carriers: Vec<Carrier>,
     network: Network,
+    backend: Backend,
     notes: Mutex<Vec<String>>,
 }
 
@@ -55,13 +67,22 @@ impl Instance {
     ///
     /// # Errors
     /// When the kernel refuses a part of it.
-    pub fn build(mut scenario: Scenario) -> Result<Self, LabError> {
+    pub fn build(mut scenario: Scenario, backend: Backend) -> Result<Self, LabError> {
+        if backend == Backend::Kernel {
+            // Before anything is made: not every chain can be the kernel's.
+            kernel::links::render(&scenario)?;
+        }
         let mut notes = Vec::new();
         let no_ipv6 = sysctl::read("net.ipv6.conf.all.disable_ipv6").is_err_and(|e| e.is_absent());
         if no_ipv6 && std::mem::replace(&mut scenario.ipv6, false) {
             notes.push("this kernel has no IPv6, and so has the lab".to_owned());
         }
-        let plan = Plan::new(&scenario).map_err(LabError::Control)?;
+        let mut plan = Plan::new(&scenario).map_err(LabError::Control)?;
+        if backend == Backend::Kernel {
+            // netem and tbf would count a large segment as one packet.
+            let interfaces = plan.nodes.iter_mut().flat_map(|node| &mut node.interfaces);
+            interfaces.for_each(|interface| interface.single_segments = true);
+        }
         let mut nodes = BTreeMap::new();
         for (number, spec) in scenario.nodes.iter().enumerate() {
             let hash_seed = chain_seed(scenario.seed, number, Way::Up) as u32;
@@ -80,12 +101,18 @@ impl Instance {
             nodes,
             carriers: Vec::new(),
             network: Network::default(),
+            backend,
             notes: Mutex::new(notes),
             scenario,
         };
         instance.join_nodes()?;
         instance.network =
             Network::configure(&instance.scenario, &plan, &instance.nodes, instance.epoch)?;
+        if backend == Backend::Kernel {
+            for note in kernel::links::install(&instance)? {
+                instance.note(note);
+            }
+        }
         Ok(instance)
     }
 
@@ -120,7 +147,7 @@ impl Instance {
         for (number, link) in self.scenario.links.iter().enumerate() {
             let [first, second] = &link.between;
             let (first_node, second_node) = (self.namespaces(first)?, self.namespaces(second)?);
-            if !link.is_emulated() {
+            if !link.is_emulated() || self.backend == Backend::Kernel {
                 first_node.in_network(|| {
                     use std::os::fd::AsFd;
                     let other = second_node.net().as_fd();
@@ -213,8 +240,22 @@ impl Instance {
     }
 
     /// The directions of its emulated links.
-    pub(crate) fn directions(&self) -> impl Iterator<Item = &LinkEnd> {
-        self.carriers.iter().map(|carrier| &carrier.end)
+    ///
+    /// # Errors
+    /// When the kernel carries them.
+    pub(crate) fn directions(&self) -> Result<impl Iterator<Item = &LinkEnd>, LabError> {
+        self.need_own_links()?;
+        Ok(self.carriers.iter().map(|carrier| &carrier.end))
+    }
+
+    /// Only plumb's own links can be looked at and changed.
+    fn need_own_links(&self) -> Result<(), LabError> {
+        match self.backend {
+            Backend::Emulated => Ok(()),
+            Backend::Kernel => Err(LabError::Control(
+                "with --backend kernel the links are the kernel's: look at them and change them with tc on the node that sends".to_owned(),
+            )),
+        }
     }
 
     /// Lets somebody look at a direction from now on.
@@ -226,6 +267,7 @@ impl Instance {
     }
 
     fn carrier(&self, end: &LinkEnd) -> Result<&Carrier, LabError> {
+        self.need_own_links()?;
         self.carriers.iter().find(|c| c.end == *end).ok_or_else(|| {
             let links: Vec<&str> = self
                 .carriers
@@ -347,6 +389,11 @@ impl Instance {
                 .or_default()
                 .insert(carrier.end.way, way);
         }
+        let mut notes = self.notes();
+        let kernel = match self.backend {
+            Backend::Emulated => BTreeMap::new(),
+            Backend::Kernel => kernel::links::stats(self, &mut notes),
+        };
         LabStats {
             schema: stats::SCHEMA.to_owned(),
             scenario: self.scenario.name.clone(),
@@ -354,7 +401,8 @@ impl Instance {
             started_unix_ns: self.started_unix_ns,
             duration_s: self.duration_s(),
             links,
-            notes: self.notes(),
+            kernel,
+            notes,
         }
     }
 

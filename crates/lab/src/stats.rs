@@ -8,6 +8,7 @@ use plumb_model::distribution::Distribution;
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::Way;
+use crate::tc::Qdisc;
 
 /// Version of the document.
 pub const SCHEMA: &str = "plumb.lab-stats/1";
@@ -27,6 +28,10 @@ pub struct LabStats {
     pub duration_s: f64,
     /// The links that plumb carries, and their two directions.
     pub links: BTreeMap<String, BTreeMap<Way, WayStats>>,
+    /// With `--backend kernel`, what the kernel counted on the links that it carries, from the
+    /// outermost queueing discipline inwards.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kernel: BTreeMap<String, BTreeMap<Way, Vec<Qdisc>>>,
     /// What must be known to read the numbers.
     pub notes: Vec<String>,
 }

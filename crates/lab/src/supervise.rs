@@ -26,7 +26,7 @@ use plumb_net::process::block_signals;
 
 use crate::control;
 use crate::error::LabError;
-use crate::instance::Instance;
+use crate::instance::{Backend, Instance};
 use crate::observe::{Scribe, Sight};
 use crate::scenario::Scenario;
 use crate::service::{self, Errors, Service};
@@ -55,6 +55,8 @@ const ENDING: [Signal; 4] = [
 pub struct Session {
     /// Node in which the command runs; the scenario's first when not given.
     pub node: Option<String>,
+    /// What carries the links that have cells.
+    pub backend: Backend,
     /// Program and arguments.
     pub command: Vec<OsString>,
     /// What is to be written down meanwhile, and where to.
@@ -150,7 +152,7 @@ fn supervise(
     finished: impl FnOnce(LabStats) -> io::Result<()>,
 ) -> Result<i32, LabError> {
     let signals = settle_first()?;
-    let instance = Arc::new(Instance::build(scenario)?);
+    let instance = Arc::new(Instance::build(scenario, session.backend)?);
     control::serve_inside(&instance)?;
     let scribes: Vec<Scribe> = session
         .sights

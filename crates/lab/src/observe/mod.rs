@@ -63,7 +63,7 @@ impl Observer {
         match sight {
             Sight::Log(ends) => {
                 let ends: Vec<LinkEnd> = match ends.is_empty() {
-                    true => instance.directions().cloned().collect(),
+                    true => instance.directions()?.cloned().collect(),
                     false => ends
                         .iter()
                         .map(|end| LinkEnd::try_from(end.clone()).map_err(LabError::Control))

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use plumb_lab::instance::Backend;
 use plumb_lab::observe::Sight;
 use plumb_lab::supervise::{LAB_FAILED, Session};
 
@@ -22,7 +23,9 @@ use crate::output::message;
 pub(crate) const LIMITS: &str = "\
 Limits: every direction of a link takes a share of a processor; a lab that the machine could not keep up
 with says so, and so does every Run made in it. Needs root, or a system that gives users a user
-namespace and /dev/net/tun: then links are carried at ordinary priority, which the lab says too.";
+namespace and /dev/net/tun: then links are carried at ordinary priority, which the lab says too. With
+--backend kernel the cells are the kernel's netem, tbf and CAKE: no truth about single packets, no
+changes while it runs, delay and loss before the rate.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -69,6 +72,9 @@ enum Do {
         /// Capture the packets at an end of a link, as pcapng
         #[arg(long, value_name = "LINK@NODE=FILE")]
         capture: Vec<String>,
+        /// What carries the links that have cells
+        #[arg(long, value_enum, default_value = "emulated")]
+        backend: BackendName,
         /// The command and its arguments
         #[arg(last = true, required = true, value_name = "COMMAND")]
         command: Vec<OsString>,
@@ -83,6 +89,9 @@ enum Do {
         /// Seed of everything random in it [default: the scenario's]
         #[arg(long)]
         seed: Option<u64>,
+        /// What carries the links that have cells
+        #[arg(long, value_enum, default_value = "emulated")]
+        backend: BackendName,
     },
     /// End a lab in the background, and wait until nothing is left of it
     Down {
@@ -163,6 +172,23 @@ enum Do {
     Proxy(proxy::Arguments),
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum BackendName {
+    /// plumb itself, which knows the truth about every packet
+    Emulated,
+    /// The kernel's netem, tbf and CAKE, with what they can do; needs tc and those modules
+    Kernel,
+}
+
+impl From<BackendName> for Backend {
+    fn from(name: BackendName) -> Self {
+        match name {
+            BackendName::Emulated => Self::Emulated,
+            BackendName::Kernel => Self::Kernel,
+        }
+    }
+}
+
 /// Which laboratory is meant.
 #[derive(Args)]
 struct Which {
@@ -191,10 +217,12 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             repeat,
             log,
             capture,
+            backend,
             command,
         } => look::sights(log, &capture).and_then(|sights| {
             let session = Session {
                 node,
+                backend: backend.into(),
                 command,
                 sights,
             };
@@ -209,7 +237,8 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             scenario,
             name,
             seed,
-        } => session::up(&scenario, name, seed),
+            backend,
+        } => session::up(&scenario, name, seed, backend.into()),
         Do::Down { name, stats } => session::down(name.as_deref(), stats.as_deref()),
         Do::Shell {
             node,

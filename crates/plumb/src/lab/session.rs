@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode};
 
 use plumb_lab::background;
 use plumb_lab::control::{Answer, Request};
+use plumb_lab::instance::Backend;
 use plumb_lab::reach::Reach;
 use plumb_lab::scenario::Scenario;
 use plumb_lab::stats::LabStats;
@@ -120,12 +121,13 @@ pub(super) fn up(
     scenario: &str,
     name: Option<String>,
     seed: Option<u64>,
+    backend: Backend,
 ) -> anyhow::Result<ExitCode> {
     let mut scenario = Scenario::load(scenario)?;
     scenario.seed = seed.unwrap_or(scenario.seed);
     let name = name.unwrap_or_else(|| scenario.name.clone());
     let nodes: Vec<String> = scenario.nodes.iter().map(|n| n.name.clone()).collect();
-    for note in background::start(scenario, &name)? {
+    for note in background::start(scenario, backend, &name)? {
         complain(&note);
     }
     let first = nodes.first().map_or("", String::as_str);

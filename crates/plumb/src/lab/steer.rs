@@ -104,6 +104,17 @@ pub(super) fn stats(lab: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
             }
         }
     }
+    for (link, ways) in &stats.kernel {
+        for (way, qdiscs) in ways {
+            text += &format!("{link}.{}: carried by the kernel\n", way.name());
+            for qdisc in qdiscs {
+                text += &format!(
+                    "  {:<10} packets: {} sent, {} dropped, {} waiting\n",
+                    qdisc.kind, qdisc.packets, qdisc.drops, qdisc.backlog_packets,
+                );
+            }
+        }
+    }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,113 @@
+//! The links of a laboratory that the kernel carries: a veth pair each, with a tree of queueing
+//! disciplines at both ends.
+
+use std::collections::BTreeMap;
+
+use plumb_link::spec::ChainSpec;
+
+use super::Tree;
+use crate::error::LabError;
+use crate::instance::Instance;
+use crate::scenario::{LinkSpec, Scenario, Way};
+use crate::tc::{self, Qdisc};
+
+/// Handle of the outermost discipline.
+const FIRST_HANDLE: u16 = 1;
+
+/// MTU of a veth in bytes.
+const MTU_BYTES: u32 = 1500;
+
+/// A direction of a link, the node that sends, and what its device is given.
+pub(crate) struct Direction<'a> {
+    link: &'a str,
+    way: Way,
+    sender: &'a str,
+    tree: Tree,
+}
+
+/// The directions of the links that are not plain cables, with the node that sends.
+fn directions(scenario: &Scenario) -> impl Iterator<Item = (&LinkSpec, Way, &str, &ChainSpec)> {
+    let links = scenario.links.iter().filter(|link| link.is_emulated());
+    links.flat_map(|link| {
+        let [first, second] = &link.between;
+        [
+            (link, Way::Up, first.as_str(), &link.up),
+            (link, Way::Down, second.as_str(), &link.down),
+        ]
+    })
+}
+
+/// What the kernel is to do in every direction of a scenario.
+///
+/// # Errors
+/// When it cannot; the error names link, direction and cell.
+pub(crate) fn render(scenario: &Scenario) -> Result<Vec<Direction<'_>>, LabError> {
+    directions(scenario)
+        .map(|(link, way, sender, cells)| {
+            let tree = Tree::render(cells)
+                .map_err(|e| LabError::Control(format!("{}.{}: {e}", link.name, way.name())))?;
+            Ok(Direction {
+                link: &link.name,
+                way,
+                sender,
+                tree,
+            })
+        })
+        .collect()
+}
+
+/// Gives the links their disciplines. Returns what must be told.
+///
+/// # Errors
+/// Without `tc`, and when the kernel refuses.
+pub(crate) fn install(instance: &Instance) -> Result<Vec<String>, LabError> {
+    let scenario = instance.scenario();
+    let mut notes = vec![
+        "the links are the kernel's (--backend kernel): plumb does not see their packets, and cannot say how late they were".to_owned(),
+    ];
+    for Direction {
+        link,
+        way,
+        sender,
+        tree,
+    } in render(scenario)?
+    {
+        let commands = tree.commands(link, MTU_BYTES, FIRST_HANDLE);
+        instance.namespaces(sender)?.in_network(|| {
+            for command in &commands {
+                tc::run(command)?;
+            }
+            Ok::<_, LabError>(())
+        })?;
+        let told = tree.notes.iter();
+        notes.extend(told.map(|note| format!("{link}.{}: {note}", way.name())));
+    }
+    Ok(notes)
+}
+
+/// What the kernel counted until now; where that cannot be had, a note says so.
+pub(crate) fn stats(
+    instance: &Instance,
+    notes: &mut Vec<String>,
+) -> BTreeMap<String, BTreeMap<Way, Vec<Qdisc>>> {
+    let mut links: BTreeMap<String, BTreeMap<Way, Vec<Qdisc>>> = BTreeMap::new();
+    for (link, way, sender, _) in directions(instance.scenario()) {
+        let counted = instance
+            .namespaces(sender)
+            .and_then(|node| node.in_network(|| Ok::<_, LabError>(tc::qdiscs(&link.name)?)));
+        match counted {
+            Ok(qdiscs) => {
+                links
+                    .entry(link.name.clone())
+                    .or_default()
+                    .insert(way, qdiscs);
+            }
+            Err(e) => notes.push(format!(
+                "what the kernel counted on {}.{} is not known: {e}",
+                link.name,
+                way.name()
+            )),
+        }
+    }
+    links
+}
