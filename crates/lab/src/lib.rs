@@ -16,6 +16,7 @@ mod driver;
 pub mod error;
 mod graph;
 mod groups;
+pub mod impair;
 pub mod instance;
 pub mod kernel;
 pub mod layout;

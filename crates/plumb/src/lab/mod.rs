@@ -1,6 +1,7 @@
 //! `plumb lab`: emulated networks. One file a group of actions.
 
 mod flood;
+mod impair;
 mod list;
 mod look;
 mod proxy;
@@ -158,6 +159,9 @@ enum Do {
     },
     /// Fill a link: UDP packets of one size at a constant rate, without an answer
     Flood(flood::Options),
+    /// Make a real interface worse for a while; what it sends, that is
+    #[command(after_long_help = impair::LIMITS)]
+    Impair(impair::Arguments),
     /// Hold a Run against the truth of its scenario: one that is made now, or a saved one
     Verify {
         /// Name of a scenario, or path of a .toml file
@@ -264,6 +268,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             which,
         } => look::look(which.name(), &Sight::Capture { link, node }, &look),
         Do::Flood(options) => flood::flood(&options),
+        Do::Impair(arguments) => return impair::run(&arguments),
         Do::Verify {
             scenario,
             run: Some(run),
