@@ -6,13 +6,13 @@
 CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: all demo test check bench clean help
+.PHONY: all demo test test-vm check bench clean help
 
 all: ## Build the release binary
 	$(CARGO) build --release --locked
 
 help: ## List what can be made
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 demo: all ## The main job, for real, on an emulated cable line: two minutes after the build
 	SUDO="$(SUDO)" bench/demo.sh target/release/plumb target/demo
@@ -26,6 +26,10 @@ check: ## Formatting, lints, documentation
 test: ## Every test; needs root
 	@[ "$$(id -u)" = 0 ] || { echo "make test makes network namespaces: run it as root (sudo make test)" >&2; exit 1; }
 	$(CARGO) test --workspace --locked -- --test-threads=1
+	vm/run.sh
+
+test-vm: ## What plumb asks of the kernel's netem, in a virtual machine; two minutes
+	vm/run.sh
 
 bench: all ## Side by side with peers
 	$(SUDO) bench/run.sh target/release/plumb
