@@ -34,6 +34,8 @@ test-vm: ## What plumb asks of the kernel's netem, in a virtual machine; two min
 
 bench: all ## Side by side with peers
 	$(SUDO) bench/run.sh target/release/plumb
+	$(SUDO) bench/lab.sh target/release/plumb
+	$(CARGO) bench --locked -p plumb-link --bench chain
 
 clean: ## Remove what was built
 	$(CARGO) clean
