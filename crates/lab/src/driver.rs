@@ -257,6 +257,10 @@ fn sleep_until(epoch: Epoch, next: Option<Time>, from: &Tun, wake: &EventFd) {
         PollFd::new(wake.as_fd(), PollFlags::POLLIN),
     ];
     // An interrupted or failed wait ends early, which the loop does not mind.
-    let _ = ppoll(&mut fds, timeout, None);
-    let _ = wake.read();
+    let ready = ppoll(&mut fds, timeout, None).unwrap_or(0);
+    // Most waits end by the clock or with a packet: then this would be a system call for nothing.
+    let called = fds.last().and_then(PollFd::any).unwrap_or(true);
+    if ready > 0 && called {
+        let _ = wake.read();
+    }
 }
