@@ -9,7 +9,7 @@
 //!
 //! What differs from plumb's own links: a packet that meets a free line leaves at once and not
 //! after its own time on the line, and after an idle time the line may run ahead by
-//! [`BURST_TIME`].
+//! `BURST_TIME`.
 
 pub(crate) mod links;
 

@@ -1,5 +1,5 @@
 //! Emulated links, without I/O: a direction of a link is a [`Chain`](chain::Chain) of named
-//! [`Cell`](cell::Cell)s that packets pass one after the other.
+//! cells that packets pass one after the other.
 //!
 //! Time is an argument everywhere, and a departure carries its exact time, so the same
 //! arrivals and the same seed give the same departures however late the caller asks for them.

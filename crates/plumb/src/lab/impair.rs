@@ -22,7 +22,7 @@ pub(super) struct Arguments {
     /// The interface
     #[arg(value_name = "DEV")]
     device: String,
-    /// delay TIME [JITTER], rate RATE, loss PERCENT, duplicate PERCENT, corrupt PERCENT, reorder PERCENT
+    /// delay TIME (JITTER), rate RATE, loss PERCENT, duplicate PERCENT, corrupt PERCENT, reorder PERCENT
     #[arg(required = true, value_name = "WHAT")]
     what: Vec<String>,
     /// How long

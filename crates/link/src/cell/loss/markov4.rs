@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::spec::CellSpec;
 
 /// `{ type = "markov4", p13 = "1%", p31 = "30%" }`: the probabilities, at each packet, of going
-/// from one state to another; the states are those of [`State`].
+/// from one state to another; the states are those of `State`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Markov4Spec {
