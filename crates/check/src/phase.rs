@@ -8,6 +8,8 @@ use plumb_load::phase::{EndedEarly, PhaseOutcome, PhasePlan};
 use plumb_model::grade::{DSLREPORTS, Grade};
 use plumb_model::results::{Direction, LoadedLatencyResult, Outcome, PingResult, RAMP_S};
 use plumb_model::units::{human_seconds, si};
+use plumb_wire::native::control::flow::{Flows, TcpFlow};
+use plumb_wire::native::control::frame::Role;
 use serde_json::{Map, Value};
 
 use crate::assembly::{Assembly, Measured};
@@ -34,12 +36,12 @@ pub struct PhaseSpec {
     pub direction: Direction,
     /// Streams each way.
     pub streams: u32,
+    /// What each stream is.
+    pub tcp: TcpFlow,
     /// How long.
     pub duration: Duration,
     /// Payload after which it ends early.
     pub byte_limit: Option<u64>,
-    /// Congestion control of both ends; CUBIC when absent.
-    pub cc: Option<String>,
 }
 
 /// A load phase that has run.
@@ -67,12 +69,13 @@ impl Phase {
                 0
             }
         };
+        let (down, up) = (streams(Direction::Down), streams(Direction::Up));
         let plan = PhasePlan {
-            down_streams: streams(Direction::Down),
-            up_streams: streams(Direction::Up),
+            flows: [(Role::Down, down), (Role::Up, up)]
+                .map(|(role, count)| Flows::tcp(count, role, spec.tcp.clone()))
+                .to_vec(),
             duration: spec.duration,
             byte_limit: spec.byte_limit,
-            cc: spec.cc.clone(),
         };
         watcher.step(title(spec.direction), spec.duration);
         let progress = |p: plumb_load::phase::Progress| {
@@ -83,10 +86,7 @@ impl Phase {
                     String::new()
                 }
             };
-            watcher.update(
-                &(way(plan.down_streams, "down", p.down_bps)
-                    + &way(plan.up_streams, "up", p.up_bps)),
-            );
+            watcher.update(&(way(down, "down", p.down_bps) + &way(up, "up", p.up_bps)));
         };
         let outcome = client.run_phase(&plan, &progress, cancel)?;
         Ok(Self { spec, outcome })
@@ -233,10 +233,7 @@ impl Phase {
             "duration_s".to_owned(),
             self.spec.duration.as_secs_f64().into(),
         );
-        params.insert(
-            "cc".to_owned(),
-            self.spec.cc.as_deref().unwrap_or("cubic").into(),
-        );
+        params.insert("cc".to_owned(), self.spec.tcp.congestion_control().into());
         if let Some(limit) = self.spec.byte_limit {
             params.insert("byte_limit_bytes".to_owned(), limit.into());
         }

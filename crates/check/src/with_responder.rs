@@ -17,6 +17,7 @@ use plumb_model::run::{HostFacts, Run};
 use plumb_model::units::{ByteCount, human_seconds, si};
 use plumb_net::clock;
 use plumb_wire::native::control::Limits;
+use plumb_wire::native::control::flow::TcpFlow;
 
 use crate::assembly::Assembly;
 use crate::budget::Budget;
@@ -58,8 +59,8 @@ pub struct Plan {
     pub phase: Duration,
     /// Streams each way.
     pub streams: u32,
-    /// Congestion control; CUBIC when absent.
-    pub cc: Option<String>,
+    /// What each stream is.
+    pub tcp: TcpFlow,
     /// The most payload that may be transferred.
     pub budget: ByteCount,
     /// Whether round trips are measured too, before, beside and after the load.
@@ -128,7 +129,7 @@ pub fn run(
             streams: plan.streams,
             duration: plan.phase,
             byte_limit: Some(budget.share(weight(*direction), later)),
-            cc: plan.cc.clone(),
+            tcp: plan.tcp.clone(),
         };
         match Phase::run(&mut client, spec, watcher, cancel) {
             Ok(phase) => {
@@ -199,7 +200,7 @@ impl Plan {
         end: &'static str,
     ) -> Result<(), CheckError> {
         let known = &host.congestion_controls;
-        match &self.cc {
+        match &self.tcp.cc {
             Some(cc) if !known.is_empty() && !known.contains(cc) => {
                 Err(CheckError::CongestionControl {
                     name: cc.clone(),

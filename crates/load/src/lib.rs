@@ -5,12 +5,11 @@ pub mod client;
 pub mod constant;
 pub mod frames;
 pub mod phase;
-pub mod receiver;
-pub mod sampler;
-pub mod sender;
 mod series;
-mod streams;
+pub mod stage;
+pub mod streams;
 pub mod summary;
+mod tcp;
 pub mod traffic;
 
 pub use client::{Client, ClientError};

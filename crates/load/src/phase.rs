@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use plumb_model::results::{CpuUse, Direction};
 use plumb_net::clock::monotonic_ns;
+use plumb_wire::native::control::flow::Flows;
 use plumb_wire::native::control::report::{Assembled, Report, ReportAssembler, SenderLog, clip};
 use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage, Start};
-use plumb_wire::native::spec::{ATTACH_TIMEOUT, DEFAULT_CONGESTION_CONTROL, SAMPLE_INTERVAL};
+use plumb_wire::native::spec::{ATTACH_TIMEOUT, SAMPLE_INTERVAL};
 
 use crate::client::{ANSWER_TIMEOUT, Client, ClientError};
 use crate::streams::{self, Streams};
@@ -22,16 +23,12 @@ const TICK: Duration = Duration::from_millis(50);
 /// What a phase is to carry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhasePlan {
-    /// Streams from the far end.
-    pub down_streams: u32,
-    /// Streams to the far end.
-    pub up_streams: u32,
+    /// Its streams.
+    pub flows: Vec<Flows>,
     /// How long it runs.
     pub duration: Duration,
     /// Payload, of both directions, after which it ends early.
     pub byte_limit: Option<u64>,
-    /// Congestion control of both ends; CUBIC when absent.
-    pub cc: Option<String>,
 }
 
 /// How a phase goes, told every 100 ms.
@@ -89,25 +86,20 @@ impl Client {
     ) -> Result<PhaseOutcome, ClientError> {
         let start = Start {
             phase: self.next_phase,
-            down_streams: plan.down_streams,
-            up_streams: plan.up_streams,
+            flows: plan.flows.clone(),
             duration_s: plan.duration.as_secs_f64(),
             byte_limit: plan.byte_limit,
-            cc: plan.cc.clone(),
         };
         self.next_phase += 1;
         self.send(&ClientMessage::Start(start.clone()))?;
         self.wait_for(&ServerMessage::Ready { phase: start.phase }, ANSWER_TIMEOUT)?;
 
-        let cc = plan.cc.as_deref().unwrap_or(DEFAULT_CONGESTION_CONTROL);
-        let opened =
-            streams::open(self.address(), self.welcome().token, &start, cc).map_err(|error| {
-                ClientError::Stream {
-                    name: self.name.clone(),
-                    stream: error.stream,
-                    why: error.why,
-                }
-            });
+        let opened = streams::open(self.address(), self.welcome().token, &start);
+        let opened = opened.map_err(|error| ClientError::Stream {
+            name: self.name.clone(),
+            stream: error.stream,
+            why: error.why,
+        });
         let cancelled = cancel
             .load(Ordering::Relaxed)
             .then(|| ClientError::Cancelled {
@@ -129,7 +121,6 @@ impl Client {
         let traffic = Traffic::start(TrafficPlan {
             outgoing,
             incoming,
-            cc,
             byte_limit: plan.byte_limit,
             longest: plan.duration,
         });

@@ -1,4 +1,4 @@
-//! Opens the data connections of a phase.
+//! The streams of a phase, and how a client opens their data connections.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -6,19 +6,44 @@ use std::thread::{Builder, scope};
 use std::time::Instant;
 
 use plumb_net::tcp;
+use plumb_wire::native::control::flow::{self, Flow, Flows};
 use plumb_wire::native::control::frame::{Preamble, Role};
 use plumb_wire::native::control::{Start, Token};
 use plumb_wire::native::spec::ATTACH_TIMEOUT;
 
 use crate::frames::write_all_by;
 
-/// The data connections of a phase, by their numbers.
+/// One stream of a phase.
+#[derive(Debug)]
+pub struct Stream {
+    /// Its number among those of its direction.
+    pub number: u32,
+    /// What it is.
+    pub flow: Flow,
+    /// Its data connection.
+    pub socket: TcpStream,
+}
+
+impl Stream {
+    /// The stream of that number and direction; `None` when the phase has no such.
+    pub fn of(flows: &[Flows], role: Role, number: u32, socket: TcpStream) -> Option<Self> {
+        flow::streams(flows, role)
+            .find(|(known, _)| *known == number)
+            .map(|(_, flow)| Self {
+                number,
+                flow: flow.clone(),
+                socket,
+            })
+    }
+}
+
+/// The streams of a phase, as the client opened them.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     /// Those to receive from.
-    pub(crate) incoming: Vec<(u32, TcpStream)>,
+    pub(crate) incoming: Vec<Stream>,
     /// Those to send on.
-    pub(crate) outgoing: Vec<(u32, TcpStream)>,
+    pub(crate) outgoing: Vec<Stream>,
 }
 
 /// A data connection that could not be opened.
@@ -31,33 +56,34 @@ pub(crate) struct StreamError {
 }
 
 /// Connects all streams at once, so that a long path costs one round trip and not one for each,
-/// and sends their preambles. Takes at most [`ATTACH_TIMEOUT`]. `cc` is for those to send on.
+/// and sends their preambles. Takes at most [`ATTACH_TIMEOUT`].
 pub(crate) fn open(
     address: SocketAddr,
     token: Token,
     start: &Start,
-    cc: &str,
 ) -> Result<Streams, StreamError> {
     let deadline = Instant::now() + ATTACH_TIMEOUT;
-    let down = (0..start.down_streams).map(|stream| (Role::Down, stream));
-    let up = (0..start.up_streams).map(|stream| (Role::Up, stream));
-    let preambles = down.chain(up).map(|(role, stream)| Preamble {
-        token,
-        phase: start.phase,
-        stream,
-        role,
-    });
+    let of = |role| {
+        flow::streams(&start.flows, role).map(move |(stream, flow)| {
+            let preamble = Preamble {
+                token,
+                phase: start.phase,
+                stream,
+                role,
+            };
+            (preamble, flow)
+        })
+    };
     let opened: Vec<_> = scope(|scope| {
-        let threads: Vec<_> = preambles
-            .map(|preamble| {
-                (
-                    preamble,
-                    Builder::new()
-                        .spawn_scoped(scope, move || open_one(address, &preamble, cc, deadline)),
-                )
+        let threads: Vec<_> = of(Role::Down)
+            .chain(of(Role::Up))
+            .map(|(preamble, flow)| {
+                let thread = Builder::new()
+                    .spawn_scoped(scope, move || open_one(address, &preamble, flow, deadline));
+                (preamble, flow, thread)
             })
             .collect();
-        let joined = threads.into_iter().map(|(preamble, thread)| {
+        let joined = threads.into_iter().map(|(preamble, flow, thread)| {
             let opened = thread
                 .map_err(|error| error.to_string())
                 .and_then(|thread| {
@@ -65,16 +91,24 @@ pub(crate) fn open(
                         .join()
                         .unwrap_or_else(|_| Err("its thread failed".to_owned()))
                 });
-            (preamble, opened)
+            (preamble, flow, opened)
         });
         joined.collect()
     });
     let mut streams = Streams::default();
-    for (Preamble { role, stream, .. }, opened) in opened {
-        let socket = opened.map_err(|why| StreamError { stream, why })?;
-        match role {
-            Role::Down => streams.incoming.push((stream, socket)),
-            Role::Up => streams.outgoing.push((stream, socket)),
+    for (preamble, flow, opened) in opened {
+        let number = preamble.stream;
+        let stream = Stream {
+            number,
+            flow: flow.clone(),
+            socket: opened.map_err(|why| StreamError {
+                stream: number,
+                why,
+            })?,
+        };
+        match preamble.role {
+            Role::Down => streams.incoming.push(stream),
+            Role::Up => streams.outgoing.push(stream),
         }
     }
     Ok(streams)
@@ -83,10 +117,11 @@ pub(crate) fn open(
 fn open_one(
     address: SocketAddr,
     preamble: &Preamble,
-    cc: &str,
+    flow: &Flow,
     deadline: Instant,
 ) -> Result<TcpStream, String> {
-    let cc = (preamble.role == Role::Up).then_some(cc);
+    let Flow::Tcp(flow) = flow;
+    let cc = (preamble.role == Role::Up).then(|| flow.congestion_control());
     let socket = tcp::connect(address, ATTACH_TIMEOUT, cc).map_err(|error| error.to_string())?;
     let greet = || -> io::Result<()> {
         tcp::abort_on_close(&socket)?;

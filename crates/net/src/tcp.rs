@@ -265,6 +265,24 @@ pub fn set_congestion_control(socket: &impl AsFd, name: &str) -> io::Result<()> 
     SockRef::from(socket).set_tcp_congestion(name.as_bytes())
 }
 
+/// Marks the packets of a socket with a DSCP (RFC 2474). Those of a connection in its handshake
+/// bear it only when it is set before connecting.
+///
+/// # Errors
+/// Those of setsockopt.
+pub fn set_dscp(socket: &impl AsFd, dscp: u8) -> io::Result<()> {
+    let (socket, field) = (SockRef::from(socket), u32::from(dscp) << 2);
+    match socket.local_addr()?.as_socket() {
+        Some(SocketAddr::V6(_)) => {
+            socket.set_tclass_v6(field)?;
+            // For IPv4-mapped addresses; refused on sockets for IPv6 alone.
+            let _ = socket.set_tos_v4(field);
+            Ok(())
+        }
+        _ => socket.set_tos_v4(field),
+    }
+}
+
 /// Makes closing the socket abort the connection: unsent data is dropped and a RST sent
 /// (SO_LINGER with time zero), so that nothing goes on feeding the queues of the path.
 ///

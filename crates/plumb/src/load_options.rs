@@ -12,6 +12,7 @@ use plumb_load::client::Client;
 use plumb_model::results::Direction;
 use plumb_model::run::Run;
 use plumb_model::units::{ByteCount, ParseUnitError, parse_duration};
+use plumb_wire::native::control::flow::TcpFlow;
 use plumb_wire::native::spec::PORT;
 
 use crate::direction::Directions;
@@ -92,7 +93,10 @@ impl LoadOptions {
             directions: defaults.directions,
             phase: self.duration.unwrap_or(defaults.duration),
             streams: self.streams.unwrap_or(defaults.streams),
-            cc: self.cc.clone(),
+            tcp: TcpFlow {
+                cc: self.cc.clone(),
+                dscp: None,
+            },
             budget: self.budget.unwrap_or(defaults.budget),
             latency: defaults.latency,
             judge: defaults.judge,

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use plumb_host::facts::facts;
 use plumb_load::frames::{LinkError, read_frame, write_frame};
+use plumb_load::streams::Stream;
 use plumb_load::traffic::{Traffic, TrafficPlan};
 use plumb_wire::native::control::frame::{Preamble, Role};
 use plumb_wire::native::control::session::{ServerSession, Step};
 use plumb_wire::native::control::{ClientMessage, ErrorCode, ServerMessage, Start, Token, Welcome};
 use plumb_wire::native::spec::{
-    DEFAULT_CONGESTION_CONTROL, MAX_CLIENT_FRAME_BYTES, MAX_SERVER_FRAME_BYTES, MOST_STREAMS,
-    SILENCE_TIMEOUT, STOP_GRACE, TOKEN_BYTES,
+    MAX_CLIENT_FRAME_BYTES, MAX_SERVER_FRAME_BYTES, MOST_STREAMS, SILENCE_TIMEOUT, STOP_GRACE,
+    TOKEN_BYTES,
 };
 
 use crate::Shared;
@@ -182,7 +183,7 @@ impl Session<'_> {
             *claim = Some(
                 shared
                     .registry
-                    .claim(peer, start.down_streams.saturating_add(start.up_streams))?,
+                    .claim(peer, u32::try_from(start.streams()).unwrap_or(u32::MAX))?,
             );
             Ok(())
         });
@@ -235,15 +236,18 @@ impl Session<'_> {
     fn start_load(&mut self, start: &Start) -> std::io::Result<()> {
         let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
         for (preamble, socket) in self.attached.drain(..) {
+            let Some(stream) = Stream::of(&start.flows, preamble.role, preamble.stream, socket)
+            else {
+                continue;
+            };
             match preamble.role {
-                Role::Down => outgoing.push((preamble.stream, socket)),
-                Role::Up => incoming.push((preamble.stream, socket)),
+                Role::Down => outgoing.push(stream),
+                Role::Up => incoming.push(stream),
             }
         }
         let traffic = Traffic::start(TrafficPlan {
             outgoing,
             incoming,
-            cc: start.cc.as_deref().unwrap_or(DEFAULT_CONGESTION_CONTROL),
             byte_limit: start.byte_limit,
             // The client ends the phase; this is for one that does not.
             longest: Duration::from_secs_f64(start.duration_s) + STOP_GRACE,

@@ -12,10 +12,11 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{RawClient, Responder, one_at_a_time, plan, run};
+use common::{RawClient, Responder, flows, one_at_a_time, plan, run};
 use plumb_load::{ClientError, DirectionOutcome, EndedEarly, PhasePlan};
 use plumb_serve::{Config, ServeError, Server};
 use plumb_wire::native::control::Refusal;
+use plumb_wire::native::control::flow::TcpFlow;
 
 /// What holds for one direction of any phase that went well.
 fn check(outcome: &DirectionOutcome, streams: usize, duration_s: f64) {
@@ -173,13 +174,20 @@ fn a_budget_ends_a_phase() {
     }
 }
 
+fn tcp(cc: &str) -> TcpFlow {
+    TcpFlow {
+        cc: Some(cc.to_owned()),
+        dscp: None,
+    }
+}
+
 #[test]
 fn congestion_controls_are_those_that_ran() {
     let _alone = one_at_a_time();
     let responder = Responder::start();
     let mut client = responder.client();
     let with = |cc: &str| PhasePlan {
-        cc: Some(cc.to_owned()),
+        flows: flows(1, 1, tcp(cc)),
         ..plan(1, 1, 200)
     };
     let outcome = run(&mut client, &with("reno")).unwrap();
@@ -227,7 +235,7 @@ fn refusals_say_why_and_leave_the_session() {
     );
     assert_eq!(
         refused(&PhasePlan {
-            cc: Some("a name with blanks".into()),
+            flows: flows(1, 0, tcp("a name with blanks")),
             ..plan(1, 0, 100)
         })
         .0,

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use plumb_load::frames::{read_frame, write_frame};
 use plumb_load::{Client, ClientError, PhaseOutcome, PhasePlan};
 use plumb_serve::{Config, ServeError, Server};
+use plumb_wire::native::control::flow::{Flows, TcpFlow};
 use plumb_wire::native::control::frame::{Preamble, Role};
 use plumb_wire::native::control::{ClientMessage, ServerMessage, Start, Token};
 use plumb_wire::native::spec;
@@ -72,13 +73,18 @@ impl Drop for Responder {
     }
 }
 
+pub fn flows(down: u32, up: u32, tcp: TcpFlow) -> Vec<Flows> {
+    vec![
+        Flows::tcp(down, Role::Down, tcp.clone()),
+        Flows::tcp(up, Role::Up, tcp),
+    ]
+}
+
 pub fn plan(down_streams: u32, up_streams: u32, ms: u64) -> PhasePlan {
     PhasePlan {
-        down_streams,
-        up_streams,
+        flows: flows(down_streams, up_streams, TcpFlow::default()),
         duration: Duration::from_millis(ms),
         byte_limit: None,
-        cc: None,
     }
 }
 
@@ -138,11 +144,9 @@ impl RawClient {
     pub fn start_download(&self, duration_s: f64) -> TcpStream {
         self.send(&ClientMessage::Start(Start {
             phase: 1,
-            down_streams: 1,
-            up_streams: 0,
+            flows: flows(1, 0, TcpFlow::default()),
             duration_s,
             byte_limit: None,
-            cc: None,
         }));
         assert_eq!(self.receive(), ServerMessage::Ready { phase: 1 });
         let data = connect_from(self.responder, self.source);

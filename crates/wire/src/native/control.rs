@@ -3,6 +3,7 @@
 //! Each is a frame ([`frame`]) of JSON, an object whose `type` names the message. Unknown
 //! fields are ignored, so that later versions may add some; unknown messages are errors.
 
+pub mod flow;
 pub mod frame;
 pub mod report;
 pub mod session;
@@ -13,6 +14,8 @@ use plumb_model::run::HostFacts;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::spec::TOKEN_BYTES;
+use flow::Flows;
+use frame::Role;
 use report::{Count, ReportTail, TcpSample};
 
 /// What a client says.
@@ -45,16 +48,19 @@ pub enum ClientMessage {
 pub struct Start {
     /// Number of the phase, greater than that of the phase before.
     pub phase: u32,
-    /// Streams from the server to the client.
-    pub down_streams: u32,
-    /// Streams from the client to the server.
-    pub up_streams: u32,
+    /// Its streams.
+    pub flows: Vec<Flows>,
     /// Longest duration.
     pub duration_s: f64,
     /// Payload, of all streams, after which the server neither sends nor accepts more.
     pub byte_limit: Option<u64>,
-    /// Congestion control of the server's streams; CUBIC when absent.
-    pub cc: Option<String>,
+}
+
+impl Start {
+    /// How many streams it has, both directions together.
+    pub fn streams(&self) -> u64 {
+        flow::count(&self.flows, Role::Down) + flow::count(&self.flows, Role::Up)
+    }
 }
 
 /// What a server says.
@@ -240,14 +246,11 @@ mod tests {
         };
         let json = serde_json::to_string(&hello).unwrap();
         assert_eq!(json, r#"{"type":"hello","version":1,"plumb":"0.1.0"}"#);
-        let later = r#"{"type":"start","phase":1,"down_streams":2,"up_streams":0,"duration_s":1.5,"colour":"red"}"#;
+        let later = r#"{"type":"start","phase":1,"flows":[],"duration_s":1.5,"colour":"red"}"#;
         let ClientMessage::Start(start) = serde_json::from_str(later).unwrap() else {
             panic!("not a Start")
         };
-        assert_eq!(
-            (start.down_streams, start.byte_limit, start.cc),
-            (2, None, None)
-        );
+        assert_eq!((start.flows, start.byte_limit), (Vec::new(), None));
         assert!(serde_json::from_str::<ClientMessage>(r#"{"type":"dance"}"#).is_err());
         let refused = r#"{"type":"refused","phase":1,"reason":"of_a_later_version","message":""}"#;
         assert!(matches!(

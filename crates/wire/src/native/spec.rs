@@ -21,7 +21,7 @@ use std::time::Duration;
 pub const PORT: u16 = 7586;
 
 /// Version of the protocol; it rises when either end would misread the other.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Bytes of the length that precedes each control frame, big-endian.
 pub const FRAME_HEADER_BYTES: usize = 4;

@@ -11,8 +11,8 @@
 //! ```
 //! Reserved bytes are sent as zero and not looked at.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::Token;
 use crate::native::spec::{
@@ -111,7 +111,8 @@ pub fn opening(first: [u8; FRAME_HEADER_BYTES]) -> Result<Opening, FrameError> {
 }
 
 /// Which way the data of a connection goes, named from the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Role {
     /// From the server to the client.
     Down,
@@ -198,6 +199,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::super::flow::{Flows, TcpFlow};
     use super::super::{ClientMessage, ServerMessage, Start};
     use super::*;
     use proptest::prelude::*;
@@ -227,10 +229,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn frames_come_back(phase: u32, down_streams: u32, up_streams: u32, ms in 1..200_000_u32,
+        fn frames_come_back(phase: u32, down: u32, up: u32, ms in 1..200_000_u32,
                             byte_limit: Option<u64>, cc in proptest::option::of("[a-z]{1,15}")) {
             let duration_s = f64::from(ms) / 1e3;
-            let message = ClientMessage::Start(Start { phase, down_streams, up_streams, duration_s, byte_limit, cc });
+            let flow = TcpFlow { cc, dscp: Some(8) };
+            let flows = vec![Flows::tcp(down, Role::Down, flow.clone()), Flows::tcp(up, Role::Up, flow)];
+            let message = ClientMessage::Start(Start { phase, flows, duration_s, byte_limit });
             let frame = encode_frame(&message, MAX_CLIENT_FRAME_BYTES).unwrap();
             let length = frame_length(frame[..4].try_into().unwrap(), MAX_CLIENT_FRAME_BYTES).unwrap();
             prop_assert_eq!(length, frame.len() - 4);

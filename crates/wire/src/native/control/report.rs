@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::flow;
+use super::frame::Role;
 use super::{ServerMessage, Start};
 use crate::native::spec::{
     ATTACH_TIMEOUT, MAX_TEXT_BYTES, RECORDS_PER_FRAME, SAMPLE_INTERVAL, STOP_GRACE,
@@ -198,12 +200,13 @@ pub struct ReportAssembler {
 impl ReportAssembler {
     /// For the phase that was started so.
     pub fn new(start: &Start) -> Self {
+        let streams = |role| flow::count(&start.flows, role) as usize;
         let longest_s = start.duration_s + (STOP_GRACE + ATTACH_TIMEOUT).as_secs_f64();
         Self {
             phase: start.phase,
             most_records: (longest_s / SAMPLE_INTERVAL.as_secs_f64()) as usize,
-            samples: vec![Vec::new(); start.down_streams as usize],
-            counts: vec![Vec::new(); start.up_streams as usize],
+            samples: vec![Vec::new(); streams(Role::Down)],
+            counts: vec![Vec::new(); streams(Role::Up)],
         }
     }
 
@@ -327,6 +330,7 @@ fn clip_end(end: StreamEnd) -> StreamEnd {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::flow::{Flows, TcpFlow};
     use super::super::frame::encode_frame;
     use super::*;
     use crate::native::spec::{MAX_SERVER_FRAME_BYTES, MAX_STREAMS};
@@ -335,11 +339,12 @@ mod tests {
     fn start(down_streams: u32, up_streams: u32) -> Start {
         Start {
             phase: 7,
-            down_streams,
-            up_streams,
+            flows: vec![
+                Flows::tcp(down_streams, Role::Down, TcpFlow::default()),
+                Flows::tcp(up_streams, Role::Up, TcpFlow::default()),
+            ],
             duration_s: 30.0,
             byte_limit: None,
-            cc: None,
         }
     }
 

@@ -11,9 +11,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::flow::{self, Flows};
 use super::frame::{Preamble, Role};
 use super::{ClientMessage, ErrorCode, Limits, Refusal, ServerMessage, Start};
-use crate::native::spec::{ATTACH_TIMEOUT, MAX_CC_NAME_BYTES, STOP_GRACE, VERSION};
+use crate::native::spec::{ATTACH_TIMEOUT, STOP_GRACE, VERSION};
 
 /// What the owner of a session has to do, in this order.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,11 +164,10 @@ impl ServerSession {
         if let Err((reason, message)) = admitted {
             return vec![refused(phase, reason, message)];
         }
-        let down = (0..start.down_streams).map(|stream| (Role::Down, stream));
-        let up = (0..start.up_streams).map(|stream| (Role::Up, stream));
+        let of = |role| flow::streams(&start.flows, role).map(move |(stream, _)| (role, stream));
         self.last_phase = Some(phase);
         self.state = State::Attaching {
-            missing: down.chain(up).collect(),
+            missing: of(Role::Down).chain(of(Role::Up)).collect(),
             start,
             until: now + ATTACH_TIMEOUT,
         };
@@ -179,13 +179,7 @@ impl ServerSession {
             max_duration_s,
             max_streams,
         } = self.limits;
-        let streams = u64::from(start.down_streams) + u64::from(start.up_streams);
-        let cc_is_a_name = |cc: &str| {
-            (1..=MAX_CC_NAME_BYTES).contains(&cc.len())
-                && cc
-                    .bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
-        };
+        let streams = start.streams();
         if !(1..=u64::from(max_streams)).contains(&streams) {
             Err((
                 Refusal::Streams,
@@ -202,13 +196,8 @@ impl ServerSession {
                 Refusal::Malformed,
                 format!("the number {} of the phase was used before", start.phase),
             ))
-        } else if !start.cc.as_deref().is_none_or(cc_is_a_name) {
-            Err((
-                Refusal::Malformed,
-                "no congestion control can have the name that was asked for".into(),
-            ))
         } else {
-            Ok(())
+            start.flows.iter().try_for_each(Flows::check)
         }
     }
 
@@ -264,6 +253,7 @@ fn refused(phase: u32, reason: Refusal, message: String) -> Step {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::super::Token;
+    use super::super::flow::TcpFlow;
     use super::*;
     use proptest::prelude::*;
 
@@ -282,12 +272,14 @@ mod tests {
     fn start(phase: u32, down_streams: u32, up_streams: u32) -> Start {
         Start {
             phase,
-            down_streams,
-            up_streams,
+            flows: vec![tcp(down_streams, Role::Down), tcp(up_streams, Role::Up)],
             duration_s: 2.0,
             byte_limit: None,
-            cc: None,
         }
+    }
+
+    fn tcp(count: u32, role: Role) -> Flows {
+        Flows::tcp(count, role, TcpFlow::default())
     }
 
     fn preamble(phase: u32, role: Role, stream: u32) -> Preamble {
@@ -375,9 +367,15 @@ mod tests {
             change(&mut start);
             reason(&tell(&mut session, 0, ClientMessage::Start(start)))
         };
-        assert_eq!(asked(&|s| s.up_streams = 4), Some(Refusal::Streams));
-        assert_eq!(asked(&|s| s.up_streams = u32::MAX), Some(Refusal::Streams));
-        assert_eq!(asked(&|s| s.down_streams = 0), Some(Refusal::Streams));
+        assert_eq!(
+            asked(&|s| s.flows.push(tcp(4, Role::Up))),
+            Some(Refusal::Streams)
+        );
+        assert_eq!(
+            asked(&|s| s.flows = vec![tcp(u32::MAX, Role::Up); 3]),
+            Some(Refusal::Streams)
+        );
+        assert_eq!(asked(&|s| s.flows.clear()), Some(Refusal::Streams));
         for duration_s in [0.0, -1.0, 10.1, f64::NAN, f64::INFINITY] {
             assert_eq!(
                 asked(&|s| s.duration_s = duration_s),
@@ -385,7 +383,10 @@ mod tests {
             );
         }
         assert_eq!(
-            asked(&|s| s.cc = Some("../../bbr".into())),
+            asked(&|s| {
+                let cc = Some("../../bbr".into());
+                s.flows = vec![Flows::tcp(1, Role::Up, TcpFlow { cc, dscp: None })];
+            }),
             Some(Refusal::Malformed)
         );
         assert_eq!(asked(&|_| ()), None);

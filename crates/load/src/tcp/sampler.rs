@@ -12,34 +12,34 @@ use plumb_wire::native::spec::SAMPLE_INTERVAL;
 
 /// A sending stream: its socket, and the microseconds that its sender waited for the send
 /// buffer.
-pub type Sending = (Arc<TcpStream>, Arc<AtomicU64>);
+pub(super) type Sending = (Arc<TcpStream>, Arc<AtomicU64>);
 
 /// A receiving stream: its socket, and what its receiver has counted.
-pub type Counted = (Arc<TcpStream>, Arc<AtomicU64>);
+pub(super) type Counted = (Arc<TcpStream>, Arc<AtomicU64>);
 
 /// What was seen of one receiving stream.
 #[derive(Debug, Default)]
-pub struct ReceiverRecord {
+pub(super) struct ReceiverRecord {
     /// At every sample.
-    pub counts: Vec<Count>,
+    pub(super) counts: Vec<Count>,
     /// Largest limit of its receive buffer.
-    pub receive_buffer_bytes: Option<u64>,
+    pub(super) receive_buffer_bytes: Option<u64>,
 }
 
 /// What was seen of all streams, in their order.
 #[derive(Debug, Default)]
-pub struct Record {
+pub(super) struct Record {
     /// The sending ones.
-    pub senders: Vec<Vec<TcpSample>>,
+    pub(super) senders: Vec<Vec<TcpSample>>,
     /// The receiving ones.
-    pub receivers: Vec<ReceiverRecord>,
+    pub(super) receivers: Vec<ReceiverRecord>,
 }
 
 /// Samples at `started`, every [`SAMPLE_INTERVAL`] after it, whenever `now` says so, and once
 /// more when the other end of `now` is dropped; returns at once then. A sample that comes late
 /// is taken late, and those that it missed are not made up for. `acked` holds the payload
 /// acknowledged so far.
-pub fn run(
+pub(super) fn run(
     senders: &[Sending],
     receivers: &[Counted],
     started: Instant,

@@ -3,64 +3,20 @@
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use plumb_net::tcp;
 use plumb_wire::native::control::report::StreamEnd;
 
+use crate::stage::{POLL_INTERVAL, Stage, retry};
+
 /// Bytes of one write: large enough that system calls cost nothing beside the copying, small
 /// enough to stay in the processor's cache.
-pub const WRITE_BYTES: usize = 128 * 1024;
-
-/// Longest wait inside one system call, and so the time in which a stream sees that it is to
-/// stop: short against the 100 ms between samples.
-pub const POLL_INTERVAL: Duration = Duration::from_millis(25);
-
-/// Payload that the streams of one end may carry, both directions together.
-#[derive(Debug)]
-pub struct Budget {
-    limit: u64,
-    sent: AtomicU64,
-    received: AtomicU64,
-}
-
-impl Budget {
-    /// A budget of so many bytes; none when absent.
-    pub fn new(limit: Option<u64>) -> Self {
-        Self {
-            limit: limit.unwrap_or(u64::MAX),
-            sent: AtomicU64::new(0),
-            received: AtomicU64::new(0),
-        }
-    }
-
-    /// Sets up to `wanted` bytes aside, and tells how many.
-    fn reserve(&self, wanted: u64) -> u64 {
-        let allowed = self
-            .limit
-            .saturating_sub(self.received.load(Ordering::Relaxed));
-        let grant = |sent: u64| wanted.min(allowed.saturating_sub(sent));
-        self.sent
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |sent| {
-                Some(sent + grant(sent))
-            })
-            .map_or(0, grant)
-    }
-
-    /// Gives back what was set aside and not sent.
-    fn give_back(&self, bytes: u64) {
-        self.sent.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    /// Counts bytes that came in, and tells whether more may.
-    pub(crate) fn take_in(&self, bytes: u64) -> bool {
-        self.received.fetch_add(bytes, Ordering::Relaxed) + bytes < self.limit
-    }
-}
+const WRITE_BYTES: usize = 128 * 1024;
 
 /// Bytes that no link compresses much: a xorshift64* sequence (Vigna 2016).
-pub fn payload() -> Arc<[u8]> {
+pub(super) fn payload() -> Arc<[u8]> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut bytes = Vec::with_capacity(WRITE_BYTES);
     while bytes.len() < WRITE_BYTES {
@@ -72,30 +28,21 @@ pub fn payload() -> Arc<[u8]> {
     bytes.into()
 }
 
-/// Sends until `stop` is set, `deadline` passes or the connection fails, and returns within
-/// [`POLL_INTERVAL`] of that. Sends nothing beyond the budget, but stays until it is told to
+/// Sends until the stage is over or the connection fails, and returns within [`POLL_INTERVAL`]
+/// of that. Sends nothing beyond the budget, but stays until it is told to
 /// stop, since its data is still on the way. Adds to `buffer_wait_us` what it waited for the
 /// send buffer. Tells how the stream ended when it failed.
-pub fn run(
+pub(super) fn run(
     mut stream: &TcpStream,
     payload: &[u8],
-    budget: &Budget,
     buffer_wait_us: &AtomicU64,
-    stop: &AtomicBool,
-    started: Instant,
-    deadline: Instant,
+    stage: &Stage,
 ) -> Option<StreamEnd> {
-    let ended = |error: io::Error| {
-        Some(StreamEnd {
-            t_s: started.elapsed().as_secs_f64(),
-            error: error.to_string(),
-        })
-    };
     if let Err(error) = stream.set_nonblocking(true) {
-        return ended(error);
+        return stage.ended(error);
     }
-    while !stop.load(Ordering::Relaxed) && Instant::now() < deadline {
-        let granted = budget.reserve(payload.len() as u64);
+    while !stage.is_over() {
+        let granted = stage.budget.reserve(payload.len() as u64);
         if granted == 0 {
             std::thread::sleep(POLL_INTERVAL);
             continue;
@@ -105,17 +52,17 @@ pub fn run(
             Ok(false) => Err(io::ErrorKind::WouldBlock.into()),
             Err(error) => Err(error),
         };
-        budget.give_back(
+        stage.budget.give_back(
             granted
                 - written
                     .as_ref()
                     .map_or(0, |count| (*count as u64).min(granted)),
         );
         match written {
-            Ok(0) => return ended(io::ErrorKind::WriteZero.into()),
+            Ok(0) => return stage.ended(io::Error::from(io::ErrorKind::WriteZero)),
             Ok(_) => (),
             Err(error) if retry(&error) => (),
-            Err(error) => return ended(error),
+            Err(error) => return stage.ended(error),
         }
     }
     None
@@ -144,34 +91,9 @@ fn wait_for_room(stream: &TcpStream, buffer_wait_us: &AtomicU64) -> io::Result<b
     ready
 }
 
-/// Whether the call is only to be made again.
-pub(crate) fn retry(error: &io::Error) -> bool {
-    use io::ErrorKind as Kind;
-    matches!(
-        error.kind(),
-        Kind::WouldBlock | Kind::TimedOut | Kind::Interrupted
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_budget_is_never_exceeded() {
-        let budget = Budget::new(Some(100));
-        assert_eq!(
-            (budget.reserve(60), budget.reserve(60), budget.reserve(1)),
-            (60, 40, 0)
-        );
-        budget.give_back(30);
-        assert!(budget.take_in(20));
-        assert_eq!(budget.reserve(60), 10);
-        assert!(budget.take_in(50));
-        assert_eq!(budget.reserve(1), 0);
-        assert!(!budget.take_in(30));
-        assert_eq!(Budget::new(None).reserve(60), 60);
-    }
 
     #[test]
     fn the_payload_does_not_repeat() {

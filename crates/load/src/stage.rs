@@ -1,0 +1,164 @@
+//! What all streams of one end of a phase share: when it began, when it has to be over, and how
+//! much it may carry.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use plumb_wire::native::control::report::StreamEnd;
+
+/// Longest wait inside one system call, and so the time in which a stream sees that it is to
+/// stop: short against the 100 ms between samples.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(25);
+
+/// Stack of a stream's thread: its buffers are on the heap.
+const STACK_BYTES: usize = 128 * 1024;
+
+/// One end of a phase while it runs. Dropping it does not stop the streams; [`Stage::stop`] does.
+#[derive(Debug)]
+pub struct Stage {
+    /// When it began.
+    pub started: Instant,
+    /// When everything ends, told to or not.
+    pub deadline: Instant,
+    /// What may be carried.
+    pub budget: Budget,
+    stopped: AtomicBool,
+    running: AtomicUsize,
+}
+
+impl Stage {
+    /// Begins now, for at most `longest` and `byte_limit` bytes of payload.
+    pub fn begin(longest: Duration, byte_limit: Option<u64>) -> Arc<Self> {
+        let started = Instant::now();
+        Arc::new(Self {
+            started,
+            deadline: started + longest,
+            budget: Budget::new(byte_limit),
+            stopped: AtomicBool::new(false),
+            running: AtomicUsize::new(0),
+        })
+    }
+
+    /// Tells all streams to end, which they do within twice [`POLL_INTERVAL`].
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is over.
+    pub fn is_over(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed) || Instant::now() >= self.deadline
+    }
+
+    /// Whether all streams have ended by themselves; what they count is final then.
+    pub fn has_ended(&self) -> bool {
+        self.running.load(Ordering::Acquire) == 0
+    }
+
+    /// How a stream ended just now.
+    pub fn ended(&self, error: impl ToString) -> Option<StreamEnd> {
+        Some(StreamEnd {
+            t_s: self.started.elapsed().as_secs_f64(),
+            error: error.to_string(),
+        })
+    }
+
+    /// Runs a stream in a thread of its own.
+    ///
+    /// # Errors
+    /// When the machine gives no more threads.
+    pub fn spawn<T: Send + 'static>(
+        self: &Arc<Self>,
+        name: &str,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> io::Result<JoinHandle<T>> {
+        let stage = Arc::clone(self);
+        self.running.fetch_add(1, Ordering::Relaxed);
+        let spawned = Builder::new()
+            .name(name.to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn(move || {
+                let outcome = work(&stage);
+                stage.running.fetch_sub(1, Ordering::Release);
+                outcome
+            });
+        if spawned.is_err() {
+            self.running.fetch_sub(1, Ordering::Release);
+        }
+        spawned
+    }
+}
+
+/// Payload that the streams of one end may carry, both directions together.
+#[derive(Debug)]
+pub struct Budget {
+    limit: u64,
+    sent: AtomicU64,
+    received: AtomicU64,
+}
+
+impl Budget {
+    /// A budget of so many bytes; none when absent.
+    pub fn new(limit: Option<u64>) -> Self {
+        Self {
+            limit: limit.unwrap_or(u64::MAX),
+            sent: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+        }
+    }
+
+    /// Sets up to `wanted` bytes aside, and tells how many.
+    pub(crate) fn reserve(&self, wanted: u64) -> u64 {
+        let allowed = self
+            .limit
+            .saturating_sub(self.received.load(Ordering::Relaxed));
+        let grant = |sent: u64| wanted.min(allowed.saturating_sub(sent));
+        self.sent
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |sent| {
+                Some(sent + grant(sent))
+            })
+            .map_or(0, grant)
+    }
+
+    /// Gives back what was set aside and not sent.
+    pub(crate) fn give_back(&self, bytes: u64) {
+        self.sent.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts bytes that came in, and tells whether more may.
+    pub(crate) fn take_in(&self, bytes: u64) -> bool {
+        self.received.fetch_add(bytes, Ordering::Relaxed) + bytes < self.limit
+    }
+}
+
+/// Whether the call is only to be made again.
+pub(crate) fn retry(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::WouldBlock | Kind::TimedOut | Kind::Interrupted
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_never_exceeded() {
+        let budget = Budget::new(Some(100));
+        assert_eq!(
+            (budget.reserve(60), budget.reserve(60), budget.reserve(1)),
+            (60, 40, 0)
+        );
+        budget.give_back(30);
+        assert!(budget.take_in(20));
+        assert_eq!(budget.reserve(60), 10);
+        assert!(budget.take_in(50));
+        assert_eq!(budget.reserve(1), 0);
+        assert!(!budget.take_in(30));
+        assert_eq!(Budget::new(None).reserve(60), 60);
+    }
+}
