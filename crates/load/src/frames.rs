@@ -123,7 +123,7 @@ pub fn write_all_by(mut stream: &TcpStream, mut bytes: &[u8], deadline: Instant)
 }
 
 /// Time left; a timeout of zero would mean "for ever" to the socket.
-fn remaining(deadline: Instant) -> io::Result<Duration> {
+pub(crate) fn remaining(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
         Err(io::ErrorKind::TimedOut.into())

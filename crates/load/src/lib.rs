@@ -10,6 +10,7 @@ pub mod stage;
 pub mod streams;
 pub mod summary;
 mod tcp;
+pub mod tls;
 pub mod traffic;
 
 pub use client::{Client, ClientError};

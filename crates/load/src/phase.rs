@@ -1,10 +1,12 @@
 //! One phase of load with the native responder: asks for it, opens its streams, watches it,
 //! ends it, and puts both ends' records together.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plumb_model::results::{CpuUse, Direction};
+use plumb_model::distribution::Distribution;
+use plumb_model::results::{CpuUse, Direction, TlsResult};
 use plumb_net::clock::monotonic_ns;
 use plumb_wire::native::control::flow::Flows;
 use plumb_wire::native::control::report::{Assembled, Report, ReportAssembler, SenderLog, clip};
@@ -12,8 +14,9 @@ use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage, Start};
 use plumb_wire::native::spec::{ATTACH_TIMEOUT, SAMPLE_INTERVAL};
 
 use crate::client::{ANSWER_TIMEOUT, Client, ClientError};
-use crate::streams::{self, Streams};
+use crate::streams::{self, Stream, Streams};
 use crate::summary::{DirectionLogs, DirectionOutcome, summarise};
+use crate::tls::TlsSession;
 use crate::traffic::{Traffic, TrafficPlan};
 
 /// How often the phase is looked at: twice in each interval of the sampler, so that a spent
@@ -94,7 +97,7 @@ impl Client {
         self.send(&ClientMessage::Start(start.clone()))?;
         self.wait_for(&ServerMessage::Ready { phase: start.phase }, ANSWER_TIMEOUT)?;
 
-        let opened = streams::open(self.address(), self.welcome().token, &start);
+        let opened = streams::open(self.address(), self.welcome(), &start);
         let opened = opened.map_err(|error| ClientError::Stream {
             name: self.name.clone(),
             stream: error.stream,
@@ -117,6 +120,7 @@ impl Client {
             ATTACH_TIMEOUT + ANSWER_TIMEOUT,
         )?;
 
+        let encrypted = [&incoming, &outgoing].map(|streams| encryption(streams));
         let started_monotonic_ns = monotonic_ns();
         let traffic = Traffic::start(TrafficPlan {
             outgoing,
@@ -142,7 +146,7 @@ impl Client {
         let remote = self.fetch_report(&start)?;
         Ok(PhaseOutcome {
             started_monotonic_ns,
-            ..outcome(local, remote, duration_s, ended_early)
+            ..outcome(local, remote, duration_s, ended_early, &encrypted)
         })
     }
 
@@ -260,12 +264,24 @@ impl Client {
     }
 }
 
+/// How the streams are encrypted, if they are.
+fn encryption(streams: &[Stream]) -> Option<TlsResult> {
+    let sessions = || streams.iter().filter_map(|stream| stream.tls.as_ref());
+    let suites: BTreeSet<_> = sessions().map(TlsSession::cipher_suite).collect();
+    let handshakes = sessions().map(|session| session.handshake().as_secs_f64());
+    Some(TlsResult {
+        handshake_s: Distribution::of(handshakes)?,
+        cipher_suite: suites.into_iter().collect::<Vec<_>>().join(", "),
+    })
+}
+
 /// Both ends' records as the results of both directions.
 fn outcome(
     local: Report,
     remote: Report,
     duration_s: f64,
     ended_early: Option<EndedEarly>,
+    [down_tls, up_tls]: &[Option<TlsResult>; 2],
 ) -> PhaseOutcome {
     let ratio = |report: &Report| {
         if report.elapsed_s > 0.0 {
@@ -278,7 +294,7 @@ fn outcome(
         local_ratio: ratio(&local),
         remote_ratio: Some(ratio(&remote)),
     };
-    let result = |direction, senders: &[SenderLog], receivers, receiver_shift_s| {
+    let result = |direction, senders: &[SenderLog], receivers, receiver_shift_s, tls| {
         (!senders.is_empty()).then(|| {
             summarise(&DirectionLogs {
                 direction,
@@ -288,6 +304,7 @@ fn outcome(
                 receiver_shift_s,
                 all_arrived: ended_early == Some(EndedEarly::Budget),
                 cpu,
+                tls,
             })
         })
     };
@@ -303,12 +320,19 @@ fn outcome(
         started_monotonic_ns: 0,
         duration_s,
         ended_early,
-        down: result(Direction::Down, &remote.senders, &local.receivers, 0.0),
+        down: result(
+            Direction::Down,
+            &remote.senders,
+            &local.receivers,
+            0.0,
+            down_tls.as_ref(),
+        ),
         up: result(
             Direction::Up,
             &local.senders,
             &remote.receivers,
             idle_round_trip(&local.senders),
+            up_tls.as_ref(),
         ),
         notes: here.chain(there).collect(),
     }

@@ -8,10 +8,11 @@ use std::time::Instant;
 use plumb_net::tcp;
 use plumb_wire::native::control::flow::{self, Flow, Flows};
 use plumb_wire::native::control::frame::{Preamble, Role};
-use plumb_wire::native::control::{Start, Token};
+use plumb_wire::native::control::{Start, Welcome};
 use plumb_wire::native::spec::ATTACH_TIMEOUT;
 
 use crate::frames::write_all_by;
+use crate::tls::{TlsSession, Trust};
 
 /// One stream of a phase.
 #[derive(Debug)]
@@ -22,17 +23,36 @@ pub struct Stream {
     pub flow: Flow,
     /// Its data connection.
     pub socket: TcpStream,
+    /// Set when that is encrypted.
+    pub tls: Option<TlsSession>,
+}
+
+/// A data connection after its preamble, and after its handshake if that asked for one.
+#[derive(Debug)]
+pub struct DataConnection {
+    /// How it began.
+    pub preamble: Preamble,
+    /// The connection.
+    pub socket: TcpStream,
+    /// Set when it is encrypted.
+    pub tls: Option<TlsSession>,
 }
 
 impl Stream {
-    /// The stream of that number and direction; `None` when the phase has no such.
-    pub fn of(flows: &[Flows], role: Role, number: u32, socket: TcpStream) -> Option<Self> {
-        flow::streams(flows, role)
-            .find(|(known, _)| *known == number)
-            .map(|(_, flow)| Self {
+    /// The stream that came on a data connection; `None` when the phase has no such.
+    pub fn of(flows: &[Flows], connection: DataConnection) -> Option<Self> {
+        let DataConnection {
+            preamble,
+            socket,
+            tls,
+        } = connection;
+        flow::streams(flows, preamble.role)
+            .find(|(known, _)| *known == preamble.stream)
+            .map(|(number, flow)| Self {
                 number,
                 flow: flow.clone(),
                 socket,
+                tls,
             })
     }
 }
@@ -56,20 +76,26 @@ pub(crate) struct StreamError {
 }
 
 /// Connects all streams at once, so that a long path costs one round trip and not one for each,
-/// and sends their preambles. Takes at most [`ATTACH_TIMEOUT`].
+/// sends their preambles and encrypts those that are to be. Takes at most [`ATTACH_TIMEOUT`].
 pub(crate) fn open(
     address: SocketAddr,
-    token: Token,
+    welcome: &Welcome,
     start: &Start,
 ) -> Result<Streams, StreamError> {
     let deadline = Instant::now() + ATTACH_TIMEOUT;
+    let trust = Trust::in_certificate(welcome.certificate).map_err(|error| StreamError {
+        stream: 0,
+        why: error.to_string(),
+    })?;
+    let trust = &trust;
     let of = |role| {
         flow::streams(&start.flows, role).map(move |(stream, flow)| {
             let preamble = Preamble {
-                token,
+                token: welcome.token,
                 phase: start.phase,
                 stream,
                 role,
+                tls: flow.is_tls(),
             };
             (preamble, flow)
         })
@@ -78,8 +104,9 @@ pub(crate) fn open(
         let threads: Vec<_> = of(Role::Down)
             .chain(of(Role::Up))
             .map(|(preamble, flow)| {
-                let thread = Builder::new()
-                    .spawn_scoped(scope, move || open_one(address, &preamble, flow, deadline));
+                let thread = Builder::new().spawn_scoped(scope, move || {
+                    open_one(address, preamble, flow, trust, deadline)
+                });
                 (preamble, flow, thread)
             })
             .collect();
@@ -98,13 +125,15 @@ pub(crate) fn open(
     let mut streams = Streams::default();
     for (preamble, flow, opened) in opened {
         let number = preamble.stream;
+        let DataConnection { socket, tls, .. } = opened.map_err(|why| StreamError {
+            stream: number,
+            why,
+        })?;
         let stream = Stream {
             number,
             flow: flow.clone(),
-            socket: opened.map_err(|why| StreamError {
-                stream: number,
-                why,
-            })?,
+            socket,
+            tls,
         };
         match preamble.role {
             Role::Down => streams.incoming.push(stream),
@@ -116,10 +145,11 @@ pub(crate) fn open(
 
 fn open_one(
     address: SocketAddr,
-    preamble: &Preamble,
+    preamble: Preamble,
     flow: &Flow,
+    trust: &Trust,
     deadline: Instant,
-) -> Result<TcpStream, String> {
+) -> Result<DataConnection, String> {
     let Flow::Tcp(flow) = flow;
     let cc = (preamble.role == Role::Up).then(|| flow.congestion_control());
     let socket = tcp::connect(address, ATTACH_TIMEOUT, cc).map_err(|error| error.to_string())?;
@@ -128,5 +158,15 @@ fn open_one(
         write_all_by(&socket, &preamble.encode(), deadline)
     };
     greet().map_err(|error| error.to_string())?;
-    Ok(socket)
+    let tls = if preamble.tls {
+        let session = TlsSession::connect(&socket, trust, deadline);
+        Some(session.map_err(|error| error.to_string())?)
+    } else {
+        None
+    };
+    Ok(DataConnection {
+        preamble,
+        socket,
+        tls,
+    })
 }

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use plumb_model::results::{
     CpuUse, Direction, LimitedTime, RAMP_S, StreamResult, TcpReceiver, TcpSender, ThroughputResult,
+    TlsResult,
 };
 use plumb_model::series::Series;
 use plumb_wire::native::control::report::{Count, ReceiverLog, SenderLog, StreamEnd, TcpSample};
 
 use crate::series::{count_at, series};
+use crate::tls::{RECORD_BYTES, RECORD_OVERHEAD_BYTES};
 
 /// Shortest phase that has a steady rate: as much of it as is left out.
 const STEADY_NEEDS_S: f64 = 4.0;
@@ -43,6 +45,8 @@ pub struct DirectionLogs<'a> {
     pub all_arrived: bool,
     /// Processor use of both ends.
     pub cpu: CpuUse,
+    /// Set when the streams are encrypted: records are what TCP carries.
+    pub tls: Option<&'a TlsResult>,
 }
 
 /// Result and series of one direction.
@@ -59,7 +63,7 @@ pub fn summarise(logs: &DirectionLogs<'_>) -> DirectionOutcome {
         .then(|| (bytes - until(RAMP_S)) * 8.0 / (duration_s - RAMP_S));
     let result = ThroughputResult {
         direction: logs.direction,
-        protocol: "tcp".to_owned(),
+        protocol: if logs.tls.is_some() { "tls" } else { "tcp" }.to_owned(),
         bps: bytes * 8.0 / duration_s,
         steady_bps: steady,
         bytes: bytes as u64,
@@ -77,6 +81,7 @@ pub fn summarise(logs: &DirectionLogs<'_>) -> DirectionOutcome {
                 .max(),
         },
         cpu: logs.cpu,
+        tls: logs.tls.cloned(),
     };
     DirectionOutcome {
         result,
@@ -106,7 +111,18 @@ fn reached(logs: &DirectionLogs<'_>, receiver: &ReceiverLog, t_s: f64) -> f64 {
         .iter()
         .find(|log| log.tail.stream == receiver.tail.stream);
     let acknowledged = sender.map_or(0.0, |log| count_at(&acknowledged(&log.samples), t_s));
-    read.max(acknowledged)
+    read.max(if logs.tls.is_some() {
+        payload_of_records(acknowledged)
+    } else {
+        acknowledged
+    })
+}
+
+/// Payload in so many bytes of TLS records, which are full but for the last. It counts one full
+/// record too few, so that neither that one nor the end of the handshake is taken for payload.
+fn payload_of_records(bytes: f64) -> f64 {
+    let full = RECORD_BYTES as f64;
+    (bytes * full / (full + RECORD_OVERHEAD_BYTES as f64) - full).max(0.0)
 }
 
 /// Payload that the receiver had acknowledged since the first sample, out of order included.
@@ -322,6 +338,7 @@ mod tests {
             receiver_shift_s: 0.0,
             all_arrived: false,
             cpu: CPU,
+            tls: None,
         }
     }
 

@@ -153,7 +153,7 @@ pub struct TcpResult {
 pub struct ThroughputResult {
     /// Direction of the data.
     pub direction: Direction,
-    /// Transport protocol; `tcp` for now.
+    /// What carried the payload: `tcp`, or `tls` over it.
     pub protocol: String,
     /// Payload that reached the receiver, over the whole phase: what its program read, or what
     /// its TCP had acknowledged, in order and out of order, where that is more.
@@ -173,6 +173,19 @@ pub struct ThroughputResult {
     pub tcp_receiver: TcpReceiver,
     /// Processor use of both ends during the phase.
     pub cpu: CpuUse,
+    /// How the payload was encrypted, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsResult>,
+}
+
+/// Encryption of a load phase, done by both programs themselves and not by their kernels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TlsResult {
+    /// Cipher suites in use, in practice one, by their IANA names.
+    pub cipher_suite: String,
+    /// Time of the handshakes at the client, after TCP's own: one round trip and what both ends
+    /// computed.
+    pub handshake_s: Distribution,
 }
 
 /// One stream of a load phase.

@@ -177,6 +177,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
                     local_ratio: v[5],
                     remote_ratio: Some(v[5]),
                 },
+                tls: None,
             })
         });
     let port = (

@@ -1,10 +1,13 @@
 //! Finds out what a new connection is: a control connection becomes a session, a data
-//! connection goes to the session that it names, anything else is closed.
+//! connection goes to the session that it names, encrypted first if it is to be; anything else is
+//! closed.
 
 use std::net::{IpAddr, TcpStream};
 use std::time::Instant;
 
 use plumb_load::frames::{LinkError, read_body, read_exact_by};
+use plumb_load::streams::DataConnection;
+use plumb_load::tls::TlsSession;
 use plumb_net::tcp;
 use plumb_wire::native::control::frame::{Opening, Preamble, opening};
 use plumb_wire::native::spec::{FRAME_HEADER_BYTES, GREETING_TIMEOUT, PREAMBLE_BYTES};
@@ -12,15 +15,38 @@ use plumb_wire::native::spec::{FRAME_HEADER_BYTES, GREETING_TIMEOUT, PREAMBLE_BY
 use crate::registry::GreetingPlace;
 use crate::{Shared, session};
 
-/// Reads the first frame or the preamble within [`GREETING_TIMEOUT`], then runs the session or
+/// Reads the first frame, or the preamble and the handshake, within [`GREETING_TIMEOUT`], then runs the session or
 /// hands the data connection over and ends.
 pub(crate) fn run(shared: &Shared<'_>, socket: TcpStream, peer: IpAddr, place: GreetingPlace<'_>) {
-    let Ok(opened) = open(&socket) else { return };
-    drop(place);
-    match opened {
-        Opened::Control(first) => session::run(shared, &socket, peer, first),
-        Opened::Data(preamble) => shared.registry.attach(preamble, socket),
+    let deadline = Instant::now() + GREETING_TIMEOUT;
+    match open(&socket, deadline) {
+        Ok(Opened::Control(first)) => {
+            drop(place);
+            session::run(shared, &socket, peer, first);
+        }
+        Ok(Opened::Data(preamble)) => attach(shared, preamble, socket, deadline),
+        Err(_) => (),
     }
+}
+
+/// Computes nothing for a connection that belongs to no session.
+fn attach(shared: &Shared<'_>, preamble: Preamble, socket: TcpStream, deadline: Instant) {
+    let tls = if preamble.tls {
+        if !shared.registry.knows(preamble.token) {
+            return;
+        }
+        match TlsSession::accept(&socket, &shared.identity, deadline) {
+            Ok(session) => Some(session),
+            Err(_) => return,
+        }
+    } else {
+        None
+    };
+    shared.registry.attach(DataConnection {
+        preamble,
+        socket,
+        tls,
+    });
 }
 
 enum Opened {
@@ -28,8 +54,7 @@ enum Opened {
     Data(Preamble),
 }
 
-fn open(socket: &TcpStream) -> Result<Opened, LinkError> {
-    let deadline = Instant::now() + GREETING_TIMEOUT;
+fn open(socket: &TcpStream, deadline: Instant) -> Result<Opened, LinkError> {
     let mut first = [0; FRAME_HEADER_BYTES];
     read_exact_by(socket, &mut first, deadline)?;
     match opening(first)? {

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
 use std::time::Duration;
 
+use plumb_load::tls::{Identity, TlsError};
 use plumb_net::tcp;
 use plumb_wire::native::control::Limits;
 use plumb_wire::native::spec;
@@ -86,6 +87,9 @@ pub enum ServeError {
     /// The machine gives no random numbers, without which sessions could be guessed.
     #[error("cannot get random numbers: {0}")]
     Random(getrandom::Error),
+    /// No certificate could be made.
+    #[error(transparent)]
+    Certificate(TlsError),
     /// The echo over UDP failed while it ran.
     #[error("the UDP echo failed: {0}; start the responder again")]
     Echo(io::Error),
@@ -141,6 +145,7 @@ impl Server {
         let shared = &Shared {
             limits,
             registry: Registry::new(self.config.max_clients),
+            identity: Identity::generate().map_err(ServeError::Certificate)?,
             stop,
         };
         // Whatever fails ends the rest: half a responder would be taken for a bad path.
@@ -179,6 +184,7 @@ impl Server {
 struct Shared<'a> {
     limits: Limits,
     registry: Registry,
+    identity: Identity,
     stop: &'a AtomicBool,
 }
 

@@ -2,11 +2,11 @@
 //! sessions by their tokens, and the loads that run. Every place is given back on drop.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, TcpStream};
+use std::net::IpAddr;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use plumb_wire::native::control::frame::Preamble;
+use plumb_load::streams::DataConnection;
 use plumb_wire::native::control::{Refusal, Token};
 use plumb_wire::native::spec::{MAX_GREETING, MAX_GREETING_PER_ADDRESS, MAX_STREAMS};
 
@@ -99,11 +99,17 @@ impl Registry {
 
     /// Hands a data connection to its session; closes it when there is none, or when the
     /// session has more waiting than it could have asked for.
-    pub(crate) fn attach(&self, preamble: Preamble, socket: TcpStream) {
-        let session = self.lock().sessions.get(&preamble.token).cloned();
+    pub(crate) fn attach(&self, connection: DataConnection) {
+        let token = connection.preamble.token;
+        let session = self.lock().sessions.get(&token).cloned();
         if let Some(session) = session {
-            let _ = session.try_send(Event::Attached(preamble, socket));
+            let _ = session.try_send(Event::Attached(Box::new(connection)));
         }
+    }
+
+    /// Whether a session of that token is here.
+    pub(crate) fn knows(&self, token: Token) -> bool {
+        self.lock().sessions.contains_key(&token)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

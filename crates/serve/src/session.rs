@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use plumb_host::facts::facts;
 use plumb_load::frames::{LinkError, read_frame, write_frame};
-use plumb_load::streams::Stream;
+use plumb_load::streams::{DataConnection, Stream};
 use plumb_load::traffic::{Traffic, TrafficPlan};
-use plumb_wire::native::control::frame::{Preamble, Role};
+use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::session::{ServerSession, Step};
 use plumb_wire::native::control::{ClientMessage, ErrorCode, ServerMessage, Start, Token, Welcome};
 use plumb_wire::native::spec::{
@@ -34,7 +34,7 @@ pub(crate) enum Event {
     /// A message came.
     Message(ClientMessage),
     /// A data connection named the session.
-    Attached(Preamble, TcpStream),
+    Attached(Box<DataConnection>),
     /// The control connection is over.
     Gone,
 }
@@ -125,7 +125,7 @@ struct Session<'a> {
     started: Instant,
     state: ServerSession,
     claim: Option<LoadClaim<'a>>,
-    attached: Vec<(Preamble, TcpStream)>,
+    attached: Vec<DataConnection>,
     traffic: Option<Traffic>,
 }
 
@@ -138,10 +138,10 @@ impl Session<'_> {
         while goes.is_continue() {
             goes = match incoming.recv_timeout(self.wait()) {
                 Ok(Event::Message(message)) => self.on_message(message)?,
-                Ok(Event::Attached(preamble, socket)) => {
-                    match self.state.on_attached(self.now(), &preamble) {
+                Ok(Event::Attached(connection)) => {
+                    match self.state.on_attached(self.now(), &connection.preamble) {
                         Ok(steps) => {
-                            self.attached.push((preamble, socket));
+                            self.attached.push(*connection);
                             self.carry_out(steps)?
                         }
                         Err(_) => Goes::Continue(()),
@@ -224,6 +224,7 @@ impl Session<'_> {
             host: facts(),
             // The echo has the number of the port that this connection came to.
             udp_port: self.socket.local_addr().ok().map(|address| address.port()),
+            certificate: self.shared.identity.fingerprint(),
         }))
     }
 
@@ -235,12 +236,12 @@ impl Session<'_> {
 
     fn start_load(&mut self, start: &Start) -> std::io::Result<()> {
         let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
-        for (preamble, socket) in self.attached.drain(..) {
-            let Some(stream) = Stream::of(&start.flows, preamble.role, preamble.stream, socket)
-            else {
+        for connection in self.attached.drain(..) {
+            let role = connection.preamble.role;
+            let Some(stream) = Stream::of(&start.flows, connection) else {
                 continue;
             };
-            match preamble.role {
+            match role {
                 Role::Down => outgoing.push(stream),
                 Role::Up => incoming.push(stream),
             }

@@ -177,7 +177,7 @@ fn a_budget_ends_a_phase() {
 fn tcp(cc: &str) -> TcpFlow {
     TcpFlow {
         cc: Some(cc.to_owned()),
-        dscp: None,
+        ..TcpFlow::default()
     }
 }
 
@@ -312,5 +312,56 @@ fn a_port_in_use_is_said_so() {
             );
         }
         other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn encrypted_streams_count_payload_and_name_their_cipher() {
+    let _alone = one_at_a_time();
+    let responder = Responder::start();
+    let mut client = responder.client();
+    let tls = TcpFlow {
+        tls: true,
+        ..TcpFlow::default()
+    };
+    let plan = PhasePlan {
+        flows: flows(2, 2, tls),
+        ..plan(0, 0, 800)
+    };
+    let outcome = run(&mut client, &plan).unwrap();
+    for direction in [&outcome.down, &outcome.up] {
+        let direction = direction.as_ref().unwrap();
+        check(direction, 2, outcome.duration_s);
+        assert_eq!(direction.result.protocol, "tls");
+        let tls = direction.result.tls.as_ref().unwrap();
+        assert!(tls.cipher_suite.starts_with("TLS13_"), "{tls:?}");
+        assert!(
+            tls.handshake_s.count == 2 && tls.handshake_s.min > 0.0,
+            "{tls:?}"
+        );
+    }
+    // What is counted is payload, and all of it arrives although encryption holds data back.
+    let limit = 50_000_000;
+    for (down, up) in [(1, 0), (0, 1)] {
+        let plan = PhasePlan {
+            flows: flows(
+                down,
+                up,
+                TcpFlow {
+                    tls: true,
+                    ..TcpFlow::default()
+                },
+            ),
+            byte_limit: Some(limit),
+            ..plan.clone()
+        };
+        let outcome = run(&mut client, &plan).unwrap();
+        assert_eq!(outcome.ended_early, Some(EndedEarly::Budget));
+        let result = outcome.down.or(outcome.up).unwrap().result;
+        assert!(
+            (limit * 98 / 100..=limit).contains(&result.bytes),
+            "{}",
+            result.bytes
+        );
     }
 }

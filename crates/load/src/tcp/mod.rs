@@ -19,6 +19,7 @@ use plumb_wire::native::control::report::{
 
 use crate::stage::Stage;
 use crate::streams::Stream;
+use crate::tls::TlsSession;
 use sampler::Record;
 
 /// Running TCP streams.
@@ -55,6 +56,7 @@ struct Prepared {
     flow: TcpFlow,
     socket: Arc<TcpStream>,
     counter: Arc<AtomicU64>,
+    tls: Option<TlsSession>,
 }
 
 impl From<Stream> for Prepared {
@@ -65,6 +67,7 @@ impl From<Stream> for Prepared {
             flow,
             socket: Arc::new(stream.socket),
             counter: Arc::default(),
+            tls: stream.tls,
         }
     }
 }
@@ -86,17 +89,18 @@ impl TcpStreams {
         let payload = sender::payload();
         for (tail, stream) in tails.into_iter().zip(outgoing) {
             let (socket, waited) = (Arc::clone(&stream.socket), stream.counter);
-            let payload = Arc::clone(&payload);
+            let (payload, mut tls) = (Arc::clone(&payload), stream.tls);
             let thread = stage.spawn("plumb-send", move |stage| {
-                sender::run(&socket, &payload, &waited, stage)
+                sender::run(&socket, tls.as_mut(), &payload, &waited, stage)
             })?;
             let socket = stream.socket;
             this.senders.push((tail, Running { socket, thread }));
         }
         for stream in incoming {
             let (socket, counter) = (Arc::clone(&stream.socket), Arc::clone(&stream.counter));
+            let mut tls = stream.tls;
             let thread = stage.spawn("plumb-receive", move |stage| {
-                receiver::run(&socket, &counter, stage)
+                receiver::run(&socket, tls.as_mut(), &counter, stage)
             })?;
             let socket = stream.socket;
             this.receivers

@@ -8,6 +8,7 @@ use std::time::Instant;
 use plumb_wire::native::control::report::StreamEnd;
 
 use crate::stage::{POLL_INTERVAL, Stage, retry};
+use crate::tls::{Pipe, TlsSession};
 
 /// Bytes of one read: at 10 Gbit/s about 2,500 system calls a second.
 const READ_BYTES: usize = 512 * 1024;
@@ -16,11 +17,17 @@ const READ_BYTES: usize = 512 * 1024;
 /// the connection ends, and returns within twice [`POLL_INTERVAL`] of that:
 /// when it is told to stop it still counts what the kernel already holds. Tells how the stream
 /// ended when it was not told to.
-pub(super) fn run(mut stream: &TcpStream, counter: &AtomicU64, stage: &Stage) -> Option<StreamEnd> {
+pub(super) fn run(
+    stream: &TcpStream,
+    tls: Option<&mut TlsSession>,
+    counter: &AtomicU64,
+    stage: &Stage,
+) -> Option<StreamEnd> {
     if let Err(error) = stream.set_read_timeout(Some(POLL_INTERVAL)) {
         return stage.ended(error);
     }
     let mut buffer = vec![0; READ_BYTES];
+    let mut pipe = Pipe::new(stream, tls);
     let mut last_read = None;
     loop {
         if last_read.is_none() && stage.is_over() {
@@ -32,7 +39,7 @@ pub(super) fn run(mut stream: &TcpStream, counter: &AtomicU64, stage: &Stage) ->
         if last_read.is_some_and(|until| Instant::now() >= until) {
             return None;
         }
-        match stream.read(&mut buffer) {
+        match pipe.read(&mut buffer) {
             Ok(0) => return stage.ended("the far end closed the stream"),
             Ok(count) => {
                 counter.fetch_add(count as u64, Ordering::Relaxed);

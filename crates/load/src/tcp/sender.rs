@@ -10,6 +10,7 @@ use plumb_net::tcp;
 use plumb_wire::native::control::report::StreamEnd;
 
 use crate::stage::{POLL_INTERVAL, Stage, retry};
+use crate::tls::{Pipe, TlsSession};
 
 /// Bytes of one write: large enough that system calls cost nothing beside the copying, small
 /// enough to stay in the processor's cache.
@@ -33,7 +34,8 @@ pub(super) fn payload() -> Arc<[u8]> {
 /// stop, since its data is still on the way. Adds to `buffer_wait_us` what it waited for the
 /// send buffer. Tells how the stream ended when it failed.
 pub(super) fn run(
-    mut stream: &TcpStream,
+    stream: &TcpStream,
+    tls: Option<&mut TlsSession>,
     payload: &[u8],
     buffer_wait_us: &AtomicU64,
     stage: &Stage,
@@ -41,14 +43,17 @@ pub(super) fn run(
     if let Err(error) = stream.set_nonblocking(true) {
         return stage.ended(error);
     }
+    let mut pipe = Pipe::new(stream, tls);
     while !stage.is_over() {
         let granted = stage.budget.reserve(payload.len() as u64);
         if granted == 0 {
+            // What encryption keeps back is within the budget; a failure shows at the receiver.
+            let _ = pipe.flush();
             std::thread::sleep(POLL_INTERVAL);
             continue;
         }
         let written = match wait_for_room(stream, buffer_wait_us) {
-            Ok(true) => stream.write(payload.get(..granted as usize).unwrap_or(payload)),
+            Ok(true) => pipe.write(payload.get(..granted as usize).unwrap_or(payload)),
             Ok(false) => Err(io::ErrorKind::WouldBlock.into()),
             Err(error) => Err(error),
         };

@@ -382,6 +382,7 @@ fn throughput(direction: Direction, bps: f64, load: &Load) -> ThroughputResult {
             local_ratio: 0.06,
             remote_ratio: Some(0.04),
         },
+        tls: None,
     }
 }
 

@@ -155,6 +155,7 @@ impl RawClient {
             phase: 1,
             stream: 0,
             role: Role::Down,
+            tls: false,
         };
         std::io::Write::write_all(&mut &data, &preamble.encode()).unwrap();
         assert_eq!(self.receive(), ServerMessage::Started { phase: 1 });

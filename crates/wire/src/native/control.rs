@@ -5,17 +5,16 @@
 
 pub mod flow;
 pub mod frame;
+mod hex;
 pub mod report;
 pub mod session;
 
-use std::fmt;
-
 use plumb_model::run::HostFacts;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-use super::spec::TOKEN_BYTES;
 use flow::Flows;
 use frame::Role;
+pub use hex::{Fingerprint, Token};
 use report::{Count, ReportTail, TcpSample};
 
 /// What a client says.
@@ -138,6 +137,8 @@ pub struct Welcome {
     pub host: HostFacts,
     /// Where it echoes probes over UDP, if it does.
     pub udp_port: Option<u16>,
+    /// The certificate that it shows where a data connection becomes TLS.
+    pub certificate: Fingerprint,
 }
 
 /// What a server allows in one phase.
@@ -188,51 +189,6 @@ pub enum ErrorCode {
     Unknown,
 }
 
-/// Names a session; whoever knows it may attach data connections. Hexadecimal in JSON.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Token(pub [u8; TOKEN_BYTES]);
-
-impl fmt::Display for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-/// A secret does not belong in a log.
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(…)")
-    }
-}
-
-impl Serialize for Token {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Token {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let nibbles: Option<Vec<u8>> = text
-            .chars()
-            .map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok()))
-            .collect();
-        let bytes = nibbles
-            .filter(|n| n.len() == 2 * TOKEN_BYTES)
-            .map(|nibbles| {
-                let mut bytes = [0; TOKEN_BYTES];
-                for (byte, pair) in bytes.iter_mut().zip(nibbles.chunks(2)) {
-                    *byte = pair.iter().fold(0, |all, nibble| all << 4 | nibble);
-                }
-                bytes
-            });
-        bytes
-            .map(Self)
-            .ok_or_else(|| serde::de::Error::custom("a token is 32 hexadecimal digits"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -260,17 +216,5 @@ mod tests {
                 ..
             }
         ));
-    }
-
-    #[test]
-    fn tokens_are_hexadecimal() {
-        let token = Token(*b"\x00\x01\x10\xffabcdefghijkl");
-        let json = serde_json::to_string(&token).unwrap();
-        assert_eq!(json, r#""000110ff6162636465666768696a6b6c""#);
-        assert_eq!(serde_json::from_str::<Token>(&json).unwrap(), token);
-        for bad in [r#""""#, r#""00""#, r#""zz0110ff6162636465666768696a6b6c""#] {
-            assert!(serde_json::from_str::<Token>(bad).is_err(), "{bad}");
-        }
-        assert!(!format!("{token:?}").contains("ff61"));
     }
 }

@@ -5,9 +5,10 @@
 //! the phase's data connections, and gets the far end's own record of the phase back:
 //!
 //! ```text
-//! control   C→S  Hello                 S→C  Welcome (token, limits, facts of the host)
+//! control   C→S  Hello                 S→C  Welcome (token, limits, facts, certificate)
 //!           C→S  Start                 S→C  Ready, or Refused
-//! data      C→S  48-byte preamble on each connection (token, phase, stream, role)
+//! data      C→S  48-byte preamble on each connection (token, phase, stream, role),
+//!                then a TLS 1.3 handshake where the preamble says so
 //! control                              S→C  Started, once all are attached
 //! data      both directions run
 //! control   C→S  Stop (both ends abort the data connections)
@@ -46,6 +47,9 @@ pub const PREAMBLE_BYTES: usize = 48;
 
 /// Bytes of a session's token: 128 bits, which nobody guesses.
 pub const TOKEN_BYTES: usize = 16;
+
+/// Bytes of the fingerprint of a certificate (SHA-256).
+pub const FINGERPRINT_BYTES: usize = 32;
 
 /// How often a client says that it is there, and is answered.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);

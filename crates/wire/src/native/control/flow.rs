@@ -34,6 +34,18 @@ pub struct TcpFlow {
     pub cc: Option<String>,
     /// DSCP of both ends' packets, 0 to 63 (RFC 2474).
     pub dscp: Option<u8>,
+    /// Whether it is encrypted (TLS 1.3).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tls: bool,
+}
+
+impl Flow {
+    /// Whether its data connection is to be encrypted.
+    pub fn is_tls(&self) -> bool {
+        match self {
+            Self::Tcp(flow) => flow.tls,
+        }
+    }
 }
 
 impl Flows {
@@ -77,10 +89,7 @@ impl TcpFlow {
             ));
         }
         if self.dscp.is_some_and(|dscp| dscp > MAX_DSCP) {
-            return Err((
-                Refusal::Malformed,
-                format!("a DSCP is 0 to {MAX_DSCP}"),
-            ));
+            return Err((Refusal::Malformed, format!("a DSCP is 0 to {MAX_DSCP}")));
         }
         Ok(())
     }

@@ -7,9 +7,9 @@
 //!  0  magic     "plumbDAT"        12  phase    u32
 //!  8  version   u16               16  stream   u32
 //! 10  role      u8                20  token    16 bytes
-//! 11  reserved  1 byte            36  reserved 12 bytes
+//! 11  flags     u8                36  reserved 12 bytes
 //! ```
-//! Reserved bytes are sent as zero and not looked at.
+//! The lowest flag says that a TLS handshake follows. The other flags and the reserved bytes are sent as zero and not looked at.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -131,7 +131,12 @@ pub struct Preamble {
     pub stream: u32,
     /// Which way its data goes.
     pub role: Role,
+    /// Whether everything after the preamble is TLS.
+    pub tls: bool,
 }
+
+/// The flag of [`Preamble::tls`].
+const TLS_FLAG: u8 = 1;
 
 impl Preamble {
     /// Its bytes.
@@ -143,7 +148,7 @@ impl Preamble {
         let fields = DATA_MAGIC
             .into_iter()
             .chain(VERSION.to_be_bytes())
-            .chain([role, 0])
+            .chain([role, if self.tls { TLS_FLAG } else { 0 }])
             .chain(self.phase.to_be_bytes())
             .chain(self.stream.to_be_bytes())
             .chain(self.token.0);
@@ -168,14 +173,11 @@ impl Preamble {
         if found != VERSION {
             return Err(FrameError::Version { found });
         }
-        let role = match take(&mut rest) {
-            Some([1, _]) => Role::Down,
-            Some([2, _]) => Role::Up,
-            other => {
-                return Err(FrameError::Role {
-                    found: other.map_or(0, |[role, _]| role),
-                });
-            }
+        let [role, flags] = take(&mut rest).ok_or(FrameError::Magic)?;
+        let role = match role {
+            1 => Role::Down,
+            2 => Role::Up,
+            found => return Err(FrameError::Role { found }),
         };
         let phase = take(&mut rest).ok_or(FrameError::Magic)?;
         let stream = take(&mut rest).ok_or(FrameError::Magic)?;
@@ -185,6 +187,7 @@ impl Preamble {
             phase: u32::from_be_bytes(phase),
             stream: u32::from_be_bytes(stream),
             role,
+            tls: flags & TLS_FLAG != 0,
         })
     }
 }
@@ -232,7 +235,7 @@ mod tests {
         fn frames_come_back(phase: u32, down: u32, up: u32, ms in 1..200_000_u32,
                             byte_limit: Option<u64>, cc in proptest::option::of("[a-z]{1,15}")) {
             let duration_s = f64::from(ms) / 1e3;
-            let flow = TcpFlow { cc, dscp: Some(8) };
+            let flow = TcpFlow { cc, dscp: Some(8), ..TcpFlow::default() };
             let flows = vec![Flows::tcp(down, Role::Down, flow.clone()), Flows::tcp(up, Role::Up, flow)];
             let message = ClientMessage::Start(Start { phase, flows, duration_s, byte_limit });
             let frame = encode_frame(&message, MAX_CLIENT_FRAME_BYTES).unwrap();
@@ -254,18 +257,18 @@ mod tests {
         }
 
         #[test]
-        fn preambles_come_back(token: [u8; 16], phase: u32, stream: u32, up: bool) {
+        fn preambles_come_back(token: [u8; 16], phase: u32, stream: u32, up: bool, tls: bool) {
             let role = if up { Role::Up } else { Role::Down };
-            let preamble = Preamble { token: Token(token), phase, stream, role };
+            let preamble = Preamble { token: Token(token), phase, stream, role, tls };
             prop_assert_eq!(Preamble::decode(&preamble.encode()).unwrap(), preamble);
         }
 
         #[test]
         fn a_changed_preamble_is_another_or_none(at in 0..PREAMBLE_BYTES, bit in 0..8_u8) {
-            let preamble = Preamble { token: Token([9; 16]), phase: 3, stream: 5, role: Role::Up };
+            let preamble = Preamble { token: Token([9; 16]), phase: 3, stream: 5, role: Role::Up, tls: false };
             let mut bytes = preamble.encode();
             bytes[at] ^= 1 << bit;
-            let reserved = at == 11 || at >= 36;
+            let reserved = (at == 11 && bit > 0) || at >= 36;
             prop_assert_eq!(Preamble::decode(&bytes).is_ok_and(|p| p == preamble), reserved);
         }
 

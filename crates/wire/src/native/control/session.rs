@@ -126,7 +126,13 @@ impl ServerSession {
         let State::Attaching { start, missing, .. } = &mut self.state else {
             return Err(Unexpected);
         };
-        if preamble.phase != start.phase || !missing.remove(&(preamble.role, preamble.stream)) {
+        let as_asked = flow::streams(&start.flows, preamble.role)
+            .find(|(stream, _)| *stream == preamble.stream)
+            .is_some_and(|(_, flow)| flow.is_tls() == preamble.tls);
+        if preamble.phase != start.phase
+            || !as_asked
+            || !missing.remove(&(preamble.role, preamble.stream))
+        {
             return Err(Unexpected);
         }
         if !missing.is_empty() {
@@ -288,6 +294,7 @@ mod tests {
             phase,
             stream,
             role,
+            tls: false,
         }
     }
 

@@ -1,0 +1,393 @@
+//! TLS 1.3 (RFC 8446) on a data connection, after its preamble.
+//!
+//! The server makes itself a certificate when it starts and tells its fingerprint on the control
+//! connection; the client accepts that one and no other. This is there to measure what encryption
+//! costs. It proves that both connections end at the same server, not who the server is: the
+//! control connection is not encrypted itself.
+//!
+//! Every handshake is a full one, since there are no tickets. Encryption is done in this process;
+//! the kernel's (kTLS) is not used, and the processor use shows what that costs.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plumb_wire::native::control::Fingerprint;
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::version::TLS13;
+use rustls::{
+    CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct,
+    ServerConfig, ServerConnection, SignatureScheme,
+};
+use sha2::{Digest as _, Sha256};
+
+use crate::frames::{LinkError, remaining};
+
+/// Why a connection did not become TLS.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// The certificate has another fingerprint.
+    #[error(
+        "the certificate shown is not the one that the far end told of: something on the way answers in its place"
+    )]
+    Certificate,
+    /// What came is no TLS 1.3.
+    #[error("the TLS handshake failed ({0})")]
+    Protocol(rustls::Error),
+    /// The connection failed, or took too long.
+    #[error("the TLS handshake failed: {0}")]
+    Link(#[from] LinkError),
+    /// No certificate could be made.
+    #[error("cannot make a certificate ({0})")]
+    Generate(#[from] rcgen::Error),
+}
+
+impl From<rustls::Error> for TlsError {
+    fn from(error: rustls::Error) -> Self {
+        match error {
+            rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure) => {
+                Self::Certificate
+            }
+            error => Self::Protocol(error),
+        }
+    }
+}
+
+impl From<io::Error> for TlsError {
+    fn from(error: io::Error) -> Self {
+        Self::Link(error.into())
+    }
+}
+
+/// What a server shows: a key and a certificate, new at every start.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    config: Arc<ServerConfig>,
+    fingerprint: Fingerprint,
+}
+
+impl Identity {
+    /// A new one.
+    ///
+    /// # Errors
+    /// When the machine gives no random numbers.
+    pub fn generate() -> Result<Self, TlsError> {
+        let made = rcgen::generate_simple_self_signed(vec!["plumb".to_owned()])?;
+        let certificate = made.cert.der().clone();
+        let fingerprint = fingerprint(&certificate);
+        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        let mut config = ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&TLS13])?
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key.into())?;
+        config.send_tls13_tickets = 0;
+        Ok(Self {
+            config: Arc::new(config),
+            fingerprint,
+        })
+    }
+
+    /// What clients are to be told.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+}
+
+/// What a client accepts.
+#[derive(Debug, Clone)]
+pub struct Trust {
+    config: Arc<ClientConfig>,
+}
+
+impl Trust {
+    /// The certificate of this fingerprint, and no other.
+    ///
+    /// # Errors
+    /// Only when the cryptography does not know TLS 1.3, which it does.
+    pub fn in_certificate(fingerprint: Fingerprint) -> Result<Self, TlsError> {
+        let provider = provider();
+        let pin = Pin {
+            fingerprint,
+            algorithms: provider.signature_verification_algorithms,
+        };
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(pin))
+            .with_no_client_auth();
+        config.resumption = Resumption::disabled();
+        Ok(Self {
+            config: Arc::new(config),
+        })
+    }
+}
+
+/// Payload of a full record (RFC 8446, section 5.1).
+pub const RECORD_BYTES: u64 = 16 * 1024;
+
+/// What encryption adds to a record: its header (5), the type of its content (1), and the
+/// authentication tag (16) that all cipher suites of TLS 1.3 in use have (section 5.2).
+pub const RECORD_OVERHEAD_BYTES: u64 = 22;
+
+/// The TLS state of one connection. The socket stays with its owner, who may look at it (as the
+/// sampler of TCP_INFO does) while this one's owner reads or writes through [`Self::over`].
+#[derive(Debug)]
+pub struct TlsSession {
+    connection: Connection,
+    handshake: Duration,
+}
+
+impl TlsSession {
+    /// The client's handshake on a blocking socket, complete by `deadline`.
+    ///
+    /// # Errors
+    /// When it does not succeed by then, or the certificate is not the trusted one.
+    pub fn connect(socket: &TcpStream, trust: &Trust, deadline: Instant) -> Result<Self, TlsError> {
+        // Nobody looks at the name: the fingerprint alone decides.
+        let name = ServerName::from(IpAddr::from(Ipv4Addr::LOCALHOST));
+        let client = ClientConnection::new(Arc::clone(&trust.config), name)?;
+        shake(client.into(), socket, deadline)
+    }
+
+    /// The server's handshake, likewise.
+    ///
+    /// # Errors
+    /// When it does not succeed by `deadline`.
+    pub fn accept(
+        socket: &TcpStream,
+        identity: &Identity,
+        deadline: Instant,
+    ) -> Result<Self, TlsError> {
+        let server = ServerConnection::new(Arc::clone(&identity.config))?;
+        shake(server.into(), socket, deadline)
+    }
+
+    /// How long the handshake took: one round trip at the client, and what both ends computed.
+    pub fn handshake(&self) -> Duration {
+        self.handshake
+    }
+
+    /// Name of the cipher suite, as in the IANA registry.
+    pub fn cipher_suite(&self) -> &'static str {
+        self.connection
+            .negotiated_cipher_suite()
+            .and_then(|suite| suite.suite().as_str())
+            .unwrap_or("unknown")
+    }
+
+    /// Reads and writes payload over the socket on which the handshake was.
+    pub fn over<'a>(&'a mut self, socket: &'a TcpStream) -> TlsPipe<'a> {
+        TlsPipe {
+            connection: &mut self.connection,
+            socket,
+        }
+    }
+}
+
+/// A socket as it is, or encrypted.
+#[derive(Debug)]
+pub enum Pipe<'a> {
+    /// As it is.
+    Plain(&'a TcpStream),
+    /// Encrypted.
+    Tls(TlsPipe<'a>),
+}
+
+impl<'a> Pipe<'a> {
+    /// The one or the other.
+    pub fn new(socket: &'a TcpStream, tls: Option<&'a mut TlsSession>) -> Self {
+        match tls {
+            Some(session) => Self::Tls(session.over(socket)),
+            None => Self::Plain(socket),
+        }
+    }
+}
+
+impl Read for Pipe<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.read(buffer),
+            Self::Tls(pipe) => pipe.read(buffer),
+        }
+    }
+}
+
+impl Write for Pipe<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.write(bytes),
+            Self::Tls(pipe) => pipe.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(_) => Ok(()),
+            Self::Tls(pipe) => pipe.flush(),
+        }
+    }
+}
+
+/// Payload over an encrypted connection; blocks, times out or does neither as its socket does.
+#[derive(Debug)]
+pub struct TlsPipe<'a> {
+    connection: &'a mut Connection,
+    socket: &'a TcpStream,
+}
+
+impl Read for TlsPipe<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.connection.reader().read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
+                done => return done,
+            }
+            if self.connection.read_tls(&mut self.socket)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.connection
+                .process_new_packets()
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        }
+    }
+}
+
+impl Write for TlsPipe<'_> {
+    /// Takes nothing before all that it took has gone to the socket, so that all records but the
+    /// last of a write are full, and then up to 64 KiB. A part may stay here when the
+    /// socket takes no more: it goes with the next write, or with [`Self::flush`].
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.flush()?;
+        let taken = self.connection.writer().write(bytes)?;
+        match self.flush() {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ => Ok(taken),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        while self.connection.wants_write() {
+            if self.connection.write_tls(&mut self.socket)? == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn shake(
+    mut connection: Connection,
+    socket: &TcpStream,
+    deadline: Instant,
+) -> Result<TlsSession, TlsError> {
+    let began = Instant::now();
+    let mut socket = Timed { socket, deadline };
+    loop {
+        while connection.wants_write() {
+            connection.write_tls(&mut socket)?;
+        }
+        if !connection.is_handshaking() {
+            return Ok(TlsSession {
+                connection,
+                handshake: began.elapsed(),
+            });
+        }
+        if connection.read_tls(&mut socket)? == 0 {
+            return Err(LinkError::Closed.into());
+        }
+        if let Err(error) = connection.process_new_packets() {
+            // The alert that tells the far end why.
+            let _ = connection.write_tls(&mut socket);
+            return Err(error.into());
+        }
+    }
+}
+
+/// A socket of which no call goes beyond the deadline.
+struct Timed<'a> {
+    socket: &'a TcpStream,
+    deadline: Instant,
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket
+            .set_read_timeout(Some(remaining(self.deadline)?))?;
+        self.socket.read(buffer)
+    }
+}
+
+impl Write for Timed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket
+            .set_write_timeout(Some(remaining(self.deadline)?))?;
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// ring: it builds with a C compiler alone, which linking needs anyway.
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
+    Fingerprint(Sha256::digest(certificate).into())
+}
+
+/// Accepts one certificate, whoever signed it and however old it is.
+#[derive(Debug)]
+struct Pin {
+    fingerprint: Fingerprint,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl ServerCertVerifier for Pin {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if fingerprint(certificate) == self.fingerprint {
+            Ok(ServerCertVerified::assertion())
+        } else {
+            Err(CertificateError::ApplicationVerificationFailure.into())
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::PeerIncompatible::Tls13RequiredForQuic.into())
+    }
+
+    /// That the server has the key of the certificate, and does not only know the certificate.
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests;
