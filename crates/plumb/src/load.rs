@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use plumb_check::{budget, with_responder};
+use plumb_wire::native::control::flow::TcpFlow;
 
 use crate::load_options::{Defaults, LoadArguments};
 
@@ -19,6 +20,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         budget: budget::DEFAULT,
         duration: with_responder::PHASE,
         streams: with_responder::STREAMS,
+        tcp: TcpFlow::default(),
         latency: true,
         judge: false,
     })

@@ -46,6 +46,7 @@ pub(crate) struct Defaults {
     pub(crate) budget: ByteCount,
     pub(crate) duration: Duration,
     pub(crate) streams: u32,
+    pub(crate) tcp: TcpFlow,
     pub(crate) latency: bool,
     pub(crate) judge: bool,
 }
@@ -95,7 +96,7 @@ impl LoadOptions {
             streams: self.streams.unwrap_or(defaults.streams),
             tcp: TcpFlow {
                 cc: self.cc.clone(),
-                dscp: None,
+                ..defaults.tcp
             },
             budget: self.budget.unwrap_or(defaults.budget),
             latency: defaults.latency,

@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::Args;
 use plumb_model::results::Direction;
 use plumb_model::units::ByteCount;
+use plumb_wire::native::control::flow::TcpFlow;
 
 use crate::load_options::{Defaults, LoadArguments};
 
@@ -20,14 +22,27 @@ Limits: one TCP connection may be held back by a buffer or a processor; the shar
 which. Both ends' processor use counts plumb's own process only.";
 
 /// What the verb takes.
-pub(crate) type Arguments = LoadArguments;
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    load: LoadArguments,
+    /// Encrypt the streams (TLS 1.3): what is counted is payload, and the cipher's cost shows as
+    /// processor use; the programs encrypt themselves, not their kernels (no kTLS)
+    #[arg(long)]
+    tls: bool,
+}
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    arguments.run(Defaults {
+    let tls = arguments.tls;
+    arguments.load.run(Defaults {
         directions: vec![Direction::Down, Direction::Up],
         budget: BUDGET,
         duration: DURATION,
         streams: 1,
+        tcp: TcpFlow {
+            tls,
+            ..TcpFlow::default()
+        },
         latency: false,
         judge: false,
     })

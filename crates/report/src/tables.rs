@@ -16,6 +16,7 @@ pub(crate) use facts::{facts, lab};
 
 mod changes;
 mod facts;
+mod tls;
 
 /// A table whose cells are text.
 #[derive(Debug, Clone, Serialize)]
@@ -98,6 +99,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         rate(run),
         tcp(run),
         limits(run),
+        tls::table(run),
         windows(run),
         probes(run),
         ports(run),
