@@ -18,7 +18,7 @@ use crate::timestamp::{self, Stamped};
 pub(crate) mod control;
 mod system;
 pub use control::LocalAddress;
-use control::{Beside, CONTROL_BYTES, QueueEntry};
+use control::{Beside, CONTROL_BYTES, QueueEntry, dscp_control};
 pub(crate) use system::{receive_message, set_option};
 
 /// Number of a packet sent, which its departure stamp refers to.
@@ -36,6 +36,8 @@ pub struct Received {
     pub from: SocketAddr,
     /// Which of our addresses it was sent to; only told on [`DatagramSocket::bound`] sockets.
     pub to: Option<LocalAddress>,
+    /// The DSCP that it bore (RFC 2474); only told on [`DatagramSocket::bound`] sockets.
+    pub dscp: Option<u8>,
     /// Packets that this socket dropped for want of buffer until then, since it was opened.
     pub drops: u32,
 }
@@ -136,19 +138,31 @@ impl DatagramSocket {
     }
 
     /// A UDP socket already bound, which answers anybody. Stamps what it receives, and tells
-    /// which address that was sent to.
+    /// which address that was sent to and with which DSCP.
     ///
     /// # Errors
     /// Those of the kernel.
     pub fn bound(socket: UdpSocket) -> io::Result<Self> {
         let v4 = socket.local_addr()?.is_ipv4();
         let socket = Socket::from(socket);
-        let (level, option) = if v4 {
-            (libc::SOL_IP, libc::IP_PKTINFO)
+        // A socket for IPv6 may receive IPv4 too, whose DSCP only the options for IPv4 tell.
+        let v6_options = [
+            (libc::SOL_IPV6, libc::IPV6_RECVPKTINFO),
+            (libc::SOL_IPV6, libc::IPV6_RECVTCLASS),
+            (libc::SOL_IP, libc::IP_RECVTOS),
+        ];
+        let v4_options = [
+            (libc::SOL_IP, libc::IP_PKTINFO),
+            (libc::SOL_IP, libc::IP_RECVTOS),
+        ];
+        let options = if v4 {
+            v4_options.as_slice()
         } else {
-            (libc::SOL_IPV6, libc::IPV6_RECVPKTINFO)
+            &v6_options
         };
-        set_option(&socket, level, option, &1i32.to_ne_bytes())?;
+        for (level, option) in options {
+            set_option(&socket, *level, *option, &1i32.to_ne_bytes())?;
+        }
         Self::prepare(socket, false, Stamped::Received)
     }
 
@@ -258,6 +272,14 @@ impl DatagramSocket {
             .ok_or_else(|| ErrorKind::Unsupported.into())
     }
 
+    /// Marks the packets sent from now on with a DSCP (RFC 2474).
+    ///
+    /// # Errors
+    /// Those of setsockopt(2).
+    pub fn set_dscp(&self, dscp: u8) -> io::Result<()> {
+        crate::tcp::set_dscp(&self.socket, dscp)
+    }
+
     /// Sends to the target. The stamp of its departure comes as a [`Notice`].
     ///
     /// # Errors
@@ -281,7 +303,7 @@ impl DatagramSocket {
         Ok(SendId(self.next_id - 1))
     }
 
-    /// Answers `to` from the address `from` that was asked.
+    /// Answers `to` from the address `from` that was asked, with a DSCP where one is given.
     ///
     /// # Errors
     /// When our own machine does not send it.
@@ -289,11 +311,13 @@ impl DatagramSocket {
         &self,
         datagram: &[u8],
         from: Option<LocalAddress>,
+        dscp: Option<u8>,
         to: SocketAddr,
     ) -> io::Result<()> {
         let address = SockAddr::from(to);
         let buffers = [IoSlice::new(datagram)];
-        let control = from.map(LocalAddress::control).unwrap_or_default();
+        let mut control = from.map(LocalAddress::control).unwrap_or_default();
+        control.extend(dscp.map(|dscp| dscp_control(dscp, to)).unwrap_or_default());
         let message = MsgHdr::new()
             .with_addr(&address)
             .with_buffers(&buffers)
@@ -331,12 +355,18 @@ impl DatagramSocket {
             if header > 0 {
                 buffer.copy_within(header..header + len, 0);
             }
-            let Beside { kernel_ns, to, .. } = beside;
+            let Beside {
+                kernel_ns,
+                to,
+                dscp,
+                ..
+            } = beside;
             return Ok(Some(Received {
                 len,
                 kernel_ns,
                 from,
                 to,
+                dscp,
                 drops: self.drops,
             }));
         }

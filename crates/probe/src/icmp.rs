@@ -7,7 +7,7 @@ use plumb_wire::icmp::{Echo, Kind, Mark, Version};
 
 use crate::channel::Channel;
 use crate::plan::{Plan, ProbeError};
-use crate::probing::random_u32;
+use crate::probing::{local, random_u32};
 use crate::sample::{Answer, Moment};
 use crate::strategy::{Event, Network};
 
@@ -27,6 +27,11 @@ impl IcmpEcho {
                 name: plan.name.clone(),
                 source,
             })?;
+        if let Some(dscp) = plan.dscp {
+            socket
+                .set_dscp(dscp)
+                .map_err(local(plan, "marking its packets with a DSCP"))?;
+        }
         let session = random_u32(&plan.far_end())?;
         let identifier = match access {
             IcmpAccess::Raw => (session >> 16) as u16,

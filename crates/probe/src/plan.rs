@@ -11,6 +11,9 @@ use plumb_wire::{icmp, native::echo};
 /// The fastest schedule: faster is load, not probing, and a waste of both ends.
 const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
+/// The largest DSCP: six bits (RFC 2474, section 3).
+const MAX_DSCP: u8 = 63;
+
 /// The largest payload of an ICMP or UDP packet over IPv4: 65,535 less 20 and 8 of headers.
 const MAX_SIZE_BYTES: usize = 65_507;
 
@@ -35,6 +38,8 @@ pub struct Plan {
     pub size_bytes: usize,
     /// A probe whose answer takes longer than this counts as lost.
     pub timeout: Duration,
+    /// DSCP of the probes (RFC 2474); a responder's answers bear the same.
+    pub dscp: Option<u8>,
 }
 
 impl Plan {
@@ -55,6 +60,7 @@ impl Plan {
                 ProbeProtocol::Udp => echo::MIN_BYTES,
             },
             timeout: Duration::from_secs(3),
+            dscp: None,
         }
     }
 
@@ -69,6 +75,9 @@ impl Plan {
         };
         if self.interval < MIN_INTERVAL {
             return Err(ProbeError::Interval);
+        }
+        if self.dscp.is_some_and(|dscp| dscp > MAX_DSCP) {
+            return Err(ProbeError::Dscp);
         }
         if !(min_size..=MAX_SIZE_BYTES).contains(&self.size_bytes) {
             return Err(ProbeError::Size {
@@ -108,6 +117,9 @@ pub enum ProbeError {
         "cannot probe more often than every {MIN_INTERVAL:?}: choose a longer interval, or measure with load"
     )]
     Interval,
+    /// There is no such DSCP.
+    #[error("a DSCP is 0 to {MAX_DSCP}")]
+    Dscp,
     /// The size does not fit.
     #[error("cannot probe with {asked} bytes: choose a size from {min} to {MAX_SIZE_BYTES}")]
     Size {
@@ -194,6 +206,8 @@ mod tests {
             })
             .is_err_and(|e| e.contains("64 to 65507"))
         );
+        let dscp = Some(64);
+        assert!(error(Plan { dscp, ..plan() }).is_err_and(|e| e.contains("0 to 63")));
         let icmp = Plan {
             protocol: ProbeProtocol::Icmp,
             size_bytes: 12,

@@ -41,6 +41,11 @@ impl UdpEcho {
     pub(crate) fn open(plan: &Plan) -> Result<Self, ProbeError> {
         let socket =
             DatagramSocket::udp(plan.target).map_err(local(plan, "opening a UDP socket"))?;
+        if let Some(dscp) = plan.dscp {
+            socket
+                .set_dscp(dscp)
+                .map_err(local(plan, "marking its packets with a DSCP"))?;
+        }
         let session = random_u32(&plan.far_end())?;
         let now = monotonic_ns();
         let mut this = Self {

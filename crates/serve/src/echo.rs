@@ -21,7 +21,7 @@ const BUFFER_BYTES: usize = 65_536;
 
 /// Answers probes on `socket`, which the caller has bound, until `stop` is set; it ends within
 /// 100 ms of that. An answer comes from the address that was asked, and is as large as the
-/// question. `secret` makes the cookies: random, and new at every start.
+/// question and bears its DSCP, so that a class is measured both ways. `secret` makes the cookies: random, and new at every start.
 ///
 /// # Errors
 /// When the socket cannot be set up, or receiving keeps failing.
@@ -80,7 +80,7 @@ fn answer(
         return Ok(());
     };
     set_server_send_time(&mut reply, clock_field(realtime_ns()));
-    socket.send_from(&reply, received.to, received.from)
+    socket.send_from(&reply, received.to, received.dscp, received.from)
 }
 
 /// Nanoseconds as the wire has them; the cast would matter in the year 2262.
@@ -182,6 +182,29 @@ mod tests {
                     ..EchoCounters::default()
                 }
             );
+        }
+    }
+
+    #[test]
+    fn answers_bear_the_dscp_of_the_question() {
+        for (bind, asked, from) in [
+            ("0.0.0.0:0", "127.0.0.1", "0.0.0.0:0"),
+            ("[::]:0", "127.0.0.1", "0.0.0.0:0"),
+            ("[::]:0", "::1", "[::]:0"),
+        ] {
+            let echo = Running::start(bind);
+            let target = SocketAddr::new(asked.parse().unwrap(), echo.address.port());
+            let socket = UdpSocket::bind(from).unwrap();
+            socket.connect(target).unwrap();
+            // One that tells what its packets bore.
+            let mut seen = DatagramSocket::bound(socket.try_clone().unwrap()).unwrap();
+            for dscp in [46, 8, 0] {
+                seen.set_dscp(dscp).unwrap();
+                socket.send(&Datagram::cookie_request(5).write(64)).unwrap();
+                seen.wait_until(monotonic_ns() + 2_000_000_000).unwrap();
+                let reply = seen.recv(&mut [0; 64]).unwrap().unwrap();
+                assert_eq!(reply.dscp, Some(dscp), "from {bind} to {asked}");
+            }
         }
     }
 

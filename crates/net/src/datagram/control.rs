@@ -1,7 +1,7 @@
 //! Control messages (cmsg(3)): what the kernel says beside a packet. Bytes to types and back,
 //! without system calls.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::Unreachable;
 use crate::timestamp;
@@ -98,6 +98,20 @@ impl LocalAddress {
     }
 }
 
+/// Bits of the traffic class below the DSCP (RFC 3168, section 5).
+const ECN_BITS: u8 = 2;
+
+/// The control message that gives a packet to `to` a DSCP.
+pub(super) fn dscp_control(dscp: u8, to: SocketAddr) -> Vec<u8> {
+    let (level, kind) = if to.ip().to_canonical().is_ipv4() {
+        (libc::SOL_IP, libc::IP_TOS)
+    } else {
+        (libc::SOL_IPV6, libc::IPV6_TCLASS)
+    };
+    let class = i32::from(dscp) << ECN_BITS;
+    message(level, kind, &class.to_ne_bytes())
+}
+
 /// What came with a received packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Beside {
@@ -107,6 +121,8 @@ pub(crate) struct Beside {
     pub(crate) drops: Option<u32>,
     /// Address it was sent to.
     pub(crate) to: Option<LocalAddress>,
+    /// The DSCP that it bore.
+    pub(crate) dscp: Option<u8>,
 }
 
 impl Beside {
@@ -119,6 +135,14 @@ impl Beside {
                 }
                 (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
                     beside.drops = field(data, 0).map(u32::from_ne_bytes)
+                }
+                // ip(7): one byte. RFC 3542, section 6.5: an integer.
+                (libc::SOL_IP, libc::IP_TOS) => {
+                    beside.dscp = field(data, 0).map(|[class]: [u8; 1]| class >> ECN_BITS)
+                }
+                (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
+                    let class = field(data, 0).map(i32::from_ne_bytes);
+                    beside.dscp = class.map(|class| (class as u8) >> ECN_BITS)
                 }
                 _ => beside.to = LocalAddress::parse(level, kind, data).or(beside.to),
             }
@@ -228,11 +252,19 @@ mod tests {
         .concat();
         let beside = Beside::parse(&control);
         assert_eq!(beside.kernel_ns, Some(1_700_000_000_000_000_005));
-        assert_eq!(beside.drops, Some(3));
+        assert_eq!((beside.drops, beside.dscp), (Some(3), None));
         assert_eq!(
             beside.to.map(|to| to.address),
             Some(Ipv4Addr::LOCALHOST.into())
         );
+    }
+
+    #[test]
+    fn a_dscp_is_read_without_the_bits_of_ecn() {
+        let v4 = message(libc::SOL_IP, libc::IP_TOS, &[46 << 2 | 1]);
+        assert_eq!(Beside::parse(&v4).dscp, Some(46));
+        let v6 = dscp_control(8, SocketAddr::from((Ipv6Addr::LOCALHOST, 1)));
+        assert_eq!(Beside::parse(&v6).dscp, Some(8));
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn udp_packets_are_stamped_and_answered_from_the_address_asked() {
         assert_eq!(&buffer[..request.len], b"ping");
         assert_eq!(request.to.unwrap().address.to_canonical(), target);
         server
-            .send_from(b"pong!", request.to, request.from)
+            .send_from(b"pong!", request.to, None, request.from)
             .unwrap();
 
         let departed = departure(&mut client, id);

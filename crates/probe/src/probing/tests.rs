@@ -54,7 +54,7 @@ impl Echo {
                 thread::sleep(keeps);
                 set_server_send_time(&mut reply, realtime_ns() as i64);
                 socket
-                    .send_from(&reply, received.to, received.from)
+                    .send_from(&reply, received.to, received.dscp, received.from)
                     .unwrap();
             }
         });
