@@ -128,8 +128,9 @@ impl Phase {
                 outcome: Outcome::Throughput(direction.result.clone()),
                 series: direction.series.clone(),
             });
-            // With both directions loaded neither shows what it could carry.
-            if self.spec.direction != Direction::Both {
+            // With both directions loaded neither shows what it could carry, and with a pinned
+            // window the ends' settings do not matter.
+            if self.spec.direction != Direction::Both && self.spec.tcp.window_bytes.is_none() {
                 assembly.add_windows(
                     &direction.result,
                     self.outcome.started_monotonic_ns,
@@ -234,6 +235,10 @@ impl Phase {
             self.spec.duration.as_secs_f64().into(),
         );
         params.insert("cc".to_owned(), self.spec.tcp.congestion_control().into());
+        // The options that were asked for, by their names in the protocol.
+        if let Ok(Value::Object(asked)) = serde_json::to_value(&self.spec.tcp) {
+            params.extend(asked);
+        }
         if let Some(limit) = self.spec.byte_limit {
             params.insert("byte_limit_bytes".to_owned(), limit.into());
         }

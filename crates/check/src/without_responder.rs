@@ -10,6 +10,7 @@ use plumb_model::distribution::Distribution;
 use plumb_model::finding::Verdict;
 use plumb_model::results::{Outcome, PortResult};
 use plumb_model::run::Run;
+use plumb_net::tcp::TcpOptions;
 use plumb_net::{clock, tcp};
 
 use crate::assembly::{Assembly, Measured};
@@ -111,7 +112,7 @@ fn connect(address: SocketAddr) -> PortResult {
     while tried < CONNECTS {
         tried += 1;
         let started = Instant::now();
-        match tcp::connect(address, CONNECT_TIMEOUT, None) {
+        match tcp::connect(address, CONNECT_TIMEOUT, &TcpOptions::default()) {
             Ok(_) => times.push(started.elapsed().as_secs_f64()),
             Err(e) => {
                 error = Some(e.to_string());

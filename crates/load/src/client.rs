@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use plumb_net::tcp::{self, ConnectError};
+use plumb_net::tcp::{self, ConnectError, TcpOptions};
 use plumb_wire::native::control::report::clip;
 use plumb_wire::native::control::{ClientMessage, ErrorCode, Refusal, ServerMessage, Welcome};
 use plumb_wire::native::spec::{
@@ -183,7 +183,7 @@ impl Client {
         timeout: Duration,
     ) -> Result<Self, ClientError> {
         let (name, port) = (name.to_owned(), address.port());
-        let socket = match tcp::connect(address, timeout, None) {
+        let socket = match tcp::connect(address, timeout, &TcpOptions::default()) {
             Ok(socket) => socket,
             Err(ConnectError::Refused) => return Err(ClientError::Refused { name, port }),
             Err(ConnectError::TimedOut) => {

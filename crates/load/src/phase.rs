@@ -311,11 +311,11 @@ fn outcome(
     let here = local
         .notes
         .into_iter()
-        .map(|note| format!("upload, on this host: {note}"));
+        .map(|note| format!("on this host: {note}"));
     let there = remote
         .notes
         .into_iter()
-        .map(|note| format!("download, on the far host: {note}"));
+        .map(|note| format!("on the far host: {note}"));
     PhaseOutcome {
         started_monotonic_ns: 0,
         duration_s,

@@ -5,13 +5,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread::{Builder, scope};
 use std::time::Instant;
 
-use plumb_net::tcp;
+use plumb_net::tcp::{self, TcpOptions};
 use plumb_wire::native::control::flow::{self, Flow, Flows};
 use plumb_wire::native::control::frame::{Preamble, Role};
 use plumb_wire::native::control::{Start, Welcome};
 use plumb_wire::native::spec::ATTACH_TIMEOUT;
 
 use crate::frames::write_all_by;
+use crate::tcp::options::options;
 use crate::tls::{TlsSession, Trust};
 
 /// One stream of a phase.
@@ -100,6 +101,12 @@ pub(crate) fn open(
             (preamble, flow)
         })
     };
+    if flow::streams(&start.flows, Role::Down)
+        .chain(flow::streams(&start.flows, Role::Up))
+        .any(|(_, Flow::Tcp(flow))| flow.fast_open)
+    {
+        fetch_cookie(address);
+    }
     let opened: Vec<_> = scope(|scope| {
         let threads: Vec<_> = of(Role::Down)
             .chain(of(Role::Up))
@@ -143,6 +150,19 @@ pub(crate) fn open(
     Ok(streams)
 }
 
+/// Makes the kernel ask the server for its Fast Open cookie, where it has none yet: the first
+/// connection with a server cannot carry data in its SYN (RFC 7413, section 4.1).
+fn fetch_cookie(address: SocketAddr) {
+    let options = TcpOptions {
+        fast_open: true,
+        ..TcpOptions::default()
+    };
+    // What fails here fails again, and is told, when the streams are opened.
+    if let Ok(socket) = tcp::connect(address, ATTACH_TIMEOUT, &options) {
+        let _ = tcp::abort_on_close(&socket);
+    }
+}
+
 fn open_one(
     address: SocketAddr,
     preamble: Preamble,
@@ -151,8 +171,9 @@ fn open_one(
     deadline: Instant,
 ) -> Result<DataConnection, String> {
     let Flow::Tcp(flow) = flow;
-    let cc = (preamble.role == Role::Up).then(|| flow.congestion_control());
-    let socket = tcp::connect(address, ATTACH_TIMEOUT, cc).map_err(|error| error.to_string())?;
+    let options = options(flow);
+    let socket =
+        tcp::connect(address, ATTACH_TIMEOUT, &options).map_err(|error| error.to_string())?;
     let greet = || -> io::Result<()> {
         tcp::abort_on_close(&socket)?;
         write_all_by(&socket, &preamble.encode(), deadline)

@@ -7,7 +7,9 @@ use plumb_model::results::{
     TlsResult,
 };
 use plumb_model::series::Series;
-use plumb_wire::native::control::report::{Count, ReceiverLog, SenderLog, StreamEnd, TcpSample};
+use plumb_wire::native::control::report::{
+    Count, ReceiverLog, SenderLog, SenderTail, StreamEnd, TcpSample,
+};
 
 use crate::series::{count_at, series};
 use crate::tls::{RECORD_BYTES, RECORD_OVERHEAD_BYTES};
@@ -207,8 +209,16 @@ fn tcp_sender(senders: &[SenderLog], duration_s: f64) -> TcpSender {
             .map(|s| s.in_flight_bytes)
             .max()
             .unwrap_or(0),
+        ecn: of_all(senders, |tail| tail.ecn),
+        fast_open: of_all(senders, |tail| tail.fast_open),
+        mptcp: of_all(senders, |tail| tail.mptcp),
         limited: limited_time(senders, duration_s),
     }
+}
+
+/// Whether something holds of every stream; nothing without streams.
+fn of_all(senders: &[SenderLog], holds: fn(&SenderTail) -> bool) -> Option<bool> {
+    (!senders.is_empty()).then(|| senders.iter().all(|log| holds(&log.tail)))
 }
 
 fn retransmits(samples: &[TcpSample]) -> u64 {
@@ -267,7 +277,7 @@ fn limited_time(senders: &[SenderLog], duration_s: f64) -> LimitedTime {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
-    use plumb_wire::native::control::report::{Count, ReceiverTail, SenderTail};
+    use plumb_wire::native::control::report::{Count, ReceiverTail};
     use proptest::prelude::*;
 
     const CPU: CpuUse = CpuUse {
@@ -324,6 +334,7 @@ mod tests {
                 cc: "cubic".into(),
                 mss_bytes: 1448,
                 ended: None,
+                ..SenderTail::default()
             },
             samples,
         }

@@ -218,6 +218,15 @@ pub struct TcpSender {
     pub send_buffer_bytes: Option<u64>,
     /// Largest number of unacknowledged payload bytes seen on one stream.
     pub max_in_flight_bytes: u64,
+    /// All streams negotiated ECN (RFC 3168).
+    #[serde(default)]
+    pub ecn: Option<bool>,
+    /// The SYN of every stream carried data (TCP Fast Open, RFC 7413).
+    #[serde(default)]
+    pub fast_open: Option<bool>,
+    /// All streams ran Multipath TCP (RFC 8684).
+    #[serde(default)]
+    pub mptcp: Option<bool>,
     /// Where the senders' time went; the four shares sum to 1.
     pub limited: LimitedTime,
 }

@@ -277,7 +277,7 @@ impl DatagramSocket {
     /// # Errors
     /// Those of setsockopt(2).
     pub fn set_dscp(&self, dscp: u8) -> io::Result<()> {
-        crate::tcp::set_dscp(&self.socket, dscp)
+        crate::tcp::options::set_dscp(&self.socket, dscp)
     }
 
     /// Sends to the target. The stamp of its departure comes as a [`Notice`].

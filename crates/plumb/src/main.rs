@@ -14,6 +14,7 @@ mod rate;
 mod report;
 mod serve;
 mod target;
+mod tcp_options;
 
 use std::process::ExitCode;
 

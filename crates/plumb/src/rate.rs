@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use plumb_model::results::Direction;
 use plumb_model::units::ByteCount;
-use plumb_wire::native::control::flow::TcpFlow;
 
 use crate::load_options::{Defaults, LoadArguments};
+use crate::tcp_options::TcpOptions;
 
 /// What may be transferred unless said otherwise: ten seconds each way at 8 Gbit/s.
 const BUDGET: ByteCount = ByteCount::from_bytes(20_000_000_000);
@@ -26,23 +26,17 @@ which. Both ends' processor use counts plumb's own process only.";
 pub(crate) struct Arguments {
     #[command(flatten)]
     load: LoadArguments,
-    /// Encrypt the streams (TLS 1.3): what is counted is payload, and the cipher's cost shows as
-    /// processor use; the programs encrypt themselves, not their kernels (no kTLS)
-    #[arg(long)]
-    tls: bool,
+    #[command(flatten)]
+    tcp: TcpOptions,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let tls = arguments.tls;
     arguments.load.run(Defaults {
         directions: vec![Direction::Down, Direction::Up],
         budget: BUDGET,
         duration: DURATION,
         streams: 1,
-        tcp: TcpFlow {
-            tls,
-            ..TcpFlow::default()
-        },
+        tcp: arguments.tcp.flow(),
         latency: false,
         judge: false,
     })

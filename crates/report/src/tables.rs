@@ -1,7 +1,7 @@
 //! The numbers of a Run as tables of text, for the terminal and the page alike.
 
 use plumb_model::grade::Grade;
-use plumb_model::results::TimestampSource;
+use plumb_model::results::{TcpSender, TimestampSource};
 use plumb_model::run::Run;
 use plumb_model::units::{human_seconds, si};
 use serde::Serialize;
@@ -234,6 +234,7 @@ fn tcp(run: &Run) -> Table {
             ("max SRTT", Number),
             ("in flight", Number),
             ("MSS", Number),
+            ("with", Text),
         ],
     );
     let time = |value: Option<f64>| {
@@ -252,9 +253,24 @@ fn tcp(run: &Run) -> Table {
             time(sender.max_srtt_s),
             number::bytes(sender.max_in_flight_bytes as f64),
             format!("{} B", sender.mss_bytes),
+            agreed(sender),
         ]);
     }
     table
+}
+
+/// What both ends agreed on beyond plain TCP.
+fn agreed(sender: &TcpSender) -> String {
+    let all = [
+        (sender.ecn, "ECN"),
+        (sender.fast_open, "Fast Open"),
+        (sender.mptcp, "MPTCP"),
+    ];
+    let had: Vec<_> = all
+        .into_iter()
+        .filter_map(|(had, name)| (had == Some(true)).then_some(name))
+        .collect();
+    had.join(", ")
 }
 
 /// Where the senders' time went, and the buffers that bound them.

@@ -162,6 +162,9 @@ fn outcome() -> impl Strategy<Value = Outcome> {
                     mss_bytes: bytes,
                     send_buffer_bytes: Some(bytes),
                     max_in_flight_bytes: bytes,
+                    ecn: None,
+                    fast_open: None,
+                    mptcp: None,
                     limited: LimitedTime {
                         rwnd_ratio: v[0],
                         sndbuf_ratio: v[1],

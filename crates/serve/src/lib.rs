@@ -236,7 +236,7 @@ fn bind_both(address: SocketAddr) -> Result<Port, ServeError> {
         }
     };
     let listen = |address| {
-        let listener = tcp::listen(address, listener::STOP_INTERVAL)?;
+        let listener = tcp::listen(address)?;
         Ok((listener.local_addr()?, listener))
     };
     let listening = listen(address).or_else(|error| match without_ipv6(address, &error) {

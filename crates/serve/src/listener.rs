@@ -13,11 +13,11 @@ use crate::{Shared, greeting};
 pub(crate) const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Accepts until the responder stops, which it sees within [`STOP_INTERVAL`], and then waits
-/// for the connections' threads. The listener's accept timeout is that interval.
+/// for the connections' threads.
 pub(crate) fn run(shared: &Shared<'_>, listener: &TcpListener) {
     scope(|scope| {
         while !shared.stop.load(Ordering::Relaxed) {
-            let (socket, peer) = match listener.accept() {
+            let (socket, peer) = match tcp::accept(listener, STOP_INTERVAL) {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
                 // No descriptors left, or a connection that was reset while it waited.

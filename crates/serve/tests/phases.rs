@@ -205,7 +205,7 @@ fn congestion_controls_are_those_that_ran() {
         outcome
             .notes
             .iter()
-            .all(|n| n.contains("no_such") && n.contains("load, on")),
+            .all(|n| n.contains("no_such") && n.contains("host: ")),
         "{:?}",
         outcome.notes
     );

@@ -1,5 +1,6 @@
 //! TCP streams of one end of a phase: a thread each, and one that samples them all.
 
+pub(crate) mod options;
 mod receiver;
 mod sampler;
 mod sender;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread::{Builder, JoinHandle};
 
-use plumb_net::{sysctl, tcp};
+use plumb_net::tcp;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 use plumb_wire::native::control::report::{
     ReceiverLog, ReceiverTail, SenderLog, SenderTail, StreamEnd,
@@ -86,12 +87,22 @@ impl TcpStreams {
         // The sampler first, so that its first sample comes before the first byte.
         this.start_sampler(stage, &outgoing, &incoming)?;
 
-        let payload = sender::payload();
+        let write_bytes = |flow: &TcpFlow| {
+            flow.write_bytes
+                .map_or(sender::WRITE_BYTES, |bytes| bytes as usize)
+        };
+        let largest = outgoing
+            .iter()
+            .map(|stream| write_bytes(&stream.flow))
+            .max();
+        let payload = sender::payload(largest.unwrap_or(0));
         for (tail, stream) in tails.into_iter().zip(outgoing) {
             let (socket, waited) = (Arc::clone(&stream.socket), stream.counter);
             let (payload, mut tls) = (Arc::clone(&payload), stream.tls);
+            let write_bytes = write_bytes(&stream.flow);
             let thread = stage.spawn("plumb-send", move |stage| {
-                sender::run(&socket, tls.as_mut(), &payload, &waited, stage)
+                let payload = payload.get(..write_bytes).unwrap_or(&payload);
+                sender::run(&socket, tls.as_mut(), payload, &waited, stage)
             })?;
             let socket = stream.socket;
             this.senders.push((tail, Running { socket, thread }));
@@ -190,43 +201,30 @@ impl TcpStreams {
         outgoing: &[Prepared],
         incoming: &[Prepared],
     ) -> io::Result<Vec<SenderTail>> {
+        let mut notes = Vec::new();
+        for stream in outgoing.iter().chain(incoming) {
+            tcp::abort_on_close(&stream.socket)?;
+            notes.extend(options::apply(&stream.socket, &stream.flow));
+        }
         let mut tails = Vec::new();
-        for Prepared {
-            number,
-            flow,
-            socket,
-            ..
-        } in outgoing
-        {
-            tcp::abort_on_close(socket)?;
-            let wanted = flow.congestion_control();
-            let refusal = tcp::set_congestion_control(socket, wanted).err();
-            let cc = tcp::congestion_control(socket).unwrap_or_default();
-            if let Some(error) = refusal.filter(|_| cc != wanted) {
-                let available = sysctl::read("net.ipv4.tcp_available_congestion_control");
-                let note = refused(
-                    wanted,
-                    &cc,
-                    &error,
-                    &available.unwrap_or_else(|_| "the kernel did not say which".to_owned()),
-                );
-                if !self.notes.contains(&note) {
-                    self.notes.push(note);
-                }
-            }
+        for stream in outgoing {
+            let socket = &stream.socket;
+            let negotiated = tcp::negotiated(socket).unwrap_or_default();
+            notes.extend(options::congestion_control(socket, &stream.flow));
+            notes.extend(options::not_agreed(&stream.flow, &negotiated));
             tails.push(SenderTail {
-                stream: *number,
-                cc,
+                stream: stream.number,
+                cc: tcp::congestion_control(socket).unwrap_or_default(),
                 mss_bytes: tcp::tcp_info(socket).map_or(0, |info| u64::from(info.snd_mss_bytes)),
+                ecn: negotiated.ecn,
+                fast_open: negotiated.fast_open,
+                mptcp: negotiated.mptcp,
                 ended: None,
             });
         }
-        for Prepared { socket, .. } in incoming {
-            tcp::abort_on_close(socket)?;
-        }
-        for Prepared { socket, flow, .. } in outgoing.iter().chain(incoming) {
-            if let Some(dscp) = flow.dscp {
-                tcp::set_dscp(socket, dscp)?;
+        for note in notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
             }
         }
         Ok(tails)
@@ -252,60 +250,5 @@ impl TcpStreams {
             .spawn(move || sampler::run(&senders, &receivers, started, &acked, &now))?;
         self.sampler = Some((sample, thread));
         Ok(())
-    }
-}
-
-/// That the kernel refused the congestion control `cc` and ran `got`, why, and what to do.
-fn refused(cc: &str, got: &str, error: &io::Error, available: &str) -> String {
-    let (why, advice) = match error.kind() {
-        // ENOENT: no such congestion control is built in or loaded.
-        io::ErrorKind::NotFound => (
-            format!("this kernel does not have the congestion control '{cc}'"),
-            format!(
-                "load its module (modprobe tcp_{cc}) or choose one of those available: {available}"
-            ),
-        ),
-        // EPERM: it is there, and only privileged processes may use it.
-        io::ErrorKind::PermissionDenied => (
-            format!("the congestion control '{cc}' may not be used without privilege"),
-            "allow it with net.ipv4.tcp_allowed_congestion_control".to_owned(),
-        ),
-        _ => (
-            format!("the kernel refused the congestion control '{cc}' ({error})"),
-            format!("choose one of those available: {available}"),
-        ),
-    };
-    format!("{why}, and '{got}' ran: queues that '{cc}' would fill may not show; {advice}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_congestion_control_that_is_absent_is_told_from_one_that_is_not_allowed() {
-        let note = |errno| {
-            refused(
-                "bbr",
-                "cubic",
-                &io::Error::from_raw_os_error(errno),
-                "reno cubic",
-            )
-        };
-        let absent = note(2); // ENOENT
-        assert!(
-            absent.contains("does not have") && absent.contains("available: reno cubic"),
-            "{absent}"
-        );
-        assert!(
-            !absent.contains("tcp_allowed_congestion_control"),
-            "{absent}"
-        );
-        let forbidden = note(1); // EPERM
-        assert!(
-            forbidden.contains("may not be used")
-                && forbidden.contains("net.ipv4.tcp_allowed_congestion_control"),
-            "{forbidden}"
-        );
     }
 }

@@ -14,18 +14,19 @@ use crate::tls::{Pipe, TlsSession};
 
 /// Bytes of one write: large enough that system calls cost nothing beside the copying, small
 /// enough to stay in the processor's cache.
-const WRITE_BYTES: usize = 128 * 1024;
+pub(super) const WRITE_BYTES: usize = 128 * 1024;
 
 /// Bytes that no link compresses much: a xorshift64* sequence (Vigna 2016).
-pub(super) fn payload() -> Arc<[u8]> {
+pub(super) fn payload(length: usize) -> Arc<[u8]> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut bytes = Vec::with_capacity(WRITE_BYTES);
-    while bytes.len() < WRITE_BYTES {
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
         state ^= state >> 12;
         state ^= state << 25;
         state ^= state >> 27;
         bytes.extend(state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_be_bytes());
     }
+    bytes.truncate(length);
     bytes.into()
 }
 
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_payload_does_not_repeat() {
-        let payload = payload();
+        let payload = payload(WRITE_BYTES);
         let words: std::collections::HashSet<_> = payload.chunks(8).collect();
         assert_eq!((payload.len(), words.len()), (WRITE_BYTES, WRITE_BYTES / 8));
     }

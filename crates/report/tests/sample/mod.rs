@@ -367,6 +367,9 @@ fn throughput(direction: Direction, bps: f64, load: &Load) -> ThroughputResult {
             mss_bytes: 1448,
             send_buffer_bytes: Some(4_194_304),
             max_in_flight_bytes: (bps / 8.0 * (IDLE_RTT_S + load.queue_s) / 4.0) as u64,
+            ecn: None,
+            fast_open: None,
+            mptcp: None,
             limited: LimitedTime {
                 rwnd_ratio: 0.0,
                 sndbuf_ratio: 0.004,

@@ -1,6 +1,8 @@
 //! What a phase is made of: groups of equal streams. Streams are numbered from 0 in each
 //! direction, group after group.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use super::Refusal;
@@ -31,11 +33,38 @@ pub enum Flow {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TcpFlow {
     /// Congestion control of the sender; CUBIC when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cc: Option<String>,
     /// DSCP of both ends' packets, 0 to 63 (RFC 2474).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
+    /// Send and receive buffer of both ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_bytes: Option<u32>,
+    /// Largest segment of both directions, as the client announces it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mss_bytes: Option<u16>,
+    /// Most that the sender lets out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing_bps: Option<u64>,
+    /// Bytes that the sender hands to the kernel at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_bytes: Option<u32>,
+    /// Small segments leave at once.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub no_delay: bool,
+    /// The SYN carries the first data (RFC 7413).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub fast_open: bool,
+    /// Multipath TCP (RFC 8684).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub mptcp: bool,
+    /// ECN is wanted (RFC 3168). A program cannot ask its kernel for it; it is told whether the
+    /// connection has it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ecn: bool,
     /// Whether it is encrypted (TLS 1.3).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub tls: bool,
 }
 
@@ -46,6 +75,11 @@ impl Flow {
             Self::Tcp(flow) => flow.tls,
         }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl Flows {
@@ -88,15 +122,52 @@ impl TcpFlow {
                 "no congestion control can have the name that was asked for".into(),
             ));
         }
-        if self.dscp.is_some_and(|dscp| dscp > MAX_DSCP) {
-            return Err((Refusal::Malformed, format!("a DSCP is 0 to {MAX_DSCP}")));
-        }
-        Ok(())
+        let between = |what: &str, value: Option<u64>, range: &RangeInclusive<u64>| match value {
+            Some(value) if !range.contains(&value) => Err((
+                Refusal::Malformed,
+                format!(
+                    "{what} is {} to {}, not {value}",
+                    range.start(),
+                    range.end()
+                ),
+            )),
+            _ => Ok(()),
+        };
+        between("a DSCP", self.dscp.map(u64::from), &DSCP)?;
+        between(
+            "a window in bytes",
+            self.window_bytes.map(u64::from),
+            &WINDOW_BYTES,
+        )?;
+        between(
+            "a segment size in bytes",
+            self.mss_bytes.map(u64::from),
+            &MSS_BYTES,
+        )?;
+        between(
+            "a write in bytes",
+            self.write_bytes.map(u64::from),
+            &WRITE_BYTES,
+        )?;
+        between("a pacing rate in bit/s", self.pacing_bps, &PACING_BPS)
     }
 }
 
 /// Six bits (RFC 2474, section 3).
-const MAX_DSCP: u8 = 63;
+pub const DSCP: RangeInclusive<u64> = 0..=63;
+
+/// From half of what Linux makes of the smallest receive buffer (SOCK_MIN_RCVBUF, 2304 bytes) to
+/// the largest window that RFC 7323 can announce.
+pub const WINDOW_BYTES: RangeInclusive<u64> = 1152..=1 << 30;
+
+/// TCP_MAXSEG of Linux, from TCP_MIN_MSS to MAX_TCP_WINDOW (`include/net/tcp.h`).
+pub const MSS_BYTES: RangeInclusive<u64> = 88..=32_767;
+
+/// From one byte to 4 MiB, the stock limit of a send buffer.
+pub const WRITE_BYTES: RangeInclusive<u64> = 1..=4 << 20;
+
+/// From a tenth of a modem's rate to 1.6 Tbit/s, the fastest Ethernet (IEEE 802.3dj).
+pub const PACING_BPS: RangeInclusive<u64> = 1_000..=1_600_000_000_000;
 
 /// The streams of one direction with their numbers.
 pub fn streams(flows: &[Flows], role: Role) -> impl Iterator<Item = (u32, &Flow)> {
@@ -143,6 +214,70 @@ mod tests {
         assert_eq!((count(&flows, Role::Up), count(&flows, Role::Down)), (3, 1));
     }
 
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let refusal = |flow: TcpFlow| Flows::tcp(1, Role::Up, flow).check().err();
+        let base = TcpFlow::default;
+        assert_eq!(refusal(base()), None);
+        let most = TcpFlow {
+            pacing_bps: Some(*PACING_BPS.end()),
+            mss_bytes: Some(88),
+            window_bytes: Some(1 << 30),
+            ..base()
+        };
+        assert_eq!(refusal(most), None);
+        for (flow, what) in [
+            (
+                TcpFlow {
+                    dscp: Some(64),
+                    ..base()
+                },
+                "DSCP",
+            ),
+            (
+                TcpFlow {
+                    mss_bytes: Some(87),
+                    ..base()
+                },
+                "segment",
+            ),
+            (
+                TcpFlow {
+                    window_bytes: Some(1),
+                    ..base()
+                },
+                "window",
+            ),
+            (
+                TcpFlow {
+                    write_bytes: Some(0),
+                    ..base()
+                },
+                "write",
+            ),
+            (
+                TcpFlow {
+                    pacing_bps: Some(u64::MAX),
+                    ..base()
+                },
+                "pacing",
+            ),
+            (
+                TcpFlow {
+                    cc: Some("a b".into()),
+                    ..base()
+                },
+                "congestion",
+            ),
+        ] {
+            let (reason, message) = refusal(flow).unwrap();
+            assert!(
+                reason == Refusal::Malformed && message.contains(what),
+                "{message}"
+            );
+        }
+    }
+
     fn c_of(flows: &[Flows], group: usize) -> &Flow {
         &flows.get(group).unwrap().flow
     }
@@ -152,7 +287,7 @@ mod tests {
         let flows = Flows::tcp(2, Role::Down, TcpFlow::default());
         assert_eq!(
             serde_json::to_string(&flows).unwrap(),
-            r#"{"count":2,"role":"down","protocol":"tcp","cc":null,"dscp":null}"#
+            r#"{"count":2,"role":"down","protocol":"tcp"}"#
         );
         let short = r#"{"count":2,"role":"down","protocol":"tcp"}"#;
         assert_eq!(serde_json::from_str::<Flows>(short).unwrap(), flows);

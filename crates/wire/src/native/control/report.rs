@@ -84,6 +84,15 @@ pub struct SenderTail {
     pub cc: String,
     /// Segment size.
     pub mss_bytes: u64,
+    /// Whether the connection negotiated ECN.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Whether its SYN carried data (Fast Open).
+    #[serde(default)]
+    pub fast_open: bool,
+    /// Whether it ran Multipath TCP.
+    #[serde(default)]
+    pub mptcp: bool,
     /// Set when the stream ended by itself.
     pub ended: Option<StreamEnd>,
 }
@@ -358,6 +367,7 @@ mod tests {
                         cc: "cubic".into(),
                         mss_bytes: 1448,
                         ended: None,
+                        ..SenderTail::default()
                     },
                     samples: (0..records)
                         .map(|k| TcpSample {

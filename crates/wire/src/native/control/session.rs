@@ -392,7 +392,14 @@ mod tests {
         assert_eq!(
             asked(&|s| {
                 let cc = Some("../../bbr".into());
-                s.flows = vec![Flows::tcp(1, Role::Up, TcpFlow { cc, dscp: None })];
+                s.flows = vec![Flows::tcp(
+                    1,
+                    Role::Up,
+                    TcpFlow {
+                        cc,
+                        ..TcpFlow::default()
+                    },
+                )];
             }),
             Some(Refusal::Malformed)
         );
