@@ -5,6 +5,8 @@
 //! must be testable from the numbers alone.
 
 pub mod distribution;
+pub mod emodel;
+pub mod fairness;
 pub mod finding;
 pub mod formula;
 pub mod framing;
