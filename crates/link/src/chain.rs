@@ -27,7 +27,6 @@ pub struct Chain {
     flows: FlowTable,
     payload: SumGrid,
     recorder: Recorder,
-    removed: Removed,
     /// Packets that came so far.
     came: u64,
     outcomes: Outcomes,
@@ -37,15 +36,6 @@ struct Named {
     name: String,
     spec: CellSpec,
     cell: Box<dyn Cell>,
-}
-
-/// What cells dropped and marked that are no longer there.
-#[derive(Default)]
-struct Removed {
-    dropped: BTreeMap<String, u64>,
-    dropped_bytes: u64,
-    marked: u64,
-    duplicated: Count,
 }
 
 /// A change of a chain that is not possible.
@@ -175,7 +165,6 @@ impl Chain {
             flows: FlowTable::new(),
             payload: SumGrid::new(PAYLOAD_GRID_NS),
             recorder: Recorder::default(),
-            removed: Removed::default(),
             came: 0,
             outcomes: Outcomes::default(),
         }
@@ -234,10 +223,10 @@ impl Chain {
             offered: self.tally.offered,
             delivered: self.tally.delivered,
             delivered_tcp_payload_bytes: self.tally.tcp_payload_bytes,
-            dropped: self.removed.dropped.clone(),
-            dropped_bytes: self.removed.dropped_bytes,
-            marked: self.removed.marked,
-            duplicated: self.removed.duplicated,
+            dropped: BTreeMap::new(),
+            dropped_bytes: 0,
+            marked: 0,
+            duplicated: Count::default(),
             backlog: Count::default(),
             transit_s: self.tally.sojourn.distribution(),
             payload: self.payload.series(),
@@ -246,7 +235,9 @@ impl Chain {
             hosts: self.flows.hosts(),
         };
         for cell in stats.cells.values() {
-            add_all(&mut stats.dropped, &cell.dropped);
+            for (cause, packets) in &cell.dropped {
+                *stats.dropped.entry(cause.clone()).or_default() += packets;
+            }
             stats.dropped_bytes += cell.dropped_bytes;
             stats.marked += cell.marked;
             stats.duplicated += cell.duplicated;
@@ -356,31 +347,6 @@ impl Chain {
         Ok(())
     }
 
-    /// Takes a cell out; what is inside goes on at once, in order. Returns what it did.
-    ///
-    /// # Errors
-    /// When there is no such cell.
-    pub fn remove(&mut self, now: Time, cell: &str) -> Result<CellStats, ChainError> {
-        let position = self.position(cell)?;
-        self.pump(now);
-        let mut removed = self.cells.remove(position);
-        for (at, packet) in removed.cell.drain(now) {
-            match self.cells.get_mut(position) {
-                Some(next) => next.cell.enqueue(at, packet),
-                None => self.leave(at, packet),
-            }
-        }
-        for loss in removed.cell.tally().losses.drain(..) {
-            count_loss(&mut self.flows, &mut self.outcomes, &removed.name, loss);
-        }
-        let stats = removed.cell.stats(now, removed.spec.kind());
-        add_all(&mut self.removed.dropped, &stats.dropped);
-        self.removed.dropped_bytes += stats.dropped_bytes;
-        self.removed.marked += stats.marked;
-        self.removed.duplicated += stats.duplicated;
-        Ok(stats)
-    }
-
     fn position(&self, name: &str) -> Result<usize, ChainError> {
         self.cells
             .iter()
@@ -461,12 +427,6 @@ fn count_loss(flows: &mut FlowTable, outcomes: &mut Outcomes, cell: &str, loss: 
     });
 }
 
-fn add_all(sums: &mut BTreeMap<String, u64>, more: &BTreeMap<String, u64>) {
-    for (cause, count) in more {
-        *sums.entry(cause.clone()).or_default() += count;
-    }
-}
-
 /// The seed of a cell, which its neighbours do not change (FNV-1a over its name).
 fn seed_of(seed: u64, name: &str) -> u64 {
     name.bytes()
@@ -545,31 +505,6 @@ mod tests {
         assert_eq!(c.next_event(), Some(us(7)));
         assert_eq!(c.dequeue(us(7)).unwrap().0, us(7));
         assert_eq!(c.crossing(), Crossing::Whole);
-    }
-
-    #[test]
-    fn what_is_in_a_removed_cell_goes_on_in_order() {
-        let mut c = chain(
-            r#"chain = [{ type = "shaper", rate = "8mbit" }, { type = "delay", delay = "10ms" }]"#,
-        );
-        for port in 1..=4 {
-            c.enqueue(us(0), udp(1000, port, 0));
-        }
-        let stats = c.remove(us(2_500), "shaper").unwrap();
-        assert_eq!(stats.delivered.packets, 4);
-        assert_eq!(c.names().collect::<Vec<_>>(), ["delay"]);
-        let out: Vec<_> = std::iter::from_fn(|| c.dequeue(us(99_000)))
-            .map(|(at, p)| (at, p.data[21]))
-            .collect();
-        assert_eq!(
-            out,
-            [
-                (us(11_000), 1),
-                (us(12_000), 2),
-                (us(12_500), 3),
-                (us(12_500), 4)
-            ]
-        );
     }
 
     #[test]

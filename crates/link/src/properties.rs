@@ -424,7 +424,7 @@ proptest! {
         prop_assert_eq!((a.delivered, a.dropped, a.dropped_bytes), (b.delivered, b.dropped, b.dropped_bytes));
     }
 
-    /// Cells come and go and change while packets pass: nothing is lost, nothing overtakes.
+    /// Cells come and change while packets pass: nothing is lost, nothing overtakes.
     #[test]
     fn surgery_loses_and_reorders_nothing(
         arrivals in arrivals(),
@@ -443,11 +443,11 @@ proptest! {
             let _ = match operations.next() {
                 Some(0) => chain.insert(now, None, &delay),
                 Some(1) => chain.insert(now, Some(0), &shaper),
-                Some(2) => chain.remove(now, "delay").map(drop),
-                Some(3) => chain.remove(now, "shaper").map(drop),
-                Some(4) => chain.set(now, "delay", &[("delay", "100us")]),
-                Some(5) => chain.set(now, "shaper", &[("rate", "5mbit")]),
-                Some(6) => chain.set(now, "shaper", &[("limit", "999999p")]),
+                Some(2) => chain.set(now, "delay", &[("delay", "100us")]),
+                Some(3) => chain.set(now, "shaper", &[("rate", "5mbit")]),
+                Some(4) => chain.set(now, "shaper", &[("limit", "999999p")]),
+                Some(5) => chain.set(now, "shaper", &[("queue", "{ type = 'priority', bands = [{}] }")]),
+                Some(6) => chain.set(now, "shaper", &[("queue", "{ type = 'fifo', limit = '1000000p' }")]),
                 _ => Ok(()),
             };
             let mut packet = udp(500, 1, 0);

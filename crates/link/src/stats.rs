@@ -165,13 +165,13 @@ pub struct ChainStats {
     pub delivered: Count,
     /// TCP payload bytes of what left at the end.
     pub delivered_tcp_payload_bytes: u64,
-    /// Dropped packets by cause, also in cells since removed.
+    /// Dropped packets by cause.
     pub dropped: BTreeMap<String, u64>,
-    /// IP bytes dropped, also in cells since removed.
+    /// IP bytes dropped.
     pub dropped_bytes: u64,
-    /// Packets marked with congestion experienced, also in cells since removed.
+    /// Packets marked with congestion experienced.
     pub marked: u64,
-    /// What cells added, also in cells since removed.
+    /// What cells added.
     pub duplicated: Count,
     /// What is inside now.
     pub backlog: Count,

@@ -138,14 +138,6 @@ impl<F: Filter> Cell for Filtered<F> {
         self.filter.reconfigure(now, spec);
     }
 
-    fn drain(&mut self, _: Time) -> Vec<(Time, Packet)> {
-        let out: Vec<_> = self.out.drain(..).collect();
-        for (at, packet) in &out {
-            self.tally.deliver(packet, packet.entered, *at);
-        }
-        out
-    }
-
     fn crossing(&self) -> Crossing {
         F::CROSSING
     }

@@ -54,10 +54,6 @@ pub(crate) trait Cell: Send {
     /// Takes new settings at `now`. They are of its own kind, and were checked.
     fn reconfigure(&mut self, now: Time, spec: &CellSpec);
 
-    /// Gives up what is inside at `now`, in the order in which it would have left: departures
-    /// before `now` first, with their times, then the rest at `now`.
-    fn drain(&mut self, now: Time) -> Vec<(Time, Packet)>;
-
     /// How large segments pass.
     fn crossing(&self) -> Crossing;
 }

@@ -157,16 +157,6 @@ impl Cell for Reorder {
         }
     }
 
-    fn drain(&mut self, now: Time) -> Vec<(Time, Packet)> {
-        self.advance(now);
-        self.release(|_| now, |_| true);
-        let out: Vec<_> = self.out.drain(..).collect();
-        for (at, packet) in &out {
-            self.tally.deliver(packet, packet.entered, *at);
-        }
-        out
-    }
-
     fn crossing(&self) -> Crossing {
         Crossing::Split
     }

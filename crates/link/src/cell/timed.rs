@@ -121,14 +121,6 @@ impl<T: Timing> Cell for Timed<T> {
         self.timing.reconfigure(now, spec);
     }
 
-    fn drain(&mut self, now: Time) -> Vec<(Time, Packet)> {
-        let packets = std::mem::take(&mut self.packets);
-        packets
-            .into_iter()
-            .map(|gone| self.left(now.min(gone.leaves), gone))
-            .collect()
-    }
-
     fn crossing(&self) -> Crossing {
         self.timing.crossing()
     }

@@ -296,24 +296,6 @@ impl Cell for Wifi {
         }
     }
 
-    fn drain(&mut self, now: Time) -> Vec<(Time, Packet)> {
-        self.advance(now);
-        let aggregate = self.aggregate.drain(..).map(|packet| (now, packet));
-        let waiting = self.queue.drain().into_iter().map(|packet| (now, packet));
-        let out: Vec<_> = self
-            .done
-            .drain(..)
-            .chain(aggregate)
-            .chain(waiting)
-            .collect();
-        self.end_aggregate();
-        self.state = State::Idle;
-        for (at, packet) in &out {
-            self.tally.deliver(packet, packet.entered, *at);
-        }
-        out
-    }
-
     fn crossing(&self) -> Crossing {
         Crossing::Split
     }

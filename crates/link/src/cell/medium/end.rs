@@ -109,16 +109,6 @@ impl Cell for End {
         }
     }
 
-    fn drain(&mut self, now: Time) -> Vec<(Time, Packet)> {
-        self.at(now, |medium, side, tally| {
-            let out = medium.drain(side);
-            for (at, packet) in &out {
-                tally.deliver(packet, packet.entered, *at);
-            }
-            out
-        })
-    }
-
     /// Every frame contends for itself.
     fn crossing(&self) -> Crossing {
         Crossing::Split

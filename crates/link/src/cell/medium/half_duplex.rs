@@ -49,7 +49,7 @@ impl HalfDuplexSpec {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-    use super::super::tests::{Segment, end, ns};
+    use super::super::tests::Segment;
     use crate::spec::CellSpec;
 
     /// Preamble and frame of a packet of 1500 bytes at 10 Mbit/s, in nanoseconds.
@@ -200,19 +200,6 @@ mod tests {
                 .to_string();
             assert!(error.contains(says), "{error}");
         }
-    }
-
-    #[test]
-    fn an_end_that_is_taken_out_leaves_the_other_the_medium() {
-        let mut s = segment(1);
-        s.send(0, 0, 1500);
-        s.send(0, 0, 1500);
-        s.send(1, 100_000, 1500);
-        let out = end(&mut s, 0).drain(ns(200_000));
-        assert_eq!(out.len(), 2);
-        // What the second sensed ends at 200.5 µs.
-        assert_eq!(s.departures(1), [200_500 + GAP + FRAME + 500]);
-        assert_eq!(s.departures(0), Vec::<u64>::new());
     }
 
     #[test]

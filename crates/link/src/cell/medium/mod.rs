@@ -232,21 +232,4 @@ impl Medium {
         self.terms = terms;
         self.step();
     }
-
-    /// Gives up what is inside from one side.
-    fn drain(&mut self, side: usize) -> Vec<(Time, Packet)> {
-        let now = self.clock;
-        let off = now + self.terms.propagation;
-        let (this, other) = self.sides(side);
-        let mut out: Vec<_> = this.done.drain(..).collect();
-        let flying = other.incoming.iter_mut().filter_map(|s| s.packet.take());
-        out.extend(flying.map(|packet| (now, packet)));
-        let (waiting, broken_off) = this.drain();
-        out.extend(waiting.into_iter().map(|packet| (now, packet)));
-        if broken_off && let Some(signal) = other.incoming.back_mut() {
-            signal.off = Some(off.max(signal.on));
-        }
-        self.step();
-        out
-    }
 }

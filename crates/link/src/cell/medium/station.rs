@@ -342,15 +342,4 @@ impl Station {
         let frame = self.frame.as_ref().map(Packet::backlog);
         self.queue.backlog() + frame.unwrap_or_default()
     }
-
-    /// Gives up what waits; returns it, and whether that broke off a transmission.
-    pub(super) fn drain(&mut self) -> (Vec<Packet>, bool) {
-        let broken_off = self.is_sending();
-        self.phase = Phase::Idle;
-        let frame = self.frame.take();
-        (
-            frame.into_iter().chain(self.queue.drain()).collect(),
-            broken_off,
-        )
-    }
 }

@@ -17,12 +17,8 @@ pub(super) struct Segment {
     ends: [Box<dyn Cell>; 2],
 }
 
-pub(super) fn ns(ns: u64) -> Time {
+fn ns(ns: u64) -> Time {
     Time::from_nanos(ns)
-}
-
-pub(super) fn end(segment: &mut Segment, side: usize) -> &mut dyn Cell {
-    segment.ends[side].as_mut()
 }
 
 impl Segment {

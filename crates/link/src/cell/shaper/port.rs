@@ -249,18 +249,6 @@ where
         self.reconfigure_queue(now);
     }
 
-    fn drain(&mut self, now: Time) -> Vec<(Time, Packet)> {
-        self.advance(now);
-        let done = self.done.drain(..);
-        let line = self.on_line.take().map(|on| (now, on.packet));
-        let waiting = self.queue.drain().into_iter().map(|packet| (now, packet));
-        let out: Vec<_> = done.chain(line).chain(waiting).collect();
-        for (at, packet) in &out {
-            self.tally.deliver(packet, packet.entered, *at);
-        }
-        out
-    }
-
     fn crossing(&self) -> Crossing {
         // Two full packets of an Ethernet are the smallest segment worth building.
         let full = u64::from(self.spec.framing().wire_bytes(1500));
