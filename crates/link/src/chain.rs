@@ -9,7 +9,7 @@ use crate::outcome::{End, Outcome, Outcomes};
 use crate::packet::Packet;
 use crate::record::Recorder;
 use crate::settings::{SettingsError, nearest};
-use crate::spec::{CellSpec, ChainSpec, NamedCell};
+use crate::spec::{Built, CellSpec, ChainSpec, NamedCell};
 use crate::stats::{CellStats, ChainStats, Count};
 use crate::tally::{Loss, Tally};
 use crate::time::Time;
@@ -36,6 +36,26 @@ struct Named {
     name: String,
     spec: CellSpec,
     cell: Box<dyn Cell>,
+    /// Whether it is one of two ends, of which the other direction has the other.
+    is_end: bool,
+}
+
+impl Named {
+    fn own(spec: &NamedCell, cell: Box<dyn Cell>) -> Self {
+        Self {
+            name: spec.name.clone(),
+            spec: spec.cell.clone(),
+            cell,
+            is_end: false,
+        }
+    }
+
+    fn end(spec: &NamedCell, cell: Box<dyn Cell>) -> Self {
+        Self {
+            is_end: true,
+            ..Self::own(spec, cell)
+        }
+    }
 }
 
 /// A change of a chain that is not possible.
@@ -103,27 +123,22 @@ pub fn build_link(
     let mut other_ends = BTreeMap::new();
     let mut up_chain = Chain::new(up_seed);
     for named in &up.0 {
-        let seed = seed_of(up_seed, &named.name);
-        let cell = match named.cell.build_pair(seed, Time::ZERO) {
-            Some([this, other]) if down.0.contains(named) => {
+        match named.cell.build(seed_of(up_seed, &named.name), Time::ZERO) {
+            Built::Own(cell) => up_chain.put(Time::ZERO, None, Named::own(named, cell))?,
+            Built::Shared([this, other]) if down.0.contains(named) => {
+                up_chain.put(Time::ZERO, None, Named::end(named, this))?;
                 other_ends.insert(&named.name, other);
-                this
             }
-            Some(_) => return Err(ChainError::unpaired(named)),
-            None => named.cell.build(seed, Time::ZERO),
-        };
-        up_chain.put(Time::ZERO, None, named, cell)?;
+            Built::Shared(_) => return Err(ChainError::unpaired(named)),
+        }
     }
     let mut down_chain = Chain::new(down_seed);
     for named in &down.0 {
-        let seed = seed_of(down_seed, &named.name);
-        let is_shared = named.cell.build_pair(seed, Time::ZERO).is_some();
-        let cell = match other_ends.remove(&named.name) {
-            Some(other) => other,
-            None if is_shared => return Err(ChainError::unpaired(named)),
-            None => named.cell.build(seed, Time::ZERO),
-        };
-        down_chain.put(Time::ZERO, None, named, cell)?;
+        if let Some(end) = other_ends.remove(&named.name) {
+            down_chain.put(Time::ZERO, None, Named::end(named, end))?;
+        } else {
+            down_chain.insert(Time::ZERO, None, named)?;
+        }
     }
     Ok([up_chain, down_chain])
 }
@@ -286,7 +301,7 @@ impl Chain {
     pub fn is_shared(&self, name: &str) -> bool {
         let mut cells = self.cells.iter();
         let named = cells.find(|named| named.name == name);
-        named.is_some_and(|named| named.spec.build_pair(0, Time::ZERO).is_some())
+        named.is_some_and(|named| named.is_end)
     }
 
     /// Changes settings of a cell, all or none.
@@ -316,32 +331,18 @@ impl Chain {
         position: Option<usize>,
         spec: &NamedCell,
     ) -> Result<(), ChainError> {
-        let seed = seed_of(self.seed, &spec.name);
-        if spec.cell.build_pair(seed, now).is_some() {
-            return Err(ChainError::unpaired(spec));
+        match spec.cell.build(seed_of(self.seed, &spec.name), now) {
+            Built::Own(cell) => self.put(now, position, Named::own(spec, cell)),
+            Built::Shared(_) => Err(ChainError::unpaired(spec)),
         }
-        let cell = spec.cell.build(seed, now);
-        self.put(now, position, spec, cell)
     }
 
-    fn put(
-        &mut self,
-        now: Time,
-        position: Option<usize>,
-        spec: &NamedCell,
-        cell: Box<dyn Cell>,
-    ) -> Result<(), ChainError> {
-        if self.position(&spec.name).is_ok() {
-            let name = spec.name.clone();
-            return Err(ChainError::Taken { name });
+    fn put(&mut self, now: Time, position: Option<usize>, named: Named) -> Result<(), ChainError> {
+        if self.position(&named.name).is_ok() {
+            return Err(ChainError::Taken { name: named.name });
         }
-        check_complete(&spec.name, &spec.cell)?;
+        check_complete(&named.name, &named.spec)?;
         self.pump(now);
-        let named = Named {
-            name: spec.name.clone(),
-            spec: spec.cell.clone(),
-            cell,
-        };
         let position = position.unwrap_or(usize::MAX).min(self.cells.len());
         self.cells.insert(position, named);
         Ok(())

@@ -79,22 +79,23 @@ kinds! {
     }
 }
 
+/// A cell that was built.
+pub(crate) enum Built {
+    /// One direction's own.
+    Own(Box<dyn Cell>),
+    /// The two ends of a cell that both directions of a link share.
+    Shared([Box<dyn Cell>; 2]),
+}
+
 impl CellSpec {
     /// A cell with these settings that exists from `now` on; `seed` decides whatever is random
     /// in it.
-    pub(crate) fn build(&self, seed: u64, now: Time) -> Box<dyn Cell> {
+    pub(crate) fn build(&self, seed: u64, now: Time) -> Built {
         match self {
-            Self::Shaper(spec) => Box::new(shaper::Shaper::new(spec.clone(), seed, now)),
-            Self::Trace(spec) => Box::new(trace::Trace::new(spec.clone(), seed, now)),
-            // An end whose other end nobody has.
-            Self::HalfDuplex(spec) => {
-                let [end, _] = medium::pair(spec.terms(), seed, now);
-                end
-            }
-            Self::DuplexMismatch(spec) => {
-                let [end, _] = medium::pair(spec.terms(), seed, now);
-                end
-            }
+            Self::Shaper(spec) => own(shaper::Shaper::new(spec.clone(), seed, now)),
+            Self::Trace(spec) => own(trace::Trace::new(spec.clone(), seed, now)),
+            Self::HalfDuplex(spec) => Built::Shared(medium::pair(spec.terms(), seed, now)),
+            Self::DuplexMismatch(spec) => Built::Shared(medium::pair(spec.terms(), seed, now)),
             Self::Delay(spec) => timed(delay::Delay::new(spec.clone(), seed)),
             Self::Bernoulli(spec) => filter(Loss(bernoulli::Bernoulli::new(spec.clone(), seed))),
             Self::GilbertElliott(spec) => filter(Loss(gilbert_elliott::GilbertElliott::new(
@@ -106,10 +107,10 @@ impl CellSpec {
             Self::IndexLoss(spec) => filter(Loss(index::IndexLoss::new(spec.clone()))),
             Self::Duplicate(spec) => filter(duplicate::Duplicate::new(spec.clone(), seed)),
             Self::Corrupt(spec) => filter(corrupt::Corrupt::new(spec.clone(), seed)),
-            Self::Reorder(spec) => Box::new(reorder::Reorder::new(spec.clone(), seed)),
+            Self::Reorder(spec) => own(reorder::Reorder::new(spec.clone(), seed)),
             Self::Policer(spec) => filter(policer::Policer::new(spec.clone(), now)),
             Self::Outage(spec) => timed(outage::Outage::new(spec.clone(), seed, now)),
-            Self::Wifi(spec) => Box::new(wifi::Wifi::new(spec.clone(), seed)),
+            Self::Wifi(spec) => own(wifi::Wifi::new(spec.clone(), seed)),
             Self::Mtu(spec) => filter(mtu::Mtu::new(spec.clone())),
             Self::IcmpFilter(spec) => filter(icmp_filter::IcmpFilter::new(spec.clone())),
             Self::IcmpLimit(spec) => filter(icmp_limit::IcmpLimit::new(spec.clone(), now)),
@@ -121,21 +122,7 @@ impl CellSpec {
             Self::EcnBleach(_) => filter(ecn_bleach::EcnBleach),
             Self::EcnSynDrop(_) => filter(ecn_syn_drop::EcnSynDrop),
             Self::DscpBleach(spec) => filter(dscp_bleach::DscpBleach::new(spec.clone())),
-            Self::Nat(spec) => {
-                let [outward, _] = nat::pair(spec);
-                outward
-            }
-        }
-    }
-
-    /// The two ends of a cell that both directions of a link share; `None` when this kind is
-    /// one direction's own.
-    pub(crate) fn build_pair(&self, seed: u64, now: Time) -> Option<[Box<dyn Cell>; 2]> {
-        match self {
-            Self::HalfDuplex(spec) => Some(medium::pair(spec.terms(), seed, now)),
-            Self::DuplexMismatch(spec) => Some(medium::pair(spec.terms(), seed, now)),
-            Self::Nat(spec) => Some(nat::pair(spec)),
-            _ => None,
+            Self::Nat(spec) => Built::Shared(nat::pair(spec)),
         }
     }
 
@@ -189,12 +176,35 @@ impl CellSpec {
     }
 }
 
-fn filter<F: Filter + 'static>(filter: F) -> Box<dyn Cell> {
-    Box::new(Filtered::new(filter))
+fn own<C: Cell + 'static>(cell: C) -> Built {
+    Built::Own(Box::new(cell))
 }
 
-fn timed<T: Timing + 'static>(timing: T) -> Box<dyn Cell> {
-    Box::new(Timed::new(timing))
+fn filter<F: Filter + 'static>(filter: F) -> Built {
+    own(Filtered::new(filter))
+}
+
+fn timed<T: Timing + 'static>(timing: T) -> Built {
+    own(Timed::new(timing))
+}
+
+#[cfg(test)]
+impl Built {
+    /// One direction's own cell.
+    pub(crate) fn own(self) -> Box<dyn Cell> {
+        match self {
+            Self::Own(cell) => cell,
+            Self::Shared(_) => panic!("both directions share it"),
+        }
+    }
+
+    /// The ends of a shared cell.
+    pub(crate) fn ends(self) -> [Box<dyn Cell>; 2] {
+        match self {
+            Self::Own(_) => panic!("it is one direction's own"),
+            Self::Shared(ends) => ends,
+        }
+    }
 }
 
 /// A chain: its cells in the order in which packets pass them.

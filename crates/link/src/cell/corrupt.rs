@@ -85,7 +85,7 @@ mod tests {
 
     fn corrupted(ratio: &str, packet: Packet) -> (Vec<Packet>, u64) {
         let spec = CellSpec::from_pairs("corrupt", &[("ratio", ratio)]).unwrap();
-        let mut cell = spec.build(3, Time::ZERO);
+        let mut cell = spec.build(3, Time::ZERO).own();
         cell.enqueue(Time::ZERO, packet);
         let out = std::iter::from_fn(|| cell.dequeue(Time::ZERO));
         let out = out.map(|(_, packet)| packet).collect();

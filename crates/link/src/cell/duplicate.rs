@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn the_seed_decides_which() {
         let spec = CellSpec::from_pairs("duplicate", &[("ratio", "5%")]).unwrap();
-        let mut cell = spec.build(7, Time::ZERO);
+        let mut cell = spec.build(7, Time::ZERO).own();
         let mut twice = Vec::new();
         for port in 0..60 {
             let packet = udp(100, port, 0);

@@ -171,7 +171,7 @@ mod tests {
 
     /// When the packets leave that come at these milliseconds; `None` when they are lost.
     fn departures(spec: &CellSpec, times: &[u64]) -> Vec<Option<u64>> {
-        let mut cell = spec.build(1, ms(0));
+        let mut cell = spec.build(1, ms(0)).own();
         let passage = |time: &u64| {
             cell.enqueue(ms(*time), udp(100, 1, 0));
             let out = cell.dequeue(Time::MAX);
@@ -209,7 +209,7 @@ mod tests {
     fn held_packets_leave_together_when_it_is_over() {
         let spec = outage(&[("at", "0s"), ("lasts", "2s"), ("hold", "true")]);
         assert_eq!(departures(&spec, &[0, 1500]), [Some(2000), Some(2000)]);
-        let mut cell = spec.build(1, ms(0));
+        let mut cell = spec.build(1, ms(0)).own();
         cell.enqueue(ms(0), udp(100, 1, 0));
         cell.enqueue(ms(1999), udp(100, 2, 0));
         assert_eq!(

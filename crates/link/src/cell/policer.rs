@@ -112,7 +112,7 @@ mod tests {
 
     /// Which of the packets that come at these times, in nanoseconds, pass.
     fn passed(spec: &CellSpec, times: &[u64], size: usize) -> Vec<u64> {
-        let mut cell = spec.build(1, Time::ZERO);
+        let mut cell = spec.build(1, Time::ZERO).own();
         let mut passed = Vec::new();
         for time in times {
             let now = Time::from_nanos(*time);
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn framing_counts_and_settings_change() {
         let spec = policer(&[("rate", "8mbit"), ("burst", "2036B"), ("framing", "docsis")]);
-        let mut cell = spec.build(1, Time::ZERO);
+        let mut cell = spec.build(1, Time::ZERO).own();
         let mut passes = |now: u64, spec: Option<&CellSpec>| {
             let now = Time::from_nanos(now);
             if let Some(spec) = spec {
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_large_segment_is_policed_packet_by_packet() {
         let spec = policer(&[("rate", "8mbit"), ("burst", "3100B")]);
-        let mut cell = spec.build(1, Time::ZERO);
+        let mut cell = spec.build(1, Time::ZERO).own();
         cell.enqueue(Time::ZERO, tcp(false, 4 * 1448, 1448, ACK));
         assert_eq!(std::iter::from_fn(|| cell.dequeue(Time::ZERO)).count(), 2);
         for (key, value, says) in [("rate", "0", "1 bit/s"), ("burst", "0", "at least 1 byte")] {

@@ -179,7 +179,8 @@ mod tests {
         pairs.push(("ratio", "5%"));
         let mut cell = CellSpec::from_pairs("reorder", &pairs)
             .unwrap()
-            .build(7, ms(0));
+            .build(7, ms(0))
+            .own();
         for port in 0..count {
             cell.enqueue(ms(port.into()), udp(100, port, 0));
         }
@@ -224,7 +225,7 @@ mod tests {
     #[test]
     fn a_change_lets_go_what_is_held() {
         let spec = CellSpec::from_pairs("reorder", &[("ratio", "1"), ("extent", "9")]).unwrap();
-        let mut cell = spec.build(1, ms(0));
+        let mut cell = spec.build(1, ms(0)).own();
         cell.enqueue(ms(0), udp(100, 1, 0));
         cell.enqueue(ms(1), udp(100, 2, 0));
         assert_eq!(

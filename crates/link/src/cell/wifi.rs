@@ -339,7 +339,9 @@ mod tests {
     #[test]
     fn what_gathers_goes_together() {
         // 942 bytes and 58 are 10 µs at 800 Mbit/s; around the aggregate go 40 + 16 + 32 µs.
-        let mut cell = wifi(&[("rate", "800mbit"), ("failure", "0")]).build(5, us(0));
+        let mut cell = wifi(&[("rate", "800mbit"), ("failure", "0")])
+            .build(5, us(0))
+            .own();
         let backoff = slots(5, &[15, 15, 15]);
         let first = 34 + 9 * backoff[0];
         cell.enqueue(us(0), udp(942, 1, 0));
@@ -359,7 +361,7 @@ mod tests {
         let sizes = |pairs: &[(&str, &str)], count: usize| -> Vec<usize> {
             let mut pairs = pairs.to_vec();
             pairs.push(("failure", "0"));
-            let mut cell = wifi(&pairs).build(5, us(0));
+            let mut cell = wifi(&pairs).build(5, us(0)).own();
             for _ in 0..count {
                 cell.enqueue(us(0), udp(942, 1, 0));
             }
@@ -371,7 +373,9 @@ mod tests {
         assert_eq!(sizes(&[("rate", "8mbit")], 10), [4, 4, 2]);
         assert_eq!(sizes(&[("rate", "80kbit")], 2), [1, 1]);
         // Large segments are single packets on the air.
-        let mut cell = wifi(&[("rate", "800mbit"), ("failure", "0")]).build(5, us(0));
+        let mut cell = wifi(&[("rate", "800mbit"), ("failure", "0")])
+            .build(5, us(0))
+            .own();
         cell.enqueue(us(0), tcp(false, 5 * 1448, 1448, ACK));
         assert_eq!(
             bursts(&mut cell).iter().map(|b| b.1).collect::<Vec<_>>(),
@@ -382,7 +386,7 @@ mod tests {
     #[test]
     fn attempts_back_off_and_end() {
         let pairs = [("rate", "800mbit"), ("failure", "100%"), ("attempts", "3")];
-        let mut cell = wifi(&pairs).build(5, us(0));
+        let mut cell = wifi(&pairs).build(5, us(0)).own();
         cell.enqueue(us(0), udp(942, 1, 0));
         cell.enqueue(us(0), udp(942, 2, 0));
         // Each attempt: DIFS, backoff in a window that doubles, two packets and what is around.
@@ -409,7 +413,7 @@ mod tests {
     #[test]
     fn others_hold_the_medium() {
         let pairs = [("rate", "800mbit"), ("failure", "0"), ("busy", "1ms")];
-        let mut cell = wifi(&pairs).build(5, us(0));
+        let mut cell = wifi(&pairs).build(5, us(0)).own();
         for i in 0..1500 {
             cell.enqueue(us(i * 100_000), udp(942, 1, 0));
             assert_eq!(bursts(&mut cell).len(), 1);
@@ -421,7 +425,7 @@ mod tests {
     #[test]
     fn the_queue_bounds_what_waits_and_can_be_another() {
         let pairs = [("rate", "8mbit"), ("failure", "0"), ("limit", "6p")];
-        let mut cell = wifi(&pairs).build(5, us(0));
+        let mut cell = wifi(&pairs).build(5, us(0)).own();
         for _ in 0..10 {
             cell.enqueue(us(0), udp(942, 1, 0));
         }

@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_shorter_delay_does_not_reorder() {
-        let mut cell = delay(&[("delay", "20ms")]).build(1, ms(0));
+        let mut cell = delay(&[("delay", "20ms")]).build(1, ms(0)).own();
         cell.enqueue(ms(0), udp(100, 1, 0));
         cell.reconfigure(ms(1), &delay(&[("delay", "5ms")]));
         cell.enqueue(ms(2), udp(100, 2, 0));
@@ -150,7 +150,9 @@ mod tests {
 
     #[test]
     fn with_reordering_it_does() {
-        let mut cell = delay(&[("delay", "20ms"), ("reordering", "true")]).build(1, ms(0));
+        let mut cell = delay(&[("delay", "20ms"), ("reordering", "true")])
+            .build(1, ms(0))
+            .own();
         cell.enqueue(ms(0), udp(100, 1, 0));
         cell.enqueue(ms(1), udp(100, 2, 0));
         cell.reconfigure(ms(1), &delay(&[("delay", "5ms"), ("reordering", "true")]));
@@ -169,7 +171,7 @@ mod tests {
             ("distribution", r#"{ samples = ["0ms", "4ms", "8ms"] }"#),
             ("reordering", "true"),
         ]);
-        let mut cell = spec.build(1, ms(0));
+        let mut cell = spec.build(1, ms(0)).own();
         assert_eq!(cell.crossing(), Crossing::Split);
         // All in one instant: those with 0, with 4 and with 8 ms leave together.
         for port in 1..=9 {
@@ -186,8 +188,9 @@ mod tests {
 
     #[test]
     fn never_before_it_came() {
-        let mut cell =
-            delay(&[("delay", "1ms"), ("jitter", "50ms"), ("reordering", "true")]).build(1, ms(0));
+        let mut cell = delay(&[("delay", "1ms"), ("jitter", "50ms"), ("reordering", "true")])
+            .build(1, ms(0))
+            .own();
         for _ in 0..1000 {
             cell.enqueue(ms(7), udp(100, 1, 0));
         }
@@ -201,7 +204,7 @@ mod tests {
 
     #[test]
     fn large_segments_cross_whole_while_the_delay_is_constant() {
-        let mut cell = delay(&[("delay", "1ms")]).build(1, ms(0));
+        let mut cell = delay(&[("delay", "1ms")]).build(1, ms(0)).own();
         cell.enqueue(ms(0), tcp(false, 3 * 1448, 1448, ACK));
         assert_eq!(departures(&mut cell).len(), 1);
         cell.reconfigure(ms(1), &delay(&[("delay", "1ms"), ("jitter", "1us")]));

@@ -127,7 +127,8 @@ mod tests {
     fn data_segments_are_counted_one_by_one() {
         let mut cell = CellSpec::from_pairs(KIND, &[("packets", "3"), ("match", "tcp_data")])
             .unwrap()
-            .build(1, crate::time::Time::ZERO);
+            .build(1, crate::time::Time::ZERO)
+            .own();
         let now = crate::time::Time::ZERO;
         cell.enqueue(now, udp(100, 1, 0));
         cell.enqueue(now, tcp(false, 0, 1448, ACK));

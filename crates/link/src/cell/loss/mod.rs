@@ -59,7 +59,7 @@ pub(crate) mod tests {
         packets: impl Iterator<Item = Packet>,
     ) -> Vec<u64> {
         let spec = CellSpec::from_pairs(kind, pairs).unwrap();
-        let mut cell = spec.build(7, Time::ZERO);
+        let mut cell = spec.build(7, Time::ZERO).own();
         let mut lost = Vec::new();
         for (index, packet) in (0..).zip(packets) {
             cell.enqueue(Time::from_nanos(index), packet);

@@ -24,7 +24,7 @@ fn ns(ns: u64) -> Time {
 impl Segment {
     pub(super) fn new(kind: &str, pairs: &[(&str, &str)], seed: u64) -> Self {
         let spec = CellSpec::from_pairs(kind, pairs).unwrap();
-        let ends = spec.build_pair(seed, Time::ZERO).unwrap();
+        let ends = spec.build(seed, Time::ZERO).ends();
         Self { spec, seed, ends }
     }
 

@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn the_codepoint_changes_and_ecn_does_not() {
         let spec = CellSpec::from_pairs("dscp_bleach", &[("dscp", "8")]).unwrap();
-        let mut cell = spec.build(1, Time::ZERO);
+        let mut cell = spec.build(1, Time::ZERO).own();
         for class in [0xb8 | 2, 8 << 2 | 1] {
             cell.enqueue(Time::ZERO, udp(100, 1, class));
             let (_, packet) = cell.dequeue(Time::ZERO).unwrap();

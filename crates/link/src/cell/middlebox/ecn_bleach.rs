@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn every_codepoint_becomes_not_ect() {
         let spec = CellSpec::from_pairs("ecn_bleach", &[]).unwrap();
-        let mut cell = spec.build(1, Time::ZERO);
+        let mut cell = spec.build(1, Time::ZERO).own();
         for class in 0xb8..=0xbb {
             cell.enqueue(Time::ZERO, udp(100, 1, class));
             let (_, packet) = cell.dequeue(Time::ZERO).unwrap();

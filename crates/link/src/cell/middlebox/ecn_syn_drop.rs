@@ -54,7 +54,7 @@ mod tests {
             (SYN | ECE | CWR | ACK, true),
             (ACK | ECE | CWR, true),
         ] {
-            let mut cell = spec.build(1, Time::ZERO);
+            let mut cell = spec.build(1, Time::ZERO).own();
             for v6 in [false, true] {
                 cell.enqueue(Time::ZERO, tcp(v6, 0, 0, flags));
                 let passed = cell.dequeue(Time::ZERO).is_some();

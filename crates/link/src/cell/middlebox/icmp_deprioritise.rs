@@ -102,6 +102,7 @@ mod tests {
         CellSpec::from_pairs("icmp_deprioritise", pairs)
             .unwrap()
             .build(3, ms(0))
+            .own()
     }
 
     /// Departures with the length of the packets.

@@ -61,7 +61,7 @@ mod tests {
     /// Which of an echo request, time exceeded, TCP and UDP pass.
     fn passing(pairs: &[(&str, &str)]) -> [bool; 4] {
         let spec = CellSpec::from_pairs("icmp_filter", pairs).unwrap();
-        let mut cell = spec.build(1, Time::ZERO);
+        let mut cell = spec.build(1, Time::ZERO).own();
         [
             icmp(false, 8, 0),
             icmp(true, 3, 0),

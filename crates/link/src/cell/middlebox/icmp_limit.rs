@@ -103,7 +103,7 @@ mod tests {
     /// Which of pings every `gap_ms` pass.
     fn passing(pairs: &[(&str, &str)], gap_ms: u64, count: u64) -> Vec<u64> {
         let spec = CellSpec::from_pairs("icmp_limit", pairs).unwrap();
-        let mut cell = spec.build(1, Time::ZERO);
+        let mut cell = spec.build(1, Time::ZERO).own();
         let passing = (0..count).filter(|index| {
             let now = Time::from_nanos(index * gap_ms * 1_000_000);
             cell.enqueue(now, icmp(false, 8, 0));

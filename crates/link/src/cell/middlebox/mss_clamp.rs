@@ -69,7 +69,7 @@ mod tests {
 
     fn clamp(bytes: &str, packet: Packet) -> (Packet, u64) {
         let spec = CellSpec::from_pairs("mss_clamp", &[("bytes", bytes)]).unwrap();
-        let mut cell = spec.build(1, Time::ZERO);
+        let mut cell = spec.build(1, Time::ZERO).own();
         cell.enqueue(Time::ZERO, packet);
         let (_, packet) = cell.dequeue(Time::ZERO).unwrap();
         (packet, cell.tally().changed)

@@ -153,6 +153,7 @@ mod tests {
         CellSpec::from_pairs("mtu", pairs)
             .unwrap()
             .build(1, Time::ZERO)
+            .own()
     }
 
     /// What goes on and what goes back.

@@ -322,7 +322,7 @@ mod tests {
     fn nat(pairs: &[(&str, &str)]) -> [Box<dyn Cell>; 2] {
         let pairs = [pairs, &[("address", "203.0.113.1")]].concat();
         let spec = CellSpec::from_pairs("nat", &pairs).unwrap();
-        spec.build_pair(1, Time::ZERO).unwrap()
+        spec.build(1, Time::ZERO).ends()
     }
 
     fn s(seconds: u64) -> Time {

@@ -133,7 +133,7 @@ pub(crate) mod tests {
     fn kinds_after(pairs: &[(&str, &str)], packet: Packet) -> Vec<u8> {
         let is_syn = super::super::is_syn(&packet);
         let spec = CellSpec::from_pairs("strip_tcp_options", pairs).unwrap();
-        let mut cell = spec.build(1, Time::ZERO);
+        let mut cell = spec.build(1, Time::ZERO).own();
         cell.enqueue(Time::ZERO, packet);
         let (_, packet) = cell.dequeue(Time::ZERO).unwrap();
         assert!(!is_syn || checksum_is_right(&packet));
@@ -152,7 +152,7 @@ pub(crate) mod tests {
         }
         // Large segments pass as they are.
         let spec = CellSpec::from_pairs("strip_tcp_options", &[]).unwrap();
-        let mut cell = spec.build(1, Time::ZERO);
+        let mut cell = spec.build(1, Time::ZERO).own();
         cell.enqueue(Time::ZERO, tcp(false, 10_000, 1448, ACK));
         let (_, packet) = cell.dequeue(Time::ZERO).unwrap();
         assert_eq!((packet.segments(), cell.tally().changed), (7, 0));
