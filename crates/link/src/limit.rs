@@ -8,6 +8,7 @@ use plumb_model::units::{BitRate, ByteCount, parse_duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::queue::Backlog;
+use crate::settings::text_or_number;
 
 /// The bound of a queue, written `500kB`, `1000p` or `250ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,11 +104,7 @@ impl Serialize for Limit {
 
 impl<'de> Deserialize<'de> for Limit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = toml::Value::deserialize(deserializer)?;
-        let text = written
-            .as_str()
-            .map_or_else(|| written.to_string(), str::to_owned);
-        text.parse().map_err(serde::de::Error::custom)
+        text_or_number(deserializer)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::settings::text_or_number;
+
 /// A number from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Ratio(f64);
@@ -51,11 +53,7 @@ impl Serialize for Ratio {
 
 impl<'de> Deserialize<'de> for Ratio {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = toml::Value::deserialize(deserializer)?;
-        let text = written
-            .as_str()
-            .map_or_else(|| written.to_string(), str::to_owned);
-        text.parse().map_err(serde::de::Error::custom)
+        text_or_number(deserializer)
     }
 }
 

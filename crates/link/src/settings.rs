@@ -1,10 +1,11 @@
 //! Settings as people write them: a table with a `type` in a scenario, `KEY=VALUE` on a command
 //! line. Both end in the same place, so that they allow the same and complain alike.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
+use std::str::FromStr;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
 use toml::{Table, Value};
 
 /// The key that names the kind in a table.
@@ -142,6 +143,20 @@ fn literal(text: &str) -> Value {
         .ok()
         .and_then(|mut table| table.remove("v"))
         .unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// Reads what parses from text, and may be written as a number too.
+pub(crate) fn text_or_number<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: Display>,
+{
+    let written = Value::deserialize(deserializer)?;
+    let text = match written {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    text.parse().map_err(D::Error::custom)
 }
 
 /// Adds the nearest word that is known to what serde says of one that is not, such as

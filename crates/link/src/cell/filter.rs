@@ -1,8 +1,7 @@
 //! Cells that decide about each packet at once and keep none back: loss, corruption, filters
 //! and rewriters of every kind.
 
-use std::collections::VecDeque;
-
+use crate::cell::departures::Departures;
 use crate::cell::{Cell, Crossing};
 use crate::packet::Packet;
 use crate::queue::Backlog;
@@ -29,13 +28,13 @@ pub(crate) trait Filter: Send {
 pub(crate) struct Outlet<'a> {
     now: Time,
     tally: &'a mut Tally,
-    out: &'a mut VecDeque<(Time, Packet)>,
+    out: &'a mut Departures,
 }
 
 impl Outlet<'_> {
     /// Lets the packet go on.
     pub(crate) fn forward(&mut self, packet: Packet) {
-        self.out.push_back((self.now, packet));
+        self.out.push(self.now, packet);
     }
 
     /// Lets a packet that the filter has changed go on.
@@ -71,7 +70,7 @@ impl Outlet<'_> {
     pub(crate) fn reply(&mut self, mut packet: Packet) {
         packet.back = true;
         self.tally.replied += 1;
-        self.out.push_back((self.now, packet));
+        self.out.push(self.now, packet);
     }
 }
 
@@ -79,7 +78,7 @@ impl Outlet<'_> {
 pub(crate) struct Filtered<F> {
     filter: F,
     tally: Tally,
-    out: VecDeque<(Time, Packet)>,
+    out: Departures,
 }
 
 impl<F: Filter> Filtered<F> {
@@ -87,7 +86,7 @@ impl<F: Filter> Filtered<F> {
         Self {
             filter,
             tally: Tally::new(),
-            out: VecDeque::new(),
+            out: Departures::default(),
         }
     }
 
@@ -114,13 +113,11 @@ impl<F: Filter> Cell for Filtered<F> {
     }
 
     fn dequeue(&mut self, now: Time) -> Option<(Time, Packet)> {
-        let (at, packet) = self.out.pop_front_if(|(at, _)| *at <= now)?;
-        self.tally.deliver(&packet, packet.entered, at);
-        Some((at, packet))
+        self.out.pop(now, &mut self.tally)
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.out.front().map(|(at, _)| *at)
+        self.out.next()
     }
 
     fn tally(&mut self) -> &mut Tally {
@@ -128,10 +125,7 @@ impl<F: Filter> Cell for Filtered<F> {
     }
 
     fn backlog(&self) -> Backlog {
-        let onward = self.out.iter().filter(|(_, packet)| !packet.back);
-        onward.fold(Backlog::default(), |sum, (_, packet)| {
-            sum + packet.backlog()
-        })
+        self.out.backlog()
     }
 
     fn reconfigure(&mut self, now: Time, spec: &CellSpec) {

@@ -2,6 +2,7 @@
 
 pub mod corrupt;
 pub mod delay;
+pub(crate) mod departures;
 pub mod duplicate;
 pub(crate) mod filter;
 pub mod loss;

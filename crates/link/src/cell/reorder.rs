@@ -8,6 +8,7 @@ use std::time::Duration;
 use plumb_model::units::duration_text;
 use serde::{Deserialize, Serialize};
 
+use crate::cell::departures::Departures;
 use crate::cell::order::Order;
 use crate::cell::{Cell, Crossing};
 use crate::packet::Packet;
@@ -50,7 +51,7 @@ pub(crate) struct Reorder {
     held: VecDeque<Held>,
     /// How many were not held back.
     passed: u64,
-    out: VecDeque<(Time, Packet)>,
+    out: Departures,
     order: Order,
     tally: Tally,
 }
@@ -71,7 +72,7 @@ impl Reorder {
             random: Random::new(seed),
             held: VecDeque::new(),
             passed: 0,
-            out: VecDeque::new(),
+            out: Departures::default(),
             order: Order::default(),
             tally: Tally::new(),
         }
@@ -112,7 +113,7 @@ impl Reorder {
         if self.order.leave(number) {
             self.tally.reordered += 1;
         }
-        self.out.push_back((at, packet));
+        self.out.push(at, packet);
     }
 }
 
@@ -128,14 +129,12 @@ impl Cell for Reorder {
 
     fn dequeue(&mut self, now: Time) -> Option<(Time, Packet)> {
         self.advance(now);
-        let (at, packet) = self.out.pop_front_if(|(at, _)| *at <= now)?;
-        self.tally.deliver(&packet, packet.entered, at);
-        Some((at, packet))
+        self.out.pop(now, &mut self.tally)
     }
 
     fn next_event(&self) -> Option<Time> {
-        let out = self.out.front().map(|(at, _)| *at);
-        out.or_else(|| self.held.front().map(|held| held.until))
+        let held = self.held.front().map(|held| held.until);
+        self.out.next().or(held)
     }
 
     fn tally(&mut self) -> &mut Tally {
@@ -143,10 +142,8 @@ impl Cell for Reorder {
     }
 
     fn backlog(&self) -> Backlog {
-        let held = self.held.iter().map(|held| &held.packet);
-        let out = self.out.iter().map(|(_, packet)| packet);
-        held.chain(out)
-            .fold(Backlog::default(), |sum, packet| sum + packet.backlog())
+        let held = self.held.iter().map(|held| held.packet.backlog());
+        held.fold(self.out.backlog(), |sum, more| sum + more)
     }
 
     fn reconfigure(&mut self, now: Time, spec: &CellSpec) {

@@ -6,7 +6,6 @@
 //! exponential backoff (IEEE 802.11-2020 section 10.3), A-MPDUs with block acknowledgement
 //! (sections 9.7, 10.25).
 
-use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use plumb_model::framing::{Cells, Framing};
 use plumb_model::units::{BitRate, duration_text};
 use serde::{Deserialize, Serialize};
 
+use crate::cell::departures::Departures;
 use crate::cell::shaper::check_rate;
 use crate::cell::{Cell, Crossing};
 use crate::packet::Packet;
@@ -116,7 +116,7 @@ pub(crate) struct Wifi {
     attempts: u32,
     contention_window: u32,
     /// What has arrived and was not yet asked for.
-    done: VecDeque<(Time, Packet)>,
+    done: Departures,
     tally: Tally,
 }
 
@@ -143,7 +143,7 @@ impl Wifi {
             in_hand: Backlog::default(),
             attempts: 0,
             contention_window: CW_MIN,
-            done: VecDeque::new(),
+            done: Departures::default(),
             tally: Tally::new(),
         }
     }
@@ -210,8 +210,9 @@ impl Wifi {
     fn finish(&mut self, now: Time) {
         self.attempts += 1;
         if !self.random.chance(self.spec.failure.value()) {
-            let arrived = self.aggregate.drain(..).map(|packet| (now, packet));
-            self.done.extend(arrived);
+            for packet in self.aggregate.drain(..) {
+                self.done.push(now, packet);
+            }
             self.end_aggregate();
         } else if self.attempts >= self.spec.attempts.get() {
             for packet in self.aggregate.drain(..) {
@@ -251,17 +252,15 @@ impl Cell for Wifi {
     }
 
     fn dequeue(&mut self, now: Time) -> Option<(Time, Packet)> {
-        if self.done.is_empty() {
+        if self.done.next().is_none() {
             self.advance(now);
         }
-        let (at, packet) = self.done.pop_front_if(|(at, _)| *at <= now)?;
-        self.tally.deliver(&packet, packet.entered, at);
-        Some((at, packet))
+        self.done.pop(now, &mut self.tally)
     }
 
     fn next_event(&self) -> Option<Time> {
-        match (self.done.front(), self.state) {
-            (Some((at, _)), _) => Some(*at),
+        match (self.done.next(), self.state) {
+            (Some(at), _) => Some(at),
             (None, State::Idle) => None,
             (None, State::Contends(until) | State::Sends(until)) => Some(until),
         }
@@ -272,8 +271,7 @@ impl Cell for Wifi {
     }
 
     fn backlog(&self) -> Backlog {
-        let done = self.done.iter().map(|(_, packet)| packet.backlog());
-        done.fold(self.queue.backlog() + self.in_hand, |sum, more| sum + more)
+        self.queue.backlog() + self.in_hand + self.done.backlog()
     }
 
     fn stats(&mut self, now: Time, kind: &str) -> CellStats {

@@ -222,10 +222,6 @@ impl Queue for CodelQueue {
         self.list.backlog()
     }
 
-    fn takes_large_segments(&self) -> bool {
-        false
-    }
-
     fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
         let QueueSpec::Codel(spec) = spec else {
             return false;

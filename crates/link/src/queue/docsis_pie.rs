@@ -257,10 +257,6 @@ impl Queue for DocsisPie {
         self.list.backlog()
     }
 
-    fn takes_large_segments(&self) -> bool {
-        false
-    }
-
     fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
         let QueueSpec::DocsisPie(spec) = spec else {
             return false;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pie::check_gains;
 use super::ticks::{self, Ticks};
-use super::{Backlog, PacketList, Queue, QueueSpec};
+use super::{Backlog, PacketList, Queue, QueueSpec, in_order_of_arrival};
 use crate::limit::Limit;
 use crate::packet::Packet;
 use crate::random::Random;
@@ -252,10 +252,6 @@ impl Queue for DualPi2 {
         self.low_latency.backlog() + self.classic.backlog()
     }
 
-    fn takes_large_segments(&self) -> bool {
-        false
-    }
-
     fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
         let QueueSpec::DualPi2(spec) = spec else {
             return false;
@@ -266,9 +262,7 @@ impl Queue for DualPi2 {
 
     fn drain(&mut self) -> Vec<Packet> {
         let low_latency = self.low_latency.drain();
-        let mut packets: Vec<Packet> = low_latency.chain(self.classic.drain()).collect();
-        packets.sort_by_key(|packet| packet.entered);
-        packets
+        in_order_of_arrival(low_latency.chain(self.classic.drain()))
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::codel::{Codel, INTERVAL, Parameters, TARGET};
 use super::flow_hash::{bucket, reseeded};
-use super::{Backlog, PacketList, Queue, QueueSpec};
+use super::{Backlog, PacketList, Queue, QueueSpec, in_order_of_arrival};
 use crate::limit::Limit;
 use crate::packet::Packet;
 use crate::settings::Settings;
@@ -210,10 +210,6 @@ impl Queue for FqCodel {
         self.backlog
     }
 
-    fn takes_large_segments(&self) -> bool {
-        false
-    }
-
     fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
         let QueueSpec::FqCodel(spec) = spec else {
             return false;
@@ -226,14 +222,8 @@ impl Queue for FqCodel {
     }
 
     fn drain(&mut self) -> Vec<Packet> {
-        let mut packets: Vec<Packet> = self
-            .flows
-            .iter_mut()
-            .flat_map(|flow| flow.list.drain())
-            .collect();
-        packets.sort_by_key(|packet| packet.entered);
         self.backlog = Backlog::default();
-        packets
+        in_order_of_arrival(self.flows.iter_mut().flat_map(|flow| flow.list.drain()))
     }
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::flow_hash::{bucket, host_hash};
 use super::fq_codel::FqCodelSpec;
-use super::{Backlog, Queue, QueueSpec, build};
+use super::{Backlog, Queue, QueueSpec, build, in_order_of_arrival};
 use crate::packet::Packet;
 use crate::settings::Settings;
 use crate::tally::Tally;
@@ -176,10 +176,6 @@ impl Queue for HostFair {
         self.backlog
     }
 
-    fn takes_large_segments(&self) -> bool {
-        false
-    }
-
     fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
         let QueueSpec::HostFair(spec) = spec else {
             return false;
@@ -196,11 +192,9 @@ impl Queue for HostFair {
     }
 
     fn drain(&mut self) -> Vec<Packet> {
-        let hosts = self.hosts.iter_mut().flatten();
-        let mut packets: Vec<Packet> = hosts.flat_map(|host| host.queue.drain()).collect();
-        packets.sort_by_key(|packet| packet.entered);
         self.backlog = Backlog::default();
-        packets
+        let hosts = self.hosts.iter_mut().flatten();
+        in_order_of_arrival(hosts.flat_map(|host| host.queue.drain()))
     }
 }
 

@@ -49,8 +49,11 @@ pub(crate) trait Queue: Send {
     /// What waits.
     fn backlog(&self) -> Backlog;
 
-    /// Whether a packet may be a large segment.
-    fn takes_large_segments(&self) -> bool;
+    /// Whether a packet may be a large segment; most algorithms decide about each packet of the
+    /// wire.
+    fn takes_large_segments(&self) -> bool {
+        false
+    }
 
     /// Takes new settings without disturbing what waits; `false` when it must be built anew.
     fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool;
@@ -106,6 +109,13 @@ pub(crate) fn build(spec: &QueueSpec, rate: BitRate, seed: u64) -> Box<dyn Queue
         QueueSpec::HostFair(spec) => Box::new(host_fair::HostFair::new(spec.clone(), rate, seed)),
         QueueSpec::Cake(spec) => Box::new(cake::Cake::new(*spec, rate, seed)),
     }
+}
+
+/// The packets of several queues as they came.
+fn in_order_of_arrival(packets: impl Iterator<Item = Packet>) -> Vec<Packet> {
+    let mut packets: Vec<Packet> = packets.collect();
+    packets.sort_by_key(|packet| packet.entered);
+    packets
 }
 
 /// Packets in order, and how much they are.

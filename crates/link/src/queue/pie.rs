@@ -264,10 +264,6 @@ impl Queue for Pie {
         self.list.backlog()
     }
 
-    fn takes_large_segments(&self) -> bool {
-        false
-    }
-
     fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
         let QueueSpec::Pie(spec) = spec else {
             return false;

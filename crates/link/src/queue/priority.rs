@@ -8,7 +8,7 @@ use plumb_model::units::BitRate;
 use plumb_wire::ip::IpPacket;
 use serde::{Deserialize, Serialize};
 
-use super::{Backlog, Queue, QueueSpec, build};
+use super::{Backlog, Queue, QueueSpec, build, in_order_of_arrival};
 use crate::packet::Packet;
 use crate::settings::Settings;
 use crate::tally::Tally;
@@ -156,10 +156,6 @@ impl Queue for Priority {
         backlogs.fold(Backlog::default(), |sum, more| sum + more)
     }
 
-    fn takes_large_segments(&self) -> bool {
-        false
-    }
-
     fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
         let QueueSpec::Priority(spec) = spec else {
             return false;
@@ -175,9 +171,7 @@ impl Queue for Priority {
     }
 
     fn drain(&mut self) -> Vec<Packet> {
-        let mut packets: Vec<Packet> = self.queues.iter_mut().flat_map(|q| q.drain()).collect();
-        packets.sort_by_key(|packet| packet.entered);
-        packets
+        in_order_of_arrival(self.queues.iter_mut().flat_map(|queue| queue.drain()))
     }
 }
 

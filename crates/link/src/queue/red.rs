@@ -202,10 +202,6 @@ impl Queue for Red {
         self.list.backlog()
     }
 
-    fn takes_large_segments(&self) -> bool {
-        false
-    }
-
     fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
         let QueueSpec::Red(spec) = spec else {
             return false;

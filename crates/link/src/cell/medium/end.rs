@@ -50,10 +50,8 @@ impl End {
 
 fn backlog(medium: &Medium, side: usize) -> Backlog {
     let (this, _) = medium.side(side);
-    let arrived = this.done.iter().map(|(_, packet)| packet);
-    arrived
-        .chain(medium.in_flight(side))
-        .fold(this.backlog(), |sum, packet| sum + packet.backlog())
+    let in_flight = medium.in_flight(side).map(Packet::backlog);
+    in_flight.fold(this.backlog() + this.done.backlog(), |sum, more| sum + more)
 }
 
 impl Cell for End {
@@ -71,17 +69,15 @@ impl Cell for End {
     fn dequeue(&mut self, now: Time) -> Option<(Time, Packet)> {
         self.at(now, |medium, side, tally| {
             let (this, _) = medium.sides(side);
-            let (at, packet) = this.done.pop_front_if(|(at, _)| *at <= now)?;
-            tally.deliver(&packet, packet.entered, at);
-            Some((at, packet))
+            this.done.pop(now, tally)
         })
     }
 
     fn next_event(&self) -> Option<Time> {
         let medium = self.lock();
         let (this, _) = medium.side(self.side);
-        if let Some((at, _)) = this.done.front() {
-            return Some(*at);
+        if let Some(at) = this.done.next() {
+            return Some(at);
         }
         let is_busy = this.frame.is_some() || medium.in_flight(self.side).next().is_some();
         is_busy.then(|| medium.next()).flatten()

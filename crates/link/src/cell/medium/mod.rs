@@ -181,7 +181,7 @@ impl Medium {
                 if received.damaged {
                     other.drops.drop(DropCause::FcsError, &received.packet);
                 } else {
-                    other.done.push_back((received.at, received.packet));
+                    other.done.push(received.at, received.packet);
                 }
             }
         }

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use crate::cell::departures::Departures;
 use crate::cell::shaper::backlog_delay::BacklogDelay;
 use crate::packet::Packet;
 use crate::queue::{Backlog, Queue};
@@ -113,7 +114,7 @@ pub(super) struct Station {
     /// What comes from the other station, in order.
     pub(super) incoming: VecDeque<Signal>,
     /// What arrived at the other station and was not yet asked for.
-    pub(super) done: VecDeque<(Time, Packet)>,
+    pub(super) done: Departures,
     /// What was dropped and not yet asked for.
     pub(super) drops: Tally,
     pub(super) delay: BacklogDelay,
@@ -137,7 +138,7 @@ impl Station {
             phase: Phase::Idle,
             deference: Deference::Clear,
             incoming: VecDeque::new(),
-            done: VecDeque::new(),
+            done: Departures::default(),
             drops: Tally::new(),
             delay: BacklogDelay::new(now),
         }

@@ -1,13 +1,12 @@
 //! A queue before a line, which takes the next packet when it is free; the packet leaves when
 //! its last bit has.
 
-use std::collections::VecDeque;
-
 use plumb_model::framing::Framing;
 use plumb_model::units::BitRate;
 
 use super::backlog_delay::BacklogDelay;
 use super::line::Line;
+use crate::cell::departures::Departures;
 use crate::cell::{Cell, Crossing};
 use crate::packet::Packet;
 use crate::queue::{self, Backlog, Queue, QueueSpec};
@@ -37,7 +36,7 @@ pub(crate) struct Port<L: Line> {
     line: L,
     on_line: Option<OnLine>,
     /// What has left and was not yet asked for.
-    done: VecDeque<(Time, Packet)>,
+    done: Departures,
     tally: Tally,
     delay: BacklogDelay,
 }
@@ -84,7 +83,7 @@ where
             seed,
             line,
             on_line: None,
-            done: VecDeque::new(),
+            done: Departures::default(),
             tally: Tally::new(),
             delay: BacklogDelay::new(now),
         }
@@ -103,8 +102,9 @@ where
         {
             self.sample_delay(departs);
             self.line.finish(departs);
-            let left = self.on_line.take().map(|on| (departs, on.packet));
-            self.done.extend(left);
+            if let Some(on) = self.on_line.take() {
+                self.done.push(departs, on.packet);
+            }
             self.start(departs);
         }
         self.sample_delay(now);
@@ -201,19 +201,15 @@ where
     }
 
     fn dequeue(&mut self, now: Time) -> Option<(Time, Packet)> {
-        if self.done.is_empty() {
+        if self.done.next().is_none() {
             self.advance(now);
         }
-        let (at, packet) = self.done.pop_front_if(|(at, _)| *at <= now)?;
-        self.tally.deliver(&packet, packet.entered, at);
-        Some((at, packet))
+        self.done.pop(now, &mut self.tally)
     }
 
     fn next_event(&self) -> Option<Time> {
-        match self.done.front() {
-            Some((at, _)) => Some(*at),
-            None => self.on_line.as_ref().map(|on| on.departs),
-        }
+        let departs = self.on_line.as_ref().map(|on| on.departs);
+        self.done.next().or(departs)
     }
 
     fn tally(&mut self) -> &mut Tally {
@@ -221,11 +217,8 @@ where
     }
 
     fn backlog(&self) -> Backlog {
-        let waiting = self.done.iter().map(|(_, packet)| packet.backlog());
         let on_line = self.on_line.as_ref().map(|on| on.packet.backlog());
-        waiting
-            .chain(on_line)
-            .fold(self.queue.backlog(), |sum, more| sum + more)
+        self.queue.backlog() + on_line.unwrap_or_default() + self.done.backlog()
     }
 
     fn stats(&mut self, now: Time, kind: &str) -> CellStats {

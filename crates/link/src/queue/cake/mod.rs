@@ -27,7 +27,7 @@ use plumb_model::units::BitRate;
 use plumb_wire::ip::IpPacket;
 use plumb_wire::rewrite;
 
-use super::{Backlog, Queue, QueueSpec};
+use super::{Backlog, Queue, QueueSpec, in_order_of_arrival};
 use crate::packet::Packet;
 use crate::random::Random;
 use crate::stats::DropCause;
@@ -144,10 +144,6 @@ impl Queue for Cake {
         tins.fold(Backlog::default(), |sum, more| sum + more)
     }
 
-    fn takes_large_segments(&self) -> bool {
-        false
-    }
-
     fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
         let QueueSpec::Cake(spec) = spec else {
             return false;
@@ -163,10 +159,7 @@ impl Queue for Cake {
     }
 
     fn drain(&mut self) -> Vec<Packet> {
-        let tins = self.tins.iter_mut();
-        let mut packets: Vec<Packet> = tins.flat_map(Tin::drain).collect();
-        packets.sort_by_key(|packet| packet.entered);
-        packets
+        in_order_of_arrival(self.tins.iter_mut().flat_map(Tin::drain))
     }
 }
 
