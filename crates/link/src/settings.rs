@@ -85,14 +85,21 @@ pub(crate) fn with_pairs<T>(
     // comes into being with it, such as those of another queue.
     let (mut own, mut inner): (Vec<_>, Vec<_>) = pairs
         .iter()
+        .map(|(key, text)| ((*key).to_owned(), *text))
         .partition(|(key, _)| !key.contains('.') && !is_inside(table, key));
     let outer = loop {
-        match read(place(table.clone(), &own)) {
+        let error = match read(place(table.clone(), &own)) {
             Ok(outer) => break outer,
-            Err(error) => match own.iter().position(|(key, _)| error.is_about(key)) {
-                Some(unknown) if own.len() > 1 => inner.push(own.remove(unknown)),
-                _ => return Err(error),
-            },
+            Err(error) => error,
+        };
+        if let Some(unknown) = own.iter().position(|(key, _)| error.is_about(key))
+            && own.len() > 1
+        {
+            inner.push(own.remove(unknown));
+        } else if let Some(needed) = take_missing(&error, &mut own, &mut inner) {
+            own.push(needed);
+        } else {
+            return Err(error);
         }
     };
     if inner.is_empty() {
@@ -101,14 +108,40 @@ pub(crate) fn with_pairs<T>(
     read(place(write(&outer), &inner))
 }
 
+/// Takes out what a kind lacks that one of the table's own pairs names, as `queue=host_fair`
+/// lacks `by`. Its key is then whole: `queue.by`.
+fn take_missing<'a>(
+    error: &SettingsError,
+    own: &mut Vec<(String, &'a str)>,
+    inner: &mut Vec<(String, &'a str)>,
+) -> Option<(String, &'a str)> {
+    let (outer, field) = own
+        .iter()
+        .find_map(|(key, kind)| Some((key, error.missing_in(kind)?)))?;
+    let whole = format!("{outer}.{field}");
+    let (_, text) = if let Some(given) = inner.iter().position(|(k, _)| *k == whole || k == field) {
+        inner.remove(given)
+    } else {
+        let given = own.iter().position(|(k, _)| k == field)?;
+        own.remove(given)
+    };
+    Some((whole, text))
+}
+
 impl SettingsError {
     /// Whether it says that there is no such key.
     fn is_about(&self, key: &str) -> bool {
         self.0.contains(&format!("unknown field `{key}`"))
     }
+
+    /// The key that it says is missing in the settings of this kind.
+    fn missing_in(&self, kind: &str) -> Option<&str> {
+        let (_, after) = self.0.split_once(&format!("{kind}: missing field `"))?;
+        after.split('`').next()
+    }
 }
 
-fn place(mut table: Table, pairs: &[(&str, &str)]) -> Table {
+fn place(mut table: Table, pairs: &[(String, &str)]) -> Table {
     for (key, text) in pairs {
         put(&mut table, key, text);
     }
@@ -121,7 +154,14 @@ fn is_inside(table: &Table, key: &str) -> bool {
 
 fn put(table: &mut Table, key: &str, text: &str) {
     let inner = match key.split_once('.') {
-        Some((outer, inner)) => table.get_mut(outer).map(|value| (value, inner)),
+        Some((outer, inner)) => table.get_mut(outer).map(|value| {
+            // The name of a kind stands for its table.
+            if let Value::String(kind) = value {
+                let kind = Value::String(std::mem::take(kind));
+                *value = Value::Table(Table::from_iter([(TYPE.to_owned(), kind)]));
+            }
+            (value, inner)
+        }),
         None if table.contains_key(key) => None,
         None => table
             .iter_mut()
@@ -338,6 +378,43 @@ mod tests {
         assert_eq!(changed.to_table()["queue"]["target"].as_str(), Some("10ms"));
         let error = CellSpec::from_pairs("shaper", &[("queue", "fifo")]).unwrap_err();
         assert!(error.to_string().contains("rate"), "{error}");
+    }
+
+    #[test]
+    fn pairs_give_a_queue_what_it_cannot_do_without() {
+        let cell = CellSpec::from_pairs("shaper", &[("rate", "19mbit")]).unwrap();
+        for pairs in [
+            vec![("queue", "host_fair"), ("by", "source"), ("buckets", "4")],
+            vec![
+                ("by", "source"),
+                ("queue.buckets", "4"),
+                ("queue", "host_fair"),
+            ],
+            vec![
+                ("queue.by", "source"),
+                ("queue", "host_fair"),
+                ("buckets", "4"),
+            ],
+        ] {
+            let written = cell.with(&pairs).unwrap().to_table();
+            assert_eq!(written["queue"]["by"].as_str(), Some("source"), "{pairs:?}");
+            assert_eq!(written["queue"]["buckets"].as_integer(), Some(4));
+        }
+        let bands = [("bands", "[{ ports = [53] }, {}]"), ("queue", "priority")];
+        let written = cell.with(&bands).unwrap().to_table();
+        assert_eq!(written["queue"]["bands"].as_array().map(Vec::len), Some(2));
+        for (pairs, says) in [
+            (vec![("queue", "host_fair")], "missing field `by`"),
+            (vec![("by", "source")], "unknown field `by`"),
+            (vec![("queue", "host_fair"), ("by", "colour")], "colour"),
+            (
+                vec![("queue", "fifo"), ("by", "source")],
+                "unknown field `by`",
+            ),
+        ] {
+            let error = cell.with(&pairs).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
     }
 
     proptest! {
