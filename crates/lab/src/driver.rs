@@ -221,7 +221,7 @@ impl Carried {
             for tap in &mut self.taps {
                 tap.left(left, &packet);
             }
-            buffers.give_back(packet.data);
+            buffers.give_back(packet.into_data());
         }
     }
 

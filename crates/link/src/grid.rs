@@ -89,22 +89,24 @@ impl SumGrid {
     }
 
     pub(crate) fn add(&mut self, at: Time, amount: u64) {
-        self.reach(at);
-        let interval = self.interval(at);
+        let interval = self.reach(at);
         if let Some(sum) = self.sums.get_mut(interval) {
             *sum += amount;
         }
     }
 
-    /// Makes the grid reach the interval of `at`.
-    pub(crate) fn reach(&mut self, at: Time) {
-        while self.interval(at) >= MOST_POINTS {
+    /// Makes the grid reach the interval of `at`; returns which one it is.
+    pub(crate) fn reach(&mut self, at: Time) -> usize {
+        let mut interval = self.interval(at);
+        while interval >= MOST_POINTS {
             self.sums = self.sums.chunks(2).map(|pair| pair.iter().sum()).collect();
             self.step_ns *= 2;
+            interval = self.interval(at);
         }
-        if self.interval(at) >= self.sums.len() {
-            self.sums.resize(self.interval(at) + 1, 0);
+        if interval >= self.sums.len() {
+            self.sums.resize(interval + 1, 0);
         }
+        interval
     }
 
     fn interval(&self, at: Time) -> usize {

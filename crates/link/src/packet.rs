@@ -2,6 +2,7 @@
 //! several packets on the wire.
 
 use std::net::IpAddr;
+use std::ops::{Deref, DerefMut};
 
 use plumb_model::framing::Framing;
 use plumb_wire::ip::{self, IpPacket};
@@ -13,9 +14,14 @@ use crate::queue::Backlog;
 use crate::queue::flow_hash::flow_hash;
 use crate::time::Time;
 
-/// An IP packet with the header that the TUN device gave it.
+/// An IP packet with the header that the TUN device gave it. It stays where it is in memory: cells
+/// hand on a pointer, many times a packet.
 #[derive(Debug, Clone)]
-pub struct Packet {
+pub struct Packet(Box<Parts>);
+
+/// What a packet is made of.
+#[derive(Debug, Clone)]
+pub struct Parts {
     /// The IP packet. Its length must not change: cut it up with [`crate::segment`].
     pub data: Vec<u8>,
     /// The TUN device's header.
@@ -28,6 +34,8 @@ pub struct Packet {
     pub back: bool,
     /// Its number among those that came to the chain, from 0; copies and pieces share it.
     pub(crate) number: u64,
+    /// Which probe it is, if any.
+    pub(crate) probe: Option<ProbeKey>,
     /// Its record in the chain's probe recorder.
     pub(crate) record: Option<u64>,
     /// The hash of the flow that it came in with; zero for what is no IP.
@@ -66,38 +74,64 @@ pub(crate) struct Wire {
     pub(crate) segment: u64,
 }
 
+impl From<Parts> for Packet {
+    fn from(parts: Parts) -> Self {
+        Self(Box::new(parts))
+    }
+}
+
+impl Deref for Packet {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+impl DerefMut for Packet {
+    fn deref_mut(&mut self) -> &mut Parts {
+        &mut self.0
+    }
+}
+
 impl Packet {
     /// A packet that comes to the head of the chain at `arrived`.
     pub fn new(data: Vec<u8>, vnet: VirtioHeader, arrived: Time) -> Self {
         let ip = IpPacket::parse(&data);
         let layout = Layout::of(ip.as_ref(), data.len(), &vnet);
         let flow_hash = ip.as_ref().map_or(0, |ip| flow_hash(&ip.flow(), 0));
-        Self {
+        let probe = ip.as_ref().and_then(ProbeKey::of);
+        Self(Box::new(Parts {
             data,
             vnet,
             arrived,
             entered: arrived,
             back: false,
             number: 0,
+            probe,
             record: None,
             flow_hash,
             flow: FlowNumber::default(),
             marked: false,
             layout,
             wire: Wire::default(),
-        }
+        }))
     }
 
     /// A packet with other bytes that goes in the place of this one, or of a part of it.
     pub(crate) fn with_data(&self, data: Vec<u8>) -> Self {
-        Self {
-            entered: self.entered,
-            record: self.record,
-            flow_hash: self.flow_hash,
-            flow: self.flow,
-            marked: self.marked,
-            ..Self::new(data, VirtioHeader::default(), self.arrived)
-        }
+        let mut packet = Self::new(data, VirtioHeader::default(), self.arrived);
+        packet.entered = self.entered;
+        packet.record = self.record;
+        packet.flow_hash = self.flow_hash;
+        packet.flow = self.flow;
+        packet.marked = self.marked;
+        packet
+    }
+
+    /// The IP packet's bytes, to use their memory again.
+    pub fn into_data(self) -> Vec<u8> {
+        self.0.data
     }
 
     /// How many packets of the wire this stands for, at least one.
@@ -119,14 +153,6 @@ impl Packet {
     /// Bytes on a line with this framing, of all the packets of the wire that this stands for.
     pub fn wire_bytes(&self, framing: &Framing) -> u64 {
         self.wire_under(framing).total
-    }
-
-    /// Which probe it is, if any: TCP never is one.
-    pub(crate) fn probe_key(&self) -> Option<ProbeKey> {
-        match self.layout.headers {
-            0 => ProbeKey::of(&IpPacket::parse(&self.data)?),
-            _ => None,
-        }
     }
 
     /// Marks it with congestion experienced (RFC 3168) when its transport speaks ECN; `true` when

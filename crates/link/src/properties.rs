@@ -243,9 +243,9 @@ fn collect(chain: &mut Chain, now: Time, out: &mut Departures) {
     while let Some((at, packet)) = chain.dequeue(now) {
         assert!(at <= now);
         if packet.back {
-            out.back.push((at, packet.data));
+            out.back.push((at, packet.into_data()));
         } else {
-            out.onward.push((at, packet.data));
+            out.onward.push((at, packet.into_data()));
         }
     }
 }
@@ -410,7 +410,7 @@ proptest! {
         let mut whole_out = Vec::new();
         while let Some((at, packet)) = whole.dequeue(END) {
             let last = packet.segments() as usize - 1;
-            whole_out.extend(split(packet, 1).enumerate().map(|(i, p)| ((i == last).then_some(at), p.data)));
+            whole_out.extend(split(packet, 1).enumerate().map(|(i, p)| ((i == last).then_some(at), p.into_data())));
         }
         let mut single_out = Departures::default();
         collect(&mut single, END, &mut single_out);

@@ -5,7 +5,7 @@ use plumb_wire::checksum::{self, Sum};
 use plumb_wire::ip::{IpPacket, TCP};
 use plumb_wire::virtio::{Gso, VirtioHeader};
 
-use crate::packet::{Layout, Packet, Wire};
+use crate::packet::{Layout, Packet, Parts, Wire};
 
 /// Where the TCP header has its fields, in bytes (RFC 9293 section 3.1).
 const TCP_SEQUENCE: usize = 4;
@@ -109,7 +109,7 @@ pub(crate) fn piece(packet: &Packet, first: u32, count: u32) -> Packet {
         csum_start: whole.ip_header,
         csum_offset: TCP_CHECKSUM as u16,
     };
-    Packet {
+    Packet::from(Parts {
         layout: Layout {
             tcp_payload: payload.len() as u32,
             segments,
@@ -126,8 +126,8 @@ pub(crate) fn piece(packet: &Packet, first: u32, count: u32) -> Packet {
         },
         data,
         vnet,
-        ..*packet
-    }
+        ..**packet
+    })
 }
 
 /// Puts length, identification and header checksum right in a piece that starts with the

@@ -89,7 +89,7 @@ impl Chain {
         packet.arrived = now;
         packet.number = self.came;
         self.came += 1;
-        packet.record = packet.probe_key().map(|key| self.recorder.enter(key, now));
+        packet.record = packet.probe.map(|key| self.recorder.enter(key, now));
         packet.flow = self.flows.enter(&packet);
         self.tally.offer(&packet);
         match self.cells.first_mut() {

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use plumb_wire::ip::FlowKey;
 
 /// The hash of a flow.
+#[inline]
 pub(crate) fn flow_hash(flow: &FlowKey, seed: u64) -> u64 {
     let FlowKey {
         source,

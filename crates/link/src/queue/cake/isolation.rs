@@ -86,7 +86,7 @@ mod tests {
         let packets = [(1, 1, 2), (2, 1, 2), (1, 7, 2), (1, 1, 8)].map(|(port, from, to)| {
             let mut packet = udp(100, port, 0);
             (packet.data[15], packet.data[19]) = (from, to);
-            Packet::new(packet.data, packet.vnet, packet.arrived)
+            Packet::new(packet.data.clone(), packet.vnet, packet.arrived)
         });
         let hashes = packets.map(|packet| {
             let ip = IpPacket::parse(&packet.data);
