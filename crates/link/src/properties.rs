@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 
 use crate::cell::middlebox::icmp_kind::tests::icmp;
@@ -229,7 +231,7 @@ fn pass(
     let mut out = Departures::default();
     let mut now = Time::ZERO;
     for arrival in arrivals {
-        now += std::time::Duration::from_nanos(arrival.gap_ns);
+        now += Duration::from_nanos(arrival.gap_ns);
         poll(chain, now, &mut out);
         chain.enqueue(now, arrival.what.packet());
     }
@@ -346,7 +348,7 @@ proptest! {
             let mut out = [Departures::default(), Departures::default()];
             let mut now = Time::ZERO;
             for ((arrival, side), poll) in arrivals.iter().zip(&sides).zip(polls) {
-                now += std::time::Duration::from_nanos(arrival.gap_ns);
+                now += Duration::from_nanos(arrival.gap_ns);
                 for end in 0..2 {
                     if poll & (1 << end) != 0 {
                         exactly(&mut ends[end], now, &mut out[end]);
@@ -401,7 +403,7 @@ proptest! {
         let mut single = build(&spec, 1).unwrap();
         let mut now = Time::ZERO;
         for arrival in &arrivals {
-            now += std::time::Duration::from_nanos(arrival.gap_ns);
+            now += Duration::from_nanos(arrival.gap_ns);
             whole.enqueue(now, arrival.what.packet());
             for packet in split(arrival.what.packet(), 1) {
                 single.enqueue(now, packet);
@@ -424,6 +426,46 @@ proptest! {
         prop_assert_eq!((a.delivered, a.dropped, a.dropped_bytes), (b.delivered, b.dropped, b.dropped_bytes));
     }
 
+    /// Through several lines a packet leaves no earlier for coming in a large segment, and later
+    /// by no more than is said.
+    #[test]
+    fn large_segments_are_late_by_no_more_than_is_said(
+        arrivals in arrivals(),
+        rates in proptest::collection::vec(prop::sample::select(vec!["100mbit", "300mbit", "123456789", "1gbit", "3gbit"]), 1..4),
+    ) {
+        let cells = rates.iter().enumerate().map(|(i, rate)| NamedCell {
+            name: i.to_string(),
+            cell: CellSpec::from_pairs("shaper", &[("rate", *rate)]).unwrap(),
+        });
+        let spec = ChainSpec(cells.collect());
+        let mut whole = build(&spec, 1).unwrap();
+        let mut single = build(&spec, 1).unwrap();
+        let mut now = Time::ZERO;
+        for arrival in &arrivals {
+            now += Duration::from_nanos(arrival.gap_ns);
+            whole.enqueue(now, arrival.what.packet());
+            for packet in split(arrival.what.packet(), 1) {
+                single.enqueue(now, packet);
+            }
+        }
+        let mut late = Duration::ZERO;
+        let (mut pieces, mut packets) = (0, 0);
+        while let Some((at, packet)) = whole.dequeue(END) {
+            pieces += usize::from(packet.segments() > 1);
+            for _ in split(packet, 1) {
+                let (by_itself, _) = single.dequeue(END).unwrap();
+                packets += 1;
+                prop_assert!(at >= by_itself);
+                late = late.max(at - by_itself);
+            }
+        }
+        prop_assert!(single.dequeue(END).is_none() && packets >= arrivals.len());
+        let said = whole.stats(END).piece_error_s;
+        prop_assert!(late.as_secs_f64() <= said, "{late:?} {said}");
+        prop_assert_eq!(said > 0.0, pieces > 0);
+        prop_assert_eq!(single.stats(END).piece_error_s, 0.0);
+    }
+
     /// Cells come and change while packets pass: nothing is lost, nothing overtakes.
     #[test]
     fn surgery_loses_and_reorders_nothing(
@@ -438,7 +480,7 @@ proptest! {
         let mut now = Time::ZERO;
         let mut out = Departures::default();
         for arrival in &arrivals {
-            now += std::time::Duration::from_nanos(arrival.gap_ns);
+            now += Duration::from_nanos(arrival.gap_ns);
             // What is not possible at the moment is refused, which is part of the test.
             let _ = match operations.next() {
                 Some(0) => chain.insert(now, None, &delay),

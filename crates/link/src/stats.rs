@@ -159,6 +159,11 @@ impl CellStats {
 pub struct ChainStats {
     /// How large segments pass.
     pub crossing: Crossing,
+    /// How much later than by itself a packet left at most because it, or one before it, passed as
+    /// part of a large segment, whose packets leave a line together, when the last of them would
+    /// have: the longest time that one kept a line, added up over the lines. Zero when none
+    /// passed; a bound where the lines' queues are first in, first out, and drop nothing.
+    pub piece_error_s: f64,
     /// What came in.
     pub offered: Count,
     /// What left at the end.

@@ -1,6 +1,7 @@
 //! What a cell counts while packets pass.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::flows::FlowNumber;
 use crate::packet::Packet;
@@ -25,6 +26,8 @@ pub(crate) struct Tally {
     /// Packets of the cell's own that it sent back.
     pub(crate) replied: u64,
     pub(crate) sojourn: Summary,
+    /// The longest time that a large segment kept the cell's line.
+    pub(crate) longest_piece: Duration,
     /// What was dropped and not yet told to the chain.
     pub(crate) losses: Vec<Loss>,
 }
@@ -53,6 +56,7 @@ impl Tally {
             reordered: 0,
             replied: 0,
             sojourn: Summary::new(),
+            longest_piece: Duration::ZERO,
             losses: Vec::new(),
         }
     }
@@ -83,6 +87,13 @@ impl Tally {
         self.delivered += Count::of(packet);
         self.tcp_payload_bytes += packet.tcp_payload_bytes();
         self.sojourn.record(at.nanos_since(since), packets);
+    }
+
+    /// Counts a packet that the cell's line began to send at `began` and has sent at `at`.
+    pub(crate) fn sent(&mut self, packet: &Packet, began: Time, at: Time) {
+        if packet.segments() > 1 {
+            self.longest_piece = self.longest_piece.max(at - began);
+        }
     }
 
     pub(crate) fn drop(&mut self, cause: DropCause, packet: &Packet) {

@@ -6,6 +6,7 @@ mod error;
 mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 #[cfg(test)]
 pub(crate) use self::build::build;
@@ -134,6 +135,7 @@ impl Chain {
             .collect();
         let mut stats = ChainStats {
             crossing: self.crossing(),
+            piece_error_s: self.piece_error().as_secs_f64(),
             offered: self.tally.offered,
             delivered: self.tally.delivered,
             delivered_tcp_payload_bytes: self.tally.tcp_payload_bytes,
@@ -188,6 +190,12 @@ impl Chain {
         } else {
             Crossing::Whole
         }
+    }
+
+    /// How much later than by itself a packet left at most because of large segments.
+    fn piece_error(&mut self) -> Duration {
+        let cells = self.cells.iter_mut();
+        cells.map(|named| named.cell.tally().longest_piece).sum()
     }
 
     /// The names of the cells in order.

@@ -64,6 +64,23 @@ fn times_add_up_along_the_chain() {
 }
 
 #[test]
+fn the_error_of_large_segments_is_said() {
+    let lines = r#"chain = [
+        { type = "shaper", rate = "1gbit" },
+        { type = "delay", delay = "1ms" },
+        { type = "shaper", name = "slow", rate = "500mbit" },
+    ]"#;
+    let mut c = chain(lines);
+    c.enqueue(us(0), udp(1500, 1, 0));
+    assert_eq!(c.stats(us(9_000)).piece_error_s, 0.0);
+    // 10 packets of 1500 bytes: 120 µs and 240 µs.
+    c.enqueue(us(10_000), tcp(false, 10 * 1448, 1448, ACK));
+    let stats = c.stats(us(20_000));
+    assert_eq!(stats.crossing, Crossing::Whole);
+    assert_eq!(stats.piece_error_s, 360e-6);
+}
+
+#[test]
 fn without_cells_packets_pass_at_once() {
     let mut c = Chain::new(1);
     c.enqueue(us(7), udp(100, 1, 0));

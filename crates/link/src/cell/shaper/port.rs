@@ -44,6 +44,7 @@ pub(crate) struct Port<L: Line> {
 /// The packet whose bits are leaving.
 struct OnLine {
     packet: Packet,
+    began: Time,
     departs: Time,
 }
 
@@ -103,6 +104,7 @@ where
             self.sample_delay(departs);
             self.line.finish(departs);
             if let Some(on) = self.on_line.take() {
+                self.tally.sent(&on.packet, on.began, departs);
                 self.done.push(departs, on.packet);
             }
             self.start(departs);
@@ -118,7 +120,11 @@ where
             return;
         };
         let departs = self.line.start(now, packet.wire.total);
-        self.on_line = Some(OnLine { packet, departs });
+        self.on_line = Some(OnLine {
+            packet,
+            began: now,
+            departs,
+        });
     }
 
     /// Samples the queue's delay on the grid points before `end`; nothing has changed since the
