@@ -18,7 +18,7 @@ use plumb_model::framing::Framing;
 use plumb_model::units::{BitRate, parse_duration};
 use plumb_net::process::block_signals;
 
-use crate::kernel::{Line, Loss, Netem, Tree};
+use crate::kernel::{Line, Loss, Netem, Queue, Tree};
 use crate::tc::{self, TcError};
 
 /// Handle of the outermost discipline, plumb's port read as hexadecimal: what bears it is ours,
@@ -200,11 +200,10 @@ impl Impairment {
                 },
                 burst_bytes: 0,
                 peak_rate: None,
-                limit_bytes: Some((bytes as u64).max(LEAST_QUEUE_PACKETS * u64::from(mtu_bytes))),
-                limit_counts_framing: true,
-                leaf: None,
-                queue_packets: 0,
-                cake: None,
+                queue: Queue::Own {
+                    limit_bytes: (bytes as u64).max(LEAST_QUEUE_PACKETS * u64::from(mtu_bytes)),
+                    counts_framing: true,
+                },
             }
         });
         let tree = Tree {
@@ -444,7 +443,7 @@ mod tests {
         assert_eq!(
             commands("delay 100ms 10ms rate 18mbit loss 1%"),
             [
-                "tc qdisc add dev eth0 root handle 7586: netem limit 6892 delay 100000us 10000us loss random 1.000000000%",
+                "tc qdisc add dev eth0 root handle 7586: netem limit 11218 delay 100000us 10000us loss random 1.000000000%",
                 "tc qdisc add dev eth0 parent 7586:1 handle 7587: tbf rate 18000000bit burst 3590 limit 225000",
             ]
         );
