@@ -22,15 +22,12 @@ use crate::nearest::known;
 use crate::network::Network;
 use crate::node;
 use crate::observe::Tap;
-use crate::scenario::{LinkEnd, Scenario, Way};
+use crate::scenario::{CellPath, LinkEnd, SHAPER, Scenario, Way};
 use crate::stats::{self, DriverStats, LabStats, WayStats};
 use crate::stretch::Reading;
 
 /// Said when SCHED_FIFO was refused.
 const ORDINARY_PRIORITY: &str = "links are carried at ordinary priority, so packets may be late when the machine is busy: real-time priority takes root outside any user namespace";
-
-/// The kind of cell that is added where a cell of this name is set and none is there.
-const SHAPER: &str = "shaper";
 
 /// What carries the links that have cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -292,20 +289,15 @@ impl Instance {
         cell: &str,
         values: &BTreeMap<String, String>,
     ) -> Result<String, LabError> {
-        let parts = cell.split('.').count();
-        let (end, name) = cell.rsplit_once('.').filter(|_| parts == 3).ok_or_else(|| {
-            LabError::Control(format!(
-                "'{cell}' names no cell: write LINK.up.CELL or LINK.down.CELL, such as wan.up.shaper"
-            ))
-        })?;
-        let end = LinkEnd::try_from(end.to_owned()).map_err(LabError::Control)?;
+        let path = CellPath::try_from(cell.to_owned()).map_err(LabError::Control)?;
+        let (end, name) = (&path.end, path.cell.as_str());
         let refused = |e: &dyn std::fmt::Display| LabError::Control(format!("{cell}: {e}"));
         let pairs: Vec<(&str, &str)> = values
             .iter()
             .map(|(key, value)| (key.as_str(), value.as_str()))
             .collect();
         let shared = self
-            .carrier(&end)?
+            .carrier(end)?
             .driver
             .with(|carried| carried.chain.is_shared(name));
         if shared {
@@ -320,7 +312,7 @@ impl Instance {
             }
             return Ok(format!("{cell} set, in both directions"));
         }
-        self.carrier(&end)?.driver.with(|carried| {
+        self.carrier(end)?.driver.with(|carried| {
             let is_there = carried.chain.names().any(|known| known == name);
             if is_there || name != SHAPER {
                 carried

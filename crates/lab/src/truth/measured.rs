@@ -88,7 +88,7 @@ fn way<'a>(end: &LinkEnd, stats: &'a LabStats) -> Result<&'a WayStats, String> {
         .links
         .get(&end.link)
         .and_then(|ways| ways.get(&end.way))
-        .ok_or_else(|| format!("the statistics have no {}.{}", end.link, end.way.name()))
+        .ok_or_else(|| format!("the statistics have no {end}"))
 }
 
 fn queue_delay(
@@ -98,11 +98,10 @@ fn queue_delay(
     stats: &LabStats,
 ) -> Result<f64, String> {
     let missing = || format!("the statistics have no queue {}", queue.cell);
-    let (end, cell) = queue.cell.rsplit_once('.').ok_or_else(missing)?;
-    let series = way(&LinkEnd::try_from(end.to_owned())?, stats)?
+    let series = way(&queue.cell.end, stats)?
         .chain
         .cells
-        .get(cell)
+        .get(&queue.cell.cell)
         .and_then(|cell| cell.queue_delay.as_ref())
         .ok_or_else(missing)?;
     let (from, to) = window(measurement, run, stats)?;
@@ -133,10 +132,6 @@ fn payload_rate(
     if bytes > 0.0 {
         Ok(bytes * 8.0 / (to - from))
     } else {
-        Err(format!(
-            "{}.{} delivered nothing in that time",
-            end.link,
-            end.way.name()
-        ))
+        Err(format!("{end} delivered nothing in that time"))
     }
 }

@@ -14,7 +14,7 @@ use plumb_model::run::Run;
 use serde::Deserialize;
 
 pub use self::probes::probe_errors;
-use crate::scenario::{LinkEnd, Scenario};
+use crate::scenario::{CellPath, LinkEnd, Scenario};
 use crate::stats::LabStats;
 
 /// What must be found in a scenario.
@@ -124,8 +124,8 @@ pub struct Expected {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueDelay {
-    /// `LINK.up.CELL` or `LINK.down.CELL`.
-    pub cell: String,
+    /// The cell that has it.
+    pub cell: CellPath,
     /// 0 to 1.
     pub quantile: f64,
 }

@@ -8,15 +8,14 @@ use crate::stats::LabStats;
 /// Holds one number against what it must be; says what it is instead.
 pub(super) fn check(expected: &Recorded, stats: &LabStats) -> Result<(), String> {
     let end = &expected.link;
-    let name = format!("{}.{}", end.link, end.way.name());
     let chain = stats
         .links
         .get(&end.link)
         .and_then(|ways| ways.get(&end.way))
         .and_then(|way| serde_json::to_value(&way.chain).ok())
-        .ok_or_else(|| format!("the statistics have no {name}"))?;
+        .ok_or_else(|| format!("the statistics have no {end}"))?;
     let mut number = at(&chain, &expected.field)?;
-    let mut field = format!("{name} {}", expected.field);
+    let mut field = format!("{end} {}", expected.field);
     if let Some(per) = &expected.per {
         number /= at(&chain, per)?;
         field = format!("{field} / {per}");

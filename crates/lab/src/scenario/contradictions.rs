@@ -1,0 +1,267 @@
+//! What single settings cannot tell: names that are given twice or to nothing, cells that do not go
+//! together, truths about what is not there. [`Plan`] has the last word: it finds what routes and
+//! multicast make impossible.
+
+use super::{CellPath, LinkEnd, LinkSpec, SHAPER, Scenario, Way};
+use crate::layout::Plan;
+use crate::nearest::known;
+use crate::vary::vary;
+
+/// The most nodes, and the most links and lans: every node has a route to every link, and so many
+/// links the third byte of 10.0.0.0/16 tells apart.
+const MAX_PARTS: usize = 256;
+
+/// The most nodes on a lan: the last byte of an IPv4 address, less the network and the broadcast.
+const MAX_ON_LAN: usize = 254;
+
+/// Longest name of a node or link: a link's name is its interfaces' name (IFNAMSIZ less the
+/// terminating zero, `linux/if.h`).
+const MAX_NAME_BYTES: usize = 15;
+
+/// Whether a scenario makes a network.
+///
+/// # Errors
+/// The first contradiction, and what is allowed.
+pub(super) fn check(scenario: &Scenario) -> Result<(), String> {
+    let parts = Parts::of(scenario)?;
+    parts.check_links()?;
+    parts.check_lans()?;
+    parts.check_further_names()?;
+    parts.check_programs()?;
+    // Every range allows everything between its ends or nothing: one draw shows which.
+    vary(scenario, scenario.seed)?;
+    for shaper in scenario.router_shaper.iter().flat_map(|s| [&s.up, &s.down]) {
+        parts.emulated("router_shaper", shaper)?;
+    }
+    parts.check_truth()?;
+    Plan::new(scenario).map(drop)
+}
+
+/// A scenario, and what its parts are called.
+struct Parts<'a> {
+    scenario: &'a Scenario,
+    nodes: Vec<&'a str>,
+    links: Vec<&'a str>,
+    /// Links and lans.
+    segments: Vec<&'a str>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(scenario: &'a Scenario) -> Result<Self, String> {
+        let nodes: Vec<&str> = scenario.nodes.iter().map(|n| n.name.as_str()).collect();
+        let links: Vec<&str> = scenario.links.iter().map(|l| l.name.as_str()).collect();
+        let lans = scenario.lans.iter().map(|l| l.name.as_str());
+        let segments: Vec<&str> = links.iter().copied().chain(lans).collect();
+        if nodes.is_empty() {
+            return Err("it has no [[node]]".into());
+        }
+        if segments.len().max(nodes.len()) > MAX_PARTS {
+            return Err(format!(
+                "it has {} nodes and {} links and lans: at most {MAX_PARTS} of each",
+                nodes.len(),
+                segments.len()
+            ));
+        }
+        for (kind, list) in [("node", &nodes), ("link", &segments)] {
+            for (i, name) in list.iter().enumerate() {
+                if !is_name(name) {
+                    return Err(format!(
+                        "'{name}' cannot name a {kind}: use 1 to {MAX_NAME_BYTES} of a-z, 0-9 and -"
+                    ));
+                }
+                if list.iter().take(i).any(|earlier| earlier == name) {
+                    return Err(format!("there are two {kind}s named '{name}'"));
+                }
+            }
+        }
+        Ok(Self {
+            scenario,
+            nodes,
+            links,
+            segments,
+        })
+    }
+
+    fn check_links(&self) -> Result<(), String> {
+        for LinkSpec {
+            name,
+            between: [first, second],
+            emulated: _,
+            up,
+            down,
+        } in &self.scenario.links
+        {
+            for end in [first, second] {
+                self.node(end, &format!("link '{name}'"))?;
+            }
+            if first == second {
+                return Err(format!("link '{name}' joins '{first}' to itself"));
+            }
+            plumb_link::chain::build_link(up, down, [0, 1])
+                .map_err(|e| format!("link '{name}': {e}"))?;
+        }
+        Ok(())
+    }
+
+    fn check_lans(&self) -> Result<(), String> {
+        for lan in &self.scenario.lans {
+            if !(2..=MAX_ON_LAN).contains(&lan.nodes.len()) {
+                return Err(format!(
+                    "lan '{}' joins {} nodes: it takes 2 to {MAX_ON_LAN}",
+                    lan.name,
+                    lan.nodes.len()
+                ));
+            }
+            for (i, node) in lan.nodes.iter().enumerate() {
+                self.node(node, &format!("lan '{}'", lan.name))?;
+                if lan.nodes.iter().take(i).any(|earlier| earlier == node) {
+                    return Err(format!("lan '{}' names '{node}' twice", lan.name));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_further_names(&self) -> Result<(), String> {
+        let mut seen: Vec<&str> = Vec::new();
+        for node in &self.scenario.nodes {
+            for name in &node.names {
+                if !is_host_name(name) {
+                    return Err(format!(
+                        "node '{}' cannot have the name '{name}': write labels of a-z, 0-9 and - joined by dots, such as www.example",
+                        node.name
+                    ));
+                }
+                let of_end = name
+                    .split_once('.')
+                    .is_some_and(|(n, s)| self.nodes.contains(&n) && self.segments.contains(&s));
+                if name == "localhost"
+                    || of_end
+                    || self.nodes.contains(&name.as_str())
+                    || seen.contains(&name.as_str())
+                {
+                    return Err(format!("the name '{name}' is given twice"));
+                }
+                seen.push(name);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_programs(&self) -> Result<(), String> {
+        let Scenario {
+            services, traffic, ..
+        } = self.scenario;
+        if services.iter().any(|service| service.port == 0) {
+            return Err("a service must listen on a port from 1 to 65535".into());
+        }
+        let services = services.iter().map(|s| ("service", &s.node, &s.run));
+        let traffic = traffic.iter().map(|t| ("traffic", &t.node, &t.run));
+        for (what, node, run) in services.chain(traffic) {
+            self.node(node, &format!("[[{what}]]"))?;
+            if run.is_empty() {
+                return Err(format!("the {what} on '{node}' has nothing to run"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Only of emulated links is anything recorded.
+    fn check_truth(&self) -> Result<(), String> {
+        let truth = &self.scenario.truth;
+        for value in &truth.values {
+            let who = format!("truth.value '{}'", value.what);
+            if let Some(end) = &value.payload_rate {
+                self.emulated(&who, end)?;
+            }
+            if let Some(queue) = &value.queue_delay {
+                self.cell(&who, &queue.cell)?;
+            }
+        }
+        for recorded in &truth.links {
+            let who = format!("truth.link '{}'", recorded.what);
+            self.emulated(&who, &recorded.link)?;
+            for pointer in std::iter::once(&recorded.field).chain(&recorded.per) {
+                let of_cell = pointer.strip_prefix("/cells/");
+                if let Some(cell) = of_cell.and_then(|path| path.split('/').next()) {
+                    self.cell(
+                        &who,
+                        &CellPath {
+                            end: recorded.link.clone(),
+                            cell: cell.to_owned(),
+                        },
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn node(&self, name: &str, who: &str) -> Result<(), String> {
+        if self.nodes.contains(&name) {
+            return Ok(());
+        }
+        let known = known(name, &self.nodes, "nodes");
+        Err(format!("{who} names the node '{name}': {known}"))
+    }
+
+    /// The link of this direction, which must be emulated.
+    fn emulated(&self, who: &str, end: &LinkEnd) -> Result<&'a LinkSpec, String> {
+        let name = &end.link;
+        let link = self.scenario.links.iter().find(|l| l.name == *name);
+        match link {
+            None => {
+                let known = known(name, &self.links, "links");
+                Err(format!("{who} names the link '{name}': {known}"))
+            }
+            Some(link) if !link.is_emulated() => Err(format!(
+                "{who} names the link '{name}', which needs emulated = true"
+            )),
+            Some(link) => Ok(link),
+        }
+    }
+
+    fn cell(&self, who: &str, path: &CellPath) -> Result<(), String> {
+        let link = self.emulated(who, &path.end)?;
+        let chain = match path.end.way {
+            Way::Up => &link.up,
+            Way::Down => &link.down,
+        };
+        let cells: Vec<&str> = chain.0.iter().map(|c| c.name.as_str()).collect();
+        // A shaper may be added while the laboratory runs.
+        if cells.contains(&path.cell.as_str()) || path.cell == SHAPER {
+            return Ok(());
+        }
+        Err(format!(
+            "{who} names the cell '{}' of {}: {}",
+            path.cell,
+            path.end,
+            known(&path.cell, &cells, "cells")
+        ))
+    }
+}
+
+/// A host name (RFC 1123 section 2.1), in lower case.
+fn is_host_name(name: &str) -> bool {
+    /// RFC 1035 section 2.3.4.
+    const MAX_BYTES: usize = 253;
+    const MAX_LABEL_BYTES: usize = 63;
+    name.len() <= MAX_BYTES
+        && name.split('.').all(|label| {
+            (1..=MAX_LABEL_BYTES).contains(&label.len())
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+                && label
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        })
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME_BYTES).contains(&name.len())
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && !name.starts_with('-')
+        && name != "lo"
+}

@@ -1,0 +1,155 @@
+//! Where scenarios come from: those that come with plumb, and files.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::{Scenario, contradictions};
+use crate::nearest::known;
+
+/// The scenarios that come with plumb: name and text. The build script lists the files.
+pub(super) const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
+
+/// The files that scenarios which come with plumb name.
+const BUILT_IN_FILES: [(&str, &str); 1] = [(
+    "traces/lte-like.trace",
+    include_str!("../../../../scenarios/traces/lte-like.trace"),
+)];
+
+/// The most that is read of a file that a cell names: 160 bytes for each of the 100,000 samples
+/// that a delay takes.
+const MAX_FILE_BYTES: u64 = 16_000_000;
+
+/// A scenario that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// Neither built in nor a file.
+    #[error("there is no scenario '{name}': {known}; or write the path of a .toml file")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the scenario {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The text is no scenario; the message carries line and column.
+    #[error("{origin}: {source}")]
+    Syntax {
+        /// File or built-in name.
+        origin: String,
+        /// Why.
+        source: Box<toml::de::Error>,
+    },
+    /// The text is a scenario that makes no network.
+    #[error("{origin}: {problem}")]
+    Meaning {
+        /// File or built-in name.
+        origin: String,
+        /// What is wrong, and what is allowed.
+        problem: String,
+    },
+}
+
+impl Scenario {
+    /// All the scenarios that come with plumb.
+    ///
+    /// # Errors
+    /// None, unless plumb was built with a broken one, which its tests would have shown.
+    pub fn built_in() -> Result<Vec<Self>, ScenarioError> {
+        BUILT_IN
+            .iter()
+            .map(|(name, text)| Self::parse(text, name))
+            .collect()
+    }
+
+    /// Loads a scenario by its name, or from a file when `name` is a path.
+    ///
+    /// # Errors
+    /// When there is none, or it is wrong.
+    pub fn load(name: &str) -> Result<Self, ScenarioError> {
+        Self::parse(&Self::text(name)?, name)
+    }
+
+    /// The text of a scenario, as written.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn text(name: &str) -> Result<String, ScenarioError> {
+        if let Some((_, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
+            return Ok((*text).to_owned());
+        }
+        if !name.ends_with(".toml") && !name.contains('/') {
+            let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+            return Err(ScenarioError::Unknown {
+                name: name.to_owned(),
+                known: known(name, &names, "scenarios"),
+            });
+        }
+        std::fs::read_to_string(name).map_err(|source| ScenarioError::Read {
+            path: Path::new(name).to_owned(),
+            source,
+        })
+    }
+
+    /// Reads a scenario from its text; `origin` is what errors call it.
+    ///
+    /// # Errors
+    /// When the text is wrong, with the line, or describes no network.
+    pub fn parse(text: &str, origin: &str) -> Result<Self, ScenarioError> {
+        let mut scenario: Self = toml::from_str(text).map_err(|source| ScenarioError::Syntax {
+            origin: origin.to_owned(),
+            source: Box::new(source),
+        })?;
+        let beside = Path::new(origin).parent().unwrap_or(Path::new(""));
+        scenario
+            .read_files(beside)
+            .and_then(|()| contradictions::check(&scenario))
+            .map_err(|problem| ScenarioError::Meaning {
+                origin: origin.to_owned(),
+                problem,
+            })?;
+        Ok(scenario)
+    }
+
+    /// Reads the files that cells name; their paths start where the scenario is.
+    fn read_files(&mut self, beside: &Path) -> Result<(), String> {
+        for link in &mut self.links {
+            for named in link.up.0.iter_mut().chain(&mut link.down.0) {
+                let Some(path) = named.cell.file().map(|file| beside.join(file)) else {
+                    continue;
+                };
+                let refused = |problem: String| {
+                    format!("cell '{}' of link '{}': {problem}", named.name, link.name)
+                };
+                let built_in = BUILT_IN_FILES
+                    .iter()
+                    .find(|(name, _)| path == Path::new(name));
+                let text = match built_in {
+                    Some((_, text)) => (*text).to_owned(),
+                    None => read_text(&path)
+                        .map_err(|e| refused(format!("cannot read {}: {e}", path.display())))?,
+                };
+                named
+                    .cell
+                    .take_file(&text)
+                    .map_err(|e| refused(format!("{}: {e}", path.display())))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_text(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path)?;
+    if file.take(MAX_FILE_BYTES).read_to_string(&mut text)? as u64 == MAX_FILE_BYTES {
+        return Err(std::io::Error::other("it has 16 MB or more"));
+    }
+    Ok(text)
+}

@@ -1,0 +1,158 @@
+//! Scenarios: networks written down in TOML, with what must be found in them.
+//!
+//! Here is what can be written; `load` reads it, and `contradictions` says what makes no network.
+
+mod contradictions;
+mod load;
+mod names;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use plumb_link::spec::ChainSpec;
+use serde::Deserialize;
+
+pub use self::load::ScenarioError;
+pub use self::names::{CellPath, LinkEnd, SHAPER, Way};
+use crate::topology::{LanSpec, MulticastSpec, RouteSpec};
+use crate::truth::Truth;
+use crate::vary::Ranges;
+
+/// A network, its faults and the truth about it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// One line for `plumb lab list`.
+    pub summary: String,
+    /// What it is, in a few sentences.
+    #[serde(default)]
+    pub about: String,
+    /// Where its numbers come from: a document, a standard, a preset.
+    #[serde(default)]
+    pub source: String,
+    /// Seed of its random cells.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// Whether it has IPv6 beside IPv4.
+    #[serde(default = "yes")]
+    pub ipv6: bool,
+    /// The machines; commands run in the first unless told otherwise.
+    #[serde(rename = "node")]
+    pub nodes: Vec<NodeSpec>,
+    /// What joins them.
+    #[serde(rename = "link", default)]
+    pub links: Vec<LinkSpec>,
+    /// What joins several of them.
+    #[serde(rename = "lan", default)]
+    pub lans: Vec<LanSpec>,
+    /// Routes that are not the shortest.
+    #[serde(rename = "route", default)]
+    pub routes: Vec<RouteSpec>,
+    /// Groups that routers pass on.
+    #[serde(rename = "multicast", default)]
+    pub multicasts: Vec<MulticastSpec>,
+    /// Programs that run in the network from its start.
+    #[serde(rename = "service", default)]
+    pub services: Vec<ServiceSpec>,
+    /// Programs that start when the services are ready, and may end.
+    #[serde(rename = "traffic", default)]
+    pub traffic: Vec<TrafficSpec>,
+    /// Where a shaper goes that a finding asks of the router.
+    #[serde(default)]
+    pub router_shaper: Option<RouterShaper>,
+    /// Free parameters, for `--vary`.
+    #[serde(default)]
+    pub vary: Ranges,
+    /// What must be found.
+    #[serde(default)]
+    pub truth: Truth,
+}
+
+/// A machine.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeSpec {
+    /// Its name, to which its address resolves in the whole network.
+    pub name: String,
+    /// Whether it forwards packets. A node between others must say.
+    #[serde(default)]
+    pub forward: Option<bool>,
+    /// Whether it answers nothing by ICMP: no echo, no error, so that a hop does not show.
+    #[serde(default)]
+    pub silent: bool,
+    /// More names that resolve to its address.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// Kernel variables that differ from the baseline of every node.
+    #[serde(default)]
+    pub sysctl: BTreeMap<String, String>,
+}
+
+/// Two machines joined. Without cells, and not `emulated`, it is a plain virtual cable.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// Its name, which is also the name of the interface at each end.
+    pub name: String,
+    /// The machines: `up` goes from the first to the second.
+    pub between: [String; 2],
+    /// Carried by plumb even without cells, so that cells can be added while it runs.
+    #[serde(default)]
+    pub emulated: bool,
+    /// Cells from the first to the second.
+    #[serde(default)]
+    pub up: ChainSpec,
+    /// Cells from the second to the first.
+    #[serde(default)]
+    pub down: ChainSpec,
+}
+
+impl LinkSpec {
+    /// Whether plumb carries the packets.
+    pub fn is_emulated(&self) -> bool {
+        self.emulated || !self.up.0.is_empty() || !self.down.0.is_empty()
+    }
+}
+
+/// A program of the network.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceSpec {
+    /// Where it runs.
+    pub node: String,
+    /// Program and arguments; `plumb` is the plumb that runs the laboratory.
+    pub run: Vec<String>,
+    /// TCP port that it listens on when it is ready.
+    pub port: u16,
+}
+
+/// Something that goes on in the network beside what is measured.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrafficSpec {
+    /// Where it runs.
+    pub node: String,
+    /// Program and arguments; `plumb` is the plumb that runs the laboratory.
+    pub run: Vec<String>,
+}
+
+/// The link directions in which the scenario's router would shape.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouterShaper {
+    /// Towards the provider.
+    pub up: LinkEnd,
+    /// From the provider.
+    pub down: LinkEnd,
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}

@@ -1,0 +1,98 @@
+//! What the directions of links, and the cells in them, are called.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The cell that is added where a cell of this name is set and none is there; its kind, too.
+pub const SHAPER: &str = "shaper";
+
+/// The two directions of a link.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// From the first end to the second.
+    Up,
+    /// From the second end to the first.
+    Down,
+}
+
+impl Way {
+    /// The word in scenarios and statistics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+        }
+    }
+}
+
+/// A direction of a link, written `LINK.up` or `LINK.down`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct LinkEnd {
+    /// The link.
+    pub link: String,
+    /// Which way.
+    pub way: Way,
+}
+
+impl TryFrom<String> for LinkEnd {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let wrong = || format!("'{text}' is not a direction of a link: write LINK.up or LINK.down");
+        let (link, way) = text.split_once('.').ok_or_else(wrong)?;
+        let way = match way {
+            "up" => Way::Up,
+            "down" => Way::Down,
+            _ => return Err(wrong()),
+        };
+        Ok(Self {
+            link: link.to_owned(),
+            way,
+        })
+    }
+}
+
+impl fmt::Display for LinkEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.link, self.way.name())
+    }
+}
+
+/// A cell of a link, written `LINK.up.CELL` or `LINK.down.CELL`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct CellPath {
+    /// The direction.
+    pub end: LinkEnd,
+    /// The cell's name.
+    pub cell: String,
+}
+
+impl TryFrom<String> for CellPath {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let path = text.rsplit_once('.').and_then(|(end, cell)| {
+            Some(Self {
+                end: LinkEnd::try_from(end.to_owned()).ok()?,
+                cell: cell.to_owned(),
+            })
+        });
+        path.ok_or_else(|| {
+            format!(
+                "'{text}' names no cell: write LINK.up.CELL or LINK.down.CELL, such as wan.up.shaper"
+            )
+        })
+    }
+}
+
+impl fmt::Display for CellPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.end, self.cell)
+    }
+}

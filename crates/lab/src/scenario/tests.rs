@@ -1,0 +1,219 @@
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+
+use super::load::BUILT_IN;
+use super::{Scenario, ScenarioError};
+
+const SMALL: &str =
+    "name = \"x\"\nsummary = \"x\"\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n";
+
+fn error(extra: &str) -> String {
+    Scenario::parse(&format!("{SMALL}{extra}"), "x.toml")
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn built_in_ones_are_sound_named_as_their_files_and_explained() {
+    let scenarios = Scenario::built_in().unwrap();
+    assert!(scenarios.len() >= 5);
+    for (scenario, (name, text)) in scenarios.iter().zip(BUILT_IN) {
+        assert_eq!(scenario.name, *name);
+        for words in [&scenario.summary, &scenario.about, &scenario.source] {
+            assert!(!words.trim().is_empty(), "{name}");
+        }
+        assert!(!scenario.summary.contains('\n'), "{name}");
+        assert!(text.lines().all(|line| line.len() <= 130), "{name}");
+    }
+}
+
+#[test]
+fn a_file_of_delays_is_read_from_beside_the_scenario() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = "[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n";
+    let up = "up = [{ type = \"delay\", delay = \"1ms\", distribution = { file = \"lte.txt\" } }]";
+    let scenario = folder.path().join("x.toml");
+    std::fs::write(&scenario, format!("{SMALL}{link}{up}")).unwrap();
+    let load = || Scenario::load(scenario.to_str().unwrap());
+
+    let missing = load().unwrap_err().to_string();
+    assert!(
+        missing.contains("lte.txt") && missing.contains("'delay' of link 'l'"),
+        "{missing}"
+    );
+    std::fs::write(folder.path().join("lte.txt"), "12ms\n13\n").unwrap();
+    let wrong = load().unwrap_err().to_string();
+    assert!(wrong.contains("lte.txt: line 2"), "{wrong}");
+    std::fs::write(folder.path().join("lte.txt"), "12ms\n13ms\n").unwrap();
+    let inline = up.replace("file = \"lte.txt\"", "samples = [\"12ms\", \"13ms\"]");
+    let expected = Scenario::parse(&format!("{SMALL}{link}{inline}"), "x.toml").unwrap();
+    let up = |scenario: &Scenario| scenario.links.first().unwrap().up.clone();
+    assert_eq!(up(&load().unwrap()), up(&expected));
+}
+
+#[test]
+fn errors_name_file_line_and_what_is_allowed() {
+    let typo = error("[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nupp = []\n");
+    assert!(
+        typo.contains("x.toml") && typo.contains("line 10") && typo.contains("`up`"),
+        "{typo}"
+    );
+    let cell =
+        error("[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nup = [{ type = \"shapper\" }]\n");
+    assert!(
+        cell.contains("shaper") && cell.contains("line 10"),
+        "{cell}"
+    );
+    let node = error("[[link]]\nname = \"l\"\nbetween = [\"a\", \"c\"]\n");
+    assert!(node.contains("'c'") && node.contains("a, b"), "{node}");
+    assert!(error("[[node]]\nname = \"a\"\n").contains("two nodes named 'a'"));
+    assert!(
+        Scenario::load("no-such")
+            .unwrap_err()
+            .to_string()
+            .contains("home-cable")
+    );
+}
+
+#[test]
+fn names_and_lans_are_held_to_what_is_possible() {
+    let named = |name: &str| error(&format!("[[node]]\nname = \"c\"\nnames = [\"{name}\"]\n"));
+    assert!(named("Www").contains("a-z, 0-9 and -"));
+    assert!(named("www..x").contains("labels"));
+    assert!(named("a").contains("'a' is given twice"));
+    assert!(named("localhost").contains("twice"));
+    let lan = |nodes: &str| error(&format!("[[lan]]\nname = \"l\"\nnodes = {nodes}\n"));
+    assert!(lan("[\"a\"]").contains("joins 1 nodes"));
+    assert!(lan("[\"a\", \"a\"]").contains("'a' twice"));
+    assert!(lan("[\"a\", \"x\"]").contains("the nodes are a, b"));
+}
+
+#[test]
+fn the_format_is_described_with_keys_that_there_are() {
+    let text = include_str!("../../../../scenarios/README.md");
+    let blocks: Vec<&str> = text
+        .split("```toml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert!(blocks.len() > 5, "{}", blocks.len());
+    for block in blocks {
+        let text = if block.starts_with("name") {
+            format!("{block}[[node]]\nname = \"x\"\n")
+        } else {
+            format!("{SMALL}{block}")
+        };
+        // Names are explained apart from each other; keys and values must be right.
+        let wrong = Scenario::parse(&text, "README.md").err();
+        let syntax = wrong.filter(|e| matches!(e, ScenarioError::Syntax { .. }));
+        assert!(syntax.is_none(), "{}", syntax.unwrap());
+    }
+}
+
+/// A link with these cells, from the tenth line on.
+fn link(cells: &str) -> String {
+    format!("[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n{cells}\n")
+}
+
+#[test]
+fn a_mistake_in_a_cell_is_shown_where_the_cell_is() {
+    let among = |cell: &str| {
+        error(&link(&format!(
+            "up = [\n{{ type = \"delay\", delay = \"1ms\" }},\n{cell},\n]"
+        )))
+    };
+    for (cell, says) in [
+        (r#"{ type = "shapper" }"#, "did you mean 'shaper'"),
+        (r#"{ type = "shaper", rate = "0mbit" }"#, "at least 1 bit/s"),
+        (
+            r#"{ type = "shaper", rate = "1mbit", queue = { type = "fifo", limit = "0" } }"#,
+            "more than none",
+        ),
+        (r#"{ type = "delay" delay = "1ms" }"#, "comma"),
+        (r#""delay""#, "expected a cell such as"),
+    ] {
+        let error = among(cell);
+        assert!(error.contains(says) && error.contains("line 12"), "{error}");
+    }
+    let table = error(&link(
+        "[[link.up]]\ntype = \"delay\"\ndelay = \"1ms\"\n[[link.up]]\ntype = \"delay\"\nrate = 1",
+    ));
+    assert!(
+        table.contains("line 13") && table.contains("`rate`"),
+        "{table}"
+    );
+}
+
+#[test]
+fn services_and_traffic_are_programs_on_nodes() {
+    for (program, what) in [
+        ("port = 80\n[[service]]", "service"),
+        ("[[traffic]]", "traffic"),
+    ] {
+        let (port, table) = program.rsplit_once('\n').unwrap_or(("", program));
+        let with = |node: &str, run: &str| {
+            error(&format!(
+                "{table}\nnode = \"{node}\"\nrun = {run}\n{port}\n"
+            ))
+        };
+        assert!(with("a", "[]").contains(&format!("the {what} on 'a' has nothing to run")));
+        let unknown = with("c", "[\"true\"]");
+        assert!(unknown.contains("'c'") && unknown.contains("the nodes are a, b"));
+    }
+}
+
+#[test]
+fn a_truth_is_about_emulated_links_and_their_cells() {
+    let cells = "up = [{ type = \"loss\", ratio = \"1%\" }]\n[[link]]\nname = \"cable\"\nbetween = [\"a\", \"b\"]";
+    let says = |truth: &str| error(&(link(cells) + truth));
+    let value = |reference: &str| {
+        says(&format!(
+            "[[truth.value]]\nwhat = \"w\"\nmeasurement = {{}}\nfield = \"x\"\n{reference}\n"
+        ))
+    };
+    let recorded = |link: &str, field: &str| {
+        says(&format!(
+            "[[truth.link]]\nwhat = \"w\"\nlink = \"{link}\"\nfield = \"{field}\"\n"
+        ))
+    };
+    for (error, words) in [
+        (
+            value("payload_rate = \"m.up\""),
+            "truth.value 'w' names the link 'm'",
+        ),
+        (
+            value("payload_rate = \"cable.up\""),
+            "needs emulated = true",
+        ),
+        (
+            value("queue_delay = { cell = \"l.up.los\", quantile = 0.5 }"),
+            "names the cell 'los' of l.up: did you mean 'loss'?",
+        ),
+        (
+            value("queue_delay = { cell = \"l.loss\", quantile = 0.5 }"),
+            "names no cell: write LINK.up.CELL",
+        ),
+        (
+            recorded("m.down", "/offered/packets"),
+            "truth.link 'w' names the link 'm'",
+        ),
+        (
+            recorded("l.down", "/cells/loss/dropped/loss"),
+            "names the cell 'loss' of l.down",
+        ),
+    ] {
+        assert!(error.contains(words), "{error}");
+    }
+    let sound = link(cells)
+        + "[[truth.link]]\nwhat = \"w\"\nlink = \"l.up\"\nfield = \"/cells/loss/dropped/loss\"\nper = \"/offered/packets\"\n";
+    Scenario::parse(&format!("{SMALL}{sound}"), "x.toml").unwrap();
+}
+
+proptest! {
+    #[test]
+    fn never_panics(text in "\\PC{0,200}") {
+        let _ = Scenario::parse(&text, "x");
+        let _ = Scenario::parse(&format!("{SMALL}{text}"), "x");
+    }
+}
