@@ -15,8 +15,8 @@ const BUILT_IN_FILES: [(&str, &str); 1] = [(
     include_str!("../../../../scenarios/traces/lte-like.trace"),
 )];
 
-/// The most that is read of a file that a cell names: 160 bytes for each of the 100,000 samples
-/// that a delay takes.
+/// The most that is read of a file that a cell names: 160 bytes for each of the 100,000 samples that
+/// a delay takes, 16 for each of the million opportunities that a trace does.
 const MAX_FILE_BYTES: u64 = 16_000_000;
 
 /// A scenario that cannot be used.
