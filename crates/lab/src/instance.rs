@@ -263,6 +263,16 @@ impl Instance {
         Ok(())
     }
 
+    /// The nodes at the ends of an emulated link: `up` leads from the first to the second.
+    pub(crate) fn ends(&self, link: &str) -> Result<[&str; 2], LabError> {
+        let sender = |way| {
+            let link = link.to_owned();
+            let carrier = self.carrier(&LinkEnd { link, way })?;
+            Ok::<_, LabError>(carrier.sender.as_str())
+        };
+        Ok([sender(Way::Up)?, sender(Way::Down)?])
+    }
+
     fn carrier(&self, end: &LinkEnd) -> Result<&Carrier, LabError> {
         self.need_own_links()?;
         self.carriers.iter().find(|c| c.end == *end).ok_or_else(|| {

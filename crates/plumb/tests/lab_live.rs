@@ -160,6 +160,14 @@ fn nonsense_changes_nothing() {
         ] {
             refused(&[&["lab", "set"], arguments].concat(), words);
         }
+        refused(
+            &["lab", "capture", "lien", "modem"],
+            &["'lien'", "did you mean 'line'"],
+        );
+        refused(
+            &["lab", "capture", "line", "client"],
+            &["'client' is not an end of line"],
+        );
         let run = done(&[
             "lab", "shell", "client", "--", "plumb", "ping", "server", "--count", "3", "--json",
         ]);

@@ -77,25 +77,19 @@ impl Observer {
                 Ok(Self::Log(log))
             }
             Sight::Capture { link, node } => {
-                let spec = scenario.links.iter().find(|spec| spec.name == *link);
-                let [first, second] =
-                    spec.map_or(["", ""], |spec| spec.between.each_ref().map(String::as_str));
-                let [up, down] = match (node == first, node == second) {
-                    (true, _) => [Wants::AtSender, Wants::AtReceiver],
-                    (_, true) => [Wants::AtReceiver, Wants::AtSender],
-                    _ if spec.is_some() => {
-                        return Err(LabError::Control(format!(
-                            "'{node}' is not an end of {link}: its ends are {first} and {second}"
-                        )));
-                    }
-                    // Adding a tap says which links there are.
-                    _ => [Wants::AtSender, Wants::AtReceiver],
+                let [first, second] = instance.ends(link)?;
+                let [up, down] = if node == first {
+                    [Wants::AtSender, Wants::AtReceiver]
+                } else if node == second {
+                    [Wants::AtReceiver, Wants::AtSender]
+                } else {
+                    return Err(LabError::Control(format!(
+                        "'{node}' is not an end of {link}: its ends are {first} and {second}"
+                    )));
                 };
                 for (way, wants) in [(Way::Up, up), (Way::Down, down)] {
-                    let end = LinkEnd {
-                        link: link.clone(),
-                        way,
-                    };
+                    let link = link.clone();
+                    let end = LinkEnd { link, way };
                     instance.add_tap(&end, observation.tap(end.clone(), wants))?;
                 }
                 let capture = Capture::new(observation, started);
