@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests what plumb asks of the kernel (netem, tbf and the like) on a stock Debian kernel in a virtual
 # machine, because the machine that builds plumb need not have those modules, and because a test must
-# not touch its interfaces. Boots once and runs crates/plumb/tests/vm.rs in it.
+# not touch its interfaces. Boots once and runs crates/plumb/tests/vm in it.
 #
 #   vm/run.sh [FILTER]    FILTER: part of the names of the tests to run
 #

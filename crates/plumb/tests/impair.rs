@@ -1,5 +1,5 @@
 //! `lab impair` and `--backend kernel` refuse what cannot be before they change anything. What they
-//! do where they can is tested in vm.rs.
+//! do where they can is tested in vm/impair.rs.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
