@@ -59,14 +59,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Request {
-    /// Change a cell, or add a shaper where there is none.
+    /// Change a cell, or add a shaper where there is none: all settings, or none.
     Set {
         /// `LINK.up.CELL` or `LINK.down.CELL`.
         cell: String,
         /// Settings and their values.
         values: BTreeMap<String, String>,
     },
-    /// Put shapers where the scenario's router would.
+    /// Put shapers where the scenario's router would: all of them, or none.
     Shape {
         /// What to put.
         shapers: Vec<ShaperAction>,
@@ -306,12 +306,8 @@ impl Conversation {
 /// Does what is asked, if the answer to it is a line and no conversation.
 fn handle(instance: &Instance, request: Request) -> Result<Answer, LabError> {
     match request {
-        Request::Set { cell, values } => Ok(Answer::Done(vec![instance.set(&cell, &values)?])),
-        Request::Shape { shapers } => shapers
-            .iter()
-            .map(|s| instance.shape(s))
-            .collect::<Result<_, _>>()
-            .map(Answer::Done),
+        Request::Set { cell, values } => instance.set(cell, values).map(Answer::Done),
+        Request::Shape { shapers } => instance.shape(&shapers).map(Answer::Done),
         Request::Stats => Ok(Answer::Stats(Box::new(instance.stats()))),
         Request::About => Ok(Answer::About(about(instance))),
         Request::Mark | Request::Look { .. } | Request::Enter { .. } | Request::End => {

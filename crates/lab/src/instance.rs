@@ -5,8 +5,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plumb_link::chain;
-use plumb_link::spec::CellSpec;
-use plumb_model::finding::{LineDirection, ShaperAction};
 use plumb_model::run::LabMark;
 use plumb_net::clock;
 use plumb_net::namespace::Namespaces;
@@ -22,7 +20,7 @@ use crate::nearest::known;
 use crate::network::Network;
 use crate::node;
 use crate::observe::Tap;
-use crate::scenario::{CellPath, LinkEnd, SHAPER, Scenario, Way};
+use crate::scenario::{LinkEnd, LinkSpec, Scenario, Way};
 use crate::stats::{self, DriverStats, LabStats, WayStats};
 use crate::stretch::Reading;
 
@@ -42,7 +40,9 @@ pub enum Backend {
 /// A running laboratory. The drivers stop when it is dropped.
 pub struct Instance {
     scenario: Scenario,
-    epoch: Epoch,
+    /// Its links as they are now, after every change.
+    pub(crate) links: Mutex<Vec<LinkSpec>>,
+    pub(crate) epoch: Epoch,
     started_unix_ns: u64,
     nodes: BTreeMap<String, Arc<Namespaces>>,
     carriers: Vec<Carrier>,
@@ -52,11 +52,11 @@ pub struct Instance {
 }
 
 /// One direction of an emulated link.
-struct Carrier {
+pub(crate) struct Carrier {
     end: LinkEnd,
     /// The node at whose device packets enter.
     sender: String,
-    driver: Driver,
+    pub(crate) driver: Driver,
 }
 
 impl Instance {
@@ -100,6 +100,7 @@ impl Instance {
             network: Network::default(),
             backend,
             notes: Mutex::new(notes),
+            links: Mutex::new(scenario.links.clone()),
             scenario,
         };
         instance.join_nodes()?;
@@ -273,7 +274,7 @@ impl Instance {
         Ok([sender(Way::Up)?, sender(Way::Down)?])
     }
 
-    fn carrier(&self, end: &LinkEnd) -> Result<&Carrier, LabError> {
+    pub(crate) fn carrier(&self, end: &LinkEnd) -> Result<&Carrier, LabError> {
         self.need_own_links()?;
         self.carriers.iter().find(|c| c.end == *end).ok_or_else(|| {
             let links: Vec<&str> = self
@@ -288,92 +289,6 @@ impl Instance {
                 known(&end.link, &links, "emulated links")
             ))
         })
-    }
-
-    /// Changes the cell `LINK.up.CELL` or `LINK.down.CELL`; a shaper that is not there is added.
-    ///
-    /// # Errors
-    /// When there is no such cell or setting.
-    pub(crate) fn set(
-        &self,
-        cell: &str,
-        values: &BTreeMap<String, String>,
-    ) -> Result<String, LabError> {
-        let path = CellPath::try_from(cell.to_owned()).map_err(LabError::Control)?;
-        let (end, name) = (&path.end, path.cell.as_str());
-        let refused = |e: &dyn std::fmt::Display| LabError::Control(format!("{cell}: {e}"));
-        let pairs: Vec<(&str, &str)> = values
-            .iter()
-            .map(|(key, value)| (key.as_str(), value.as_str()))
-            .collect();
-        let shared = self
-            .carrier(end)?
-            .driver
-            .with(|carried| carried.chain.is_shared(name));
-        if shared {
-            // Both directions hold it, and what each of them says of it stays the same.
-            for way in [Way::Up, Way::Down] {
-                let link = end.link.clone();
-                let carrier = self.carrier(&LinkEnd { link, way })?;
-                carrier
-                    .driver
-                    .with(|carried| carried.chain.set(self.epoch.now(), name, &pairs))
-                    .map_err(|e| refused(&e))?;
-            }
-            return Ok(format!("{cell} set, in both directions"));
-        }
-        self.carrier(end)?.driver.with(|carried| {
-            let is_there = carried.chain.names().any(|known| known == name);
-            if is_there || name != SHAPER {
-                carried
-                    .chain
-                    .set(self.epoch.now(), name, &pairs)
-                    .map_err(|e| refused(&e))?;
-                return Ok(format!("{cell} set"));
-            }
-            let shaper = CellSpec::from_pairs(SHAPER, &pairs).map_err(|e| refused(&e))?;
-            carried
-                .chain
-                .insert(self.epoch.now(), Some(0), &shaper.into())
-                .map_err(|e| refused(&e))?;
-            Ok(format!("{cell} added"))
-        })
-    }
-
-    /// Puts a shaper where the scenario's router would have it.
-    ///
-    /// # Errors
-    /// When the scenario has no router that shapes, or the queue discipline is not emulated.
-    pub(crate) fn shape(&self, action: &ShaperAction) -> Result<String, LabError> {
-        let router = self.scenario.router_shaper.as_ref().ok_or_else(|| {
-            LabError::Control(format!(
-                "the scenario '{}' has no router that could shape (router_shaper)",
-                self.scenario.name
-            ))
-        })?;
-        let end = match action.direction {
-            LineDirection::Up => &router.up,
-            LineDirection::Down => &router.down,
-        };
-        let cell = format!("{}.{}.shaper", end.link, end.way.name());
-        let values = BTreeMap::from([
-            ("rate".to_owned(), action.rate_bps.to_string()),
-            ("queue".to_owned(), action.qdisc.clone()),
-            (
-                "framing".to_owned(),
-                format!(
-                    "overhead {} mpu {}",
-                    action.overhead_bytes, action.mpu_bytes
-                ),
-            ),
-        ]);
-        self.set(&cell, &values)?;
-        Ok(format!(
-            "{cell}: {} with {}, {} bytes of framing",
-            plumb_model::units::BitRate::from_bps(action.rate_bps),
-            action.qdisc,
-            action.overhead_bytes
-        ))
     }
 
     /// What the links did until now.

@@ -31,6 +31,7 @@ pub mod routes;
 pub mod scenario;
 mod service;
 pub mod stats;
+mod steer;
 mod stretch;
 pub mod supervise;
 pub mod tc;

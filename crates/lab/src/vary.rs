@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 
-use crate::scenario::{LinkEnd, Scenario, Way};
+use crate::scenario::{LinkEnd, Scenario};
 
 /// Settings that may vary: `LINK.up.CELL.KEY` and from what to what.
 pub type Ranges = BTreeMap<String, Range>;
@@ -92,11 +92,8 @@ fn set(scenario: &mut Scenario, setting: &str, value: &str) -> Result<(), String
         .iter_mut()
         .find(|spec| spec.name == end.link)
         .ok_or_else(|| format!("there is no link '{link}'"))?;
-    let cells = match end.way {
-        Way::Up => &mut spec.up,
-        Way::Down => &mut spec.down,
-    };
-    let named = cells
+    let named = spec
+        .chain_mut(end.way)
         .0
         .iter_mut()
         .find(|named| named.name == cell)

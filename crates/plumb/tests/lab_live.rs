@@ -182,6 +182,49 @@ fn nonsense_changes_nothing() {
     });
 }
 
+/// What `plumb lab apply` sends: the second shaper cannot be, so the first is not put either.
+#[test]
+fn what_a_run_asks_of_the_router_is_done_whole_or_not_at_all() {
+    alone(|| {
+        let lab = Lab::up(&["home-cable"]);
+        let shape = |[up, down]: [&str; 2]| {
+            let shaper = |direction: &str, qdisc: &str| serde_json::json!({"direction": direction, "rate_bps": 19_000_000, "overhead_bytes": 18, "mpu_bytes": 64, "qdisc": qdisc});
+            let shapers = [shaper("up", up), shaper("down", down)];
+            let request = serde_json::json!({"op": "shape", "shapers": shapers});
+            let address = SocketAddr::from_abstract_name("plumb-lab/home-cable").unwrap();
+            let mut stream = UnixStream::connect_addr(&address).unwrap();
+            writeln!(stream, "{request}").unwrap();
+            let mut answer = String::new();
+            BufReader::new(stream).read_line(&mut answer).unwrap();
+            answer
+        };
+        let shapers = || {
+            let stats: LabStats = serde_json::from_str(&done(&["lab", "stats", "--json"])).unwrap();
+            let ways = stats.links["wan"].values();
+            ways.filter(|way| way.chain.cells.contains_key("shaper"))
+                .count()
+        };
+        let refused = shape(["fq_codel", "sfq"]);
+        assert!(
+            refused.contains("wan.down.shaper: ") && refused.contains("sfq"),
+            "{refused}"
+        );
+        assert_eq!(shapers(), 0);
+        let put = shape(["fq_codel", "cake"]);
+        assert!(
+            put.contains("wan.up.shaper: 19.0 Mbit/s with fq_codel")
+                && put.contains("wan.down.shaper: 19.0 Mbit/s with cake"),
+            "{put}"
+        );
+        assert_eq!(shapers(), 2);
+        // And when they are there: the first still has the flows of FQ-CoDel.
+        let refused = shape(["codel", "sfq"]);
+        assert!(refused.contains("sfq"), "{refused}");
+        assert!(done(&["lab", "set", "wan.up.shaper", "flows=64"]).contains("set"));
+        lab.down(&[]);
+    });
+}
+
 #[test]
 fn a_client_that_talks_nonsense_or_nothing_harms_nobody() {
     alone(|| {

@@ -2,7 +2,7 @@
 //! together, truths about what is not there. [`Plan`] has the last word: it finds what routes and
 //! multicast make impossible.
 
-use super::{CellPath, LinkEnd, LinkSpec, SHAPER, Scenario, Way};
+use super::{CellPath, LinkEnd, LinkSpec, SHAPER, Scenario};
 use crate::layout::Plan;
 use crate::nearest::known;
 use crate::vary::vary;
@@ -223,10 +223,7 @@ impl<'a> Parts<'a> {
 
     fn cell(&self, who: &str, path: &CellPath) -> Result<(), String> {
         let link = self.emulated(who, &path.end)?;
-        let chain = match path.end.way {
-            Way::Up => &link.up,
-            Way::Down => &link.down,
-        };
+        let chain = link.chain(path.end.way);
         let cells: Vec<&str> = chain.0.iter().map(|c| c.name.as_str()).collect();
         // A shaper may be added while the laboratory runs.
         if cells.contains(&path.cell.as_str()) || path.cell == SHAPER {

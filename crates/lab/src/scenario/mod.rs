@@ -11,6 +11,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use plumb_link::spec::ChainSpec;
+use plumb_model::finding::LineDirection;
 use serde::Deserialize;
 
 pub use self::load::ScenarioError;
@@ -115,6 +116,22 @@ impl LinkSpec {
     pub fn is_emulated(&self) -> bool {
         self.emulated || !self.up.0.is_empty() || !self.down.0.is_empty()
     }
+
+    /// The cells of a direction.
+    pub fn chain(&self, way: Way) -> &ChainSpec {
+        match way {
+            Way::Up => &self.up,
+            Way::Down => &self.down,
+        }
+    }
+
+    /// The cells of a direction, to be changed.
+    pub(crate) fn chain_mut(&mut self, way: Way) -> &mut ChainSpec {
+        match way {
+            Way::Up => &mut self.up,
+            Way::Down => &mut self.down,
+        }
+    }
 }
 
 /// A program of the network.
@@ -147,6 +164,16 @@ pub struct RouterShaper {
     pub up: LinkEnd,
     /// From the provider.
     pub down: LinkEnd,
+}
+
+impl RouterShaper {
+    /// Where it would shape this direction of the line.
+    pub fn end(&self, direction: LineDirection) -> &LinkEnd {
+        match direction {
+            LineDirection::Up => &self.up,
+            LineDirection::Down => &self.down,
+        }
+    }
 }
 
 fn default_seed() -> u64 {
