@@ -13,11 +13,12 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::waitpid;
+use plumb_model::run::LabBackend;
 use plumb_net::first::{Background, end_with_parent, fork_background};
 
 use crate::control;
 use crate::error::LabError;
-use crate::instance::{Backend, Instance};
+use crate::instance::Instance;
 use crate::scenario::Scenario;
 use crate::service::{self, Errors, Service};
 use crate::supervise::{LAB_FAILED, settle_first};
@@ -31,7 +32,7 @@ type Outcome = Result<Vec<String>, String>;
 ///
 /// # Errors
 /// When it could not begin, and when there is one of that name already.
-pub fn start(scenario: Scenario, backend: Backend, name: &str) -> Result<Vec<String>, LabError> {
+pub fn start(scenario: Scenario, backend: LabBackend, name: &str) -> Result<Vec<String>, LabError> {
     control::check_name(name)?;
     match fork_background()? {
         Background::Parent(first, mut reader) => {
@@ -76,7 +77,7 @@ struct Running {
     signals: SignalFd,
 }
 
-fn begin(scenario: Scenario, backend: Backend, name: &str) -> Result<Running, LabError> {
+fn begin(scenario: Scenario, backend: LabBackend, name: &str) -> Result<Running, LabError> {
     let signals = settle_first()?;
     // Before the work: the name may be taken.
     let socket = control::take_name(name)?;

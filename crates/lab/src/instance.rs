@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plumb_link::chain;
-use plumb_model::run::LabMark;
+use plumb_model::run::{LabBackend, LabMark};
 use plumb_net::clock;
 use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::Netlink;
@@ -27,16 +27,6 @@ use crate::stretch::Reading;
 /// Said when SCHED_FIFO was refused.
 const ORDINARY_PRIORITY: &str = "links are carried at ordinary priority, so packets may be late when the machine is busy: real-time priority takes root outside any user namespace";
 
-/// What carries the links that have cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Backend {
-    /// plumb itself, between TUN devices.
-    #[default]
-    Emulated,
-    /// The kernel's queueing disciplines, at the ends of a veth pair.
-    Kernel,
-}
-
 /// A running laboratory. The drivers stop when it is dropped.
 pub struct Instance {
     scenario: Scenario,
@@ -47,7 +37,7 @@ pub struct Instance {
     nodes: BTreeMap<String, Arc<Namespaces>>,
     carriers: Vec<Carrier>,
     network: Network,
-    backend: Backend,
+    backend: LabBackend,
     notes: Mutex<Vec<String>>,
 }
 
@@ -64,8 +54,8 @@ impl Instance {
     ///
     /// # Errors
     /// When the kernel refuses a part of it.
-    pub fn build(mut scenario: Scenario, backend: Backend) -> Result<Self, LabError> {
-        if backend == Backend::Kernel {
+    pub fn build(mut scenario: Scenario, backend: LabBackend) -> Result<Self, LabError> {
+        if backend == LabBackend::Kernel {
             // Before anything is made: not every chain can be the kernel's.
             kernel::links::render(&scenario)?;
         }
@@ -75,7 +65,7 @@ impl Instance {
             notes.push("this kernel has no IPv6, and so has the lab".to_owned());
         }
         let mut plan = Plan::new(&scenario).map_err(LabError::Control)?;
-        if backend == Backend::Kernel {
+        if backend == LabBackend::Kernel {
             // netem and tbf would count a large segment as one packet.
             let interfaces = plan.nodes.iter_mut().flat_map(|node| &mut node.interfaces);
             interfaces.for_each(|interface| interface.single_segments = true);
@@ -106,7 +96,7 @@ impl Instance {
         instance.join_nodes()?;
         instance.network =
             Network::configure(&instance.scenario, &plan, &instance.nodes, instance.epoch)?;
-        if backend == Backend::Kernel {
+        if backend == LabBackend::Kernel {
             for note in kernel::links::install(&instance)? {
                 instance.note(note);
             }
@@ -145,7 +135,7 @@ impl Instance {
         for (number, link) in self.scenario.links.iter().enumerate() {
             let [first, second] = &link.between;
             let (first_node, second_node) = (self.namespaces(first)?, self.namespaces(second)?);
-            if !link.is_emulated() || self.backend == Backend::Kernel {
+            if !link.is_emulated() || self.backend == LabBackend::Kernel {
                 first_node.in_network(|| {
                     use std::os::fd::AsFd;
                     let other = second_node.net().as_fd();
@@ -249,8 +239,8 @@ impl Instance {
     /// Only plumb's own links can be looked at and changed.
     fn need_own_links(&self) -> Result<(), LabError> {
         match self.backend {
-            Backend::Emulated => Ok(()),
-            Backend::Kernel => Err(LabError::Control(
+            LabBackend::Emulated => Ok(()),
+            LabBackend::Kernel => Err(LabError::Control(
                 "with --backend kernel the links are the kernel's: look at them and change them with tc on the node that sends".to_owned(),
             )),
         }
@@ -308,8 +298,8 @@ impl Instance {
         }
         let mut notes = self.notes();
         let kernel = match self.backend {
-            Backend::Emulated => BTreeMap::new(),
-            Backend::Kernel => kernel::links::stats(self, &mut notes),
+            LabBackend::Emulated => BTreeMap::new(),
+            LabBackend::Kernel => kernel::links::stats(self, &mut notes),
         };
         LabStats {
             schema: stats::SCHEMA.to_owned(),
@@ -353,6 +343,7 @@ impl Instance {
         LabMark {
             scenario: self.scenario.name.clone(),
             seed: self.scenario.seed,
+            backend: self.backend,
             overrun: drivers.iter().any(|driver| driver.overrun),
             lateness_s: drivers
                 .iter()

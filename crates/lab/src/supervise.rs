@@ -20,13 +20,14 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use plumb_model::run::LabBackend;
 use plumb_net::first::{Forked, fork_first};
 use plumb_net::namespace::mount_kernel_fs;
 use plumb_net::process::block_signals;
 
 use crate::control;
 use crate::error::LabError;
-use crate::instance::{Backend, Instance};
+use crate::instance::Instance;
 use crate::observe::{Scribe, Sight};
 use crate::scenario::Scenario;
 use crate::service::{self, Errors, Service};
@@ -56,7 +57,7 @@ pub struct Session {
     /// Node in which the command runs; the scenario's first when not given.
     pub node: Option<String>,
     /// What carries the links that have cells.
-    pub backend: Backend,
+    pub backend: LabBackend,
     /// Program and arguments.
     pub command: Vec<OsString>,
     /// What is to be written down meanwhile, and where to.

@@ -92,14 +92,39 @@ pub struct LabMark {
     pub scenario: String,
     /// Seed of its random cells.
     pub seed: u64,
+    /// What carried the links that have cells.
+    #[serde(default)]
+    pub backend: LabBackend,
     /// How late the laboratory delivered packets while the Run was made, against its own schedule;
-    /// worst link.
+    /// worst link. Nobody knows it of the kernel's links.
     pub lateness_s: Option<Distribution>,
-    /// Whether the machine could not keep up with the scenario while the Run was made.
+    /// Whether the machine could not keep up with the scenario while the Run was made, as far as
+    /// plumb carried the links.
     pub overrun: bool,
     /// What else must be known of the laboratory.
     #[serde(default)]
     pub notes: Vec<String>,
+}
+
+/// What carries the links of a laboratory that have cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LabBackend {
+    /// plumb itself, between TUN devices.
+    #[default]
+    Emulated,
+    /// The kernel's queueing disciplines, at the ends of a veth pair.
+    Kernel,
+}
+
+impl LabBackend {
+    /// The word in documents and options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Emulated => "emulated",
+            Self::Kernel => "kernel",
+        }
+    }
 }
 
 /// One measurement.

@@ -99,11 +99,19 @@ up = [{ type = "shaper", name = "modem", rate = "1mbit", framing = "pppoe-ptm" }
     )
     .unwrap();
     let file = file.to_str().unwrap();
-    refused(
-        &plumb(&["lab", "run", file, "--backend", "kernel", "--", "true"]),
-        125,
-        &["line.up", "'modem'", "PTM", "--backend emulated"],
-    );
+    for options in [&[][..], &["--repeat", "2"]] {
+        let run = [
+            &["lab", "run", file, "--backend", "kernel"],
+            options,
+            &["--", "true"],
+        ]
+        .concat();
+        refused(
+            &plumb(&run),
+            125,
+            &["line.up", "'modem'", "PTM", "--backend emulated"],
+        );
+    }
     assert!(
         plumb(&["lab", "run", file, "--", "true"]).status.success(),
         "plumb's own can"

@@ -46,6 +46,7 @@ fn goes_up_is_used_and_goes_down() {
         let run: serde_json::Value = serde_json::from_str(&run).unwrap();
         assert_eq!(run["measurements"][0]["result"]["received"], 3, "{run}");
         assert_eq!(run["local"]["lab"]["seed"], 42);
+        assert_eq!(run["local"]["lab"]["backend"], "emulated");
         assert!(done(&["lab", "set", "line.up.delay", "delay=40ms"]).contains("line.up.delay set"));
         assert!(done(&["lab", "stats"]).contains("line.up: late by"));
 

@@ -14,9 +14,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use plumb_lab::instance::Backend;
 use plumb_lab::observe::Sight;
 use plumb_lab::supervise::{LAB_FAILED, Session};
+use plumb_model::run::LabBackend;
 
 use crate::output::message;
 
@@ -184,7 +184,7 @@ enum BackendName {
     Kernel,
 }
 
-impl From<BackendName> for Backend {
+impl From<BackendName> for LabBackend {
     fn from(name: BackendName) -> Self {
         match name {
             BackendName::Emulated => Self::Emulated,

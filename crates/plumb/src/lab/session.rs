@@ -7,12 +7,12 @@ use std::process::{Command, ExitCode};
 
 use plumb_lab::background;
 use plumb_lab::control::{Answer, Request};
-use plumb_lab::instance::Backend;
 use plumb_lab::reach::Reach;
 use plumb_lab::scenario::Scenario;
 use plumb_lab::stats::LabStats;
 use plumb_lab::supervise::{self, LAB_FAILED, Session};
 use plumb_lab::vary::vary;
+use plumb_model::run::LabBackend;
 use plumb_model::units::human_seconds;
 
 use super::complain;
@@ -87,6 +87,7 @@ fn repeat(
         }
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["lab", "run", name, "--seed", &seed.to_string()]);
+        command.args(["--backend", session.backend.name()]);
         if draw.vary {
             command.arg("--vary");
         }
@@ -121,7 +122,7 @@ pub(super) fn up(
     scenario: &str,
     name: Option<String>,
     seed: Option<u64>,
-    backend: Backend,
+    backend: LabBackend,
 ) -> anyhow::Result<ExitCode> {
     let mut scenario = Scenario::load(scenario)?;
     scenario.seed = seed.unwrap_or(scenario.seed);

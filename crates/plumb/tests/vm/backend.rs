@@ -2,6 +2,7 @@
 
 use plumb_lab::scenario::{Scenario, Way};
 use plumb_model::distribution::Distribution;
+use plumb_model::run::{LabBackend, Run};
 
 use crate::common::{plumb, stderr, stdout};
 use crate::network::{Pinged, ScenarioFile, bench, expected, received};
@@ -107,6 +108,10 @@ fn a_lab_on_the_kernel_stays_in_the_background() {
     let log = lab(&["log"]);
     let down = lab(&["down"]);
     assert!(down.status.success(), "{}", stderr(&down));
+    let run = Run::from_json(&stdout(&pinged)).unwrap();
+    let mark = run.local.lab.unwrap();
+    assert_eq!(mark.backend, LabBackend::Kernel);
+    assert!(mark.lateness_s.is_none() && !mark.overrun, "{mark:?}");
     let rtt = Pinged::read(&stdout(&pinged)).rtt_s.p50;
     assert!((0.018..0.0195).contains(&rtt), "{rtt}");
     let stats = stdout(&stats);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use plumb_model::run::Run;
+use plumb_model::run::{LabBackend, Run};
 
 use crate::number;
 use crate::view::{self, Phase};
@@ -65,7 +65,13 @@ fn scenario(run: &Run) -> String {
     let lab = run.local.lab.as_ref();
     lab.map_or_else(
         || "none".to_owned(),
-        |lab| format!("{} (seed {})", lab.scenario, lab.seed),
+        |lab| {
+            let by = match lab.backend {
+                LabBackend::Emulated => "",
+                LabBackend::Kernel => ", carried by the kernel",
+            };
+            format!("{} (seed {}{by})", lab.scenario, lab.seed)
+        },
     )
 }
 

@@ -1,6 +1,6 @@
 //! What bears on a measurement: both ends, and the laboratory.
 
-use plumb_model::run::{HostFacts, Run};
+use plumb_model::run::{HostFacts, LabBackend, Run};
 
 use super::Kind::Text;
 use super::Table;
@@ -70,13 +70,17 @@ pub(crate) fn lab(run: &Run) -> Option<String> {
                 number::seconds(d.p99)
             )
         });
+        let by = match lab.backend {
+            LabBackend::Emulated => "",
+            LabBackend::Kernel => ", its links carried by the kernel",
+        };
         let notes: String = lab
             .notes
             .iter()
             .map(|note| format!(" Note: {note}."))
             .collect();
         format!(
-            "Measured in the laboratory: scenario {}, seed {}{late}.{notes}",
+            "Measured in the laboratory: scenario {}, seed {}{by}{late}.{notes}",
             lab.scenario, lab.seed
         )
     })

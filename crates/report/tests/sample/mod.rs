@@ -210,6 +210,7 @@ fn line(line: &Line) -> Run {
             lab: Some(LabMark {
                 scenario: "bloated-cable".into(),
                 seed: 1,
+                backend: LabBackend::Emulated,
                 lateness_s: Distribution::of((0..1000).map(|i| 20e-6 + noise(7, i) * 30e-6)),
                 overrun: false,
                 notes: Vec::new(),
