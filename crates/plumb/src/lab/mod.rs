@@ -28,6 +28,11 @@ namespace and /dev/net/tun: then links are carried at ordinary priority, which t
 --backend kernel the cells are the kernel's netem, tbf and CAKE: no truth about single packets, no
 changes while it runs, delay and loss before the rate.";
 
+/// What comes after `lab up`.
+const AFTER_UP: &str = "\
+A lab in the background writes no file of its own: `plumb lab stats --json` prints what every \
+link did so far, and `plumb lab down --stats FILE` saves it at the end.";
+
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -81,6 +86,7 @@ enum Do {
         command: Vec<OsString>,
     },
     /// Start an emulated network that stays in the background; returns when it is ready
+    #[command(after_help = AFTER_UP)]
     Up {
         /// Name of a scenario, or path of a .toml file
         scenario: String,
