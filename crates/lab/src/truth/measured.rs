@@ -122,12 +122,17 @@ fn payload_rate(
     stats: &LabStats,
 ) -> Result<f64, String> {
     let (from, to) = window(measurement, run, stats)?;
-    let bytes: f64 = way(end, stats)?
-        .chain
-        .payload
-        .points()
-        .filter(|(t, _)| (from..to).contains(t))
-        .map(|(_, bytes)| bytes)
+    let payload = &way(end, stats)?.chain.payload;
+    // An interval ends where the next begins, and the last one when the statistics were taken.
+    let ends = payload.t_s.iter().skip(1).chain([&stats.duration_s]);
+    let intervals = payload.t_s.iter().zip(ends).zip(&payload.values);
+    // Of the intervals at both ends of the measurement, as much as lies within: they begin when the
+    // laboratory did, and not with the measurement.
+    let bytes: f64 = intervals
+        .filter_map(|((begin, end), bytes)| {
+            let within = end.min(to) - begin.max(from);
+            (within > 0.0).then_some((*bytes)? * within / (end - begin))
+        })
         .sum();
     if bytes > 0.0 {
         Ok(bytes * 8.0 / (to - from))

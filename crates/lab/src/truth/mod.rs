@@ -6,6 +6,8 @@
 mod measured;
 mod probes;
 mod recorded;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 
@@ -13,7 +15,6 @@ use plumb_model::finding::Severity;
 use plumb_model::run::Run;
 use serde::Deserialize;
 
-pub use self::probes::probe_errors;
 use crate::scenario::{CellPath, LinkEnd, Scenario};
 use crate::stats::LabStats;
 

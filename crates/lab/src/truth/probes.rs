@@ -1,37 +1,57 @@
 //! A Run's probes against the links' records of the very same packets.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use plumb_model::distribution::Distribution;
 use plumb_model::run::{Measurement, Run};
+use plumb_model::units::human_seconds;
 use plumb_wire::probe_key::ProbeKey;
 use serde_json::Value;
 
 use super::Deviation;
-use crate::stats::LabStats;
+use crate::scenario::Way;
+use crate::stats::{LabStats, WayStats};
 
 /// Bounds on what a probe's round trip may add to the time that the links recorded for the very
-/// same packets: the stacks and schedulers of four namespaces on one machine.
+/// same packets: the stacks and schedulers of four namespaces on one machine. What each link on the
+/// way was late by comes on top: it is as late to take a packet in, before its record begins, as it is
+/// to give one on.
 const PROBE_ERROR_P50_S: f64 = 0.0003;
 /// The same for one probe in twenty.
 const PROBE_ERROR_P95_S: f64 = 0.002;
+
+/// The kind of cell whose packets arrive and are discarded.
+const CORRUPT: &str = "corrupt";
 
 /// A probe, as it is called in a Run: protocol, identifier, sequence number.
 type Key = (&'static str, u64, u64);
 
 /// What the links did with a probe and its answer.
 #[derive(Default)]
-struct Passage {
+struct Passage<'a> {
     transit_s: f64,
     /// Whether a link took it and did not give it on.
     lost: bool,
+    /// The directions that recorded it.
+    ways: Vec<(&'a str, Way, &'a WayStats)>,
 }
 
-fn passages(stats: &LabStats) -> HashMap<Key, Passage> {
-    let mut passages: HashMap<Key, Passage> = HashMap::new();
-    for way in stats.links.values().flat_map(|ways| ways.values()) {
+impl Passage<'_> {
+    /// What the links on its way were late by, for this quantile of their packets.
+    fn lateness_s(&self, quantile: fn(&Distribution) -> f64) -> f64 {
+        let each = self.ways.iter();
+        each.filter_map(|(.., way)| way.driver.lateness_s.as_ref().map(quantile))
+            .sum()
+    }
+}
+
+fn passages(stats: &LabStats) -> HashMap<Key, Passage<'_>> {
+    let mut passages: HashMap<Key, Passage<'_>> = HashMap::new();
+    let links = stats.links.iter();
+    let ways = links.flat_map(|(link, ways)| ways.iter().map(|(way, what)| (&**link, *way, what)));
+    for (link, way, what) in ways {
         let mut seen = HashSet::new();
-        for probe in &way.probes {
+        for probe in &what.probes {
             let key = match probe.key {
                 ProbeKey::Icmp { id, seq } => ("icmp", u64::from(id), u64::from(seq)),
                 ProbeKey::Udp { session, seq } => ("udp", u64::from(session), u64::from(seq)),
@@ -41,6 +61,7 @@ fn passages(stats: &LabStats) -> HashMap<Key, Passage> {
                 continue;
             }
             let passage = passages.entry(key).or_default();
+            passage.ways.push((link, way, what));
             match probe.left {
                 Some(left) => passage.transit_s += (left - probe.entered).as_secs_f64(),
                 None => passage.lost = true,
@@ -80,67 +101,100 @@ fn round_trips(run: &Run) -> HashMap<Key, Option<f64>> {
     round_trips
 }
 
-/// Round trips less what the links recorded for the same packets.
-pub fn probe_errors(run: &Run, stats: &LabStats) -> Vec<f64> {
+/// Whether the Run's probes took as long as the links recorded, and were lost where they were.
+pub(super) fn check(run: &Run, stats: &LabStats) -> Vec<Deviation> {
     let passages = passages(stats);
-    round_trips(run)
-        .into_iter()
-        .filter_map(|(key, rtt)| Some(rtt? - passages.get(&key)?.transit_s))
-        .collect()
+    let round_trips = round_trips(run);
+    let identified =
+        |m: &Measurement| m.params.contains_key("udp_id") || m.params.contains_key("icmp_id");
+    let mut deviations = Vec::new();
+    if run.measurements.iter().any(identified) {
+        deviations.extend(errors(&round_trips, &passages));
+    }
+    deviations.extend(losses(&round_trips, &passages));
+    deviations
 }
 
-/// A probe is lost in a Run if, and only if, a link lost it.
-fn losses(run: &Run, stats: &LabStats) -> Option<Deviation> {
-    let passages = passages(stats);
-    let wrong: Vec<Key> = round_trips(run)
-        .into_iter()
-        .filter(|(key, rtt)| {
-            let lost = passages.get(key).map(|passage| passage.lost);
-            lost.is_some_and(|lost| lost != rtt.is_none())
-        })
-        .map(|(key, _)| key)
-        .collect();
-    let (protocol, _, seq) = wrong.iter().min()?;
+/// A probe is lost in a Run if, and only if, a link lost it; or corrupted it, so that its checksum
+/// failed. Links count how many packets they corrupted, and do not say which.
+fn losses(
+    round_trips: &HashMap<Key, Option<f64>>,
+    passages: &HashMap<Key, Passage<'_>>,
+) -> Option<Deviation> {
+    let mut kept = BTreeSet::new();
+    let mut vanished = BTreeSet::new();
+    let mut corrupted = BTreeMap::new();
+    for (key, rtt) in round_trips {
+        match passages.get(key) {
+            Some(passage) if passage.lost && rtt.is_some() => {
+                kept.insert(*key);
+            }
+            Some(passage) if !passage.lost && rtt.is_none() => {
+                vanished.insert(*key);
+                for (link, way, what) in &passage.ways {
+                    corrupted.insert((*link, *way), changed(what));
+                }
+            }
+            _ => {}
+        }
+    }
+    if vanished.len() as u64 <= corrupted.values().sum() {
+        vanished.clear();
+    }
+    let (protocol, _, seq) = kept.iter().chain(&vanished).min()?;
     Some(Deviation {
-        what: "a probe is lost if, and only if, a link lost it".to_owned(),
+        what: "a probe is lost if, and only if, a link lost or corrupted it".to_owned(),
         found: format!(
             "{} probes differ, the first of them {protocol} number {seq}",
-            wrong.len()
+            kept.len() + vanished.len()
         ),
     })
 }
 
-/// Whether the Run's probes took as long as the links recorded, and were lost where they were.
-pub(super) fn check(run: &Run, stats: &LabStats) -> Vec<Deviation> {
-    let mut deviations = errors(run, stats);
-    deviations.extend(losses(run, stats));
-    deviations
+/// Packets that a direction corrupted.
+fn changed(way: &WayStats) -> u64 {
+    let cells = way.chain.cells.values();
+    cells
+        .filter(|cell| cell.kind == CORRUPT)
+        .map(|cell| cell.changed)
+        .sum()
 }
 
-fn errors(run: &Run, stats: &LabStats) -> Vec<Deviation> {
-    let what = |which: &str, bound: f64| {
-        format!("{which} of a probe's round trip beyond its recorded transits is at most {bound} s")
+/// Round trips less what the links recorded for the same packets.
+fn errors(
+    round_trips: &HashMap<Key, Option<f64>>,
+    passages: &HashMap<Key, Passage<'_>>,
+) -> Vec<Deviation> {
+    let both = || {
+        let each = round_trips.iter();
+        each.filter_map(|(key, rtt)| Some(((*rtt)?, passages.get(key)?)))
     };
-    let identified =
-        |m: &Measurement| m.params.contains_key("udp_id") || m.params.contains_key("icmp_id");
-    if !run.measurements.iter().any(identified) {
-        return Vec::new();
-    }
-    let Some(errors) = Distribution::of(probe_errors(run, stats)) else {
+    let Some(errors) = Distribution::of(both().map(|(rtt, passage)| rtt - passage.transit_s))
+    else {
         return vec![Deviation {
             what: "probes are found in the links' records".to_owned(),
             found: "none of the Run's probes is there".to_owned(),
         }];
     };
+    // Of what the links on each probe's way were late by, the median: ways may differ.
+    let late = |quantile: fn(&Distribution) -> f64| {
+        let each = both().map(|(_, passage)| passage.lateness_s(quantile));
+        Distribution::of(each).map_or(0.0, |late| late.p50)
+    };
+    let bound_p50 = PROBE_ERROR_P50_S + late(|lateness| lateness.p50);
+    let bound_p95 = PROBE_ERROR_P95_S + late(|lateness| lateness.p95);
     [
-        ("median", errors.p50, PROBE_ERROR_P50_S),
-        ("p95", errors.p95, PROBE_ERROR_P95_S),
+        ("median", errors.p50, bound_p50),
+        ("p95", errors.p95, bound_p95),
     ]
     .into_iter()
     .filter(|(_, value, bound)| value.abs() > *bound)
     .map(|(which, value, bound)| Deviation {
-        what: what(which, bound),
-        found: format!("{value} s over {} probes", errors.count),
+        what: format!(
+            "{which} of a probe's round trip beyond its recorded transits is at most {}",
+            human_seconds(bound)
+        ),
+        found: format!("{} over {} probes", human_seconds(value), errors.count),
     })
     .collect()
 }
