@@ -5,6 +5,7 @@
 //! probes beside it; [`probes`] are the two probe streams that run from beginning to end;
 //! [`assembly`] makes the Run.
 
+mod announcement;
 pub mod assembly;
 pub mod budget;
 pub mod error;

@@ -28,10 +28,10 @@ use crate::watcher::Watcher;
 
 /// How long the idle path is watched: 250 round trips, and longer than the second that Wi-Fi's
 /// power saving takes to end.
-const IDLE: Duration = Duration::from_secs(5);
+pub(crate) const IDLE: Duration = Duration::from_secs(5);
 
 /// The same after the load, to see that the path has recovered.
-const AFTER: Duration = Duration::from_secs(2);
+pub(crate) const AFTER: Duration = Duration::from_secs(2);
 
 /// Longest wait for a queue to empty: several times what any queue holds.
 const DRAIN_LIMIT: Duration = Duration::from_secs(5);
@@ -177,22 +177,6 @@ pub fn run(
 }
 
 impl Plan {
-    /// How much it may transfer and how long it takes, for those who pay for it.
-    pub fn announcement(&self) -> String {
-        let around = if self.latency {
-            IDLE + AFTER
-        } else {
-            Duration::ZERO
-        };
-        let seconds =
-            self.phase.as_secs_f64() * self.directions.len() as f64 + around.as_secs_f64();
-        format!(
-            "about {seconds:.0} s against {}; it may transfer up to {} (--budget changes that)",
-            self.name,
-            si(self.budget.bytes() as f64, "B")
-        )
-    }
-
     /// Whether an end has the congestion control that was asked for, as far as it tells.
     fn has_congestion_control(
         &self,
@@ -235,7 +219,7 @@ impl Plan {
 }
 
 /// Both ways at once carries as much as the two alone.
-fn weight(direction: Direction) -> u64 {
+pub(crate) fn weight(direction: Direction) -> u64 {
     match direction {
         Direction::Both => 2,
         Direction::Up | Direction::Down => 1,
