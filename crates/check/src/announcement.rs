@@ -31,8 +31,6 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr};
-
     use super::*;
     use crate::budget::{self, Budget};
     use crate::with_responder::{CHECK_DIRECTIONS, PHASE, STREAMS};
@@ -41,7 +39,6 @@ mod tests {
     fn plan(budget: ByteCount) -> Plan {
         Plan {
             name: "server".to_owned(),
-            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
             command: Vec::new(),
             directions: CHECK_DIRECTIONS.to_vec(),
             phase: PHASE,

@@ -1,7 +1,7 @@
 //! The probe streams that run beside everything else, from beginning to end.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -81,20 +81,15 @@ impl Probes {
         }
     }
 
-    /// Starts probing over UDP, where `udp_port` says that the far end echoes, and over ICMP. What
-    /// cannot be started is noted.
-    pub fn start(
-        name: &str,
-        address: IpAddr,
-        udp_port: Option<u16>,
-        stop: &Arc<AtomicBool>,
-    ) -> Self {
+    /// Starts probing over UDP, where the far end `echoes` at its port, and over ICMP. What cannot be
+    /// started is noted.
+    pub fn start(name: &str, address: SocketAddr, echoes: bool, stop: &Arc<AtomicBool>) -> Self {
         let mut notes = Vec::new();
-        let mut start = |protocol: ProbeProtocol, port, interval| {
+        let mut start = |protocol: ProbeProtocol, interval| {
             let plan = Plan {
                 interval,
                 timeout: TIMEOUT,
-                ..Plan::new(protocol, name, SocketAddr::new(address, port))
+                ..Plan::new(protocol, name, address)
             };
             Probing::start(plan, Arc::clone(stop))
                 .map_err(|error| {
@@ -105,8 +100,10 @@ impl Probes {
                 })
                 .ok()
         };
-        let udp = udp_port.and_then(|port| start(ProbeProtocol::Udp, port, UDP_INTERVAL));
-        let icmp = start(ProbeProtocol::Icmp, 0, ICMP_INTERVAL);
+        let udp = echoes
+            .then(|| start(ProbeProtocol::Udp, UDP_INTERVAL))
+            .flatten();
+        let icmp = start(ProbeProtocol::Icmp, ICMP_INTERVAL);
         Self { udp, icmp, notes }
     }
 

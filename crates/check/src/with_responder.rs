@@ -3,7 +3,6 @@
 //! Both probe streams run throughout. Between phases the sockets are aborted, and the next phase
 //! waits until the queue has emptied, so that each phase meets the path as it is.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
@@ -14,7 +13,7 @@ use plumb_load::client::Client;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::{Direction, PingResult};
 use plumb_model::run::{HostFacts, Run};
-use plumb_model::units::{ByteCount, human_seconds, si};
+use plumb_model::units::{ByteCount, human_seconds};
 use plumb_net::clock;
 use plumb_wire::native::control::Limits;
 use plumb_wire::native::control::flow::TcpFlow;
@@ -49,8 +48,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub struct Plan {
     /// The far end as the user typed it.
     pub name: String,
-    /// The address used for it.
-    pub address: IpAddr,
     /// The verb and its arguments, for the Run.
     pub command: Vec<String>,
     /// Load phases, in order.
@@ -92,7 +89,7 @@ pub fn run(
     watcher: &dyn Watcher,
     cancel: &Arc<AtomicBool>,
 ) -> Result<Run, CheckError> {
-    let mut assembly = Assembly::begin(plan.command.clone(), &plan.name, plan.address);
+    let mut assembly = Assembly::begin(plan.command.clone(), &plan.name, client.address().ip());
     assembly.far_host(client.welcome().host.clone());
     plan.keeps_to(&client.welcome().limits)?;
     plan.has_congestion_control(&facts(), "this host")?;
@@ -100,10 +97,10 @@ pub fn run(
     let stop = Arc::new(AtomicBool::new(false));
     // Whatever goes wrong from here on, the probes end.
     let _stop = StopOnDrop(Arc::clone(&stop));
-    // The echo is on the port that was dialled, also where a router forwards it.
-    let udp_port = client.welcome().udp_port.map(|_| client.address().port());
     let probes = if plan.latency {
-        Probes::start(&plan.name, plan.address, udp_port, &stop)
+        // The echo is on the port that was dialled, also where a router forwards it.
+        let echoes = client.welcome().udp_port.is_some();
+        Probes::start(&plan.name, client.address(), echoes, &stop)
     } else {
         Probes::none()
     };

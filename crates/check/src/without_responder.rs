@@ -1,6 +1,6 @@
 //! `plumb check` without a responder: what any host lets be measured, and what is missing.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
@@ -37,12 +37,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 pub fn run(
     command: Vec<String>,
     name: &str,
-    address: IpAddr,
+    address: SocketAddr,
     why: &str,
     watcher: &dyn Watcher,
     cancel: &Arc<AtomicBool>,
 ) -> Result<Run, CheckError> {
-    let mut assembly = Assembly::begin(command, name, address);
+    let mut assembly = Assembly::begin(command, name, address.ip());
     assembly.note(format!("No responder: {why}."));
     assembly.note(
         "Without a responder neither rates, nor latency under load, nor buffers could be measured. To measure them, run \
@@ -51,7 +51,7 @@ pub fn run(
     watcher.step("idle", WATCH);
     let stop = Arc::new(AtomicBool::new(false));
     let started = clock::monotonic_ns();
-    let probes = Probes::start(name, address, None, &stop);
+    let probes = Probes::start(name, address, false, &stop);
     for note in &probes.notes {
         assembly.note(note);
     }
@@ -71,7 +71,9 @@ pub fn run(
         }
         watcher.step(&format!("connecting to TCP port {port}"), CONNECT_TIMEOUT);
         let started_ns = clock::monotonic_ns();
-        let result = connect(SocketAddr::new(address, port));
+        let mut address = address;
+        address.set_port(port);
+        let result = connect(address);
         answered |= result.connected > 0;
         assembly.add(Measured {
             started_ns,

@@ -23,7 +23,7 @@ use crate::target::{Target, command_line, interruptible};
 /// How to load the path; what is not given is the verb's own.
 #[derive(Args)]
 pub(crate) struct LoadOptions {
-    /// Port of the responder, TCP and UDP
+    /// Port of the responder, TCP and UDP, where HOST names none (HOST:PORT)
     #[arg(long, default_value_t = PORT)]
     pub(crate) port: u16,
     /// The most that may be transferred; phases get shorter to keep to it [default: 2 GB, rate: 20 GB]
@@ -54,7 +54,7 @@ pub(crate) struct Defaults {
 /// The arguments of a verb that loads the path and shows what came of it.
 #[derive(Args)]
 pub(crate) struct LoadArguments {
-    /// Name or address of the far end, where `plumb serve` runs
+    /// Name or address of the far end, where `plumb serve` runs; also NAME:PORT and [ADDRESS]:PORT
     host: String,
     #[command(flatten)]
     directions: Directions,
@@ -89,7 +89,6 @@ impl LoadOptions {
     ) -> anyhow::Result<Run> {
         let plan = Plan {
             name: target.name.clone(),
-            address: target.address,
             command: command_line(),
             directions: defaults.directions,
             phase: self.duration.unwrap_or(defaults.duration),

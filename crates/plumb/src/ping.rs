@@ -1,6 +1,5 @@
 //! `plumb ping`: round trips of small packets.
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -24,7 +23,7 @@ schedule is seen in the lateness of the probes.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Name or address of the far end
+    /// Name or address of the far end; also NAME:PORT and [ADDRESS]:PORT
     host: String,
     /// What probes are made of; UDP needs `plumb serve` at the far end
     #[arg(long, value_enum, default_value_t = Protocol::Icmp)]
@@ -41,7 +40,7 @@ pub(crate) struct Arguments {
     /// A probe that takes longer counts as lost
     #[arg(short = 'W', long, value_name = "TIME", default_value = "3s", value_parser = positive_duration)]
     timeout: Duration,
-    /// UDP port of the responder
+    /// UDP port of the responder, where HOST names none (HOST:PORT)
     #[arg(long, default_value_t = PORT)]
     port: u16,
     #[command(flatten)]
@@ -64,11 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Protocol::Icmp => ProbeProtocol::Icmp,
         Protocol::Udp => ProbeProtocol::Udp,
     };
-    let mut plan = Plan::new(
-        protocol,
-        target.name,
-        SocketAddr::new(target.address, arguments.port),
-    );
+    let mut plan = Plan::new(protocol, &target.name, target.at(arguments.port));
     plan.count = Some(arguments.count);
     plan.interval = arguments.interval;
     plan.timeout = arguments.timeout;

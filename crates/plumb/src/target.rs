@@ -1,6 +1,6 @@
 //! Far ends: their names, addresses and responders.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -16,42 +16,77 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct Target {
     /// As typed.
     pub(crate) name: String,
-    /// The first address that the name resolves to.
-    pub(crate) address: IpAddr,
+    /// The first address that the name resolves to, with the scope of a link-local one (RFC 4007), and
+    /// the port that was typed or 0.
+    pub(crate) address: SocketAddr,
 }
 
 impl Target {
     /// Looks a name up; an address stands for itself.
     pub(crate) fn resolve(name: &str) -> anyhow::Result<Self> {
-        let bare = name
-            .strip_prefix('[')
-            .and_then(|n| n.strip_suffix(']'))
-            .unwrap_or(name);
-        let address = match bare.parse() {
-            Ok(address) => address,
-            Err(_) => (bare, 0)
-                .to_socket_addrs()
-                .with_context(|| {
-                    format!("cannot find '{name}': check the spelling, or give an address")
-                })?
-                .map(|a: SocketAddr| a.ip())
-                .next()
-                .with_context(|| format!("'{name}' has no address"))?,
-        };
+        let (host, port) = split(name)?;
+        let address = (host, port.unwrap_or(0))
+            .to_socket_addrs()
+            .with_context(|| match host.split_once('%') {
+                Some((_, scope)) => format!(
+                    "cannot find '{name}': check that there is an interface {scope} (ip link)"
+                ),
+                None => format!("cannot find '{name}': check the spelling, or give an address"),
+            })?
+            .next()
+            .with_context(|| format!("'{name}' has no address"))?;
+        if let SocketAddr::V6(v6) = address
+            && v6.ip().is_unicast_link_local()
+            && v6.scope_id() == 0
+        {
+            let ip = v6.ip();
+            anyhow::bail!(
+                "'{name}' is a link-local address, which every link may have: write which interface leads there, as in {ip}%eth0"
+            );
+        }
         Ok(Self {
             name: name.to_owned(),
             address,
         })
     }
 
+    /// Its address, with this port unless the user typed another.
+    pub(crate) fn at(&self, port: u16) -> SocketAddr {
+        let mut address = self.address;
+        if address.port() == 0 {
+            address.set_port(port);
+        }
+        address
+    }
+
     /// Connects to the responder there.
     pub(crate) fn connect(&self, port: u16) -> Result<Client, ClientError> {
-        Client::connect(
-            &self.name,
-            SocketAddr::new(self.address, port),
-            CONNECT_TIMEOUT,
-        )
+        Client::connect(&self.name, self.at(port), CONNECT_TIMEOUT)
     }
+}
+
+/// Name or address, and the port behind it: `HOST:PORT`, or `[ADDRESS]:PORT` where the address has
+/// colons of its own (RFC 3986 section 3.2.2).
+fn split(text: &str) -> anyhow::Result<(&str, Option<u16>)> {
+    let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, "")) => (host, None),
+        Some((host, rest)) => (host, Some(rest.strip_prefix(':').unwrap_or_default())),
+        None => match text.split_once(':') {
+            Some((host, port)) if !port.contains(':') => (host, Some(port)),
+            // Several: an address in IPv6.
+            _ => (text, None),
+        },
+    };
+    anyhow::ensure!(
+        !host.is_empty(),
+        "'{text}' names no host: write HOST, HOST:PORT or [ADDRESS]:PORT"
+    );
+    let port = match port.map(str::parse) {
+        None => None,
+        Some(Ok(port)) if port != 0 => Some(port),
+        Some(_) => anyhow::bail!("'{text}' has no port from 1 to 65535 behind the host"),
+    };
+    Ok((host, port))
 }
 
 /// The command as it was typed, for the Run.
@@ -67,4 +102,55 @@ pub(crate) fn interruptible() -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     on_interrupt(Arc::clone(&flag)).context("cannot wait for signals")?;
     Ok(flag)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_host_may_bring_its_port() {
+        for (text, host, port) in [
+            ("server", "server", None),
+            ("server:80", "server", Some(80)),
+            ("192.0.2.1", "192.0.2.1", None),
+            ("192.0.2.1:65535", "192.0.2.1", Some(65535)),
+            ("2001:db8::1", "2001:db8::1", None),
+            ("[2001:db8::1]", "2001:db8::1", None),
+            ("[2001:db8::1]:80", "2001:db8::1", Some(80)),
+            ("fe80::1%eth0", "fe80::1%eth0", None),
+            ("[fe80::1%eth0]:80", "fe80::1%eth0", Some(80)),
+            ("::1", "::1", None),
+        ] {
+            assert_eq!(split(text).unwrap(), (host, port), "{text}");
+        }
+        for wrong in [
+            "",
+            ":80",
+            "[]:80",
+            "server:",
+            "server:http",
+            "server:0",
+            "[::1]80",
+            "a:65536",
+        ] {
+            assert!(split(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_link_local_address_keeps_its_interface() {
+        // The loopback has this name and number on every Linux.
+        let target = Target::resolve("[fe80::1%lo]:80").unwrap();
+        let SocketAddr::V6(address) = target.at(7586) else {
+            panic!()
+        };
+        assert_eq!((address.scope_id(), address.port()), (1, 80));
+        assert_eq!(Target::resolve("fe80::1%lo").unwrap().at(7586).port(), 7586);
+        let says = |text: &str| format!("{:#}", Target::resolve(text).err().unwrap());
+        assert!(says("fe80::1").contains("fe80::1%eth0"));
+        assert!(says("fe80::1%no-such0").contains("interface no-such0"));
+        assert!(says("server:http").contains("port from 1 to 65535"));
+    }
 }

@@ -32,7 +32,7 @@ pub(super) struct Options {
 pub(super) fn flood(options: &Options) -> anyhow::Result<ExitCode> {
     let target = Target::resolve(&options.host)?;
     let constant = Constant {
-        to: (target.address, DISCARD).into(),
+        to: target.at(DISCARD),
         rate: options.rate,
         payload_bytes: options.size,
         duration: options.duration,
