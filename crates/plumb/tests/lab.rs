@@ -12,6 +12,7 @@ use std::process::{Child, Command, Stdio};
 use common::machine::{all_end, descendants, machine, signal};
 use common::{PLUMB, need_root, plumb, stderr, stdout};
 use plumb_lab::stats::LabStats;
+use plumb_model::run::Run;
 
 /// Starts a laboratory whose command says "ready" and then sleeps.
 fn sleeping_lab() -> (Child, Vec<u32>) {
@@ -147,6 +148,7 @@ fn a_node_is_a_machine_of_its_own() {
         cat /proc/sys/net/ipv4/tcp_rmem /proc/sys/net/ipv4/tcp_no_metrics_save
         echo 'net.x = 1' > /etc/sysctl.d/99-lab-test.conf && ls /etc/sysctl.d
         pwd
+        plumb ping fe80::2%lan --count 1 --json
     ";
     let output = plumb(&["lab", "run", "home-cable", "--", "sh", "-c", script]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -164,6 +166,12 @@ fn a_node_is_a_machine_of_its_own() {
     assert_eq!(lines.next(), Some("1"));
     assert_eq!(lines.next(), Some("99-lab-test.conf"), "{text}");
     assert_eq!(lines.next(), std::env::current_dir().unwrap().to_str());
+    let router = Run::from_json(lines.next().unwrap()).unwrap();
+    assert_eq!(
+        router.target.unwrap().address.as_deref(),
+        Some("fe80::2"),
+        "{text}"
+    );
     assert!(!Path::new("/etc/sysctl.d/99-lab-test.conf").exists());
 }
 
