@@ -59,6 +59,23 @@ impl Distribution {
         })
     }
 
+    /// The same spread with `by` added to every value.
+    pub fn shifted(&self, by: f64) -> Self {
+        Self {
+            count: self.count,
+            min: self.min + by,
+            p5: self.p5 + by,
+            p25: self.p25 + by,
+            p50: self.p50 + by,
+            mean: self.mean + by,
+            p75: self.p75 + by,
+            p95: self.p95 + by,
+            p99: self.p99 + by,
+            max: self.max + by,
+            stddev: self.stddev,
+        }
+    }
+
     /// The same spread seen from `origin`: every value less `origin`, and none below zero.
     ///
     /// Used for the increase of a round trip over its idle median.

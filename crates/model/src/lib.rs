@@ -14,4 +14,5 @@ pub mod grade;
 pub mod results;
 pub mod run;
 pub mod series;
+pub mod summary;
 pub mod units;

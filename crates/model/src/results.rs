@@ -1,11 +1,14 @@
 //! What each kind of measurement found. The kinds and their fields are the contract with
 //! everything that reads a Run; the unit of a number is the suffix of its name.
 
+pub mod udp;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
 use crate::grade::Grade;
+use udp::UdpResult;
 
 /// Beginning of a load phase, in seconds, that its steady rate and its percentiles leave out:
 /// slow start fills the pipe and the queue in it.
@@ -25,6 +28,8 @@ pub enum Outcome {
     Port(PortResult),
     /// Whether one TCP connection could fill the path, as far as buffers go.
     Tcp(TcpResult),
+    /// What became of the datagrams of a stream.
+    Udp(Box<UdpResult>),
 }
 
 /// Direction of the load, named from the client.

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use flow::Flows;
 use frame::Role;
 pub use hex::{Fingerprint, Token};
+use report::udp::{UdpReceiverLog, UdpSenderLog};
 use report::{Count, ReportTail, TcpSample};
 
 /// What a client says.
@@ -104,6 +105,20 @@ pub enum ServerMessage {
         stream: u32,
         /// In order of time.
         counts: Vec<Count>,
+    },
+    /// All of one UDP stream that the server sent.
+    UdpSent {
+        /// The phase.
+        phase: u32,
+        /// What it did.
+        log: Box<UdpSenderLog>,
+    },
+    /// All of one UDP stream that the server received; its Counts come before.
+    UdpReceived {
+        /// The phase.
+        phase: u32,
+        /// What it saw.
+        log: Box<UdpReceiverLog>,
     },
     /// The end of the log: the phase is over.
     Result {

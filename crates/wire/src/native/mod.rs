@@ -1,5 +1,7 @@
-//! plumb's own protocol: a control connection over TCP and an echo over UDP, both on one port.
+//! plumb's own protocol: a control connection over TCP, data over TCP and UDP, and an echo over
+//! UDP, all on one port.
 
 pub mod control;
+pub mod datagram;
 pub mod echo;
 pub mod spec;

@@ -8,11 +8,14 @@
 //! control   C→S  Hello                 S→C  Welcome (token, limits, facts, certificate)
 //!           C→S  Start                 S→C  Ready, or Refused
 //! data      C→S  48-byte preamble on each connection (token, phase, stream, role),
-//!                then a TLS 1.3 handshake where the preamble says so
+//!                then a TLS 1.3 handshake where the preamble says so; for a UDP stream a
+//!                datagram that says the same, every 100 ms
 //! control                              S→C  Started, once all are attached
 //! data      both directions run
+//!           UDP: each sender ends with a datagram that says how many there were, and repeats it
+//!           until it is answered
 //! control   C→S  Stop (both ends abort the data connections)
-//!                                      S→C  Samples, Counts …, Result
+//!                                      S→C  Samples, Counts, UdpSent, UdpReceived …, Result
 //!           C→S  Ping every 500 ms     S→C  Pong
 //! ```
 
@@ -27,8 +30,12 @@ pub const VERSION: u16 = 2;
 /// Bytes of the length that precedes each control frame, big-endian.
 pub const FRAME_HEADER_BYTES: usize = 4;
 
-/// Largest frame that a client may send: its longest message has a few hundred bytes.
-pub const MAX_CLIENT_FRAME_BYTES: usize = 8 * 1024;
+/// Largest frame that a client may begin with, before anything is known of it: Hello.
+pub const MAX_FIRST_FRAME_BYTES: usize = 1024;
+
+/// Largest frame that a client may send: a Start with the departures of a whole trace
+/// ([`MAX_TRACE_PACKETS`](super::control::flow::udp::MAX_TRACE_PACKETS)), of 30 bytes each.
+pub const MAX_CLIENT_FRAME_BYTES: usize = 256 * 1024;
 
 /// Largest frame that a server may send: room for [`RECORDS_PER_FRAME`] records of the longest
 /// numbers, or the summary of [`MAX_STREAMS`] streams, several times over.
@@ -39,7 +46,7 @@ pub const MAX_SERVER_FRAME_BYTES: usize = 256 * 1024;
 pub const RECORDS_PER_FRAME: usize = 64;
 
 /// First bytes of a data connection. Read as the length of a control frame they are far above
-/// [`MAX_CLIENT_FRAME_BYTES`], which is how the two are told apart.
+/// [`MAX_FIRST_FRAME_BYTES`], which is how the two are told apart.
 pub const DATA_MAGIC: [u8; 8] = *b"plumbDAT";
 
 /// Bytes of the preamble of a data connection.
@@ -65,6 +72,22 @@ pub const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time from Ready until all data connections are attached: connecting takes one round trip
 /// and the retransmissions of lost SYNs (1 + 2 + 4 s, RFC 6298).
 pub const ATTACH_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// How often a client asks for its UDP streams until the phase has started: a lost datagram
+/// costs less than a lost SYN.
+pub const ATTACH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How often a UDP sender says that it has ended, until it is answered.
+pub const END_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long a UDP receiver waits after the end for what it overtook: more than two ways of one
+/// route differ by.
+pub const OVERTAKEN_WAIT: Duration = Duration::from_millis(250);
+
+/// How long both ends of a UDP stream wait for the end, or its answer, to come through the queue
+/// that the stream filled: four times 700 ms. Then the stream ends without, and well within
+/// [`SILENCE_TIMEOUT`], since a server answers nothing meanwhile.
+pub const LINGER: Duration = Duration::from_secs(3);
 
 /// Time past the end of a phase in which the client's Stop must come: it waits in the queue
 /// that the phase filled. Afterwards the server ends the phase by itself.

@@ -1,6 +1,8 @@
 //! What a phase is made of: groups of equal streams. Streams are numbered from 0 in each
 //! direction, group after group.
 
+pub mod udp;
+
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Refusal;
 use super::frame::Role;
 use crate::native::spec::{DEFAULT_CONGESTION_CONTROL, MAX_CC_NAME_BYTES};
+use udp::UdpFlow;
 
 /// A number of equal streams.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +30,17 @@ pub struct Flows {
 pub enum Flow {
     /// As much as TCP takes.
     Tcp(TcpFlow),
+    /// Datagrams on a schedule.
+    Udp(UdpFlow),
+}
+
+/// What carries a stream, and so how it is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// A connection of its own that begins with a preamble.
+    Tcp,
+    /// A pair of addresses, made known by datagrams.
+    Udp,
 }
 
 /// A TCP connection that carries as much as it can.
@@ -73,6 +87,15 @@ impl Flow {
     pub fn is_tls(&self) -> bool {
         match self {
             Self::Tcp(flow) => flow.tls,
+            Self::Udp(_) => false,
+        }
+    }
+
+    /// What carries it.
+    pub fn transport(&self) -> Transport {
+        match self {
+            Self::Tcp(_) => Transport::Tcp,
+            Self::Udp(_) => Transport::Udp,
         }
     }
 }
@@ -99,6 +122,7 @@ impl Flows {
     pub fn check(&self) -> Result<(), (Refusal, String)> {
         match &self.flow {
             Flow::Tcp(flow) => flow.check(),
+            Flow::Udp(flow) => flow.check(),
         }
     }
 }
@@ -177,6 +201,13 @@ pub fn streams(flows: &[Flows], role: Role) -> impl Iterator<Item = (u32, &Flow)
         .flat_map(|flows| (0..flows.count).map(|_| &flows.flow))
         .zip(0..)
         .map(|(flow, number)| (number, flow))
+}
+
+/// One of them; `None` when there is no such.
+pub fn stream(flows: &[Flows], role: Role, number: u32) -> Option<&Flow> {
+    streams(flows, role)
+        .find(|(known, _)| *known == number)
+        .map(|(_, flow)| flow)
 }
 
 /// How many streams there are in one direction.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Token;
 use crate::native::spec::{
-    DATA_MAGIC, FRAME_HEADER_BYTES, MAX_CLIENT_FRAME_BYTES, PREAMBLE_BYTES, VERSION,
+    DATA_MAGIC, FRAME_HEADER_BYTES, MAX_FIRST_FRAME_BYTES, PREAMBLE_BYTES, VERSION,
 };
 
 /// Bytes that are no frame or preamble of this protocol.
@@ -105,7 +105,7 @@ pub fn opening(first: [u8; FRAME_HEADER_BYTES]) -> Result<Opening, FrameError> {
     if DATA_MAGIC.starts_with(&first) {
         return Ok(Opening::Data);
     }
-    frame_length(first, MAX_CLIENT_FRAME_BYTES)
+    frame_length(first, MAX_FIRST_FRAME_BYTES)
         .map(Opening::Control)
         .map_err(|_| FrameError::Magic)
 }
@@ -118,6 +118,22 @@ pub enum Role {
     Down,
     /// From the client to the server.
     Up,
+}
+
+impl Role {
+    /// Its byte on the wire.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Down => 1,
+            Self::Up => 2,
+        }
+    }
+
+    pub(crate) fn from_code(code: u8) -> Option<Self> {
+        [Self::Down, Self::Up]
+            .into_iter()
+            .find(|role| role.code() == code)
+    }
 }
 
 /// How a data connection begins.
@@ -141,10 +157,7 @@ const TLS_FLAG: u8 = 1;
 impl Preamble {
     /// Its bytes.
     pub fn encode(&self) -> [u8; PREAMBLE_BYTES] {
-        let role: u8 = match self.role {
-            Role::Down => 1,
-            Role::Up => 2,
-        };
+        let role = self.role.code();
         let fields = DATA_MAGIC
             .into_iter()
             .chain(VERSION.to_be_bytes())
@@ -174,11 +187,7 @@ impl Preamble {
             return Err(FrameError::Version { found });
         }
         let [role, flags] = take(&mut rest).ok_or(FrameError::Magic)?;
-        let role = match role {
-            1 => Role::Down,
-            2 => Role::Up,
-            found => return Err(FrameError::Role { found }),
-        };
+        let role = Role::from_code(role).ok_or(FrameError::Role { found: role })?;
         let phase = take(&mut rest).ok_or(FrameError::Magic)?;
         let stream = take(&mut rest).ok_or(FrameError::Magic)?;
         let token = take(&mut rest).ok_or(FrameError::Magic)?;
@@ -205,11 +214,12 @@ mod tests {
     use super::super::flow::{Flows, TcpFlow};
     use super::super::{ClientMessage, ServerMessage, Start};
     use super::*;
+    use crate::native::spec::MAX_CLIENT_FRAME_BYTES;
     use proptest::prelude::*;
 
     #[test]
     fn a_control_frame_is_never_taken_for_data() {
-        for length in 1..=MAX_CLIENT_FRAME_BYTES {
+        for length in 1..=MAX_FIRST_FRAME_BYTES {
             let header = u32::try_from(length).unwrap().to_be_bytes();
             assert_eq!(opening(header).unwrap(), Opening::Control(length));
         }
@@ -222,7 +232,7 @@ mod tests {
     fn frames_above_the_limit_are_not_made() {
         let message = ClientMessage::Hello {
             version: 1,
-            plumb: "x".repeat(10_000),
+            plumb: "x".repeat(MAX_CLIENT_FRAME_BYTES),
         };
         assert!(matches!(
             encode_frame(&message, MAX_CLIENT_FRAME_BYTES),

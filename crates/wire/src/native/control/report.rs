@@ -3,6 +3,8 @@
 //! Times count from that end's own start of the phase. Counters are the kernel's (TCP_INFO,
 //! Linux `include/uapi/linux/tcp.h`), as they stood, not as differences.
 
+pub mod udp;
+
 use serde::{Deserialize, Serialize};
 
 use super::flow;
@@ -11,6 +13,7 @@ use super::{ServerMessage, Start};
 use crate::native::spec::{
     ATTACH_TIMEOUT, MAX_TEXT_BYTES, RECORDS_PER_FRAME, SAMPLE_INTERVAL, STOP_GRACE,
 };
+use udp::{UdpReceiverLog, UdpReport};
 
 /// The sending TCP of one stream at one instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -124,6 +127,8 @@ pub struct Report {
     pub senders: Vec<SenderLog>,
     /// Streams that it received.
     pub receivers: Vec<ReceiverLog>,
+    /// UDP streams.
+    pub udp: UdpReport,
     /// How long its phase took.
     pub elapsed_s: f64,
     /// Processor time that its process used meanwhile.
@@ -152,6 +157,16 @@ impl Report {
     pub fn into_messages(self, phase: u32) -> impl Iterator<Item = ServerMessage> {
         let (mut senders, mut receivers) = (Vec::new(), Vec::new());
         let mut logs = Vec::new();
+        let count = |stream, counts: &[Count]| {
+            counts
+                .chunks(RECORDS_PER_FRAME)
+                .map(|part| ServerMessage::Counts {
+                    phase,
+                    stream,
+                    counts: part.to_vec(),
+                })
+                .collect::<Vec<_>>()
+        };
         for SenderLog { tail, samples } in self.senders {
             let stream = tail.stream;
             logs.extend(
@@ -166,17 +181,21 @@ impl Report {
             senders.push(tail);
         }
         for ReceiverLog { tail, counts } in self.receivers {
-            let stream = tail.stream;
-            logs.extend(
-                counts
-                    .chunks(RECORDS_PER_FRAME)
-                    .map(|part| ServerMessage::Counts {
-                        phase,
-                        stream,
-                        counts: part.to_vec(),
-                    }),
-            );
+            logs.extend(count(tail.stream, &counts));
             receivers.push(tail);
+        }
+        for log in self.udp.senders {
+            logs.push(ServerMessage::UdpSent {
+                phase,
+                log: Box::new(log),
+            });
+        }
+        for log in self.udp.receivers {
+            logs.extend(count(log.stream, &log.counts));
+            logs.push(ServerMessage::UdpReceived {
+                phase,
+                log: Box::new(log),
+            });
         }
         let tail = ReportTail {
             senders,
@@ -204,6 +223,7 @@ pub struct ReportAssembler {
     most_records: usize,
     samples: Vec<Vec<TcpSample>>,
     counts: Vec<Vec<Count>>,
+    udp: UdpReport,
 }
 
 impl ReportAssembler {
@@ -216,6 +236,7 @@ impl ReportAssembler {
             most_records: (longest_s / SAMPLE_INTERVAL.as_secs_f64()) as usize,
             samples: vec![Vec::new(); streams(Role::Down)],
             counts: vec![Vec::new(); streams(Role::Up)],
+            udp: UdpReport::default(),
         }
     }
 
@@ -244,9 +265,31 @@ impl ReportAssembler {
                 extend(log, counts, self.most_records, |c| c.t_s)?;
                 Ok(Assembled::Part)
             }
+            ServerMessage::UdpSent { phase, log } if phase == self.phase => {
+                let known = &mut self.udp.senders;
+                if known.len() >= self.samples.len() {
+                    return Err(ReportError);
+                }
+                known.push(log.clipped());
+                Ok(Assembled::Part)
+            }
+            ServerMessage::UdpReceived { phase, log } if phase == self.phase => {
+                let counts = self.counts.get_mut(log.stream as usize);
+                let counts = std::mem::take(counts.ok_or(ReportError)?);
+                if self.udp.receivers.len() >= self.counts.len() {
+                    return Err(ReportError);
+                }
+                self.udp.receivers.push(UdpReceiverLog {
+                    counts,
+                    ..log.clipped()
+                });
+                Ok(Assembled::Part)
+            }
             ServerMessage::Result { phase, report } if phase == self.phase => self.finish(*report),
             ServerMessage::Samples { .. }
             | ServerMessage::Counts { .. }
+            | ServerMessage::UdpSent { .. }
+            | ServerMessage::UdpReceived { .. }
             | ServerMessage::Result { .. } => Err(ReportError),
             other => Ok(Assembled::Other(other)),
         }
@@ -260,6 +303,7 @@ impl ReportAssembler {
             elapsed_s: tail.elapsed_s,
             cpu_s: tail.cpu_s,
             notes: tail.notes.into_iter().take(MAX_NOTES).map(clip).collect(),
+            udp: std::mem::take(&mut self.udp),
             ..Report::default()
         };
         for mut tail in tail.senders {
@@ -341,6 +385,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::super::flow::{Flows, TcpFlow};
     use super::super::frame::encode_frame;
+    use super::udp::UdpSenderLog;
     use super::*;
     use crate::native::spec::{MAX_SERVER_FRAME_BYTES, MAX_STREAMS};
     use proptest::prelude::*;
@@ -394,6 +439,7 @@ mod tests {
             elapsed_s: 2.5,
             cpu_s: 0.25,
             notes: vec!["a note".into()],
+            udp: UdpReport::default(),
         }
     }
 
@@ -456,6 +502,30 @@ mod tests {
             .iter_mut()
             .for_each(|s| s.samples.reverse());
         assert_eq!(of(backwards, 7), Err(ReportError));
+    }
+
+    #[test]
+    fn udp_streams_come_with_their_counts() {
+        let counts = vec![Count::default(); 100];
+        let sent = Report {
+            udp: UdpReport {
+                senders: vec![UdpSenderLog::default()],
+                receivers: vec![UdpReceiverLog {
+                    stream: 1,
+                    counts,
+                    ..UdpReceiverLog::default()
+                }],
+            },
+            ..report(0, 1, 3)
+        };
+        let back = |down, up| assemble(&start(down, up), sent.clone().into_messages(7));
+        assert_eq!(back(1, 2), Ok(Some(sent.clone())));
+        assert_eq!(
+            back(0, 2),
+            Err(ReportError),
+            "a stream that was not asked for"
+        );
+        assert_eq!(back(1, 1), Err(ReportError));
     }
 
     #[test]

@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::flow::{self, Flows};
+use super::flow::{self, Flows, Transport};
 use super::frame::{Preamble, Role};
 use super::{ClientMessage, ErrorCode, Limits, Refusal, ServerMessage, Start};
 use crate::native::spec::{ATTACH_TIMEOUT, STOP_GRACE, VERSION};
@@ -114,7 +114,18 @@ impl ServerSession {
         }
     }
 
-    /// A data connection said what it belongs to. On success the owner keeps it.
+    /// Whether a phase waits for that stream to come in that way.
+    pub fn expects(&self, preamble: &Preamble, transport: Transport) -> bool {
+        let State::Attaching { start, missing, .. } = &self.state else {
+            return false;
+        };
+        preamble.phase == start.phase
+            && missing.contains(&(preamble.role, preamble.stream))
+            && flow::stream(&start.flows, preamble.role, preamble.stream)
+                .is_some_and(|flow| flow.transport() == transport && flow.is_tls() == preamble.tls)
+    }
+
+    /// A stream said what it belongs to. On success the owner keeps it.
     ///
     /// # Errors
     /// When nothing waits for it.
@@ -122,19 +133,15 @@ impl ServerSession {
         &mut self,
         now: Duration,
         preamble: &Preamble,
+        transport: Transport,
     ) -> Result<Vec<Step>, Unexpected> {
+        if !self.expects(preamble, transport) {
+            return Err(Unexpected);
+        }
         let State::Attaching { start, missing, .. } = &mut self.state else {
             return Err(Unexpected);
         };
-        let as_asked = flow::streams(&start.flows, preamble.role)
-            .find(|(stream, _)| *stream == preamble.stream)
-            .is_some_and(|(_, flow)| flow.is_tls() == preamble.tls);
-        if preamble.phase != start.phase
-            || !as_asked
-            || !missing.remove(&(preamble.role, preamble.stream))
-        {
-            return Err(Unexpected);
-        }
+        missing.remove(&(preamble.role, preamble.stream));
         if !missing.is_empty() {
             return Ok(Vec::new());
         }
@@ -147,10 +154,12 @@ impl ServerSession {
         Ok(vec![Step::Run(start)])
     }
 
-    /// The load of a step Run could not be started.
+    /// A stream could not be taken, or the load of a step Run not be started.
     pub fn on_failed(&mut self, message: String) -> Vec<Step> {
-        let State::Running { phase, .. } = self.state else {
-            return Vec::new();
+        let phase = match &self.state {
+            State::Attaching { start, .. } => start.phase,
+            State::Running { phase, .. } => *phase,
+            State::Greeting | State::Idle | State::Closed => return Vec::new(),
         };
         self.state = State::Idle;
         vec![Step::Abandon, refused(phase, Refusal::Failed, message)]
@@ -224,10 +233,19 @@ impl ServerSession {
 
     fn end_phase(&mut self, not_attached: &str) -> Vec<Step> {
         match std::mem::replace(&mut self.state, State::Idle) {
-            State::Attaching { start, .. } => {
+            State::Attaching { start, missing, .. } => {
+                let udp = missing.iter().any(|(role, stream)| {
+                    flow::stream(&start.flows, *role, *stream)
+                        .is_some_and(|flow| flow.transport() == Transport::Udp)
+                });
+                let hint = if udp { NO_DATAGRAM } else { "" };
                 vec![
                     Step::Abandon,
-                    refused(start.phase, Refusal::NotAttached, not_attached.to_owned()),
+                    refused(
+                        start.phase,
+                        Refusal::NotAttached,
+                        format!("{not_attached}{hint}"),
+                    ),
                 ]
             }
             State::Running { phase, .. } => vec![Step::Finish { phase }],
@@ -246,6 +264,10 @@ impl ServerSession {
         ]
     }
 }
+
+/// Why a stream over UDP is missing, while the control connection over TCP is there.
+const NO_DATAGRAM: &str = " (no datagram came over UDP, or from another address than the control \
+                           connection has: a firewall or a proxy may be on the way)";
 
 fn refused(phase: u32, reason: Refusal, message: String) -> Step {
     Step::Send(ServerMessage::Refused {
@@ -322,19 +344,19 @@ mod tests {
         assert_eq!(steps, [Step::Send(ServerMessage::Ready { phase: 1 })]);
         let now = Duration::from_secs(2);
         assert_eq!(
-            session.on_attached(now, &preamble(1, Role::Down, 0)),
+            session.on_attached(now, &preamble(1, Role::Down, 0), Transport::Tcp),
             Ok(vec![])
         );
         assert_eq!(
-            session.on_attached(now, &preamble(1, Role::Down, 0)),
+            session.on_attached(now, &preamble(1, Role::Down, 0), Transport::Tcp),
             Err(Unexpected)
         );
         assert_eq!(
-            session.on_attached(now, &preamble(2, Role::Up, 0)),
+            session.on_attached(now, &preamble(2, Role::Up, 0), Transport::Tcp),
             Err(Unexpected)
         );
         assert_eq!(
-            session.on_attached(now, &preamble(1, Role::Up, 0)),
+            session.on_attached(now, &preamble(1, Role::Up, 0), Transport::Tcp),
             Ok(vec![Step::Run(start(1, 1, 1))])
         );
         assert_eq!(session.deadline(), Some(Duration::from_secs(9)));
@@ -357,7 +379,11 @@ mod tests {
         );
         tell(&mut session, 20, ClientMessage::Start(start(2, 1, 0)));
         session
-            .on_attached(Duration::from_secs(20), &preamble(2, Role::Down, 0))
+            .on_attached(
+                Duration::from_secs(20),
+                &preamble(2, Role::Down, 0),
+                Transport::Tcp,
+            )
             .unwrap();
         assert_eq!(session.on_time(Duration::from_secs(26)), []);
         assert_eq!(
@@ -475,7 +501,7 @@ mod tests {
                         asked += 1;
                         if busy { Err((Refusal::Busy, String::new())) } else { Ok(()) }
                     }),
-                    Event::Attached(preamble) => session.on_attached(now, &preamble).unwrap_or_default(),
+                    Event::Attached(preamble) => session.on_attached(now, &preamble, Transport::Tcp).unwrap_or_default(),
                     Event::Time(seconds) => {
                         now += Duration::from_secs(seconds);
                         session.on_time(now)
