@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use plumb_link::summary::Summary;
 use plumb_link::time::Time;
+use plumb_model::summary::Summary;
 
 use crate::stats::{DriverStats, OVERRUN_RATIO};
 

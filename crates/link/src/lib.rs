@@ -21,6 +21,5 @@ pub mod segment;
 pub mod settings;
 pub mod spec;
 pub mod stats;
-pub mod summary;
 mod tally;
 pub mod time;

@@ -7,8 +7,8 @@ use crate::flows::FlowNumber;
 use crate::packet::Packet;
 use crate::queue::Backlog;
 use crate::stats::{CellStats, Count, DropCause};
-use crate::summary::Summary;
 use crate::time::Time;
+use plumb_model::summary::Summary;
 
 /// The counters of a cell, or of a whole chain.
 #[derive(Debug)]

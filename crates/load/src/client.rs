@@ -11,7 +11,8 @@ use plumb_net::tcp::{self, ConnectError, TcpOptions};
 use plumb_wire::native::control::report::clip;
 use plumb_wire::native::control::{ClientMessage, ErrorCode, Refusal, ServerMessage, Welcome};
 use plumb_wire::native::spec::{
-    HEARTBEAT_INTERVAL, MAX_CLIENT_FRAME_BYTES, MAX_SERVER_FRAME_BYTES, SILENCE_TIMEOUT, VERSION,
+    HEARTBEAT_INTERVAL, MAX_CLIENT_FRAME_BYTES, MAX_FIRST_FRAME_BYTES, MAX_SERVER_FRAME_BYTES,
+    SILENCE_TIMEOUT, VERSION,
 };
 
 use crate::frames::{LinkError, read_frame, write_frame};
@@ -359,7 +360,7 @@ fn greet(socket: &TcpStream, timeout: Duration) -> Result<Welcome, GreetError> {
     };
     let exchange = || -> Result<ServerMessage, LinkError> {
         socket.set_nodelay(true)?;
-        write_frame(socket, &hello, MAX_CLIENT_FRAME_BYTES, deadline)?;
+        write_frame(socket, &hello, MAX_FIRST_FRAME_BYTES, deadline)?;
         read_frame(socket, MAX_SERVER_FRAME_BYTES, deadline)
     };
     match exchange().map_err(GreetError::Link)? {

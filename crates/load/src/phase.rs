@@ -3,21 +3,23 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plumb_model::distribution::Distribution;
 use plumb_model::results::{CpuUse, Direction, TlsResult};
 use plumb_net::clock::monotonic_ns;
 use plumb_wire::native::control::flow::Flows;
+use plumb_wire::native::control::report::udp::UdpReceiverLog;
 use plumb_wire::native::control::report::{Assembled, Report, ReportAssembler, SenderLog, clip};
 use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage, Start};
-use plumb_wire::native::spec::{ATTACH_TIMEOUT, SAMPLE_INTERVAL};
+use plumb_wire::native::spec::{ATTACH_INTERVAL, ATTACH_TIMEOUT, SAMPLE_INTERVAL};
 
 use crate::client::{ANSWER_TIMEOUT, Client, ClientError};
 use crate::streams::{self, Stream, Streams};
 use crate::summary::{DirectionLogs, DirectionOutcome, summarise};
 use crate::tls::TlsSession;
 use crate::traffic::{Traffic, TrafficPlan};
+use crate::udp::summary::{self as udp, UdpOutcome};
 
 /// How often the phase is looked at: twice in each interval of the sampler, so that a spent
 /// budget is seen within one and a half.
@@ -54,6 +56,8 @@ pub enum EndedEarly {
     Cancelled,
     /// All its streams had failed; each says why.
     StreamsFailed,
+    /// The far end went away; there is only what this host saw.
+    FarEndLost,
 }
 
 /// What a phase came to.
@@ -69,6 +73,8 @@ pub struct PhaseOutcome {
     pub down: Option<DirectionOutcome>,
     /// To the far end; absent without up streams.
     pub up: Option<DirectionOutcome>,
+    /// The UDP streams of both directions.
+    pub udp: Vec<UdpOutcome>,
     /// What must be known to read the numbers.
     pub notes: Vec<String>,
 }
@@ -80,7 +86,8 @@ impl Client {
     ///
     /// # Errors
     /// When the responder refuses it, goes away, or the streams cannot be opened. After a
-    /// refusal, or when streams could not be opened, the session can be used again.
+    /// refusal, or when streams could not be opened, the session can be used again. What UDP
+    /// streams had brought or sent before the responder went away is kept.
     pub fn run_phase(
         &mut self,
         plan: &PhasePlan,
@@ -108,17 +115,15 @@ impl Client {
             .then(|| ClientError::Cancelled {
                 name: self.name.clone(),
             });
-        let Streams { incoming, outgoing } = match (opened, cancelled) {
+        let streams = match (opened, cancelled) {
             (Ok(streams), None) => streams,
             (Err(error), _) | (_, Some(error)) => {
                 self.give_up(start.phase);
                 return Err(error);
             }
         };
-        self.wait_for(
-            &ServerMessage::Started { phase: start.phase },
-            ATTACH_TIMEOUT + ANSWER_TIMEOUT,
-        )?;
+        self.wait_for_start(start.phase, &streams)?;
+        let Streams { incoming, outgoing } = streams;
 
         let encrypted = [&incoming, &outgoing].map(|streams| encryption(streams));
         let started_monotonic_ns = monotonic_ns();
@@ -126,6 +131,7 @@ impl Client {
             outgoing,
             incoming,
             byte_limit: plan.byte_limit,
+            duration: plan.duration,
             longest: plan.duration,
         });
         let traffic = traffic.map_err(|error| {
@@ -135,24 +141,63 @@ impl Client {
                 why: error.to_string(),
             }
         })?;
-        let ended_early = self.watch(&traffic, plan, progress, cancel)?;
+        let mut watched = self.watch(&traffic, plan, progress, cancel);
         let duration_s = traffic
             .elapsed()
             .as_secs_f64()
             .min(plan.duration.as_secs_f64());
         // Stop first: it waits in the same queue as what the streams still hold.
-        self.send(&ClientMessage::Stop { phase: start.phase })?;
+        if let Ok(early) = watched {
+            let stop = ClientMessage::Stop { phase: start.phase };
+            watched = self.send(&stop).map(|()| early);
+        }
+        if watched.is_err() {
+            traffic.abandon();
+        }
         let local = traffic.finish();
-        let remote = self.fetch_report(&start)?;
+        let fetched = watched.and_then(|early| Ok((early, self.fetch_report(&start)?)));
+        let outcome = match fetched {
+            Ok((early, remote)) => outcome(local, remote, &start, duration_s, early, &encrypted),
+            Err(error) => without_far_end(local, &start, duration_s, &error).ok_or(error)?,
+        };
         Ok(PhaseOutcome {
             started_monotonic_ns,
-            ..outcome(local, remote, duration_s, ended_early, &encrypted)
+            ..outcome
         })
+    }
+
+    /// Waits until the far end has all streams, and asks for those of UDP until then.
+    fn wait_for_start(&self, phase: u32, streams: &Streams) -> Result<(), ClientError> {
+        let until = Instant::now() + ATTACH_TIMEOUT + ANSWER_TIMEOUT;
+        let started = ServerMessage::Started { phase };
+        loop {
+            streams.attach().map_err(|error| {
+                self.give_up(phase);
+                ClientError::Stream {
+                    name: self.name.clone(),
+                    stream: error.stream,
+                    why: error.why,
+                }
+            })?;
+            match self.next_message(ATTACH_INTERVAL)? {
+                None if Instant::now() < until => (),
+                other => return self.expect(&started, other),
+            }
+        }
     }
 
     /// Waits for one message of the phase.
     fn wait_for(&self, wanted: &ServerMessage, timeout: Duration) -> Result<(), ClientError> {
-        match self.next_message(timeout)? {
+        let message = self.next_message(timeout)?;
+        self.expect(wanted, message)
+    }
+
+    fn expect(
+        &self,
+        wanted: &ServerMessage,
+        message: Option<ServerMessage>,
+    ) -> Result<(), ClientError> {
+        match message {
             Some(message) if message == *wanted => Ok(()),
             Some(ServerMessage::Refused {
                 reason, message, ..
@@ -264,9 +309,34 @@ impl Client {
     }
 }
 
+/// What this host saw of UDP before the far end was lost; `None` where it saw nothing.
+fn without_far_end(
+    local: Report,
+    start: &Start,
+    duration_s: f64,
+    error: &ClientError,
+) -> Option<PhaseOutcome> {
+    let came = |log: &UdpReceiverLog| log.receiver.received > 0;
+    if local.udp.senders.is_empty() && !local.udp.receivers.iter().any(came) {
+        return None;
+    }
+    let lost = Some(EndedEarly::FarEndLost);
+    let mut outcome = outcome(
+        local,
+        Report::default(),
+        start,
+        duration_s,
+        lost,
+        &[None, None],
+    );
+    let note = format!("The far end was lost, and what it saw with it: {error}.");
+    outcome.notes.insert(0, note);
+    Some(outcome)
+}
+
 /// How the streams are encrypted, if they are.
 fn encryption(streams: &[Stream]) -> Option<TlsResult> {
-    let sessions = || streams.iter().filter_map(|stream| stream.tls.as_ref());
+    let sessions = || streams.iter().filter_map(Stream::tls);
     let suites: BTreeSet<_> = sessions().map(TlsSession::cipher_suite).collect();
     let handshakes = sessions().map(|session| session.handshake().as_secs_f64());
     Some(TlsResult {
@@ -279,21 +349,25 @@ fn encryption(streams: &[Stream]) -> Option<TlsResult> {
 fn outcome(
     local: Report,
     remote: Report,
+    start: &Start,
     duration_s: f64,
     ended_early: Option<EndedEarly>,
     [down_tls, up_tls]: &[Option<TlsResult>; 2],
 ) -> PhaseOutcome {
     let ratio = |report: &Report| {
-        if report.elapsed_s > 0.0 {
-            (report.cpu_s / report.elapsed_s).max(0.0)
-        } else {
-            0.0
-        }
+        (report.elapsed_s > 0.0).then(|| (report.cpu_s / report.elapsed_s).max(0.0))
     };
     let cpu = CpuUse {
-        local_ratio: ratio(&local),
-        remote_ratio: Some(ratio(&remote)),
+        local_ratio: ratio(&local).unwrap_or(0.0),
+        remote_ratio: ratio(&remote),
     };
+    let udp = udp::summarise(&udp::Ends {
+        flows: &start.flows,
+        local: &local.udp,
+        remote: &remote.udp,
+        duration_s,
+        cpu,
+    });
     let result = |direction, senders: &[SenderLog], receivers, receiver_shift_s, tls| {
         (!senders.is_empty()).then(|| {
             summarise(&DirectionLogs {
@@ -334,6 +408,7 @@ fn outcome(
             idle_round_trip(&local.senders),
             up_tls.as_ref(),
         ),
+        udp,
         notes: here.chain(there).collect(),
     }
 }

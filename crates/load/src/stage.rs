@@ -26,6 +26,7 @@ pub struct Stage {
     /// What may be carried.
     pub budget: Budget,
     stopped: AtomicBool,
+    abandoned: AtomicBool,
     running: AtomicUsize,
 }
 
@@ -38,13 +39,26 @@ impl Stage {
             deadline: started + longest,
             budget: Budget::new(byte_limit),
             stopped: AtomicBool::new(false),
+            abandoned: AtomicBool::new(false),
             running: AtomicUsize::new(0),
         })
     }
 
-    /// Tells all streams to end, which they do within twice [`POLL_INTERVAL`].
+    /// Tells all streams to end, which those of TCP do within twice [`POLL_INTERVAL`], and those
+    /// of UDP when they have told and heard their ends.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells all streams to end at once: the far end is not there any more.
+    pub fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+        self.stop();
+    }
+
+    /// Whether the far end is known to be gone.
+    pub fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed)
     }
 
     /// Whether it is over.

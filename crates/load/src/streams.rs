@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread::{Builder, scope};
 use std::time::Instant;
 
+use plumb_net::bulk::BulkSocket;
 use plumb_net::tcp::{self, TcpOptions};
 use plumb_wire::native::control::flow::{self, Flow, Flows};
 use plumb_wire::native::control::frame::{Preamble, Role};
@@ -12,20 +13,18 @@ use plumb_wire::native::control::{Start, Welcome};
 use plumb_wire::native::spec::ATTACH_TIMEOUT;
 
 use crate::frames::write_all_by;
+use crate::tcp::TcpLoad;
 use crate::tcp::options::options;
 use crate::tls::{TlsSession, Trust};
+use crate::udp::UdpStream;
 
-/// One stream of a phase.
+/// One stream of a phase, with what carries it.
 #[derive(Debug)]
-pub struct Stream {
-    /// Its number among those of its direction.
-    pub number: u32,
-    /// What it is.
-    pub flow: Flow,
-    /// Its data connection.
-    pub socket: TcpStream,
-    /// Set when that is encrypted.
-    pub tls: Option<TlsSession>,
+pub enum Stream {
+    /// A TCP connection.
+    Tcp(TcpLoad),
+    /// A UDP socket.
+    Udp(UdpStream),
 }
 
 /// A data connection after its preamble, and after its handshake if that asked for one.
@@ -39,22 +38,53 @@ pub struct DataConnection {
     pub tls: Option<TlsSession>,
 }
 
+/// What a stream is attached with.
+#[derive(Debug)]
+pub enum Carrier {
+    /// A data connection.
+    Tcp(DataConnection),
+    /// A UDP socket, and the stream that was asked for with it.
+    Udp(Preamble, BulkSocket),
+}
+
+impl Carrier {
+    /// The stream that it is for.
+    pub fn preamble(&self) -> Preamble {
+        match self {
+            Self::Tcp(connection) => connection.preamble,
+            Self::Udp(preamble, _) => *preamble,
+        }
+    }
+}
+
 impl Stream {
-    /// The stream that came on a data connection; `None` when the phase has no such.
-    pub fn of(flows: &[Flows], connection: DataConnection) -> Option<Self> {
-        let DataConnection {
-            preamble,
-            socket,
-            tls,
-        } = connection;
-        flow::streams(flows, preamble.role)
-            .find(|(known, _)| *known == preamble.stream)
-            .map(|(number, flow)| Self {
-                number,
+    /// The stream that came so; `None` when the phase has no such.
+    pub fn of(flows: &[Flows], carrier: Carrier) -> Option<Self> {
+        let Preamble { role, stream, .. } = carrier.preamble();
+        match (flow::stream(flows, role, stream)?, carrier) {
+            (Flow::Tcp(flow), Carrier::Tcp(DataConnection { socket, tls, .. })) => {
+                Some(Self::Tcp(TcpLoad {
+                    number: stream,
+                    flow: flow.clone(),
+                    socket,
+                    tls,
+                }))
+            }
+            (Flow::Udp(flow), Carrier::Udp(name, socket)) => Some(Self::Udp(UdpStream {
+                name,
                 flow: flow.clone(),
                 socket,
-                tls,
-            })
+            })),
+            (Flow::Tcp(_) | Flow::Udp(_), _) => None,
+        }
+    }
+
+    /// How it is encrypted, if it is.
+    pub(crate) fn tls(&self) -> Option<&TlsSession> {
+        match self {
+            Self::Tcp(stream) => stream.tls.as_ref(),
+            Self::Udp(_) => None,
+        }
     }
 }
 
@@ -103,7 +133,7 @@ pub(crate) fn open(
     };
     if flow::streams(&start.flows, Role::Down)
         .chain(flow::streams(&start.flows, Role::Up))
-        .any(|(_, Flow::Tcp(flow))| flow.fast_open)
+        .any(|(_, flow)| matches!(flow, Flow::Tcp(flow) if flow.fast_open))
     {
         fetch_cookie(address);
     }
@@ -114,10 +144,10 @@ pub(crate) fn open(
                 let thread = Builder::new().spawn_scoped(scope, move || {
                     open_one(address, preamble, flow, trust, deadline)
                 });
-                (preamble, flow, thread)
+                (preamble, thread)
             })
             .collect();
-        let joined = threads.into_iter().map(|(preamble, flow, thread)| {
+        let joined = threads.into_iter().map(|(preamble, thread)| {
             let opened = thread
                 .map_err(|error| error.to_string())
                 .and_then(|thread| {
@@ -125,29 +155,47 @@ pub(crate) fn open(
                         .join()
                         .unwrap_or_else(|_| Err("its thread failed".to_owned()))
                 });
-            (preamble, flow, opened)
+            (preamble, opened)
         });
         joined.collect()
     });
     let mut streams = Streams::default();
-    for (preamble, flow, opened) in opened {
-        let number = preamble.stream;
-        let DataConnection { socket, tls, .. } = opened.map_err(|why| StreamError {
-            stream: number,
+    for (preamble, opened) in opened {
+        let carrier = opened.map_err(|why| StreamError {
+            stream: preamble.stream,
             why,
         })?;
-        let stream = Stream {
-            number,
-            flow: flow.clone(),
-            socket,
-            tls,
-        };
+        let stream = Stream::of(&start.flows, carrier);
         match preamble.role {
-            Role::Down => streams.incoming.push(stream),
-            Role::Up => streams.outgoing.push(stream),
+            Role::Down => streams.incoming.extend(stream),
+            Role::Up => streams.outgoing.extend(stream),
         }
     }
     Ok(streams)
+}
+
+impl Streams {
+    /// Asks for the UDP streams once more. To be called every [`ATTACH_INTERVAL`] until the phase
+    /// has started.
+    ///
+    /// [`ATTACH_INTERVAL`]: plumb_wire::native::spec::ATTACH_INTERVAL
+    pub(crate) fn attach(&self) -> Result<(), StreamError> {
+        for stream in self.incoming.iter().chain(&self.outgoing) {
+            let Stream::Udp(stream) = stream else {
+                continue;
+            };
+            // A full queue passes. What the kernel reports was about an earlier one.
+            if let Err(error) = stream.attach()
+                && error.kind() == io::ErrorKind::ConnectionRefused
+            {
+                return Err(StreamError {
+                    stream: stream.name.stream,
+                    why: "UDP: its port is closed (ICMP port unreachable)".to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Makes the kernel ask the server for its Fast Open cookie, where it has none yet: the first
@@ -169,8 +217,14 @@ fn open_one(
     flow: &Flow,
     trust: &Trust,
     deadline: Instant,
-) -> Result<DataConnection, String> {
-    let Flow::Tcp(flow) = flow;
+) -> Result<Carrier, String> {
+    let flow = match flow {
+        Flow::Tcp(flow) => flow,
+        Flow::Udp(_) => {
+            let socket = BulkSocket::connect(address).map_err(|error| error.to_string())?;
+            return Ok(Carrier::Udp(preamble, socket));
+        }
+    };
     let options = options(flow);
     let socket =
         tcp::connect(address, ATTACH_TIMEOUT, &options).map_err(|error| error.to_string())?;
@@ -185,9 +239,9 @@ fn open_one(
     } else {
         None
     };
-    Ok(DataConnection {
+    Ok(Carrier::Tcp(DataConnection {
         preamble,
         socket,
         tls,
-    })
+    }))
 }

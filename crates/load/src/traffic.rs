@@ -10,7 +10,8 @@ use plumb_wire::native::control::report::Report;
 
 use crate::stage::Stage;
 use crate::streams::Stream;
-use crate::tcp::TcpStreams;
+use crate::tcp::{TcpLoad, TcpStreams};
+use crate::udp::{UdpStream, UdpStreams};
 
 /// What one end of a phase carries.
 #[derive(Debug)]
@@ -21,16 +22,20 @@ pub struct TrafficPlan {
     pub incoming: Vec<Stream>,
     /// Payload that may be carried, both directions together.
     pub byte_limit: Option<u64>,
+    /// How long what follows a schedule goes on.
+    pub duration: Duration,
     /// Everything ends after so long, told to or not.
     pub longest: Duration,
 }
 
-/// Running streams. Dropping it stops them within 100 ms and aborts their connections.
+/// Running streams. Dropping it stops them within 100 ms, for a far end that is gone, and aborts
+/// their connections.
 #[derive(Debug)]
 pub struct Traffic {
     stage: Arc<Stage>,
     cpu_at_start: Duration,
     tcp: TcpStreams,
+    udp: UdpStreams,
 }
 
 impl Traffic {
@@ -41,12 +46,18 @@ impl Traffic {
     pub fn start(plan: TrafficPlan) -> io::Result<Self> {
         let stage = Stage::begin(plan.longest, plan.byte_limit);
         let cpu_at_start = process_cpu_time();
-        let tcp = TcpStreams::start(&stage, plan.outgoing, plan.incoming)
-            .inspect_err(|_| stage.stop())?;
+        let outgoing = Sorted::from(plan.outgoing);
+        let incoming = Sorted::from(plan.incoming);
+        // UDP receivers are prepared first: nothing waits for them as TCP would.
+        let udp = UdpStreams::start(&stage, outgoing.udp, incoming.udp, plan.duration)
+            .inspect_err(|_| stage.abandon())?;
+        let tcp = TcpStreams::start(&stage, outgoing.tcp, incoming.tcp)
+            .inspect_err(|_| stage.abandon())?;
         Ok(Self {
             stage,
             cpu_at_start,
             tcp,
+            udp,
         })
     }
 
@@ -57,12 +68,12 @@ impl Traffic {
 
     /// Payload received so far.
     pub fn received_bytes(&self) -> u64 {
-        self.tcp.received_bytes()
+        self.tcp.received_bytes() + self.udp.received_bytes()
     }
 
-    /// Payload sent and acknowledged so far, as of the last sample.
+    /// Payload sent so far: by TCP what was acknowledged as of the last sample, by UDP all.
     pub fn acked_bytes(&self) -> u64 {
-        self.tcp.acked_bytes()
+        self.tcp.acked_bytes() + self.udp.sent_bytes()
     }
 
     /// Whether all streams have ended by themselves; the counters read afterwards are final.
@@ -70,13 +81,22 @@ impl Traffic {
         self.stage.has_ended()
     }
 
-    /// Stops all streams, which takes up to 50 ms, aborts their connections and tells what they
-    /// did.
+    /// The far end is not there any more: nothing is waited for.
+    pub fn abandon(&self) {
+        self.stage.abandon();
+    }
+
+    /// Stops all streams, which takes up to 50 ms, with UDP up to [`LINGER`], aborts their
+    /// connections and tells what they did.
+    ///
+    /// [`LINGER`]: plumb_wire::native::spec::LINGER
     pub fn finish(mut self) -> Report {
         let elapsed_s = self.elapsed().as_secs_f64();
         self.tcp.last_sample();
         self.stage.stop();
         let tcp = std::mem::take(&mut self.tcp).finish(elapsed_s);
+        let (udp, mut notes) = std::mem::take(&mut self.udp).finish(elapsed_s);
+        notes.extend(tcp.notes);
         Report {
             senders: tcp.senders,
             receivers: tcp.receivers,
@@ -84,13 +104,34 @@ impl Traffic {
             cpu_s: process_cpu_time()
                 .saturating_sub(self.cpu_at_start)
                 .as_secs_f64(),
-            notes: tcp.notes,
+            notes,
+            udp,
         }
     }
 }
 
 impl Drop for Traffic {
     fn drop(&mut self) {
-        self.stage.stop();
+        self.stage.abandon();
+    }
+}
+
+/// Streams by what carries them.
+#[derive(Debug, Default)]
+struct Sorted {
+    tcp: Vec<TcpLoad>,
+    udp: Vec<UdpStream>,
+}
+
+impl From<Vec<Stream>> for Sorted {
+    fn from(streams: Vec<Stream>) -> Self {
+        let mut this = Self::default();
+        for stream in streams {
+            match stream {
+                Stream::Tcp(stream) => this.tcp.push(stream),
+                Stream::Udp(stream) => this.udp.push(stream),
+            }
+        }
+        this
     }
 }

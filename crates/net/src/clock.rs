@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use nix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
 /// Nanoseconds of CLOCK_MONOTONIC.
 pub fn monotonic_ns() -> u64 {
@@ -15,6 +15,24 @@ pub fn monotonic_ns() -> u64 {
 /// Nanoseconds of CLOCK_REALTIME since the Unix epoch.
 pub fn realtime_ns() -> u64 {
     read(ClockId::CLOCK_REALTIME)
+}
+
+/// CLOCK_REALTIME less CLOCK_MONOTONIC in nanoseconds: it changes when the clock is stepped, and
+/// only then, since both are slewed alike. Some microseconds off when the machine is busy.
+pub fn apart_ns() -> i64 {
+    let before = monotonic_ns();
+    let real = realtime_ns();
+    let after = monotonic_ns();
+    let middle = before + (after - before) / 2;
+    i64::try_from(i128::from(real) - i128::from(middle)).unwrap_or(0)
+}
+
+/// Sleeps until CLOCK_MONOTONIC reaches `ns`; returns early when a signal was handled.
+pub fn sleep_until(ns: u64) {
+    let time = nix::sys::time::TimeSpec::from_duration(Duration::from_nanos(ns));
+    let absolute = ClockNanosleepFlags::TIMER_ABSTIME;
+    // What it fails with, it fails with at once, and its caller looks at the clock anyway.
+    let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, absolute, &time);
 }
 
 /// Processor time that all threads of this process have used.

@@ -355,18 +355,12 @@ impl DatagramSocket {
             if header > 0 {
                 buffer.copy_within(header..header + len, 0);
             }
-            let Beside {
-                kernel_ns,
-                to,
-                dscp,
-                ..
-            } = beside;
             return Ok(Some(Received {
                 len,
-                kernel_ns,
+                kernel_ns: beside.kernel_ns,
                 from,
-                to,
-                dscp,
+                to: beside.to,
+                dscp: beside.dscp(),
                 drops: self.drops,
             }));
         }

@@ -4,6 +4,7 @@
 //! protocol of the network, only those between a program and its kernel.
 #![allow(unsafe_code)]
 
+pub mod bulk;
 pub mod clock;
 pub mod datagram;
 pub mod first;

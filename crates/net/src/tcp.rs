@@ -13,6 +13,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
+pub(crate) use info::get_option;
 pub use info::{SocketMemory, TcpInfo, socket_memory, tcp_info};
 pub use options::{
     Negotiated, NotTaken, TcpOptions, congestion_control, negotiated, set_congestion_control,

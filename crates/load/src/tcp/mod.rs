@@ -13,15 +13,29 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{Builder, JoinHandle};
 
 use plumb_net::tcp;
-use plumb_wire::native::control::flow::{Flow, TcpFlow};
+use plumb_wire::native::control::flow::TcpFlow;
 use plumb_wire::native::control::report::{
     ReceiverLog, ReceiverTail, SenderLog, SenderTail, StreamEnd,
 };
 
 use crate::stage::Stage;
-use crate::streams::Stream;
 use crate::tls::TlsSession;
 use sampler::Record;
+
+pub(crate) use sender::payload;
+
+/// A TCP stream and its connection.
+#[derive(Debug)]
+pub struct TcpLoad {
+    /// Its number among those of its direction.
+    pub number: u32,
+    /// What it is.
+    pub flow: TcpFlow,
+    /// Its data connection.
+    pub socket: TcpStream,
+    /// Set when that is encrypted.
+    pub tls: Option<TlsSession>,
+}
 
 /// Running TCP streams.
 #[derive(Debug, Default)]
@@ -60,12 +74,11 @@ struct Prepared {
     tls: Option<TlsSession>,
 }
 
-impl From<Stream> for Prepared {
-    fn from(stream: Stream) -> Self {
-        let Flow::Tcp(flow) = stream.flow;
+impl From<TcpLoad> for Prepared {
+    fn from(stream: TcpLoad) -> Self {
         Self {
             number: stream.number,
-            flow,
+            flow: stream.flow,
             socket: Arc::new(stream.socket),
             counter: Arc::default(),
             tls: stream.tls,
@@ -77,8 +90,8 @@ impl TcpStreams {
     /// Starts them and the sampler.
     pub(crate) fn start(
         stage: &Arc<Stage>,
-        outgoing: Vec<Stream>,
-        incoming: Vec<Stream>,
+        outgoing: Vec<TcpLoad>,
+        incoming: Vec<TcpLoad>,
     ) -> io::Result<Self> {
         let mut this = Self::default();
         let outgoing: Vec<_> = outgoing.into_iter().map(Prepared::from).collect();

@@ -121,11 +121,18 @@ pub(crate) struct Beside {
     pub(crate) drops: Option<u32>,
     /// Address it was sent to.
     pub(crate) to: Option<LocalAddress>,
-    /// The DSCP that it bore.
-    pub(crate) dscp: Option<u8>,
+    /// The traffic class that it bore: DSCP and ECN.
+    pub(crate) traffic_class: Option<u8>,
+    /// Size of the datagrams of a train that is received as one (UDP_GRO).
+    pub(crate) segment_bytes: Option<usize>,
 }
 
 impl Beside {
+    /// The DSCP that it bore.
+    pub(crate) fn dscp(&self) -> Option<u8> {
+        self.traffic_class.map(|class| class >> ECN_BITS)
+    }
+
     pub(crate) fn parse(control: &[u8]) -> Self {
         let mut beside = Self::default();
         for (level, kind, data) in messages(control) {
@@ -137,12 +144,16 @@ impl Beside {
                     beside.drops = field(data, 0).map(u32::from_ne_bytes)
                 }
                 // ip(7): one byte. RFC 3542, section 6.5: an integer.
-                (libc::SOL_IP, libc::IP_TOS) => {
-                    beside.dscp = field(data, 0).map(|[class]: [u8; 1]| class >> ECN_BITS)
-                }
+                (libc::SOL_IP, libc::IP_TOS) => beside.traffic_class = data.first().copied(),
                 (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
                     let class = field(data, 0).map(i32::from_ne_bytes);
-                    beside.dscp = class.map(|class| (class as u8) >> ECN_BITS)
+                    beside.traffic_class = class.map(|class| class as u8)
+                }
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    beside.segment_bytes = field(data, 0)
+                        .map(i32::from_ne_bytes)
+                        .and_then(|bytes| usize::try_from(bytes).ok())
+                        .filter(|bytes| *bytes > 0);
                 }
                 _ => beside.to = LocalAddress::parse(level, kind, data).or(beside.to),
             }
@@ -252,7 +263,7 @@ mod tests {
         .concat();
         let beside = Beside::parse(&control);
         assert_eq!(beside.kernel_ns, Some(1_700_000_000_000_000_005));
-        assert_eq!((beside.drops, beside.dscp), (Some(3), None));
+        assert_eq!((beside.drops, beside.dscp()), (Some(3), None));
         assert_eq!(
             beside.to.map(|to| to.address),
             Some(Ipv4Addr::LOCALHOST.into())
@@ -262,9 +273,9 @@ mod tests {
     #[test]
     fn a_dscp_is_read_without_the_bits_of_ecn() {
         let v4 = message(libc::SOL_IP, libc::IP_TOS, &[46 << 2 | 1]);
-        assert_eq!(Beside::parse(&v4).dscp, Some(46));
+        assert_eq!(Beside::parse(&v4).dscp(), Some(46));
         let v6 = dscp_control(8, SocketAddr::from((Ipv6Addr::LOCALHOST, 1)));
-        assert_eq!(Beside::parse(&v6).dscp, Some(8));
+        assert_eq!(Beside::parse(&v6).dscp(), Some(8));
     }
 
     #[test]

@@ -204,6 +204,8 @@ pub struct SocketMemory {
     pub rcvbuf_bytes: u32,
     /// Limit of the send buffer.
     pub sndbuf_bytes: u32,
+    /// Packets dropped for want of receive buffer.
+    pub drops: u32,
 }
 
 /// Reads SO_MEMINFO.
@@ -211,24 +213,25 @@ pub struct SocketMemory {
 /// # Errors
 /// When the kernel has no such option (before Linux 4.12).
 pub fn socket_memory(socket: &impl AsFd) -> io::Result<SocketMemory> {
-    // SK_MEMINFO_VARS is 9: RMEM_ALLOC, RCVBUF, WMEM_ALLOC, SNDBUF, …
+    // SK_MEMINFO_VARS is 9: RMEM_ALLOC, RCVBUF, WMEM_ALLOC, SNDBUF, …, DROPS.
     let mut values = [0_u32; 9];
     get_option(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut values)?;
-    let [_, rcvbuf_bytes, _, sndbuf_bytes, ..] = values;
+    let [_, rcvbuf_bytes, _, sndbuf_bytes, .., drops] = values;
     Ok(SocketMemory {
         rcvbuf_bytes,
         sndbuf_bytes,
+        drops,
     })
 }
 
 /// Types made of integers alone, for which every pattern of bits is a value.
-pub(super) trait Plain: Copy {}
+pub(crate) trait Plain: Copy {}
 impl Plain for RawTcpInfo {}
 impl Plain for [u32; 9] {}
 impl Plain for u32 {}
 
 /// getsockopt(2) into `value`; the number of bytes that the kernel wrote.
-pub(super) fn get_option<T: Plain>(
+pub(crate) fn get_option<T: Plain>(
     socket: &impl AsFd,
     level: i32,
     name: i32,

@@ -2,8 +2,8 @@
 
 use crate::grid::SampleGrid;
 use crate::stats::CellStats;
-use crate::summary::Summary;
 use crate::time::Time;
+use plumb_model::summary::Summary;
 
 /// The grid, in nanoseconds.
 const GRID_NS: u64 = 10_000_000;

@@ -1,0 +1,86 @@
+//! How losses follow each other: loss distance and loss period (RFC 3357).
+
+use plumb_model::results::udp::LossPattern;
+use plumb_model::summary::Summary;
+
+/// The losses so far, in order of their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    lost: u64,
+    periods: u64,
+    /// The last number lost.
+    last: Option<u64>,
+    /// Length of the loss period that it ended.
+    length: u64,
+    lengths: Summary,
+    distances: Summary,
+}
+
+impl Losses {
+    /// So many packets from that number on are lost; it is above all before.
+    pub(super) fn lose(&mut self, first: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        if let Some(last) = self.last {
+            self.distances.record(first - last, 1);
+        }
+        self.distances.record(1, count - 1);
+        if self.last.is_some_and(|last| first == last + 1) {
+            self.length += count;
+        } else {
+            self.end_period();
+            self.length = count;
+            self.periods += 1;
+        }
+        self.lost += count;
+        self.last = Some(first + (count - 1));
+    }
+
+    fn end_period(&mut self) {
+        if self.length > 0 {
+            self.lengths.record(self.length, 1);
+        }
+    }
+
+    /// Packets lost.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// The whole of it.
+    pub(super) fn pattern(mut self) -> LossPattern {
+        self.end_period();
+        LossPattern {
+            periods: self.periods,
+            period_length: self.lengths.plain_distribution(),
+            distance: self.distances.plain_distribution(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// The example of RFC 3357, section 5: packets 1, 2, 3, 5, 7, 8, 9 arrive of 1 to 10, or
+    /// like it; here 4, 6 and 10 are lost, then 11.
+    #[test]
+    fn distances_and_periods() {
+        let mut losses = Losses::default();
+        for number in [4, 6, 10, 11] {
+            losses.lose(number, 1);
+        }
+        losses.lose(20, 5);
+        assert_eq!(losses.lost(), 9);
+        let pattern = losses.pattern();
+        let (length, distance) = (pattern.period_length.unwrap(), pattern.distance.unwrap());
+        assert_eq!(pattern.periods, 4);
+        assert_eq!((length.min, length.max, length.mean), (1.0, 5.0, 2.25));
+        // 2, 4, 1, 9, and four of 1.
+        assert_eq!((distance.count, distance.mean), (8, 20.0 / 8.0));
+        assert_eq!((distance.min, distance.max), (1.0, 9.0));
+        assert_eq!(Losses::default().pattern(), LossPattern::default());
+    }
+}

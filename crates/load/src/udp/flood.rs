@@ -1,0 +1,118 @@
+//! Packets at a constant rate to nobody in particular: what fills a link whether anybody listens
+//! or not.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use plumb_model::results::udp::UdpSender;
+use plumb_model::units::BitRate;
+use plumb_net::bulk::BulkSocket;
+use plumb_wire::native::control::Token;
+use plumb_wire::native::control::flow::{Flow, Flows, udp::Pattern, udp::UdpFlow};
+use plumb_wire::native::control::frame::{Preamble, Role};
+use plumb_wire::native::datagram::Tag;
+use plumb_wire::native::spec::TOKEN_BYTES;
+
+use super::sender::Sending;
+use crate::stage::Stage;
+
+/// What to send.
+#[derive(Debug, Clone, Copy)]
+pub struct Flood {
+    /// Where to.
+    pub to: SocketAddr,
+    /// IP bits a second.
+    pub rate: BitRate,
+    /// UDP payload of each packet in bytes.
+    pub payload_bytes: u16,
+    /// For how long.
+    pub duration: Duration,
+}
+
+impl Flood {
+    fn flow(&self, header_bytes: u32) -> UdpFlow {
+        let bits = f64::from(u32::from(self.payload_bytes) + header_bytes) * 8.0;
+        let pps = self.rate.bps() as f64 / bits;
+        UdpFlow::new(self.payload_bytes, Pattern::Constant { pps })
+    }
+
+    /// Sends, and returns when the time is over.
+    ///
+    /// # Errors
+    /// When that cannot be sent, there can be no socket, or there is no way to the far end.
+    pub fn send(&self) -> io::Result<UdpSender> {
+        let socket = BulkSocket::connect(self.to)?;
+        let flow = self.flow(socket.header_bytes());
+        Flows {
+            count: 1,
+            role: Role::Up,
+            flow: Flow::Udp(flow.clone()),
+        }
+        .check()
+        .map_err(|(_, why)| io::Error::new(io::ErrorKind::InvalidInput, why))?;
+        let sending = Sending {
+            number: 0,
+            flow,
+            tag: Tag::of(&Preamble {
+                token: Token([0; TOKEN_BYTES]),
+                phase: 0,
+                stream: 0,
+                role: Role::Up,
+                tls: false,
+            }),
+            duration: self.duration,
+        };
+        sending.unheard(&socket, &Stage::begin(self.duration, None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::net::UdpSocket;
+
+    fn flood(to: &str, rate_bps: u64) -> Flood {
+        Flood {
+            to: to.parse().unwrap(),
+            rate: BitRate::from_bps(rate_bps),
+            payload_bytes: 972,
+            duration: Duration::from_millis(100),
+        }
+    }
+
+    #[test]
+    fn the_rate_counts_headers() {
+        let pps = |header| {
+            flood("127.0.0.1:9", 8_000_000)
+                .flow(header)
+                .pattern
+                .mean_pps()
+        };
+        assert_eq!(pps(28), Some(1000.0));
+        assert!((pps(48).unwrap() - 1e6 / 1020.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn sends_what_is_due_and_counts_the_rest() {
+        let listener = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap().to_string();
+        let sent = flood(&to, 800_000).send().unwrap();
+        // One every 10 ms, from 0 to 90 ms, however the machine schedules it.
+        assert_eq!(sent.sent + sent.refused + sent.missed, 10);
+        assert_eq!(listener.recv(&mut [0; 2000]).unwrap(), 972);
+    }
+
+    #[test]
+    fn nobody_has_to_listen() {
+        let port = UdpSocket::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        let sent = flood(&port.to_string(), 8_000_000).send().unwrap();
+        // A hundred, each of which is answered with an ICMP error.
+        assert!(sent.sent > 30, "{sent:?}");
+        assert!(flood("127.0.0.1:9", 0).send().is_err());
+    }
+}

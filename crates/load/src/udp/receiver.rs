@@ -1,0 +1,200 @@
+//! One receiving stream: takes what comes, with the kernel's times, and finds out what did not.
+
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use plumb_model::results::udp::UdpReceiver;
+use plumb_net::bulk::{Batch, BulkSocket, Message};
+use plumb_wire::native::control::flow::udp::UdpFlow;
+use plumb_wire::native::control::report::Count;
+use plumb_wire::native::control::report::udp::UdpReceiverLog;
+use plumb_wire::native::datagram::{Datagram, Tag};
+use plumb_wire::native::spec::{LINGER, OVERTAKEN_WAIT, SAMPLE_INTERVAL};
+
+use super::analysis::{Analysis, Findings, Packet};
+use super::clock::Clock;
+use crate::stage::{POLL_INTERVAL, Stage};
+
+/// Receive buffer to ask for, in bytes before the kernel doubles them: a 1400-byte packet takes
+/// 2304 of these, so it holds ten milliseconds of two million a second, which is what another
+/// program may keep our thread from its processor.
+pub(super) const RECEIVE_BUFFER_BYTES: u32 = 32 * 1024 * 1024;
+
+/// Packets of one system call.
+const MESSAGES: usize = 64;
+/// Trains of one system call: each may be as long as a datagram can be, and more do not fit a
+/// processor's cache.
+const TRAINS: usize = 16;
+/// As long as a train can be.
+const TRAIN_BYTES: usize = 65_536;
+
+/// A stream to receive.
+pub(super) struct Receiving {
+    pub(super) number: u32,
+    pub(super) flow: UdpFlow,
+    pub(super) tag: Tag,
+}
+
+/// What a receiver knows so far.
+struct Received<'a> {
+    tag: &'a Tag,
+    analysis: Analysis,
+    /// As many packets as the sender says that there were.
+    announced: Option<u64>,
+}
+
+impl Receiving {
+    /// Takes what comes until the sender says that it has ended, and for [`OVERTAKEN_WAIT`]
+    /// after, but no longer than [`LINGER`] after the stage. Counts payload in `bytes`.
+    pub(super) fn run(
+        self,
+        socket: &BulkSocket,
+        bytes: &AtomicU64,
+        stage: &Stage,
+    ) -> UdpReceiverLog {
+        let mut clock = Clock::start();
+        let mut batch = if self.flow.gro {
+            Batch::new(TRAINS, TRAIN_BYTES)
+        } else {
+            Batch::new(MESSAGES, usize::from(self.flow.largest_bytes()))
+        };
+        let mut received = Received {
+            tag: &self.tag,
+            analysis: Analysis::new(),
+            announced: None,
+        };
+        let mut counts = vec![Count::default()];
+        let mut until: Option<Instant> = None;
+        let mut ended = None;
+        loop {
+            let now = Instant::now();
+            if received.announced.is_none() && until.is_none() && stage.is_over() {
+                until = Some(now + LINGER);
+            }
+            if until.is_some_and(|until| now >= until) || stage.is_abandoned() {
+                break;
+            }
+            count(&mut counts, &received.analysis, stage);
+            match socket.wait_readable(POLL_INTERVAL).and_then(|ready| {
+                if ready {
+                    socket.receive(&mut batch)
+                } else {
+                    Ok(0)
+                }
+            }) {
+                Ok(0) => continue,
+                Ok(_) => {}
+                Err(error) if is_passing(error.kind()) => continue,
+                Err(error) => {
+                    ended = stage.ended(error);
+                    break;
+                }
+            }
+            let correction_ns = clock.correction_ns();
+            let before = received.analysis.received_bytes();
+            let known = received.announced.is_some();
+            for message in batch.messages() {
+                let at_ns = message
+                    .kernel_ns
+                    .and_then(|ns| i64::try_from(ns).ok())
+                    .map_or_else(|| clock.now(), |ns| ns.saturating_add(correction_ns));
+                received.take(&message, at_ns, socket);
+            }
+            let more = received.analysis.received_bytes() - before;
+            bytes.fetch_add(more, Ordering::Relaxed);
+            if received.announced.is_some() && !known {
+                until = Some(Instant::now() + OVERTAKEN_WAIT);
+            }
+            if more > 0 && !stage.budget.take_in(more) && until.is_none() {
+                until = Some(Instant::now() + LINGER);
+            }
+        }
+        counts.push(Count {
+            t_s: stage.started.elapsed().as_secs_f64(),
+            bytes: received.analysis.received_bytes(),
+        });
+        let Findings {
+            receiver,
+            known,
+            min_delay_ns,
+            span_s,
+        } = received.analysis.finish(received.announced);
+        UdpReceiverLog {
+            stream: self.number,
+            receiver: with_own_losses(receiver, socket, self.flow.gro),
+            known,
+            min_delay_ns,
+            span_s,
+            clock_stepped: clock.stepped(),
+            ended,
+            counts,
+        }
+    }
+}
+
+impl Received<'_> {
+    /// Takes a message, which came at `at_ns`.
+    fn take(&mut self, message: &Message<'_>, at_ns: i64, socket: &BulkSocket) {
+        let size = message.segment_bytes.unwrap_or(message.payload.len());
+        for datagram in message.payload.chunks(size.max(1)) {
+            match self.tag.parse(datagram) {
+                Some(Datagram::Data { sequence, sent_ns }) => self.analysis.record(&Packet {
+                    sequence,
+                    sent_ns,
+                    received_ns: at_ns,
+                    payload_bytes: datagram.len() as u32,
+                    ecn: message.traffic_class.unwrap_or(0),
+                }),
+                Some(Datagram::End { datagrams }) => {
+                    self.announced = Some(datagrams);
+                    // When it is lost, the sender says it again.
+                    let _ = socket.send(&self.tag.end_answer());
+                }
+                // Attaching goes on until the client hears that it has succeeded, and between
+                // binding and connecting anybody's datagrams come in.
+                Some(Datagram::EndAnswer) | None => {}
+            }
+        }
+    }
+}
+
+/// Tells what our own socket dropped from what did not reach it.
+fn with_own_losses(receiver: UdpReceiver, socket: &BulkSocket, gro: bool) -> UdpReceiver {
+    let dropped_here = socket.drops().unwrap_or(0);
+    UdpReceiver {
+        dropped_here,
+        lost_on_path: match (dropped_here, gro) {
+            (0, _) => Some(receiver.lost),
+            (dropped, false) => Some(receiver.lost.saturating_sub(dropped)),
+            (_, true) => None,
+        },
+        receive_buffer_bytes: socket.receive_buffer_bytes(),
+        ..receiver
+    }
+}
+
+/// Counts every [`SAMPLE_INTERVAL`].
+fn count(counts: &mut Vec<Count>, analysis: &Analysis, stage: &Stage) {
+    let t_s = stage.started.elapsed().as_secs_f64();
+    let due_s = counts.len() as f64 * SAMPLE_INTERVAL.as_secs_f64();
+    if t_s >= due_s {
+        counts.push(Count {
+            t_s,
+            bytes: analysis.received_bytes(),
+        });
+    }
+}
+
+/// Whether receiving can go on: an ICMP error is about what was sent.
+fn is_passing(kind: ErrorKind) -> bool {
+    use ErrorKind as Kind;
+    matches!(
+        kind,
+        Kind::WouldBlock
+            | Kind::Interrupted
+            | Kind::ConnectionRefused
+            | Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+    )
+}

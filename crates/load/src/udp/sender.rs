@@ -1,0 +1,307 @@
+//! One sending stream: departures on a schedule that waits for nothing. What could not leave in
+//! time is left out and counted, never caught up.
+
+use std::io::{self, ErrorKind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use plumb_model::results::udp::UdpSender;
+use plumb_model::summary::Summary;
+use plumb_net::bulk::{Batch, BulkSocket};
+use plumb_net::clock::{monotonic_ns, sleep_until};
+use plumb_net::datagram::set_exact_timers;
+use plumb_wire::native::control::flow::udp::UdpFlow;
+use plumb_wire::native::control::report::udp::UdpSenderLog;
+use plumb_wire::native::datagram::{Datagram, HEADER_BYTES, Tag};
+use plumb_wire::native::spec::{END_INTERVAL, LINGER};
+
+use super::clock::Clock;
+use super::schedule::Schedule;
+use crate::stage::{POLL_INTERVAL, Stage};
+
+/// The last part of each wait is spent looking at the clock: a sleeping thread wakes up so much
+/// late on a machine that saves power. It is the most that one packet costs of a processor.
+const SPIN_NS: u64 = 60_000;
+
+/// ICMP errors after which the far end is held to be gone: one may be about anything.
+const MOST_UNREACHABLE: u32 = 16;
+
+/// A stream to send.
+pub(super) struct Sending {
+    pub(super) number: u32,
+    pub(super) flow: UdpFlow,
+    pub(super) tag: Tag,
+    /// How long its schedule goes on.
+    pub(super) duration: Duration,
+}
+
+impl Sending {
+    /// Sends until the schedule or the stage is over or the far end is gone, says so until that
+    /// is answered, and returns within [`LINGER`] of its end. Adds what was sent to `sent_bytes`.
+    pub(super) fn run(
+        self,
+        socket: &BulkSocket,
+        sent_bytes: &AtomicU64,
+        stage: &Stage,
+    ) -> UdpSenderLog {
+        let clock = Clock::start();
+        let mut trains = Trains::new(socket, &self, sent_bytes);
+        // Without it sleeps end 50 µs late; it cannot be refused.
+        let _ = set_exact_timers();
+        let ended = match Schedule::of(&self.flow) {
+            Some(schedule) => trains.on_schedule(schedule, &clock, stage),
+            None => trains.at_once(&clock, stage),
+        };
+        let ended = ended
+            .err()
+            .and_then(|error| stage.ended(trains.explain(&error)));
+        say_end(socket, &self.tag, trains.sender.sent, &clock, stage);
+        UdpSenderLog {
+            stream: self.number,
+            sender: UdpSender {
+                lateness_s: trains.lateness.distribution(),
+                ..trains.sender
+            },
+            clock_stepped: clock.stepped(),
+            ended,
+        }
+    }
+}
+
+impl Sending {
+    /// Sends to whoever it is, on the schedule alone: nobody has to listen, and none is told of
+    /// the end.
+    pub(super) fn unheard(self, socket: &BulkSocket, stage: &Stage) -> io::Result<UdpSender> {
+        let sent_bytes = AtomicU64::new(0);
+        let mut trains = Trains::new(socket, &self, &sent_bytes);
+        trains.most_unreachable = u32::MAX;
+        let _ = set_exact_timers();
+        if let Some(schedule) = Schedule::of(&self.flow) {
+            trains.on_schedule(schedule, &Clock::start(), stage)?;
+        }
+        Ok(trains.sender)
+    }
+}
+
+/// What a send came to.
+enum Sent {
+    /// The kernel took it.
+    Taken,
+    /// The kernel has no room.
+    Full,
+    /// There is nothing more to send: the budget is spent.
+    Spent,
+}
+
+/// Departures that leave in one send.
+struct Trains<'a> {
+    socket: &'a BulkSocket,
+    flow: &'a UdpFlow,
+    duration: Duration,
+    tag: &'a Tag,
+    sent_bytes: &'a AtomicU64,
+    buffer: Vec<u8>,
+    sender: UdpSender,
+    lateness: Summary,
+    unreachable: u32,
+    most_unreachable: u32,
+}
+
+impl<'a> Trains<'a> {
+    fn new(socket: &'a BulkSocket, sending: &'a Sending, sent_bytes: &'a AtomicU64) -> Self {
+        let flow = &sending.flow;
+        let segments = usize::from(flow.gso.unwrap_or(1));
+        let size = usize::from(flow.largest_bytes()) * segments;
+        Self {
+            socket,
+            flow,
+            duration: sending.duration,
+            tag: &sending.tag,
+            sent_bytes,
+            buffer: crate::tcp::payload(size)
+                .get(..size)
+                .unwrap_or_default()
+                .to_vec(),
+            sender: UdpSender::default(),
+            lateness: Summary::new(),
+            unreachable: 0,
+            most_unreachable: MOST_UNREACHABLE,
+        }
+    }
+
+    fn segments(&self) -> u64 {
+        u64::from(self.flow.gso.unwrap_or(1))
+    }
+
+    /// Departures at their times. A train leaves when its first packet is due.
+    fn on_schedule(
+        &mut self,
+        mut schedule: Schedule,
+        clock: &Clock,
+        stage: &Stage,
+    ) -> io::Result<()> {
+        let tolerance = Schedule::tolerance(self.flow).as_nanos() as u64 * self.segments();
+        let duration_ns = self.duration.as_nanos() as u64;
+        let started_ns = monotonic_ns();
+        loop {
+            let first = schedule.next();
+            for _ in 1..self.segments() {
+                schedule.next();
+            }
+            if first.due_ns >= duration_ns {
+                return Ok(());
+            }
+            let due_ns = started_ns + first.due_ns;
+            let Some(now_ns) = wait_until(due_ns, stage) else {
+                return Ok(());
+            };
+            let late_ns = now_ns - due_ns;
+            if late_ns >= tolerance {
+                self.sender.missed += self.segments();
+                continue;
+            }
+            match self.send(first.payload_bytes, clock.at_monotonic(now_ns), stage)? {
+                Sent::Taken => self.lateness.record(late_ns, 1),
+                Sent::Full => self.sender.refused += self.segments(),
+                Sent::Spent => return Ok(()),
+            }
+        }
+    }
+
+    /// As fast as the kernel takes them.
+    fn at_once(&mut self, clock: &Clock, stage: &Stage) -> io::Result<()> {
+        let until_ns = monotonic_ns() + self.duration.as_nanos() as u64;
+        loop {
+            let now_ns = monotonic_ns();
+            if now_ns >= until_ns || stage.is_over() {
+                return Ok(());
+            }
+            match self.send(self.flow.payload_bytes, clock.at_monotonic(now_ns), stage)? {
+                Sent::Taken => {}
+                Sent::Full => {
+                    self.socket.wait_writable(POLL_INTERVAL)?;
+                }
+                Sent::Spent => return Ok(()),
+            }
+        }
+    }
+
+    /// Sends a train of packets of that size.
+    fn send(&mut self, payload_bytes: u16, sent_ns: i64, stage: &Stage) -> io::Result<Sent> {
+        let size = usize::from(payload_bytes).max(HEADER_BYTES);
+        let segments = self.segments();
+        let bytes = size as u64 * segments;
+        let granted = stage.budget.reserve(bytes);
+        if granted < bytes {
+            stage.budget.give_back(granted);
+            return Ok(Sent::Spent);
+        }
+        let train = self.buffer.get_mut(..bytes as usize).unwrap_or_default();
+        for (datagram, sequence) in train.chunks_exact_mut(size).zip(self.sender.sent..) {
+            if let Some(header) = datagram.first_chunk_mut() {
+                *header = self.tag.data(sequence, sent_ns);
+            }
+        }
+        loop {
+            let error = match self.socket.send(train) {
+                Ok(_) => {
+                    self.sender.sent += segments;
+                    self.sender.sent_bytes += bytes;
+                    self.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
+                    return Ok(Sent::Taken);
+                }
+                Err(error) => error,
+            };
+            if is_unreachable(&error) && self.unreachable < self.most_unreachable {
+                // It is about an earlier packet, and this one has not been sent.
+                self.unreachable += 1;
+            } else if is_full(&error) {
+                stage.budget.give_back(bytes);
+                return Ok(Sent::Full);
+            } else if error.kind() != ErrorKind::Interrupted {
+                stage.budget.give_back(bytes);
+                return Err(error);
+            }
+        }
+    }
+
+    /// Why nothing more could be sent.
+    fn explain(&self, error: &io::Error) -> String {
+        let size = u32::from(self.flow.largest_bytes()) + self.socket.header_bytes();
+        match (error.raw_os_error(), self.socket.mtu_bytes()) {
+            (Some(EMSGSIZE | EINVAL), Ok(mtu)) if size > mtu => format!(
+                "packets of {size} bytes with their headers are above the MTU of {mtu} bytes; the largest --size that fits is {}",
+                mtu.saturating_sub(self.socket.header_bytes())
+            ),
+            _ if is_unreachable(error) => {
+                format!("the far end does not take it any more ({error})")
+            }
+            _ => error.to_string(),
+        }
+    }
+}
+
+/// errno(3): larger than the socket sends.
+const EMSGSIZE: i32 = 90;
+/// errno(3): what a train gets whose packets are larger than the MTU.
+const EINVAL: i32 = 22;
+/// errno(3): our own queue is full.
+const ENOBUFS: i32 = 105;
+
+fn is_full(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::WouldBlock || error.raw_os_error() == Some(ENOBUFS)
+}
+
+fn is_unreachable(error: &io::Error) -> bool {
+    use ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::ConnectionRefused | Kind::HostUnreachable | Kind::NetworkUnreachable
+    )
+}
+
+/// Waits until CLOCK_MONOTONIC reaches `due_ns`, and tells what it is then; `None` when the stage
+/// is over before.
+fn wait_until(due_ns: u64, stage: &Stage) -> Option<u64> {
+    let poll_ns = POLL_INTERVAL.as_nanos() as u64;
+    loop {
+        if stage.is_over() {
+            return None;
+        }
+        let now_ns = monotonic_ns();
+        if now_ns >= due_ns {
+            return Some(now_ns);
+        }
+        let left_ns = due_ns - now_ns;
+        if left_ns > SPIN_NS {
+            sleep_until((due_ns - SPIN_NS).min(now_ns + poll_ns));
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Says how many packets there were, until that is answered or [`LINGER`] is over.
+fn say_end(socket: &BulkSocket, tag: &Tag, sent: u64, clock: &Clock, stage: &Stage) {
+    let until = Instant::now() + LINGER;
+    let mut batch = Batch::new(16, HEADER_BYTES);
+    while Instant::now() < until && !stage.is_abandoned() {
+        // It is sent again, so that no single failure matters.
+        let _ = socket.send(&tag.end(sent, clock.now()));
+        let answer_by = Instant::now() + END_INTERVAL;
+        while let Some(left) = answer_by.checked_duration_since(Instant::now()) {
+            if !socket.wait_readable(left).unwrap_or(false) {
+                continue;
+            }
+            if socket.receive(&mut batch).is_err() {
+                // An ICMP error waits to be told: it is told now.
+                std::thread::sleep(Duration::from_millis(1));
+                continue;
+            }
+            let mut answers = batch.messages().map(|message| tag.parse(message.payload));
+            if answers.any(|datagram| datagram == Some(Datagram::EndAnswer)) {
+                return;
+            }
+        }
+    }
+}
