@@ -1,12 +1,15 @@
-//! The UDP echo responder: the socket around [`Responder`], which decides.
+//! The UDP echo responder: the socket around [`Responder`], which decides. On the same port
+//! clients ask for their UDP streams.
 
 use std::io;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plumb_net::clock::{monotonic_ns, realtime_ns};
 use plumb_net::datagram::{DatagramSocket, Received};
+use plumb_wire::native::control::frame::Preamble;
+use plumb_wire::native::datagram;
 use plumb_wire::native::echo::{CookieJar, EchoCounters, Responder, set_server_send_time};
 
 /// How often the request to stop is looked at while nothing comes in.
@@ -19,21 +22,40 @@ const MAX_RECEIVE_FAILURES: u32 = 16;
 /// Larger than any UDP datagram.
 const BUFFER_BYTES: usize = 65_536;
 
+/// A client that asks for a UDP stream. It has proved nothing yet, and gets no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked {
+    /// The stream.
+    pub stream: Preamble,
+    /// Where it was asked for.
+    pub here: SocketAddr,
+    /// From where.
+    pub from: SocketAddr,
+}
+
 /// Answers probes on `socket`, which the caller has bound, until `stop` is set; it ends within
 /// 100 ms of that. An answer comes from the address that was asked, and is as large as the
-/// question and bears its DSCP, so that a class is measured both ways. `secret` makes the cookies: random, and new at every start.
+/// question and bears its DSCP, so that a class is measured both ways. `secret` makes the
+/// cookies: random, and new at every start. Those that ask for a stream are told to `asked`.
 ///
 /// # Errors
 /// When the socket cannot be set up, or receiving keeps failing.
-pub fn run(socket: UdpSocket, secret: [u8; 32], stop: &AtomicBool) -> io::Result<EchoCounters> {
-    serve(DatagramSocket::bound(socket)?, secret, stop)
+pub fn run(
+    socket: UdpSocket,
+    secret: [u8; 32],
+    asked: &dyn Fn(Asked),
+    stop: &AtomicBool,
+) -> io::Result<EchoCounters> {
+    serve(DatagramSocket::bound(socket)?, secret, asked, stop)
 }
 
 fn serve(
     mut socket: DatagramSocket,
     secret: [u8; 32],
+    asked: &dyn Fn(Asked),
     stop: &AtomicBool,
 ) -> io::Result<EchoCounters> {
+    let port = socket.local_addr()?.port();
     let mut responder = Responder::new(CookieJar::new(secret));
     let mut buffer = vec![0; BUFFER_BYTES];
     let (mut send_errors, mut failures) = (0, 0);
@@ -42,6 +64,13 @@ fn serve(
             Ok(Some(received)) => {
                 failures = 0;
                 let datagram = buffer.get(..received.len).unwrap_or_default();
+                if let Some(stream) = datagram::parse_attach(datagram) {
+                    if let Some(here) = asked_address(&received, port) {
+                        let from = received.from;
+                        asked(Asked { stream, here, from });
+                    }
+                    continue;
+                }
                 if answer(&socket, &mut responder, &received, datagram).is_err() {
                     send_errors += 1;
                 }
@@ -59,6 +88,18 @@ fn serve(
         send_errors,
         ..responder.counters()
     })
+}
+
+/// Where a datagram was sent to. A link-local address is that of the interface of its sender's.
+fn asked_address(received: &Received, port: u16) -> Option<SocketAddr> {
+    let to = received.to?.address;
+    let mut here = SocketAddr::new(to, port);
+    if let (SocketAddr::V6(here), SocketAddr::V6(from)) = (&mut here, received.from)
+        && here.ip().is_unicast_link_local()
+    {
+        here.set_scope_id(from.scope_id());
+    }
+    Some(here)
 }
 
 fn answer(
@@ -93,7 +134,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use plumb_wire::native::echo::{Cookie, Datagram, Kind};
-    use std::net::{Ipv4Addr, SocketAddr};
+    use std::net::Ipv4Addr;
     use std::sync::Arc;
     use std::thread::JoinHandle;
     use std::time::Instant;
@@ -115,7 +156,7 @@ mod tests {
             Self {
                 address,
                 stop,
-                thread: std::thread::spawn(move || serve(socket, [3; 32], &stopped)),
+                thread: std::thread::spawn(move || serve(socket, [3; 32], &|_| (), &stopped)),
             }
         }
 

@@ -16,7 +16,7 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use plumb_load::tls::{Identity, TlsError};
-use plumb_net::tcp;
+use plumb_net::{bulk, tcp};
 use plumb_wire::native::control::Limits;
 use plumb_wire::native::spec;
 
@@ -158,7 +158,8 @@ impl Server {
             for Port { listener, echo, .. } in self.ports {
                 let echoing = Builder::new().name("plumb-echo".to_owned());
                 let echoing = echoing.spawn_scoped(scope, move || {
-                    echo::run(echo, secret, stop)
+                    let asked = |asked| shared.registry.ask(asked);
+                    echo::run(echo, secret, &asked, stop)
                         .map(|_| ())
                         .or_else(|error| stop_with(ServeError::Echo(error)))
                 });
@@ -245,6 +246,8 @@ fn bind_both(address: SocketAddr) -> Result<Port, ServeError> {
     });
     let (bound, listener) = listening.map_err(failed("TCP"))?;
     let echo = UdpSocket::bind(bound).map_err(failed("UDP"))?;
+    // With the sockets of UDP streams, and only now, so that it is seen when another has it.
+    bulk::share_port(&echo).map_err(failed("UDP"))?;
     Ok(Port {
         address: bound,
         listener,

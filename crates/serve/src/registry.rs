@@ -10,6 +10,7 @@ use plumb_load::streams::DataConnection;
 use plumb_wire::native::control::{Refusal, Token};
 use plumb_wire::native::spec::{MAX_GREETING, MAX_GREETING_PER_ADDRESS, MAX_STREAMS};
 
+use crate::echo::Asked;
 use crate::session::Event;
 
 /// Most streams of all phases together: threads and sockets for four of the largest.
@@ -104,6 +105,14 @@ impl Registry {
         let session = self.lock().sessions.get(&token).cloned();
         if let Some(session) = session {
             let _ = session.try_send(Event::Attached(Box::new(connection)));
+        }
+    }
+
+    /// Tells a session that a UDP stream is asked for.
+    pub(crate) fn ask(&self, asked: Asked) {
+        let session = self.lock().sessions.get(&asked.stream.token).cloned();
+        if let Some(session) = session {
+            let _ = session.try_send(Event::Asked(asked));
         }
     }
 

@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use plumb_host::facts::facts;
 use plumb_load::frames::{LinkError, read_frame, write_frame};
-use plumb_load::streams::{DataConnection, Stream};
+use plumb_load::streams::{Carrier, DataConnection, Stream};
 use plumb_load::traffic::{Traffic, TrafficPlan};
+use plumb_net::bulk::BulkSocket;
+use plumb_wire::native::control::flow::Transport;
 use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::session::{ServerSession, Step};
 use plumb_wire::native::control::{ClientMessage, ErrorCode, ServerMessage, Start, Token, Welcome};
@@ -20,6 +22,7 @@ use plumb_wire::native::spec::{
 };
 
 use crate::Shared;
+use crate::echo::Asked;
 use crate::listener::STOP_INTERVAL;
 use crate::registry::LoadClaim;
 
@@ -35,6 +38,8 @@ pub(crate) enum Event {
     Message(ClientMessage),
     /// A data connection named the session.
     Attached(Box<DataConnection>),
+    /// A datagram asked for a UDP stream; it may come again and again.
+    Asked(Asked),
     /// The control connection is over.
     Gone,
 }
@@ -125,7 +130,7 @@ struct Session<'a> {
     started: Instant,
     state: ServerSession,
     claim: Option<LoadClaim<'a>>,
-    attached: Vec<DataConnection>,
+    attached: Vec<Carrier>,
     traffic: Option<Traffic>,
 }
 
@@ -138,15 +143,8 @@ impl Session<'_> {
         while goes.is_continue() {
             goes = match incoming.recv_timeout(self.wait()) {
                 Ok(Event::Message(message)) => self.on_message(message)?,
-                Ok(Event::Attached(connection)) => {
-                    match self.state.on_attached(self.now(), &connection.preamble) {
-                        Ok(steps) => {
-                            self.attached.push(*connection);
-                            self.carry_out(steps)?
-                        }
-                        Err(_) => Goes::Continue(()),
-                    }
-                }
+                Ok(Event::Attached(connection)) => self.attach(Carrier::Tcp(*connection))?,
+                Ok(Event::Asked(asked)) => self.on_asked(&asked)?,
                 Ok(Event::Gone) | Err(RecvTimeoutError::Disconnected) => Goes::Break(()),
                 Err(RecvTimeoutError::Timeout) => Goes::Continue(()),
             };
@@ -188,6 +186,39 @@ impl Session<'_> {
             Ok(())
         });
         self.carry_out(steps)
+    }
+
+    fn attach(&mut self, carrier: Carrier) -> Result<Goes, LinkError> {
+        let transport = match carrier {
+            Carrier::Tcp(_) => Transport::Tcp,
+            Carrier::Udp(..) => Transport::Udp,
+        };
+        let preamble = carrier.preamble();
+        match self.state.on_attached(self.now(), &preamble, transport) {
+            Ok(steps) => {
+                self.attached.push(carrier);
+                self.carry_out(steps)
+            }
+            Err(_) => Ok(Goes::Continue(())),
+        }
+    }
+
+    /// Nothing is ever sent over UDP to an address that did not speak TCP with us: what a datagram
+    /// says of where it comes from, anybody can write.
+    fn on_asked(&mut self, asked: &Asked) -> Result<Goes, LinkError> {
+        let Asked { stream, here, from } = *asked;
+        if from.ip().to_canonical() != self.peer || !self.state.expects(&stream, Transport::Udp) {
+            return Ok(Goes::Continue(()));
+        }
+        match BulkSocket::beside(here, from) {
+            Ok(socket) => self.attach(Carrier::Udp(stream, socket)),
+            Err(error) => {
+                let steps = self.state.on_failed(format!(
+                    "its machine could not open a UDP socket ({error}): ask for fewer streams"
+                ));
+                self.carry_out(steps)
+            }
+        }
     }
 
     fn carry_out(&mut self, steps: Vec<Step>) -> Result<Goes, LinkError> {
@@ -236,9 +267,9 @@ impl Session<'_> {
 
     fn start_load(&mut self, start: &Start) -> std::io::Result<()> {
         let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
-        for connection in self.attached.drain(..) {
-            let role = connection.preamble.role;
-            let Some(stream) = Stream::of(&start.flows, connection) else {
+        for carrier in self.attached.drain(..) {
+            let role = carrier.preamble().role;
+            let Some(stream) = Stream::of(&start.flows, carrier) else {
                 continue;
             };
             match role {
@@ -250,6 +281,7 @@ impl Session<'_> {
             outgoing,
             incoming,
             byte_limit: start.byte_limit,
+            duration: Duration::from_secs_f64(start.duration_s),
             // The client ends the phase; this is for one that does not.
             longest: Duration::from_secs_f64(start.duration_s) + STOP_GRACE,
         })?;
@@ -257,7 +289,10 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The data connections are aborted and the next load may run before the report is sent.
+    /// The data connections are aborted and the next load may run before the report is sent. With
+    /// UDP it takes up to [`LINGER`] to hear how the streams ended.
+    ///
+    /// [`LINGER`]: plumb_wire::native::spec::LINGER
     fn finish(&mut self, phase: u32) -> Result<(), LinkError> {
         let Some(report) = self.traffic.take().map(Traffic::finish) else {
             return Ok(());

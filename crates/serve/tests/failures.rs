@@ -232,7 +232,7 @@ fn noise_trickles_and_floods_do_no_harm() {
         // Slow: a byte of a valid preamble, or of a valid frame, every 300 ms.
         for (name, bytes) in [
             ("preamble", spec::DATA_MAGIC.repeat(6)),
-            ("frame", [&[0, 0, 31, 0], [b' '; 44].as_slice()].concat()),
+            ("frame", [&[0, 0, 3, 200], [b' '; 44].as_slice()].concat()),
         ] {
             scope.spawn(move || {
                 let (mut socket, begun) = (connect(), Instant::now());

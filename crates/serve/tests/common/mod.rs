@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use plumb_load::frames::{read_frame, write_frame};
 use plumb_load::{Client, ClientError, PhaseOutcome, PhasePlan};
 use plumb_serve::{Config, ServeError, Server};
-use plumb_wire::native::control::flow::{Flows, TcpFlow};
+use plumb_wire::native::control::flow::udp::UdpFlow;
+use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
 use plumb_wire::native::control::frame::{Preamble, Role};
 use plumb_wire::native::control::{ClientMessage, ServerMessage, Start, Token};
 use plumb_wire::native::spec;
@@ -88,6 +89,19 @@ pub fn plan(down_streams: u32, up_streams: u32, ms: u64) -> PhasePlan {
     }
 }
 
+/// UDP streams each way.
+pub fn udp_plan(down: u32, up: u32, flow: &UdpFlow, ms: u64) -> PhasePlan {
+    let flows = [(down, Role::Down), (up, Role::Up)].map(|(count, role)| Flows {
+        count,
+        role,
+        flow: Flow::Udp(flow.clone()),
+    });
+    PhasePlan {
+        flows: flows.to_vec(),
+        ..plan(0, 0, ms)
+    }
+}
+
 pub fn run(client: &mut Client, plan: &PhasePlan) -> Result<PhaseOutcome, ClientError> {
     client.run_phase(plan, &|_| (), &AtomicBool::new(false))
 }
@@ -97,7 +111,7 @@ pub struct RawClient {
     pub control: TcpStream,
     responder: SocketAddr,
     source: [u8; 4],
-    token: Token,
+    pub token: Token,
 }
 
 impl RawClient {
