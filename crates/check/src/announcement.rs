@@ -35,6 +35,7 @@ mod tests {
     use crate::budget::{self, Budget};
     use crate::with_responder::{CHECK_DIRECTIONS, PHASE, STREAMS};
     use plumb_model::units::ByteCount;
+    use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
     fn plan(budget: ByteCount) -> Plan {
         Plan {
@@ -43,7 +44,7 @@ mod tests {
             directions: CHECK_DIRECTIONS.to_vec(),
             phase: PHASE,
             streams: STREAMS,
-            tcp: Default::default(),
+            flow: Flow::Tcp(TcpFlow::default()),
             budget,
             latency: true,
             judge: true,

@@ -8,6 +8,7 @@
 mod announcement;
 pub mod assembly;
 pub mod budget;
+pub mod clocks;
 pub mod error;
 pub mod phase;
 pub mod ping;

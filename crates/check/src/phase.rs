@@ -6,13 +6,15 @@ use std::time::Duration;
 use plumb_load::client::{Client, ClientError};
 use plumb_load::phase::{EndedEarly, PhaseOutcome, PhasePlan};
 use plumb_model::grade::{DSLREPORTS, Grade};
+use plumb_model::results::udp::UdpResult;
 use plumb_model::results::{Direction, LoadedLatencyResult, Outcome, PingResult, RAMP_S};
 use plumb_model::units::{human_seconds, si};
-use plumb_wire::native::control::flow::{Flows, TcpFlow};
+use plumb_wire::native::control::flow::{Flow, Flows};
 use plumb_wire::native::control::frame::Role;
 use serde_json::{Map, Value};
 
 use crate::assembly::{Assembly, Measured};
+use crate::clocks::{Clocks, Incomparable};
 use crate::probes::{ProbeLogs, Window};
 use crate::watcher::Watcher;
 
@@ -37,11 +39,18 @@ pub struct PhaseSpec {
     /// Streams each way.
     pub streams: u32,
     /// What each stream is.
-    pub tcp: TcpFlow,
+    pub flow: Flow,
     /// How long.
     pub duration: Duration,
     /// Payload after which it ends early.
     pub byte_limit: Option<u64>,
+}
+
+impl PhaseSpec {
+    /// Whether a window was asked for, so that the ends' settings do not matter.
+    fn has_pinned_window(&self) -> bool {
+        matches!(&self.flow, Flow::Tcp(tcp) if tcp.window_bytes.is_some())
+    }
 }
 
 /// A load phase that has run.
@@ -72,7 +81,11 @@ impl Phase {
         let (down, up) = (streams(Direction::Down), streams(Direction::Up));
         let plan = PhasePlan {
             flows: [(Role::Down, down), (Role::Up, up)]
-                .map(|(role, count)| Flows::tcp(count, role, spec.tcp.clone()))
+                .map(|(role, count)| Flows {
+                    count,
+                    role,
+                    flow: spec.flow.clone(),
+                })
                 .to_vec(),
             duration: spec.duration,
             byte_limit: spec.byte_limit,
@@ -107,7 +120,43 @@ impl Phase {
             .into_iter()
             .flatten()
             .map(|d| d.result.bytes)
+            .chain(self.outcome.udp.iter().map(|udp| {
+                let sent = udp.result.sender.as_ref().map(|s| s.sent_bytes);
+                let came = udp.result.receiver.as_ref().map(|r| r.received_bytes);
+                sent.or(came).unwrap_or(0)
+            }))
             .sum()
+    }
+
+    /// Adds what became of its datagrams, with their delays where the clocks could be compared.
+    pub fn record_udp(&self, assembly: &mut Assembly, clocks: Result<Clocks, Incomparable>) {
+        for udp in &self.outcome.udp {
+            let mut result = udp.result.clone();
+            let above = result.receiver.as_ref().and_then(|r| r.pdv_s);
+            let delay = udp.min_delay_ns.zip(above);
+            match (delay, &clocks, udp.clock_stepped) {
+                (Some((min_ns, above)), Ok(clocks), false) => {
+                    let one_way = clocks.delay(result.direction, min_ns, &above);
+                    result.one_way_delay = Some(one_way);
+                }
+                (Some(_), Err(why), false) => {
+                    assembly.note(format!("One-way delay was not measured: {why}."))
+                }
+                (Some(_), _, true) => assembly.note(format!(
+                    "One-way delay was not measured: {}.",
+                    Incomparable::Stepped
+                )),
+                (None, ..) => {}
+            }
+            note_own_losses(assembly, &result);
+            assembly.add(Measured {
+                started_ns: self.outcome.started_monotonic_ns,
+                duration_s: self.outcome.duration_s,
+                params: self.params(),
+                outcome: Outcome::Udp(Box::new(result)),
+                series: udp.series.clone(),
+            });
+        }
     }
 
     /// Adds the rates that it carried.
@@ -130,7 +179,7 @@ impl Phase {
             });
             // With both directions loaded neither shows what it could carry, and with a pinned
             // window the ends' settings do not matter.
-            if self.spec.direction != Direction::Both && self.spec.tcp.window_bytes.is_none() {
+            if self.spec.direction != Direction::Both && !self.spec.has_pinned_window() {
                 assembly.add_windows(
                     &direction.result,
                     self.outcome.started_monotonic_ns,
@@ -234,9 +283,11 @@ impl Phase {
             "duration_s".to_owned(),
             self.spec.duration.as_secs_f64().into(),
         );
-        params.insert("cc".to_owned(), self.spec.tcp.congestion_control().into());
+        if let Flow::Tcp(tcp) = &self.spec.flow {
+            params.insert("cc".to_owned(), tcp.congestion_control().into());
+        }
         // The options that were asked for, by their names in the protocol.
-        if let Ok(Value::Object(asked)) = serde_json::to_value(&self.spec.tcp) {
+        if let Ok(Value::Object(asked)) = serde_json::to_value(&self.spec.flow) {
             params.extend(asked);
         }
         if let Some(limit) = self.spec.byte_limit {
@@ -244,6 +295,26 @@ impl Phase {
         }
         params
     }
+}
+
+/// Says what of the losses was our own doing.
+fn note_own_losses(assembly: &mut Assembly, udp: &UdpResult) {
+    let Some(receiver) = udp.receiver.as_ref().filter(|r| r.dropped_here > 0) else {
+        return;
+    };
+    let what = if udp.gro {
+        "trains of packets"
+    } else {
+        "packets"
+    };
+    assembly.note(format!(
+        "The receiving host of the {}load dropped {} {what} itself: its receive buffer of {} was full. They are not lost on the path; a larger net.core.rmem_max, CAP_NET_ADMIN there, or a lower rate helps.",
+        udp.direction.name(),
+        receiver.dropped_here,
+        receiver
+            .receive_buffer_bytes
+            .map_or_else(|| "unknown size".to_owned(), |bytes| si(bytes as f64, "B"))
+    ));
 }
 
 fn title(direction: Direction) -> &'static str {

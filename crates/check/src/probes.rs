@@ -107,6 +107,31 @@ impl Probes {
         Self { udp, icmp, notes }
     }
 
+    /// Starts probing over UDP alone, to compare the two hosts' clocks.
+    pub fn for_clocks(
+        name: &str,
+        address: SocketAddr,
+        echoes: bool,
+        stop: &Arc<AtomicBool>,
+    ) -> Self {
+        let mut this = Self::none();
+        if !echoes {
+            return this;
+        }
+        let plan = Plan {
+            interval: UDP_INTERVAL,
+            timeout: TIMEOUT,
+            ..Plan::new(ProbeProtocol::Udp, name, address)
+        };
+        match Probing::start(plan, Arc::clone(stop)) {
+            Ok(probing) => this.udp = Some(probing),
+            Err(error) => this
+                .notes
+                .push(format!("The clocks could not be compared: {error}")),
+        }
+        this
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.udp.is_none() && self.icmp.is_none()
@@ -137,6 +162,11 @@ impl ProbeLogs {
     /// The streams there are, the main one first.
     pub fn streams(&self) -> impl Iterator<Item = &ProbeLog> {
         self.udp.iter().chain(&self.icmp)
+    }
+
+    /// The stream that tells of the far host's clock.
+    pub fn udp(&self) -> Option<&ProbeLog> {
+        self.udp.as_ref()
     }
 
     /// Notes of the streams.
@@ -212,7 +242,8 @@ pub fn identify(log: &ProbeLog, window: Window, params: &mut Map<String, Value>)
     }
 }
 
-fn relative(log: &ProbeLog, window: Window) -> (f64, f64) {
+/// A window in seconds from the start of a stream.
+pub(crate) fn relative(log: &ProbeLog, window: Window) -> (f64, f64) {
     let seconds = |ns: u64| (ns as f64 - log.started_monotonic_ns as f64) / 1e9;
     (seconds(window.from_ns), seconds(window.to_ns))
 }

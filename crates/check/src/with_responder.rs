@@ -16,10 +16,11 @@ use plumb_model::run::{HostFacts, Run};
 use plumb_model::units::{ByteCount, human_seconds};
 use plumb_net::clock;
 use plumb_wire::native::control::Limits;
-use plumb_wire::native::control::flow::TcpFlow;
+use plumb_wire::native::control::flow::Flow;
 
 use crate::assembly::Assembly;
 use crate::budget::Budget;
+use crate::clocks::{Clocks, Incomparable};
 use crate::error::CheckError;
 use crate::phase::{Phase, PhaseSpec};
 use crate::probes::{ProbeLogs, Probes, Window};
@@ -31,6 +32,9 @@ pub(crate) const IDLE: Duration = Duration::from_secs(5);
 
 /// The same after the load, to see that the path has recovered.
 pub(crate) const AFTER: Duration = Duration::from_secs(2);
+
+/// The same for comparing the clocks alone: 25 exchanges, of which the best counts.
+const CLOCKS: Duration = Duration::from_millis(500);
 
 /// Longest wait for a queue to empty: several times what any queue holds.
 const DRAIN_LIMIT: Duration = Duration::from_secs(5);
@@ -57,7 +61,7 @@ pub struct Plan {
     /// Streams each way.
     pub streams: u32,
     /// What each stream is.
-    pub tcp: TcpFlow,
+    pub flow: Flow,
     /// The most payload that may be transferred.
     pub budget: ByteCount,
     /// Whether round trips are measured too, before, beside and after the load.
@@ -97,18 +101,21 @@ pub fn run(
     let stop = Arc::new(AtomicBool::new(false));
     // Whatever goes wrong from here on, the probes end.
     let _stop = StopOnDrop(Arc::clone(&stop));
+    // The echo is on the port that was dialled, also where a router forwards it.
+    let echoes = client.welcome().udp_port.is_some();
     let probes = if plan.latency {
-        // The echo is on the port that was dialled, also where a router forwards it.
-        let echoes = client.welcome().udp_port.is_some();
         Probes::start(&plan.name, client.address(), echoes, &stop)
+    } else if matches!(plan.flow, Flow::Udp(_)) {
+        Probes::for_clocks(&plan.name, client.address(), echoes, &stop)
     } else {
         Probes::none()
     };
+    let around = |time| if plan.latency { time } else { CLOCKS };
     for note in &probes.notes {
         assembly.note(note);
     }
 
-    let idle = watch("idle", IDLE, &probes, watcher, cancel);
+    let idle = watch("idle", around(IDLE), &probes, watcher, cancel);
     let mut phases = Vec::new();
     let mut budget = Budget::new(plan.budget);
     for (number, direction) in plan.directions.iter().enumerate() {
@@ -126,7 +133,7 @@ pub fn run(
             streams: plan.streams,
             duration: plan.phase,
             byte_limit: Some(budget.share(weight(*direction), later)),
-            tcp: plan.tcp.clone(),
+            flow: plan.flow.clone(),
         };
         match Phase::run(&mut client, spec, watcher, cancel) {
             Ok(phase) => {
@@ -144,11 +151,13 @@ pub fn run(
             }
         }
     }
-    let after = watch("after", AFTER, &probes, watcher, cancel);
+    let after = watch("after", around(AFTER), &probes, watcher, cancel);
     let logs = probes.finish();
 
-    logs.record_ping(&mut assembly, idle.window, "idle");
-    let idle_ping = logs.main(idle.window);
+    let idle_ping = logs.main(idle.window).filter(|_| plan.latency);
+    if plan.latency {
+        logs.record_ping(&mut assembly, idle.window, "idle");
+    }
     if plan.latency && idle_ping.is_none() {
         assembly.note(format!(
             "No round trip came back: neither ICMP nor UDP port {} passes. Latency was not measured; let one of them through the firewalls on the way.",
@@ -157,11 +166,16 @@ pub fn run(
     }
     for (phase, drained) in &phases {
         phase.record_rates(&mut assembly);
+        let log = logs.udp().ok_or(Incomparable::Silence);
+        let clocks = log.and_then(|log| Clocks::compare(log, idle.window, after.window));
+        phase.record_udp(&mut assembly, clocks);
         if let Some(idle) = &idle_ping {
             phase.record_latency(&mut assembly, &logs, idle, *drained);
         }
     }
-    logs.record_ping(&mut assembly, after.window, "after");
+    if plan.latency {
+        logs.record_ping(&mut assembly, after.window, "after");
+    }
     note_what_matters(&mut assembly, &logs, idle_ping.as_ref(), cancel);
     if phases.is_empty() && idle_ping.is_none() {
         return Err(CheckError::Cancelled);
@@ -181,7 +195,11 @@ impl Plan {
         end: &'static str,
     ) -> Result<(), CheckError> {
         let known = &host.congestion_controls;
-        match &self.tcp.cc {
+        let cc = match &self.flow {
+            Flow::Tcp(tcp) => &tcp.cc,
+            Flow::Udp(_) => &None,
+        };
+        match cc {
             Some(cc) if !known.is_empty() && !known.contains(cc) => {
                 Err(CheckError::CongestionControl {
                     name: cc.clone(),

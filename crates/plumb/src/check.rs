@@ -7,7 +7,7 @@ use plumb_check::{budget, with_responder, without_responder};
 use plumb_load::client::ClientError;
 use plumb_model::finding::Severity;
 use plumb_model::run::Run;
-use plumb_wire::native::control::flow::TcpFlow;
+use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
 use crate::load_options::{Defaults, LoadOptions};
 use crate::output::Output;
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 budget: budget::DEFAULT,
                 duration: with_responder::PHASE,
                 streams: with_responder::STREAMS,
-                tcp: TcpFlow::default(),
+                flow: Flow::Tcp(TcpFlow::default()),
                 latency: true,
                 judge: true,
             };

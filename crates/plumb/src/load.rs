@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use plumb_check::{budget, with_responder};
-use plumb_wire::native::control::flow::TcpFlow;
+use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
 use crate::load_options::{Defaults, LoadArguments};
 
@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         budget: budget::DEFAULT,
         duration: with_responder::PHASE,
         streams: with_responder::STREAMS,
-        tcp: TcpFlow::default(),
+        flow: Flow::Tcp(TcpFlow::default()),
         latency: true,
         judge: false,
     })

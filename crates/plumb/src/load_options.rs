@@ -12,7 +12,7 @@ use plumb_load::client::Client;
 use plumb_model::results::Direction;
 use plumb_model::run::Run;
 use plumb_model::units::{ByteCount, ParseUnitError, parse_duration};
-use plumb_wire::native::control::flow::TcpFlow;
+use plumb_wire::native::control::flow::{Flow, TcpFlow};
 use plumb_wire::native::spec::PORT;
 
 use crate::direction::Directions;
@@ -46,7 +46,7 @@ pub(crate) struct Defaults {
     pub(crate) budget: ByteCount,
     pub(crate) duration: Duration,
     pub(crate) streams: u32,
-    pub(crate) tcp: TcpFlow,
+    pub(crate) flow: Flow,
     pub(crate) latency: bool,
     pub(crate) judge: bool,
 }
@@ -87,16 +87,18 @@ impl LoadOptions {
         defaults: Defaults,
         cancel: &Arc<AtomicBool>,
     ) -> anyhow::Result<Run> {
+        let flow = match (defaults.flow, self.cc.clone()) {
+            (Flow::Tcp(tcp), cc) => Flow::Tcp(TcpFlow { cc, ..tcp }),
+            (Flow::Udp(_), Some(_)) => anyhow::bail!("--cc is of TCP: leave it out with --udp"),
+            (udp, None) => udp,
+        };
         let plan = Plan {
             name: target.name.clone(),
             command: command_line(),
             directions: defaults.directions,
             phase: self.duration.unwrap_or(defaults.duration),
             streams: self.streams.unwrap_or(defaults.streams),
-            tcp: TcpFlow {
-                cc: self.cc.clone(),
-                ..defaults.tcp
-            },
+            flow,
             budget: self.budget.unwrap_or(defaults.budget),
             latency: defaults.latency,
             judge: defaults.judge,

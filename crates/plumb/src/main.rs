@@ -15,6 +15,7 @@ mod report;
 mod serve;
 mod target;
 mod tcp_options;
+mod udp_options;
 
 use std::process::ExitCode;
 

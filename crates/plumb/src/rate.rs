@@ -9,6 +9,7 @@ use plumb_model::units::ByteCount;
 
 use crate::load_options::{Defaults, LoadArguments};
 use crate::tcp_options::TcpOptions;
+use crate::udp_options::UdpOptions;
 
 /// What may be transferred unless said otherwise: ten seconds each way at 8 Gbit/s.
 const BUDGET: ByteCount = ByteCount::from_bytes(20_000_000_000);
@@ -19,7 +20,10 @@ const DURATION: Duration = Duration::from_secs(10);
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Limits: one TCP connection may be held back by a buffer or a processor; the shares of time say by
-which. Both ends' processor use counts plumb's own process only.";
+which. Both ends' processor use counts plumb's own process only. UDP leaves on time as far as the
+machine wakes up on time: the kernel does not pace it, and each stream that sends takes up to a whole
+processor for that; slots missed are told, never caught up. One-way delay is known to within half of
+the smallest round trip. `plumb explain udp` says what the numbers mean.";
 
 /// What the verb takes.
 #[derive(Args)]
@@ -28,6 +32,8 @@ pub(crate) struct Arguments {
     load: LoadArguments,
     #[command(flatten)]
     tcp: TcpOptions,
+    #[command(flatten)]
+    udp: UdpOptions,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -36,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         budget: BUDGET,
         duration: DURATION,
         streams: 1,
-        tcp: arguments.tcp.flow(),
+        flow: arguments.udp.flow(arguments.tcp.flow())?,
         latency: false,
         judge: false,
     })

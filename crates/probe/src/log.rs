@@ -139,6 +139,7 @@ mod tests {
             duplicates: 0,
             reordered: false,
             late: false,
+            far_offset_ns: None,
         }
     }
 

@@ -88,6 +88,9 @@ pub struct Sample {
     pub reordered: bool,
     /// Whether an answer came after the timeout.
     pub late: bool,
+    /// The far end's clock less ours in nanoseconds, known to within half of the round trip;
+    /// absent where the round trip is not of the kernel's stamps at this end.
+    pub far_offset_ns: Option<i64>,
 }
 
 /// A round trip and what it rests on.
@@ -168,7 +171,21 @@ impl Record {
             duplicates: self.duplicates,
             reordered: self.reordered && in_time.is_some(),
             late: trip.is_some() && in_time.is_none(),
+            far_offset_ns: in_time
+                .filter(|trip| {
+                    trip.timestamps == TimestampSource::Kernel && !trip.residence_ignored
+                })
+                .and_then(|_| self.far_offset_ns()),
         })
+    }
+
+    /// The far end's clock less ours (RFC 5905, section 8).
+    fn far_offset_ns(&self) -> Option<i64> {
+        let answer = self.answer?;
+        let far = answer.far_end?;
+        let ours = i128::from(self.departed_ns?) + i128::from(answer.kernel_ns?);
+        let theirs = i128::from(far.received_ns) + i128::from(far.sent_ns);
+        i64::try_from((theirs - ours) / 2).ok()
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) use facts::{facts, lab};
 mod changes;
 mod facts;
 mod tls;
+mod udp;
 
 /// A table whose cells are text.
 #[derive(Debug, Clone, Serialize)]
@@ -97,6 +98,9 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
     let tables = [
         latency(run),
         rate(run),
+        udp::packets(run),
+        udp::delays(run),
+        udp::order(run),
         tcp(run),
         limits(run),
         tls::table(run),

@@ -2,6 +2,7 @@
 
 use plumb_model::distribution::Distribution;
 use plumb_model::grade::Grade;
+use plumb_model::results::udp::UdpResult;
 use plumb_model::results::{
     Direction, LoadedLatencyResult, Outcome, PingResult, PortResult, ProbeProtocol, TcpResult,
     ThroughputResult,
@@ -35,6 +36,7 @@ impl Phase {
             Outcome::Throughput(t) => t.direction.into(),
             Outcome::LoadedLatency(l) => l.direction.into(),
             Outcome::Tcp(t) => t.direction.into(),
+            Outcome::Udp(u) => u.direction.into(),
         };
         Self::ALL
             .into_iter()
@@ -138,7 +140,9 @@ pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
                 loss_ratio: l.loss_ratio,
                 grade: l.grade,
             },
-            Outcome::Throughput(_) | Outcome::Port(_) | Outcome::Tcp(_) => return None,
+            Outcome::Throughput(_) | Outcome::Port(_) | Outcome::Tcp(_) | Outcome::Udp(_) => {
+                return None;
+            }
         })
     };
     let mut found: Vec<_> = run.measurements.iter().filter_map(of).collect();
@@ -176,6 +180,14 @@ pub(crate) fn pings(run: &Run) -> impl Iterator<Item = (&Measurement, &PingResul
 pub(crate) fn loaded(run: &Run) -> impl Iterator<Item = (&Measurement, &LoadedLatencyResult)> {
     run.measurements.iter().filter_map(|m| match &m.outcome {
         Outcome::LoadedLatency(l) => Some((m, l)),
+        _ => None,
+    })
+}
+
+/// The UDP streams of a Run.
+pub(crate) fn udp(run: &Run) -> impl Iterator<Item = (&Measurement, &UdpResult)> {
+    run.measurements.iter().filter_map(|m| match &m.outcome {
+        Outcome::Udp(u) => Some((m, u.as_ref())),
         _ => None,
     })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_load::constant::Constant;
+use plumb_load::Flood;
 use plumb_model::units::{BitRate, parse_duration};
 
 use crate::output::print;
@@ -31,18 +31,18 @@ pub(super) struct Options {
 
 pub(super) fn flood(options: &Options) -> anyhow::Result<ExitCode> {
     let target = Target::resolve(&options.host)?;
-    let constant = Constant {
+    let flood = Flood {
         to: target.at(DISCARD),
         rate: options.rate,
         payload_bytes: options.size,
         duration: options.duration,
     };
-    let sent = constant
+    let sent = flood
         .send()
         .with_context(|| format!("cannot send to {}", options.host))?;
     print(&format!(
         "{} packets sent, {} refused by this host, {} left out because it was late.\n",
-        sent.packets, sent.refused, sent.skipped
+        sent.sent, sent.refused, sent.missed
     ))?;
     Ok(ExitCode::SUCCESS)
 }

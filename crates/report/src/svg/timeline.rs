@@ -81,9 +81,14 @@ impl Timeline {
                 .filter_map(|(t, v)| Some((drawable(t)?, v.and_then(drawable))));
             points.collect()
         };
+        let carried = match &measurement.outcome {
+            Outcome::Throughput(t) => Some(t.direction),
+            Outcome::Udp(u) => Some(u.direction),
+            _ => None,
+        };
         match (&measurement.outcome, name) {
-            (Outcome::Throughput(t), "bps") => {
-                let class = if t.direction == Direction::Up {
+            (Outcome::Throughput(_) | Outcome::Udp(_), "bps") => {
+                let class = if carried == Some(Direction::Up) {
                     "up"
                 } else {
                     "down"

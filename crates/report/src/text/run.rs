@@ -114,6 +114,14 @@ fn stream_errors(page: &mut Page<'_>, run: &Run) {
             }
         }
     }
+    for (_, udp) in view::udp(run) {
+        if let Some(error) = &udp.error {
+            let flow = view::flow(udp.direction);
+            let line = format!("{flow}, UDP stream {} ended early: {error}", udp.stream);
+            page.wrapped("! ", anstyle::Style::new(), &line);
+            any = true;
+        }
+    }
     if any {
         page.blank();
     }

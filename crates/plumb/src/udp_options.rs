@@ -1,0 +1,316 @@
+//! The options of the datagrams that carry the load.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use plumb_model::units::{BitRate, ByteCount, parse_duration};
+use plumb_wire::native::control::flow::udp::{
+    Ecn, MAX_GSO_SEGMENTS, MAX_PAYLOAD_BYTES, MAX_TRACE_PACKETS, Pattern, Times, UdpFlow,
+};
+use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
+use plumb_wire::native::control::frame::Role;
+use plumb_wire::native::datagram::HEADER_BYTES;
+
+/// From this rate on trains are sent and received unless told otherwise: packets one by one take
+/// a processor whole at about twice that.
+const TRAINS_FROM_BPS: f64 = 1e9;
+
+/// Packets of a burst of `--pattern bursts`, long ones and then short ones: within what the
+/// smallest queues hold.
+const BURST_PACKETS: usize = 10;
+
+/// Payload of the short ones: with headers, the smallest Ethernet frame and a little more.
+const SHORT_BYTES: u16 = 64;
+
+/// Datagrams instead of TCP.
+#[derive(Args)]
+#[command(next_help_heading = "UDP")]
+pub(crate) struct UdpOptions {
+    /// Send datagrams at --rate instead of TCP, and follow each of them
+    #[arg(long, requires = "rate")]
+    udp: bool,
+    /// UDP payload a second of each stream, like 50mbit, while it sends; or max, as fast as the host
+    /// can
+    #[arg(long, requires = "udp", value_parser = rate)]
+    rate: Option<Rate>,
+    /// UDP payload of each packet in bytes, at least 32
+    #[arg(long, value_name = "BYTES", requires = "udp", default_value_t = 1400)]
+    size: u16,
+    /// When packets depart: constant, poisson, on-off=ON/OFF like 1s/3s, on-off-random=ON/OFF (means
+    /// of exponential times), trace=FILE (lines of seconds since the packet before, and bytes), or
+    /// bursts, 10 long packets and then 10 short ones, for the worst reordering
+    #[arg(long, requires = "udp", default_value = "constant")]
+    pattern: String,
+    /// Seed of a pattern that is drawn
+    #[arg(long, requires = "udp", default_value_t = 1)]
+    seed: u64,
+    /// Packets handed to the kernel in one send, which depart together (UDP_SEGMENT); 1 is each by
+    /// itself [default: 1 below 1 Gbit/s, as many as fit from there on]
+    #[arg(long, value_name = "N", requires = "udp")]
+    gso: Option<u16>,
+    /// Whether the receiver takes trains of packets as one (UDP_GRO), which blurs the times within a
+    /// train [default: from 1 Gbit/s on]
+    #[arg(long, value_name = "BOOL", requires = "udp", num_args = 0..=1, default_missing_value = "true")]
+    gro: Option<bool>,
+    /// Mark packets ECN-capable with ECT(0) or ECT(1); marks of congestion are counted
+    #[arg(long, value_name = "0|1", requires = "udp", value_parser = clap::value_parser!(u8).range(0..=1))]
+    ect: Option<u8>,
+    /// Refuse to send what is above the path's MTU, instead of as fragments
+    #[arg(long, requires = "udp")]
+    dont_fragment: bool,
+    /// Receive buffer, before the kernel doubles it [default: 32 MiB]
+    #[arg(long, value_name = "SIZE", requires = "udp")]
+    receive_buffer: Option<ByteCount>,
+}
+
+/// How fast.
+#[derive(Debug, Clone, Copy)]
+enum Rate {
+    Max,
+    Of(BitRate),
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    match text {
+        "max" => Ok(Rate::Max),
+        text => match text.parse::<BitRate>() {
+            Ok(rate) if rate.bps() == 0 => {
+                Err("a rate above zero is needed, such as 50mbit, or max".to_owned())
+            }
+            Ok(rate) => Ok(Rate::Of(rate)),
+            Err(error) => Err(format!("{error}; or max")),
+        },
+    }
+}
+
+impl UdpOptions {
+    /// What each stream is: TCP as `tcp` says, or datagrams where they are asked for.
+    pub(crate) fn flow(&self, tcp: TcpFlow) -> anyhow::Result<Flow> {
+        let Some(rate) = self.rate.filter(|_| self.udp) else {
+            return Ok(Flow::Tcp(tcp));
+        };
+        let dscp = tcp.dscp;
+        let other = TcpFlow { dscp: None, ..tcp };
+        if other != TcpFlow::default() {
+            bail!("of the options of TCP only --dscp goes with --udp: leave the others out");
+        }
+        let pattern = self.pattern(rate)?;
+        let mut flow = UdpFlow {
+            seed: self.seed,
+            dscp,
+            ecn: self
+                .ect
+                .map(|bit| if bit == 0 { Ecn::Ect0 } else { Ecn::Ect1 }),
+            dont_fragment: self.dont_fragment,
+            receive_buffer_bytes: self
+                .receive_buffer
+                .map(|size| u32::try_from(size.bytes()).unwrap_or(u32::MAX)),
+            ..UdpFlow::new(self.size, pattern)
+        };
+        let fast = match rate {
+            Rate::Max => true,
+            Rate::Of(rate) => rate.bps() as f64 >= TRAINS_FROM_BPS,
+        };
+        let one_size = !matches!(flow.pattern, Pattern::Trace { .. });
+        let train = MAX_PAYLOAD_BYTES / self.size.max(HEADER_BYTES as u16);
+        flow.gso = match self.gso {
+            Some(1) => None,
+            None if fast && one_size => Some(train.min(MAX_GSO_SEGMENTS)).filter(|n| *n > 1),
+            asked => asked,
+        };
+        flow.gro = self.gro.unwrap_or(fast && one_size);
+        let flow = Flow::Udp(flow);
+        let flows = Flows {
+            count: 1,
+            role: Role::Up,
+            flow,
+        };
+        flows
+            .check()
+            .map_err(|(_, why)| anyhow::anyhow!("--udp cannot be so: {why}"))?;
+        Ok(flows.flow)
+    }
+
+    fn pattern(&self, rate: Rate) -> anyhow::Result<Pattern> {
+        let (name, argument) = match self.pattern.split_once('=') {
+            Some((name, argument)) => (name, Some(argument)),
+            None => (self.pattern.as_str(), None),
+        };
+        let rate = match rate {
+            Rate::Of(rate) => rate,
+            Rate::Max if self.pattern == "constant" => return Ok(Pattern::Max),
+            Rate::Max => bail!("--rate max has no pattern: leave --pattern out, or give a rate"),
+        };
+        let pps = rate.bps() as f64 / (f64::from(self.size) * 8.0);
+        match (name, argument) {
+            ("constant", None) => Ok(Pattern::Constant { pps }),
+            ("poisson", None) => Ok(Pattern::Poisson { pps }),
+            ("on-off", Some(times)) => on_off(pps, times, Times::Fixed),
+            ("on-off-random", Some(times)) => on_off(pps, times, Times::Exponential),
+            ("bursts", None) => Ok(bursts(rate, self.size)),
+            ("trace", Some(file)) => trace(Path::new(file)),
+            _ => bail!(
+                "'{}' is no pattern: write constant, poisson, on-off=1s/3s, on-off-random=1s/3s, bursts or trace=FILE",
+                self.pattern
+            ),
+        }
+    }
+}
+
+fn on_off(pps: f64, text: &str, times: Times) -> anyhow::Result<Pattern> {
+    let time = |text: &str| {
+        parse_duration(text)
+            .ok()
+            .filter(|time| *time > Duration::ZERO)
+    };
+    let (on, off) = text
+        .split_once('/')
+        .and_then(|(on, off)| Some((time(on)?, time(off)?)))
+        .with_context(|| format!("'{text}' is not two times above zero, like 1s/3s"))?;
+    Ok(Pattern::OnOff {
+        pps,
+        on_s: on.as_secs_f64(),
+        off_s: off.as_secs_f64(),
+        times,
+    })
+}
+
+/// A burst of long packets and then of short ones, which may overtake them where there are two
+/// ways through a box; so many a second that the rate is kept.
+fn bursts(rate: BitRate, long_bytes: u16) -> Pattern {
+    let sizes = std::iter::repeat_n(long_bytes, BURST_PACKETS)
+        .chain(std::iter::repeat_n(SHORT_BYTES, BURST_PACKETS));
+    let bits: f64 = sizes.clone().map(|size| f64::from(size) * 8.0).sum();
+    let period_s = bits / rate.bps() as f64;
+    let packets = sizes
+        .enumerate()
+        .map(|(place, size)| (if place == 0 { period_s } else { 0.0 }, size))
+        .collect();
+    Pattern::Trace { packets }
+}
+
+fn trace(file: &Path) -> anyhow::Result<Pattern> {
+    let text = std::fs::read_to_string(file)
+        .with_context(|| format!("cannot read the trace {}", file.display()))?;
+    let mut packets = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default();
+        let mut words = line.split_whitespace();
+        let (Some(interval), Some(size), None) = (words.next(), words.next(), words.next()) else {
+            if line.trim().is_empty() {
+                continue;
+            }
+            bail!(
+                "{}, line {}: two numbers are needed, seconds since the packet before and bytes",
+                file.display(),
+                number + 1
+            );
+        };
+        let packet = interval.parse().ok().zip(size.parse().ok());
+        packets.push(packet.with_context(|| {
+            format!(
+                "{}, line {}: '{interval} {size}' are not seconds and bytes",
+                file.display(),
+                number + 1
+            )
+        })?);
+        if packets.len() > MAX_TRACE_PACKETS {
+            bail!(
+                "{} has more than {MAX_TRACE_PACKETS} packets: a trace is repeated, so a part of it may do",
+                file.display()
+            );
+        }
+    }
+    Ok(Pattern::Trace { packets })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use clap::Parser;
+    use std::io::Write as _;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        udp: UdpOptions,
+    }
+
+    fn flow(arguments: &str) -> anyhow::Result<UdpFlow> {
+        let words = arguments.split_whitespace();
+        let command = Command::try_parse_from(std::iter::once("rate").chain(words))?;
+        match command.udp.flow(TcpFlow::default())? {
+            Flow::Udp(flow) => Ok(flow),
+            Flow::Tcp(_) => bail!("TCP"),
+        }
+    }
+
+    fn error(arguments: &str) -> String {
+        flow(arguments).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn trains_begin_where_single_packets_end() {
+        let slow = flow("--udp --rate 50mbit").unwrap();
+        assert_eq!((slow.gso, slow.gro), (None, false));
+        assert_eq!(slow.mean_bps(), Some(50e6));
+        let fast = flow("--udp --rate 1gbit").unwrap();
+        assert_eq!((fast.gso, fast.gro), (Some(46), true));
+        let fast = flow("--udp --rate max --gso 1 --gro false").unwrap();
+        assert_eq!((fast.gso, fast.gro), (None, false));
+        let slow = flow("--udp --rate 50mbit --gso 4 --gro").unwrap();
+        assert_eq!((slow.gso, slow.gro), (Some(4), true));
+        assert_eq!(flow("--udp --rate max --size 40000").unwrap().gso, None);
+    }
+
+    #[test]
+    fn patterns_are_as_they_are_written() {
+        let pattern =
+            |text: &str| flow(&format!("--udp --rate 8mbit --size 1000 --pattern {text}"));
+        assert_eq!(
+            pattern("poisson").unwrap().pattern,
+            Pattern::Poisson { pps: 1000.0 }
+        );
+        let on_off = Pattern::OnOff {
+            pps: 1000.0,
+            on_s: 1.0,
+            off_s: 0.5,
+            times: Times::Exponential,
+        };
+        assert_eq!(pattern("on-off-random=1s/500ms").unwrap().pattern, on_off);
+        let bursts = pattern("bursts").unwrap();
+        assert!((bursts.mean_bps().unwrap() - 8e6).abs() < 1.0);
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(file, "# voice\n0.02 160\n\n0.02 160 # again\n").unwrap();
+        let trace = pattern(&format!("trace={}", file.path().display())).unwrap();
+        assert_eq!(
+            trace.pattern,
+            Pattern::Trace {
+                packets: vec![(0.02, 160); 2]
+            }
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        for (arguments, words) in [
+            ("--udp", "--rate"),
+            ("--rate 1mbit", "--udp"),
+            ("--udp --rate 0", "above zero"),
+            ("--udp --rate 0bit", "above zero"),
+            ("--udp --rate 2000gbit --size 9000", "no interface has"),
+            ("--udp --rate 1mbit --size 31", "32 (what plumb writes"),
+            ("--udp --rate 1mbit --pattern waltz", "is no pattern"),
+            ("--udp --rate 1mbit --pattern on-off=1s", "two times"),
+            ("--udp --rate max --pattern poisson", "max has no pattern"),
+            ("--udp --rate 1mbit --pattern trace=/nowhere", "/nowhere"),
+            ("--udp --rate 1mbit --gso 65", "2 to 64"),
+        ] {
+            let text = error(arguments);
+            assert!(text.contains(words), "{arguments}: {text}");
+        }
+    }
+}
