@@ -255,7 +255,14 @@ fn collect(chain: &mut Chain, now: Time, out: &mut Departures) {
 /// At every event, as an ideal driver would.
 fn exactly(chain: &mut Chain, now: Time, out: &mut Departures) {
     while let Some(event) = chain.next_event().filter(|at| *at <= now) {
+        let known = (out.onward.len(), out.back.len());
         collect(chain, event, out);
+        let more = out.onward.iter().skip(known.0);
+        assert!(
+            more.chain(out.back.iter().skip(known.1))
+                .all(|(at, _)| *at == event),
+            "something left before the event that announced it"
+        );
         assert!(
             chain.next_event().is_none_or(|next| next > event),
             "an event that does not go away"

@@ -1,6 +1,8 @@
 //! Cells that decide about each packet at once and keep none back: loss, corruption, filters
 //! and rewriters of every kind.
 
+use std::time::Duration;
+
 use crate::cell::departures::Departures;
 use crate::cell::{Cell, Crossing};
 use crate::packet::Packet;
@@ -15,6 +17,8 @@ use crate::time::Time;
 pub(crate) trait Filter: Send {
     /// How large segments come: whole, or cut into single packets before.
     const CROSSING: Crossing;
+    /// Whether it sends packets of its own back.
+    const REPLIES: bool = false;
 
     /// Decides about the packet; one that is not given to `out` in some way is lost without
     /// being counted, which is a mistake.
@@ -118,6 +122,10 @@ impl<F: Filter> Cell for Filtered<F> {
 
     fn next_event(&self) -> Option<Time> {
         self.out.next()
+    }
+
+    fn keeps_for(&self, beyond: Duration) -> Duration {
+        if F::REPLIES { Duration::ZERO } else { beyond }
     }
 
     fn tally(&mut self) -> &mut Tally {

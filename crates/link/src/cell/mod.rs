@@ -18,6 +18,8 @@ pub(crate) mod timed;
 pub mod trace;
 pub mod wifi;
 
+use std::time::Duration;
+
 use crate::packet::Packet;
 use crate::queue::Backlog;
 use crate::spec::CellSpec;
@@ -39,6 +41,13 @@ pub(crate) trait Cell: Send {
 
     /// When there will be something to dequeue; `None` while nothing is under way.
     fn next_event(&self) -> Option<Time>;
+
+    /// What comes in now, and what the cell sends back for it, leaves the chain no sooner than
+    /// after this time, where the cells behind keep everything for `beyond` at least. Zero is
+    /// always true.
+    fn keeps_for(&self, _beyond: Duration) -> Duration {
+        Duration::ZERO
+    }
 
     /// What it counted so far.
     fn tally(&mut self) -> &mut Tally;

@@ -1,6 +1,7 @@
 //! Cells that decide when a packet comes in when it will leave: delays and outages.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use crate::cell::order::Order;
 use crate::cell::{Cell, Crossing};
@@ -16,6 +17,11 @@ use crate::time::Time;
 pub(crate) trait Timing: Send {
     /// When a packet leaves that comes in at `now`, or why it never does.
     fn departure(&mut self, now: Time, packet: &Packet) -> Result<Time, DropCause>;
+
+    /// The least time from when a packet comes in until it leaves.
+    fn least(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Whether a packet may leave before one that came earlier; otherwise it leaves with it.
     fn may_overtake(&self) -> bool;
@@ -107,6 +113,10 @@ impl<T: Timing> Cell for Timed<T> {
 
     fn next_event(&self) -> Option<Time> {
         self.packets.front().map(|p| p.leaves)
+    }
+
+    fn keeps_for(&self, beyond: Duration) -> Duration {
+        self.timing.least() + beyond
     }
 
     fn tally(&mut self) -> &mut Tally {

@@ -114,14 +114,17 @@ impl Chain {
         }
     }
 
-    /// When to call [`Self::dequeue`] next; not every event is a departure from the chain.
+    /// When to call [`Self::dequeue`] next: nothing leaves before. What happens inside by then can
+    /// wait, because every cell keeps exact times; not every event is a departure.
     pub fn next_event(&self) -> Option<Time> {
-        let departed = self.out.front().map(|(at, _)| *at);
-        let cells = self
-            .cells
-            .iter()
-            .filter_map(|named| named.cell.next_event());
-        cells.chain(departed).min()
+        let mut next = self.out.front().map(|(at, _)| *at);
+        let mut beyond = Duration::ZERO;
+        for named in self.cells.iter().rev() {
+            let event = named.cell.next_event().map(|at| at + beyond);
+            next = next.into_iter().chain(event).min();
+            beyond = named.cell.keeps_for(beyond);
+        }
+        next
     }
 
     /// What the chain and its cells did up to `now`.

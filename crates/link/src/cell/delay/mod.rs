@@ -90,6 +90,14 @@ impl Timing for Delay {
         Ok(now + Duration::from_nanos(ns))
     }
 
+    fn least(&self) -> Duration {
+        if self.is_constant() {
+            self.spec.delay
+        } else {
+            Duration::ZERO
+        }
+    }
+
     fn may_overtake(&self) -> bool {
         self.spec.reordering
     }

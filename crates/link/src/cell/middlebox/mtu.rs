@@ -117,6 +117,7 @@ impl Mtu {
 
 impl Filter for Mtu {
     const CROSSING: Crossing = Crossing::Whole;
+    const REPLIES: bool = true;
 
     fn pass(&mut self, now: Time, packet: Packet, out: &mut Outlet<'_>) {
         let most = u64::from(self.spec.bytes);

@@ -1,6 +1,8 @@
 //! A queue before a line, which takes the next packet when it is free; the packet leaves when
 //! its last bit has.
 
+use std::time::Duration;
+
 use plumb_model::framing::Framing;
 use plumb_model::units::BitRate;
 
@@ -216,6 +218,10 @@ where
     fn next_event(&self) -> Option<Time> {
         let departs = self.on_line.as_ref().map(|on| on.departs);
         self.done.next().or(departs)
+    }
+
+    fn keeps_for(&self, beyond: Duration) -> Duration {
+        beyond
     }
 
     fn tally(&mut self) -> &mut Tally {
