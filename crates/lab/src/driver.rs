@@ -18,7 +18,7 @@ use plumb_link::chain::Chain;
 use plumb_link::packet::Packet;
 use plumb_link::time::Time;
 use plumb_model::summary::Summary;
-use plumb_net::clock;
+use plumb_net::clock::{self, ThreadClock};
 use plumb_net::sched::set_realtime;
 use plumb_net::tun::{Tun, VNET_HEADER_BYTES};
 
@@ -69,6 +69,8 @@ pub(crate) struct Carried {
     pub(crate) unreadable: u64,
     /// Whether the thread runs with real-time priority.
     pub(crate) realtime: bool,
+    /// The processor time of the thread.
+    clock: Option<ThreadClock>,
     /// Whether the device that packets come from went away.
     pub(crate) stopped: bool,
 }
@@ -111,21 +113,26 @@ impl Driver {
                 write_errors: 0,
                 unreadable: 0,
                 realtime: false,
+                clock: None,
                 stopped: false,
             }),
             wake: EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?,
             stop: AtomicBool::new(false),
         });
-        let (priority, realtime) = mpsc::sync_channel(1);
+        let (started, starts) = mpsc::sync_channel(1);
         let thread = thread::Builder::new().name(name.to_owned()).spawn({
             let shared = Arc::clone(&shared);
             move || {
-                let _ = priority.send(set_realtime(PRIORITY).is_ok());
+                let realtime = set_realtime(PRIORITY).is_ok();
+                let _ = started.send((realtime, ThreadClock::of_this_thread().ok()));
                 carry(&shared, epoch, &from, &to);
             }
         })?;
         // Known from the start on, and not whenever the thread first runs.
-        shared.lock().realtime = realtime.recv().unwrap_or(false);
+        if let Ok((realtime, clock)) = starts.recv() {
+            let mut carried = shared.lock();
+            (carried.realtime, carried.clock) = (realtime, clock);
+        }
         Ok(Self {
             shared,
             thread: Some(thread),
@@ -223,6 +230,11 @@ impl Carried {
             }
             buffers.give_back(packet.into_data());
         }
+    }
+
+    /// Processor time that the thread has used, the kernel's in it included.
+    pub(crate) fn cpu(&self) -> Option<Duration> {
+        self.clock.and_then(ThreadClock::read)
     }
 
     /// Lets somebody look on from now on.

@@ -327,6 +327,7 @@ impl Instance {
             write_errors: carried.write_errors,
             device_drops,
             unreadable: carried.unreadable,
+            cpu: carried.cpu(),
             realtime: carried.realtime,
             stopped: carried.stopped,
         })

@@ -68,6 +68,10 @@ pub struct DriverStats {
     pub device_drops: u64,
     /// Packets that made no sense.
     pub unreadable: u64,
+    /// Processor time that carrying took, in seconds; in it is what the kernel did meanwhile,
+    /// which includes the receiving host's network stack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_s: Option<f64>,
     /// Whether the thread ran with real-time priority.
     pub realtime: bool,
     /// Whether the device that packets come from went away, so that nothing is carried any more.

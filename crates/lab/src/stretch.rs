@@ -23,6 +23,8 @@ pub(crate) struct Reading {
     pub(crate) device_drops: u64,
     /// Packets so far that made no sense.
     pub(crate) unreadable: u64,
+    /// Processor time that the driver's thread has used so far.
+    pub(crate) cpu: Option<Duration>,
     /// Whether the driver has real-time priority.
     pub(crate) realtime: bool,
     /// Whether its device went away.
@@ -58,6 +60,10 @@ impl Reading {
             write_errors,
             device_drops,
             unreadable: since(|r| r.unreadable),
+            cpu_s: self.cpu.map(|cpu| {
+                let before = earlier.and_then(|e| e.cpu).unwrap_or_default();
+                cpu.saturating_sub(before).as_secs_f64()
+            }),
             realtime: self.realtime,
             stopped: self.stopped,
         }
@@ -79,6 +85,7 @@ mod tests {
             write_errors,
             device_drops: 0,
             unreadable: 3,
+            cpu: Some(Duration::from_secs(at_s / 10)),
             realtime: true,
             stopped: false,
         }
@@ -97,6 +104,7 @@ mod tests {
         assert_eq!(lateness.count, 3);
         assert!((lateness.max - 40e-6).abs() < 1e-7, "{lateness:?}");
         assert_eq!((stretch.write_errors, stretch.unreadable), (0, 0));
+        assert_eq!((whole.cpu_s, stretch.cpu_s), (Some(2.0), Some(1.0)));
     }
 
     #[test]

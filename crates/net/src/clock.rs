@@ -1,8 +1,9 @@
-//! The two clocks that measurements use.
+//! The clocks that measurements use.
 //!
 //! Intervals come from CLOCK_MONOTONIC. The kernel stamps packets with CLOCK_REALTIME, which
 //! may step: a difference of two stamps is an interval only while the clock did not.
 
+use std::io;
 use std::time::Duration;
 
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
@@ -40,6 +41,30 @@ pub fn process_cpu_time() -> Duration {
     Duration::from_nanos(read(ClockId::CLOCK_PROCESS_CPUTIME_ID))
 }
 
+/// The processor time of one thread, which any thread of its process can read.
+#[derive(Debug, Clone, Copy)]
+pub struct ThreadClock(ClockId);
+
+impl ThreadClock {
+    /// That of the calling thread.
+    ///
+    /// # Errors
+    /// When the system has no such clocks.
+    pub fn of_this_thread() -> io::Result<Self> {
+        let mut id: libc::clockid_t = 0;
+        // SAFETY: the calling thread lives, and `id` is what the call fills and outlives it.
+        match unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut id) } {
+            0 => Ok(Self(ClockId::from_raw(id))),
+            code => Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+
+    /// Time that the thread has used, in the kernel too; `None` after its end.
+    pub fn read(self) -> Option<Duration> {
+        clock_gettime(self.0).ok().map(Duration::from)
+    }
+}
+
 /// Whether the kernel holds CLOCK_REALTIME to be synchronised (adjtimex(2)).
 pub fn synchronised() -> Option<bool> {
     // SAFETY: timex is integers alone, for which all zeroes is a valid value.
@@ -56,4 +81,24 @@ fn read(clock: ClockId) -> u64 {
     clock_gettime(clock).map_or(0, |t| {
         t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_threads_clock_counts_its_work_until_it_ends() {
+        let (clock, used) = std::thread::spawn(|| {
+            let clock = ThreadClock::of_this_thread().unwrap();
+            let begun = clock.read().unwrap();
+            while clock.read().unwrap() < begun + Duration::from_millis(2) {}
+            (clock, clock.read().unwrap() - begun)
+        })
+        .join()
+        .unwrap();
+        assert!(used >= Duration::from_millis(2));
+        assert_eq!(clock.read(), None);
+    }
 }

@@ -78,6 +78,7 @@ fn way(late_s: f64, loses: impl Fn(u64) -> bool) -> WayStats {
             write_errors: 0,
             device_drops: 0,
             unreadable: 0,
+            cpu_s: None,
             realtime: true,
             stopped: false,
             overrun: false,
