@@ -4,16 +4,16 @@
 //! The chain decides when each packet leaves; the driver only has to be there in time, and
 //! keeps a record of how late it was.
 
+mod pace;
+mod wait;
+
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::sys::time::TimeSpec;
 use plumb_link::chain::Chain;
 use plumb_link::packet::Packet;
 use plumb_link::time::Time;
@@ -21,9 +21,9 @@ use plumb_model::summary::Summary;
 use plumb_net::clock::{self, ThreadClock};
 use plumb_net::sched::set_realtime;
 use plumb_net::tun::{Tun, VNET_HEADER_BYTES};
-
 use plumb_wire::virtio::VirtioHeader;
 
+use self::wait::Waiter;
 use crate::buffers::Buffers;
 use crate::observe::Tap;
 
@@ -89,6 +89,11 @@ impl Epoch {
     pub(crate) fn now(self) -> Time {
         Time::from_nanos(clock::monotonic_ns().saturating_sub(self.0))
     }
+
+    /// CLOCK_MONOTONIC at a time of the laboratory.
+    fn monotonic(self, at: Time) -> Duration {
+        Duration::from_nanos(at.as_nanos().saturating_add(self.0))
+    }
 }
 
 impl Driver {
@@ -119,13 +124,14 @@ impl Driver {
             wake: EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?,
             stop: AtomicBool::new(false),
         });
+        let waiter = Waiter::new(epoch)?;
         let (started, starts) = mpsc::sync_channel(1);
         let thread = thread::Builder::new().name(name.to_owned()).spawn({
             let shared = Arc::clone(&shared);
             move || {
                 let realtime = set_realtime(PRIORITY).is_ok();
                 let _ = started.send((realtime, ThreadClock::of_this_thread().ok()));
-                carry(&shared, epoch, &from, &to);
+                carry(&shared, epoch, waiter, &from, &to);
             }
         })?;
         // Known from the start on, and not whenever the thread first runs.
@@ -164,8 +170,9 @@ impl Shared {
     }
 }
 
-fn carry(shared: &Shared, epoch: Epoch, from: &Tun, to: &Tun) {
+fn carry(shared: &Shared, epoch: Epoch, mut waiter: Waiter, from: &Tun, to: &Tun) {
     let mut buffers = Buffers::new();
+    waiter.learn_pace(from, &shared.wake);
     while !shared.stop.load(Ordering::Relaxed) {
         let (next, more) = {
             let mut carried = shared.lock();
@@ -178,9 +185,7 @@ fn carry(shared: &Shared, epoch: Epoch, from: &Tun, to: &Tun) {
             carried.tell_outcomes();
             (carried.chain.next_event(), more)
         };
-        if !more {
-            sleep_until(epoch, next, from, &shared.wake);
-        }
+        waiter.wait(next, more, from, &shared.wake);
     }
 }
 
@@ -258,21 +263,5 @@ impl Carried {
         if self.taps.is_empty() {
             self.chain.keep_outcomes(false);
         }
-    }
-}
-
-/// Sleeps until something arrives, somebody calls, or `next` is due.
-fn sleep_until(epoch: Epoch, next: Option<Time>, from: &Tun, wake: &EventFd) {
-    let timeout = next.map(|next| TimeSpec::from_duration(next - epoch.now()));
-    let mut fds = [
-        PollFd::new(from.as_fd(), PollFlags::POLLIN),
-        PollFd::new(wake.as_fd(), PollFlags::POLLIN),
-    ];
-    // An interrupted or failed wait ends early, which the loop does not mind.
-    let ready = ppoll(&mut fds, timeout, None).unwrap_or(0);
-    // Most waits end by the clock or with a packet: then this would be a system call for nothing.
-    let called = fds.last().and_then(PollFd::any).unwrap_or(true);
-    if ready > 0 && called {
-        let _ = wake.read();
     }
 }

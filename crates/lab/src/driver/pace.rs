@@ -1,0 +1,188 @@
+//! Whether the thread of one direction goes on, sleeps or rests. Pure: times are arguments.
+//!
+//! To sleep until a time has a price: the timer's interrupt and the way back take some
+//! microseconds of a processor, in a virtual machine 20. Whoever sleeps for less than that is late
+//! and has saved nothing, so what is due sooner is waited for awake.
+//!
+//! A thread of real-time priority that never sleeps is stopped by the kernel for 50 ms of every
+//! second (`sched_rt_runtime_us`, sched(7)), and keeps everybody else from its processor until
+//! then. So it rests of its own accord: briefly and often.
+
+use std::time::Duration;
+
+/// The highest price of a sleep that is believed: a machine takes longer only when it is busy
+/// otherwise.
+const MOST_PRICE: Duration = Duration::from_micros(25);
+
+/// A rest. At a price of 20 µs, what becomes due in it is 50 µs late at most.
+pub(super) const REST: Duration = Duration::from_micros(30);
+
+/// How long the thread waits awake before it rests: so it takes four fifths of a processor at a
+/// price of 20 µs, and leaves the rest to senders and receivers.
+const MOST_AWAKE: Duration = Duration::from_micros(100);
+
+/// How long it works before it rests: with the rest 93 % of the time, below the 95 % from which
+/// on the kernel stops it.
+const MOST_BUSY: Duration = Duration::from_micros(400);
+
+/// What the thread does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It looks for work again at once.
+    Go,
+    /// It sleeps until something is due or a packet comes.
+    Sleep,
+    /// It sleeps for [`REST`], and packets do not wake it: they come all the time.
+    Rest,
+}
+
+/// How long the thread has been on and off its processor.
+#[derive(Debug)]
+pub(super) struct Pace {
+    /// What a sleep takes at least.
+    price: Duration,
+    /// Time since the last rest.
+    awake: Duration,
+    asleep: Duration,
+}
+
+impl Pace {
+    /// On a machine on which sleeps end so much later than they should.
+    pub(super) fn new(lateness: Duration) -> Self {
+        Self {
+            price: lateness.min(MOST_PRICE),
+            awake: Duration::ZERO,
+            asleep: Duration::ZERO,
+        }
+    }
+
+    /// Decides, after `awake` since the last time; nothing is due for `left` (`None`: nothing is),
+    /// and packets may be waiting (`more`).
+    pub(super) fn turn(&mut self, awake: Duration, left: Option<Duration>, more: bool) -> Turn {
+        self.awake += awake;
+        let is_idle_for = |time| !more && left.is_none_or(|left| left > time);
+        let most = match is_idle_for(Duration::ZERO) {
+            true => MOST_AWAKE,
+            false => MOST_BUSY,
+        };
+        if is_idle_for(self.price) {
+            Turn::Sleep
+        } else if self.awake >= most {
+            Turn::Rest
+        } else {
+            Turn::Go
+        }
+    }
+
+    /// Counts a sleep that took so long. Several short ones are as good as a rest, but the price
+    /// of each was work.
+    pub(super) fn slept(&mut self, time: Duration) {
+        self.asleep += time.saturating_sub(self.price);
+        if self.asleep >= REST {
+            self.rested();
+        }
+    }
+
+    /// Counts a rest.
+    pub(super) fn rested(&mut self) {
+        (self.awake, self.asleep) = (Duration::ZERO, Duration::ZERO);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn us(us: u64) -> Duration {
+        Duration::from_micros(us)
+    }
+
+    /// What a second is like in which a packet is due every so often and takes so long, where a
+    /// sleep ends `price` late and costs that much work.
+    struct Second {
+        /// Time in which the thread has the processor.
+        busy: Duration,
+        /// How late packets leave, in order.
+        late: Vec<Duration>,
+    }
+
+    fn second(every: Duration, takes: Duration, price: Duration) -> Second {
+        let mut pace = Pace::new(price);
+        let (mut now, mut off, mut due) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        let mut late = Vec::new();
+        while now < Duration::from_secs(1) {
+            let woke = now;
+            while due <= now {
+                late.push(now - due);
+                now += takes;
+                due += every;
+                if now - woke > us(50) {
+                    break;
+                }
+            }
+            now += us(1);
+            let left = due.saturating_sub(now);
+            let sleep = match pace.turn(now - woke, Some(left), false) {
+                Turn::Go => continue,
+                Turn::Sleep => {
+                    pace.slept(left + price);
+                    left
+                }
+                Turn::Rest => {
+                    pace.rested();
+                    REST
+                }
+            };
+            off += sleep;
+            now += sleep + price;
+        }
+        late.sort_unstable();
+        Second {
+            busy: now - off,
+            late,
+        }
+    }
+
+    #[test]
+    fn the_kernel_never_has_to_stop_it() {
+        // Packets of 1500 bytes at 100 Mbit/s to 10 Gbit/s, which take 4 µs each: the last are more
+        // than it can do.
+        for price in [us(3), us(20)] {
+            for every in [120, 60, 40, 30, 24, 12, 6, 5, 4, 1] {
+                let busy = second(us(every), us(4), price).busy;
+                assert!(
+                    busy < Duration::from_millis(945),
+                    "{every} {price:?} {busy:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn at_1_gbit_most_packets_leave_in_time() {
+        let Second { busy, late } = second(us(12), us(4), us(20));
+        let [median, p99] = [late.len() / 2, late.len() * 99 / 100].map(|i| late.get(i).copied());
+        assert!(
+            median < Some(us(3)) && p99 < Some(us(60)),
+            "{median:?} {p99:?}"
+        );
+        assert!(busy < Duration::from_millis(805), "{busy:?}");
+    }
+
+    #[test]
+    fn what_is_far_off_is_slept_for_and_what_is_near_is_not() {
+        let mut pace = Pace::new(us(20));
+        assert_eq!(pace.turn(us(1), None, false), Turn::Sleep);
+        assert_eq!(pace.turn(us(1), Some(us(21)), false), Turn::Sleep);
+        assert_eq!(pace.turn(us(1), Some(us(20)), false), Turn::Go);
+        assert_eq!(pace.turn(us(1), None, true), Turn::Go);
+        // It waited long enough, but has work; when that is done it rests.
+        assert_eq!(pace.turn(us(100), Some(us(0)), false), Turn::Go);
+        assert_eq!(pace.turn(us(1), Some(us(5)), false), Turn::Rest);
+        pace.rested();
+        assert_eq!(pace.turn(us(1), Some(us(5)), false), Turn::Go);
+        // A price that only a busy machine asks is not believed.
+        let mut pace = Pace::new(us(4000));
+        assert_eq!(pace.turn(us(1), Some(us(26)), false), Turn::Sleep);
+    }
+}
