@@ -32,9 +32,11 @@ test: ## Every test; needs root
 test-vm: ## What plumb asks of the kernel's netem, in a virtual machine; two minutes
 	vm/run.sh
 
-bench: all ## Side by side with peers
+bench: all ## Side by side with peers, a bare pair of TUN devices and netem
 	$(SUDO) bench/run.sh target/release/plumb
-	$(SUDO) bench/lab.sh target/release/plumb
+	$(CARGO) build --release --locked -p plumb-lab --example bare_tun
+	$(SUDO) bench/lab.sh target/release/plumb target/release/examples/bare_tun
+	bench/netem.sh
 	$(CARGO) bench --locked -p plumb-link --bench chain
 
 clean: ## Remove what was built

@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
-# What the laboratory can carry on this machine, and how late it is. Needs root and a quiet machine.
+# What the laboratory can carry on this machine, how late it is, and what it costs. Needs root and a
+# quiet machine.
+#
+#   bench/lab.sh PLUMB BARE_TUN    BARE_TUN: the example of that name in crates/lab
 set -euo pipefail
 plumb=$(realpath "$1")
+bare_tun=$(realpath "$2")
+pairs=5
 command -v python3 >/dev/null || { apt-get update -qq && apt-get install -y -qq python3 >/dev/null; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+echo "load average: $(cut -d ' ' -f 1-3 /proc/loadavg)"
 
 # scenario FILE CELLS RMEM WMEM
 scenario() {
@@ -56,10 +62,15 @@ PY
 one_flow "large buffers:" 536870912 536870912
 one_flow "stock buffers:" 6291456 4194304
 
-# 1 Gbit/s of packets one by one through an AQM.
-scenario "$work/single.toml" '{ type = "shaper", rate = "1gbit", queue = "fq_codel" }, { type = "delay", delay = "5ms" }' 6291456 4194304
-# Nobody listens there: an answer to each packet would be as much again.
-sed -i 's/^name = "b"/&\nsilent = true/' "$work/single.toml"
+# Nobody listens at the far end of what follows: an answer to each packet would be as much again.
+silent_scenario() { # FILE CELLS
+    scenario "$1" "$2" 6291456 4194304
+    sed -i 's/^name = "b"/&\nsilent = true/' "$1"
+}
+
+# 1 Gbit/s of packets one by one through an AQM. The last packet leaves when the flood is over and
+# the queue is empty.
+silent_scenario "$work/single.toml" '{ type = "shaper", rate = "1gbit", queue = "fq_codel" }, { type = "delay", delay = "5ms" }'
 "$plumb" lab run "$work/single.toml" --stats "$work/stats.json" -- \
     plumb lab flood b --rate 1050mbit --size 1472 --duration 5s >/dev/null 2>&1
 python3 - "$work/stats.json" <<'PY'
@@ -68,6 +79,28 @@ stats = json.load(open(sys.argv[1]))
 way = stats["links"]["l"]["up"]
 flow = max(way["chain"]["flows"], key=lambda f: f["delivered"]["bytes"])
 late = way["driver"]["lateness_s"]
-rate = flow["delivered"]["bytes"] * 8 / 5
-print(f"1 Gbit/s in packets of 1500 bytes, one by one      {rate/1e9:6.3f} Gbit/s delivered of {flow['offered']['bytes']*8/5e9:.3f} offered; late {late['p50']*1e6:.0f} µs (median) {late['p99']*1e6:.0f} µs (p99), overrun {way['driver']['overrun']}")
+rate = flow["delivered"]["bytes"] * 8 / (5 + flow["transit_s"]["p99"])
+cpu = way["driver"]["cpu_s"] / flow["delivered"]["packets"]
+print(f"1 Gbit/s in packets of 1500 bytes, one by one      {rate/1e9:6.3f} Gbit/s delivered of {flow['offered']['bytes']*8/5e9:.3f} offered; late {late['p50']*1e6:.0f} µs (median) {late['p99']*1e6:.0f} µs (p99), overrun {way['driver']['overrun']}; {cpu*1e6:.1f} µs of a processor each, waiting included")
 PY
+
+# 50 Mbit/s of such packets: the processor time of the thread that carries them through a link, and
+# of one between a bare pair of TUN devices, which reads and writes, or keeps each packet for the
+# 240 µs that it takes on the line and does nothing else.
+silent_scenario "$work/fifty.toml" '{ type = "shaper", rate = "50mbit" }'
+flood='--rate 50mbit --size 1472 --duration 2s'
+bare() { "$bare_tun" "$1" "$plumb" lab flood 10.0.0.2 $flood | awk 'END { print $2 / $1 * 1e6 }'; }
+link() {
+    "$plumb" lab run "$work/fifty.toml" --stats "$work/stats.json" -- plumb lab flood b $flood >/dev/null 2>&1
+    python3 -c "
+import json
+way = json.load(open('$work/stats.json'))['links']['l']['up']
+print(way['driver']['cpu_s'] / way['chain']['delivered']['packets'] * 1e6)"
+}
+forward="" keep="" ours=""
+for _ in $(seq $pairs); do
+    forward+=" $(bare 0)"; ours+=" $(link)"; keep+=" $(bare 240)"
+done
+median() { printf '%s\n' $1 | sort -g | awk '{v[NR]=$1} END {print (NR%2) ? v[(NR+1)/2] : (v[NR/2]+v[NR/2+1])/2}'; }
+awk -v o="$(median "$ours")" -v f="$(median "$forward")" -v k="$(median "$keep")" 'BEGIN {
+    printf "50 Mbit/s, processor time of a packet: link %.1f µs; bare TUN pair %.1f µs, ratio %.2f; with a timer for each packet %.1f µs, ratio %.2f\n", o, f, o/f, k, o/k }'
