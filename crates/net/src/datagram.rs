@@ -3,7 +3,6 @@
 //! is [`DatagramSocket::wait_until`].
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -16,9 +15,11 @@ use crate::clock::monotonic_ns;
 use crate::timestamp::{self, Stamped};
 
 pub(crate) mod control;
+mod notice;
 mod system;
 pub use control::LocalAddress;
 use control::{Beside, CONTROL_BYTES, QueueEntry, dscp_control};
+pub use notice::{Expired, Notice, QUOTED_BYTES, Unreachable};
 pub(crate) use system::{receive_message, set_option};
 
 /// Number of a packet sent, which its departure stamp refers to.
@@ -40,48 +41,6 @@ pub struct Received {
     pub dscp: Option<u8>,
     /// Packets that this socket dropped for want of buffer until then, since it was opened.
     pub drops: u32,
-}
-
-/// What the kernel tells about packets sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notice {
-    /// A packet entered the packet scheduler at `ns` of CLOCK_REALTIME.
-    Departed {
-        /// Which packet.
-        id: SendId,
-        /// When.
-        ns: u64,
-    },
-    /// Somebody on the way answered with an ICMP error.
-    Unreachable(Unreachable),
-}
-
-/// What an ICMP error said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unreachable {
-    /// The far host has nothing on that port.
-    Port,
-    /// Anything else, as the errno that the kernel makes of it.
-    Other(i32),
-}
-
-impl Unreachable {
-    fn of(errno: i32) -> Self {
-        if errno == libc::ECONNREFUSED {
-            Self::Port
-        } else {
-            Self::Other(errno)
-        }
-    }
-}
-
-impl fmt::Display for Unreachable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Port => f.write_str("port unreachable"),
-            Self::Other(errno) => f.write_str(nix::errno::Errno::from_raw(*errno).desc()),
-        }
-    }
 }
 
 /// How ICMP echo is allowed to this process.
@@ -280,6 +239,18 @@ impl DatagramSocket {
         crate::tcp::options::set_dscp(&self.socket, dscp)
     }
 
+    /// Lets the packets sent from now on live for so many hops.
+    ///
+    /// # Errors
+    /// Those of setsockopt(2).
+    pub fn set_hop_limit(&self, hops: u8) -> io::Result<()> {
+        if self.local_addr()?.is_ipv4() {
+            self.socket.set_ttl_v4(hops.into())
+        } else {
+            self.socket.set_unicast_hops_v6(hops.into())
+        }
+    }
+
     /// Sends to the target. The stamp of its departure comes as a [`Notice`].
     ///
     /// # Errors
@@ -398,19 +369,35 @@ impl DatagramSocket {
         // As many as are read at once; far more than a probing socket has outstanding.
         while self.notices.len() < 1024 {
             let mut control = [0; CONTROL_BYTES];
-            let message =
-                match receive_message(&self.socket, &mut [], &mut control, libc::MSG_ERRQUEUE) {
-                    Ok(message) => message,
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                    Err(error) => return Err(error),
-                };
+            let mut quoted = [0; QUOTED_BYTES];
+            let message = match receive_message(
+                &self.socket,
+                &mut quoted,
+                &mut control,
+                libc::MSG_ERRQUEUE,
+            ) {
+                Ok(message) => message,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
             match QueueEntry::parse(control.get(..message.control_len).unwrap_or_default()) {
                 QueueEntry::Departed { id, ns } => {
                     self.notices.push_back(Notice::Departed {
                         id: SendId(self.first_id + u64::from(id)),
                         ns,
                     });
+                }
+                QueueEntry::Expired { by, kernel_ns } => {
+                    // A router that quotes less says nothing that could be told from others'.
+                    if message.len == QUOTED_BYTES {
+                        self.notices.push_back(Notice::Expired(Expired {
+                            by,
+                            kernel_ns,
+                            quoted,
+                            drops: self.drops,
+                        }));
+                    }
                 }
                 QueueEntry::Unreachable(why) => self.notices.push_back(Notice::Unreachable(why)),
                 QueueEntry::Other => {}

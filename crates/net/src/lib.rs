@@ -14,6 +14,7 @@ pub mod namespace;
 pub mod netlink;
 pub mod pass;
 pub mod process;
+pub mod route;
 pub mod sched;
 pub mod spread;
 pub mod sysctl;

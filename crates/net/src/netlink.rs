@@ -377,13 +377,23 @@ impl Netlink {
         flags: u16,
         what: impl Fn() -> String,
     ) -> Result<(), NetlinkError> {
+        self.exchange(message, NLM_F_ACK | flags, what).map(|_| ())
+    }
+
+    /// Sends a message and returns what the answer holds, if anything.
+    pub(crate) fn exchange(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+        what: impl Fn() -> String,
+    ) -> Result<Option<RouteNetlinkMessage>, NetlinkError> {
         let failed = |source| NetlinkError {
             what: what(),
             source,
         };
         self.sequence = self.sequence.wrapping_add(1);
         let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+        header.flags = NLM_F_REQUEST | flags;
         header.sequence_number = self.sequence;
         let mut message = NetlinkMessage::new(header, NetlinkPayload::from(message));
         message.finalize();
@@ -400,12 +410,13 @@ impl Netlink {
             .map_err(|e| failed(io::Error::new(io::ErrorKind::InvalidData, e.to_string())))?;
         match answer.payload {
             NetlinkPayload::Error(e) if e.code.is_some() => Err(failed(e.to_io())),
-            _ => Ok(()),
+            NetlinkPayload::InnerMessage(message) => Ok(Some(message)),
+            _ => Ok(None),
         }
     }
 }
 
-fn family(address: IpAddr) -> AddressFamily {
+pub(crate) fn family(address: IpAddr) -> AddressFamily {
     match address {
         IpAddr::V4(_) => AddressFamily::Inet,
         IpAddr::V6(_) => AddressFamily::Inet6,

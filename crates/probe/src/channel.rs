@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use plumb_net::clock::{monotonic_ns, realtime_ns};
-use plumb_net::datagram::{DatagramSocket, Notice, Received, SendId};
+use plumb_net::datagram::{DatagramSocket, Expired, Notice, Received, SendId, Unreachable};
 
 use crate::sample::{Answer, Moment};
 use crate::strategy::Event;
@@ -46,6 +46,14 @@ impl Moment {
     }
 }
 
+/// What came in, and may be an answer.
+pub(crate) enum Incoming<'a> {
+    /// A packet.
+    Packet(&'a [u8], &'a Received),
+    /// What a router said about a packet whose hop limit ended at it.
+    Expired(&'a Expired),
+}
+
 /// A socket to one far end.
 pub(crate) struct Channel {
     socket: DatagramSocket,
@@ -75,12 +83,12 @@ impl Channel {
         Ok(())
     }
 
-    /// The next event until `until_ns` of CLOCK_MONOTONIC; `read` tells which packets are
-    /// answers, and `None` comes early after one that is not.
+    /// The next event until `until_ns` of CLOCK_MONOTONIC; `read` tells what is an answer, and
+    /// `None` comes early after a packet that is not.
     pub(crate) fn receive(
         &mut self,
         until_ns: u64,
-        mut read: impl FnMut(&[u8], Moment, &Received) -> Option<Answer>,
+        mut read: impl FnMut(Incoming<'_>, Moment) -> Option<Answer>,
     ) -> io::Result<Option<Event>> {
         loop {
             // The stamp of a departure is queued before the answer can come, so look for it first.
@@ -89,13 +97,21 @@ impl Channel {
                     Some(sequence) => return Ok(Some(Event::Departed { sequence, ns })),
                     None => continue,
                 },
+                Some(Notice::Expired(expired)) => {
+                    let answer = read(Incoming::Expired(&expired), Moment::now());
+                    return Ok(Some(answer.map_or(
+                        Event::Unreachable(Unreachable::HopLimit),
+                        Event::Answered,
+                    )));
+                }
                 Some(Notice::Unreachable(why)) => return Ok(Some(Event::Unreachable(why))),
                 None => {}
             }
             if let Some(received) = self.socket.recv(&mut self.buffer)? {
                 let at = Moment::now();
                 let packet = self.buffer.get(..received.len).unwrap_or_default();
-                return Ok(read(packet, at, &received).map(Event::Answered));
+                let incoming = Incoming::Packet(packet, &received);
+                return Ok(read(incoming, at).map(Event::Answered));
             }
             if monotonic_ns() >= until_ns {
                 return Ok(None);

@@ -1,11 +1,12 @@
-//! Probes by ICMP or ICMPv6 echo.
+//! Probes by ICMP or ICMPv6 echo, which the far end answers, or, with a hop limit, the router at
+//! which they end.
 
 use std::io;
 
-use plumb_net::datagram::{DatagramSocket, IcmpAccess};
-use plumb_wire::icmp::{Echo, Kind, Mark, Version};
+use plumb_net::datagram::{DatagramSocket, Expired, IcmpAccess};
+use plumb_wire::icmp::{Echo, EchoHeader, Kind, Mark, Version};
 
-use crate::channel::Channel;
+use crate::channel::{Channel, Incoming};
 use crate::plan::{Plan, ProbeError};
 use crate::probing::{local, random_u32};
 use crate::sample::{Answer, Moment};
@@ -18,6 +19,10 @@ pub(crate) struct IcmpEcho {
     session: u32,
     identifier: u16,
     size_bytes: usize,
+    /// Whether the answer of a router on the way counts.
+    hop_limited: bool,
+    /// Number of the latest probe.
+    latest: u32,
 }
 
 impl IcmpEcho {
@@ -31,6 +36,11 @@ impl IcmpEcho {
             socket
                 .set_dscp(dscp)
                 .map_err(local(plan, "marking its packets with a DSCP"))?;
+        }
+        if let Some(hops) = plan.hop_limit {
+            socket
+                .set_hop_limit(hops)
+                .map_err(local(plan, "limiting how far its packets go"))?;
         }
         let session = random_u32(&plan.far_end())?;
         let identifier = match access {
@@ -48,8 +58,30 @@ impl IcmpEcho {
             session,
             identifier,
             size_bytes: plan.size_bytes,
+            hop_limited: plan.hop_limit.is_some(),
+            latest: 0,
         })
     }
+}
+
+/// The echo reply in a packet.
+fn replied(version: Version, session: u32, identifier: u16, packet: &[u8]) -> Option<u32> {
+    let reply = Echo::parse(version, packet)?;
+    let mark = Mark::parse(reply.payload)?;
+    let ours = reply.kind == Kind::Reply
+        && reply.identifier == identifier
+        && mark.session == session
+        && reply.sequence == mark.sequence as u16;
+    ours.then_some(mark.sequence)
+}
+
+/// The probe that a router quotes. It need not quote the mark, so that the number is the latest
+/// with the lower half that is in the header.
+fn expired(version: Version, identifier: u16, latest: u32, expired: &Expired) -> Option<u32> {
+    let header = EchoHeader::parse(&expired.quoted);
+    let ours = header.code == Kind::Request.code(version) && header.identifier == identifier;
+    let ago = (latest as u16).wrapping_sub(header.sequence);
+    ours.then(|| latest.checked_sub(ago.into())).flatten()
 }
 
 impl Network for IcmpEcho {
@@ -73,26 +105,80 @@ impl Network for IcmpEcho {
             sequence: sequence as u16,
             payload: &payload,
         };
+        self.latest = sequence;
         self.channel
             .send(Some(sequence), &request.write(self.version))
     }
 
     fn receive(&mut self, until_ns: u64) -> io::Result<Option<Event>> {
-        let (version, session, identifier) = (self.version, self.session, self.identifier);
-        self.channel.receive(until_ns, |packet, at, received| {
-            let reply = Echo::parse(version, packet)?;
-            let mark = Mark::parse(reply.payload)?;
-            let ours = reply.kind == Kind::Reply
-                && reply.identifier == identifier
-                && mark.session == session
-                && reply.sequence == mark.sequence as u16;
-            ours.then_some(Answer {
-                sequence: mark.sequence,
+        let Self {
+            version,
+            session,
+            identifier,
+            hop_limited,
+            latest,
+            ..
+        } = *self;
+        self.channel.receive(until_ns, |incoming, at| {
+            let (sequence, kernel_ns, drops) = match incoming {
+                Incoming::Packet(packet, received) => (
+                    replied(version, session, identifier, packet)?,
+                    received.kernel_ns,
+                    received.drops,
+                ),
+                Incoming::Expired(told) if hop_limited => (
+                    expired(version, identifier, latest, told)?,
+                    told.kernel_ns,
+                    told.drops,
+                ),
+                Incoming::Expired(_) => return None,
+            };
+            Some(Answer {
+                sequence,
                 at,
-                kernel_ns: received.kernel_ns,
+                kernel_ns,
                 far_end: None,
-                drops: received.drops,
+                drops,
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    fn told(quoted: [u8; 8]) -> Expired {
+        Expired {
+            by: Ipv4Addr::LOCALHOST.into(),
+            kernel_ns: None,
+            quoted,
+            drops: 0,
+        }
+    }
+
+    #[test]
+    fn the_quoted_header_names_the_probe() {
+        let quoted = |sequence: u16| {
+            let [high, low] = sequence.to_be_bytes();
+            told([8, 0, 0, 0, 0x12, 0x34, high, low])
+        };
+        let number = |latest, sequence| expired(Version::V4, 0x1234, latest, &quoted(sequence));
+        assert_eq!(number(5, 3), Some(3));
+        assert_eq!(number(65_537, 1), Some(65_537));
+        assert_eq!(number(65_537, 65_535), Some(65_535));
+        assert_eq!(number(5, 6), None, "not sent yet");
+        assert_eq!(expired(Version::V4, 0x1235, 5, &quoted(3)), None);
+        assert_eq!(
+            expired(
+                Version::V4,
+                0x1234,
+                5,
+                &told([0, 0, 0, 0, 0x12, 0x34, 0, 3])
+            ),
+            None,
+            "a reply is not ours"
+        );
     }
 }

@@ -5,6 +5,7 @@
 //! thread it runs in, and [`log`] what remains.
 
 mod channel;
+pub mod hop;
 mod icmp;
 pub mod log;
 pub mod plan;

@@ -40,6 +40,8 @@ pub struct Plan {
     pub timeout: Duration,
     /// DSCP of the probes (RFC 2474); a responder's answers bear the same.
     pub dscp: Option<u8>,
+    /// How many hops ICMP probes live: the router at which they end answers in the far end's place.
+    pub hop_limit: Option<u8>,
 }
 
 impl Plan {
@@ -61,6 +63,7 @@ impl Plan {
             },
             timeout: Duration::from_secs(3),
             dscp: None,
+            hop_limit: None,
         }
     }
 

@@ -6,7 +6,7 @@ use plumb_net::clock::monotonic_ns;
 use plumb_net::datagram::{DatagramSocket, Unreachable};
 use plumb_wire::native::echo::{Cookie, Datagram, EPOCH, Kind, MIN_BYTES};
 
-use crate::channel::Channel;
+use crate::channel::{Channel, Incoming};
 use crate::plan::{Plan, ProbeError};
 use crate::probing::{local, random_u32};
 use crate::sample::{Answer, FarEnd, Moment};
@@ -137,7 +137,10 @@ impl Network for UdpEcho {
             answered_ns,
             ..
         } = self;
-        channel.receive(until_ns, |packet, at, received| {
+        channel.receive(until_ns, |incoming, at| {
+            let Incoming::Packet(packet, received) = incoming else {
+                return None;
+            };
             let datagram =
                 Datagram::parse(packet).filter(|datagram| datagram.session == *session)?;
             match datagram.kind {

@@ -92,6 +92,29 @@ impl<'a> Echo<'a> {
     }
 }
 
+/// The header of an echo alone, as routers quote it in errors (RFC 792).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EchoHeader {
+    /// The type field.
+    pub code: u8,
+    /// Tells the probes of one program from those of another.
+    pub identifier: u16,
+    /// Tells the probes of one program apart.
+    pub sequence: u16,
+}
+
+impl EchoHeader {
+    /// Reads a header; the checksum covers what is not there, and is not looked at.
+    pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Self {
+        let [code, _, _, _, id_high, id_low, seq_high, seq_low] = *bytes;
+        Self {
+            code,
+            identifier: u16::from_be_bytes([id_high, id_low]),
+            sequence: u16::from_be_bytes([seq_high, seq_low]),
+        }
+    }
+}
+
 /// What plumb writes at the start of an echo payload: magic `PLMB`, then session and sequence,
 /// big-endian. Identifier and sequence of the header are too short to be sure, and a ping
 /// socket's kernel chooses the identifier.

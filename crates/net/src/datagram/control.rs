@@ -167,7 +167,9 @@ impl Beside {
 pub(super) enum QueueEntry {
     /// The packet of that number entered the packet scheduler at that time.
     Departed { id: u32, ns: u64 },
-    /// An ICMP error about something that this socket sent.
+    /// A router told that the hop limit of a packet of this socket ended at it.
+    Expired { by: IpAddr, kernel_ns: Option<u64> },
+    /// Another ICMP error about something that this socket sent.
     Unreachable(Unreachable),
     /// Something of no interest.
     Other,
@@ -195,6 +197,14 @@ impl QueueEntry {
                 }),
                 Some(ns),
             ) => Self::Departed { id, ns },
+            (
+                Some(ExtendedError {
+                    time_exceeded: true,
+                    offender: Some(by),
+                    ..
+                }),
+                kernel_ns,
+            ) => Self::Expired { by, kernel_ns },
             (Some(error), _)
                 if matches!(
                     error.origin,
@@ -208,21 +218,47 @@ impl QueueEntry {
     }
 }
 
-/// The part of `struct sock_extended_err` (linux/errqueue.h) that is used.
+/// The part of `struct sock_extended_err` (linux/errqueue.h) that is used, and what follows it
+/// (SO_EE_OFFENDER): who sent the ICMP error.
 struct ExtendedError {
     errno: i32,
     origin: u8,
     data: u32,
+    time_exceeded: bool,
+    offender: Option<IpAddr>,
 }
+
+/// Type of the message "time exceeded": RFC 792, and RFC 4443, section 3.3.
+const ICMP_TIME_EXCEEDED: u8 = 11;
+const ICMP6_TIME_EXCEEDED: u8 = 3;
 
 impl ExtendedError {
     fn parse(data: &[u8]) -> Option<Self> {
-        let [origin] = field(data, 4)?;
+        let [origin, kind] = field(data, 4)?;
         Some(Self {
             errno: i32::from_ne_bytes(field(data, 0)?),
             origin,
             data: u32::from_ne_bytes(field(data, 12)?),
+            time_exceeded: matches!(
+                (origin, kind),
+                (libc::SO_EE_ORIGIN_ICMP, ICMP_TIME_EXCEEDED)
+                    | (libc::SO_EE_ORIGIN_ICMP6, ICMP6_TIME_EXCEEDED)
+            ),
+            offender: offender(data),
         })
+    }
+}
+
+/// The address in the `struct sockaddr` after the error.
+fn offender(data: &[u8]) -> Option<IpAddr> {
+    /// Bytes of `struct sock_extended_err`.
+    const ERROR_BYTES: usize = 16;
+    let family = u16::from_ne_bytes(field(data, ERROR_BYTES)?);
+    match i32::from(family) {
+        // After family and port, and for IPv6 the flow label.
+        libc::AF_INET => Some(Ipv4Addr::from(field::<4>(data, ERROR_BYTES + 4)?).into()),
+        libc::AF_INET6 => Some(Ipv6Addr::from(field::<16>(data, ERROR_BYTES + 8)?).into()),
+        _ => None,
     }
 }
 
@@ -300,6 +336,37 @@ mod tests {
         assert_eq!(
             QueueEntry::parse(&extended(1, libc::SO_EE_ORIGIN_LOCAL, 0)),
             QueueEntry::Other
+        );
+    }
+
+    #[test]
+    fn a_router_at_which_the_hop_limit_ends_is_named() {
+        let head = [
+            libc::EHOSTUNREACH.to_ne_bytes(),
+            [libc::SO_EE_ORIGIN_ICMP, ICMP_TIME_EXCEEDED, 0, 0],
+            [0; 4],
+            [0; 4],
+        ]
+        .concat();
+        let family = (libc::AF_INET as u16).to_ne_bytes();
+        let address = [family.as_slice(), &[0, 0], &[192, 0, 2, 7], &[0; 8]].concat();
+        let whole = message(
+            libc::SOL_IP,
+            libc::IP_RECVERR,
+            &[head.as_slice(), &address].concat(),
+        );
+        assert_eq!(
+            QueueEntry::parse(&[stamp(1, 2), whole].concat()),
+            QueueEntry::Expired {
+                by: [192, 0, 2, 7].into(),
+                kernel_ns: Some(1_000_000_002)
+            }
+        );
+        // Without the router's address it is an error like others.
+        let short = message(libc::SOL_IP, libc::IP_RECVERR, &head);
+        assert_eq!(
+            QueueEntry::parse(&short),
+            QueueEntry::Unreachable(Unreachable::Other(libc::EHOSTUNREACH))
         );
     }
 

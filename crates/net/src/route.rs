@@ -1,0 +1,82 @@
+//! Which way a packet from this host would go: the kernel's own look-up (rtnetlink(7), RTM_GETROUTE).
+
+use std::net::IpAddr;
+
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteMessage, RouteType, RouteVia,
+};
+
+use crate::netlink::{Netlink, NetlinkError, NextHop, family};
+
+/// The first step towards `to`, in the network namespace of the calling thread; `None` where it is
+/// an address of this host.
+///
+/// # Errors
+/// When there is no route, and those of the kernel.
+pub fn next_hop(to: IpAddr) -> Result<Option<NextHop>, NetlinkError> {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family(to);
+    message.header.destination_prefix_length = if to.is_ipv4() { 32 } else { 128 };
+    message.attributes = vec![RouteAttribute::Destination(to.into())];
+    let answer = Netlink::open()?.exchange(RouteNetlinkMessage::GetRoute(message), 0, || {
+        format!("look up the route to {to}")
+    })?;
+    Ok(match answer {
+        Some(RouteNetlinkMessage::NewRoute(route)) => hop(&route),
+        _ => None,
+    })
+}
+
+fn hop(route: &RouteMessage) -> Option<NextHop> {
+    if route.header.kind == RouteType::Local {
+        return None;
+    }
+    let mut interface = None;
+    let mut gateway = None;
+    for attribute in &route.attributes {
+        match attribute {
+            RouteAttribute::Oif(index) => interface = Some(*index),
+            RouteAttribute::Gateway(RouteAddress::Inet(address))
+            | RouteAttribute::Via(RouteVia::Inet(address)) => gateway = Some((*address).into()),
+            RouteAttribute::Gateway(RouteAddress::Inet6(address))
+            | RouteAttribute::Via(RouteVia::Inet6(address)) => gateway = Some((*address).into()),
+            _ => {}
+        }
+    }
+    Some(NextHop {
+        interface: interface?,
+        gateway,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    #[test]
+    fn this_host_needs_no_step() {
+        assert_eq!(next_hop(Ipv4Addr::LOCALHOST.into()).unwrap(), None);
+        assert_eq!(next_hop(Ipv6Addr::LOCALHOST.into()).unwrap(), None);
+    }
+
+    #[test]
+    fn the_gateway_is_read_from_a_route() {
+        let mut route = RouteMessage::default();
+        route.header.kind = RouteType::Unicast;
+        let gateway = IpAddr::from([192, 0, 2, 1]);
+        route.attributes = vec![
+            RouteAttribute::Oif(7),
+            RouteAttribute::Gateway(gateway.into()),
+        ];
+        let expected = NextHop {
+            interface: 7,
+            gateway: Some(gateway),
+        };
+        assert_eq!(hop(&route), Some(expected));
+        route.attributes.pop();
+        assert_eq!(hop(&route).unwrap().gateway, None, "a neighbour");
+    }
+}
