@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::units::human_seconds;
+
 /// Name of the table: the bufferbloat grades of DSLReports (FAQ 17930), also used by others.
 pub const DSLREPORTS: &str = "dslreports-faq-17930";
 
@@ -47,6 +49,54 @@ impl Grade {
             .map_or(Self::F, |(_, grade)| *grade)
     }
 
+    /// Below which increase this mark begins to be given, in seconds; F has no such bound.
+    pub fn below_s(self) -> Option<f64> {
+        DSLREPORTS_TABLE
+            .iter()
+            .find(|(_, grade)| *grade == self)
+            .map(|(below, _)| *below)
+    }
+
+    /// The next better mark; A+ has none.
+    pub fn better(self) -> Option<Self> {
+        DSLREPORTS_TABLE
+            .iter()
+            .rev()
+            .map(|(_, grade)| *grade)
+            .find(|grade| *grade < self)
+    }
+
+    /// Why an increase has its mark, and what the next better one takes, in one sentence.
+    pub fn explain(increase_s: f64) -> String {
+        let grade = Self::of_increase(increase_s);
+        let from = grade.better().and_then(Self::below_s);
+        let bounds = match (from, grade.below_s()) {
+            (None, Some(below)) => format!("below {}", human_seconds(below)),
+            (Some(from), Some(below)) => {
+                format!(
+                    "from {} to below {}",
+                    human_seconds(from),
+                    human_seconds(below)
+                )
+            }
+            (from, None) => format!("from {}", human_seconds(from.unwrap_or(0.0))),
+        };
+        let mut text = format!(
+            "{} is {}, {bounds}",
+            human_seconds(increase_s),
+            grade.name()
+        );
+        if let (Some(better), Some(from)) = (grade.better(), from) {
+            text.push_str(&format!(
+                "; {} needs less than {}, {} less",
+                better.name(),
+                human_seconds(from),
+                human_seconds((increase_s - from).max(0.0))
+            ));
+        }
+        text
+    }
+
     /// The mark as printed.
     pub fn name(self) -> &'static str {
         match self {
@@ -63,6 +113,21 @@ impl Grade {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mark_says_what_the_next_better_one_takes() {
+        assert_eq!(Grade::explain(0.002), "2.0 ms is A+, below 5.0 ms");
+        assert_eq!(
+            Grade::explain(0.2486),
+            "249 ms is D, from 200 ms to below 400 ms; C needs less than 200 ms, 48.6 ms less"
+        );
+        assert_eq!(
+            Grade::explain(0.7),
+            "700 ms is F, from 400 ms; D needs less than 400 ms, 300 ms less"
+        );
+        assert_eq!(Grade::APlus.better(), None);
+        assert_eq!(Grade::F.better(), Some(Grade::D));
+    }
 
     #[test]
     fn bounds_are_exclusive_above() {
