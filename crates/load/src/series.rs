@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use plumb_model::series::{Series, Unit};
-use plumb_wire::native::control::report::{Count, SenderLog, TcpSample};
+use plumb_wire::native::control::report::{Count, ReceiverLog, SenderLog, TcpSample};
 
 use crate::summary::DirectionLogs;
 
 /// The series of [`crate::DirectionOutcome`].
 pub(crate) fn series(logs: &DirectionLogs<'_>) -> BTreeMap<String, Series> {
     let mut all = BTreeMap::new();
-    all.insert("bps".to_owned(), received_rate(logs));
+    let receivers: Vec<_> = logs.receivers.iter().collect();
+    all.insert("bps".to_owned(), received_rate(logs, &receivers));
     let within = |t_s: f64| t_s <= logs.duration_s;
     let sum = |value: fn(&TcpSample) -> u64, unit| {
         over_time(logs.senders, unit, within, |at| {
@@ -82,17 +83,25 @@ fn over_time(
     series
 }
 
-fn received_rate(logs: &DirectionLogs<'_>) -> Series {
+/// What each stream carried over time, by its number.
+pub(crate) fn stream_rates(logs: &DirectionLogs<'_>) -> BTreeMap<u32, Series> {
+    let receivers = logs.receivers.iter();
+    receivers
+        .map(|log| (log.tail.stream, received_rate(logs, &[log])))
+        .collect()
+}
+
+/// What some of the receivers counted, over time.
+fn received_rate(logs: &DirectionLogs<'_>, receivers: &[&ReceiverLog]) -> Series {
     let mut series = Series::new(Unit::BitsPerSecond);
-    let Some(longest) = logs.receivers.iter().max_by_key(|log| log.counts.len()) else {
+    let Some(longest) = receivers.iter().max_by_key(|log| log.counts.len()) else {
         return series;
     };
     let mut before = (0.0, 0.0);
     for count in &longest.counts {
         // The last bin ends with the phase; its record may come a little later.
         let t_s = (count.t_s - logs.receiver_shift_s).min(logs.duration_s);
-        let bytes = logs
-            .receivers
+        let bytes = receivers
             .iter()
             .map(|log| count_at(&log.counts, t_s + logs.receiver_shift_s))
             .sum::<f64>();

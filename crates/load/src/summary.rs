@@ -11,7 +11,7 @@ use plumb_wire::native::control::report::{
     Count, ReceiverLog, SenderLog, SenderTail, StreamEnd, TcpSample,
 };
 
-use crate::series::{count_at, series};
+use crate::series::{count_at, series, stream_rates};
 use crate::tls::{RECORD_BYTES, RECORD_OVERHEAD_BYTES};
 
 /// Shortest phase that has a steady rate: as much of it as is left out.
@@ -26,6 +26,8 @@ pub struct DirectionOutcome {
     /// sending TCPs, summed over the streams: `cwnd_bytes`, `in_flight_bytes` and `retransmits`
     /// (so far); `srtt_s` is their mean. Seconds from the start of the phase.
     pub series: BTreeMap<String, Series>,
+    /// `bps` of each stream by itself, by its number.
+    pub stream_bps: BTreeMap<u32, Series>,
 }
 
 /// The logs of one direction, and which part of them is the phase.
@@ -88,6 +90,7 @@ pub fn summarise(logs: &DirectionLogs<'_>) -> DirectionOutcome {
     DirectionOutcome {
         result,
         series: series(logs),
+        stream_bps: stream_rates(logs),
     }
 }
 
@@ -357,7 +360,11 @@ mod tests {
     fn rates_are_the_receivers() {
         let senders = [sent(0, 5, 1.0, 0.0, 0.0), sent(1, 5, 1.0, 0.0, 0.0)];
         let receivers = [counted(0, 10.0, 0.0, 5.0), counted(1, 30.0, 3.0, 5.0)];
-        let DirectionOutcome { result, series } = summarise(&logs(&senders, &receivers));
+        let DirectionOutcome {
+            result,
+            series,
+            stream_bps,
+        } = summarise(&logs(&senders, &receivers));
         assert!((result.bps - 22e6).abs() < 1e3, "{}", result.bps);
         assert!(
             (result.steady_bps.unwrap() - 30e6).abs() < 1e3,
@@ -386,6 +393,8 @@ mod tests {
                 .points()
                 .all(|(t, v)| (v - if t < 3.05 { 10e6 } else { 40e6 }).abs() < 1e3)
         );
+        let of_stream = |n: u32| stream_bps[&n].points().last().unwrap().1;
+        assert!((of_stream(0) - 10e6).abs() < 1e3 && (of_stream(1) - 30e6).abs() < 1e3);
         assert_eq!(series["cwnd_bytes"].points().next(), Some((0.0, 28_960.0)));
         assert_eq!(series["retransmits"].points().last(), Some((5.0, 100.0)));
         assert_eq!(series["srtt_s"].points().next(), Some((0.0, 0.02)));

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = PORT)]
     port: u16,
     /// Longest load phase that a client may ask for
-    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "600s", value_parser = parse_duration)]
     max_duration: Duration,
     /// Most streams of one load phase
     #[arg(long, value_name = "N", default_value_t = MAX_STREAMS)]

@@ -143,7 +143,7 @@ fn a_responder_that_allows_too_little_is_said_before_anything_is_sent() {
     says(
         &within(Duration::from_secs(3), &too_long),
         1,
-        &["120 s", "--duration"],
+        &["600 s", "--duration"],
     );
 }
 

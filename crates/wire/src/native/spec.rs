@@ -94,12 +94,13 @@ pub const LINGER: Duration = Duration::from_secs(3);
 pub const STOP_GRACE: Duration = Duration::from_secs(5);
 
 /// How often each end looks at its sockets during a phase: fine enough to see a queue fill,
-/// and 1200 records in the longest phase.
+/// and 6000 records in the longest phase.
 pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Longest phase that a server allows unless configured otherwise: four times what a queue of
-/// 700 ms needs to fill, with room for long fat paths.
-pub const MAX_DURATION: Duration = Duration::from_secs(120);
+/// Longest phase that a server allows unless configured otherwise: twice flent's usual long test of
+/// 300 s, and forty of the 15 s after which a satellite system deals its capacity out anew. The
+/// records of [`MAX_STREAMS`] streams over that time take some 120 MB.
+pub const MAX_DURATION: Duration = Duration::from_secs(600);
 
 /// Most streams of one phase, both directions together, unless configured otherwise.
 pub const MAX_STREAMS: u32 = 128;
