@@ -2,17 +2,21 @@
 //!
 //! [`with_responder`] is `plumb check`, `load` and `rate` against a native responder,
 //! [`without_responder`] what remains of a check without one. [`phase`] is one load phase with
-//! probes beside it; [`probes`] are the two probe streams that run from beginning to end;
+//! probes beside it; [`probes`] are the probe streams that run from beginning to end, [`places`] those on the
+//! way that they are aimed at; [`shape`] is what flows in a phase;
 //! [`assembly`] makes the Run.
 
 mod announcement;
 pub mod assembly;
+mod beside;
 pub mod budget;
 pub mod clocks;
 pub mod error;
 pub mod phase;
 pub mod ping;
+pub mod places;
 pub mod probes;
+pub mod shape;
 pub mod watcher;
 pub mod windows;
 pub mod with_responder;

@@ -1,21 +1,28 @@
 //! One load phase: heavy traffic, probes beside it, and the measurements that come of the two.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use plumb_load::DirectionOutcome;
 use plumb_load::client::{Client, ClientError};
 use plumb_load::phase::{EndedEarly, PhaseOutcome, PhasePlan};
 use plumb_model::grade::{DSLREPORTS, Grade};
 use plumb_model::results::udp::UdpResult;
-use plumb_model::results::{Direction, LoadedLatencyResult, Outcome, PingResult, RAMP_S};
+use plumb_model::results::{
+    ClassLatency, Direction, LoadedLatencyResult, Outcome, PingResult, RAMP_S,
+};
+use plumb_model::series::Series;
 use plumb_model::units::{human_seconds, si};
-use plumb_wire::native::control::flow::{Flow, Flows};
+use plumb_wire::native::control::flow::Flow;
 use plumb_wire::native::control::frame::Role;
 use serde_json::{Map, Value};
 
 use crate::assembly::{Assembly, Measured};
+use crate::beside::Beside;
 use crate::clocks::{Clocks, Incomparable};
-use crate::probes::{ProbeLogs, Window};
+use crate::probes::{ProbeLogs, Window, result};
+use crate::shape::Shape;
 use crate::watcher::Watcher;
 
 /// Shorter than this, a phase is slow start alone and tells nothing of the queue.
@@ -31,6 +38,10 @@ const LOSS_BASED: [&str; 2] = ["cubic", "reno"];
 /// to fill 700 ms.
 const CONCLUSIVE_S: f64 = 14.0;
 
+/// Each stream's rate over time is kept in a phase with no more streams a direction than this: more
+/// curves than that tell nobody anything, and a Run grows by 2 kB for each and every 15 s.
+const MOST_STREAM_SERIES: usize = 8;
+
 /// What a load phase is to be.
 #[derive(Debug, Clone)]
 pub struct PhaseSpec {
@@ -38,6 +49,8 @@ pub struct PhaseSpec {
     pub direction: Direction,
     /// Streams each way.
     pub streams: u32,
+    /// Which classes they belong to.
+    pub shape: Shape,
     /// What each stream is.
     pub flow: Flow,
     /// How long.
@@ -81,12 +94,8 @@ impl Phase {
         let (down, up) = (streams(Direction::Down), streams(Direction::Up));
         let plan = PhasePlan {
             flows: [(Role::Down, down), (Role::Up, up)]
-                .map(|(role, count)| Flows {
-                    count,
-                    role,
-                    flow: spec.flow.clone(),
-                })
-                .to_vec(),
+                .map(|(role, count)| spec.shape.flows(role, count, &spec.flow))
+                .concat(),
             duration: spec.duration,
             byte_limit: spec.byte_limit,
         };
@@ -175,7 +184,7 @@ impl Phase {
                 duration_s: self.outcome.duration_s,
                 params: self.params(),
                 outcome: Outcome::Throughput(direction.result.clone()),
-                series: direction.series.clone(),
+                series: self.rate_series(direction),
             });
             // With both directions loaded neither shows what it could carry, and with a pinned
             // window the ends' settings do not matter.
@@ -212,6 +221,7 @@ impl Phase {
         &self,
         assembly: &mut Assembly,
         logs: &ProbeLogs,
+        idle_window: Window,
         idle: &PingResult,
         drain_s: Option<f64>,
     ) {
@@ -235,7 +245,7 @@ impl Phase {
         let loaded = logs
             .streams()
             .filter(|log| log.protocol == idle.protocol)
-            .map(|log| crate::probes::result(log, loaded_window))
+            .map(|log| result(log, loaded_window))
             .next();
         let Some((loaded, rtt, idle_rtt)) = loaded.and_then(|l| {
             let rtt = l.rtt_s?;
@@ -246,10 +256,16 @@ impl Phase {
             ));
             return;
         };
+        let beside = Beside {
+            logs,
+            idle_window,
+            loaded_window,
+        };
+        let far_idle_s = idle_rtt.p50;
         let (series, identity) = logs.series(window);
         let mut params = self.params();
         params.extend(identity);
-        let bps = |d: &Option<plumb_load::DirectionOutcome>| d.as_ref().map(|d| d.result.bps);
+        let bps = |d: &Option<DirectionOutcome>| d.as_ref().map(|d| d.result.bps);
         let increase_s = rtt.above(idle_rtt.p50);
         let result = LoadedLatencyResult {
             direction: self.spec.direction,
@@ -265,6 +281,8 @@ impl Phase {
             rpm: None,
             rpm_method: None,
             drain_s,
+            classes: self.classes(&beside),
+            path: beside.path(far_idle_s),
         };
         assembly.add(Measured {
             started_ns: window.from_ns,
@@ -275,10 +293,55 @@ impl Phase {
         });
     }
 
+    /// What a direction carried over time, and where its streams are few, each by itself too.
+    fn rate_series(&self, direction: &DirectionOutcome) -> BTreeMap<String, Series> {
+        let mut all = direction.series.clone();
+        if direction.stream_bps.len() <= MOST_STREAM_SERIES {
+            let of_streams = direction.stream_bps.iter();
+            all.extend(of_streams.map(|(n, series)| (format!("bps_stream{n}"), series.clone())));
+        }
+        all
+    }
+
+    /// What each class got, where there are several.
+    fn classes(&self, beside: &Beside<'_>) -> BTreeMap<String, ClassLatency> {
+        let classes = self.spec.shape.classes(self.spec.streams);
+        if classes.len() < 2 {
+            return BTreeMap::new();
+        }
+        let mut first = 0;
+        let mut found = BTreeMap::new();
+        for (class, count) in classes {
+            // Streams are numbered class after class, alike in both directions.
+            let numbers = first..first + count;
+            first += count;
+            let carried = |direction: &Option<DirectionOutcome>| {
+                let streams = &direction.as_ref()?.result.streams;
+                let its = streams.iter().filter(|stream| numbers.contains(&stream.id));
+                Some(its.map(|stream| stream.bps).sum())
+            };
+            let latency = ClassLatency {
+                down_bps: carried(&self.outcome.down),
+                up_bps: carried(&self.outcome.up),
+                ..beside.class(class)
+            };
+            found.insert(class.name.to_owned(), latency);
+        }
+        found
+    }
+
     fn params(&self) -> Map<String, Value> {
         let mut params = Map::new();
         params.insert("phase".to_owned(), self.spec.direction.name().into());
         params.insert("streams".to_owned(), self.spec.streams.into());
+        params.insert("shape".to_owned(), self.spec.shape.name().into());
+        let classes = self.spec.shape.classes(self.spec.streams);
+        if classes.len() > 1 {
+            let of_streams = classes
+                .iter()
+                .flat_map(|(class, count)| (0..*count).map(|_| class.name));
+            params.insert("stream_classes".to_owned(), of_streams.collect());
+        }
         params.insert(
             "duration_s".to_owned(),
             self.spec.duration.as_secs_f64().into(),

@@ -1,4 +1,5 @@
-//! The probe streams that run beside everything else, from beginning to end.
+//! The probe streams that run beside everything else, from beginning to end: to the far end, in each
+//! class of traffic, and to places on the way.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -6,13 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumb_model::results::{Outcome, PingResult, ProbeProtocol};
+use plumb_model::dscp::{BEST_EFFORT, Class};
+use plumb_model::results::{Outcome, PingResult, PlaceMethod, ProbeProtocol};
 use plumb_model::series::Series;
 use plumb_net::clock;
 use plumb_probe::{Plan, ProbeLog, Probing, Progress};
 use serde_json::{Map, Value};
 
 use crate::assembly::{Assembly, Measured};
+use crate::places::Place;
 
 /// Fifty probes a second over UDP: a 95th percentile over 13 s rests on more than 30 probes
 /// beyond it, and 64 bytes of payload are 50 kbit/s on the line.
@@ -25,19 +28,44 @@ const ICMP_INTERVAL: Duration = Duration::from_millis(100);
 /// that a path is not called lossy, or healthy, because it is slow.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Twenty a second in each further class and to each place on the way: a third of the main stream's
+/// load, and neighbours close enough in time for the round trips of two streams to be compared.
+const BESIDE_INTERVAL: Duration = Duration::from_millis(50);
+
+/// What to probe.
+#[derive(Debug, Clone)]
+pub struct Aim {
+    /// The far end as the user typed it.
+    pub name: String,
+    /// Its address.
+    pub address: SocketAddr,
+    /// Whether it echoes UDP at that port.
+    pub echoes: bool,
+    /// Classes of traffic that are probed besides best effort.
+    pub classes: Vec<Class>,
+    /// Places on the way.
+    pub places: Vec<Place>,
+}
+
+/// Probes, or their logs: the far end in best effort by both protocols, which all that is said of
+/// the whole path rests on, and what is probed beside it.
+#[derive(Debug)]
+struct Streams<T> {
+    udp: Option<T>,
+    icmp: Option<T>,
+    classes: Vec<(Class, T)>,
+    places: Vec<(Place, T)>,
+}
+
 /// Running probes.
 pub struct Probes {
-    udp: Option<Probing>,
-    icmp: Option<Probing>,
+    streams: Streams<Probing>,
     /// What must be known: streams that could not start.
     pub notes: Vec<String>,
 }
 
 /// What the probes saw.
-pub struct ProbeLogs {
-    udp: Option<ProbeLog>,
-    icmp: Option<ProbeLog>,
-}
+pub struct ProbeLogs(Streams<ProbeLog>);
 
 /// A stretch of time on CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy)]
@@ -71,40 +99,102 @@ impl Window {
     }
 }
 
+impl<T> Streams<T> {
+    fn none() -> Self {
+        Self {
+            udp: None,
+            icmp: None,
+            classes: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+
+    fn map<U>(self, mut each: impl FnMut(T) -> U) -> Streams<U> {
+        Streams {
+            udp: self.udp.map(&mut each),
+            icmp: self.icmp.map(&mut each),
+            classes: self
+                .classes
+                .into_iter()
+                .map(|(c, s)| (c, each(s)))
+                .collect(),
+            places: self.places.into_iter().map(|(p, s)| (p, each(s))).collect(),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &T> {
+        let classes = self.classes.iter().map(|(_, stream)| stream);
+        let places = self.places.iter().map(|(_, stream)| stream);
+        self.udp
+            .iter()
+            .chain(&self.icmp)
+            .chain(classes)
+            .chain(places)
+    }
+}
+
 impl Probes {
     /// No probes at all.
     pub fn none() -> Self {
         Self {
-            udp: None,
-            icmp: None,
+            streams: Streams::none(),
             notes: Vec::new(),
         }
     }
 
-    /// Starts probing over UDP, where the far end `echoes` at its port, and over ICMP. What cannot be
-    /// started is noted.
-    pub fn start(name: &str, address: SocketAddr, echoes: bool, stop: &Arc<AtomicBool>) -> Self {
+    /// Starts probing over UDP, where the far end echoes, and over ICMP, and whatever else is
+    /// aimed at. What cannot be started is noted.
+    pub fn start(aim: &Aim, stop: &Arc<AtomicBool>) -> Self {
         let mut notes = Vec::new();
-        let mut start = |protocol: ProbeProtocol, interval| {
-            let plan = Plan {
-                interval,
-                timeout: TIMEOUT,
-                ..Plan::new(protocol, name, address)
-            };
+        let plan = |protocol, address, interval| Plan {
+            interval,
+            timeout: TIMEOUT,
+            ..Plan::new(protocol, aim.name.as_str(), address)
+        };
+        let mut start = |what: &str, plan: Plan| {
             Probing::start(plan, Arc::clone(stop))
-                .map_err(|error| {
-                    notes.push(format!(
-                        "{} was not measured: {error}",
-                        protocol.name().to_uppercase()
-                    ))
-                })
+                .map_err(|error| notes.push(format!("{what} was not measured: {error}")))
                 .ok()
         };
-        let udp = echoes
-            .then(|| start(ProbeProtocol::Udp, UDP_INTERVAL))
-            .flatten();
-        let icmp = start(ProbeProtocol::Icmp, ICMP_INTERVAL);
-        Self { udp, icmp, notes }
+        let udp = |interval| {
+            aim.echoes
+                .then(|| plan(ProbeProtocol::Udp, aim.address, interval))
+        };
+        let main = udp(UDP_INTERVAL).and_then(|plan| start("UDP", plan));
+        let icmp = plan(ProbeProtocol::Icmp, aim.address, ICMP_INTERVAL);
+        let mut streams = Streams {
+            udp: main,
+            icmp: start("ICMP", icmp),
+            ..Streams::none()
+        };
+        for class in &aim.classes {
+            let plan = udp(BESIDE_INTERVAL).map(|plan| Plan {
+                dscp: Some(class.dscp),
+                ..plan
+            });
+            let name = format!("The class {}", class.name);
+            let started = plan.and_then(|plan| start(&name, plan));
+            streams
+                .classes
+                .extend(started.map(|probing| (*class, probing)));
+        }
+        for place in &aim.places {
+            let (address, hop_limit) = match place.method {
+                PlaceMethod::Echo => (SocketAddr::new(place.address, 0), None),
+                PlaceMethod::HopLimit => (aim.address, Some(place.place.hops())),
+            };
+            let plan = Plan {
+                name: place.address.to_string(),
+                hop_limit,
+                ..plan(ProbeProtocol::Icmp, address, BESIDE_INTERVAL)
+            };
+            let name = format!("The {}", place.place.name());
+            let started = start(&name, plan);
+            streams
+                .places
+                .extend(started.map(|probing| (*place, probing)));
+        }
+        Self { streams, notes }
     }
 
     /// Starts probing over UDP alone, to compare the two hosts' clocks.
@@ -124,7 +214,7 @@ impl Probes {
             ..Plan::new(ProbeProtocol::Udp, name, address)
         };
         match Probing::start(plan, Arc::clone(stop)) {
-            Ok(probing) => this.udp = Some(probing),
+            Ok(probing) => this.streams.udp = Some(probing),
             Err(error) => this
                 .notes
                 .push(format!("The clocks could not be compared: {error}")),
@@ -134,44 +224,53 @@ impl Probes {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.udp.is_none() && self.icmp.is_none()
+        self.streams.all().next().is_none()
     }
 
     /// How far the main stream has come.
     pub fn latest(&self) -> Progress {
-        self.udp
-            .as_ref()
-            .or(self.icmp.as_ref())
+        let Streams { udp, icmp, .. } = &self.streams;
+        udp.as_ref()
+            .or(icmp.as_ref())
             .map(|probing| probing.progress().read())
             .unwrap_or_default()
     }
 
     /// Ends the probes and waits for those under way.
     pub fn finish(self) -> ProbeLogs {
-        for probing in [&self.udp, &self.icmp].into_iter().flatten() {
-            probing.stop();
-        }
-        ProbeLogs {
-            udp: self.udp.map(Probing::join),
-            icmp: self.icmp.map(Probing::join),
-        }
+        self.streams.all().for_each(Probing::stop);
+        ProbeLogs(self.streams.map(Probing::join))
     }
 }
 
 impl ProbeLogs {
-    /// The streams there are, the main one first.
+    /// The streams of best effort to the far end, the main one first.
     pub fn streams(&self) -> impl Iterator<Item = &ProbeLog> {
-        self.udp.iter().chain(&self.icmp)
+        self.0.udp.iter().chain(&self.0.icmp)
     }
 
     /// The stream that tells of the far host's clock.
     pub fn udp(&self) -> Option<&ProbeLog> {
-        self.udp.as_ref()
+        self.0.udp.as_ref()
     }
 
-    /// Notes of the streams.
+    /// Notes of all streams.
     pub fn notes(&self) -> impl Iterator<Item = &String> {
-        self.streams().flat_map(|log| &log.notes)
+        self.0.all().flat_map(|log| &log.notes)
+    }
+
+    /// The stream of a class of traffic to the far end.
+    pub fn class(&self, class: Class) -> Option<&ProbeLog> {
+        if class == BEST_EFFORT {
+            return self.streams().next();
+        }
+        let mut classes = self.0.classes.iter();
+        classes.find_map(|(known, log)| (*known == class).then_some(log))
+    }
+
+    /// The streams to places on the way, nearest first.
+    pub fn places(&self) -> &[(Place, ProbeLog)] {
+        &self.0.places
     }
 
     /// What the main stream saw in a window, if anything came back.
@@ -214,6 +313,14 @@ impl ProbeLogs {
             series.insert(name.to_owned(), window_series(log, window));
             identify(log, window, &mut params);
         }
+        for (class, log) in &self.0.classes {
+            let name = format!("rtt_{}", class.name.to_lowercase());
+            series.insert(name, window_series(log, window));
+        }
+        for (place, log) in &self.0.places {
+            let name = format!("rtt_{}", place.place.name().replace('-', "_"));
+            series.insert(name, window_series(log, window));
+        }
         (series, params)
     }
 }
@@ -225,7 +332,7 @@ pub fn result(log: &ProbeLog, window: Window) -> PingResult {
 }
 
 /// The round trips of one stream in a window.
-fn window_series(log: &ProbeLog, window: Window) -> Series {
+pub fn window_series(log: &ProbeLog, window: Window) -> Series {
     let (from, to) = relative(log, window);
     log.series(from, to)
 }

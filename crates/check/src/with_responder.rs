@@ -1,6 +1,6 @@
 //! What is measured against a native responder: idle, up, down, both.
 //!
-//! Both probe streams run throughout. Between phases the sockets are aborted, and the next phase
+//! The probe streams run throughout. Between phases the sockets are aborted, and the next phase
 //! waits until the queue has emptied, so that each phase meets the path as it is.
 
 use std::sync::Arc;
@@ -23,7 +23,9 @@ use crate::budget::Budget;
 use crate::clocks::{Clocks, Incomparable};
 use crate::error::CheckError;
 use crate::phase::{Phase, PhaseSpec};
-use crate::probes::{ProbeLogs, Probes, Window};
+use crate::places;
+use crate::probes::{Aim, ProbeLogs, Probes, Window};
+use crate::shape::Shape;
 use crate::watcher::Watcher;
 
 /// How long the idle path is watched: 250 round trips, and longer than the second that Wi-Fi's
@@ -60,6 +62,8 @@ pub struct Plan {
     pub phase: Duration,
     /// Streams each way.
     pub streams: u32,
+    /// Which classes of traffic they belong to.
+    pub shape: Shape,
     /// What each stream is.
     pub flow: Flow,
     /// The most payload that may be transferred.
@@ -104,7 +108,18 @@ pub fn run(
     // The echo is on the port that was dialled, also where a router forwards it.
     let echoes = client.welcome().udp_port.is_some();
     let probes = if plan.latency {
-        Probes::start(&plan.name, client.address(), echoes, &stop)
+        let (places, silent) = places::find(client.address().ip());
+        for note in silent {
+            assembly.note(note);
+        }
+        let aim = Aim {
+            name: plan.name.clone(),
+            address: client.address(),
+            echoes,
+            classes: plan.shape.other_classes(plan.streams),
+            places,
+        };
+        Probes::start(&aim, &stop)
     } else if matches!(plan.flow, Flow::Udp(_)) {
         Probes::for_clocks(&plan.name, client.address(), echoes, &stop)
     } else {
@@ -115,7 +130,7 @@ pub fn run(
         assembly.note(note);
     }
 
-    let idle = watch("idle", around(IDLE), &probes, watcher, cancel);
+    let quiet = watch("idle", around(IDLE), &probes, watcher, cancel);
     let mut phases = Vec::new();
     let mut budget = Budget::new(plan.budget);
     for (number, direction) in plan.directions.iter().enumerate() {
@@ -131,6 +146,7 @@ pub fn run(
         let spec = PhaseSpec {
             direction: *direction,
             streams: plan.streams,
+            shape: plan.shape,
             duration: plan.phase,
             byte_limit: Some(budget.share(weight(*direction), later)),
             flow: plan.flow.clone(),
@@ -138,7 +154,7 @@ pub fn run(
         match Phase::run(&mut client, spec, watcher, cancel) {
             Ok(phase) => {
                 budget.spend(phase.bytes());
-                let drained = drain(&probes, idle.p95, watcher, cancel);
+                let drained = drain(&probes, quiet.p95, watcher, cancel);
                 phases.push((phase, drained));
             }
             Err(error) if phases.is_empty() => return Err(error.into()),
@@ -154,9 +170,9 @@ pub fn run(
     let after = watch("after", around(AFTER), &probes, watcher, cancel);
     let logs = probes.finish();
 
-    let idle_ping = logs.main(idle.window).filter(|_| plan.latency);
+    let idle_ping = logs.main(quiet.window).filter(|_| plan.latency);
     if plan.latency {
-        logs.record_ping(&mut assembly, idle.window, "idle");
+        logs.record_ping(&mut assembly, quiet.window, "idle");
     }
     if plan.latency && idle_ping.is_none() {
         assembly.note(format!(
@@ -167,10 +183,10 @@ pub fn run(
     for (phase, drained) in &phases {
         phase.record_rates(&mut assembly);
         let log = logs.udp().ok_or(Incomparable::Silence);
-        let clocks = log.and_then(|log| Clocks::compare(log, idle.window, after.window));
+        let clocks = log.and_then(|log| Clocks::compare(log, quiet.window, after.window));
         phase.record_udp(&mut assembly, clocks);
         if let Some(idle) = &idle_ping {
-            phase.record_latency(&mut assembly, &logs, idle, *drained);
+            phase.record_latency(&mut assembly, &logs, quiet.window, idle, *drained);
         }
     }
     if plan.latency {

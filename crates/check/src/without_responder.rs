@@ -15,7 +15,7 @@ use plumb_net::{clock, tcp};
 
 use crate::assembly::{Assembly, Measured};
 use crate::error::CheckError;
-use crate::probes::{Probes, Window};
+use crate::probes::{Aim, Probes, Window};
 use crate::watcher::Watcher;
 
 /// How long ICMP is watched.
@@ -51,7 +51,14 @@ pub fn run(
     watcher.step("idle", WATCH);
     let stop = Arc::new(AtomicBool::new(false));
     let started = clock::monotonic_ns();
-    let probes = Probes::start(name, address, false, &stop);
+    let aim = Aim {
+        name: name.to_owned(),
+        address,
+        echoes: false,
+        classes: Vec::new(),
+        places: Vec::new(),
+    };
+    let probes = Probes::start(&aim, &stop);
     for note in &probes.notes {
         assembly.note(note);
     }

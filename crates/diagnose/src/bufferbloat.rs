@@ -1,7 +1,8 @@
 //! Queues that delay everything while the path is loaded in one direction.
 //!
 //! When only one direction carries data, the other carries nothing but acknowledgements: a
-//! round trip that grows under that load waits in a queue of the loaded direction.
+//! round trip that grows under that load waits in a queue of the loaded direction. Where the gateway
+//! was probed too, what it adds up to there tells Wi-Fi and the local network from the line.
 
 use plumb_model::finding::{
     Action, Actor, Cause, Evidence, Finding, Fix, LineDirection, Place, Severity, ShaperAction,
@@ -19,6 +20,10 @@ const WARNING_S: f64 = 0.060;
 
 /// From here on the grade is D or F: conversations break.
 const CRITICAL_S: f64 = 0.200;
+
+/// A router answers echo requests with less care than it forwards packets, so that its round trips
+/// alone never make a place quite sure.
+const LOCAL_CONFIDENCE: f64 = 0.9;
 
 /// Round trips below this number leave a percentile uncertain.
 const ENOUGH_PROBES: u64 = 50;
@@ -47,9 +52,87 @@ pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
         .filter_map(|direction| {
             let (measurement, latency) = case.loaded_latency(direction)?;
             let throughput = case.throughput_alone(direction).map(|(_, t)| t);
-            finding(direction, measurement, latency, throughput)
+            Some([
+                local(direction, measurement, latency),
+                finding(direction, measurement, latency, throughput),
+            ])
         })
+        .flatten()
+        .flatten()
         .collect()
+}
+
+/// The increase that the line has to answer for, and where it is written: all of it, or where the
+/// local network delays too, what arose beyond the gateway.
+fn on_the_line(latency: &LoadedLatencyResult) -> (f64, &'static str) {
+    match &latency.path {
+        Some(path) if path.local_increase_s.p95 >= WARNING_S => (
+            path.beyond_increase_s.p95,
+            "result.path.beyond_increase_s.p95",
+        ),
+        _ => (latency.increase_s.p95, "result.increase_s.p95"),
+    }
+}
+
+/// A queue between this host and its gateway.
+fn local(
+    direction: Direction,
+    measurement: &Measurement,
+    latency: &LoadedLatencyResult,
+) -> Option<Finding> {
+    let path = latency.path.as_ref()?;
+    let gateway = path.places.first()?;
+    let increase = path.local_increase_s.p95;
+    // A gateway that answers late itself does not delay what passes through it.
+    if increase < WARNING_S || latency.increase_s.p95 < WARNING_S {
+        return None;
+    }
+    let (cause, doing) = match direction {
+        Direction::Up => (Cause::BufferbloatUp, "uploads"),
+        _ => (Cause::BufferbloatDown, "downloads"),
+    };
+    Some(Finding {
+        cause,
+        place: Place::LocalSegment,
+        severity: severity(increase),
+        confidence: confidence(latency).min(LOCAL_CONFIDENCE),
+        summary: format!(
+            "{} fill a queue between this host and its gateway {}, on Wi-Fi or the local network and not on the line: round trips to the gateway go from {} to {}.",
+            capital(doing),
+            gateway.address,
+            human_seconds(gateway.idle_rtt_s.p50),
+            human_seconds(gateway.rtt_s.p95),
+        ),
+        evidence: vec![
+            Evidence {
+                measurement: measurement.id.clone(),
+                field: "result.path.local_increase_s.p95".to_owned(),
+                value: increase,
+                rule: "increase of the 95th percentile to the gateway under load over its idle median".to_owned(),
+                threshold: WARNING_S,
+            },
+        ],
+        fixes: vec![Fix {
+            on: Actor::Router,
+            summary: "Make the local segment faster than the line or manage its queue: a cable instead of Wi-Fi, the 5 or 6 GHz band, an access point nearer by, or one whose driver queues fairly for each station (Linux's mac80211 with FQ-CoDel; OpenWrt has it). A shaper on the line does not reach this queue.".to_owned(),
+            action: None,
+            commands: Vec::new(),
+            expect: format!(
+                "Round trips to the gateway under this load at most {} above idle, instead of {}.",
+                human_seconds(MANAGED_S),
+                human_seconds(increase)
+            ),
+        }],
+        kb: "loaded-latency".to_owned(),
+    })
+}
+
+fn severity(increase_s: f64) -> Severity {
+    if increase_s >= CRITICAL_S {
+        Severity::Critical
+    } else {
+        Severity::Warning
+    }
 }
 
 fn finding(
@@ -58,7 +141,7 @@ fn finding(
     latency: &LoadedLatencyResult,
     throughput: Option<&ThroughputResult>,
 ) -> Option<Finding> {
-    let increase = latency.increase_s.p95;
+    let (increase, field) = on_the_line(latency);
     if increase < WARNING_S {
         return None;
     }
@@ -88,11 +171,7 @@ fn finding(
     Some(Finding {
         cause,
         place,
-        severity: if increase >= CRITICAL_S {
-            Severity::Critical
-        } else {
-            Severity::Warning
-        },
+        severity: severity(increase),
         confidence: confidence(latency),
         summary: format!(
             "{} fill a queue and everything else waits in it: round trips go from {} to {}{carried}.",
@@ -102,7 +181,7 @@ fn finding(
         ),
         evidence: vec![
             evidence(
-                "result.increase_s.p95",
+                field,
                 increase,
                 "increase of the 95th percentile under load over the idle median",
                 WARNING_S,
@@ -173,4 +252,81 @@ fn fixes(direction: LineDirection, payload_bps: f64, latency: &LoadedLatencyResu
             expect: "The same, without giving up any of the rate.".to_owned(),
         },
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use plumb_model::distribution::Distribution;
+    use plumb_model::results::{
+        Outcome, PathPlace, PathQueueing, PlaceLatency, PlaceMethod, ProbeProtocol,
+    };
+    use plumb_model::run::HostFacts;
+
+    fn spread(seconds: f64) -> Distribution {
+        Distribution::of([seconds; 100]).unwrap()
+    }
+
+    /// Where the increase of an upload is said to be.
+    fn found(local_s: f64, beyond_s: f64, probed: bool) -> Vec<(Place, Severity)> {
+        let gateway = PlaceLatency {
+            place: PathPlace::Gateway,
+            address: "192.0.2.1".to_owned(),
+            method: PlaceMethod::Echo,
+            idle_rtt_s: spread(0.002),
+            rtt_s: spread(0.002 + local_s),
+            increase_s: spread(local_s),
+            loss_ratio: 0.0,
+        };
+        let latency = LoadedLatencyResult {
+            direction: Direction::Up,
+            protocol: ProbeProtocol::Udp,
+            idle_rtt_s: spread(0.02),
+            rtt_s: spread(0.02 + local_s + beyond_s),
+            increase_s: spread(local_s + beyond_s),
+            loss_ratio: 0.0,
+            down_bps: None,
+            up_bps: None,
+            grade: None,
+            grade_table: None,
+            rpm: None,
+            rpm_method: None,
+            drain_s: None,
+            classes: Default::default(),
+            path: probed.then(|| PathQueueing {
+                local_increase_s: gateway.increase_s,
+                beyond_increase_s: spread(beyond_s),
+                local_ratio: None,
+                places: vec![gateway],
+            }),
+        };
+        let measurement = Measurement {
+            id: "m1".to_owned(),
+            outcome: Outcome::LoadedLatency(latency),
+            at_s: 0.0,
+            duration_s: 10.0,
+            params: Default::default(),
+            series: Default::default(),
+        };
+        let case = Case {
+            measurements: &[measurement],
+            local: &HostFacts::default(),
+            far: None,
+        };
+        let findings = examine(&case);
+        findings.iter().map(|f| (f.place, f.severity)).collect()
+    }
+
+    #[test]
+    fn the_place_is_where_the_increase_arises() {
+        use Place::{LocalSegment, Uplink};
+        use Severity::{Critical, Warning};
+        assert_eq!(found(0.0, 0.3, false), [(Uplink, Critical)]);
+        assert_eq!(found(0.001, 0.3, true), [(Uplink, Critical)]);
+        assert_eq!(found(0.3, 0.001, true), [(LocalSegment, Critical)]);
+        let both = [(LocalSegment, Critical), (Uplink, Warning)];
+        assert_eq!(found(0.3, 0.1, true), both);
+        assert_eq!(found(0.01, 0.01, true), []);
+    }
 }

@@ -61,6 +61,8 @@ pub enum Place {
     Uplink,
     /// The bottleneck towards this host.
     Downlink,
+    /// Between this host and its gateway: Wi-Fi, or the local network.
+    LocalSegment,
     /// The machine that plumb runs on.
     ThisHost,
     /// The machine at the other end.
@@ -73,6 +75,7 @@ impl Place {
         match self {
             Self::Uplink => "uplink",
             Self::Downlink => "downlink",
+            Self::LocalSegment => "local-segment",
             Self::ThisHost => "this-host",
             Self::FarHost => "far-host",
         }

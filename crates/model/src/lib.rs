@@ -5,6 +5,7 @@
 //! must be testable from the numbers alone.
 
 pub mod distribution;
+pub mod dscp;
 pub mod emodel;
 pub mod fairness;
 pub mod finding;

@@ -7,8 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
-use crate::grade::Grade;
 use udp::UdpResult;
+
+mod loaded_latency;
+
+pub use loaded_latency::{
+    ClassLatency, LoadedLatencyResult, PathPlace, PathQueueing, PlaceLatency,
+    PlaceMethod,
+};
 
 /// Beginning of a load phase, in seconds, that its steady rate and its percentiles leave out:
 /// slow start fills the pipe and the queue in it.
@@ -271,35 +277,4 @@ pub struct CpuUse {
     pub local_ratio: f64,
     /// The far host; 1 is one core.
     pub remote_ratio: Option<f64>,
-}
-
-/// Round trips while the path was loaded.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LoadedLatencyResult {
-    /// Direction of the load.
-    pub direction: Direction,
-    /// Protocol of the probes.
-    pub protocol: ProbeProtocol,
-    /// Round trips before the load.
-    pub idle_rtt_s: Distribution,
-    /// Round trips from two seconds after the load began until it ended.
-    pub rtt_s: Distribution,
-    /// `rtt_s` above the idle median.
-    pub increase_s: Distribution,
-    /// Share of probes lost in the same time.
-    pub loss_ratio: f64,
-    /// Payload carried to the client.
-    pub down_bps: Option<f64>,
-    /// Payload carried from the client.
-    pub up_bps: Option<f64>,
-    /// Mark for the 95th percentile of the increase; absent when it was not measured.
-    pub grade: Option<Grade>,
-    /// The published table that the grade comes from.
-    pub grade_table: Option<String>,
-    /// Round-trips a minute; only with a method.
-    pub rpm: Option<f64>,
-    /// How `rpm` was measured; `ietf` only when measured as the draft says.
-    pub rpm_method: Option<String>,
-    /// How long the queue took to empty after the load stopped, when it was seen to.
-    pub drain_s: Option<f64>,
 }

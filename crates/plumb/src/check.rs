@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use plumb_check::shape::Shape;
 use plumb_check::{budget, with_responder, without_responder};
 use plumb_load::client::ClientError;
 use plumb_model::finding::Severity;
@@ -58,6 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 duration: with_responder::PHASE,
                 streams: with_responder::STREAMS,
                 flow: Flow::Tcp(TcpFlow::default()),
+                shape: Shape::BestEffort,
                 latency: true,
                 judge: true,
             };

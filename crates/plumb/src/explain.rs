@@ -7,19 +7,27 @@ use clap::Args;
 use crate::output::print;
 
 /// The pages, built in: topic and text.
-const PAGES: [(&str, &str); 2] = [
+const PAGES: [(&str, &str); 3] = [
     ("bufferbloat", include_str!("../../../kb/bufferbloat.md")),
+    (
+        "loaded-latency",
+        include_str!("../../../kb/loaded-latency.md"),
+    ),
     ("tcp-buffers", include_str!("../../../kb/tcp-buffers.md")),
 ];
 
 /// Other names for what the pages are about: the causes of findings, and their remedies.
-const ALIASES: [(&str, &str); 10] = [
+const ALIASES: [(&str, &str); 14] = [
     ("bufferbloat-up", "bufferbloat"),
     ("bufferbloat-down", "bufferbloat"),
     ("fq_codel", "bufferbloat"),
     ("fq-codel", "bufferbloat"),
     ("cake", "bufferbloat"),
     ("sqm", "bufferbloat"),
+    ("rrul", "loaded-latency"),
+    ("flent", "loaded-latency"),
+    ("grade", "loaded-latency"),
+    ("local-segment", "loaded-latency"),
     ("send-buffer-small", "tcp-buffers"),
     ("receive-buffer-small", "tcp-buffers"),
     ("tcp_rmem", "tcp-buffers"),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use plumb_check::shape::Shape;
 use plumb_check::with_responder::{self, Plan};
 use plumb_load::client::Client;
 use plumb_model::results::Direction;
@@ -29,7 +30,7 @@ pub(crate) struct LoadOptions {
     /// The most that may be transferred; phases get shorter to keep to it [default: 2 GB, rate: 20 GB]
     #[arg(long, value_name = "SIZE", value_parser = enough_budget)]
     budget: Option<ByteCount>,
-    /// How long each load phase lasts; below 15 s large queues are not seen whole [default: 15s, rate: 10s]
+    /// How long each load phase lasts; below 15 s large queues are not seen whole [default: 15s, rate: 10s, load --shape rrul: 60s]
     #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     duration: Option<Duration>,
     /// Load streams each way [default: 4, rate: 1]
@@ -47,6 +48,7 @@ pub(crate) struct Defaults {
     pub(crate) duration: Duration,
     pub(crate) streams: u32,
     pub(crate) flow: Flow,
+    pub(crate) shape: Shape,
     pub(crate) latency: bool,
     pub(crate) judge: bool,
 }
@@ -100,6 +102,7 @@ impl LoadOptions {
             streams: self.streams.unwrap_or(defaults.streams),
             flow,
             budget: self.budget.unwrap_or(defaults.budget),
+            shape: defaults.shape,
             latency: defaults.latency,
             judge: defaults.judge,
         };

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use plumb_check::shape::Shape;
 use plumb_model::results::Direction;
 use plumb_model::units::ByteCount;
 
@@ -43,6 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         duration: DURATION,
         streams: 1,
         flow: arguments.udp.flow(arguments.tcp.flow())?,
+        shape: Shape::BestEffort,
         latency: false,
         judge: false,
     })

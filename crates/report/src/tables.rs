@@ -16,6 +16,7 @@ pub(crate) use facts::{facts, lab};
 
 mod changes;
 mod facts;
+mod loaded;
 mod tls;
 mod udp;
 
@@ -97,6 +98,8 @@ impl Table {
 pub(crate) fn of_run(run: &Run) -> Vec<Table> {
     let tables = [
         latency(run),
+        loaded::classes(run),
+        loaded::places(run),
         rate(run),
         udp::packets(run),
         udp::delays(run),
@@ -182,9 +185,7 @@ fn latency(run: &Run) -> Table {
             row.grade.map_or_else(String::new, |g| g.name().to_owned()),
         ]);
     }
-    let source = view::loaded(run).find_map(|(_, l)| l.grade.and(l.grade_table.clone()));
-    table.note =
-        source.map(|name| format!("Grades: table {name}, applied to p95 over the idle median."));
+    table.note = loaded::grades(run);
     table
 }
 

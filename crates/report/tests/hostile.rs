@@ -125,10 +125,29 @@ fn outcome() -> impl Strategy<Value = Outcome> {
                     down_bps: Some(loss_ratio),
                     up_bps: None,
                     grade,
-                    grade_table: Some(table),
+                    grade_table: Some(table.clone()),
                     rpm: None,
                     rpm_method: None,
                     drain_s: None,
+                    classes: [(
+                        table,
+                        ClassLatency {
+                            dscp: 46,
+                            down_bps: Some(loss_ratio),
+                            up_bps: None,
+                            idle_rtt_s: None,
+                            rtt_s: Some(rtt_s),
+                            increase_s: Some(rtt_s),
+                            loss_ratio: Some(loss_ratio),
+                        },
+                    )]
+                    .into(),
+                    path: Some(PathQueueing {
+                        places: Vec::new(),
+                        local_increase_s: idle_rtt_s,
+                        beyond_increase_s: rtt_s,
+                        local_ratio: Some(loss_ratio),
+                    }),
                 })
             },
         );

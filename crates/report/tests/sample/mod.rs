@@ -410,5 +410,7 @@ fn loaded(direction: Direction, rtt: &Series, load: &Load) -> LoadedLatencyResul
         rpm: None,
         rpm_method: None,
         drain_s: Some(0.7),
+        classes: BTreeMap::new(),
+        path: None,
     }
 }
