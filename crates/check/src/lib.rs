@@ -12,6 +12,7 @@ mod beside;
 pub mod budget;
 pub mod clocks;
 pub mod error;
+pub mod periodicity;
 pub mod phase;
 pub mod ping;
 pub mod places;

@@ -10,7 +10,7 @@ use plumb_load::phase::{EndedEarly, PhaseOutcome, PhasePlan};
 use plumb_model::grade::{DSLREPORTS, Grade};
 use plumb_model::results::udp::UdpResult;
 use plumb_model::results::{
-    ClassLatency, Direction, LoadedLatencyResult, Outcome, PingResult, RAMP_S,
+    ClassLatency, Direction, LoadedLatencyResult, Outcome, Periodic, PingResult, RAMP_S,
 };
 use plumb_model::series::Series;
 use plumb_model::units::{human_seconds, si};
@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use crate::assembly::{Assembly, Measured};
 use crate::beside::Beside;
 use crate::clocks::{Clocks, Incomparable};
+use crate::periodicity;
 use crate::probes::{ProbeLogs, Window, result};
 use crate::shape::Shape;
 use crate::watcher::Watcher;
@@ -283,6 +284,7 @@ impl Phase {
             drain_s,
             classes: self.classes(&beside),
             path: beside.path(far_idle_s),
+            periodic: self.periodic(&series),
         };
         assembly.add(Measured {
             started_ns: window.from_ns,
@@ -301,6 +303,38 @@ impl Phase {
             all.extend(of_streams.map(|(n, series)| (format!("bps_stream{n}"), series.clone())));
         }
         all
+    }
+
+    /// What repeats in the round trips and in the rates, slow start left out.
+    fn periodic(&self, latency: &BTreeMap<String, Series>) -> Vec<Periodic> {
+        let rate = |direction: &'_ Option<DirectionOutcome>| {
+            let series = direction.as_ref()?.series.get("bps")?;
+            Some(series.clone())
+        };
+        let rtt = latency.get("rtt").or_else(|| latency.get("rtt_icmp"));
+        let all = [
+            ("rtt", rtt.cloned()),
+            ("down_bps", rate(&self.outcome.down)),
+            ("up_bps", rate(&self.outcome.up)),
+        ];
+        let mut found = Vec::new();
+        for (name, series) in all {
+            let Some(series) = series else { continue };
+            let steady: Vec<_> = series.points().filter(|(t, _)| *t >= RAMP_S).collect();
+            found.extend(
+                periodicity::find(&steady)
+                    .into_iter()
+                    .map(|period| Periodic {
+                        series: name.to_owned(),
+                        of: period.of,
+                        period_s: period.period_s,
+                        strength_ratio: period.strength_ratio,
+                        confidence: period.confidence,
+                        times_seen: period.times_seen,
+                    }),
+            );
+        }
+        found
     }
 
     /// What each class got, where there are several.

@@ -294,6 +294,7 @@ mod tests {
             rpm_method: None,
             drain_s: None,
             classes: Default::default(),
+            periodic: Vec::new(),
             path: probed.then(|| PathQueueing {
                 local_increase_s: gateway.increase_s,
                 beyond_increase_s: spread(beyond_s),

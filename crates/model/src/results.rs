@@ -12,7 +12,7 @@ use udp::UdpResult;
 mod loaded_latency;
 
 pub use loaded_latency::{
-    ClassLatency, LoadedLatencyResult, PathPlace, PathQueueing, PlaceLatency,
+    ClassLatency, LoadedLatencyResult, PathPlace, PathQueueing, Periodic, PeriodicOf, PlaceLatency,
     PlaceMethod,
 };
 

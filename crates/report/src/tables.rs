@@ -100,6 +100,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         latency(run),
         loaded::classes(run),
         loaded::places(run),
+        loaded::periodic(run),
         rate(run),
         udp::packets(run),
         udp::delays(run),

@@ -148,6 +148,14 @@ fn outcome() -> impl Strategy<Value = Outcome> {
                         beyond_increase_s: rtt_s,
                         local_ratio: Some(loss_ratio),
                     }),
+                    periodic: vec![Periodic {
+                        series: "rtt".to_owned(),
+                        of: PeriodicOf::Level,
+                        period_s: loss_ratio,
+                        strength_ratio: loss_ratio,
+                        confidence: loss_ratio,
+                        times_seen: 0,
+                    }],
                 })
             },
         );

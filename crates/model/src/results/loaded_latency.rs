@@ -44,6 +44,47 @@ pub struct LoadedLatencyResult {
     /// Where on the path the increase arose, where places on the way could be probed too.
     #[serde(default)]
     pub path: Option<PathQueueing>,
+    /// What repeats in the round trips and rates; nothing where nothing was seen three times, or
+    /// where noise may have done it.
+    #[serde(default)]
+    pub periodic: Vec<Periodic>,
+}
+
+/// A periodic structure, such as a reallocation of capacity every 15 s.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Periodic {
+    /// The series that it is in: `rtt`, `down_bps` or `up_bps`.
+    pub series: String,
+    /// What repeats in it.
+    pub of: PeriodicOf,
+    /// How long it takes.
+    pub period_s: f64,
+    /// Mean correlation of values whole periods apart, 0…1.
+    pub strength_ratio: f64,
+    /// How sure it is that noise did not do it, 0…1.
+    pub confidence: f64,
+    /// How many whole periods were seen.
+    pub times_seen: u64,
+}
+
+/// What repeats in a series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PeriodicOf {
+    /// The level: it comes back to the same values.
+    Level,
+    /// The instants at which the level changes, whatever it changes to.
+    Changes,
+}
+
+impl PeriodicOf {
+    /// The word used in Runs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Level => "level",
+            Self::Changes => "changes",
+        }
+    }
 }
 
 /// What one class of traffic got.

@@ -2,7 +2,7 @@
 
 use plumb_model::distribution::Distribution;
 use plumb_model::grade::Grade;
-use plumb_model::results::{PlaceMethod};
+use plumb_model::results::{PeriodicOf, PlaceMethod};
 use plumb_model::run::Run;
 
 use super::Kind::{Number, Text};
@@ -158,3 +158,51 @@ pub(super) fn places(run: &Run) -> Table {
     });
     table
 }
+
+/// What repeats under load.
+pub(super) fn periodic(run: &Run) -> Table {
+    let mut table = Table::new(
+        "Periodic structure",
+        &[
+            ("", Text),
+            ("in", Text),
+            ("what", Text),
+            ("period", Number),
+            ("seen", Number),
+            ("strength", Number),
+            ("sure", Number),
+        ],
+    );
+    let mut reallocation = false;
+    for (measurement, result) in view::loaded(run) {
+        for found in &result.periodic {
+            reallocation |= (found.period_s - STARLINK_S).abs() <= STARLINK_WITHIN_S;
+            table.row([
+                Phase::of(measurement).title().to_owned(),
+                found.series.clone(),
+                match found.of {
+                    PeriodicOf::Level => "level comes back".to_owned(),
+                    PeriodicOf::Changes => "changes".to_owned(),
+                },
+                number::seconds(found.period_s),
+                found.times_seen.to_string(),
+                number::percent(found.strength_ratio),
+                number::percent(found.confidence),
+            ]);
+        }
+    }
+    let advice = if reallocation {
+        " Starlink deals its capacity out anew every 15 s."
+    } else {
+        ""
+    };
+    table.note = Some(format!(
+        "Strength is the mean correlation of values whole periods apart. The sawtooth of a single flow's congestion control repeats too: it shows under load alone.{advice}"
+    ));
+    table
+}
+
+/// How often Starlink's capacity is dealt out anew, in seconds (the latency filing, appendix B.5), and
+/// how near a period must be to it.
+const STARLINK_S: f64 = 15.0;
+const STARLINK_WITHIN_S: f64 = 0.5;

@@ -412,5 +412,6 @@ fn loaded(direction: Direction, rtt: &Series, load: &Load) -> LoadedLatencyResul
         drain_s: Some(0.7),
         classes: BTreeMap::new(),
         path: None,
+        periodic: Vec::new(),
     }
 }
