@@ -111,8 +111,8 @@ pub(crate) fn message(error: &anyhow::Error) -> String {
     text
 }
 
-/// Saves a text, with the file's name in the error.
-pub(crate) fn save(file: &Path, text: &str) -> anyhow::Result<()> {
+/// Saves a text or other content, with the file's name in the error.
+pub(crate) fn save(file: &Path, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
     std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }
 

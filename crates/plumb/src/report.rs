@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
-use plumb_report::{compare, html, text};
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use plumb_model::results::Direction;
+use plumb_report::{compare, flent, html, text};
 
 use crate::output::{print, read_run, save, style};
 
@@ -17,10 +19,43 @@ pub(crate) struct Arguments {
     /// Write one HTML page that needs nothing else; without it, text is printed
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
+    /// Write a phase of load as a data file of flent (`.flent.gz`), for its plots
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "after"])]
+    flent: Option<PathBuf>,
+    /// Which phase; the last one without it
+    #[arg(long, value_enum, requires = "flent")]
+    phase: Option<LoadPhase>,
+}
+
+/// The phases of load.
+#[derive(Clone, Copy, ValueEnum)]
+enum LoadPhase {
+    /// The download
+    Down,
+    /// The upload
+    Up,
+    /// Both at once
+    Both,
+}
+
+impl From<LoadPhase> for Direction {
+    fn from(phase: LoadPhase) -> Self {
+        match phase {
+            LoadPhase::Down => Self::Down,
+            LoadPhase::Up => Self::Up,
+            LoadPhase::Both => Self::Both,
+        }
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let run = read_run(&arguments.run)?;
+    if let Some(file) = &arguments.flent {
+        let packed = flent::export(&run, arguments.phase.map(Direction::from))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+        save(file, packed)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let after = arguments.after.as_deref().map(read_run).transpose()?;
     match (&arguments.output, after) {
         (Some(file), None) => save(file, &html::render(&run))?,

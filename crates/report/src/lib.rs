@@ -5,6 +5,7 @@
 //! terminal ([`text`]) and escaped for the page ([`html`]), and no number makes a chart panic.
 
 pub mod compare;
+pub mod flent;
 pub mod html;
 mod number;
 mod svg;

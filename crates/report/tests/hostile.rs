@@ -12,7 +12,7 @@ use plumb_model::results::*;
 use plumb_model::run::*;
 use plumb_model::series::{Series, Unit};
 use plumb_report::text::Style;
-use plumb_report::{compare, html, text};
+use plumb_report::{compare, flent, html, text};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -391,6 +391,8 @@ proptest! {
         }
         let tiny = Style { color: true, width: 0 };
         let _ = text::render(&run, &tiny);
+        // A Run without a load, or with a start that is no time, is an error and nothing worse.
+        let _ = flent::export(&run, None);
         // What is not finite becomes null, and the document still reads.
         let json = serde_json::to_string(&comparison).expect("JSON");
         prop_assert!(serde_json::from_str::<compare::Comparison>(&json).is_ok());
