@@ -37,16 +37,7 @@ report() { # name unit plumb-values peer-values
 }
 json() { python3 -c "import json,sys; d=json.load(sys.stdin); print($1)"; }
 
-for direction in up down; do
-    ours="" peers=""
-    reverse=$([ "$direction" = down ] && echo -R || true)
-    for _ in $(seq $pairs); do
-        ours+=" $(ip netns exec "$a" "$plumb" rate 10.9.0.2 --$direction --streams 1 --duration 3s --json 2>/dev/null |
-            json "next(m['result']['bps'] for m in d['measurements'] if m['kind']=='throughput')/1e9")"
-        peers+=" $(ip netns exec "$a" iperf3 -c 10.9.0.2 -t 3 -C cubic $reverse -J | json "d['end']['sum_received']['bits_per_second']/1e9")"
-    done
-    report "TCP $direction, one stream, veth" Gbit/s "$ours" "$peers" iperf3
-done
+"$(dirname "$0")/rate.sh" "$plumb" "$a" 10.9.0.2
 
 ours="" peers=""
 for _ in $(seq $pairs); do

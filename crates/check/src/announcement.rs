@@ -21,8 +21,10 @@ impl Plan {
         let weights: u64 = self.directions.iter().map(|d| weight(*d)).sum();
         let budget_bits = self.budget.bytes() as f64 * 8.0;
         let spent_above = BitRate::from_bps((budget_bits / (weights as f64 * phase_s)) as u64);
+        let may_end_sooner = self.bytes.is_some() || self.until_steady || self.from.is_some();
+        let about = if may_end_sooner { "at most" } else { "about" };
         format!(
-            "about {seconds:.0} s against {}, and less where a line is faster than {spent_above}: it transfers at most {} (--budget changes that)",
+            "{about} {seconds:.0} s against {}, and less where a line is faster than {spent_above}: it transfers at most {} (--budget changes that)",
             self.name,
             si(self.budget.bytes() as f64, "B")
         )
@@ -39,11 +41,16 @@ mod tests {
 
     fn plan(budget: ByteCount) -> Plan {
         Plan {
+            bytes: None,
+            until_steady: false,
+            from: None,
+            to: None,
             name: "server".to_owned(),
             command: Vec::new(),
             directions: CHECK_DIRECTIONS.to_vec(),
             phase: PHASE,
             streams: STREAMS,
+            shape: crate::shape::Shape::BestEffort,
             flow: Flow::Tcp(TcpFlow::default()),
             budget,
             latency: true,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use plumb_load::DirectionOutcome;
 use plumb_load::client::{Client, ClientError};
+use plumb_load::file::StreamFile;
 use plumb_load::phase::{EndedEarly, PhaseOutcome, PhasePlan};
 use plumb_model::grade::{DSLREPORTS, Grade};
 use plumb_model::results::udp::UdpResult;
@@ -58,6 +59,14 @@ pub struct PhaseSpec {
     pub duration: Duration,
     /// Payload after which it ends early.
     pub byte_limit: Option<u64>,
+    /// The user asked for that much; otherwise it is a limit.
+    pub bytes_are_the_goal: bool,
+    /// Whether it ends when its rate has become steady.
+    pub until_steady: bool,
+    /// What an upload sends; bytes from memory when absent.
+    pub from: Option<StreamFile>,
+    /// Where a download goes to; nowhere when absent.
+    pub to: Option<StreamFile>,
 }
 
 impl PhaseSpec {
@@ -99,7 +108,14 @@ impl Phase {
                 .concat(),
             duration: spec.duration,
             byte_limit: spec.byte_limit,
+            until_steady: spec.until_steady,
+            from: spec.from.clone(),
+            to: spec.to.clone(),
         };
+        if let Some(to) = &spec.to {
+            // A device has no length.
+            let _ = to.file.set_len(0);
+        }
         watcher.step(title(spec.direction), spec.duration);
         let progress = |p: plumb_load::phase::Progress| {
             let way = |streams: u32, name: &str, bps: f64| {
@@ -113,6 +129,11 @@ impl Phase {
         };
         let outcome = client.run_phase(&plan, &progress, cancel)?;
         Ok(Self { spec, outcome })
+    }
+
+    /// Why the far end went away in it, if it did: there can be no more phases.
+    pub fn lost(&self) -> Option<&str> {
+        self.outcome.lost.as_deref()
     }
 
     /// When it was.
@@ -173,7 +194,9 @@ impl Phase {
     pub fn record_rates(&self, assembly: &mut Assembly) {
         for direction in [&self.outcome.down, &self.outcome.up].into_iter().flatten() {
             // Those fill every queue there is until it overflows.
-            if !LOSS_BASED.contains(&direction.result.cc.as_str()) {
+            let cc = direction.result.cc.as_str();
+            // The record of the end that sent may be missing.
+            if !cc.is_empty() && !LOSS_BASED.contains(&cc) {
                 assembly.note(format!(
                     "The {}load ran {}: a congestion control that is not driven by loss may leave queues empty that CUBIC fills, so bufferbloat may be hidden.",
                     direction.result.direction.name(),
@@ -207,13 +230,47 @@ impl Phase {
                 human_seconds(self.outcome.duration_s)
             ));
         }
-        if self.outcome.ended_early == Some(EndedEarly::Budget) {
-            assembly.note(format!(
-                "The phase '{}' ended after {} because its share of the budget ({}) was used; --budget allows more.",
-                self.spec.direction.name(),
-                human_seconds(self.outcome.duration_s),
-                si(self.spec.byte_limit.unwrap_or(0) as f64, "B"),
-            ));
+        if let Some(note) = self.ended_early() {
+            assembly.note(note);
+        }
+    }
+
+    /// Why it ended before its time, where that must be known to read the numbers.
+    fn ended_early(&self) -> Option<String> {
+        let phase = format!(
+            "The phase '{}' ended after {}",
+            self.spec.direction.name(),
+            human_seconds(self.outcome.duration_s)
+        );
+        let limit = si(self.spec.byte_limit.unwrap_or(0) as f64, "B");
+        let (goal, steady) = (self.spec.bytes_are_the_goal, self.spec.until_steady);
+        match self.outcome.ended_early {
+            Some(EndedEarly::Budget) if goal => Some(format!("{phase}: the {limit} had arrived.")),
+            Some(EndedEarly::Budget) => Some(format!(
+                "{phase} because its share of the budget ({limit}) was used; --budget allows more."
+            )),
+            Some(EndedEarly::Steady) => Some(format!("{phase}: the rate had become steady.")),
+            Some(EndedEarly::SourceEnded) => {
+                let name = self
+                    .spec
+                    .from
+                    .as_ref()
+                    .map_or("the file", |from| &from.name);
+                Some(format!("{phase} with {name}, all of which has arrived."))
+            }
+            Some(EndedEarly::FarEndLost) => {
+                let why = self
+                    .outcome
+                    .lost
+                    .as_deref()
+                    .unwrap_or("it is not known why");
+                Some(format!(
+                    "{phase} because the far end went away ({why}). What this end saw until then is kept, the last seconds of it perhaps without anything arriving; the far end's record is missing."
+                ))
+            }
+            None if steady => Some(format!("{phase} before the rate had become steady.")),
+            None if goal => Some(format!("{phase}, before {limit} had arrived.")),
+            None | Some(EndedEarly::Cancelled | EndedEarly::StreamsFailed) => None,
         }
     }
 
@@ -386,6 +443,11 @@ impl Phase {
         // The options that were asked for, by their names in the protocol.
         if let Ok(Value::Object(asked)) = serde_json::to_value(&self.spec.flow) {
             params.extend(asked);
+        }
+        for (name, file) in [("from", &self.spec.from), ("to", &self.spec.to)] {
+            if let Some(file) = file {
+                params.insert(name.to_owned(), file.name.clone().into());
+            }
         }
         if let Some(limit) = self.spec.byte_limit {
             params.insert("byte_limit_bytes".to_owned(), limit.into());

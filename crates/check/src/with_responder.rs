@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use plumb_host::facts::facts;
 use plumb_load::client::Client;
+use plumb_load::file::StreamFile;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::{Direction, PingResult};
 use plumb_model::run::{HostFacts, Run};
@@ -58,8 +59,16 @@ pub struct Plan {
     pub command: Vec<String>,
     /// Load phases, in order.
     pub directions: Vec<Direction>,
-    /// How long each phase lasts.
+    /// How long each phase lasts, at the longest.
     pub phase: Duration,
+    /// Payload after which each phase ends, in place of its share of the budget.
+    pub bytes: Option<ByteCount>,
+    /// Whether a phase ends when its rate has become steady.
+    pub until_steady: bool,
+    /// What uploads send; bytes from memory when absent.
+    pub from: Option<StreamFile>,
+    /// Where downloads go to; nowhere when absent.
+    pub to: Option<StreamFile>,
     /// Streams each way.
     pub streams: u32,
     /// Which classes of traffic they belong to.
@@ -83,6 +92,15 @@ pub const PHASE: Duration = Duration::from_secs(15);
 /// Streams each way, as RRUL has them.
 pub const STREAMS: u32 = 4;
 
+/// What was measured.
+#[derive(Debug)]
+pub struct Measured {
+    /// All of it.
+    pub run: Run,
+    /// Why it is not all that was asked for, when the responder went away meanwhile.
+    pub lost: Option<String>,
+}
+
 /// Measures what the plan says.
 ///
 /// `cancel` ends it early; what was measured until then is kept, as it is when the responder
@@ -96,7 +114,7 @@ pub fn run(
     plan: &Plan,
     watcher: &dyn Watcher,
     cancel: &Arc<AtomicBool>,
-) -> Result<Run, CheckError> {
+) -> Result<Measured, CheckError> {
     let mut assembly = Assembly::begin(plan.command.clone(), &plan.name, client.address().ip());
     assembly.far_host(client.welcome().host.clone());
     plan.keeps_to(&client.welcome().limits)?;
@@ -131,7 +149,7 @@ pub fn run(
     }
 
     let quiet = watch("idle", around(IDLE), &probes, watcher, cancel);
-    let mut phases = Vec::new();
+    let (mut phases, mut lost) = (Vec::new(), None);
     let mut budget = Budget::new(plan.budget);
     for (number, direction) in plan.directions.iter().enumerate() {
         if cancel.load(Ordering::Relaxed) {
@@ -148,14 +166,25 @@ pub fn run(
             streams: plan.streams,
             shape: plan.shape,
             duration: plan.phase,
-            byte_limit: Some(budget.share(weight(*direction), later)),
+            byte_limit: Some(match plan.bytes {
+                Some(bytes) => bytes.bytes(),
+                None => budget.share(weight(*direction), later),
+            }),
+            bytes_are_the_goal: plan.bytes.is_some(),
+            until_steady: plan.until_steady,
             flow: plan.flow.clone(),
+            from: plan.from.clone(),
+            to: plan.to.clone(),
         };
         match Phase::run(&mut client, spec, watcher, cancel) {
             Ok(phase) => {
                 budget.spend(phase.bytes());
+                lost = phase.lost().map(str::to_owned);
                 let drained = drain(&probes, quiet.p95, watcher, cancel);
                 phases.push((phase, drained));
+                if lost.is_some() {
+                    break;
+                }
             }
             Err(error) if phases.is_empty() => return Err(error.into()),
             Err(error) => {
@@ -163,6 +192,7 @@ pub fn run(
                     "The phase '{}' and those after it were not measured: {error}.",
                     direction.name()
                 ));
+                lost = Some(error.to_string());
                 break;
             }
         }
@@ -196,11 +226,12 @@ pub fn run(
     if phases.is_empty() && idle_ping.is_none() {
         return Err(CheckError::Cancelled);
     }
-    Ok(if plan.judge {
+    let run = if plan.judge {
         assembly.judge()
     } else {
         assembly.finish()
-    })
+    };
+    Ok(Measured { run, lost })
 }
 
 impl Plan {

@@ -2,10 +2,15 @@
 //! and the client of the native responder.
 
 pub mod client;
+pub mod file;
 pub mod frames;
+mod limits;
+mod outcome;
 pub mod phase;
 mod series;
+mod slow_start;
 pub mod stage;
+mod steady;
 pub mod streams;
 pub mod summary;
 mod tcp;

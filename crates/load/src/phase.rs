@@ -6,27 +6,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plumb_model::distribution::Distribution;
-use plumb_model::results::{CpuUse, Direction, TlsResult};
+use plumb_model::results::TlsResult;
 use plumb_net::clock::monotonic_ns;
-use plumb_wire::native::control::flow::Flows;
-use plumb_wire::native::control::report::udp::UdpReceiverLog;
-use plumb_wire::native::control::report::{Assembled, Report, ReportAssembler, SenderLog, clip};
+use plumb_wire::native::control::flow::{self, Flows};
+use plumb_wire::native::control::frame::Role;
+use plumb_wire::native::control::report::{Assembled, Report, ReportAssembler, clip};
 use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage, Start};
-use plumb_wire::native::spec::{ATTACH_INTERVAL, ATTACH_TIMEOUT, SAMPLE_INTERVAL};
+use plumb_wire::native::spec::{ATTACH_INTERVAL, ATTACH_TIMEOUT};
 
 use crate::client::{ANSWER_TIMEOUT, Client, ClientError};
+use crate::file::StreamFile;
+use crate::outcome::{has_carried, outcome};
+use crate::steady::Steadiness;
 use crate::streams::{self, Stream, Streams};
-use crate::summary::{DirectionLogs, DirectionOutcome, summarise};
+use crate::summary::DirectionOutcome;
 use crate::tls::TlsSession;
-use crate::traffic::{Traffic, TrafficPlan};
-use crate::udp::summary::{self as udp, UdpOutcome};
+use crate::traffic::{Looked, Traffic, TrafficPlan};
+use crate::udp::summary::UdpOutcome;
 
 /// How often the phase is looked at: twice in each interval of the sampler, so that a spent
 /// budget is seen within one and a half.
 const TICK: Duration = Duration::from_millis(50);
 
 /// What a phase is to carry.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct PhasePlan {
     /// Its streams.
     pub flows: Vec<Flows>,
@@ -34,6 +37,12 @@ pub struct PhasePlan {
     pub duration: Duration,
     /// Payload, of both directions, after which it ends early.
     pub byte_limit: Option<u64>,
+    /// Whether it ends when the rate of each direction has become steady.
+    pub until_steady: bool,
+    /// What the streams up send, in place of bytes from memory.
+    pub from: Option<StreamFile>,
+    /// Where what the streams down bring goes to, in place of nowhere.
+    pub to: Option<StreamFile>,
 }
 
 /// How a phase goes, told every 100 ms.
@@ -52,6 +61,10 @@ pub struct Progress {
 pub enum EndedEarly {
     /// It had carried its `byte_limit`.
     Budget,
+    /// The rate had become steady, as the plan asks.
+    Steady,
+    /// The file that it sent came to its end.
+    SourceEnded,
     /// The caller cancelled it.
     Cancelled,
     /// All its streams had failed; each says why.
@@ -69,6 +82,8 @@ pub struct PhaseOutcome {
     pub duration_s: f64,
     /// Set when it ended before its time.
     pub ended_early: Option<EndedEarly>,
+    /// Why the far end's record is missing, where it is: only what this end saw is known then.
+    pub lost: Option<String>,
     /// From the far end; absent without down streams.
     pub down: Option<DirectionOutcome>,
     /// To the far end; absent without up streams.
@@ -85,9 +100,9 @@ impl Client {
     /// what was measured until then is kept. At its end the data connections are aborted at both ends.
     ///
     /// # Errors
-    /// When the responder refuses it, goes away, or the streams cannot be opened. After a
-    /// refusal, or when streams could not be opened, the session can be used again. What UDP
-    /// streams had brought or sent before the responder went away is kept.
+    /// When the responder refuses it, goes away before anything was carried, or the streams cannot
+    /// be opened. After a refusal, or when streams could not be opened, the session can be used
+    /// again.
     pub fn run_phase(
         &mut self,
         plan: &PhasePlan,
@@ -123,9 +138,18 @@ impl Client {
             }
         };
         self.wait_for_start(start.phase, &streams)?;
-        let Streams { incoming, outgoing } = streams;
+        let Streams {
+            mut incoming,
+            mut outgoing,
+        } = streams;
 
         let encrypted = [&incoming, &outgoing].map(|streams| encryption(streams));
+        for stream in &mut outgoing {
+            stream.set_file(plan.from.clone());
+        }
+        for stream in &mut incoming {
+            stream.set_file(plan.to.clone());
+        }
         let started_monotonic_ns = monotonic_ns();
         let traffic = Traffic::start(TrafficPlan {
             outgoing,
@@ -156,13 +180,17 @@ impl Client {
         }
         let local = traffic.finish();
         let fetched = watched.and_then(|early| Ok((early, self.fetch_report(&start)?)));
-        let outcome = match fetched {
-            Ok((early, remote)) => outcome(local, remote, &start, duration_s, early, &encrypted),
-            Err(error) => without_far_end(local, &start, duration_s, &error).ok_or(error)?,
+        let (remote, early, lost) = match fetched {
+            Ok((early, remote)) => (Some(remote), early, None),
+            Err(error) if has_carried(&local) => {
+                (None, Some(EndedEarly::FarEndLost), Some(error.to_string()))
+            }
+            Err(error) => return Err(error),
         };
         Ok(PhaseOutcome {
             started_monotonic_ns,
-            ..outcome
+            lost,
+            ..outcome(local, remote, &start, duration_s, early, &encrypted)
         })
     }
 
@@ -239,7 +267,7 @@ impl Client {
         progress: &dyn Fn(Progress),
         cancel: &AtomicBool,
     ) -> Result<Option<EndedEarly>, ClientError> {
-        let mut told = (Duration::ZERO, 0, 0);
+        let mut pace = Pace::default();
         loop {
             let left = plan.duration.saturating_sub(traffic.elapsed());
             match self.next_message(TICK.min(left))? {
@@ -251,11 +279,8 @@ impl Client {
             }
             // Before the counters: streams end when they have what they were to have.
             let all_ended = traffic.has_ended();
-            let (elapsed, down, up) = (
-                traffic.elapsed(),
-                traffic.received_bytes(),
-                traffic.acked_bytes(),
-            );
+            let (elapsed, looked) = (traffic.elapsed(), traffic.looked());
+            let (down, up) = (traffic.received_bytes(), looked.acked_bytes);
             if elapsed >= plan.duration {
                 return Ok(None);
             }
@@ -268,18 +293,21 @@ impl Client {
             {
                 return Ok(Some(EndedEarly::Budget));
             }
+            if all_ended && traffic.has_source_ended() {
+                return Ok(Some(EndedEarly::SourceEnded));
+            }
             if all_ended {
                 return Ok(Some(EndedEarly::StreamsFailed));
             }
-            if elapsed >= told.0 + SAMPLE_INTERVAL {
-                let since_s = (elapsed - told.0).as_secs_f64();
-                let bps = |now: u64, before: u64| now.saturating_sub(before) as f64 * 8.0 / since_s;
+            if let Some((down_bps, up_bps)) = pace.look(looked) {
                 progress(Progress {
                     elapsed,
-                    down_bps: bps(down, told.1),
-                    up_bps: bps(up, told.2),
+                    down_bps,
+                    up_bps,
                 });
-                told = (elapsed, down, up);
+                if plan.until_steady && pace.is_steady(plan) {
+                    return Ok(Some(EndedEarly::Steady));
+                }
             }
         }
     }
@@ -309,31 +337,6 @@ impl Client {
     }
 }
 
-/// What this host saw of UDP before the far end was lost; `None` where it saw nothing.
-fn without_far_end(
-    local: Report,
-    start: &Start,
-    duration_s: f64,
-    error: &ClientError,
-) -> Option<PhaseOutcome> {
-    let came = |log: &UdpReceiverLog| log.receiver.received > 0;
-    if local.udp.senders.is_empty() && !local.udp.receivers.iter().any(came) {
-        return None;
-    }
-    let lost = Some(EndedEarly::FarEndLost);
-    let mut outcome = outcome(
-        local,
-        Report::default(),
-        start,
-        duration_s,
-        lost,
-        &[None, None],
-    );
-    let note = format!("The far end was lost, and what it saw with it: {error}.");
-    outcome.notes.insert(0, note);
-    Some(outcome)
-}
-
 /// How the streams are encrypted, if they are.
 fn encryption(streams: &[Stream]) -> Option<TlsResult> {
     let sessions = || streams.iter().filter_map(Stream::tls);
@@ -345,80 +348,36 @@ fn encryption(streams: &[Stream]) -> Option<TlsResult> {
     })
 }
 
-/// Both ends' records as the results of both directions.
-fn outcome(
-    local: Report,
-    remote: Report,
-    start: &Start,
-    duration_s: f64,
-    ended_early: Option<EndedEarly>,
-    [down_tls, up_tls]: &[Option<TlsResult>; 2],
-) -> PhaseOutcome {
-    let ratio = |report: &Report| {
-        (report.elapsed_s > 0.0).then(|| (report.cpu_s / report.elapsed_s).max(0.0))
-    };
-    let cpu = CpuUse {
-        local_ratio: ratio(&local).unwrap_or(0.0),
-        remote_ratio: ratio(&remote),
-    };
-    let udp = udp::summarise(&udp::Ends {
-        flows: &start.flows,
-        local: &local.udp,
-        remote: &remote.udp,
-        duration_s,
-        cpu,
-    });
-    let result = |direction, senders: &[SenderLog], receivers, receiver_shift_s, tls| {
-        (!senders.is_empty()).then(|| {
-            summarise(&DirectionLogs {
-                direction,
-                senders,
-                receivers,
-                duration_s,
-                receiver_shift_s,
-                all_arrived: ended_early == Some(EndedEarly::Budget),
-                cpu,
-                tls,
-            })
-        })
-    };
-    let here = local
-        .notes
-        .into_iter()
-        .map(|note| format!("on this host: {note}"));
-    let there = remote
-        .notes
-        .into_iter()
-        .map(|note| format!("on the far host: {note}"));
-    PhaseOutcome {
-        started_monotonic_ns: 0,
-        duration_s,
-        ended_early,
-        down: result(
-            Direction::Down,
-            &remote.senders,
-            &local.receivers,
-            0.0,
-            down_tls.as_ref(),
-        ),
-        up: result(
-            Direction::Up,
-            &local.senders,
-            &remote.receivers,
-            idle_round_trip(&local.senders),
-            up_tls.as_ref(),
-        ),
-        udp,
-        notes: here.chain(there).collect(),
-    }
+/// How both directions go, from one sample to the next.
+#[derive(Debug, Default)]
+struct Pace {
+    before: Looked,
+    down: Steadiness,
+    up: Steadiness,
 }
 
-/// The round trip before the load filled any queue: what the client sends at its instant t the
-/// server counts at t and one round trip, on a clock that started as it said "started".
-fn idle_round_trip(senders: &[SenderLog]) -> f64 {
-    let all = senders
-        .iter()
-        .flat_map(|log| &log.samples)
-        .filter_map(|sample| sample.min_rtt_us);
-    all.min().map_or(0.0, |us| us as f64 / 1e6)
+impl Pace {
+    /// The rates down and up since the sample before; nothing when there is no later one.
+    fn look(&mut self, now: Looked) -> Option<(f64, f64)> {
+        /// Half the interval between samples: the first comes at the very beginning.
+        const SHORTEST_S: f64 = 0.05;
+        let since_s = now.t_s - self.before.t_s;
+        if since_s < SHORTEST_S {
+            return None;
+        }
+        let bps = |now: u64, before: u64| now.saturating_sub(before) as f64 * 8.0 / since_s;
+        let down_bps = bps(now.received_bytes, self.before.received_bytes);
+        let up_bps = bps(now.acked_bytes, self.before.acked_bytes);
+        self.before = now;
+        self.down.push(down_bps);
+        self.up.push(up_bps);
+        Some((down_bps, up_bps))
+    }
+
+    /// Whether every direction that the plan loads has become steady.
+    fn is_steady(&self, plan: &PhasePlan) -> bool {
+        let of =
+            |role, watched: &Steadiness| flow::count(&plan.flows, role) == 0 || watched.is_steady();
+        of(Role::Down, &self.down) && of(Role::Up, &self.up)
+    }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use plumb_model::results::LimitedTime;
 use plumb_model::series::{Series, Unit};
 use plumb_wire::native::control::report::{Count, ReceiverLog, SenderLog, TcpSample};
 
+use crate::limits::shares;
 use crate::summary::DirectionLogs;
 
 /// The series of [`crate::DirectionOutcome`].
@@ -51,7 +53,55 @@ pub(crate) fn series(logs: &DirectionLogs<'_>) -> BTreeMap<String, Series> {
             (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
         }),
     );
+    tcp_rates(logs, &mut all);
+    limited(logs, &mut all);
     all
+}
+
+/// The rates of the sending TCPs: how fast they may send, and how fast it is acknowledged.
+fn tcp_rates(logs: &DirectionLogs<'_>, all: &mut BTreeMap<String, Series>) {
+    let within = |t_s: f64| t_s <= logs.duration_s;
+    let sum = |value: fn(&TcpSample) -> Option<u64>| {
+        over_time(logs.senders, Unit::BitsPerSecond, within, |at| {
+            at.iter()
+                .map(|sample| value(sample).map(|bps| bps as f64))
+                .sum()
+        })
+    };
+    all.insert("pacing_bps".to_owned(), sum(|s| s.pacing_bps));
+    all.insert("delivery_bps".to_owned(), sum(|s| Some(s.delivery_bps)));
+}
+
+/// What held the senders back since the sample before.
+fn limited(logs: &DirectionLogs<'_>, all: &mut BTreeMap<String, Series>) {
+    let names: [(&str, fn(&LimitedTime) -> f64); 4] = [
+        ("rwnd_limited_ratio", |l| l.rwnd_ratio),
+        ("sndbuf_limited_ratio", |l| l.sndbuf_ratio),
+        ("app_limited_ratio", |l| l.app_ratio),
+        ("network_limited_ratio", |l| l.network_ratio),
+    ];
+    let mut series = names.map(|_| Series::new(Unit::Ratio));
+    let rounds = logs.senders.iter().map(|log| log.samples.len()).max();
+    for round in 1..rounds.unwrap_or(0) {
+        let pairs = || {
+            logs.senders
+                .iter()
+                .filter_map(move |log| log.samples.get(round - 1).zip(log.samples.get(round)))
+        };
+        let Some(t_s) = pairs().map(|(_, now)| now.t_s).next() else {
+            continue;
+        };
+        if t_s > logs.duration_s {
+            break;
+        }
+        let shares = shares(pairs());
+        for (series, (_, share)) in series.iter_mut().zip(&names) {
+            series.push(t_s, shares.as_ref().map(share));
+        }
+    }
+    for (series, (name, _)) in series.into_iter().zip(names) {
+        all.insert(name.to_owned(), series);
+    }
 }
 
 /// One value for each round of samples; all streams of an end are sampled together.

@@ -27,6 +27,7 @@ pub struct Stage {
     pub budget: Budget,
     stopped: AtomicBool,
     abandoned: AtomicBool,
+    source_ended: AtomicBool,
     running: AtomicUsize,
 }
 
@@ -40,6 +41,7 @@ impl Stage {
             budget: Budget::new(byte_limit),
             stopped: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),
+            source_ended: AtomicBool::new(false),
             running: AtomicUsize::new(0),
         })
     }
@@ -64,6 +66,16 @@ impl Stage {
     /// Whether it is over.
     pub fn is_over(&self) -> bool {
         self.stopped.load(Ordering::Relaxed) || Instant::now() >= self.deadline
+    }
+
+    /// A stream's file came to its end, and all of it has arrived.
+    pub(crate) fn source_ended(&self) {
+        self.source_ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a stream ended because its file did.
+    pub(crate) fn has_source_ended(&self) -> bool {
+        self.source_ended.load(Ordering::Relaxed)
     }
 
     /// Whether all streams have ended by themselves; what they count is final then.

@@ -12,6 +12,7 @@ use plumb_wire::native::control::frame::{Preamble, Role};
 use plumb_wire::native::control::{Start, Welcome};
 use plumb_wire::native::spec::ATTACH_TIMEOUT;
 
+use crate::file::StreamFile;
 use crate::frames::write_all_by;
 use crate::tcp::TcpLoad;
 use crate::tcp::options::options;
@@ -68,6 +69,7 @@ impl Stream {
                     flow: flow.clone(),
                     socket,
                     tls,
+                    file: None,
                 }))
             }
             (Flow::Udp(flow), Carrier::Udp(name, socket)) => Some(Self::Udp(UdpStream {
@@ -76,6 +78,13 @@ impl Stream {
                 socket,
             })),
             (Flow::Tcp(_) | Flow::Udp(_), _) => None,
+        }
+    }
+
+    /// Its payload comes from a file, or goes to it; only that of TCP can.
+    pub fn set_file(&mut self, file: Option<StreamFile>) {
+        if let Self::Tcp(stream) = self {
+            stream.file = file;
         }
     }
 

@@ -10,6 +10,7 @@ use plumb_wire::native::control::report::Report;
 
 use crate::stage::Stage;
 use crate::streams::Stream;
+pub use crate::tcp::sampler::Looked;
 use crate::tcp::{TcpLoad, TcpStreams};
 use crate::udp::{UdpStream, UdpStreams};
 
@@ -71,9 +72,15 @@ impl Traffic {
         self.tcp.received_bytes() + self.udp.received_bytes()
     }
 
-    /// Payload sent so far: by TCP what was acknowledged as of the last sample, by UDP all.
-    pub fn acked_bytes(&self) -> u64 {
-        self.tcp.acked_bytes() + self.udp.sent_bytes()
+    /// What had been carried at the latest sample: of TCP what had been received or acknowledged
+    /// then, of UDP what has been received or sent by now.
+    pub fn looked(&self) -> Looked {
+        let tcp = self.tcp.looked();
+        Looked {
+            acked_bytes: tcp.acked_bytes + self.udp.sent_bytes(),
+            received_bytes: tcp.received_bytes + self.udp.received_bytes(),
+            ..tcp
+        }
     }
 
     /// Whether all streams have ended by themselves; the counters read afterwards are final.
@@ -84,6 +91,11 @@ impl Traffic {
     /// The far end is not there any more: nothing is waited for.
     pub fn abandon(&self) {
         self.stage.abandon();
+    }
+
+    /// Whether a stream ended because the file that it sent did; all of it has arrived.
+    pub fn has_source_ended(&self) -> bool {
+        self.stage.has_source_ended()
     }
 
     /// Stops all streams, which takes up to 50 ms, with UDP up to [`LINGER`], aborts their

@@ -1,12 +1,14 @@
 //! What each kind of measurement found. The kinds and their fields are the contract with
 //! everything that reads a Run; the unit of a number is the suffix of its name.
 
+pub mod transfer;
 pub mod udp;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
+pub use transfer::{FileTime, SlowStart, SlowStartEnd};
 use udp::UdpResult;
 
 mod loaded_latency;
@@ -176,6 +178,20 @@ pub struct ThroughputResult {
     pub bytes: u64,
     /// Congestion control that the senders ran.
     pub cc: String,
+    /// How the streams began; absent where slow start did not end.
+    #[serde(default)]
+    pub slow_start: Option<SlowStart>,
+    /// The senders' payload was sent from where it lay (sendfile), which stands for no program
+    /// that writes what it made.
+    #[serde(default)]
+    pub zero_copy_send: bool,
+    /// The receivers dropped the payload unseen (MSG_TRUNC), which stands for no program that
+    /// reads.
+    #[serde(default)]
+    pub discard_receive: bool,
+    /// The files that the payload came from or went to; absent without any.
+    #[serde(default)]
+    pub files: Option<FileTime>,
     /// Each stream by itself.
     pub streams: Vec<StreamResult>,
     /// The senders' TCP state, over all streams.
@@ -277,4 +293,10 @@ pub struct CpuUse {
     pub local_ratio: f64,
     /// The far host; 1 is one core.
     pub remote_ratio: Option<f64>,
+    /// Processor seconds for 10⁹ bytes of payload of the phase, both directions together, here.
+    #[serde(default)]
+    pub local_s_per_gb: Option<f64>,
+    /// The same at the far host.
+    #[serde(default)]
+    pub remote_s_per_gb: Option<f64>,
 }

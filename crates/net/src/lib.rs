@@ -7,6 +7,7 @@
 pub mod bulk;
 pub mod clock;
 pub mod datagram;
+pub mod file;
 pub mod first;
 pub mod intercept;
 pub mod multicast;

@@ -1,6 +1,7 @@
 //! TCP sockets: connecting, listening, waiting. [`info`] is what the kernel says of a connection,
-//! [`options`] what a connection can be asked to be.
+//! [`options`] what a connection can be asked to be, [`copyless`] how payload passes without a copy.
 
+pub mod copyless;
 pub mod info;
 pub mod options;
 

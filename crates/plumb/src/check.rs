@@ -4,12 +4,14 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use plumb_check::shape::Shape;
+use plumb_check::with_responder::Measured;
 use plumb_check::{budget, with_responder, without_responder};
 use plumb_load::client::ClientError;
 use plumb_model::finding::Severity;
 use plumb_model::run::Run;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
+use crate::files::OpenFiles;
 use crate::load_options::{Defaults, LoadOptions};
 use crate::output::Output;
 use crate::progress::Line;
@@ -51,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let output = arguments.output.begin()?;
     // Before the client's threads start, so that none of them is hit.
     let cancel = interruptible()?;
-    let run = match target.connect(arguments.load.port) {
+    let Measured { run, lost } = match target.connect(arguments.load.port) {
         Ok(client) => {
             let defaults = Defaults {
                 directions: with_responder::CHECK_DIRECTIONS.to_vec(),
@@ -60,6 +62,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 streams: with_responder::STREAMS,
                 flow: Flow::Tcp(TcpFlow::default()),
                 shape: Shape::BestEffort,
+                files: OpenFiles::default(),
+                bytes: None,
+                until_steady: false,
                 latency: true,
                 judge: true,
             };
@@ -78,14 +83,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 );
             }
             let line = Line::new();
-            without_responder::run(
+            let run = without_responder::run(
                 command_line(),
                 &target.name,
                 target.address,
                 &why.to_string(),
                 &line,
                 &cancel,
-            )?
+            )?;
+            Measured { run, lost: None }
         }
         Err(e) => return Err(e.into()),
     };
@@ -97,6 +103,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .fail_on
         .map_or(ExitCode::SUCCESS, |limit| limit.status(&run));
     output.emit(run)?;
+    if let Some(why) = lost {
+        anyhow::bail!("measured in part only: {why}");
+    }
     if arguments.fail_on.is_some() && !judged {
         anyhow::bail!("latency under load could not be judged, as --fail-on asks: see the notes");
     }

@@ -7,17 +7,18 @@ use clap::Args;
 use crate::output::print;
 
 /// The pages, built in: topic and text.
-const PAGES: [(&str, &str); 3] = [
+const PAGES: [(&str, &str); 4] = [
     ("bufferbloat", include_str!("../../../kb/bufferbloat.md")),
     (
         "loaded-latency",
         include_str!("../../../kb/loaded-latency.md"),
     ),
     ("tcp-buffers", include_str!("../../../kb/tcp-buffers.md")),
+    ("throughput", include_str!("../../../kb/throughput.md")),
 ];
 
 /// Other names for what the pages are about: the causes of findings, and their remedies.
-const ALIASES: [(&str, &str); 14] = [
+const ALIASES: [(&str, &str); 16] = [
     ("bufferbloat-up", "bufferbloat"),
     ("bufferbloat-down", "bufferbloat"),
     ("fq_codel", "bufferbloat"),
@@ -32,6 +33,8 @@ const ALIASES: [(&str, &str); 14] = [
     ("receive-buffer-small", "tcp-buffers"),
     ("tcp_rmem", "tcp-buffers"),
     ("tcp_wmem", "tcp-buffers"),
+    ("slow-start", "throughput"),
+    ("rate", "throughput"),
 ];
 
 #[derive(Args)]

@@ -9,6 +9,7 @@ use plumb_check::{budget, with_responder};
 use plumb_model::results::Direction;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
+use crate::files::OpenFiles;
 use crate::load_options::{Defaults, LoadArguments};
 
 /// What the verb cannot do, for its help.
@@ -83,6 +84,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         streams: shape.streams(),
         flow: Flow::Tcp(TcpFlow::default()),
         shape,
+        files: OpenFiles::default(),
+        bytes: None,
+        until_steady: false,
         latency: true,
         judge: false,
     })

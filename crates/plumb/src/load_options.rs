@@ -8,15 +8,15 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use plumb_check::shape::Shape;
-use plumb_check::with_responder::{self, Plan};
+use plumb_check::with_responder::{self, Measured, Plan};
 use plumb_load::client::Client;
 use plumb_model::results::Direction;
-use plumb_model::run::Run;
 use plumb_model::units::{ByteCount, ParseUnitError, parse_duration};
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
-use plumb_wire::native::spec::PORT;
+use plumb_wire::native::spec::{MOST_STREAMS, PORT};
 
 use crate::direction::Directions;
+use crate::files::OpenFiles;
 use crate::output::Output;
 use crate::progress::Line;
 use crate::target::{Target, command_line, interruptible};
@@ -34,7 +34,7 @@ pub(crate) struct LoadOptions {
     #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     duration: Option<Duration>,
     /// Load streams each way [default: 4, rate: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STREAMS)))]
     streams: Option<u32>,
     /// Congestion control of the load at both ends [default: cubic]
     #[arg(long, value_name = "NAME")]
@@ -45,10 +45,14 @@ pub(crate) struct LoadOptions {
 pub(crate) struct Defaults {
     pub(crate) directions: Vec<Direction>,
     pub(crate) budget: ByteCount,
+    /// Payload of each phase; the budget's share when absent.
+    pub(crate) bytes: Option<ByteCount>,
     pub(crate) duration: Duration,
+    pub(crate) until_steady: bool,
     pub(crate) streams: u32,
     pub(crate) flow: Flow,
     pub(crate) shape: Shape,
+    pub(crate) files: OpenFiles,
     pub(crate) latency: bool,
     pub(crate) judge: bool,
 }
@@ -75,8 +79,11 @@ impl LoadArguments {
         let cancel = interruptible()?;
         let client = target.connect(self.load.port)?;
         defaults.directions = self.directions.or(&defaults.directions);
-        output.emit(self.load.measure(&target, client, defaults, &cancel)?)?;
-        Ok(ExitCode::SUCCESS)
+        let measured = self.load.measure(&target, client, defaults, &cancel)?;
+        output.emit(measured.run)?;
+        measured.lost.map_or(Ok(ExitCode::SUCCESS), |why| {
+            Err(anyhow::anyhow!("measured in part only: {why}"))
+        })
     }
 }
 
@@ -88,7 +95,7 @@ impl LoadOptions {
         client: Client,
         defaults: Defaults,
         cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<Run> {
+    ) -> anyhow::Result<Measured> {
         let flow = match (defaults.flow, self.cc.clone()) {
             (Flow::Tcp(tcp), cc) => Flow::Tcp(TcpFlow { cc, ..tcp }),
             (Flow::Udp(_), Some(_)) => anyhow::bail!("--cc is of TCP: leave it out with --udp"),
@@ -97,12 +104,23 @@ impl LoadOptions {
         let plan = Plan {
             name: target.name.clone(),
             command: command_line(),
-            directions: defaults.directions,
             phase: self.duration.unwrap_or(defaults.duration),
+            until_steady: defaults.until_steady,
+            from: defaults.files.from,
+            to: defaults.files.to,
+            bytes: defaults.bytes,
             streams: self.streams.unwrap_or(defaults.streams),
             flow,
-            budget: self.budget.unwrap_or(defaults.budget),
             shape: defaults.shape,
+            budget: match defaults.bytes {
+                // What is asked for is allowed.
+                Some(bytes) => {
+                    let phases = defaults.directions.len() as u64;
+                    ByteCount::from_bytes(bytes.bytes().saturating_mul(phases))
+                }
+                None => self.budget.unwrap_or(defaults.budget),
+            },
+            directions: defaults.directions,
             latency: defaults.latency,
             judge: defaults.judge,
         };
@@ -115,7 +133,7 @@ impl LoadOptions {
 /// The least that a load phase of a few round trips takes.
 const LEAST_BUDGET: ByteCount = ByteCount::from_bytes(1_000_000);
 
-fn enough_budget(text: &str) -> Result<ByteCount, String> {
+pub(crate) fn enough_budget(text: &str) -> Result<ByteCount, String> {
     match text.parse() {
         Ok(budget) if budget < LEAST_BUDGET => Err(format!(
             "nothing can be measured with less than {LEAST_BUDGET}"

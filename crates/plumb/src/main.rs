@@ -4,6 +4,7 @@ mod check;
 mod compare;
 mod direction;
 mod explain;
+mod files;
 mod lab;
 mod load;
 mod load_options;

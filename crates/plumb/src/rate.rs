@@ -3,12 +3,14 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use plumb_check::shape::Shape;
 use plumb_model::results::Direction;
 use plumb_model::units::ByteCount;
+use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
-use crate::load_options::{Defaults, LoadArguments};
+use crate::files::Files;
+use crate::load_options::{Defaults, LoadArguments, enough_budget};
 use crate::tcp_options::TcpOptions;
 use crate::udp_options::UdpOptions;
 
@@ -18,10 +20,15 @@ const BUDGET: ByteCount = ByteCount::from_bytes(20_000_000_000);
 /// How long each direction is measured unless said otherwise: slow start is over on any path.
 const DURATION: Duration = Duration::from_secs(10);
 
+/// The same where something else is to end it.
+const LONGEST: Duration = Duration::from_secs(60);
+
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Limits: one TCP connection may be held back by a buffer or a processor; the shares of time say by
-which. Both ends' processor use counts plumb's own process only. UDP leaves on time as far as the
+which. Both ends' processor use counts plumb's own process only. The far end
+sets its buffers when a TCP connection stands, so its window scale is that of its kernel's own limits.
+UDP leaves on time as far as the
 machine wakes up on time: the kernel does not pace it, and each stream that sends takes up to a whole
 processor for that; slots missed are told, never caught up. One-way delay is known to within half of
 the smallest round trip. `plumb explain udp` says what the numbers mean.";
@@ -31,20 +38,51 @@ the smallest round trip. `plumb explain udp` says what the numbers mean.";
 pub(crate) struct Arguments {
     #[command(flatten)]
     load: LoadArguments,
+    /// End each direction after so much payload; --duration bounds it [default: 60s then]
+    #[arg(long, value_name = "SIZE", value_parser = enough_budget, conflicts_with_all = ["until", "budget"])]
+    bytes: Option<ByteCount>,
+    /// End each direction when its rate is steady: two seconds in a row alike within 2 %, known within 5 %; --duration bounds it [default: 60s then]
+    #[arg(long, value_name = "WHAT")]
+    until: Option<Until>,
+    #[command(flatten)]
+    files: Files,
     #[command(flatten)]
     tcp: TcpOptions,
     #[command(flatten)]
     udp: UdpOptions,
 }
 
+/// What ends a phase.
+#[derive(Clone, Copy, ValueEnum)]
+enum Until {
+    /// The rate has become steady.
+    Steady,
+}
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let flow = arguments.udp.flow(TcpFlow {
+        far_disk: arguments.files.far_disk,
+        ..arguments.tcp.flow()
+    })?;
+    let files = arguments.files.open()?;
+    if matches!(flow, Flow::Udp(_)) && (files.from.is_some() || files.to.is_some()) {
+        anyhow::bail!("files go over TCP: leave --from and --to out with --udp");
+    }
+    let mut directions = arguments.files.directions();
+    if directions.is_empty() {
+        directions = vec![Direction::Down, Direction::Up];
+    }
+    let bounded = arguments.bytes.is_some() || arguments.until.is_some() || files.from.is_some();
     arguments.load.run(Defaults {
-        directions: vec![Direction::Down, Direction::Up],
+        directions,
         budget: BUDGET,
-        duration: DURATION,
+        bytes: arguments.bytes,
+        duration: if bounded { LONGEST } else { DURATION },
+        until_steady: arguments.until.is_some(),
         streams: 1,
-        flow: arguments.udp.flow(arguments.tcp.flow())?,
+        flow,
         shape: Shape::BestEffort,
+        files,
         latency: false,
         judge: false,
     })

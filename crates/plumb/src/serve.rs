@@ -1,6 +1,7 @@
 //! `plumb serve`: the far end.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -33,6 +34,10 @@ pub(crate) struct Arguments {
     /// Most clients at once
     #[arg(long, value_name = "N", default_value_t = MAX_CLIENTS)]
     max_clients: usize,
+    /// Lend clients temporary files in this directory (`plumb rate --far-disk`): as large as the
+    /// client's budget, removed when the phase ends
+    #[arg(long, value_name = "DIRECTORY")]
+    disk: Option<PathBuf>,
     /// Say nothing but errors
     #[arg(long)]
     quiet: bool,
@@ -52,6 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         max_duration: arguments.max_duration,
         max_streams: arguments.max_streams,
         max_clients: arguments.max_clients,
+        disk: arguments.disk.clone(),
     })?;
     if !arguments.quiet {
         for address in server.addresses() {

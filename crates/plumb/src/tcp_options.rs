@@ -27,6 +27,12 @@ pub(crate) struct TcpOptions {
     /// Bytes handed to the kernel at once [default: 128 KiB]
     #[arg(long, value_name = "SIZE", value_parser = write_size)]
     write_size: Option<u32>,
+    /// Send from memory without a copy (sendfile), where the device can gather; stands for no application
+    #[arg(long)]
+    zero_copy: bool,
+    /// Drop what is received without a copy (MSG_TRUNC); stands for no application
+    #[arg(long)]
+    discard: bool,
     /// Send small segments at once (TCP_NODELAY)
     #[arg(long)]
     no_delay: bool,
@@ -41,7 +47,7 @@ pub(crate) struct TcpOptions {
     ecn: bool,
     /// Encrypt the streams (TLS 1.3): what is counted is payload, and the cipher's cost shows as
     /// processor use; the programs encrypt themselves, not their kernels (no kTLS)
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["zero_copy", "discard"])]
     tls: bool,
 }
 
@@ -55,6 +61,9 @@ impl TcpOptions {
             mss_bytes: self.mss,
             pacing_bps: self.pacing,
             write_bytes: self.write_size,
+            zero_copy: self.zero_copy,
+            discard: self.discard,
+            far_disk: false,
             no_delay: self.no_delay,
             fast_open: self.fast_open,
             mptcp: self.mptcp,

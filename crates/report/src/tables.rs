@@ -18,6 +18,7 @@ mod changes;
 mod facts;
 mod loaded;
 mod tls;
+mod transfer;
 mod udp;
 
 /// A table whose cells are text.
@@ -102,6 +103,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         loaded::places(run),
         loaded::periodic(run),
         rate(run),
+        transfer::transfer(run),
         udp::packets(run),
         udp::delays(run),
         udp::order(run),
@@ -249,7 +251,7 @@ fn tcp(run: &Run) -> Table {
             |v| format!("{} {}", scale.show(Some(v)), scale.unit),
         )
     };
-    for row in &rows {
+    for row in rows.iter().filter(|row| row.has_sender()) {
         let sender = &row.result.tcp;
         table.row([
             view::flow_in_phase(row.phase, row.result.direction),
@@ -296,7 +298,7 @@ fn limits(run: &Run) -> Table {
     );
     let size =
         |value: Option<u64>| value.map_or_else(|| ABSENT.to_owned(), |v| number::bytes(v as f64));
-    for row in view::rates(run) {
+    for row in view::rates(run).iter().filter(|row| row.has_sender()) {
         let limited = row.result.tcp.limited;
         table.row([
             view::flow_in_phase(row.phase, row.result.direction),

@@ -119,6 +119,13 @@ pub(crate) struct Rate<'a> {
     pub(crate) result: &'a ThroughputResult,
 }
 
+impl Rate<'_> {
+    /// Whether the sending end's record is there: it goes missing with a far end that goes away.
+    pub(crate) fn has_sender(&self) -> bool {
+        !self.result.cc.is_empty()
+    }
+}
+
 /// The latencies of a Run, by phase.
 pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
     let of = |measurement| {

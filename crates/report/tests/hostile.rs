@@ -181,6 +181,10 @@ fn outcome() -> impl Strategy<Value = Outcome> {
                 steady_bps: Some(v[2]),
                 bytes,
                 cc,
+                slow_start: None,
+                zero_copy_send: false,
+                discard_receive: false,
+                files: None,
                 streams: (0..3).map(stream).collect(),
                 tcp: TcpSender {
                     retransmits: bytes,
@@ -206,6 +210,8 @@ fn outcome() -> impl Strategy<Value = Outcome> {
                 cpu: CpuUse {
                     local_ratio: v[5],
                     remote_ratio: Some(v[5]),
+                    local_s_per_gb: None,
+                    remote_s_per_gb: None,
                 },
                 tls: None,
             })

@@ -3,6 +3,7 @@
 //! Threads: one accepts and one echoes for each address, one runs while a connection says what it is, two for
 //! each session, one for each stream and a sampler while a phase runs. Each says what ends it.
 
+mod disk;
 pub mod echo;
 mod greeting;
 mod listener;
@@ -11,6 +12,7 @@ mod session;
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
 use std::time::Duration;
@@ -34,6 +36,8 @@ pub struct Config {
     pub max_streams: u32,
     /// Most sessions at once; at least 1.
     pub max_clients: usize,
+    /// Directory in which clients may have temporary files; none when absent.
+    pub disk: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -43,6 +47,7 @@ impl Default for Config {
             max_duration: spec::MAX_DURATION,
             max_streams: spec::MAX_STREAMS,
             max_clients: spec::MAX_CLIENTS,
+            disk: None,
         }
     }
 }
@@ -59,6 +64,14 @@ pub enum ServeError {
         value: String,
         /// What it may be.
         wanted: String,
+    },
+    /// The directory for temporary files cannot be used.
+    #[error("cannot lend {}: {source}; check that it is a directory and may be written to", disk.display())]
+    Disk {
+        /// As configured.
+        disk: PathBuf,
+        /// What the system said.
+        source: io::Error,
     },
     /// Another program has the port.
     #[error(
@@ -117,6 +130,12 @@ impl Server {
     /// When one of them cannot be had, or a limit is one with which nothing could be served.
     pub fn bind(config: Config) -> Result<Self, ServeError> {
         check(&config)?;
+        if let Some(disk) = &config.disk {
+            tempfile::tempfile_in(disk).map_err(|source| ServeError::Disk {
+                disk: disk.clone(),
+                source,
+            })?;
+        }
         let ports = config
             .listen
             .iter()
@@ -146,6 +165,7 @@ impl Server {
             limits,
             registry: Registry::new(self.config.max_clients),
             identity: Identity::generate().map_err(ServeError::Certificate)?,
+            disk: self.config.disk.clone(),
             stop,
         };
         // Whatever fails ends the rest: half a responder would be taken for a bad path.
@@ -186,6 +206,7 @@ struct Shared<'a> {
     limits: Limits,
     registry: Registry,
     identity: Identity,
+    disk: Option<PathBuf>,
     stop: &'a AtomicBool,
 }
 

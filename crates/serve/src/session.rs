@@ -22,6 +22,7 @@ use plumb_wire::native::spec::{
 };
 
 use crate::Shared;
+use crate::disk::{self, Files};
 use crate::echo::Asked;
 use crate::listener::STOP_INTERVAL;
 use crate::registry::LoadClaim;
@@ -178,6 +179,7 @@ impl Session<'_> {
     fn on_message(&mut self, message: ClientMessage) -> Result<Goes, LinkError> {
         let (now, shared, peer, claim) = (self.now(), self.shared, self.peer, &mut self.claim);
         let steps = self.state.on_message(now, message, &mut |start| {
+            disk::admit(shared.disk.as_ref(), start)?;
             *claim = Some(
                 shared
                     .registry
@@ -228,8 +230,17 @@ impl Session<'_> {
                 Step::Send(message) => self.send(&message)?,
                 Step::Abandon => self.abandon(),
                 Step::Run(start) => {
+                    // They take a moment, in which nothing is to run.
+                    let files = match Files::make(self.shared.disk.as_deref(), &start) {
+                        Ok(files) => files,
+                        Err(error) => {
+                            let message = format!("it could not make a file on its disk ({error})");
+                            let steps = self.state.on_failed(message);
+                            return self.carry_out(steps);
+                        }
+                    };
                     self.send(&ServerMessage::Started { phase: start.phase })?;
-                    if let Err(error) = self.start_load(&start) {
+                    if let Err(error) = self.start_load(&start, files) {
                         let message = format!(
                             "its machine could not start the load ({error}): ask for fewer streams"
                         );
@@ -265,13 +276,14 @@ impl Session<'_> {
         self.claim = None;
     }
 
-    fn start_load(&mut self, start: &Start) -> std::io::Result<()> {
+    fn start_load(&mut self, start: &Start, mut files: Files) -> std::io::Result<()> {
         let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
         for carrier in self.attached.drain(..) {
             let role = carrier.preamble().role;
-            let Some(stream) = Stream::of(&start.flows, carrier) else {
+            let Some(mut stream) = Stream::of(&start.flows, carrier) else {
                 continue;
             };
+            stream.set_file(files.take(role, &stream));
             match role {
                 Role::Down => outgoing.push(stream),
                 Role::Up => incoming.push(stream),

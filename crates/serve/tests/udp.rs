@@ -155,7 +155,7 @@ fn what_came_before_the_responder_went_is_kept() {
         run(&mut client, &plan).unwrap()
     });
     assert_eq!(outcome.ended_early, Some(EndedEarly::FarEndLost));
-    assert!(outcome.notes[0].contains("The far end was lost"));
+    assert!(outcome.lost.unwrap().contains("shuts down"));
     let [down, up] = outcome.udp.as_slice() else {
         panic!("{:?}", outcome.udp)
     };

@@ -2,25 +2,28 @@
 
 pub(crate) mod options;
 mod receiver;
-mod sampler;
+pub(crate) mod sampler;
 mod sender;
 
 use std::io;
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use plumb_net::tcp;
+use plumb_net::tcp::{self, copyless::memory_file};
 use plumb_wire::native::control::flow::TcpFlow;
 use plumb_wire::native::control::report::{
     ReceiverLog, ReceiverTail, SenderLog, SenderTail, StreamEnd,
 };
 
+use crate::file::{Sink, Source, StreamFile};
 use crate::stage::Stage;
 use crate::tls::TlsSession;
-use sampler::Record;
+use receiver::Destination;
+use sampler::{Looked, Record};
+use sender::Origin;
 
 pub(crate) use sender::payload;
 
@@ -35,14 +38,16 @@ pub struct TcpLoad {
     pub socket: TcpStream,
     /// Set when that is encrypted.
     pub tls: Option<TlsSession>,
+    /// The file that its payload comes from or goes to, if any.
+    pub file: Option<StreamFile>,
 }
 
 /// Running TCP streams.
 #[derive(Debug, Default)]
 pub(crate) struct TcpStreams {
-    acked: Arc<AtomicU64>,
+    looked: Arc<Mutex<Looked>>,
     senders: Vec<(SenderTail, Running)>,
-    receivers: Vec<(u32, Running, Arc<AtomicU64>)>,
+    receivers: Vec<(ReceiverTail, Running, Arc<AtomicU64>)>,
     sampler: Option<(Sender<()>, JoinHandle<Record>)>,
     notes: Vec<String>,
 }
@@ -61,6 +66,8 @@ pub(crate) struct TcpLogs {
 #[derive(Debug)]
 struct Running {
     socket: Arc<TcpStream>,
+    /// Time waited for the stream's file, where it has one.
+    file_wait_us: Option<Arc<AtomicU64>>,
     thread: JoinHandle<Option<StreamEnd>>,
 }
 
@@ -72,6 +79,24 @@ struct Prepared {
     socket: Arc<TcpStream>,
     counter: Arc<AtomicU64>,
     tls: Option<TlsSession>,
+    file: Option<(StreamFile, Arc<AtomicU64>)>,
+}
+
+impl Prepared {
+    /// Bytes handed to the kernel at once.
+    fn write_bytes(&self) -> usize {
+        self.flow
+            .write_bytes
+            .map_or(sender::WRITE_BYTES, |bytes| bytes as usize)
+    }
+
+    fn running(self, thread: JoinHandle<Option<StreamEnd>>) -> Running {
+        Running {
+            socket: self.socket,
+            file_wait_us: self.file.map(|(_, wait_us)| wait_us),
+            thread,
+        }
+    }
 }
 
 impl From<TcpLoad> for Prepared {
@@ -82,6 +107,7 @@ impl From<TcpLoad> for Prepared {
             socket: Arc::new(stream.socket),
             counter: Arc::default(),
             tls: stream.tls,
+            file: stream.file.map(|file| (file, Arc::default())),
         }
     }
 }
@@ -100,35 +126,28 @@ impl TcpStreams {
         // The sampler first, so that its first sample comes before the first byte.
         this.start_sampler(stage, &outgoing, &incoming)?;
 
-        let write_bytes = |flow: &TcpFlow| {
-            flow.write_bytes
-                .map_or(sender::WRITE_BYTES, |bytes| bytes as usize)
-        };
-        let largest = outgoing
-            .iter()
-            .map(|stream| write_bytes(&stream.flow))
-            .max();
-        let payload = sender::payload(largest.unwrap_or(0));
-        for (tail, stream) in tails.into_iter().zip(outgoing) {
-            let (socket, waited) = (Arc::clone(&stream.socket), stream.counter);
-            let (payload, mut tls) = (Arc::clone(&payload), stream.tls);
-            let write_bytes = write_bytes(&stream.flow);
+        let payload = Payload::of(&outgoing);
+        for (tail, mut stream) in tails.into_iter().zip(outgoing) {
+            let (socket, waited) = (Arc::clone(&stream.socket), Arc::clone(&stream.counter));
+            let (origin, mut tls) = (payload.origin(&stream)?, stream.tls.take());
             let thread = stage.spawn("plumb-send", move |stage| {
-                let payload = payload.get(..write_bytes).unwrap_or(&payload);
-                sender::run(&socket, tls.as_mut(), payload, &waited, stage)
+                sender::run(&socket, tls.as_mut(), origin, &waited, stage)
             })?;
-            let socket = stream.socket;
-            this.senders.push((tail, Running { socket, thread }));
+            this.senders.push((tail, stream.running(thread)));
         }
-        for stream in incoming {
+        for mut stream in incoming {
             let (socket, counter) = (Arc::clone(&stream.socket), Arc::clone(&stream.counter));
-            let mut tls = stream.tls;
-            let thread = stage.spawn("plumb-receive", move |stage| {
-                receiver::run(&socket, tls.as_mut(), &counter, stage)
+            let tail = ReceiverTail {
+                stream: stream.number,
+                discard: stream.flow.discard,
+                ..ReceiverTail::default()
+            };
+            let (destination, mut tls) = (destination(&stream), stream.tls.take());
+            let thread = stage.spawn("plumb-receive", {
+                let counter = Arc::clone(&counter);
+                move |stage| receiver::run(&socket, tls.as_mut(), destination, &counter, stage)
             })?;
-            let socket = stream.socket;
-            this.receivers
-                .push((stream.number, Running { socket, thread }, stream.counter));
+            this.receivers.push((tail, stream.running(thread), counter));
         }
         Ok(this)
     }
@@ -141,9 +160,9 @@ impl TcpStreams {
             .sum()
     }
 
-    /// Payload sent and acknowledged so far, as of the last sample.
-    pub(crate) fn acked_bytes(&self) -> u64 {
-        self.acked.load(Ordering::Relaxed)
+    /// What they had carried at the latest sample.
+    pub(crate) fn looked(&self) -> Looked {
+        *self.looked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes one sample at the end of the phase; another comes when everything has stopped.
@@ -159,25 +178,38 @@ impl TcpStreams {
         let mut sockets = Vec::new();
         let mut join = |stream: Running| {
             sockets.push(stream.socket);
-            stream.thread.join().unwrap_or_else(|_| {
+            let ended = stream.thread.join().unwrap_or_else(|_| {
                 Some(StreamEnd {
                     t_s: elapsed_s,
                     error: "the stream's thread failed".to_owned(),
                 })
-            })
+            });
+            let file_wait_us = stream.file_wait_us.map(|us| us.load(Ordering::Relaxed));
+            (ended, file_wait_us)
         };
         let senders: Vec<_> = self
             .senders
             .into_iter()
-            .map(|(tail, stream)| SenderTail {
-                ended: join(stream),
-                ..tail
+            .map(|(tail, stream)| {
+                let (ended, file_wait_us) = join(stream);
+                SenderTail {
+                    ended,
+                    file_wait_us,
+                    ..tail
+                }
             })
             .collect();
         let receivers: Vec<_> = self
             .receivers
             .into_iter()
-            .map(|(number, stream, _)| (number, join(stream)))
+            .map(|(tail, stream, _)| {
+                let (ended, file_wait_us) = join(stream);
+                ReceiverTail {
+                    ended,
+                    file_wait_us,
+                    ..tail
+                }
+            })
             .collect();
         let record = self.sampler.and_then(|(sample, thread)| {
             drop(sample);
@@ -195,11 +227,10 @@ impl TcpStreams {
             receivers: receivers
                 .into_iter()
                 .zip(record.receivers)
-                .map(|((stream, ended), seen)| ReceiverLog {
+                .map(|(tail, seen)| ReceiverLog {
                     tail: ReceiverTail {
-                        stream,
                         receive_buffer_bytes: seen.receive_buffer_bytes,
-                        ended,
+                        ..tail
                     },
                     counts: seen.counts,
                 })
@@ -232,7 +263,8 @@ impl TcpStreams {
                 ecn: negotiated.ecn,
                 fast_open: negotiated.fast_open,
                 mptcp: negotiated.mptcp,
-                ended: None,
+                zero_copy: stream.flow.zero_copy && stream.file.is_none(),
+                ..SenderTail::default()
             });
         }
         for note in notes {
@@ -257,11 +289,42 @@ impl TcpStreams {
         };
         let (senders, receivers) = (of(outgoing), of(incoming));
         let (sample, now) = mpsc::channel();
-        let (started, acked) = (stage.started, Arc::clone(&self.acked));
+        let (started, looked) = (stage.started, Arc::clone(&self.looked));
         let thread = Builder::new()
             .name("plumb-sample".to_owned())
-            .spawn(move || sampler::run(&senders, &receivers, started, &acked, &now))?;
+            .spawn(move || sampler::run(&senders, &receivers, started, &looked, &now))?;
         self.sampler = Some((sample, thread));
         Ok(())
+    }
+}
+
+/// What streams without a file send: the same bytes again and again, in one place for all.
+struct Payload(Arc<[u8]>);
+
+impl Payload {
+    fn of(streams: &[Prepared]) -> Self {
+        let largest = streams.iter().map(Prepared::write_bytes).max();
+        Self(sender::payload(largest.unwrap_or(0)))
+    }
+
+    fn origin(&self, stream: &Prepared) -> io::Result<Origin> {
+        let length = stream.write_bytes();
+        if let Some((file, wait_us)) = &stream.file {
+            let source = Source::new(file.clone(), Arc::clone(wait_us));
+            return Ok(Origin::File(source, length));
+        }
+        if stream.flow.zero_copy {
+            let payload = self.0.get(..length).unwrap_or(&self.0);
+            return Ok(Origin::InPlace(memory_file(payload)?, length));
+        }
+        Ok(Origin::Memory(Arc::clone(&self.0), length))
+    }
+}
+
+fn destination(stream: &Prepared) -> Destination {
+    match &stream.file {
+        Some((file, wait_us)) => Destination::file(Sink::new(file.clone(), Arc::clone(wait_us))),
+        None if stream.flow.discard => Destination::Nowhere,
+        None => Destination::memory(),
     }
 }

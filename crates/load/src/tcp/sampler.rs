@@ -1,9 +1,9 @@
 //! Looks at all streams of one end every 100 ms, on an absolute schedule.
 
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use plumb_net::tcp::{TcpInfo, socket_memory, tcp_info};
@@ -16,6 +16,17 @@ pub(super) type Sending = (Arc<TcpStream>, Arc<AtomicU64>);
 
 /// A receiving stream: its socket, and what its receiver has counted.
 pub(super) type Counted = (Arc<TcpStream>, Arc<AtomicU64>);
+
+/// What all streams together had carried at the latest sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Looked {
+    /// When it was, in seconds since the start of the phase.
+    pub t_s: f64,
+    /// Payload sent and acknowledged.
+    pub acked_bytes: u64,
+    /// Payload received.
+    pub received_bytes: u64,
+}
 
 /// What was seen of one receiving stream.
 #[derive(Debug, Default)]
@@ -37,13 +48,12 @@ pub(super) struct Record {
 
 /// Samples at `started`, every [`SAMPLE_INTERVAL`] after it, whenever `now` says so, and once
 /// more when the other end of `now` is dropped; returns at once then. A sample that comes late
-/// is taken late, and those that it missed are not made up for. `acked` holds the payload
-/// acknowledged so far.
+/// is taken late, and those that it missed are not made up for. `looked` holds the latest.
 pub(super) fn run(
     senders: &[Sending],
     receivers: &[Counted],
     started: Instant,
-    acked: &AtomicU64,
+    looked: &Mutex<Looked>,
     now: &Receiver<()>,
 ) -> Record {
     let mut record = Record {
@@ -57,8 +67,12 @@ pub(super) fn run(
     loop {
         let wait = due.saturating_duration_since(Instant::now());
         let last = matches!(now.recv_timeout(wait), Err(RecvTimeoutError::Disconnected));
-        sample(senders, receivers, started, &mut record);
-        acked.store(acked_bytes(&record), Ordering::Relaxed);
+        let t_s = sample(senders, receivers, started, &mut record);
+        *looked.lock().unwrap_or_else(PoisonError::into_inner) = Looked {
+            t_s,
+            acked_bytes: acked_bytes(&record),
+            received_bytes: received_bytes(&record),
+        };
         if last {
             return record;
         }
@@ -68,7 +82,12 @@ pub(super) fn run(
     }
 }
 
-fn sample(senders: &[Sending], receivers: &[Counted], started: Instant, record: &mut Record) {
+fn sample(
+    senders: &[Sending],
+    receivers: &[Counted],
+    started: Instant,
+    record: &mut Record,
+) -> f64 {
     // Whole microseconds keep the numbers short on the wire.
     let t_s = started.elapsed().as_micros() as f64 / 1e6;
     // The counters first: they go on while the sockets are asked.
@@ -93,6 +112,7 @@ fn sample(senders: &[Sending], receivers: &[Counted], started: Instant, record: 
             .map(|memory| u64::from(memory.rcvbuf_bytes));
         seen.receive_buffer_bytes = seen.receive_buffer_bytes.max(rcvbuf);
     }
+    t_s
 }
 
 fn tcp_sample(t_s: f64, info: &TcpInfo, sndbuf: Option<u32>) -> TcpSample {
@@ -104,6 +124,11 @@ fn tcp_sample(t_s: f64, info: &TcpInfo, sndbuf: Option<u32>) -> TcpSample {
         sacked_bytes: u64::from(info.sacked_segments) * u64::from(info.snd_mss_bytes),
         notsent_bytes: u64::from(info.notsent_bytes),
         cwnd_bytes: u64::from(info.cwnd_segments) * u64::from(info.snd_mss_bytes),
+        ssthresh_bytes: info
+            .ssthresh_segments
+            .map(|segments| u64::from(segments) * u64::from(info.snd_mss_bytes)),
+        pacing_bps: info.pacing_bytes_per_s.map(|rate| rate.saturating_mul(8)),
+        delivery_bps: info.delivery_bytes_per_s.saturating_mul(8),
         srtt_us: u64::from(info.srtt_us),
         min_rtt_us: info.min_rtt_us.map(u64::from),
         retransmits: u64::from(info.total_retransmits),
@@ -113,6 +138,11 @@ fn tcp_sample(t_s: f64, info: &TcpInfo, sndbuf: Option<u32>) -> TcpSample {
         rwnd_limited_us: info.rwnd_limited_us,
         sndbuf_limited_us: info.sndbuf_limited_us,
     }
+}
+
+fn received_bytes(record: &Record) -> u64 {
+    let last = |seen: &ReceiverRecord| seen.counts.last().map(|count| count.bytes);
+    record.receivers.iter().filter_map(last).sum()
 }
 
 /// Payload acknowledged since the first sample.

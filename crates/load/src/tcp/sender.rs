@@ -1,14 +1,16 @@
 //! One sending stream: writes as fast as TCP takes it.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use plumb_net::tcp;
+use plumb_net::tcp::{self, copyless::send_from};
 use plumb_wire::native::control::report::StreamEnd;
 
+use crate::file::{Ready, Source};
 use crate::stage::{POLL_INTERVAL, Stage, retry};
 use crate::tls::{Pipe, TlsSession};
 
@@ -30,14 +32,52 @@ pub(crate) fn payload(length: usize) -> Arc<[u8]> {
     bytes.into()
 }
 
+/// Where a stream's payload comes from.
+#[derive(Debug)]
+pub(super) enum Origin {
+    /// The first so many of these bytes again and again, copied at each write.
+    Memory(Arc<[u8]>, usize),
+    /// The same bytes again and again, sent from where they lie.
+    InPlace(File, usize),
+    /// A file, written in pieces of at most so many bytes.
+    File(Source, usize),
+}
+
+impl Origin {
+    fn ready(&mut self) -> io::Result<Ready> {
+        Ok(match self {
+            Self::Memory(_, length) | Self::InPlace(_, length) => Ready::Bytes(*length),
+            Self::File(source, most) => match source.ready()? {
+                Ready::Bytes(count) => Ready::Bytes(count.min(*most)),
+                other => other,
+            },
+        })
+    }
+
+    /// Sends at most `count` bytes of what is ready.
+    fn send(&mut self, stream: &TcpStream, pipe: &mut Pipe<'_>, count: usize) -> io::Result<usize> {
+        match self {
+            Self::Memory(payload, _) => pipe.write(payload.get(..count).unwrap_or(payload)),
+            Self::InPlace(file, _) => send_from(stream, file, count),
+            Self::File(source, _) => {
+                let bytes = source.bytes();
+                let sent = pipe.write(bytes.get(..count).unwrap_or(bytes))?;
+                source.used(sent);
+                Ok(sent)
+            }
+        }
+    }
+}
+
 /// Sends until the stage is over or the connection fails, and returns within [`POLL_INTERVAL`]
 /// of that. Sends nothing beyond the budget, but stays until it is told to
-/// stop, since its data is still on the way. Adds to `buffer_wait_us` what it waited for the
+/// stop, since its data is still on the way. At the end of a file it stays until all of it has
+/// arrived. Adds to `buffer_wait_us` what it waited for the
 /// send buffer. Tells how the stream ended when it failed.
 pub(super) fn run(
     stream: &TcpStream,
     tls: Option<&mut TlsSession>,
-    payload: &[u8],
+    mut from: Origin,
     buffer_wait_us: &AtomicU64,
     stage: &Stage,
 ) -> Option<StreamEnd> {
@@ -46,25 +86,31 @@ pub(super) fn run(
     }
     let mut pipe = Pipe::new(stream, tls);
     while !stage.is_over() {
-        let granted = stage.budget.reserve(payload.len() as u64);
+        let ready = match from.ready() {
+            Ok(Ready::Bytes(count)) => count as u64,
+            Ok(Ready::NotYet) => continue,
+            Ok(Ready::End) => {
+                wait_for_arrival(stream, &mut pipe, stage);
+                stage.source_ended();
+                return None;
+            }
+            Err(error) => return stage.ended(error),
+        };
+        let granted = stage.budget.reserve(ready);
         if granted == 0 {
             // What encryption keeps back is within the budget; a failure shows at the receiver.
             let _ = pipe.flush();
             std::thread::sleep(POLL_INTERVAL);
             continue;
         }
-        let written = match wait_for_room(stream, buffer_wait_us) {
-            Ok(true) => pipe.write(payload.get(..granted as usize).unwrap_or(payload)),
+        let sent = match wait_for_room(stream, buffer_wait_us) {
+            Ok(true) => from.send(stream, &mut pipe, granted as usize),
             Ok(false) => Err(io::ErrorKind::WouldBlock.into()),
             Err(error) => Err(error),
         };
-        stage.budget.give_back(
-            granted
-                - written
-                    .as_ref()
-                    .map_or(0, |count| (*count as u64).min(granted)),
-        );
-        match written {
+        let taken = sent.as_ref().map_or(0, |count| *count as u64);
+        stage.budget.give_back(granted.saturating_sub(taken));
+        match sent {
             Ok(0) => return stage.ended(io::Error::from(io::ErrorKind::WriteZero)),
             Ok(_) => (),
             Err(error) if retry(&error) => (),
@@ -72,6 +118,19 @@ pub(super) fn run(
         }
     }
     None
+}
+
+/// Waits until everything written has been acknowledged.
+fn wait_for_arrival(stream: &TcpStream, pipe: &mut Pipe<'_>, stage: &Stage) {
+    /// Short against the 100 ms between samples.
+    const LOOK_EVERY: Duration = Duration::from_millis(5);
+    while !stage.is_over()
+        && (pipe.flush().is_err_and(|error| retry(&error))
+            || tcp::tcp_info(&stream)
+                .is_ok_and(|info| info.notsent_bytes > 0 || info.unacked_segments > 0))
+    {
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 /// Waits until the send buffer has room, which it is asked before every write: Linux 6.18 takes

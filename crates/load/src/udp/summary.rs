@@ -24,6 +24,15 @@ pub struct UdpOutcome {
     pub clock_stepped: bool,
 }
 
+impl UdpOutcome {
+    /// Payload that it carried: what arrived, or what was sent where that is not known.
+    pub fn bytes(&self) -> u64 {
+        let came = self.result.receiver.as_ref().map(|r| r.received_bytes);
+        let sent = self.result.sender.as_ref().map(|s| s.sent_bytes);
+        came.or(sent).unwrap_or(0)
+    }
+}
+
 /// What there is to summarise.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ends<'a> {
@@ -145,6 +154,8 @@ mod tests {
     const CPU: CpuUse = CpuUse {
         local_ratio: 0.5,
         remote_ratio: None,
+        local_s_per_gb: None,
+        remote_s_per_gb: None,
     };
 
     fn summary(sender: Option<UdpSenderLog>, receiver: Option<UdpReceiverLog>) -> UdpOutcome {

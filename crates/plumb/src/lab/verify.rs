@@ -32,9 +32,9 @@ pub(super) fn now(name: &str) -> anyhow::Result<ExitCode> {
         .args(["lab", "run", name, "--stats"])
         .arg(&stats_file);
     command.arg("--").args(measure);
-    let makes_run = measure.first().is_some_and(|program| program == "plumb")
-        && measure.get(1).is_some_and(|verb| verb != "lab");
-    if makes_run {
+    let begins = |program: &str| measure.first().is_some_and(|first| first == program);
+    // A script finds it among its arguments.
+    if begins("sh") || (begins("plumb") && measure.get(1).is_some_and(|verb| verb != "lab")) {
         command.arg("-o").arg(&run_file);
     }
     command.stdout(std::process::Stdio::null());

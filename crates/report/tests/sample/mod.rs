@@ -360,6 +360,10 @@ fn throughput(direction: Direction, bps: f64, load: &Load) -> ThroughputResult {
         steady_bps: Some(bps * 1.01),
         bytes: (bps / 8.0 * PHASE_S) as u64,
         cc: "cubic".into(),
+        slow_start: None,
+        zero_copy_send: false,
+        discard_receive: false,
+        files: None,
         streams: (0..4).map(stream).collect(),
         tcp: TcpSender {
             retransmits: load.retransmits,
@@ -385,6 +389,8 @@ fn throughput(direction: Direction, bps: f64, load: &Load) -> ThroughputResult {
         cpu: CpuUse {
             local_ratio: 0.06,
             remote_ratio: Some(0.04),
+            local_s_per_gb: None,
+            remote_s_per_gb: None,
         },
         tls: None,
     }

@@ -86,6 +86,9 @@ pub fn plan(down_streams: u32, up_streams: u32, ms: u64) -> PhasePlan {
         flows: flows(down_streams, up_streams, TcpFlow::default()),
         duration: Duration::from_millis(ms),
         byte_limit: None,
+        until_steady: false,
+        from: None,
+        to: None,
     }
 }
 

@@ -180,6 +180,8 @@ pub enum Refusal {
     Malformed,
     /// Not all data connections came in time, or the client stopped before they had.
     NotAttached,
+    /// It asks for a file at the server's end, which the server does not lend, or without a limit.
+    Disk,
     /// The server's machine could not start it.
     Failed,
     /// A reason of a later version.

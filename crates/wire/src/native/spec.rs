@@ -41,7 +41,7 @@ pub const MAX_CLIENT_FRAME_BYTES: usize = 256 * 1024;
 /// numbers, or the summary of [`MAX_STREAMS`] streams, several times over.
 pub const MAX_SERVER_FRAME_BYTES: usize = 256 * 1024;
 
-/// Records of the far end's log in one frame: about 25 kB, which a path of 40 kbit/s still
+/// Records of the far end's log in one frame: about 30 kB, which a path of 50 kbit/s still
 /// carries within [`SILENCE_TIMEOUT`].
 pub const RECORDS_PER_FRAME: usize = 64;
 

@@ -64,6 +64,15 @@ pub struct TcpFlow {
     /// Bytes that the sender hands to the kernel at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_bytes: Option<u32>,
+    /// The sender has its payload sent from where it lies (sendfile).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub zero_copy: bool,
+    /// The receiver drops its payload unseen (MSG_TRUNC).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub discard: bool,
+    /// The server's end of it is a file on its disk.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub far_disk: bool,
     /// Small segments leave at once.
     #[serde(default, skip_serializing_if = "is_false")]
     pub no_delay: bool,
@@ -144,6 +153,19 @@ impl TcpFlow {
             return Err((
                 Refusal::Malformed,
                 "no congestion control can have the name that was asked for".into(),
+            ));
+        }
+        if self.tls && (self.zero_copy || self.discard) {
+            return Err((
+                Refusal::Malformed,
+                "an encrypted stream is copied: it can be neither sent in place nor dropped unseen"
+                    .into(),
+            ));
+        }
+        if self.far_disk && (self.zero_copy || self.discard) {
+            return Err((
+                Refusal::Malformed,
+                "what goes between a file and the network is copied".into(),
             ));
         }
         let between = |what: &str, value: Option<u64>, range: &RangeInclusive<u64>| match value {
@@ -258,6 +280,22 @@ mod tests {
         };
         assert_eq!(refusal(most), None);
         for (flow, what) in [
+            (
+                TcpFlow {
+                    tls: true,
+                    discard: true,
+                    ..base()
+                },
+                "encrypted",
+            ),
+            (
+                TcpFlow {
+                    far_disk: true,
+                    zero_copy: true,
+                    ..base()
+                },
+                "file",
+            ),
             (
                 TcpFlow {
                     dscp: Some(64),

@@ -32,6 +32,15 @@ pub struct TcpSample {
     pub notsent_bytes: u64,
     /// Congestion window: segments times the segment size.
     pub cwnd_bytes: u64,
+    /// Where slow start ends; absent before something sets it.
+    #[serde(default)]
+    pub ssthresh_bytes: Option<u64>,
+    /// Most that leaves a second; absent when nothing limits it.
+    #[serde(default)]
+    pub pacing_bps: Option<u64>,
+    /// Payload that the receiver lately acknowledged a second.
+    #[serde(default)]
+    pub delivery_bps: u64,
     /// Smoothed round trip.
     pub srtt_us: u64,
     /// Smallest round trip; absent before the first.
@@ -96,6 +105,12 @@ pub struct SenderTail {
     /// Whether it ran Multipath TCP.
     #[serde(default)]
     pub mptcp: bool,
+    /// Whether its payload was sent without a copy.
+    #[serde(default)]
+    pub zero_copy: bool,
+    /// Time that it waited for the file that its payload came from; absent without one.
+    #[serde(default)]
+    pub file_wait_us: Option<u64>,
     /// Set when the stream ended by itself.
     pub ended: Option<StreamEnd>,
 }
@@ -116,6 +131,12 @@ pub struct ReceiverTail {
     pub stream: u32,
     /// Largest limit of the receive buffer.
     pub receive_buffer_bytes: Option<u64>,
+    /// Whether its payload was dropped unseen.
+    #[serde(default)]
+    pub discard: bool,
+    /// Time that it waited for the file that its payload went to; absent without one.
+    #[serde(default)]
+    pub file_wait_us: Option<u64>,
     /// Set when the stream ended by itself.
     pub ended: Option<StreamEnd>,
 }
@@ -466,6 +487,9 @@ mod tests {
             sacked_bytes: u64::MAX,
             notsent_bytes: u64::MAX,
             cwnd_bytes: u64::MAX,
+            ssthresh_bytes: Some(u64::MAX),
+            pacing_bps: Some(u64::MAX),
+            delivery_bps: u64::MAX,
             srtt_us: u64::MAX,
             min_rtt_us: Some(u64::MAX),
             retransmits: u64::MAX,

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# TCP throughput side by side with iperf3: rate and processor time a byte, in pairs in the same run,
+# medians of five. Called by run.sh with two connected namespaces, in the second of which
+# `plumb serve` and `iperf3 -s` listen; or alone, and then it makes them.
+#
+#     bench/rate.sh PLUMB [CLIENT-NAMESPACE SERVER-ADDRESS]
+set -euo pipefail
+plumb=$(realpath "$1")
+pairs=${PAIRS:-5}
+time=${TIME:-3}
+
+if [ $# -lt 3 ]; then
+    client=plumb-rate-a-$$ server=plumb-rate-b-$$ address=10.9.1.2
+    pids=()
+    cleanup() {
+        for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+        ip netns del "$client" 2>/dev/null || true
+        ip netns del "$server" 2>/dev/null || true
+    }
+    trap cleanup EXIT
+    ip netns add "$client"; ip netns add "$server"
+    ip link add veth0 netns "$client" type veth peer name veth0 netns "$server"
+    ip -n "$client" addr add 10.9.1.1/24 dev veth0; ip -n "$server" addr add "$address/24" dev veth0
+    ip -n "$client" link set veth0 up; ip -n "$server" link set veth0 up
+    ip netns exec "$server" "$plumb" serve --quiet & pids+=($!)
+    ip netns exec "$server" iperf3 -s >/dev/null 2>&1 & pids+=($!)
+    sleep 1
+else
+    client=$2 address=$3
+fi
+
+# Each prints: Gbit/s, processor seconds a GB at both ends together, and at the receiver alone.
+ours() { # direction, options
+    local direction=$1; shift
+    ip netns exec "$client" "$plumb" rate "$address" "--$direction" --duration "${time}s" --json "$@" 2>/dev/null |
+        python3 -c "
+import json, sys
+r = next(m['result'] for m in json.load(sys.stdin)['measurements'] if m['kind'] == 'throughput')
+here, far = r['cpu']['local_s_per_gb'], r['cpu']['remote_s_per_gb']
+print(r['bps'] / 1e9, here + far, here if '$direction' == 'down' else far)"
+}
+theirs() { # direction, options
+    local reverse=; [ "$1" = down ] && reverse=-R; shift
+    ip netns exec "$client" iperf3 -c "$address" -t "$time" -C cubic $reverse -J "$@" |
+        python3 -c "
+import json, sys
+e = json.load(sys.stdin)['end']
+cpu, got = e['cpu_utilization_percent'], e['sum_received']
+gb = got['bytes'] / 1e9
+per_gb = lambda percent: percent / 100 * got['seconds'] / gb
+print(got['bits_per_second'] / 1e9, per_gb(cpu['host_total'] + cpu['remote_total']), per_gb(cpu['host_total'] if '$reverse' else cpu['remote_total']))"
+}
+
+# One line: the medians of a column of both, and the median of the pairs' ratios.
+compare() { # what, unit, column, wanted, file with "ours" lines, file with "theirs" lines
+    paste -d' ' "$5" "$6" | python3 -c "
+import statistics, sys
+rows = [[float(x) for x in line.split()] for line in sys.stdin]
+column, wide = $3, len(rows[0]) // 2
+a, b = [r[column] for r in rows], [r[wide + column] for r in rows]
+ratio = statistics.median(x / y for x, y in zip(a, b))
+print(f'{\"$1\":<58} {statistics.median(a):8.3f} against {statistics.median(b):8.3f} $2   ratio {ratio:.2f} (wanted: $4)')"
+}
+
+work=$(mktemp -d); trap 'rm -rf "$work"; declare -F cleanup >/dev/null && cleanup' EXIT
+for direction in up down; do
+    : >"$work/ours"; : >"$work/default"; : >"$work/best"; : >"$work/ours-discard"
+    for _ in $(seq "$pairs"); do
+        ours "$direction" >>"$work/ours"
+        theirs "$direction" >>"$work/default"
+        theirs "$direction" -l 1M >>"$work/best"
+        ours "$direction" --discard >>"$work/ours-discard"
+    done
+    compare "TCP $direction, one stream, against iperf3" Gbit/s 0 '>= 1.5' "$work/ours" "$work/default"
+    compare "TCP $direction, one stream, against iperf3 -l 1M" Gbit/s 0 '>= 0.95' "$work/ours" "$work/best"
+    compare "TCP $direction, processor, both ends, against iperf3" s/GB 1 '<= 1' "$work/ours" "$work/default"
+    compare "TCP $direction, processor, both ends, against iperf3 -l 1M" s/GB 1 '<= 1' "$work/ours" "$work/best"
+    compare "TCP $direction, processor of the receiver, --discard against not" s/GB 2 '<= 0.8' "$work/ours-discard" "$work/ours"
+done
+
+# A hundred streams through a link that serves each in turn, with pinned windows that always leave
+# something waiting and never overflow it: what is left of a difference is the program's own.
+cat >"$work/fair.toml" <<'TOML'
+name = "fair"
+summary = "a queue for each flow"
+[[node]]
+name = "client"
+[[node]]
+name = "server"
+[[link]]
+name = "line"
+between = ["client", "server"]
+up = [
+    { type = "shaper", rate = "500mbit", framing = "ethernet", queue = { type = "fq_codel", flows = 65536, limit = "20000p", target = "1s", interval = "10s" } },
+    { type = "delay", delay = "5ms" },
+]
+down = [{ type = "delay", delay = "5ms" }]
+[[service]]
+node = "server"
+run = ["plumb", "serve", "--quiet"]
+port = 7586
+TOML
+for _ in $(seq "$pairs"); do
+    "$plumb" lab run "$work/fair.toml" -- "$plumb" rate server --up --streams 100 --window 64KiB --duration 10s --json 2>/dev/null |
+        python3 -c "
+import json, sys
+r = next(m['result'] for m in json.load(sys.stdin)['measurements'] if m['kind'] == 'throughput')
+rates = [s['bps'] for s in r['streams']]
+print((max(rates) - min(rates)) / max(rates) * 100)"
+done | python3 -c "
+import statistics, sys
+print(f'{\"100 streams, fair link: slowest below the fastest by\":<58} {statistics.median(map(float, sys.stdin)):8.2f} % (wanted: <= 5)')"

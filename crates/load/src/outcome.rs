@@ -1,0 +1,126 @@
+//! From the records of both ends to the outcome of a phase. Pure.
+
+use plumb_model::results::{CpuUse, Direction, TlsResult};
+use plumb_wire::native::control::Start;
+use plumb_wire::native::control::report::udp::UdpReceiverLog;
+use plumb_wire::native::control::report::{ReceiverLog, Report, SenderLog, TcpSample};
+
+use crate::phase::{EndedEarly, PhaseOutcome};
+use crate::summary::{DirectionLogs, summarise};
+use crate::udp::summary::{self as udp, UdpOutcome};
+
+/// Whether anything came in, was acknowledged, or was sent by UDP, as far as this end knows.
+pub(crate) fn has_carried(local: &Report) -> bool {
+    let received = |log: &ReceiverLog| log.counts.last().is_some_and(|count| count.bytes > 0);
+    let acked = |log: &SenderLog| {
+        let acked = |sample: Option<&TcpSample>| sample.map_or(0, |sample| sample.bytes_acked);
+        acked(log.samples.last()) > acked(log.samples.first())
+    };
+    let came = |log: &UdpReceiverLog| log.receiver.received > 0;
+    local.receivers.iter().any(received)
+        || local.senders.iter().any(acked)
+        || local.udp.receivers.iter().any(came)
+        || !local.udp.senders.is_empty()
+}
+
+/// Both ends' records as the results of both directions; this end's alone where the far end's is
+/// missing.
+pub(crate) fn outcome(
+    local: Report,
+    remote: Option<Report>,
+    start: &Start,
+    duration_s: f64,
+    ended_early: Option<EndedEarly>,
+    [down_tls, up_tls]: &[Option<TlsResult>; 2],
+) -> PhaseOutcome {
+    let ratio = |report: &Report| {
+        if report.elapsed_s > 0.0 {
+            (report.cpu_s / report.elapsed_s).max(0.0)
+        } else {
+            0.0
+        }
+    };
+    let mut cpu = CpuUse {
+        local_ratio: ratio(&local),
+        remote_ratio: remote.as_ref().map(ratio),
+        local_s_per_gb: None,
+        remote_s_per_gb: None,
+    };
+    let remote = remote.unwrap_or_default();
+    let all_arrived = matches!(
+        ended_early,
+        Some(EndedEarly::Budget | EndedEarly::SourceEnded)
+    );
+    let result = |logs: DirectionLogs<'_>| {
+        (!logs.senders.is_empty() || !logs.receivers.is_empty()).then(|| summarise(&logs))
+    };
+    let mut down = result(DirectionLogs {
+        direction: Direction::Down,
+        senders: &remote.senders,
+        receivers: &local.receivers,
+        duration_s,
+        receiver_shift_s: 0.0,
+        all_arrived,
+        cpu,
+        tls: down_tls.as_ref(),
+    });
+    let mut up = result(DirectionLogs {
+        direction: Direction::Up,
+        senders: &local.senders,
+        receivers: &remote.receivers,
+        duration_s,
+        receiver_shift_s: idle_round_trip(&local.senders),
+        all_arrived,
+        cpu,
+        tls: up_tls.as_ref(),
+    });
+    let mut udp = udp::summarise(&udp::Ends {
+        flows: &start.flows,
+        local: &local.udp,
+        remote: &remote.udp,
+        duration_s,
+        cpu,
+    });
+    let tcp_bytes = [&down, &up].into_iter().flatten().map(|d| d.result.bytes);
+    let gb = tcp_bytes
+        .chain(udp.iter().map(UdpOutcome::bytes))
+        .sum::<u64>() as f64
+        / 1e9;
+    let per_gb = |ratio: f64| (gb > 0.0).then(|| ratio * duration_s / gb);
+    cpu.local_s_per_gb = per_gb(cpu.local_ratio);
+    cpu.remote_s_per_gb = cpu.remote_ratio.and_then(per_gb);
+    for direction in [&mut down, &mut up].into_iter().flatten() {
+        direction.result.cpu = cpu;
+    }
+    for streams in &mut udp {
+        streams.result.cpu = cpu;
+    }
+    let here = local
+        .notes
+        .into_iter()
+        .map(|note| format!("on this host: {note}"));
+    let there = remote
+        .notes
+        .into_iter()
+        .map(|note| format!("on the far host: {note}"));
+    PhaseOutcome {
+        started_monotonic_ns: 0,
+        duration_s,
+        ended_early,
+        lost: None,
+        down,
+        up,
+        udp,
+        notes: here.chain(there).collect(),
+    }
+}
+
+/// The round trip before the load filled any queue: what the client sends at its instant t the
+/// server counts at t and one round trip, on a clock that started as it said "started".
+fn idle_round_trip(senders: &[SenderLog]) -> f64 {
+    let all = senders
+        .iter()
+        .flat_map(|log| &log.samples)
+        .filter_map(|sample| sample.min_rtt_us);
+    all.min().map_or(0.0, |us| us as f64 / 1e6)
+}

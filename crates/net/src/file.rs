@@ -1,0 +1,26 @@
+//! What a measurement of disks asks of files: that data is on the disk, and no longer in memory.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// Waits until what was written is on the disk (fdatasync(2)). What has no disk, such as a
+/// device or a pipe, has nothing to wait for.
+///
+/// # Errors
+/// When the disk failed.
+pub fn sync_data(file: &File) -> io::Result<()> {
+    match file.sync_data() {
+        // EINVAL, EROFS: the file does not support it (fdatasync(2)).
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EROFS)) => Ok(()),
+        other => other,
+    }
+}
+
+/// Lets the kernel forget what it keeps of the file in memory (posix_fadvise(2),
+/// POSIX_FADV_DONTNEED), so that it is read from the disk the next time. Only advice: a file that
+/// has no disk stays as it is.
+pub fn forget_cached(file: &File) {
+    // SAFETY: the descriptor is borrowed, hence open; the call takes only numbers.
+    let _ = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+}

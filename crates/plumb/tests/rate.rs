@@ -1,0 +1,202 @@
+//! `plumb rate` against networks whose truth is known, and what it says to bad input.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod common;
+
+use std::io::Write;
+
+use common::{need_root, plumb, stderr, stdout};
+use plumb_lab::scenario::Scenario;
+use plumb_lab::stats::LabStats;
+use plumb_lab::truth::truth;
+use plumb_model::run::Run;
+
+/// A line of the given rate, and what its upload must say.
+fn line(rate_bps: u64) -> String {
+    // A queue of 20 ms, and at least 30 packets; buffers that hold the path and its queue several
+    // times over.
+    let queue = (rate_bps / 8 / 50).max(45_000);
+    let link = format!(
+        r#"[ {{ type = "shaper", rate = "{rate_bps}bit", framing = "ethernet", queue = {{ type = "fifo", limit = "{queue}B" }} }}, {{ type = "delay", delay = "2ms" }} ]"#
+    );
+    format!(
+        r#"
+name = "line"
+summary = "one line"
+[[node]]
+name = "client"
+[node.sysctl]
+"net.ipv4.tcp_wmem" = "4096 131072 67108864"
+[[node]]
+name = "server"
+[node.sysctl]
+"net.ipv4.tcp_rmem" = "4096 131072 67108864"
+[[link]]
+name = "line"
+between = ["client", "server"]
+up = {link}
+down = {link}
+[[service]]
+node = "server"
+run = ["plumb", "serve", "--quiet"]
+port = 7586
+[[truth.value]]
+what = "the rate is the payload that the line delivered"
+measurement = {{ kind = "throughput", direction = "up" }}
+field = "result.bps"
+payload_rate = "line.up"
+tolerance_ratio = 0.02
+[[truth.value]]
+what = "after slow start the line is full"
+measurement = {{ kind = "throughput", direction = "up" }}
+field = "result.slow_start.rate_after_bps"
+min = {min}
+max = {max}
+"#,
+        // 1448 bytes of payload in 1538 on the wire, to 2 %.
+        min = 0.98 * rate_bps as f64 * 1448.0 / 1538.0,
+        max = 1.02 * rate_bps as f64 * 1448.0 / 1538.0,
+    )
+}
+
+#[test]
+fn rates_are_those_of_the_line_from_1_mbit_to_5_gbit() {
+    need_root();
+    let mut wrong = Vec::new();
+    for (rate_bps, duration) in [
+        (1_000_000, "8s"),
+        (20_000_000, "4s"),
+        (300_000_000, "4s"),
+        (1_000_000_000, "4s"),
+        (5_000_000_000, "4s"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, stats) = (folder.path().join("line.toml"), folder.path().join("stats"));
+        std::fs::write(&file, line(rate_bps)).unwrap();
+        let (file, stats) = (file.to_str().unwrap(), stats.to_str().unwrap());
+        let measure = ["plumb", "rate", "server", "--up", "--duration", duration];
+        let mut arguments = vec!["lab", "run", file, "--stats", stats, "--"];
+        arguments.extend(measure);
+        arguments.push("--json");
+        let output = plumb(&arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let run = Run::from_json(&stdout(&output)).unwrap();
+        let stats: LabStats =
+            serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
+        let deviations = truth(&Scenario::load(file).unwrap(), &run, &stats);
+        wrong.extend(deviations.iter().map(|d| format!("{rate_bps} bit/s: {d}")));
+        let overrun = run.local.lab.unwrap().overrun;
+        assert!(
+            !overrun,
+            "the machine did not keep up with {rate_bps} bit/s"
+        );
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The name of the largest share of time in the upload of a scenario.
+fn limited_by(scenario: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.json");
+    let truth = Scenario::load(scenario).unwrap().truth;
+    let mut arguments = vec!["lab", "run", scenario, "--"];
+    arguments.extend(truth.measure.iter().map(String::as_str));
+    arguments.extend(["-o", file.to_str().unwrap()]);
+    let output = plumb(&arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let run: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let measurements = run["measurements"].as_array().unwrap();
+    let upload = measurements.iter().find(|m| m["kind"] == "throughput");
+    let limited = &upload.unwrap()["result"]["tcp"]["limited"];
+    let shares = limited.as_object().unwrap().iter();
+    let largest = shares.max_by(|a, b| a.1.as_f64().unwrap().total_cmp(&b.1.as_f64().unwrap()));
+    largest.unwrap().0.clone()
+}
+
+#[test]
+fn the_largest_share_names_what_limits() {
+    need_root();
+    for (scenario, share) in [
+        ("limited-receiver", "rwnd_ratio"),
+        ("limited-sender", "sndbuf_ratio"),
+        ("limited-application", "app_ratio"),
+        ("limited-network", "network_ratio"),
+    ] {
+        assert_eq!(limited_by(scenario), share, "{scenario}");
+    }
+}
+
+#[test]
+fn options_that_cannot_be_are_usage_errors() {
+    for (options, words) in [
+        (&["--mss", "80"][..], &["--mss", "88"][..]),
+        (&["--pacing", "2000gbit"], &["no interface is that fast"]),
+        (&["--window", "2GB"], &["1073741824"]),
+        (&["--dscp", "64"], &["0 to 63"]),
+        (&["--write-size", "0B"], &["1 to"]),
+        (&["--from", "x", "--down"], &["--from", "--down"]),
+        (&["--to", "x", "--discard"], &["--to", "--discard"]),
+        (&["--to", "x", "--streams", "2"], &["--to", "--streams"]),
+        (
+            &["--bytes", "1GB", "--until", "steady"],
+            &["--bytes", "--until"],
+        ),
+        (
+            &["--bytes", "1GB", "--budget", "1GB"],
+            &["--bytes", "--budget"],
+        ),
+        (&["--mptcp", "--pacing", "1mbit"], &["--mptcp", "--pacing"]),
+        (
+            &["--far-disk", "--zero-copy"],
+            &["--far-disk", "--zero-copy"],
+        ),
+        (&["--tls", "--discard"], &["--tls", "--discard"]),
+        (&["--until", "tired"], &["steady"]),
+    ] {
+        let output = plumb(&[&["rate", "127.0.0.1"], options].concat());
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{options:?}: {text}");
+        assert!(
+            words.iter().all(|word| text.contains(word)),
+            "{options:?}: {text}"
+        );
+    }
+}
+
+#[test]
+fn files_that_cannot_be_are_said_before_anything_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().to_str().unwrap();
+    let kept = format!("{folder}/kept");
+    std::fs::File::create(&kept)
+        .unwrap()
+        .write_all(b"kept")
+        .unwrap();
+    for (options, words) in [
+        (
+            ["--from", "/no/such"],
+            ["cannot read /no/such", "No such file"],
+        ),
+        (["--from", folder], ["cannot read", "is a directory"]),
+        (
+            ["--to", "/no/such"],
+            ["cannot write /no/such", "No such file"],
+        ),
+        (["--to", folder], ["cannot write", "directory"]),
+        // Nothing listens there: what the file holds is not lost.
+        (["--to", &kept], ["nothing listens", "plumb serve"]),
+    ] {
+        let mut arguments = vec!["rate", "127.0.0.1", "--port", "1"];
+        arguments.extend(options);
+        let output = plumb(&arguments);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(
+            words.iter().all(|word| text.contains(word)),
+            "{options:?}: {text}"
+        );
+    }
+    assert_eq!(std::fs::read_to_string(kept).unwrap(), "kept");
+}
