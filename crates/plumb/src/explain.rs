@@ -7,7 +7,7 @@ use clap::Args;
 use crate::output::print;
 
 /// The pages, built in: topic and text.
-const PAGES: [(&str, &str); 4] = [
+const PAGES: &[(&str, &str)] = &[
     ("bufferbloat", include_str!("../../../kb/bufferbloat.md")),
     (
         "loaded-latency",
@@ -15,10 +15,11 @@ const PAGES: [(&str, &str); 4] = [
     ),
     ("tcp-buffers", include_str!("../../../kb/tcp-buffers.md")),
     ("throughput", include_str!("../../../kb/throughput.md")),
+    ("udp", include_str!("../../../kb/udp.md")),
 ];
 
 /// Other names for what the pages are about: the causes of findings, and their remedies.
-const ALIASES: [(&str, &str); 16] = [
+const ALIASES: &[(&str, &str)] = &[
     ("bufferbloat-up", "bufferbloat"),
     ("bufferbloat-down", "bufferbloat"),
     ("fq_codel", "bufferbloat"),
@@ -44,7 +45,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let topics = PAGES.map(|(topic, _)| topic).join(", ");
+    let topics: Vec<_> = PAGES.iter().map(|(topic, _)| *topic).collect();
+    let topics = topics.join(", ");
     let Some(asked) = &arguments.topic else {
         print(&format!("Topics: {topics}\n"))?;
         return Ok(ExitCode::SUCCESS);

@@ -1,0 +1,221 @@
+//! `plumb rate --udp` against emulated links that say what became of each packet.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::live::scenario;
+use common::{need_root, plumb, stderr, stdout};
+use plumb_model::results::udp::UdpResult;
+use plumb_model::results::{Direction, Outcome};
+use plumb_model::run::Run;
+use serde_json::Value;
+
+/// Bytes of the IP packets that carry the payload of these tests.
+const PACKET_BYTES: u64 = 1028;
+
+/// Runs `plumb rate server --udp` with these options; the Run and the lines of the log.
+fn rate(scenario: &str, options: &[&str]) -> (Run, Vec<Value>) {
+    need_root();
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let mut arguments = vec!["lab", "run", scenario, "--log", log.to_str().unwrap(), "--"];
+    arguments.extend([
+        "plumb", "rate", "server", "--udp", "--size", "1000", "--json",
+    ]);
+    arguments.extend(options);
+    let output = plumb(&arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let run = Run::from_json(&stdout(&output)).unwrap();
+    let text = std::fs::read_to_string(&log).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let lines: Vec<Value> = lines.collect();
+    assert!(lines.iter().all(|line| line.get("missed").is_none()));
+    (run, lines)
+}
+
+fn result(run: &Run, direction: Direction) -> &UdpResult {
+    let mut streams = run.measurements.iter().filter_map(|m| match &m.outcome {
+        Outcome::Udp(udp) if udp.direction == direction => Some(udp.as_ref()),
+        _ => None,
+    });
+    let udp = streams.next().unwrap();
+    assert_eq!((streams.count(), &udp.error), (0, &None));
+    udp
+}
+
+/// What became of the packets of one direction.
+#[derive(Debug, PartialEq)]
+struct Fate {
+    sent: u64,
+    lost: u64,
+    duplicates: u64,
+    reordered: u64,
+    longest_extent: u64,
+    loss_periods: u64,
+}
+
+/// The truth: what the link did with each packet, in the order in which they left it.
+fn truth(log: &[Value], way: &str) -> Fate {
+    let ours = |line: &&Value| line["way"] == way && line["bytes"] == PACKET_BYTES;
+    // Numbers of the link, which counts other packets too, as those of the stream.
+    let mut entered: Vec<u64> = log.iter().filter(ours).map(number).collect();
+    entered.sort_unstable();
+    entered.dedup();
+    let sequence: BTreeMap<u64, u64> = entered.iter().copied().zip(0..).collect();
+    let mut left: Vec<(f64, u64)> = log
+        .iter()
+        .filter(ours)
+        .filter_map(|line| Some((line["left_s"].as_f64()?, sequence[&number(line)])))
+        .collect();
+    left.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut seen: Vec<u64> = Vec::new();
+    let mut came = vec![false; sequence.len()];
+    let (mut duplicates, mut reordered, mut longest_extent, mut highest) = (0, 0, 0, None);
+    for (_, packet) in left {
+        if std::mem::replace(&mut came[packet as usize], true) {
+            duplicates += 1;
+            continue;
+        }
+        if highest.is_some_and(|highest| packet < highest) {
+            reordered += 1;
+            let overtaken_at = seen.iter().position(|s| *s > packet).unwrap();
+            longest_extent = longest_extent.max(seen.len() - overtaken_at);
+        }
+        highest = highest.max(Some(packet));
+        seen.push(packet);
+    }
+    let lost = |packet: usize| !came[packet];
+    Fate {
+        sent: sequence.len() as u64,
+        lost: (0..came.len()).filter(|p| lost(*p)).count() as u64,
+        duplicates,
+        reordered,
+        longest_extent: longest_extent as u64,
+        loss_periods: (0..came.len())
+            .filter(|p| lost(*p) && (*p == 0 || !lost(p - 1)))
+            .count() as u64,
+    }
+}
+
+fn number(line: &Value) -> u64 {
+    line["packet"].as_u64().unwrap()
+}
+
+fn measured(udp: &UdpResult) -> Fate {
+    let receiver = udp.receiver.as_ref().unwrap();
+    assert_eq!((receiver.too_late, receiver.dropped_here), (0, 0));
+    Fate {
+        sent: udp.sender.as_ref().unwrap().sent,
+        lost: receiver.lost,
+        duplicates: receiver.duplicates,
+        reordered: receiver.reordering.reordered,
+        longest_extent: receiver.reordering.extent.map_or(0, |d| d.max as u64),
+        loss_periods: receiver.losses.periods,
+    }
+}
+
+#[test]
+fn loss_duplicates_and_reordering_are_exact_by_packet() {
+    let file = scenario(
+        r#"
+name = "faults"
+summary = "a line that loses, repeats and reorders"
+[[node]]
+name = "client"
+[[node]]
+name = "server"
+[[link]]
+name = "line"
+between = ["client", "server"]
+up = [
+    { type = "gilbert_elliott", p = "1%", r = "30%" },
+    { type = "delay", delay = "10ms" },
+]
+down = [
+    { type = "loss", ratio = "2%" },
+    { type = "reorder", ratio = "10%", extent = 3 },
+    { type = "duplicate", ratio = "5%" },
+    { type = "delay", delay = "10ms" },
+]
+[[service]]
+node = "server"
+run = ["plumb", "serve", "--quiet"]
+port = 7586
+"#,
+    );
+    let (run, log) = rate(
+        file.path().to_str().unwrap(),
+        &["--both", "--rate", "8mbit", "--duration", "3s"],
+    );
+    for (direction, way) in [(Direction::Up, "up"), (Direction::Down, "down")] {
+        let (truth, measured) = (truth(&log, way), measured(result(&run, direction)));
+        assert_eq!(measured, truth, "{way}");
+        // The link did what it is there for.
+        assert!(truth.sent > 1000 && truth.lost > 10, "{truth:?}");
+        let more = (truth.duplicates > 20, truth.reordered > 50);
+        assert_eq!(more, (way == "down", way == "down"), "{truth:?}");
+    }
+}
+
+#[test]
+fn one_way_delay_is_within_its_uncertainty_where_ways_differ() {
+    let (run, log) = rate("asymmetric-route", &["--rate", "1mbit", "--duration", "2s"]);
+    // What goes up takes 5 ms, and what comes down 25 ms over another link; both ends have one
+    // clock here, which is how the truth is known.
+    for (direction, way) in [(Direction::Up, "up"), (Direction::Down, "down")] {
+        let crossed: Vec<f64> = log
+            .iter()
+            .filter(|line| line["way"] == way && line["bytes"] == PACKET_BYTES)
+            .filter_map(|line| Some(line["left_s"].as_f64()? - line["entered_s"].as_f64()?))
+            .collect();
+        let truth_s = crossed.iter().sum::<f64>() / crossed.len() as f64;
+        let delay = result(&run, direction).one_way_delay.unwrap();
+        let off_s = (delay.delay_s.mean - truth_s).abs();
+        assert!(
+            off_s <= delay.uncertainty_s,
+            "{way}: {truth_s} s, measured {delay:?}"
+        );
+        // Half of 30 ms, and what a busy machine adds.
+        assert!((0.015..0.020).contains(&delay.uncertainty_s), "{delay:?}");
+    }
+}
+
+#[test]
+fn a_slow_line_shows_its_rate_and_not_what_was_asked() {
+    let file = scenario(
+        r#"
+name = "slow"
+summary = "a slow line"
+[[node]]
+name = "client"
+[[node]]
+name = "server"
+[[link]]
+name = "line"
+between = ["client", "server"]
+up = [{ type = "shaper", rate = "5mbit", queue = { type = "fifo", limit = "100ms" } }]
+down = [{ type = "shaper", rate = "5mbit", queue = { type = "fifo", limit = "100ms" } }]
+[[service]]
+node = "server"
+run = ["plumb", "serve", "--quiet"]
+port = 7586
+"#,
+    );
+    let (run, log) = rate(
+        file.path().to_str().unwrap(),
+        &["--rate", "8mbit", "--duration", "3s"],
+    );
+    for (direction, way) in [(Direction::Up, "up"), (Direction::Down, "down")] {
+        let udp = result(&run, direction);
+        let goodput = 5e6 * 1000.0 / PACKET_BYTES as f64;
+        let off = udp.bps.unwrap() / goodput - 1.0;
+        assert!(off.abs() < 0.02, "{way}: {:?}", udp.bps);
+        assert_eq!(measured(udp), truth(&log, way), "{way}");
+        let pdv = udp.receiver.as_ref().unwrap().pdv_s.unwrap();
+        // The queue: nothing, and then all of it.
+        assert!((0.090..0.115).contains(&pdv.max), "{pdv:?}");
+    }
+}
