@@ -87,7 +87,7 @@ pub(crate) fn outcome(
         .sum::<u64>() as f64
         / 1e9;
     let per_gb = |ratio: f64| (gb > 0.0).then(|| ratio * duration_s / gb);
-    cpu.local_s_per_gb = per_gb(cpu.local_ratio);
+    cpu.local_s_per_gb = Some(cpu.local_ratio).and_then(per_gb);
     cpu.remote_s_per_gb = cpu.remote_ratio.and_then(per_gb);
     for direction in [&mut down, &mut up].into_iter().flatten() {
         direction.result.cpu = cpu;

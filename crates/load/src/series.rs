@@ -74,7 +74,9 @@ fn tcp_rates(logs: &DirectionLogs<'_>, all: &mut BTreeMap<String, Series>) {
 
 /// What held the senders back since the sample before.
 fn limited(logs: &DirectionLogs<'_>, all: &mut BTreeMap<String, Series>) {
-    let names: [(&str, fn(&LimitedTime) -> f64); 4] = [
+    /// A name and what it stands for.
+    type Share = (&'static str, fn(&LimitedTime) -> f64);
+    let names: [Share; 4] = [
         ("rwnd_limited_ratio", |l| l.rwnd_ratio),
         ("sndbuf_limited_ratio", |l| l.sndbuf_ratio),
         ("app_limited_ratio", |l| l.app_ratio),

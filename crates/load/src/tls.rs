@@ -137,7 +137,8 @@ pub const RECORD_OVERHEAD_BYTES: u64 = 22;
 /// sampler of TCP_INFO does) while this one's owner reads or writes through [`Self::over`].
 #[derive(Debug)]
 pub struct TlsSession {
-    connection: Connection,
+    /// More than a kilobyte.
+    connection: Box<Connection>,
     handshake: Duration,
 }
 
@@ -292,7 +293,7 @@ fn shake(
         }
         if !connection.is_handshaking() {
             return Ok(TlsSession {
-                connection,
+                connection: Box::new(connection),
                 handshake: began.elapsed(),
             });
         }

@@ -332,7 +332,7 @@ impl Batch {
             headers
                 .iter()
                 .take(received)
-                .map(|h| (h.msg_len as usize, h.msg_hdr.msg_controllen as usize)),
+                .map(|h| (h.msg_len as usize, h.msg_hdr.msg_controllen)),
         );
         Ok(received)
     }

@@ -58,10 +58,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let after = arguments.after.as_deref().map(read_run).transpose()?;
     match (&arguments.output, after) {
-        (Some(file), None) => save(file, &html::render(&run))?,
+        (Some(file), None) => save(file, html::render(&run))?,
         (Some(file), Some(after)) => {
             let comparison = compare::compare(&run, &after);
-            save(file, &html::render_comparison(&run, &after, &comparison))?;
+            save(file, html::render_comparison(&run, &after, &comparison))?;
         }
         (None, None) => print(&text::render(&run, &style()))?,
         (None, Some(after)) => {

@@ -102,8 +102,8 @@ fn document(run: &Run, direction: Option<Direction>) -> Result<Value, FlentError
         let units = if *scale == TO_MS { "ms" } else { "Mbits/s" };
         meta.insert(name.clone(), json!({ "MEAN_VALUE": mean, "UNITS": units }));
     }
-    for (name, parts, mean) in test.sums() {
-        let sum = combined(&results, parts, mean);
+    for (name, prefix, mean) in test.sums() {
+        let sum = combined(&results, &prefix, mean);
         results.insert(name, sum);
     }
     let time = jiff::Timestamp::from_nanosecond((t0_s * 1e9) as i128).unwrap_or(started);
@@ -248,28 +248,23 @@ impl Test {
         named
     }
 
-    /// Names of the sums and means that flent's tests have, what they are over, and which are means.
-    fn sums(&self) -> Vec<(String, Box<dyn Fn(&str) -> bool>, bool)> {
-        let mut sums: Vec<(String, Box<dyn Fn(&str) -> bool>, bool)> = Vec::new();
+    /// The sums and means that flent's tests have: the name, with what the names of its parts
+    /// begin, and whether it is a mean.
+    fn sums(&self) -> Vec<(String, String, bool)> {
+        let mut sums = Vec::new();
         let torrent = if self.name == "rrul_torrent" {
             " Torrent"
         } else {
             ""
         };
-        let single = |name: &str| !name.ends_with(" sum") && !name.ends_with(" avg");
         for (way, _) in self.ways() {
-            for (suffix, mean) in [("avg", true), ("sum", false)] {
-                let prefix = format!("TCP {way}{torrent}");
-                let name = format!("{prefix} {suffix}");
-                let over = move |n: &str| n.starts_with(&prefix) && single(n);
-                sums.push((name, Box::new(over), mean));
-            }
+            let prefix = format!("TCP {way}{torrent}");
+            sums.push((format!("{prefix} avg"), prefix.clone(), true));
+            sums.push((format!("{prefix} sum"), prefix, false));
         }
         if self.direction == Direction::Both {
-            let all = move |name: &str| name.starts_with("TCP ") && single(name);
-            sums.push(("TCP totals".to_owned(), Box::new(all), false));
-            let pings = move |name: &str| name.starts_with("Ping (ms) ") && single(name);
-            sums.push(("Ping (ms) avg".to_owned(), Box::new(pings), true));
+            sums.push(("TCP totals".to_owned(), "TCP ".to_owned(), false));
+            sums.push(("Ping (ms) avg".to_owned(), "Ping (ms) ".to_owned(), true));
         }
         sums
     }
@@ -296,13 +291,19 @@ fn stepped(points: &[(f64, f64)], steps: usize) -> Vec<Option<f64>> {
     sums.into_iter().map(mean).collect()
 }
 
-/// The sum or mean of some series, step by step.
+/// The sum or mean, step by step, of the single series whose names begin with `prefix`.
 fn combined(
     results: &BTreeMap<String, Vec<Option<f64>>>,
-    over: impl Fn(&str) -> bool,
+    prefix: &str,
     mean: bool,
 ) -> Vec<Option<f64>> {
-    let parts: Vec<_> = results.iter().filter(|(name, _)| over(name)).collect();
+    let is_part = |name: &str| {
+        name.starts_with(prefix)
+            && ![" sum", " avg", " totals"]
+                .iter()
+                .any(|s| name.ends_with(s))
+    };
+    let parts: Vec<_> = results.iter().filter(|(name, _)| is_part(name)).collect();
     let steps = results.values().map(Vec::len).max().unwrap_or(0);
     (0..steps)
         .map(|step| {
@@ -353,7 +354,7 @@ mod tests {
             ("a 2".to_owned(), vec![Some(3.0), Some(5.0), None]),
             ("b".to_owned(), vec![Some(100.0); 3]),
         ];
-        let of = |mean| combined(&series.clone().into(), |name| name.starts_with('a'), mean);
+        let of = |mean| combined(&series.clone().into(), "a", mean);
         assert_eq!(of(false), [Some(4.0), Some(5.0), None]);
         assert_eq!(of(true), [Some(2.0), Some(5.0), None]);
     }
