@@ -1,5 +1,5 @@
 //! `lab impair` and `--backend kernel` refuse what cannot be before they change anything. What they
-//! do where they can is tested in vm/impair.rs.
+//! do where they can is tested in the virtual machine (vm/).
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -7,7 +7,9 @@ mod common;
 
 use std::process::{Command, Output};
 
+use common::live::{PAIR, scenario};
 use common::{PLUMB, need_root, plumb, stderr, stdout};
+use plumb_model::run::Run;
 
 fn refused(output: &Output, status: i32, words: &[&str]) {
     let text = stderr(output);
@@ -116,4 +118,23 @@ up = [{ type = "shaper", name = "modem", rate = "1mbit", framing = "pppoe-ptm" }
         plumb(&["lab", "run", file, "--", "true"]).status.success(),
         "plumb's own can"
     );
+}
+
+/// A link without cells asks nothing of the kernel that it may not have.
+#[test]
+fn a_run_over_the_kernels_links_says_so() {
+    need_root();
+    let file = scenario(PAIR);
+    for backend in ["kernel", "emulated"] {
+        let output = Command::new(PLUMB)
+            .args(["lab", "run", "--backend", backend])
+            .arg(file.path())
+            .args(["--", "plumb", "ping", "server", "--count", "3", "--json"])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let mark = Run::from_json(&stdout(&output)).unwrap().local.lab.unwrap();
+        assert_eq!(mark.backend.name(), backend);
+        assert_eq!(mark.lateness_s.is_some(), backend == "emulated", "{mark:?}");
+    }
 }
