@@ -4,7 +4,7 @@
 //! [`without_responder`] what remains of a check without one. [`phase`] is one load phase with
 //! probes beside it; [`probes`] are the probe streams that run from beginning to end, [`places`] those on the
 //! way that they are aimed at; [`shape`] is what flows in a phase;
-//! [`assembly`] makes the Run.
+//! [`transactions`] are requests and answers instead of a load; [`assembly`] makes the Run.
 
 mod announcement;
 pub mod assembly;
@@ -18,6 +18,7 @@ pub mod ping;
 pub mod places;
 pub mod probes;
 pub mod shape;
+pub mod transactions;
 pub mod watcher;
 pub mod windows;
 pub mod with_responder;

@@ -16,9 +16,11 @@ pub mod summary;
 mod tcp;
 pub mod tls;
 pub mod traffic;
+pub mod transactions;
 mod udp;
 
 pub use client::{Client, ClientError};
+pub use outcome::TransactionsOutcome;
 pub use phase::{EndedEarly, PhaseOutcome, PhasePlan, Progress};
 pub use summary::DirectionOutcome;
 pub use tcp::TcpLoad;

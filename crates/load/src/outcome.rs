@@ -1,16 +1,37 @@
 //! From the records of both ends to the outcome of a phase. Pure.
 
-use plumb_model::results::{CpuUse, Direction, TlsResult};
+use std::collections::BTreeMap;
+
+use plumb_model::results::{CpuUse, Direction, TlsResult, TransactionsResult};
+use plumb_model::series::Series;
 use plumb_wire::native::control::Start;
 use plumb_wire::native::control::report::udp::UdpReceiverLog;
 use plumb_wire::native::control::report::{ReceiverLog, Report, SenderLog, TcpSample};
 
 use crate::phase::{EndedEarly, PhaseOutcome};
 use crate::summary::{DirectionLogs, summarise};
+use crate::traffic::Done;
 use crate::udp::summary::{self as udp, UdpOutcome};
 
-/// Whether anything came in, was acknowledged, or was sent by UDP, as far as this end knows.
-pub(crate) fn has_carried(local: &Report) -> bool {
+/// What transactions of one kind came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TransactionsOutcome {
+    /// Their result.
+    pub result: TransactionsResult,
+    /// `completed_count`: completed since the point before, every 100 ms.
+    pub series: BTreeMap<String, Series>,
+}
+
+/// Whether anything came in, was acknowledged, answered, or sent by UDP, as far as this end knows.
+pub(crate) fn has_carried(local: &Done) -> bool {
+    if local
+        .transactions
+        .iter()
+        .any(|(_, log)| log.completed() > 0)
+    {
+        return true;
+    }
+    let local = &local.report;
     let received = |log: &ReceiverLog| log.counts.last().is_some_and(|count| count.bytes > 0);
     let acked = |log: &SenderLog| {
         let acked = |sample: Option<&TcpSample>| sample.map_or(0, |sample| sample.bytes_acked);
@@ -26,7 +47,7 @@ pub(crate) fn has_carried(local: &Report) -> bool {
 /// Both ends' records as the results of both directions; this end's alone where the far end's is
 /// missing.
 pub(crate) fn outcome(
-    local: Report,
+    local: Done,
     remote: Option<Report>,
     start: &Start,
     duration_s: f64,
@@ -40,12 +61,21 @@ pub(crate) fn outcome(
             0.0
         }
     };
+    let Done {
+        report: local,
+        transactions,
+    } = local;
     let mut cpu = CpuUse {
         local_ratio: ratio(&local),
         remote_ratio: remote.as_ref().map(ratio),
         local_s_per_gb: None,
         remote_s_per_gb: None,
     };
+    let transactions = transactions.iter().map(|(flow, log)| TransactionsOutcome {
+        result: log.result(flow, duration_s, cpu),
+        series: BTreeMap::from([("completed_count".to_owned(), log.series(duration_s))]),
+    });
+    let transactions = transactions.collect();
     let remote = remote.unwrap_or_default();
     let all_arrived = matches!(
         ended_early,
@@ -111,6 +141,7 @@ pub(crate) fn outcome(
         down,
         up,
         udp,
+        transactions,
         notes: here.chain(there).collect(),
     }
 }

@@ -16,9 +16,9 @@ use plumb_wire::native::spec::{ATTACH_INTERVAL, ATTACH_TIMEOUT};
 
 use crate::client::{ANSWER_TIMEOUT, Client, ClientError};
 use crate::file::StreamFile;
-use crate::outcome::{has_carried, outcome};
+use crate::outcome::{TransactionsOutcome, has_carried, outcome};
 use crate::steady::Steadiness;
-use crate::streams::{self, Stream, Streams};
+use crate::streams::{self, FarEnd, Stream, Streams};
 use crate::summary::DirectionOutcome;
 use crate::tls::TlsSession;
 use crate::traffic::{Looked, Traffic, TrafficPlan};
@@ -54,6 +54,8 @@ pub struct Progress {
     pub down_bps: f64,
     /// Payload acknowledged by the far end since the last time.
     pub up_bps: f64,
+    /// Transactions completed since the last time, a second.
+    pub transactions_tps: f64,
 }
 
 /// Why a phase ended before its time.
@@ -90,6 +92,8 @@ pub struct PhaseOutcome {
     pub up: Option<DirectionOutcome>,
     /// The UDP streams of both directions.
     pub udp: Vec<UdpOutcome>,
+    /// Transactions, by kind.
+    pub transactions: Vec<TransactionsOutcome>,
     /// What must be known to read the numbers.
     pub notes: Vec<String>,
 }
@@ -119,19 +123,26 @@ impl Client {
         self.send(&ClientMessage::Start(start.clone()))?;
         self.wait_for(&ServerMessage::Ready { phase: start.phase }, ANSWER_TIMEOUT)?;
 
-        let opened = streams::open(self.address(), self.welcome(), &start);
-        let opened = opened.map_err(|error| ClientError::Stream {
+        let far = FarEnd::of(self.address(), self.welcome(), start.phase);
+        let far = far.map_err(|error| ClientError::Local {
             name: self.name.clone(),
-            stream: error.stream,
-            why: error.why,
+            why: error.to_string(),
+        });
+        let opened = far.and_then(|far| {
+            let opened = streams::open(&far, &start).map_err(|error| ClientError::Stream {
+                name: self.name.clone(),
+                stream: error.stream,
+                why: error.why,
+            });
+            opened.map(|streams| (far, streams))
         });
         let cancelled = cancel
             .load(Ordering::Relaxed)
             .then(|| ClientError::Cancelled {
                 name: self.name.clone(),
             });
-        let streams = match (opened, cancelled) {
-            (Ok(streams), None) => streams,
+        let (far, streams) = match (opened, cancelled) {
+            (Ok(opened), None) => opened,
             (Err(error), _) | (_, Some(error)) => {
                 self.give_up(start.phase);
                 return Err(error);
@@ -154,6 +165,7 @@ impl Client {
         let traffic = Traffic::start(TrafficPlan {
             outgoing,
             incoming,
+            far: Some(far),
             byte_limit: plan.byte_limit,
             duration: plan.duration,
             longest: plan.duration,
@@ -296,14 +308,19 @@ impl Client {
             if all_ended && traffic.has_source_ended() {
                 return Ok(Some(EndedEarly::SourceEnded));
             }
+            if all_ended && traffic.budget_is_spent() {
+                return Ok(Some(EndedEarly::Budget));
+            }
             if all_ended {
                 return Ok(Some(EndedEarly::StreamsFailed));
             }
-            if let Some((down_bps, up_bps)) = pace.look(looked) {
+            let transactions = traffic.transactions();
+            if let Some((down_bps, up_bps, transactions_tps)) = pace.look(looked, transactions) {
                 progress(Progress {
                     elapsed,
                     down_bps,
                     up_bps,
+                    transactions_tps,
                 });
                 if plan.until_steady && pace.is_steady(plan) {
                     return Ok(Some(EndedEarly::Steady));
@@ -352,13 +369,15 @@ fn encryption(streams: &[Stream]) -> Option<TlsResult> {
 #[derive(Debug, Default)]
 struct Pace {
     before: Looked,
+    transactions_before: u64,
     down: Steadiness,
     up: Steadiness,
 }
 
 impl Pace {
-    /// The rates down and up since the sample before; nothing when there is no later one.
-    fn look(&mut self, now: Looked) -> Option<(f64, f64)> {
+    /// The rates down and up, and that of transactions, since the sample before; nothing when there
+    /// is no later one.
+    fn look(&mut self, now: Looked, transactions: u64) -> Option<(f64, f64, f64)> {
         /// Half the interval between samples: the first comes at the very beginning.
         const SHORTEST_S: f64 = 0.05;
         let since_s = now.t_s - self.before.t_s;
@@ -368,10 +387,11 @@ impl Pace {
         let bps = |now: u64, before: u64| now.saturating_sub(before) as f64 * 8.0 / since_s;
         let down_bps = bps(now.received_bytes, self.before.received_bytes);
         let up_bps = bps(now.acked_bytes, self.before.acked_bytes);
-        self.before = now;
+        let tps = transactions.saturating_sub(self.transactions_before) as f64 / since_s;
+        (self.before, self.transactions_before) = (now, transactions);
         self.down.push(down_bps);
         self.up.push(up_bps);
-        Some((down_bps, up_bps))
+        Some((down_bps, up_bps, tps))
     }
 
     /// Whether every direction that the plan loads has become steady.

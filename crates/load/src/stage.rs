@@ -153,6 +153,12 @@ impl Budget {
         self.sent.fetch_sub(bytes, Ordering::Relaxed);
     }
 
+    /// Whether nothing more may be carried.
+    pub(crate) fn is_spent(&self) -> bool {
+        let used = self.sent.load(Ordering::Relaxed);
+        used.saturating_add(self.received.load(Ordering::Relaxed)) >= self.limit
+    }
+
     /// Counts bytes that came in, and tells whether more may.
     pub(crate) fn take_in(&self, bytes: u64) -> bool {
         self.received.fetch_add(bytes, Ordering::Relaxed) + bytes < self.limit
@@ -180,8 +186,9 @@ mod tests {
             (60, 40, 0)
         );
         budget.give_back(30);
-        assert!(budget.take_in(20));
+        assert!(budget.take_in(20) && !budget.is_spent());
         assert_eq!(budget.reserve(60), 10);
+        assert!(budget.is_spent());
         assert!(budget.take_in(50));
         assert_eq!(budget.reserve(1), 0);
         assert!(!budget.take_in(30));

@@ -3,20 +3,21 @@
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::thread::{Builder, scope};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use plumb_net::bulk::BulkSocket;
 use plumb_net::tcp::{self, TcpOptions};
 use plumb_wire::native::control::flow::{self, Flow, Flows};
 use plumb_wire::native::control::frame::{Preamble, Role};
-use plumb_wire::native::control::{Start, Welcome};
+use plumb_wire::native::control::{Start, Token, Welcome};
 use plumb_wire::native::spec::ATTACH_TIMEOUT;
 
 use crate::file::StreamFile;
-use crate::frames::write_all_by;
+use crate::frames::{remaining, write_all_by};
 use crate::tcp::TcpLoad;
 use crate::tcp::options::options;
-use crate::tls::{TlsSession, Trust};
+use crate::tls::{TlsError, TlsSession, Trust};
+use crate::transactions::TransactionStream;
 use crate::udp::UdpStream;
 
 /// One stream of a phase, with what carries it.
@@ -26,6 +27,8 @@ pub enum Stream {
     Tcp(TcpLoad),
     /// A UDP socket.
     Udp(UdpStream),
+    /// Requests and answers, on a TCP connection or in its name.
+    Transactions(TransactionStream),
 }
 
 /// A data connection after its preamble, and after its handshake if that asked for one.
@@ -77,7 +80,15 @@ impl Stream {
                 flow: flow.clone(),
                 socket,
             })),
-            (Flow::Tcp(_) | Flow::Udp(_), _) => None,
+            (Flow::Transactions(flow), Carrier::Tcp(DataConnection { socket, tls, .. })) => {
+                Some(Self::Transactions(TransactionStream {
+                    number: stream,
+                    flow: flow.clone(),
+                    socket,
+                    tls,
+                }))
+            }
+            (Flow::Tcp(_) | Flow::Udp(_) | Flow::Transactions(_), _) => None,
         }
     }
 
@@ -92,7 +103,7 @@ impl Stream {
     pub(crate) fn tls(&self) -> Option<&TlsSession> {
         match self {
             Self::Tcp(stream) => stream.tls.as_ref(),
-            Self::Udp(_) => None,
+            Self::Udp(_) | Self::Transactions(_) => None,
         }
     }
 }
@@ -115,48 +126,124 @@ pub(crate) struct StreamError {
     pub(crate) why: String,
 }
 
+/// Whom a client opens data connections to.
+#[derive(Debug, Clone)]
+pub struct FarEnd {
+    /// The responder, TCP and UDP.
+    pub address: SocketAddr,
+    /// Names the session.
+    pub token: Token,
+    /// The phase that they belong to.
+    pub phase: u32,
+    /// What its certificate must be.
+    pub trust: Trust,
+}
+
+impl FarEnd {
+    /// The responder that said `welcome`.
+    ///
+    /// # Errors
+    /// When nothing can be encrypted.
+    pub fn of(address: SocketAddr, welcome: &Welcome, phase: u32) -> Result<Self, TlsError> {
+        Ok(Self {
+            address,
+            token: welcome.token,
+            phase,
+            trust: Trust::in_certificate(welcome.certificate)?,
+        })
+    }
+
+    /// How a stream is named.
+    fn preamble(&self, role: Role, stream: u32, tls: bool) -> Preamble {
+        Preamble {
+            token: self.token,
+            phase: self.phase,
+            stream,
+            role,
+            tls,
+        }
+    }
+
+    /// Opens a data connection for the stream of that direction and number, greets and encrypts
+    /// it; tells how long TCP took to connect.
+    ///
+    /// # Errors
+    /// When that is not done by `deadline`: what the system said.
+    pub(crate) fn dial(
+        &self,
+        (role, stream): (Role, u32),
+        encrypt: bool,
+        options: &TcpOptions,
+        deadline: Instant,
+    ) -> Result<(DataConnection, Duration), String> {
+        let preamble = self.preamble(role, stream, encrypt);
+        let began = Instant::now();
+        let left = remaining(deadline).map_err(|error| error.to_string())?;
+        let socket =
+            tcp::connect(self.address, left, options).map_err(|error| error.to_string())?;
+        let connect = began.elapsed();
+        let greet = || -> io::Result<()> {
+            tcp::abort_on_close(&socket)?;
+            write_all_by(&socket, &preamble.encode(), deadline)
+        };
+        greet().map_err(|error| error.to_string())?;
+        let tls = if encrypt {
+            let session = TlsSession::connect(&socket, &self.trust, deadline);
+            Some(session.map_err(|error| error.to_string())?)
+        } else {
+            None
+        };
+        let connection = DataConnection {
+            preamble,
+            socket,
+            tls,
+        };
+        Ok((connection, connect))
+    }
+
+    /// What carries a stream of that kind.
+    fn carrier(
+        &self,
+        (role, stream): (Role, u32),
+        flow: &Flow,
+        deadline: Instant,
+    ) -> Result<Carrier, String> {
+        let options = match flow {
+            Flow::Tcp(flow) => options(flow),
+            Flow::Transactions(_) => TcpOptions::default(),
+            Flow::Udp(_) => {
+                let socket =
+                    BulkSocket::connect(self.address).map_err(|error| error.to_string())?;
+                return Ok(Carrier::Udp(self.preamble(role, stream, false), socket));
+            }
+        };
+        self.dial((role, stream), flow.is_tls(), &options, deadline)
+            .map(|(connection, _)| Carrier::Tcp(connection))
+    }
+}
+
 /// Connects all streams at once, so that a long path costs one round trip and not one for each,
 /// sends their preambles and encrypts those that are to be. Takes at most [`ATTACH_TIMEOUT`].
-pub(crate) fn open(
-    address: SocketAddr,
-    welcome: &Welcome,
-    start: &Start,
-) -> Result<Streams, StreamError> {
+pub(crate) fn open(far: &FarEnd, start: &Start) -> Result<Streams, StreamError> {
     let deadline = Instant::now() + ATTACH_TIMEOUT;
-    let trust = Trust::in_certificate(welcome.certificate).map_err(|error| StreamError {
-        stream: 0,
-        why: error.to_string(),
-    })?;
-    let trust = &trust;
-    let of = |role| {
-        flow::streams(&start.flows, role).map(move |(stream, flow)| {
-            let preamble = Preamble {
-                token: welcome.token,
-                phase: start.phase,
-                stream,
-                role,
-                tls: flow.is_tls(),
-            };
-            (preamble, flow)
-        })
-    };
-    if flow::streams(&start.flows, Role::Down)
-        .chain(flow::streams(&start.flows, Role::Up))
-        .any(|(_, flow)| matches!(flow, Flow::Tcp(flow) if flow.fast_open))
+    let of =
+        |role| flow::streams(&start.flows, role).map(move |(stream, flow)| (role, stream, flow));
+    if of(Role::Down)
+        .chain(of(Role::Up))
+        .any(|(_, _, flow)| matches!(flow, Flow::Tcp(flow) if flow.fast_open))
     {
-        fetch_cookie(address);
+        fetch_cookie(far.address);
     }
     let opened: Vec<_> = scope(|scope| {
         let threads: Vec<_> = of(Role::Down)
             .chain(of(Role::Up))
-            .map(|(preamble, flow)| {
-                let thread = Builder::new().spawn_scoped(scope, move || {
-                    open_one(address, preamble, flow, trust, deadline)
-                });
-                (preamble, thread)
+            .map(|(role, stream, flow)| {
+                let thread = Builder::new()
+                    .spawn_scoped(scope, move || far.carrier((role, stream), flow, deadline));
+                (role, stream, thread)
             })
             .collect();
-        let joined = threads.into_iter().map(|(preamble, thread)| {
+        let joined = threads.into_iter().map(|(role, stream, thread)| {
             let opened = thread
                 .map_err(|error| error.to_string())
                 .and_then(|thread| {
@@ -164,18 +251,15 @@ pub(crate) fn open(
                         .join()
                         .unwrap_or_else(|_| Err("its thread failed".to_owned()))
                 });
-            (preamble, opened)
+            (role, stream, opened)
         });
         joined.collect()
     });
     let mut streams = Streams::default();
-    for (preamble, opened) in opened {
-        let carrier = opened.map_err(|why| StreamError {
-            stream: preamble.stream,
-            why,
-        })?;
+    for (role, stream, opened) in opened {
+        let carrier = opened.map_err(|why| StreamError { stream, why })?;
         let stream = Stream::of(&start.flows, carrier);
-        match preamble.role {
+        match role {
             Role::Down => streams.incoming.extend(stream),
             Role::Up => streams.outgoing.extend(stream),
         }
@@ -218,39 +302,4 @@ fn fetch_cookie(address: SocketAddr) {
     if let Ok(socket) = tcp::connect(address, ATTACH_TIMEOUT, &options) {
         let _ = tcp::abort_on_close(&socket);
     }
-}
-
-fn open_one(
-    address: SocketAddr,
-    preamble: Preamble,
-    flow: &Flow,
-    trust: &Trust,
-    deadline: Instant,
-) -> Result<Carrier, String> {
-    let flow = match flow {
-        Flow::Tcp(flow) => flow,
-        Flow::Udp(_) => {
-            let socket = BulkSocket::connect(address).map_err(|error| error.to_string())?;
-            return Ok(Carrier::Udp(preamble, socket));
-        }
-    };
-    let options = options(flow);
-    let socket =
-        tcp::connect(address, ATTACH_TIMEOUT, &options).map_err(|error| error.to_string())?;
-    let greet = || -> io::Result<()> {
-        tcp::abort_on_close(&socket)?;
-        write_all_by(&socket, &preamble.encode(), deadline)
-    };
-    greet().map_err(|error| error.to_string())?;
-    let tls = if preamble.tls {
-        let session = TlsSession::connect(&socket, trust, deadline);
-        Some(session.map_err(|error| error.to_string())?)
-    } else {
-        None
-    };
-    Ok(Carrier::Tcp(DataConnection {
-        preamble,
-        socket,
-        tls,
-    }))
 }

@@ -14,7 +14,6 @@ use plumb_wire::native::control::report::{
 use crate::limits::limited_time;
 use crate::series::{count_at, series, stream_rates};
 use crate::slow_start::slow_start;
-use crate::tls::{RECORD_BYTES, RECORD_OVERHEAD_BYTES};
 
 /// Shortest phase that has a steady rate: as much of it as is left out.
 const STEADY_NEEDS_S: f64 = 4.0;
@@ -125,18 +124,12 @@ fn reached(logs: &DirectionLogs<'_>, stream: u32, t_s: f64) -> f64 {
     });
     let sender = logs.senders.iter().find(|log| log.tail.stream == stream);
     let acknowledged = sender.map_or(0.0, |log| count_at(&acknowledged(&log.samples), t_s));
-    read.max(if logs.tls.is_some() {
-        payload_of_records(acknowledged)
+    // TCP acknowledges records, and how much of them is payload depends on how full they are.
+    if logs.tls.is_some() {
+        read
     } else {
-        acknowledged
-    })
-}
-
-/// Payload in so many bytes of TLS records, which are full but for the last. It counts one full
-/// record too few, so that neither that one nor the end of the handshake is taken for payload.
-fn payload_of_records(bytes: f64) -> f64 {
-    let full = RECORD_BYTES as f64;
-    (bytes * full / (full + RECORD_OVERHEAD_BYTES as f64) - full).max(0.0)
+        read.max(acknowledged)
+    }
 }
 
 /// Payload that the receiver had acknowledged since the first sample, out of order included.

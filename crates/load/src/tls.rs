@@ -126,13 +126,6 @@ impl Trust {
     }
 }
 
-/// Payload of a full record (RFC 8446, section 5.1).
-pub const RECORD_BYTES: u64 = 16 * 1024;
-
-/// What encryption adds to a record: its header (5), the type of its content (1), and the
-/// authentication tag (16) that all cipher suites of TLS 1.3 in use have (section 5.2).
-pub const RECORD_OVERHEAD_BYTES: u64 = 22;
-
 /// The TLS state of one connection. The socket stays with its owner, who may look at it (as the
 /// sampler of TCP_INFO does) while this one's owner reads or writes through [`Self::over`].
 #[derive(Debug)]
@@ -140,6 +133,7 @@ pub struct TlsSession {
     /// More than a kilobyte.
     connection: Box<Connection>,
     handshake: Duration,
+    incoming: Incoming,
 }
 
 impl TlsSession {
@@ -184,6 +178,7 @@ impl TlsSession {
     pub fn over<'a>(&'a mut self, socket: &'a TcpStream) -> TlsPipe<'a> {
         TlsPipe {
             connection: &mut self.connection,
+            incoming: &mut self.incoming,
             socket,
         }
     }
@@ -237,7 +232,47 @@ impl Write for Pipe<'_> {
 #[derive(Debug)]
 pub struct TlsPipe<'a> {
     connection: &'a mut Connection,
+    incoming: &'a mut Incoming,
     socket: &'a TcpStream,
+}
+
+/// Records that came and were not decrypted yet: read in larger portions than rustls, which takes a
+/// record at a time, would ask the kernel for.
+#[derive(Debug, Default)]
+struct Incoming {
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+/// Bytes that one call reads at least where they are there, and at most: several full records.
+const INCOMING_BYTES: (usize, usize) = (4 * 1024, 128 * 1024);
+
+impl Incoming {
+    /// Reads more, if nothing is left, for somebody who wants so many bytes.
+    fn fill(&mut self, mut socket: &TcpStream, wanted: usize) -> io::Result<()> {
+        if self.start < self.end {
+            return Ok(());
+        }
+        let (least, most) = INCOMING_BYTES;
+        let size = wanted.clamp(least, most);
+        if self.buffer.len() < size {
+            self.buffer.resize(size, 0);
+        }
+        let count = socket.read(&mut self.buffer)?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        (self.start, self.end) = (0, count);
+        Ok(())
+    }
+
+    /// Hands on what the connection takes.
+    fn feed(&mut self, connection: &mut Connection) -> io::Result<()> {
+        let mut left = self.buffer.get(self.start..self.end).unwrap_or_default();
+        self.start += connection.read_tls(&mut left)?;
+        Ok(())
+    }
 }
 
 impl Read for TlsPipe<'_> {
@@ -247,9 +282,8 @@ impl Read for TlsPipe<'_> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
                 done => return done,
             }
-            if self.connection.read_tls(&mut self.socket)? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
+            self.incoming.fill(self.socket, buffer.len())?;
+            self.incoming.feed(self.connection)?;
             self.connection
                 .process_new_packets()
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
@@ -280,7 +314,21 @@ impl Write for TlsPipe<'_> {
     }
 }
 
+/// A handshake must not wait until the preamble before it is acknowledged (Nagle, RFC 896); what
+/// follows it is its owner's business.
 fn shake(
+    connection: Connection,
+    socket: &TcpStream,
+    deadline: Instant,
+) -> Result<TlsSession, TlsError> {
+    let nodelay = socket.nodelay()?;
+    socket.set_nodelay(true)?;
+    let session = shake_at_once(connection, socket, deadline)?;
+    socket.set_nodelay(nodelay)?;
+    Ok(session)
+}
+
+fn shake_at_once(
     mut connection: Connection,
     socket: &TcpStream,
     deadline: Instant,
@@ -295,6 +343,7 @@ fn shake(
             return Ok(TlsSession {
                 connection: Box::new(connection),
                 handshake: began.elapsed(),
+                incoming: Incoming::default(),
             });
         }
         if connection.read_tls(&mut socket)? == 0 {

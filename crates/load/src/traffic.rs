@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plumb_net::clock::process_cpu_time;
+use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::report::Report;
 
 use crate::stage::Stage;
-use crate::streams::Stream;
+use crate::streams::{FarEnd, Stream};
 pub use crate::tcp::sampler::Looked;
 use crate::tcp::{TcpLoad, TcpStreams};
+use crate::transactions::log::TransactionLog;
+use crate::transactions::{TransactionStream, TransactionStreams};
 use crate::udp::{UdpStream, UdpStreams};
 
 /// What one end of a phase carries.
@@ -21,6 +24,8 @@ pub struct TrafficPlan {
     pub outgoing: Vec<Stream>,
     /// Streams to receive from.
     pub incoming: Vec<Stream>,
+    /// Whom to open further connections to: the client's business.
+    pub far: Option<FarEnd>,
     /// Payload that may be carried, both directions together.
     pub byte_limit: Option<u64>,
     /// How long what follows a schedule goes on.
@@ -37,6 +42,16 @@ pub struct Traffic {
     cpu_at_start: Duration,
     tcp: TcpStreams,
     udp: UdpStreams,
+    transactions: TransactionStreams,
+}
+
+/// What the streams of one end did.
+#[derive(Debug)]
+pub struct Done {
+    /// What the client is told, or has for itself.
+    pub report: Report,
+    /// Transactions that this end asked for, by kind.
+    pub transactions: Vec<(TransactionFlow, TransactionLog)>,
 }
 
 impl Traffic {
@@ -54,11 +69,19 @@ impl Traffic {
             .inspect_err(|_| stage.abandon())?;
         let tcp = TcpStreams::start(&stage, outgoing.tcp, incoming.tcp)
             .inspect_err(|_| stage.abandon())?;
+        let transactions = TransactionStreams::start(
+            &stage,
+            outgoing.transactions,
+            plan.far.as_ref(),
+            incoming.transactions,
+        )
+        .inspect_err(|_| stage.abandon())?;
         Ok(Self {
             stage,
             cpu_at_start,
             tcp,
             udp,
+            transactions,
         })
     }
 
@@ -83,6 +106,16 @@ impl Traffic {
         }
     }
 
+    /// Transactions completed so far.
+    pub fn transactions(&self) -> u64 {
+        self.transactions.completed()
+    }
+
+    /// Whether all that may be carried has been.
+    pub fn budget_is_spent(&self) -> bool {
+        self.stage.budget.is_spent()
+    }
+
     /// Whether all streams have ended by themselves; the counters read afterwards are final.
     pub fn has_ended(&self) -> bool {
         self.stage.has_ended()
@@ -102,14 +135,15 @@ impl Traffic {
     /// connections and tells what they did.
     ///
     /// [`LINGER`]: plumb_wire::native::spec::LINGER
-    pub fn finish(mut self) -> Report {
+    pub fn finish(mut self) -> Done {
         let elapsed_s = self.elapsed().as_secs_f64();
         self.tcp.last_sample();
         self.stage.stop();
         let tcp = std::mem::take(&mut self.tcp).finish(elapsed_s);
         let (udp, mut notes) = std::mem::take(&mut self.udp).finish(elapsed_s);
         notes.extend(tcp.notes);
-        Report {
+        let transactions = std::mem::take(&mut self.transactions).finish();
+        let report = Report {
             senders: tcp.senders,
             receivers: tcp.receivers,
             elapsed_s,
@@ -118,6 +152,10 @@ impl Traffic {
                 .as_secs_f64(),
             notes,
             udp,
+        };
+        Done {
+            report,
+            transactions,
         }
     }
 }
@@ -133,6 +171,7 @@ impl Drop for Traffic {
 struct Sorted {
     tcp: Vec<TcpLoad>,
     udp: Vec<UdpStream>,
+    transactions: Vec<TransactionStream>,
 }
 
 impl From<Vec<Stream>> for Sorted {
@@ -142,6 +181,7 @@ impl From<Vec<Stream>> for Sorted {
             match stream {
                 Stream::Tcp(stream) => this.tcp.push(stream),
                 Stream::Udp(stream) => this.udp.push(stream),
+                Stream::Transactions(stream) => this.transactions.push(stream),
             }
         }
         this

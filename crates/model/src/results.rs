@@ -1,6 +1,7 @@
 //! What each kind of measurement found. The kinds and their fields are the contract with
 //! everything that reads a Run; the unit of a number is the suffix of its name.
 
+mod transactions;
 pub mod transfer;
 pub mod udp;
 
@@ -17,6 +18,8 @@ pub use loaded_latency::{
     ClassLatency, LoadedLatencyResult, PathPlace, PathQueueing, Periodic, PeriodicOf, PlaceLatency,
     PlaceMethod,
 };
+
+pub use transactions::{TransactionTransport, TransactionsResult};
 
 /// Beginning of a load phase, in seconds, that its steady rate and its percentiles leave out:
 /// slow start fills the pipe and the queue in it.
@@ -38,6 +41,8 @@ pub enum Outcome {
     Tcp(TcpResult),
     /// What became of the datagrams of a stream.
     Udp(Box<UdpResult>),
+    /// Requests and their answers.
+    Transactions(TransactionsResult),
 }
 
 /// Direction of the load, named from the client.

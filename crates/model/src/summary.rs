@@ -56,6 +56,19 @@ impl Summary {
         self.squares += ns * ns * times;
     }
 
+    /// Adds what another one recorded.
+    pub fn merge(&mut self, other: &Self) {
+        if let (Some(all), Some(more)) = (&mut self.histogram, &other.histogram) {
+            // Fails where the bounds differ, which are the same for all.
+            let _ = all.add(more);
+        }
+        self.count += other.count;
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.sum_ns += other.sum_ns;
+        self.squares += other.squares;
+    }
+
     /// What was recorded since `earlier`, a copy of this very summary. Smallest and largest are
     /// those of the histogram, so they have its precision.
     pub fn since(&self, earlier: &Self) -> Self {
@@ -270,6 +283,21 @@ mod tests {
             }
             prop_assert!((got.mean - exact.mean).abs() < 1e-9);
             prop_assert!((got.stddev - exact.stddev).abs() < 1e-6);
+        }
+
+        #[test]
+        fn two_merged_are_as_one(
+            first in proptest::collection::vec(0u64..2_000_000_000, 0..40),
+            second in proptest::collection::vec(0u64..2_000_000_000, 0..40),
+        ) {
+            let of = |samples: &[u64]| {
+                let mut summary = Summary::new();
+                samples.iter().for_each(|ns| summary.record(*ns, 1));
+                summary
+            };
+            let mut merged = of(&first);
+            merged.merge(&of(&second));
+            prop_assert_eq!(merged.distribution(), of(&[first, second].concat()).distribution());
         }
 
         #[test]

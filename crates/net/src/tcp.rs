@@ -33,6 +33,14 @@ pub fn abort_on_close(socket: &impl AsFd) -> io::Result<()> {
     SockRef::from(socket).set_linger(Some(Duration::ZERO))
 }
 
+/// Makes closing the socket orderly again: what was written is still delivered.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn close_in_order(socket: &impl AsFd) -> io::Result<()> {
+    SockRef::from(socket).set_linger(None)
+}
+
 /// Waits until the connection takes more data or fails; false when `longest` passed first.
 ///
 /// # Errors

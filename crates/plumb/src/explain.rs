@@ -15,6 +15,7 @@ const PAGES: &[(&str, &str)] = &[
     ),
     ("tcp-buffers", include_str!("../../../kb/tcp-buffers.md")),
     ("throughput", include_str!("../../../kb/throughput.md")),
+    ("transactions", include_str!("../../../kb/transactions.md")),
     ("udp", include_str!("../../../kb/udp.md")),
 ];
 
@@ -36,6 +37,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("tcp_wmem", "tcp-buffers"),
     ("slow-start", "throughput"),
     ("rate", "throughput"),
+    ("rr", "transactions"),
+    ("crr", "transactions"),
 ];
 
 #[derive(Args)]

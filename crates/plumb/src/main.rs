@@ -16,6 +16,7 @@ mod report;
 mod serve;
 mod target;
 mod tcp_options;
+mod transactions;
 mod udp_options;
 
 use std::process::ExitCode;
@@ -51,6 +52,9 @@ enum Verb {
     /// Throughput
     #[command(after_long_help = rate::LIMITS)]
     Rate(rate::Arguments),
+    /// Requests and their answers: how many a second, and how long each takes
+    #[command(after_long_help = transactions::LIMITS, visible_alias = "rr")]
+    Transactions(transactions::Arguments),
     /// Latency while the path is loaded
     #[command(after_long_help = load::LIMITS)]
     Load(load::Arguments),
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
         Verb::Serve(arguments) => serve::run(&arguments),
         Verb::Ping(arguments) => ping::run(&arguments),
         Verb::Rate(arguments) => rate::run(&arguments),
+        Verb::Transactions(arguments) => transactions::run(&arguments),
         Verb::Load(arguments) => load::run(&arguments),
         Verb::Lab(arguments) => return lab::run(arguments),
         Verb::Report(arguments) => report::run(&arguments),

@@ -103,6 +103,31 @@ fn usage_errors_are_2() {
         2,
         &["1..=191"],
     );
+    for (options, why) in [
+        (["--udp", "--tls"].as_slice(), "--tls"),
+        (&["--udp", "--connect"], "--udp"),
+        (&["--streams", "0"], "1..="),
+        (&["--up"], "--up"),
+    ] {
+        let command = [&["transactions", "127.0.0.1"], options].concat();
+        says(&plumb(&command), 2, &[why]);
+    }
+}
+
+#[test]
+fn transactions_that_cannot_be_are_refused_before_anything_is_sent() {
+    for (options, why) in [
+        (["--request", "0"].as_slice(), "1 to 4194304"),
+        (&["--response", "5000000"], "5000000"),
+        (&["--udp", "--request", "20"], "64 to 65507"),
+        (&["--udp", "--response", "1400"], "as large as"),
+        (&["--per-second", "0"], "a second"),
+        (&["--per-second", "NaN"], "a second"),
+    ] {
+        // Nothing listens there, which would be said otherwise.
+        let command = [&["transactions", "127.0.0.1", "--port", "1"], options].concat();
+        says(&plumb(&command), 1, &["cannot ask", why]);
+    }
 }
 
 #[test]

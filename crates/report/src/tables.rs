@@ -18,6 +18,7 @@ mod changes;
 mod facts;
 mod loaded;
 mod tls;
+mod transactions;
 mod transfer;
 mod udp;
 
@@ -110,6 +111,8 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         tcp(run),
         limits(run),
         tls::table(run),
+        transactions::table(run),
+        transactions::phases(run),
         windows(run),
         probes(run),
         ports(run),

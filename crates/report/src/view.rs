@@ -32,7 +32,7 @@ impl Phase {
     pub(crate) fn of(measurement: &Measurement) -> Self {
         let named = measurement.params.get("phase").and_then(|p| p.as_str());
         let implied = match &measurement.outcome {
-            Outcome::Ping(_) | Outcome::Port(_) => Self::Idle,
+            Outcome::Ping(_) | Outcome::Port(_) | Outcome::Transactions(_) => Self::Idle,
             Outcome::Throughput(t) => t.direction.into(),
             Outcome::LoadedLatency(l) => l.direction.into(),
             Outcome::Tcp(t) => t.direction.into(),
@@ -147,9 +147,11 @@ pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
                 loss_ratio: l.loss_ratio,
                 grade: l.grade,
             },
-            Outcome::Throughput(_) | Outcome::Port(_) | Outcome::Tcp(_) | Outcome::Udp(_) => {
-                return None;
-            }
+            Outcome::Throughput(_)
+            | Outcome::Port(_)
+            | Outcome::Tcp(_)
+            | Outcome::Udp(_)
+            | Outcome::Transactions(_) => return None,
         })
     };
     let mut found: Vec<_> = run.measurements.iter().filter_map(of).collect();

@@ -165,8 +165,9 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         vec(number(), 6),
         option::of(words()),
         any::<u64>(),
+        option::of(distribution()),
     )
-        .prop_map(|(direction, cc, v, error, bytes)| {
+        .prop_map(|(direction, cc, v, error, bytes, rtt)| {
             let stream = |id| StreamResult {
                 id,
                 bytes,
@@ -213,7 +214,43 @@ fn outcome() -> impl Strategy<Value = Outcome> {
                     local_s_per_gb: None,
                     remote_s_per_gb: None,
                 },
-                tls: None,
+                tls: rtt.map(|handshake_s| TlsResult {
+                    cipher_suite: error.clone().unwrap_or_default(),
+                    handshake_s,
+                }),
+            })
+        });
+    let transactions = (
+        vec(number(), 3),
+        option::of(distribution()),
+        option::of(words()),
+        any::<u64>(),
+        any::<bool>(),
+    )
+        .prop_map(|(v, times, error, count, connect)| {
+            Outcome::Transactions(TransactionsResult {
+                transport: TransactionTransport::Tls,
+                connect,
+                request_bytes: count,
+                response_bytes: 1,
+                concurrency: count,
+                offered_tps: Some(v[0]),
+                completed: count,
+                failed: count,
+                unfinished: 0,
+                delayed: count,
+                rate_tps: v[1],
+                latency_s: times,
+                connect_s: times,
+                tls_handshake_s: None,
+                response_s: times,
+                error,
+                cpu: CpuUse {
+                    local_ratio: v[2],
+                    remote_ratio: None,
+                    local_s_per_gb: None,
+                    remote_s_per_gb: None,
+                },
             })
         });
     let port = (
@@ -232,7 +269,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
                 error,
             })
         });
-    prop_oneof![ping, loaded, throughput, port]
+    prop_oneof![ping, loaded, throughput, port, transactions]
 }
 
 prop_compose! {

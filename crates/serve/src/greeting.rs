@@ -29,8 +29,10 @@ pub(crate) fn run(shared: &Shared<'_>, socket: TcpStream, peer: IpAddr, place: G
     }
 }
 
-/// Computes nothing for a connection that belongs to no session.
+/// Computes nothing for a connection that belongs to no session. The connection of a single
+/// transaction is answered here, and keeps its place meanwhile.
 fn attach(shared: &Shared<'_>, preamble: Preamble, socket: TcpStream, deadline: Instant) {
+    let admitted = shared.registry.admit(&preamble);
     let tls = if preamble.tls {
         if !shared.registry.knows(preamble.token) {
             return;
@@ -42,11 +44,15 @@ fn attach(shared: &Shared<'_>, preamble: Preamble, socket: TcpStream, deadline: 
     } else {
         None
     };
-    shared.registry.attach(DataConnection {
+    let connection = DataConnection {
         preamble,
         socket,
         tls,
-    });
+    };
+    match admitted {
+        Some(admitted) => admitted.answer(connection),
+        None => shared.registry.attach(connection),
+    }
 }
 
 enum Opened {

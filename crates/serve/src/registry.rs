@@ -4,9 +4,11 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plumb_load::streams::DataConnection;
+use plumb_load::transactions::answer::{Admitted, Answerer};
+use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::control::{Refusal, Token};
 use plumb_wire::native::spec::{MAX_GREETING, MAX_GREETING_PER_ADDRESS, MAX_STREAMS};
 
@@ -28,6 +30,7 @@ struct Inner {
     greeting: HashMap<IpAddr, usize>,
     sessions: HashMap<Token, SyncSender<Event>>,
     loads: HashMap<IpAddr, u32>,
+    answerers: HashMap<Token, Arc<Answerer>>,
 }
 
 impl Registry {
@@ -116,6 +119,23 @@ impl Registry {
         }
     }
 
+    /// From now on the connections of single transactions of that session are answered.
+    pub(crate) fn answer(&self, token: Token, answerer: Answerer) -> AnsweringPlace<'_> {
+        let answerer = Arc::new(answerer);
+        self.lock().answerers.insert(token, Arc::clone(&answerer));
+        AnsweringPlace {
+            registry: self,
+            token,
+            answerer,
+        }
+    }
+
+    /// What a connection that began so is to be answered, if it is for a single transaction.
+    pub(crate) fn admit(&self, preamble: &Preamble) -> Option<Admitted> {
+        let answerer = self.lock().answerers.get(&preamble.token).cloned()?;
+        answerer.admit(preamble)
+    }
+
     /// Whether a session of that token is here.
     pub(crate) fn knows(&self, token: Token) -> bool {
         self.lock().sessions.contains_key(&token)
@@ -156,6 +176,21 @@ pub(crate) struct SessionPlace<'a> {
 impl Drop for SessionPlace<'_> {
     fn drop(&mut self) {
         self.registry.lock().sessions.remove(&self.token);
+    }
+}
+
+/// While it lives, the connections of single transactions of a session are answered.
+#[derive(Debug)]
+pub(crate) struct AnsweringPlace<'a> {
+    registry: &'a Registry,
+    token: Token,
+    answerer: Arc<Answerer>,
+}
+
+impl Drop for AnsweringPlace<'_> {
+    fn drop(&mut self) {
+        self.registry.lock().answerers.remove(&self.token);
+        self.answerer.stop();
     }
 }
 

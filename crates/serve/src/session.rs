@@ -11,6 +11,7 @@ use plumb_host::facts::facts;
 use plumb_load::frames::{LinkError, read_frame, write_frame};
 use plumb_load::streams::{Carrier, DataConnection, Stream};
 use plumb_load::traffic::{Traffic, TrafficPlan};
+use plumb_load::transactions::answer::Answerer;
 use plumb_net::bulk::BulkSocket;
 use plumb_wire::native::control::flow::Transport;
 use plumb_wire::native::control::frame::Role;
@@ -25,7 +26,7 @@ use crate::Shared;
 use crate::disk::{self, Files};
 use crate::echo::Asked;
 use crate::listener::STOP_INTERVAL;
-use crate::registry::LoadClaim;
+use crate::registry::{AnsweringPlace, LoadClaim};
 
 /// Events that wait for a session: all streams of the largest phase that may be configured,
 /// and messages beside them. A client that sends more waits.
@@ -75,6 +76,7 @@ pub(crate) fn run(shared: &Shared<'_>, socket: &TcpStream, peer: IpAddr, first: 
         claim: None,
         attached: Vec::new(),
         traffic: None,
+        answering: None,
     };
     scope(|scope| {
         let reader = Builder::new().name("plumb-control".to_owned());
@@ -133,6 +135,7 @@ struct Session<'a> {
     claim: Option<LoadClaim<'a>>,
     attached: Vec<Carrier>,
     traffic: Option<Traffic>,
+    answering: Option<AnsweringPlace<'a>>,
 }
 
 /// Whether the session goes on.
@@ -239,6 +242,9 @@ impl Session<'_> {
                             return self.carry_out(steps);
                         }
                     };
+                    // Before the client may open the first one.
+                    self.answering = Answerer::of(&start)
+                        .map(|answerer| self.shared.registry.answer(self.token, answerer));
                     self.send(&ServerMessage::Started { phase: start.phase })?;
                     if let Err(error) = self.start_load(&start, files) {
                         let message = format!(
@@ -272,6 +278,7 @@ impl Session<'_> {
 
     fn abandon(&mut self) {
         self.attached.clear();
+        self.answering = None;
         self.traffic = None;
         self.claim = None;
     }
@@ -292,6 +299,7 @@ impl Session<'_> {
         let traffic = Traffic::start(TrafficPlan {
             outgoing,
             incoming,
+            far: None,
             byte_limit: start.byte_limit,
             duration: Duration::from_secs_f64(start.duration_s),
             // The client ends the phase; this is for one that does not.
@@ -306,11 +314,12 @@ impl Session<'_> {
     ///
     /// [`LINGER`]: plumb_wire::native::spec::LINGER
     fn finish(&mut self, phase: u32) -> Result<(), LinkError> {
-        let Some(report) = self.traffic.take().map(Traffic::finish) else {
+        self.answering = None;
+        let Some(done) = self.traffic.take().map(Traffic::finish) else {
             return Ok(());
         };
         self.claim = None;
-        report
+        done.report
             .into_messages(phase)
             .try_for_each(|message| self.send(&message))
     }

@@ -159,23 +159,35 @@ impl RawClient {
 
     /// Starts a phase of one stream down and gives its socket.
     pub fn start_download(&self, duration_s: f64) -> TcpStream {
+        self.start(flows(1, 0, TcpFlow::default()), duration_s)
+    }
+
+    /// Starts phase 1, which has one stream, and gives its socket.
+    pub fn start(&self, flows: Vec<Flows>, duration_s: f64) -> TcpStream {
+        let role = flows.iter().find(|flows| flows.count > 0).unwrap().role;
         self.send(&ClientMessage::Start(Start {
             phase: 1,
-            flows: flows(1, 0, TcpFlow::default()),
+            flows,
             duration_s,
             byte_limit: None,
         }));
         assert_eq!(self.receive(), ServerMessage::Ready { phase: 1 });
+        let data = self.attach(1, 0, role);
+        assert_eq!(self.receive(), ServerMessage::Started { phase: 1 });
+        data
+    }
+
+    /// Opens a data connection.
+    pub fn attach(&self, phase: u32, stream: u32, role: Role) -> TcpStream {
         let data = connect_from(self.responder, self.source);
         let preamble = Preamble {
             token: self.token,
-            phase: 1,
-            stream: 0,
-            role: Role::Down,
+            phase,
+            stream,
+            role,
             tls: false,
         };
         std::io::Write::write_all(&mut &data, &preamble.encode()).unwrap();
-        assert_eq!(self.receive(), ServerMessage::Started { phase: 1 });
         data
     }
 }

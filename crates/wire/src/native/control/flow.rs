@@ -1,6 +1,7 @@
 //! What a phase is made of: groups of equal streams. Streams are numbered from 0 in each
 //! direction, group after group.
 
+pub mod transactions;
 pub mod udp;
 
 use std::ops::RangeInclusive;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Refusal;
 use super::frame::Role;
 use crate::native::spec::{DEFAULT_CONGESTION_CONTROL, MAX_CC_NAME_BYTES};
+use transactions::TransactionFlow;
 use udp::UdpFlow;
 
 /// A number of equal streams.
@@ -32,6 +34,8 @@ pub enum Flow {
     Tcp(TcpFlow),
     /// Datagrams on a schedule.
     Udp(UdpFlow),
+    /// Requests and their answers; the direction is up.
+    Transactions(TransactionFlow),
 }
 
 /// What carries a stream, and so how it is attached.
@@ -97,13 +101,14 @@ impl Flow {
         match self {
             Self::Tcp(flow) => flow.tls,
             Self::Udp(_) => false,
+            Self::Transactions(flow) => flow.is_tls(),
         }
     }
 
     /// What carries it.
     pub fn transport(&self) -> Transport {
         match self {
-            Self::Tcp(_) => Transport::Tcp,
+            Self::Tcp(_) | Self::Transactions(_) => Transport::Tcp,
             Self::Udp(_) => Transport::Udp,
         }
     }
@@ -132,6 +137,11 @@ impl Flows {
         match &self.flow {
             Flow::Tcp(flow) => flow.check(),
             Flow::Udp(flow) => flow.check(),
+            Flow::Transactions(_) if self.role == Role::Down => Err((
+                Refusal::Malformed,
+                "the client asks, so the direction of transactions is up".to_owned(),
+            )),
+            Flow::Transactions(flow) => flow.check(),
         }
     }
 }

@@ -1,0 +1,113 @@
+//! `plumb transactions`: requests and their answers.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use plumb_check::transactions::{self, Plan};
+use plumb_model::results::TransactionTransport;
+use plumb_model::units::ByteCount;
+use plumb_wire::native::control::flow::transactions::{TransactionFlow, UDP_BYTES};
+use plumb_wire::native::spec::{MOST_STREAMS, PORT};
+
+use crate::load_options::{enough_budget, positive_duration};
+use crate::output::Output;
+use crate::progress::Line;
+use crate::target::{Target, command_line, interruptible};
+
+/// What the verb cannot do, for its help.
+pub(crate) const LIMITS: &str = "\
+Limits: times are between system calls of the program, as netperf's are: below 100 µs they are the
+processors' as much as the path's. Programs encrypt themselves, not their kernels (no kTLS).
+`plumb explain transactions` says what the numbers mean.";
+
+/// What the verb takes.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Name or address of the far end, where `plumb serve` runs; also NAME:PORT and [ADDRESS]:PORT
+    host: String,
+    /// A connection of its own for each transaction (netperf's CRR) and not one for all of a
+    /// stream (RR)
+    #[arg(long, conflicts_with = "udp")]
+    connect: bool,
+    /// Encrypt (TLS 1.3)
+    #[arg(long, conflicts_with = "udp")]
+    tls: bool,
+    /// Ask by datagrams; answers are as large as requests
+    #[arg(long)]
+    udp: bool,
+    /// Bytes of a request [default: 1, with --udp: 64]
+    #[arg(long, value_name = "BYTES")]
+    request: Option<u32>,
+    /// Bytes of an answer [default: 1, with --udp: as the request]
+    #[arg(long, value_name = "BYTES")]
+    response: Option<u32>,
+    /// Transactions under way at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STREAMS)))]
+    streams: u32,
+    /// How many begin each second, all streams together; those that must wait count from when
+    /// they were due [default: each as soon as the one before has ended]
+    #[arg(long, value_name = "N")]
+    per_second: Option<f64>,
+    /// How long
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = positive_duration)]
+    duration: Duration,
+    /// The most that may be transferred
+    #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = enough_budget)]
+    budget: ByteCount,
+    /// Port of the responder, TCP and UDP, where HOST names none (HOST:PORT)
+    #[arg(long, default_value_t = PORT)]
+    port: u16,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let flow = arguments.flow()?;
+    let target = Target::resolve(&arguments.host)?;
+    let output = arguments.output.begin()?;
+    // Before the client's threads start, so that none of them is hit.
+    let cancel = interruptible()?;
+    let client = target.connect(arguments.port)?;
+    let plan = Plan {
+        name: target.name,
+        command: command_line(),
+        flow,
+        streams: arguments.streams,
+        duration: arguments.duration,
+        budget: arguments.budget,
+    };
+    anstream::eprintln!("plumb: {}", plan.announcement());
+    let line = Line::new();
+    let measured = transactions::run(client, &plan, &line, &cancel).context("cannot measure")?;
+    drop(line);
+    output.emit(measured.run)?;
+    measured.lost.map_or(Ok(ExitCode::SUCCESS), |why| {
+        Err(anyhow::anyhow!("measured in part only: {why}"))
+    })
+}
+
+impl Arguments {
+    /// What each stream asks.
+    fn flow(&self) -> anyhow::Result<TransactionFlow> {
+        let (transport, smallest) = match (self.udp, self.tls) {
+            (true, _) => (TransactionTransport::Udp, *UDP_BYTES.start()),
+            (false, true) => (TransactionTransport::Tls, 1),
+            (false, false) => (TransactionTransport::Tcp, 1),
+        };
+        let request_bytes = self.request.unwrap_or(smallest);
+        let like_request = if self.udp { request_bytes } else { smallest };
+        let flow = TransactionFlow {
+            transport,
+            connect: self.connect,
+            request_bytes,
+            response_bytes: self.response.unwrap_or(like_request),
+            rate_tps: self.per_second.map(|rate| rate / f64::from(self.streams)),
+        };
+        match flow.check() {
+            Ok(()) => Ok(flow),
+            Err((_, why)) => anyhow::bail!("cannot ask for such transactions: {why}"),
+        }
+    }
+}

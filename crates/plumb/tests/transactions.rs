@@ -1,0 +1,173 @@
+//! Transactions and encrypted streams in the laboratory, where the round trip, the losses and the
+//! rate are known.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod common;
+
+use common::{PLUMB, need_root};
+use plumb_model::results::{Outcome, TransactionsResult};
+use plumb_model::run::Run;
+
+/// 20 ms there and back. What is lost is said by number, for each kind of packet.
+const SCENARIO: &str = r#"
+name = "transactions"
+summary = "twenty milliseconds"
+[[node]]
+name = "client"
+[[node]]
+name = "server"
+[[link]]
+name = "line"
+between = ["client", "server"]
+up = [
+    { type = "index_loss", packets = [LOST], match = "KIND" },
+    { type = "delay", delay = "10ms" },
+]
+down = [{ type = "delay", delay = "10ms" }]
+[[service]]
+node = "server"
+run = ["plumb", "serve", "--quiet"]
+port = 7586
+"#;
+
+const RTT_S: f64 = 0.020;
+
+/// What two schedulers, the driver's lateness and, for TLS, the computing of both ends may add to
+/// each round trip of a median on a busy machine.
+const SLACK_S: f64 = 0.002;
+
+fn in_lab(scenario: &str, command: &[&str]) -> Run {
+    need_root();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("s.toml"), scenario).unwrap();
+    let output = std::process::Command::new(PLUMB)
+        .current_dir(&folder)
+        .args(["lab", "run", "./s.toml", "--", "plumb"])
+        .args(command)
+        .arg("--json")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", common::stderr(&output));
+    Run::from_json(&common::stdout(&output)).unwrap()
+}
+
+fn transactions(lost: (&str, &str), options: &[&str]) -> TransactionsResult {
+    let scenario = SCENARIO.replace("LOST", lost.1).replace("KIND", lost.0);
+    let command = [&["transactions", "server", "--duration", "3s"], options].concat();
+    let run = in_lab(&scenario, &command);
+    let [measurement] = run.measurements.as_slice() else {
+        panic!("{:?}", run.measurements)
+    };
+    match &measurement.outcome {
+        Outcome::Transactions(result) => result.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Beyond the last packet of any test.
+const NOTHING: (&str, &str) = ("icmp", "100000");
+
+fn is_round_trips(seconds: f64, round_trips: f64) {
+    let (least, most) = (round_trips * RTT_S, round_trips * (RTT_S + SLACK_S));
+    assert!(
+        (least..most).contains(&seconds),
+        "{seconds} s is not {round_trips} round trips"
+    );
+}
+
+#[test]
+fn a_rate_of_transactions_is_one_over_the_round_trips_of_each() {
+    // netperf's TCP_RR and TCP_CRR with -r 1,1, and the same over UDP and TLS.
+    for (options, round_trips) in [
+        (["--streams=1"].as_slice(), 1.0),
+        (&["--udp"], 1.0),
+        (&["--tls"], 1.0),
+        (&["--connect"], 2.0),
+        (&["--connect", "--tls"], 3.0),
+    ] {
+        let result = transactions(NOTHING, options);
+        assert_eq!(
+            (result.failed, result.error.as_deref()),
+            (0, None),
+            "{options:?}"
+        );
+        is_round_trips(result.latency_s.unwrap().p50, round_trips);
+        let parts = [result.connect_s, result.tls_handshake_s, result.response_s];
+        for times in parts.into_iter().flatten() {
+            is_round_trips(times.p50, 1.0);
+        }
+        // One that the end of the phase cut off is missing.
+        let most = 1.0 / (round_trips * RTT_S);
+        let least = 1.0 / (round_trips * (RTT_S + SLACK_S)) - 1.0 / 3.0;
+        assert!(
+            (least..=most).contains(&result.rate_tps),
+            "{options:?}: {} of {most}",
+            result.rate_tps
+        );
+    }
+    let four = transactions(NOTHING, &["--streams", "4"]);
+    let most = 4.0 / RTT_S;
+    assert!(
+        (0.9 * most..=most).contains(&four.rate_tps),
+        "{}",
+        four.rate_tps
+    );
+}
+
+#[test]
+fn what_the_link_loses_shows_where_it_was_lost() {
+    // Three datagrams, the first of all being the request for the cookie.
+    let result = transactions(("udp", "10, 20, 30"), &["--udp", "--streams", "4"]);
+    assert_eq!(result.failed, 3, "{result:?}");
+    assert!(result.error.is_some_and(|why| why.contains("1 s")));
+    assert!(result.latency_s.unwrap().max < 0.1);
+    // The SYNs of the control connection and of the stream itself come before those that count. A
+    // lost one is sent again after a second (RFC 6298), which shows in connecting alone.
+    let result = transactions(("syn", "5"), &["--connect"]);
+    assert_eq!(result.failed, 0, "{result:?}");
+    let connect = result.connect_s.unwrap();
+    assert!(
+        (1.0 + RTT_S..1.1 + RTT_S).contains(&connect.max),
+        "{connect:?}"
+    );
+    assert!(connect.p99 >= connect.p50 && result.response_s.unwrap().max < 0.1);
+    // On a schedule, those that had to wait for it count from when they were due: the third, at
+    // 0.4 s, takes 1.04 s, and the six after it begin late, all but the last by more than 0.1 s.
+    let result = transactions(("syn", "5"), &["--connect", "--per-second", "5"]);
+    assert!((5..=7).contains(&result.delayed), "{result:?}");
+    assert!(result.latency_s.unwrap().p75 > 0.1, "{result:?}");
+}
+
+#[test]
+fn encrypted_streams_carry_what_the_link_leaves_for_payload() {
+    let line = r#"{ type = "shaper", rate = "50mbit", framing = "ethernet", queue = { type = "fifo", limit = "250kB" } },"#;
+    let scenario = SCENARIO
+        .replace(
+            r#"    { type = "index_loss", packets = [LOST], match = "KIND" },"#,
+            line,
+        )
+        .replace(r#"down = [{"#, &format!("down = [{line} {{"));
+    let run = in_lab(&scenario, &["rate", "server", "--tls", "--duration", "8s"]);
+    let rates: Vec<_> = run
+        .measurements
+        .iter()
+        .filter_map(|m| match &m.outcome {
+            Outcome::Throughput(result) => Some(result),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(rates.len(), 2);
+    // Segments of 1448 bytes in frames of 1538, and records of 16384 bytes with 22 more.
+    let most = 50e6 * 1448.0 / 1538.0 * 16384.0 / 16406.0;
+    for rate in rates {
+        let steady = rate.steady_bps.unwrap();
+        assert!(
+            (0.98 * most..=1.001 * most).contains(&steady),
+            "{steady} of {most}"
+        );
+        assert!(rate.bps <= most, "{} of {most}", rate.bps);
+        assert_eq!(rate.protocol, "tls");
+        is_round_trips(rate.tls.as_ref().unwrap().handshake_s.p50, 1.0);
+    }
+}
