@@ -24,6 +24,6 @@ pub use outcome::TransactionsOutcome;
 pub use phase::{EndedEarly, PhaseOutcome, PhasePlan, Progress};
 pub use summary::DirectionOutcome;
 pub use tcp::TcpLoad;
-pub use udp::UdpStream;
 pub use udp::flood::Flood;
 pub use udp::summary::UdpOutcome;
+pub use udp::{UdpStream, prepare_to_receive};

@@ -18,7 +18,7 @@ use crate::tcp::TcpLoad;
 use crate::tcp::options::options;
 use crate::tls::{TlsError, TlsSession, Trust};
 use crate::transactions::TransactionStream;
-use crate::udp::UdpStream;
+use crate::udp::{UdpStream, prepare_to_receive};
 
 /// One stream of a phase, with what carries it.
 #[derive(Debug)]
@@ -211,9 +211,15 @@ impl FarEnd {
         let options = match flow {
             Flow::Tcp(flow) => options(flow),
             Flow::Transactions(_) => TcpOptions::default(),
-            Flow::Udp(_) => {
-                let socket =
-                    BulkSocket::connect(self.address).map_err(|error| error.to_string())?;
+            Flow::Udp(flow) => {
+                let open = || -> io::Result<BulkSocket> {
+                    let socket = BulkSocket::connect(self.address)?;
+                    if role == Role::Down {
+                        prepare_to_receive(flow, &socket)?;
+                    }
+                    Ok(socket)
+                };
+                let socket = open().map_err(|error| error.to_string())?;
                 return Ok(Carrier::Udp(self.preamble(role, stream, false), socket));
             }
         };

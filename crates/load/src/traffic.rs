@@ -64,7 +64,6 @@ impl Traffic {
         let cpu_at_start = process_cpu_time();
         let outgoing = Sorted::from(plan.outgoing);
         let incoming = Sorted::from(plan.incoming);
-        // UDP receivers are prepared first: nothing waits for them as TCP would.
         let udp = UdpStreams::start(&stage, outgoing.udp, incoming.udp, plan.duration)
             .inspect_err(|_| stage.abandon())?;
         let tcp = TcpStreams::start(&stage, outgoing.tcp, incoming.tcp)

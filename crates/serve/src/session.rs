@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use plumb_host::facts::facts;
 use plumb_load::frames::{LinkError, read_frame, write_frame};
+use plumb_load::prepare_to_receive;
 use plumb_load::streams::{Carrier, DataConnection, Stream};
 use plumb_load::traffic::{Traffic, TrafficPlan};
 use plumb_load::transactions::answer::Answerer;
 use plumb_net::bulk::BulkSocket;
-use plumb_wire::native::control::flow::Transport;
+use plumb_wire::native::control::flow::{Flow, Transport};
 use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::session::{ServerSession, Step};
 use plumb_wire::native::control::{ClientMessage, ErrorCode, ServerMessage, Start, Token, Welcome};
@@ -212,10 +213,20 @@ impl Session<'_> {
     /// says of where it comes from, anybody can write.
     fn on_asked(&mut self, asked: &Asked) -> Result<Goes, LinkError> {
         let Asked { stream, here, from } = *asked;
-        if from.ip().to_canonical() != self.peer || !self.state.expects(&stream, Transport::Udp) {
+        let Some(Flow::Udp(flow)) = self.state.expects(&stream, Transport::Udp) else {
+            return Ok(Goes::Continue(()));
+        };
+        if from.ip().to_canonical() != self.peer {
             return Ok(Goes::Continue(()));
         }
-        match BulkSocket::beside(here, from) {
+        let open = || {
+            let socket = BulkSocket::beside(here, from)?;
+            if stream.role == Role::Up {
+                prepare_to_receive(flow, &socket)?;
+            }
+            Ok::<_, std::io::Error>(socket)
+        };
+        match open() {
             Ok(socket) => self.attach(Carrier::Udp(stream, socket)),
             Err(error) => {
                 let steps = self.state.on_failed(format!(

@@ -67,13 +67,17 @@ impl UdpStream {
         }
         Ok(())
     }
+}
 
-    fn prepare_to_receive(&self) -> io::Result<()> {
-        let wanted = self.flow.receive_buffer_bytes;
-        self.socket
-            .set_receive_buffer(wanted.unwrap_or(RECEIVE_BUFFER_BYTES))?;
-        self.socket.prepare_to_receive(self.flow.gro)
-    }
+/// Opens what a UDP stream is received with, before its far end knows of it: from the first packet
+/// on there is room, and a stamp.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn prepare_to_receive(flow: &UdpFlow, socket: &BulkSocket) -> io::Result<()> {
+    let wanted = flow.receive_buffer_bytes;
+    socket.set_receive_buffer(wanted.unwrap_or(RECEIVE_BUFFER_BYTES))?;
+    socket.prepare_to_receive(flow.gro)
 }
 
 /// Running UDP streams.
@@ -92,7 +96,8 @@ struct Running<Log> {
 }
 
 impl UdpStreams {
-    /// Starts them; what is sent goes on for `duration`.
+    /// Starts them; what is sent goes on for `duration`. What is received has been prepared for
+    /// ([`prepare_to_receive`]).
     pub(crate) fn start(
         stage: &Arc<Stage>,
         outgoing: Vec<UdpStream>,
@@ -100,9 +105,6 @@ impl UdpStreams {
         duration: Duration,
     ) -> io::Result<Self> {
         let mut this = Self::default();
-        for stream in &incoming {
-            stream.prepare_to_receive()?;
-        }
         for stream in &outgoing {
             stream.prepare_to_send(&mut this.notes)?;
         }

@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::flow::{self, Flows, Transport};
+use super::flow::{self, Flow, Flows, Transport};
 use super::frame::{Preamble, Role};
 use super::{ClientMessage, ErrorCode, Limits, Refusal, ServerMessage, Start};
 use crate::native::spec::{ATTACH_TIMEOUT, STOP_GRACE, VERSION};
@@ -114,15 +114,16 @@ impl ServerSession {
         }
     }
 
-    /// Whether a phase waits for that stream to come in that way.
-    pub fn expects(&self, preamble: &Preamble, transport: Transport) -> bool {
+    /// The stream of that name, if a phase waits for it to come in that way.
+    pub fn expects(&self, preamble: &Preamble, transport: Transport) -> Option<&Flow> {
         let State::Attaching { start, missing, .. } = &self.state else {
-            return false;
+            return None;
         };
-        preamble.phase == start.phase
-            && missing.contains(&(preamble.role, preamble.stream))
-            && flow::stream(&start.flows, preamble.role, preamble.stream)
-                .is_some_and(|flow| flow.transport() == transport && flow.is_tls() == preamble.tls)
+        let waits =
+            preamble.phase == start.phase && missing.contains(&(preamble.role, preamble.stream));
+        flow::stream(&start.flows, preamble.role, preamble.stream)
+            .filter(|_| waits)
+            .filter(|flow| flow.transport() == transport && flow.is_tls() == preamble.tls)
     }
 
     /// A stream said what it belongs to. On success the owner keeps it.
@@ -135,9 +136,7 @@ impl ServerSession {
         preamble: &Preamble,
         transport: Transport,
     ) -> Result<Vec<Step>, Unexpected> {
-        if !self.expects(preamble, transport) {
-            return Err(Unexpected);
-        }
+        self.expects(preamble, transport).ok_or(Unexpected)?;
         let State::Attaching { start, missing, .. } = &mut self.state else {
             return Err(Unexpected);
         };
