@@ -18,6 +18,7 @@ pub(crate) use info::get_option;
 pub use info::{SocketMemory, TcpInfo, socket_memory, tcp_info};
 pub use options::{
     Negotiated, NotTaken, TcpOptions, congestion_control, negotiated, set_congestion_control,
+    set_pacing_rate,
 };
 
 /// Connections that the kernel holds complete until they are accepted: more than the streams

@@ -66,6 +66,7 @@ impl TcpOptions {
             far_disk: false,
             no_delay: self.no_delay,
             fast_open: self.fast_open,
+            background: false,
             mptcp: self.mptcp,
             ecn: self.ecn,
             tls: self.tls,

@@ -1,5 +1,7 @@
 //! TCP streams of one end of a phase: a thread each, and one that samples them all.
 
+mod background;
+mod ledbat;
 pub(crate) mod options;
 mod receiver;
 pub(crate) mod sampler;
@@ -21,6 +23,7 @@ use plumb_wire::native::control::report::{
 use crate::file::{Sink, Source, StreamFile};
 use crate::stage::Stage;
 use crate::tls::TlsSession;
+use background::Background;
 use receiver::Destination;
 use sampler::{Looked, Record};
 use sender::Origin;
@@ -130,8 +133,9 @@ impl TcpStreams {
         for (tail, mut stream) in tails.into_iter().zip(outgoing) {
             let (socket, waited) = (Arc::clone(&stream.socket), Arc::clone(&stream.counter));
             let (origin, mut tls) = (payload.origin(&stream)?, stream.tls.take());
+            let background = Background::of(&stream.flow);
             let thread = stage.spawn("plumb-send", move |stage| {
-                sender::run(&socket, tls.as_mut(), origin, &waited, stage)
+                sender::run(&socket, tls.as_mut(), origin, background, &waited, stage)
             })?;
             this.senders.push((tail, stream.running(thread)));
         }
@@ -258,7 +262,10 @@ impl TcpStreams {
             notes.extend(options::not_agreed(&stream.flow, &negotiated));
             tails.push(SenderTail {
                 stream: stream.number,
-                cc: tcp::congestion_control(socket).unwrap_or_default(),
+                cc: background::name(
+                    &stream.flow,
+                    tcp::congestion_control(socket).unwrap_or_default(),
+                ),
                 mss_bytes: tcp::tcp_info(socket).map_or(0, |info| u64::from(info.snd_mss_bytes)),
                 ecn: negotiated.ecn,
                 fast_open: negotiated.fast_open,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use plumb_net::tcp::{self, copyless::send_from};
 use plumb_wire::native::control::report::StreamEnd;
 
+use super::background::Background;
 use crate::file::{Ready, Source};
 use crate::stage::{POLL_INTERVAL, Stage, retry};
 use crate::tls::{Pipe, TlsSession};
@@ -72,12 +73,13 @@ impl Origin {
 /// Sends until the stage is over or the connection fails, and returns within [`POLL_INTERVAL`]
 /// of that. Sends nothing beyond the budget, but stays until it is told to
 /// stop, since its data is still on the way. At the end of a file it stays until all of it has
-/// arrived. Adds to `buffer_wait_us` what it waited for the
-/// send buffer. Tells how the stream ended when it failed.
+/// arrived. Where it is to yield, `background` paces it. Adds to `buffer_wait_us` what it waited for
+/// the send buffer. Tells how the stream ended when it failed.
 pub(super) fn run(
     stream: &TcpStream,
     tls: Option<&mut TlsSession>,
     mut from: Origin,
+    mut background: Option<Background>,
     buffer_wait_us: &AtomicU64,
     stage: &Stage,
 ) -> Option<StreamEnd> {
@@ -86,6 +88,9 @@ pub(super) fn run(
     }
     let mut pipe = Pipe::new(stream, tls);
     while !stage.is_over() {
+        if let Some(background) = &mut background {
+            background.look(stream);
+        }
         let ready = match from.ready() {
             Ok(Ready::Bytes(count)) => count as u64,
             Ok(Ready::NotYet) => continue,

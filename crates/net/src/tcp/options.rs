@@ -123,8 +123,11 @@ fn is_mptcp(socket: &impl AsFd) -> bool {
     get_option(socket, SOL_MPTCP, MPTCP_INFO, &mut 0_u32).is_ok()
 }
 
-/// The most that leaves a second, by the kernel's own pacing.
-fn set_pacing_rate(socket: &impl AsFd, bytes_per_s: u64) -> io::Result<()> {
+/// Sets the most that leaves a second, by the kernel's own pacing (SO_MAX_PACING_RATE).
+///
+/// # Errors
+/// Those of setsockopt.
+pub fn set_pacing_rate(socket: &impl AsFd, bytes_per_s: u64) -> io::Result<()> {
     // The kernel takes an unsigned long (Linux 4.20).
     set_option(
         socket,

@@ -50,7 +50,7 @@ pub enum Transport {
 /// A TCP connection that carries as much as it can.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TcpFlow {
-    /// Congestion control of the sender; CUBIC when absent.
+    /// Congestion control of the sender; CUBIC when absent, Reno below one that yields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cc: Option<String>,
     /// DSCP of both ends' packets, 0 to 63 (RFC 2474).
@@ -83,6 +83,9 @@ pub struct TcpFlow {
     /// The SYN carries the first data (RFC 7413).
     #[serde(default, skip_serializing_if = "is_false")]
     pub fast_open: bool,
+    /// The sender yields to all other traffic (LEDBAT++, draft-irtf-iccrg-ledbat-plus-plus).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub background: bool,
     /// Multipath TCP (RFC 8684).
     #[serde(default, skip_serializing_if = "is_false")]
     pub mptcp: bool,
@@ -149,7 +152,11 @@ impl Flows {
 impl TcpFlow {
     /// The congestion control that is asked for.
     pub fn congestion_control(&self) -> &str {
-        self.cc.as_deref().unwrap_or(DEFAULT_CONGESTION_CONTROL)
+        self.cc.as_deref().unwrap_or(if self.background {
+            BELOW_BACKGROUND
+        } else {
+            DEFAULT_CONGESTION_CONTROL
+        })
     }
 
     fn check(&self) -> Result<(), (Refusal, String)> {
@@ -208,6 +215,13 @@ impl TcpFlow {
         between("a pacing rate in bit/s", self.pacing_bps, &PACING_BPS)
     }
 }
+
+/// Congestion control that runs below a sender which yields: Reno halves its window where CUBIC
+/// keeps 0.7 of it, every kernel has it, and anybody may use it.
+const BELOW_BACKGROUND: &str = "reno";
+
+/// DSCP of traffic that may be starved: lower effort (RFC 8622).
+pub const LOWER_EFFORT: u8 = 1;
 
 /// Six bits (RFC 2474, section 3).
 pub const DSCP: RangeInclusive<u64> = 0..=63;

@@ -1,0 +1,201 @@
+//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01, after RFC 6817): the window of a sender that
+//! takes what nobody else wants. It measures by round trips how long the queue of its path is, fills
+//! a queue that is short and leaves one that is long to whoever filled it.
+//!
+//! Pure: the caller looks at the connection some times each round trip, tells what it saw, and
+//! limits what leaves to the window that it gets. The draft counts acknowledgements; here
+//! a look stands for all that came since the look before, as a share of a round trip.
+//!
+//! One thing goes beyond the draft. A queue shorter than the target overflows before it seems
+//! long, and the draft would take as much of it as any other TCP. So a loss says how much the
+//! queue holds, and the target becomes a part of that ([`OF_FULL_QUEUE`]).
+
+use std::time::Duration;
+
+/// Queueing delay aimed at (section 4.2: 60 ms, so that voice stays below ITU-T G.114's 150 ms).
+pub(super) const TARGET: Duration = Duration::from_millis(60);
+
+/// The target is never less: as much is the noise of Wi-Fi and of busy hosts.
+const LEAST_TARGET: Duration = Duration::from_millis(5);
+
+/// The target as a divisor of the delay at which a queue overflowed: a Reno that halves its window
+/// then leaves a third of the queue where its path is as long as a third of it, and CUBIC more.
+const OF_FULL_QUEUE: u32 = 4;
+
+/// Smallest window in segments (section 4.4: "down to 2 packets").
+const LEAST_SEGMENTS: f64 = 2.0;
+
+/// Where it begins, in segments: as little as a slowdown leaves.
+const FIRST_SEGMENTS: f64 = LEAST_SEGMENTS;
+
+/// Largest divisor of the gain (section 4.1: min(16, …)).
+const MOST_DIVISOR: f64 = 16.0;
+
+/// Weight of what the delay is above the target in the decrease (section 4.2: C = 1).
+const DECREASE: f64 = 1.0;
+
+/// A decrease takes no more than this share a round trip (section 4.2: −W/2).
+const MOST_DECREASE: f64 = 0.5;
+
+/// Slow start ends at this share of the target (section 4.3).
+const SLOW_START_ENDS: f64 = 0.75;
+
+/// The first slowdown begins so many round trips after the first slow start (section 4.4).
+const FIRST_SLOWDOWN_AFTER_ROUNDS: u32 = 2;
+
+/// A slowdown holds the smallest window for so many round trips (section 4.4).
+const SLOWDOWN_ROUNDS: u32 = 2;
+
+/// From one slowdown to the next it takes so many times as long as the slowdown took until the
+/// window was what it had been (section 4.4): a tenth of the time at most is lost to them.
+const SLOWDOWN_PAUSE: u32 = 9;
+
+/// What a look at the connection showed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look {
+    /// Time since the connection began.
+    pub(super) at: Duration,
+    /// Smoothed round trip, queue included.
+    pub(super) round_trip: Duration,
+    /// Smallest round trip: the path with an empty queue.
+    pub(super) smallest: Duration,
+    /// Segments sent again so far.
+    pub(super) retransmits: u64,
+    /// Largest payload of a segment.
+    pub(super) segment_bytes: u32,
+}
+
+/// The window of one connection.
+#[derive(Debug)]
+pub(super) struct Ledbat {
+    window_segments: f64,
+    /// Where slow start gives way, in segments; none before the first delay or loss.
+    threshold_segments: Option<f64>,
+    target: Duration,
+    slowdown: Slowdown,
+    retransmits: u64,
+    /// When the last loss was answered: once a round trip.
+    answered: Duration,
+    before: Option<Duration>,
+}
+
+/// The time when the smallest window lets the queue drain, so that the smallest round trip is
+/// seen: without it, each of several such senders would take the others' queue for the path.
+#[derive(Debug, Clone, Copy)]
+enum Slowdown {
+    /// The first one comes after the first slow start.
+    Before,
+    /// It begins then.
+    Due(Duration),
+    /// The smallest window, since then.
+    Holding(Duration),
+    /// The window grows again since the slowdown, which began then.
+    Recovering(Duration),
+}
+
+impl Ledbat {
+    pub(super) fn new() -> Self {
+        Self {
+            window_segments: FIRST_SEGMENTS,
+            threshold_segments: None,
+            target: TARGET,
+            slowdown: Slowdown::Before,
+            retransmits: 0,
+            answered: Duration::ZERO,
+            before: None,
+        }
+    }
+
+    /// Takes note of a look, and tells how many payload bytes a second may leave: one window each
+    /// round trip.
+    pub(super) fn look(&mut self, look: &Look) -> u64 {
+        let round_s = look.round_trip.as_secs_f64();
+        if round_s <= 0.0 {
+            return u64::MAX;
+        }
+        let since = look.at.saturating_sub(self.before.unwrap_or(look.at));
+        self.before = Some(look.at);
+        self.loss(look);
+        self.slow_down(look);
+        if !matches!(self.slowdown, Slowdown::Holding(_)) {
+            self.adapt(look, since.as_secs_f64() / round_s);
+        }
+        self.window_segments = self.window_segments.max(LEAST_SEGMENTS);
+        (self.window_segments * f64::from(look.segment_bytes) / round_s) as u64
+    }
+
+    /// A loss halves the window, once each round trip, and tells what the queue holds.
+    fn loss(&mut self, look: &Look) {
+        let lost = look.retransmits > self.retransmits;
+        self.retransmits = look.retransmits;
+        if !lost || look.at < self.answered + look.round_trip {
+            return;
+        }
+        self.answered = look.at;
+        self.window_segments /= 2.0;
+        self.leave_slow_start(look);
+        let delay = look.round_trip.saturating_sub(look.smallest);
+        self.target = self.target.min((delay / OF_FULL_QUEUE).max(LEAST_TARGET));
+    }
+
+    /// What follows from the delay in `rounds` round trips (sections 4.1 to 4.3).
+    fn adapt(&mut self, look: &Look, rounds: f64) {
+        let delay = look.round_trip.saturating_sub(look.smallest).as_secs_f64();
+        let target = self.target.as_secs_f64();
+        let divisor = (2.0 * target / look.smallest.as_secs_f64().max(1e-6)).ceil();
+        let gain = 1.0 / divisor.clamp(1.0, MOST_DIVISOR);
+        let in_slow_start = self
+            .threshold_segments
+            .is_none_or(|threshold| self.window_segments < threshold);
+        if in_slow_start && delay > SLOW_START_ENDS * target && self.threshold_segments.is_none() {
+            self.leave_slow_start(look);
+        } else if in_slow_start && delay <= target {
+            // Every segment acknowledged adds its gain.
+            self.window_segments *= (1.0 + gain).powf(rounds);
+            if let Some(threshold) = self.threshold_segments {
+                self.window_segments = self.window_segments.min(threshold);
+            }
+        } else if delay <= target {
+            self.window_segments += gain * rounds;
+        } else {
+            let above = DECREASE * self.window_segments * (delay / target - 1.0);
+            let least = -MOST_DECREASE * self.window_segments;
+            self.window_segments += (gain - above).max(least) * rounds.min(1.0);
+            self.threshold_segments = Some(self.window_segments);
+        }
+    }
+
+    fn leave_slow_start(&mut self, look: &Look) {
+        self.threshold_segments = Some(self.window_segments);
+        if matches!(self.slowdown, Slowdown::Before) {
+            let after = look.round_trip * FIRST_SLOWDOWN_AFTER_ROUNDS;
+            self.slowdown = Slowdown::Due(look.at + after);
+        }
+    }
+
+    fn slow_down(&mut self, look: &Look) {
+        match self.slowdown {
+            Slowdown::Due(at) if look.at >= at => {
+                self.threshold_segments = Some(self.window_segments);
+                self.window_segments = LEAST_SEGMENTS;
+                self.slowdown = Slowdown::Holding(look.at);
+            }
+            Slowdown::Holding(since) if look.at >= since + look.round_trip * SLOWDOWN_ROUNDS => {
+                self.slowdown = Slowdown::Recovering(since);
+            }
+            Slowdown::Recovering(since) => {
+                let recovered = self
+                    .threshold_segments
+                    .is_none_or(|threshold| self.window_segments >= threshold);
+                if recovered {
+                    let took = look.at.saturating_sub(since);
+                    self.slowdown = Slowdown::Due(look.at + took * SLOWDOWN_PAUSE);
+                }
+            }
+            Slowdown::Before | Slowdown::Due(_) | Slowdown::Holding(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
