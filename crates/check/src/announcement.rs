@@ -35,6 +35,7 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::budget::{self, Budget};
+    use crate::phase::Group;
     use crate::with_responder::{CHECK_DIRECTIONS, PHASE, STREAMS};
     use plumb_model::units::ByteCount;
     use plumb_wire::native::control::flow::{Flow, TcpFlow};
@@ -49,9 +50,11 @@ mod tests {
             command: Vec::new(),
             directions: CHECK_DIRECTIONS.to_vec(),
             phase: PHASE,
-            streams: STREAMS,
+            groups: vec![Group {
+                streams: STREAMS,
+                flow: Flow::Tcp(TcpFlow::default()),
+            }],
             shape: crate::shape::Shape::BestEffort,
-            flow: Flow::Tcp(TcpFlow::default()),
             budget,
             latency: true,
             judge: true,

@@ -43,6 +43,14 @@ const CONCLUSIVE_S: f64 = 14.0;
 /// Each stream's rate over time is kept in a phase with no more streams a direction than this: more
 /// curves than that tell nobody anything, and a Run grows by 2 kB for each and every 15 s.
 const MOST_STREAM_SERIES: usize = 8;
+/// A number of equal streams each way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// How many.
+    pub streams: u32,
+    /// What each of them is.
+    pub flow: Flow,
+}
 
 /// What a load phase is to be.
 #[derive(Debug, Clone)]
@@ -50,11 +58,9 @@ pub struct PhaseSpec {
     /// Which way the load goes.
     pub direction: Direction,
     /// Streams each way.
-    pub streams: u32,
+    pub groups: Vec<Group>,
     /// Which classes they belong to.
     pub shape: Shape,
-    /// What each stream is.
-    pub flow: Flow,
     /// How long.
     pub duration: Duration,
     /// Payload after which it ends early.
@@ -70,9 +76,15 @@ pub struct PhaseSpec {
 }
 
 impl PhaseSpec {
-    /// Whether a window was asked for, so that the ends' settings do not matter.
-    fn has_pinned_window(&self) -> bool {
-        matches!(&self.flow, Flow::Tcp(tcp) if tcp.window_bytes.is_some())
+    /// How many streams there are each way.
+    fn streams(&self) -> u32 {
+        self.groups.iter().map(|group| group.streams).sum()
+    }
+
+    /// Whether the ends' buffers are what their kernels make them.
+    fn kernels_choose_buffers(&self) -> bool {
+        let pinned = |flow: &Flow| matches!(flow, Flow::Tcp(tcp) if tcp.window_bytes.is_some());
+        !self.groups.iter().any(|group| pinned(&group.flow))
     }
 }
 
@@ -94,18 +106,15 @@ impl Phase {
         watcher: &dyn Watcher,
         cancel: &AtomicBool,
     ) -> Result<Self, ClientError> {
-        let streams = |way: Direction| {
-            if spec.direction == way || spec.direction == Direction::Both {
-                spec.streams
-            } else {
-                0
-            }
-        };
-        let (down, up) = (streams(Direction::Down), streams(Direction::Up));
+        let loaded = |way: Direction| spec.direction == way || spec.direction == Direction::Both;
+        let (down, up) = (loaded(Direction::Down), loaded(Direction::Up));
         let plan = PhasePlan {
             flows: [(Role::Down, down), (Role::Up, up)]
-                .map(|(role, count)| spec.shape.flows(role, count, &spec.flow))
-                .concat(),
+                .into_iter()
+                .filter(|(_, loaded)| *loaded)
+                .flat_map(|(role, _)| spec.groups.iter().map(move |group| (role, group)))
+                .flat_map(|(role, group)| spec.shape.flows(role, group.streams, &group.flow))
+                .collect(),
             duration: spec.duration,
             byte_limit: spec.byte_limit,
             until_steady: spec.until_steady,
@@ -118,8 +127,8 @@ impl Phase {
         }
         watcher.step(title(spec.direction), spec.duration);
         let progress = |p: plumb_load::phase::Progress| {
-            let way = |streams: u32, name: &str, bps: f64| {
-                if streams > 0 {
+            let way = |loaded: bool, name: &str, bps: f64| {
+                if loaded {
                     format!("{name} {}  ", si(bps, "bit/s"))
                 } else {
                     String::new()
@@ -195,8 +204,9 @@ impl Phase {
         for direction in [&self.outcome.down, &self.outcome.up].into_iter().flatten() {
             // Those fill every queue there is until it overflows.
             let cc = direction.result.cc.as_str();
+            let mut ran = cc.split(", ");
             // The record of the end that sent may be missing.
-            if !cc.is_empty() && !LOSS_BASED.contains(&cc) {
+            if !cc.is_empty() && !ran.all(|cc| LOSS_BASED.contains(&cc)) {
                 assembly.note(format!(
                     "The {}load ran {}: a congestion control that is not driven by loss may leave queues empty that CUBIC fills, so bufferbloat may be hidden.",
                     direction.result.direction.name(),
@@ -212,7 +222,7 @@ impl Phase {
             });
             // With both directions loaded neither shows what it could carry, and with a pinned
             // window the ends' settings do not matter.
-            if self.spec.direction != Direction::Both && !self.spec.has_pinned_window() {
+            if self.spec.direction != Direction::Both && self.spec.kernels_choose_buffers() {
                 assembly.add_windows(
                     &direction.result,
                     self.outcome.started_monotonic_ns,
@@ -396,7 +406,7 @@ impl Phase {
 
     /// What each class got, where there are several.
     fn classes(&self, beside: &Beside<'_>) -> BTreeMap<String, ClassLatency> {
-        let classes = self.spec.shape.classes(self.spec.streams);
+        let classes = self.spec.shape.classes(self.spec.streams());
         if classes.len() < 2 {
             return BTreeMap::new();
         }
@@ -424,9 +434,10 @@ impl Phase {
     fn params(&self) -> Map<String, Value> {
         let mut params = Map::new();
         params.insert("phase".to_owned(), self.spec.direction.name().into());
-        params.insert("streams".to_owned(), self.spec.streams.into());
+        let streams = self.spec.streams();
+        params.insert("streams".to_owned(), streams.into());
         params.insert("shape".to_owned(), self.spec.shape.name().into());
-        let classes = self.spec.shape.classes(self.spec.streams);
+        let classes = self.spec.shape.classes(streams);
         if classes.len() > 1 {
             let of_streams = classes
                 .iter()
@@ -437,12 +448,16 @@ impl Phase {
             "duration_s".to_owned(),
             self.spec.duration.as_secs_f64().into(),
         );
-        if let Flow::Tcp(tcp) = &self.spec.flow {
-            params.insert("cc".to_owned(), tcp.congestion_control().into());
-        }
-        // The options that were asked for, by their names in the protocol.
-        if let Ok(Value::Object(asked)) = serde_json::to_value(&self.spec.flow) {
-            params.extend(asked);
+        match self.spec.groups.as_slice() {
+            [alike] => params.extend(asked(&alike.flow)),
+            groups => {
+                let group = |group: &Group| {
+                    let mut params = asked(&group.flow);
+                    params.insert("streams".to_owned(), group.streams.into());
+                    Value::Object(params)
+                };
+                params.insert("flows".to_owned(), groups.iter().map(group).collect());
+            }
         }
         for (name, file) in [("from", &self.spec.from), ("to", &self.spec.to)] {
             if let Some(file) = file {
@@ -481,6 +496,18 @@ fn note_own_losses(assembly: &mut Assembly, udp: &UdpResult) {
             .receive_buffer_bytes
             .map_or_else(|| "unknown size".to_owned(), |bytes| si(bytes as f64, "B"))
     ));
+}
+
+/// The options that were asked for, by their names in the protocol.
+fn asked(flow: &Flow) -> Map<String, Value> {
+    let mut params = Map::new();
+    if let Flow::Tcp(tcp) = flow {
+        params.insert("cc".to_owned(), tcp.congestion_control().into());
+    }
+    if let Ok(Value::Object(asked)) = serde_json::to_value(flow) {
+        params.extend(asked);
+    }
+    params
 }
 
 fn title(direction: Direction) -> &'static str {

@@ -23,7 +23,7 @@ use crate::assembly::Assembly;
 use crate::budget::Budget;
 use crate::clocks::{Clocks, Incomparable};
 use crate::error::CheckError;
-use crate::phase::{Phase, PhaseSpec};
+use crate::phase::{Group, Phase, PhaseSpec};
 use crate::places;
 use crate::probes::{Aim, ProbeLogs, Probes, Window};
 use crate::shape::Shape;
@@ -70,11 +70,9 @@ pub struct Plan {
     /// Where downloads go to; nowhere when absent.
     pub to: Option<StreamFile>,
     /// Streams each way.
-    pub streams: u32,
+    pub groups: Vec<Group>,
     /// Which classes of traffic they belong to.
     pub shape: Shape,
-    /// What each stream is.
-    pub flow: Flow,
     /// The most payload that may be transferred.
     pub budget: ByteCount,
     /// Whether round trips are measured too, before, beside and after the load.
@@ -134,11 +132,11 @@ pub fn run(
             name: plan.name.clone(),
             address: client.address(),
             echoes,
-            classes: plan.shape.other_classes(plan.streams),
+            classes: plan.shape.other_classes(plan.streams()),
             places,
         };
         Probes::start(&aim, &stop)
-    } else if matches!(plan.flow, Flow::Udp(_)) {
+    } else if plan.has_udp() {
         Probes::for_clocks(&plan.name, client.address(), echoes, &stop)
     } else {
         Probes::none()
@@ -163,7 +161,7 @@ pub fn run(
             .sum();
         let spec = PhaseSpec {
             direction: *direction,
-            streams: plan.streams,
+            groups: plan.groups.clone(),
             shape: plan.shape,
             duration: plan.phase,
             byte_limit: Some(match plan.bytes {
@@ -172,7 +170,6 @@ pub fn run(
             }),
             bytes_are_the_goal: plan.bytes.is_some(),
             until_steady: plan.until_steady,
-            flow: plan.flow.clone(),
             from: plan.from.clone(),
             to: plan.to.clone(),
         };
@@ -235,6 +232,17 @@ pub fn run(
 }
 
 impl Plan {
+    /// How many streams its load has each way.
+    fn streams(&self) -> u32 {
+        self.groups.iter().map(|group| group.streams).sum()
+    }
+
+    /// Whether some of its streams are datagrams.
+    fn has_udp(&self) -> bool {
+        let is_udp = |group: &Group| matches!(group.flow, Flow::Udp(_));
+        self.groups.iter().any(is_udp)
+    }
+
     /// Whether an end has the congestion control that was asked for, as far as it tells.
     fn has_congestion_control(
         &self,
@@ -242,18 +250,16 @@ impl Plan {
         end: &'static str,
     ) -> Result<(), CheckError> {
         let known = &host.congestion_controls;
-        let cc = match &self.flow {
-            Flow::Tcp(tcp) => &tcp.cc,
-            Flow::Udp(_) => &None,
-        };
-        match cc {
-            Some(cc) if !known.is_empty() && !known.contains(cc) => {
-                Err(CheckError::CongestionControl {
-                    name: cc.clone(),
-                    end,
-                    known: known.join(", "),
-                })
-            }
+        let tcp = self.groups.iter().filter_map(|group| match &group.flow {
+            Flow::Tcp(tcp) => tcp.cc.as_ref(),
+            Flow::Udp(_) => None,
+        });
+        match tcp.into_iter().find(|cc| !known.contains(cc)) {
+            Some(cc) if !known.is_empty() => Err(CheckError::CongestionControl {
+                name: cc.clone(),
+                end,
+                known: known.join(", "),
+            }),
             _ => Ok(()),
         }
     }
@@ -262,7 +268,7 @@ impl Plan {
     fn keeps_to(&self, limits: &Limits) -> Result<(), CheckError> {
         let name = || self.name.clone();
         let both = self.directions.contains(&Direction::Both);
-        let streams = self.streams * if both { 2 } else { 1 };
+        let streams = self.streams() * if both { 2 } else { 1 };
         if streams > limits.max_streams {
             return Err(CheckError::Streams {
                 name: name(),

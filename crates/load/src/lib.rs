@@ -8,6 +8,7 @@ mod limits;
 mod outcome;
 pub mod phase;
 mod series;
+mod sharing;
 mod slow_start;
 pub mod stage;
 mod steady;

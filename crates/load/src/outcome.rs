@@ -1,10 +1,13 @@
 //! From the records of both ends to the outcome of a phase. Pure.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use plumb_model::results::{CpuUse, Direction, TlsResult, TransactionsResult};
 use plumb_model::series::Series;
 use plumb_wire::native::control::Start;
+use plumb_wire::native::control::flow::{Flow, Flows};
+use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::report::udp::UdpReceiverLog;
 use plumb_wire::native::control::report::{ReceiverLog, Report, SenderLog, TcpSample};
 
@@ -84,10 +87,13 @@ pub(crate) fn outcome(
     let result = |logs: DirectionLogs<'_>| {
         (!logs.senders.is_empty() || !logs.receivers.is_empty()).then(|| summarise(&logs))
     };
+    let groups = [Role::Down, Role::Up].map(|role| tcp_groups(&start.flows, role));
+    let [down_groups, up_groups] = &groups;
     let mut down = result(DirectionLogs {
         direction: Direction::Down,
         senders: &remote.senders,
         receivers: &local.receivers,
+        groups: down_groups,
         duration_s,
         receiver_shift_s: 0.0,
         all_arrived,
@@ -98,6 +104,7 @@ pub(crate) fn outcome(
         direction: Direction::Up,
         senders: &local.senders,
         receivers: &remote.receivers,
+        groups: up_groups,
         duration_s,
         receiver_shift_s: idle_round_trip(&local.senders),
         all_arrived,
@@ -144,6 +151,21 @@ pub(crate) fn outcome(
         transactions,
         notes: here.chain(there).collect(),
     }
+}
+
+/// The numbers of the streams of each group of equal TCP streams.
+fn tcp_groups(flows: &[Flows], role: Role) -> Vec<Range<u32>> {
+    let mut first = 0_u32;
+    let of_role = flows.iter().filter(|flows| flows.role == role);
+    let numbered = of_role.map(|flows| {
+        let numbers = first..first.saturating_add(flows.count);
+        first = numbers.end;
+        (numbers, &flows.flow)
+    });
+    numbered
+        .filter(|(_, flow)| matches!(flow, Flow::Tcp(_)))
+        .map(|(numbers, _)| numbers)
+        .collect()
 }
 
 /// The round trip before the load filled any queue: what the client sends at its instant t the

@@ -1,6 +1,7 @@
 //! From the logs of both ends to the result of one direction. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use plumb_model::results::{
     CpuUse, Direction, FileTime, RAMP_S, StreamResult, TcpReceiver, TcpSender, ThroughputResult,
@@ -13,6 +14,7 @@ use plumb_wire::native::control::report::{
 
 use crate::limits::limited_time;
 use crate::series::{count_at, series, stream_rates};
+use crate::sharing;
 use crate::slow_start::slow_start;
 
 /// Shortest phase that has a steady rate: as much of it as is left out.
@@ -27,7 +29,8 @@ pub struct DirectionOutcome {
     /// sending TCPs, summed over the streams: `cwnd_bytes`, `in_flight_bytes` and `retransmits`
     /// (so far), `pacing_bps`, `delivery_bps`; `srtt_s` is their mean. `rwnd_limited_ratio`,
     /// `sndbuf_limited_ratio`, `app_limited_ratio` and `network_limited_ratio` are shares of the
-    /// time since the point before. Seconds from the start of the phase.
+    /// time since the point before. Of several streams, `jain_index` of each second. Seconds from
+    /// the start of the phase.
     pub series: BTreeMap<String, Series>,
     /// `bps` of each stream by itself, by its number.
     pub stream_bps: BTreeMap<u32, Series>,
@@ -42,6 +45,8 @@ pub struct DirectionLogs<'a> {
     pub senders: &'a [SenderLog],
     /// The receiving end.
     pub receivers: &'a [ReceiverLog],
+    /// The numbers of the streams of each group of equal ones.
+    pub groups: &'a [Range<u32>],
     /// How long the phase took.
     pub duration_s: f64,
     /// What the receiver's clock shows when the first byte can come: zero for a download, and
@@ -69,18 +74,20 @@ pub fn summarise(logs: &DirectionLogs<'_>) -> DirectionOutcome {
     let bytes = until(end_s(logs));
     let steady = (duration_s >= STEADY_NEEDS_S)
         .then(|| (bytes - until(RAMP_S)) * 8.0 / (duration_s - RAMP_S));
+    let streams = streams(logs, duration_s);
     let result = ThroughputResult {
         direction: logs.direction,
         protocol: if logs.tls.is_some() { "tls" } else { "tcp" }.to_owned(),
         bps: bytes * 8.0 / duration_s,
         steady_bps: steady,
         bytes: bytes as u64,
-        cc: congestion_controls(logs.senders),
+        cc: congestion_controls(logs.senders.iter()),
         slow_start: slow_start(logs.senders, duration_s, until),
         zero_copy_send: of_all(logs.senders, |tail| tail.zero_copy) == Some(true),
         discard_receive: logs.receivers.iter().any(|log| log.tail.discard),
         files: files(logs, duration_s),
-        streams: streams(logs, duration_s),
+        sharing: sharing::sharing(logs, &streams),
+        streams,
         tcp: tcp_sender(logs.senders, duration_s),
         tcp_receiver: TcpReceiver {
             receive_buffer_bytes: logs
@@ -95,9 +102,11 @@ pub fn summarise(logs: &DirectionLogs<'_>) -> DirectionOutcome {
         cpu: logs.cpu,
         tls: logs.tls.cloned(),
     };
+    let mut series = series(logs);
+    series.extend(sharing::index_series(logs));
     DirectionOutcome {
         result,
-        series: series(logs),
+        series,
         stream_bps: stream_rates(logs),
     }
 }
@@ -145,10 +154,9 @@ fn acknowledged(samples: &[TcpSample]) -> Vec<Count> {
     samples.iter().map(count).collect()
 }
 
-/// The algorithms that ran, in practice one.
-fn congestion_controls(senders: &[SenderLog]) -> String {
+/// The algorithms that ran.
+pub(crate) fn congestion_controls<'a>(senders: impl Iterator<Item = &'a SenderLog>) -> String {
     let names: BTreeSet<_> = senders
-        .iter()
         .map(|log| log.tail.cc.as_str())
         .filter(|cc| !cc.is_empty())
         .collect();

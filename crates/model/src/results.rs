@@ -1,6 +1,7 @@
 //! What each kind of measurement found. The kinds and their fields are the contract with
 //! everything that reads a Run; the unit of a number is the suffix of its name.
 
+pub mod sharing;
 mod transactions;
 pub mod transfer;
 pub mod udp;
@@ -9,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
+use sharing::Sharing;
 pub use transfer::{FileTime, SlowStart, SlowStartEnd};
 use udp::UdpResult;
 
@@ -199,6 +201,9 @@ pub struct ThroughputResult {
     pub files: Option<FileTime>,
     /// Each stream by itself.
     pub streams: Vec<StreamResult>,
+    /// How they shared it; absent where there was one.
+    #[serde(default)]
+    pub sharing: Option<Sharing>,
     /// The senders' TCP state, over all streams.
     pub tcp: TcpSender,
     /// The receivers' TCP state, over all streams.

@@ -13,6 +13,7 @@ use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
 use crate::files::OpenFiles;
 use crate::load_options::{Defaults, LoadOptions};
+use crate::mix::Mix;
 use crate::output::Output;
 use crate::progress::Line;
 use crate::target::{Target, command_line, interruptible};
@@ -68,7 +69,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 latency: true,
                 judge: true,
             };
-            arguments.load.measure(&target, client, defaults, &cancel)?
+            arguments
+                .load
+                .measure(&target, client, defaults, &Mix::default(), &cancel)?
         }
         Err(
             why @ (ClientError::Refused { .. }

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     load: LoadArguments,
     /// What flows, and when
-    #[arg(long, value_enum, default_value_t = Pattern::Phases)]
+    #[arg(long, value_enum, default_value_t = Pattern::Phases, conflicts_with_all = ["flows", "background"])]
     shape: Pattern,
 }
 

@@ -17,6 +17,7 @@ use plumb_wire::native::spec::{MOST_STREAMS, PORT};
 
 use crate::direction::Directions;
 use crate::files::OpenFiles;
+use crate::mix::Mix;
 use crate::output::Output;
 use crate::progress::Line;
 use crate::target::{Target, command_line, interruptible};
@@ -67,6 +68,8 @@ pub(crate) struct LoadArguments {
     #[command(flatten)]
     load: LoadOptions,
     #[command(flatten)]
+    mix: Mix,
+    #[command(flatten)]
     output: Output,
 }
 
@@ -79,7 +82,9 @@ impl LoadArguments {
         let cancel = interruptible()?;
         let client = target.connect(self.load.port)?;
         defaults.directions = self.directions.or(&defaults.directions);
-        let measured = self.load.measure(&target, client, defaults, &cancel)?;
+        let measured = self
+            .load
+            .measure(&target, client, defaults, &self.mix, &cancel)?;
         output.emit(measured.run)?;
         measured.lost.map_or(Ok(ExitCode::SUCCESS), |why| {
             Err(anyhow::anyhow!("measured in part only: {why}"))
@@ -94,6 +99,7 @@ impl LoadOptions {
         target: &Target,
         client: Client,
         defaults: Defaults,
+        mix: &Mix,
         cancel: &Arc<AtomicBool>,
     ) -> anyhow::Result<Measured> {
         let flow = match (defaults.flow, self.cc.clone()) {
@@ -109,8 +115,9 @@ impl LoadOptions {
             from: defaults.files.from,
             to: defaults.files.to,
             bytes: defaults.bytes,
-            streams: self.streams.unwrap_or(defaults.streams),
-            flow,
+            groups: mix
+                .groups(self.streams.unwrap_or(defaults.streams), &flow)
+                .map_err(anyhow::Error::msg)?,
             shape: defaults.shape,
             budget: match defaults.bytes {
                 // What is asked for is allowed.

@@ -8,6 +8,7 @@ mod files;
 mod lab;
 mod load;
 mod load_options;
+mod mix;
 mod output;
 mod ping;
 mod progress;

@@ -19,7 +19,7 @@ pub(crate) struct TcpOptions {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(*MSS_BYTES.start() as i64..=*MSS_BYTES.end() as i64))]
     mss: Option<u16>,
     /// Most that each stream sends, like 50mbit, spread evenly by the kernel (SO_MAX_PACING_RATE)
-    #[arg(long, value_name = "RATE", value_parser = pacing, conflicts_with = "mptcp")]
+    #[arg(long, value_name = "RATE", value_parser = pacing, conflicts_with_all = ["mptcp", "background"])]
     pacing: Option<u64>,
     /// DSCP of every packet of the load: 0 to 63, or a name such as CS1, AF41, EF, LE
     #[arg(long, value_name = "DSCP", value_parser = dscp)]

@@ -105,6 +105,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         loaded::periodic(run),
         rate(run),
         transfer::transfer(run),
+        shares(run),
         udp::packets(run),
         udp::delays(run),
         udp::order(run),
@@ -207,6 +208,7 @@ fn rate(run: &Run) -> Table {
             ("after 2 s", Number),
             ("data", Number),
             ("flows", Number),
+            ("Jain", Number),
             ("CPU here", Number),
             ("CPU far", Number),
         ],
@@ -219,6 +221,11 @@ fn rate(run: &Run) -> Table {
             scale.show(result.steady_bps),
             number::bytes(result.bytes as f64),
             result.streams.len().to_string(),
+            result
+                .sharing
+                .as_ref()
+                .and_then(|sharing| sharing.jain_index)
+                .map_or_else(String::new, |index| format!("{index:.3}")),
             number::percent(result.cpu.local_ratio),
             result
                 .cpu
@@ -228,6 +235,48 @@ fn rate(run: &Run) -> Table {
     }
     table.note = (!rows.is_empty())
         .then(|| "Payload that reached the receiver; CPU is of one core.".to_owned());
+    table
+}
+
+/// How different flows beside each other shared a direction.
+fn shares(run: &Run) -> Table {
+    let mut table = Table::new(
+        "Shares of flows side by side",
+        &[
+            ("", Text),
+            ("flows", Text),
+            ("rate", Number),
+            ("share", Number),
+            ("if even", Number),
+        ],
+    );
+    let mut notes = Vec::new();
+    for row in view::rates(run) {
+        let Some(sharing) = row.result.sharing.as_ref() else {
+            continue;
+        };
+        // Not where classes of traffic were to be told apart: they have a table of their own.
+        if sharing.groups.len() < 2 || !row.measurement.params.contains_key("flows") {
+            continue;
+        }
+        let flow = view::flow_in_phase(row.phase, row.result.direction);
+        for group in &sharing.groups {
+            table.row([
+                flow.clone(),
+                format!("{} × {}", group.streams, group.cc),
+                number::rate(group.bps),
+                number::percent(group.share_ratio),
+                number::percent(group.even_share_ratio),
+            ]);
+        }
+        if let (Some(whole), Some(each)) = (sharing.jain_index, &sharing.jain_index_each_second) {
+            notes.push(format!(
+                "{flow}: Jain's index of all flows is {whole:.3} over the whole phase, and {:.3} to {:.3} second by second",
+                each.min, each.max
+            ));
+        }
+    }
+    table.note = (!notes.is_empty()).then(|| format!("{}.", notes.join("; ")));
     table
 }
 

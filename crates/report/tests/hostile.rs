@@ -8,6 +8,7 @@ mod sample;
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::*;
 use plumb_model::grade::Grade;
+use plumb_model::results::sharing::*;
 use plumb_model::results::*;
 use plumb_model::run::*;
 use plumb_model::series::{Series, Unit};
@@ -181,12 +182,26 @@ fn outcome() -> impl Strategy<Value = Outcome> {
                 bps: v[1],
                 steady_bps: Some(v[2]),
                 bytes,
-                cc,
+                cc: cc.clone(),
                 slow_start: None,
                 zero_copy_send: false,
                 discard_receive: false,
                 files: None,
                 streams: (0..3).map(stream).collect(),
+                sharing: Some(Sharing {
+                    jain_index: Some(v[1]),
+                    jain_index_each_second: None,
+                    groups: (0..2)
+                        .map(|first_stream| GroupShare {
+                            cc: cc.clone(),
+                            first_stream,
+                            streams: u32::MAX,
+                            bps: v[2],
+                            share_ratio: v[3],
+                            even_share_ratio: v[4],
+                        })
+                        .collect(),
+                }),
                 tcp: TcpSender {
                     retransmits: bytes,
                     min_rtt_s: Some(v[3]),

@@ -70,6 +70,7 @@ fn logs<'a>(senders: &'a [SenderLog], receivers: &'a [ReceiverLog]) -> Direction
         direction: Direction::Down,
         senders,
         receivers,
+        groups: &[],
         duration_s: 5.0,
         receiver_shift_s: 0.0,
         all_arrived: false,

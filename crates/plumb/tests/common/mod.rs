@@ -47,7 +47,7 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A check made in a laboratory, and what the laboratory recorded.
+/// A Run made in a laboratory, and what the laboratory recorded.
 pub(crate) struct Checked {
     pub(crate) scenario: Scenario,
     pub(crate) run: Run,
@@ -57,6 +57,11 @@ pub(crate) struct Checked {
 
 /// Runs `plumb check server` in a scenario, by name or file.
 pub(crate) fn check_in(scenario: &str, options: &[&str]) -> Checked {
+    measured_in(scenario, &[&["check", "server"], options].concat())
+}
+
+/// Runs a verb of plumb that prints a Run in a scenario, by name or file.
+pub(crate) fn measured_in(scenario: &str, command: &[&str]) -> Checked {
     need_root();
     let folder = tempfile::tempdir().expect("a folder");
     let stats = folder.path().join("stats.json");
@@ -68,8 +73,9 @@ pub(crate) fn check_in(scenario: &str, options: &[&str]) -> Checked {
         stats.to_str().expect("UTF-8"),
         "--",
     ];
-    arguments.extend(["plumb", "check", "server", "--json"]);
-    arguments.extend(options);
+    arguments.push("plumb");
+    arguments.extend(command);
+    arguments.push("--json");
     let output = plumb(&arguments);
     assert!(output.status.success(), "{scenario}: {}", stderr(&output));
     let text = stdout(&output);

@@ -365,6 +365,7 @@ fn throughput(direction: Direction, bps: f64, load: &Load) -> ThroughputResult {
         discard_receive: false,
         files: None,
         streams: (0..4).map(stream).collect(),
+        sharing: None,
         tcp: TcpSender {
             retransmits: load.retransmits,
             min_rtt_s: Some(0.0182),
