@@ -17,7 +17,13 @@ impl Plan {
             Duration::ZERO
         };
         let phase_s = self.phase.as_secs_f64();
-        let seconds = phase_s * self.directions.len() as f64 + around.as_secs_f64();
+        let seconds = phase_s * self.phases().len() as f64 + around.as_secs_f64();
+        if self.directions.is_empty() {
+            let name = &self.name;
+            return format!(
+                "about {seconds:.0} s against {name}, at the rates of the applications"
+            );
+        }
         let weights: u64 = self.directions.iter().map(|d| weight(*d)).sum();
         let budget_bits = self.budget.bytes() as f64 * 8.0;
         let spent_above = BitRate::from_bps((budget_bits / (weights as f64 * phase_s)) as u64);
@@ -50,6 +56,7 @@ mod tests {
             command: Vec::new(),
             directions: CHECK_DIRECTIONS.to_vec(),
             phase: PHASE,
+            applications: Vec::new(),
             groups: vec![Group {
                 streams: STREAMS,
                 flow: Flow::Tcp(TcpFlow::default()),

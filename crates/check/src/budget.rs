@@ -27,6 +27,11 @@ impl Budget {
             .unwrap_or(self.left)
     }
 
+    /// What is left.
+    pub fn left(self) -> u64 {
+        self.left
+    }
+
     /// Takes what a phase used.
     pub fn spend(&mut self, bytes: u64) {
         self.left = self.left.saturating_sub(bytes);

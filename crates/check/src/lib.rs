@@ -17,6 +17,7 @@ pub mod phase;
 pub mod ping;
 pub mod places;
 pub mod probes;
+pub mod profiles;
 pub mod shape;
 pub mod transactions;
 pub mod watcher;

@@ -2,30 +2,30 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use plumb_load::DirectionOutcome;
 use plumb_load::client::{Client, ClientError};
-use plumb_load::file::StreamFile;
 use plumb_load::phase::{EndedEarly, PhaseOutcome, PhasePlan};
 use plumb_model::grade::{DSLREPORTS, Grade};
 use plumb_model::results::udp::UdpResult;
 use plumb_model::results::{
     ClassLatency, Direction, LoadedLatencyResult, Outcome, Periodic, PingResult, RAMP_S,
+    ThroughputResult,
 };
 use plumb_model::series::Series;
 use plumb_model::units::{human_seconds, si};
-use plumb_wire::native::control::flow::Flow;
-use plumb_wire::native::control::frame::Role;
-use serde_json::{Map, Value};
 
 use crate::assembly::{Assembly, Measured};
 use crate::beside::Beside;
 use crate::clocks::{Clocks, Incomparable};
 use crate::periodicity;
 use crate::probes::{ProbeLogs, Window, result};
-use crate::shape::Shape;
+use crate::profiles;
 use crate::watcher::Watcher;
+
+mod spec;
+
+pub use spec::{Group, PhaseSpec};
 
 /// Shorter than this, a phase is slow start alone and tells nothing of the queue.
 const TELLING_S: f64 = RAMP_S;
@@ -43,51 +43,6 @@ const CONCLUSIVE_S: f64 = 14.0;
 /// Each stream's rate over time is kept in a phase with no more streams a direction than this: more
 /// curves than that tell nobody anything, and a Run grows by 2 kB for each and every 15 s.
 const MOST_STREAM_SERIES: usize = 8;
-/// A number of equal streams each way.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Group {
-    /// How many.
-    pub streams: u32,
-    /// What each of them is.
-    pub flow: Flow,
-}
-
-/// What a load phase is to be.
-#[derive(Debug, Clone)]
-pub struct PhaseSpec {
-    /// Which way the load goes.
-    pub direction: Direction,
-    /// Streams each way.
-    pub groups: Vec<Group>,
-    /// Which classes they belong to.
-    pub shape: Shape,
-    /// How long.
-    pub duration: Duration,
-    /// Payload after which it ends early.
-    pub byte_limit: Option<u64>,
-    /// The user asked for that much; otherwise it is a limit.
-    pub bytes_are_the_goal: bool,
-    /// Whether it ends when its rate has become steady.
-    pub until_steady: bool,
-    /// What an upload sends; bytes from memory when absent.
-    pub from: Option<StreamFile>,
-    /// Where a download goes to; nowhere when absent.
-    pub to: Option<StreamFile>,
-}
-
-impl PhaseSpec {
-    /// How many streams there are each way.
-    fn streams(&self) -> u32 {
-        self.groups.iter().map(|group| group.streams).sum()
-    }
-
-    /// Whether the ends' buffers are what their kernels make them.
-    fn kernels_choose_buffers(&self) -> bool {
-        let pinned = |flow: &Flow| matches!(flow, Flow::Tcp(tcp) if tcp.window_bytes.is_some());
-        !self.groups.iter().any(|group| pinned(&group.flow))
-    }
-}
-
 /// A load phase that has run.
 #[derive(Debug)]
 pub struct Phase {
@@ -109,12 +64,7 @@ impl Phase {
         let loaded = |way: Direction| spec.direction == way || spec.direction == Direction::Both;
         let (down, up) = (loaded(Direction::Down), loaded(Direction::Up));
         let plan = PhasePlan {
-            flows: [(Role::Down, down), (Role::Up, up)]
-                .into_iter()
-                .filter(|(_, loaded)| *loaded)
-                .flat_map(|(role, _)| spec.groups.iter().map(move |group| (role, group)))
-                .flat_map(|(role, group)| spec.shape.flows(role, group.streams, &group.flow))
-                .collect(),
+            flows: spec.flows(),
             duration: spec.duration,
             byte_limit: spec.byte_limit,
             until_steady: spec.until_steady,
@@ -125,7 +75,7 @@ impl Phase {
             // A device has no length.
             let _ = to.file.set_len(0);
         }
-        watcher.step(title(spec.direction), spec.duration);
+        watcher.step(title(&spec), spec.duration);
         let progress = |p: plumb_load::phase::Progress| {
             let way = |loaded: bool, name: &str, bps: f64| {
                 if loaded {
@@ -152,6 +102,11 @@ impl Phase {
             from_ns,
             to_ns: from_ns + (self.outcome.duration_s * 1e9) as u64,
         }
+    }
+
+    /// Whether there was more than applications alone.
+    pub fn has_load(&self) -> bool {
+        !self.spec.groups.is_empty()
     }
 
     /// Payload that it carried.
@@ -192,11 +147,25 @@ impl Phase {
             assembly.add(Measured {
                 started_ns: self.outcome.started_monotonic_ns,
                 duration_s: self.outcome.duration_s,
-                params: self.params(),
-                outcome: Outcome::Udp(Box::new(result)),
+                params: self.spec.params(),
+                outcome: match self.spec.application(result.direction, result.stream) {
+                    Some((profile, stream)) => {
+                        Outcome::App(Box::new(profiles::result(profile, stream, &result)))
+                    }
+                    None => Outcome::Udp(Box::new(result)),
+                },
                 series: udp.series.clone(),
             });
         }
+    }
+
+    /// What TCP carried in a direction.
+    pub fn throughput(&self, direction: Direction) -> Option<&ThroughputResult> {
+        let of = match direction {
+            Direction::Up => &self.outcome.up,
+            Direction::Down | Direction::Both => &self.outcome.down,
+        };
+        of.as_ref().map(|outcome| &outcome.result)
     }
 
     /// Adds the rates that it carried.
@@ -216,7 +185,7 @@ impl Phase {
             assembly.add(Measured {
                 started_ns: self.outcome.started_monotonic_ns,
                 duration_s: self.outcome.duration_s,
-                params: self.params(),
+                params: self.spec.params(),
                 outcome: Outcome::Throughput(direction.result.clone()),
                 series: self.rate_series(direction),
             });
@@ -226,7 +195,7 @@ impl Phase {
                 assembly.add_windows(
                     &direction.result,
                     self.outcome.started_monotonic_ns,
-                    self.params(),
+                    self.spec.params(),
                 );
             }
         }
@@ -236,7 +205,7 @@ impl Phase {
         if self.outcome.duration_s < RATE_NEEDS_S {
             assembly.note(format!(
                 "The phase '{}' lasted {}: slow start, and when the ends looked, make its rates uncertain by more than half.",
-                self.spec.direction.name(),
+                self.spec.name(),
                 human_seconds(self.outcome.duration_s)
             ));
         }
@@ -249,7 +218,7 @@ impl Phase {
     fn ended_early(&self) -> Option<String> {
         let phase = format!(
             "The phase '{}' ended after {}",
-            self.spec.direction.name(),
+            self.spec.name(),
             human_seconds(self.outcome.duration_s)
         );
         let limit = si(self.spec.byte_limit.unwrap_or(0) as f64, "B");
@@ -294,7 +263,7 @@ impl Phase {
         drain_s: Option<f64>,
     ) {
         let window = self.window();
-        let name = self.spec.direction.name();
+        let name = self.spec.name();
         if window.seconds() < TELLING_S {
             assembly.note(format!(
                 "The phase '{name}' lasted {}: too short to say anything of latency under load, or of bufferbloat. Allow more with --budget or --duration.",
@@ -331,7 +300,7 @@ impl Phase {
         };
         let far_idle_s = idle_rtt.p50;
         let (series, identity) = logs.series(window);
-        let mut params = self.params();
+        let mut params = self.spec.params();
         params.extend(identity);
         let bps = |d: &Option<DirectionOutcome>| d.as_ref().map(|d| d.result.bps);
         let increase_s = rtt.above(idle_rtt.p50);
@@ -430,52 +399,6 @@ impl Phase {
         }
         found
     }
-
-    fn params(&self) -> Map<String, Value> {
-        let mut params = Map::new();
-        params.insert("phase".to_owned(), self.spec.direction.name().into());
-        let streams = self.spec.streams();
-        params.insert("streams".to_owned(), streams.into());
-        params.insert("shape".to_owned(), self.spec.shape.name().into());
-        let classes = self.spec.shape.classes(streams);
-        if classes.len() > 1 {
-            let of_streams = classes
-                .iter()
-                .flat_map(|(class, count)| (0..*count).map(|_| class.name));
-            params.insert("stream_classes".to_owned(), of_streams.collect());
-        }
-        params.insert(
-            "duration_s".to_owned(),
-            self.spec.duration.as_secs_f64().into(),
-        );
-        match self.spec.groups.as_slice() {
-            [alike] => params.extend(asked(&alike.flow)),
-            groups => {
-                let group = |group: &Group| {
-                    let mut params = asked(&group.flow);
-                    params.insert("streams".to_owned(), group.streams.into());
-                    Value::Object(params)
-                };
-                params.insert("flows".to_owned(), groups.iter().map(group).collect());
-            }
-        }
-        for (name, file) in [("from", &self.spec.from), ("to", &self.spec.to)] {
-            if let Some(file) = file {
-                params.insert(name.to_owned(), file.name.clone().into());
-            }
-        }
-        // A trace is as long as it likes, and stands in the file that it came from.
-        if let Some(packets) = params
-            .get_mut("pattern")
-            .and_then(|pattern| pattern.get_mut("packets"))
-        {
-            *packets = packets.as_array().map_or(0, Vec::len).into();
-        }
-        if let Some(limit) = self.spec.byte_limit {
-            params.insert("byte_limit_bytes".to_owned(), limit.into());
-        }
-        params
-    }
 }
 
 /// Says what of the losses was our own doing.
@@ -498,20 +421,9 @@ fn note_own_losses(assembly: &mut Assembly, udp: &UdpResult) {
     ));
 }
 
-/// The options that were asked for, by their names in the protocol.
-fn asked(flow: &Flow) -> Map<String, Value> {
-    let mut params = Map::new();
-    if let Flow::Tcp(tcp) = flow {
-        params.insert("cc".to_owned(), tcp.congestion_control().into());
-    }
-    if let Ok(Value::Object(asked)) = serde_json::to_value(flow) {
-        params.extend(asked);
-    }
-    params
-}
-
-fn title(direction: Direction) -> &'static str {
-    match direction {
+fn title(spec: &PhaseSpec) -> &'static str {
+    match spec.direction {
+        _ if spec.groups.is_empty() => "the applications alone",
         Direction::Down => "downloading",
         Direction::Up => "uploading",
         Direction::Both => "both ways at once",

@@ -26,6 +26,8 @@ use crate::error::CheckError;
 use crate::phase::{Group, Phase, PhaseSpec};
 use crate::places;
 use crate::probes::{Aim, ProbeLogs, Probes, Window};
+use crate::profiles;
+use crate::profiles::catalogue::Profile;
 use crate::shape::Shape;
 use crate::watcher::Watcher;
 
@@ -73,6 +75,8 @@ pub struct Plan {
     pub groups: Vec<Group>,
     /// Which classes of traffic they belong to.
     pub shape: Shape,
+    /// Applications whose traffic goes alone first, and then beside each load phase.
+    pub applications: Vec<&'static Profile>,
     /// The most payload that may be transferred.
     pub budget: ByteCount,
     /// Whether round trips are measured too, before, beside and after the load.
@@ -149,30 +153,34 @@ pub fn run(
     let quiet = watch("idle", around(IDLE), &probes, watcher, cancel);
     let (mut phases, mut lost) = (Vec::new(), None);
     let mut budget = Budget::new(plan.budget);
-    for (number, direction) in plan.directions.iter().enumerate() {
+    for (number, direction) in plan.phases().iter().enumerate() {
         if cancel.load(Ordering::Relaxed) {
             break;
         }
         let later = plan
-            .directions
+            .phases()
             .iter()
             .skip(number + 1)
+            .flatten()
             .map(|d| weight(*d))
             .sum();
         let spec = PhaseSpec {
-            direction: *direction,
-            groups: plan.groups.clone(),
+            direction: direction.unwrap_or(Direction::Both),
+            groups: direction.map_or_else(Vec::new, |_| plan.groups.clone()),
             shape: plan.shape,
+            applications: plan.applications.clone(),
             duration: plan.phase,
-            byte_limit: Some(match plan.bytes {
-                Some(bytes) => bytes.bytes(),
-                None => budget.share(weight(*direction), later),
+            byte_limit: Some(match (direction, plan.bytes) {
+                (None, _) => budget.left(),
+                (Some(_), Some(bytes)) => bytes.bytes(),
+                (Some(direction), None) => budget.share(weight(*direction), later),
             }),
-            bytes_are_the_goal: plan.bytes.is_some(),
-            until_steady: plan.until_steady,
+            bytes_are_the_goal: direction.is_some() && plan.bytes.is_some(),
+            until_steady: direction.is_some() && plan.until_steady,
             from: plan.from.clone(),
             to: plan.to.clone(),
         };
+        let name = spec.name();
         match Phase::run(&mut client, spec, watcher, cancel) {
             Ok(phase) => {
                 budget.spend(phase.bytes());
@@ -186,8 +194,7 @@ pub fn run(
             Err(error) if phases.is_empty() => return Err(error.into()),
             Err(error) => {
                 assembly.note(format!(
-                    "The phase '{}' and those after it were not measured: {error}.",
-                    direction.name()
+                    "The phase '{name}' and those after it were not measured: {error}."
                 ));
                 lost = Some(error.to_string());
                 break;
@@ -212,7 +219,7 @@ pub fn run(
         let log = logs.udp().ok_or(Incomparable::Silence);
         let clocks = log.and_then(|log| Clocks::compare(log, quiet.window, after.window));
         phase.record_udp(&mut assembly, clocks);
-        if let Some(idle) = &idle_ping {
+        if let Some(idle) = idle_ping.as_ref().filter(|_| phase.has_load()) {
             phase.record_latency(&mut assembly, &logs, quiet.window, idle, *drained);
         }
     }
@@ -240,7 +247,14 @@ impl Plan {
     /// Whether some of its streams are datagrams.
     fn has_udp(&self) -> bool {
         let is_udp = |group: &Group| matches!(group.flow, Flow::Udp(_));
-        self.groups.iter().any(is_udp)
+        !self.applications.is_empty() || self.groups.iter().any(is_udp)
+    }
+
+    /// Its phases: the applications alone, where there are some, and then the load each way.
+    pub(crate) fn phases(&self) -> Vec<Option<Direction>> {
+        let alone = (!self.applications.is_empty()).then_some(None);
+        let loaded = self.directions.iter().copied().map(Some);
+        alone.into_iter().chain(loaded).collect()
     }
 
     /// Whether an end has the congestion control that was asked for, as far as it tells.
@@ -268,7 +282,13 @@ impl Plan {
     fn keeps_to(&self, limits: &Limits) -> Result<(), CheckError> {
         let name = || self.name.clone();
         let both = self.directions.contains(&Direction::Both);
-        let streams = self.streams() * if both { 2 } else { 1 };
+        let applications = profiles::streams(&self.applications).count() as u32;
+        let ways = match self.directions.as_slice() {
+            [] => 0,
+            _ if both => 2,
+            _ => 1,
+        };
+        let streams = self.streams() * ways + applications;
         if streams > limits.max_streams {
             return Err(CheckError::Streams {
                 name: name(),

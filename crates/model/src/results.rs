@@ -1,6 +1,7 @@
 //! What each kind of measurement found. The kinds and their fields are the contract with
 //! everything that reads a Run; the unit of a number is the suffix of its name.
 
+pub mod app;
 pub mod sharing;
 mod transactions;
 pub mod transfer;
@@ -10,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
+use app::AppResult;
 use sharing::Sharing;
 pub use transfer::{FileTime, SlowStart, SlowStartEnd};
 use udp::UdpResult;
@@ -45,6 +47,8 @@ pub enum Outcome {
     Udp(Box<UdpResult>),
     /// Requests and their answers.
     Transactions(TransactionsResult),
+    /// How traffic like an application's fared.
+    App(Box<AppResult>),
 }
 
 /// Direction of the load, named from the client.

@@ -87,6 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         files: OpenFiles::default(),
         bytes: None,
         until_steady: false,
+        applications: Vec::new(),
         latency: true,
         judge: false,
     })

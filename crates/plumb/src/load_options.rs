@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use plumb_check::profiles::catalogue::{Profile, find};
 use plumb_check::shape::Shape;
 use plumb_check::with_responder::{self, Measured, Plan};
 use plumb_load::client::Client;
@@ -54,6 +55,7 @@ pub(crate) struct Defaults {
     pub(crate) flow: Flow,
     pub(crate) shape: Shape,
     pub(crate) files: OpenFiles,
+    pub(crate) applications: Vec<&'static Profile>,
     pub(crate) latency: bool,
     pub(crate) judge: bool,
 }
@@ -69,6 +71,9 @@ pub(crate) struct LoadArguments {
     load: LoadOptions,
     #[command(flatten)]
     mix: Mix,
+    /// Traffic like that of an application, alone first and then beside the load: voice, call-200k, keystrokes, game, video-call; may be repeated
+    #[arg(long, value_name = "PROFILE", value_parser = find)]
+    with: Vec<&'static Profile>,
     #[command(flatten)]
     output: Output,
 }
@@ -82,6 +87,7 @@ impl LoadArguments {
         let cancel = interruptible()?;
         let client = target.connect(self.load.port)?;
         defaults.directions = self.directions.or(&defaults.directions);
+        defaults.applications.extend(&self.with);
         let measured = self
             .load
             .measure(&target, client, defaults, &self.mix, &cancel)?;
@@ -118,6 +124,7 @@ impl LoadOptions {
             groups: mix
                 .groups(self.streams.unwrap_or(defaults.streams), &flow)
                 .map_err(anyhow::Error::msg)?,
+            applications: defaults.applications,
             shape: defaults.shape,
             budget: match defaults.bytes {
                 // What is asked for is allowed.

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use plumb_check::profiles::catalogue::{Profile, find};
 use plumb_check::shape::Shape;
 use plumb_model::results::Direction;
 use plumb_model::units::ByteCount;
@@ -31,7 +32,7 @@ sets its buffers when a TCP connection stands, so its window scale is that of it
 UDP leaves on time as far as the
 machine wakes up on time: the kernel does not pace it, and each stream that sends takes up to a whole
 processor for that; slots missed are told, never caught up. One-way delay is known to within half of
-the smallest round trip. `plumb explain udp` says what the numbers mean.";
+the smallest round trip. `plumb explain udp` says what the numbers mean. Scores of voice are for planning: they predict the mean of many listeners.";
 
 /// What the verb takes.
 #[derive(Args)]
@@ -50,6 +51,10 @@ pub(crate) struct Arguments {
     tcp: TcpOptions,
     #[command(flatten)]
     udp: UdpOptions,
+    /// Traffic like that of an application, and how it fares, without any load: voice, call-200k, keystrokes, game, video-call; may be repeated
+    #[arg(long, value_name = "PROFILE", value_parser = find,
+        conflicts_with_all = ["streams", "cc", "flows", "background", "with", "udp", "down", "up", "both", "bytes", "until", "from", "to", "far_disk"])]
+    profile: Vec<&'static Profile>,
 }
 
 /// What ends a phase.
@@ -69,12 +74,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         anyhow::bail!("files go over TCP: leave --from and --to out with --udp");
     }
     let mut directions = arguments.files.directions();
-    if directions.is_empty() {
+    if directions.is_empty() && arguments.profile.is_empty() {
         directions = vec![Direction::Down, Direction::Up];
     }
     let bounded = arguments.bytes.is_some() || arguments.until.is_some() || files.from.is_some();
     arguments.load.run(Defaults {
         directions,
+        applications: arguments.profile.clone(),
         budget: BUDGET,
         bytes: arguments.bytes,
         duration: if bounded { LONGEST } else { DURATION },

@@ -14,6 +14,7 @@ use crate::view::{self, Phase};
 pub(crate) use changes::changes;
 pub(crate) use facts::{facts, lab};
 
+mod app;
 mod changes;
 mod facts;
 mod loaded;
@@ -99,6 +100,7 @@ impl Table {
 /// Every table of a Run that has a row, the most telling first.
 pub(crate) fn of_run(run: &Run) -> Vec<Table> {
     let tables = [
+        app::table(run),
         latency(run),
         loaded::classes(run),
         loaded::places(run),

@@ -2,6 +2,7 @@
 
 use plumb_model::distribution::Distribution;
 use plumb_model::grade::Grade;
+use plumb_model::results::app::AppResult;
 use plumb_model::results::udp::UdpResult;
 use plumb_model::results::{
     Direction, LoadedLatencyResult, Outcome, PingResult, PortResult, ProbeProtocol, TcpResult,
@@ -37,6 +38,7 @@ impl Phase {
             Outcome::LoadedLatency(l) => l.direction.into(),
             Outcome::Tcp(t) => t.direction.into(),
             Outcome::Udp(u) => u.direction.into(),
+            Outcome::App(a) => a.direction.into(),
         };
         Self::ALL
             .into_iter()
@@ -151,7 +153,8 @@ pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
             | Outcome::Port(_)
             | Outcome::Tcp(_)
             | Outcome::Udp(_)
-            | Outcome::Transactions(_) => return None,
+            | Outcome::Transactions(_)
+            | Outcome::App(_) => return None,
         })
     };
     let mut found: Vec<_> = run.measurements.iter().filter_map(of).collect();
@@ -197,6 +200,14 @@ pub(crate) fn loaded(run: &Run) -> impl Iterator<Item = (&Measurement, &LoadedLa
 pub(crate) fn udp(run: &Run) -> impl Iterator<Item = (&Measurement, &UdpResult)> {
     run.measurements.iter().filter_map(|m| match &m.outcome {
         Outcome::Udp(u) => Some((m, u.as_ref())),
+        _ => None,
+    })
+}
+
+/// How applications fared.
+pub(crate) fn applications(run: &Run) -> impl Iterator<Item = (&Measurement, &AppResult)> {
+    run.measurements.iter().filter_map(|m| match &m.outcome {
+        Outcome::App(a) => Some((m, a.as_ref())),
         _ => None,
     })
 }

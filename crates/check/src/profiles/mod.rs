@@ -1,0 +1,262 @@
+//! Traffic that is like that of known applications: their packets ([`catalogue`]), and how they
+//! fared. Pure; [`crate::phase`] sends them, alone or beside a load.
+
+pub mod catalogue;
+mod voice;
+
+use plumb_model::emodel::G711_PLC;
+use plumb_model::results::Direction;
+use plumb_model::results::app::{AppResult, Goal};
+use plumb_model::results::udp::UdpResult;
+use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
+use plumb_wire::native::control::flow::{Flow, Flows};
+use plumb_wire::native::control::frame::Role;
+
+use catalogue::{Departures, Profile, Stream};
+
+/// The streams of some profiles, in order, each with what it belongs to.
+pub(crate) fn streams<'a>(
+    profiles: &'a [&'static Profile],
+) -> impl Iterator<Item = (&'static Profile, &'static Stream)> + 'a {
+    profiles
+        .iter()
+        .flat_map(|profile| profile.streams.iter().map(move |stream| (*profile, stream)))
+}
+
+/// What a responder is asked for.
+pub(crate) fn flows(stream: &Stream) -> Flows {
+    Flows {
+        count: 1,
+        role: match stream.direction {
+            Direction::Up => Role::Up,
+            Direction::Down | Direction::Both => Role::Down,
+        },
+        flow: Flow::Udp(packets(stream)),
+    }
+}
+
+fn packets(stream: &Stream) -> UdpFlow {
+    let (payload_bytes, pattern) = match stream.departures {
+        Departures::Constant { pps, payload_bytes } => (payload_bytes, Pattern::Constant { pps }),
+        Departures::Poisson { pps, payload_bytes } => (payload_bytes, Pattern::Poisson { pps }),
+        Departures::Frames {
+            fps,
+            packets,
+            key_packets,
+            key_every,
+            payload_bytes,
+        } => {
+            let frame = |number: u16| {
+                let count = if number == 0 { key_packets } else { packets };
+                (0..count).map(move |k| (if k == 0 { 1.0 / fps } else { 0.0 }, payload_bytes))
+            };
+            let packets = (0..key_every).flat_map(frame).collect();
+            (payload_bytes, Pattern::Trace { packets })
+        }
+    };
+    UdpFlow {
+        dscp: Some(stream.dscp),
+        ..UdpFlow::new(payload_bytes, pattern)
+    }
+}
+
+/// How a stream of a profile fared.
+pub(crate) fn result(profile: &Profile, stream: &Stream, udp: &UdpResult) -> AppResult {
+    let receiver = udp.receiver.as_ref().filter(|r| r.received + r.lost > 0);
+    let delay = udp.one_way_delay.as_ref();
+    let loss_ratio = receiver.map(|r| r.loss_ratio);
+    let variation = receiver.and_then(|r| r.pdv_s);
+    let packet_s = match stream.departures {
+        Departures::Constant { pps, .. } => 1.0 / pps,
+        Departures::Poisson { .. } | Departures::Frames { .. } => 0.0,
+    };
+    let heard = receiver
+        .zip(delay)
+        .zip(variation.as_ref())
+        .filter(|_| profile.rated_as_voice);
+    let voice = heard.map(|((receiver, delay), variation)| {
+        voice::score(
+            &voice::Heard {
+                least_delay_s: delay.delay_s.min,
+                delay_variation_s: variation,
+                loss_ratio: receiver.loss_ratio,
+                mean_loss_run: receiver.losses.period_length.map_or(1.0, |runs| runs.mean),
+                packet_s,
+            },
+            G711_PLC,
+        )
+    });
+    let most = |field: &str, limit: Option<f64>, value: Option<f64>, uncertainty: f64| {
+        limit.map(|limit| goal(field, value, limit, uncertainty, false))
+    };
+    let needs = profile.needs;
+    let goals: Vec<Goal> = [
+        most("loss_ratio", needs.loss_ratio, loss_ratio, 0.0),
+        most(
+            "one_way_delay_s.p95",
+            needs.one_way_delay_p95_s,
+            delay.map(|delay| delay.delay_s.p95),
+            delay.map_or(0.0, |delay| delay.uncertainty_s),
+        ),
+        most(
+            "delay_variation_s.p95",
+            needs.delay_variation_p95_s,
+            variation.map(|variation| variation.p95),
+            0.0,
+        ),
+        needs.voice_r.map(|limit| {
+            let r = voice.as_ref().map(|voice| voice.r);
+            goal("voice.r", r, limit, 0.0, true)
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    AppResult {
+        profile: profile.name.to_owned(),
+        stands_for: profile.stands_for.to_owned(),
+        direction: udp.direction,
+        bps: udp.bps,
+        loss_ratio,
+        one_way_delay_s: delay.map(|delay| delay.delay_s),
+        one_way_delay_uncertainty_s: delay.map(|delay| delay.uncertainty_s),
+        delay_variation_s: variation,
+        voice,
+        good: good(&goals),
+        goals,
+    }
+}
+
+/// Whether a goal was met; open where the value is not known, or not closely enough.
+fn goal(field: &str, value: Option<f64>, limit: f64, uncertainty: f64, at_least: bool) -> Goal {
+    let known = value.filter(|value| (value - limit).abs() >= uncertainty);
+    Goal {
+        field: field.to_owned(),
+        value,
+        limit,
+        at_least,
+        met: known.map(|value| {
+            if at_least {
+                value >= limit
+            } else {
+                value <= limit
+            }
+        }),
+    }
+}
+
+fn good(goals: &[Goal]) -> Option<bool> {
+    if goals.iter().any(|goal| goal.met == Some(false)) {
+        return Some(false);
+    }
+    goals
+        .iter()
+        .all(|goal| goal.met == Some(true))
+        .then_some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use catalogue::CATALOGUE;
+    use plumb_model::distribution::Distribution;
+    use plumb_model::results::CpuUse;
+    use plumb_model::results::udp::{OneWayDelay, UdpReceiver};
+
+    #[test]
+    fn every_profile_can_be_asked_for() {
+        for profile in CATALOGUE {
+            for stream in profile.streams {
+                let flows = flows(stream);
+                assert_eq!(flows.check(), Ok(()), "{}", profile.name);
+            }
+        }
+        let call = catalogue::find("video-call").unwrap();
+        let packets = packets(call.streams.first().unwrap());
+        // 29 frames of 4 packets and one of 12, 1,200 bytes each, a second.
+        assert!((packets.mean_bps().unwrap() - 128.0 * 9600.0).abs() < 1.0);
+        let voice = catalogue::find("voice").unwrap();
+        let rate = super::packets(voice.streams.first().unwrap()).mean_bps();
+        assert_eq!(rate, Some(68_800.0));
+    }
+
+    /// A stream with that loss, and delays of `least_ms` to `most_ms`.
+    fn udp(loss_ratio: f64, least_ms: f64, most_ms: f64, uncertainty_ms: f64) -> UdpResult {
+        let spread = |from: f64| {
+            let step = (most_ms - least_ms) / 1e5;
+            Distribution::of((0..=100).map(|k| (from + f64::from(k) * step * 1e3) / 1e3)).unwrap()
+        };
+        UdpResult {
+            direction: Direction::Up,
+            stream: 0,
+            pattern: "constant".to_owned(),
+            payload_bytes: 172,
+            asked_bps: Some(68_800.0),
+            gso_segments: 1,
+            gro: false,
+            bps: Some(68_800.0),
+            sender: None,
+            receiver: Some(UdpReceiver {
+                received: 1000,
+                loss_ratio,
+                pdv_s: Some(spread(0.0)),
+                ..UdpReceiver::default()
+            }),
+            one_way_delay: Some(OneWayDelay {
+                delay_s: spread(least_ms),
+                uncertainty_s: uncertainty_ms / 1e3,
+                clock_offset_s: 0.0,
+                clock_drift_s: None,
+            }),
+            cpu: CpuUse {
+                local_ratio: 0.0,
+                remote_ratio: None,
+                local_s_per_gb: None,
+                remote_s_per_gb: None,
+            },
+            error: None,
+        }
+    }
+
+    fn fared(name: &str, udp: &UdpResult) -> AppResult {
+        let profile = catalogue::find(name).unwrap();
+        result(profile, profile.streams.first().unwrap(), udp)
+    }
+
+    #[test]
+    fn an_application_is_well_when_it_has_all_it_needs() {
+        assert_eq!(fared("game", &udp(0.0, 10.0, 20.0, 0.5)).good, Some(true));
+        let lossy = fared("game", &udp(0.02, 10.0, 20.0, 0.5));
+        assert_eq!(lossy.good, Some(false));
+        let missed: Vec<_> = lossy
+            .goals
+            .iter()
+            .filter(|goal| goal.met == Some(false))
+            .map(|goal| (goal.field.as_str(), goal.value))
+            .collect();
+        assert_eq!(missed, [("loss_ratio", Some(0.02))]);
+        let call = fared("voice", &udp(0.0, 10.0, 20.0, 0.5));
+        assert!(call.good == Some(true) && call.voice.unwrap().mos > 4.3);
+        let late = fared("voice", &udp(0.0, 500.0, 700.0, 0.5));
+        assert!(late.good == Some(false) && late.voice.unwrap().mos < 3.0);
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_open() {
+        // 49.5 ms against 50 ms, known to within 1 ms.
+        let near = fared("keystrokes", &udp(0.0, 40.0, 50.0, 1.0));
+        assert_eq!(near.good, None, "{:?}", near.goals);
+        let unclocked = UdpResult {
+            one_way_delay: None,
+            ..udp(0.0, 10.0, 20.0, 0.5)
+        };
+        let open = fared("voice", &unclocked);
+        assert!(open.good.is_none() && open.voice.is_none());
+        let nothing = UdpResult {
+            receiver: None,
+            ..unclocked
+        };
+        assert_eq!(fared("game", &nothing).loss_ratio, None);
+    }
+}

@@ -1,0 +1,138 @@
+//! Traffic like that of applications, alone and beside a load, where it is known how it must fare.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use common::live::scenario;
+use common::{measured_in, plumb, stderr};
+use plumb_model::results::app::AppResult;
+use plumb_model::results::{Direction, Outcome};
+use plumb_model::run::Run;
+
+/// A line of 20 Mbit/s and 15 ms upwards, 25 ms downwards, with this queue upwards.
+fn line(queue: &str) -> String {
+    format!(
+        r#"
+name = "line"
+summary = "a line of 20 Mbit/s, 15 ms up and 25 ms down"
+[[node]]
+name = "client"
+[[node]]
+name = "server"
+[[link]]
+name = "line"
+between = ["client", "server"]
+up = [
+    {{ type = "shaper", rate = "20mbit", queue = {queue} }},
+    {{ type = "delay", delay = "15ms" }},
+]
+down = [{{ type = "delay", delay = "25ms" }}]
+[[service]]
+node = "server"
+run = ["plumb", "serve", "--quiet"]
+port = 7586
+"#
+    )
+}
+
+/// A queue that CUBIC fills to half a second.
+const BLOATED: &str = r#"{ type = "fifo", limit = "500ms" }"#;
+
+fn measured(queue: &str, command: &[&str]) -> Run {
+    let file = scenario(&line(queue));
+    measured_in(file.path().to_str().unwrap(), command).run
+}
+
+/// How an application fared in a phase.
+fn fared<'a>(run: &'a Run, profile: &str, phase: &str, direction: Direction) -> &'a AppResult {
+    run.measurements
+        .iter()
+        .filter(|m| m.params.get("phase").is_some_and(|p| p == phase))
+        .find_map(|m| match &m.outcome {
+            Outcome::App(app) if app.profile == profile && app.direction == direction => {
+                Some(app.as_ref())
+            }
+            _ => None,
+        })
+        .unwrap_or_else(|| panic!("no {profile} in phase {phase}: {:#?}", run.measurements))
+}
+
+#[test]
+fn alone_all_of_them_fare_well() {
+    let command = [
+        "rate",
+        "server",
+        "--duration",
+        "5s",
+        "--profile",
+        "voice",
+        "--profile",
+        "keystrokes",
+        "--profile",
+        "game",
+        "--profile",
+        "video-call",
+        "--profile",
+        "call-200k",
+    ];
+    let run = measured(BLOATED, &command);
+    for profile in ["voice", "keystrokes", "game", "video-call", "call-200k"] {
+        for (direction, delay_s) in [(Direction::Up, 0.015), (Direction::Down, 0.025)] {
+            let app = fared(&run, profile, "idle", direction);
+            assert_eq!(app.good, Some(true), "{app:#?}");
+            let delay = app.one_way_delay_s.as_ref().unwrap();
+            let uncertainty = app.one_way_delay_uncertainty_s.unwrap();
+            assert!(
+                (delay.min - delay_s).abs() < uncertainty + 1e-3,
+                "{profile} {direction:?}: {delay:?} +- {uncertainty}"
+            );
+        }
+    }
+    let call = fared(&run, "voice", "idle", Direction::Up);
+    // 20 ms of a packet and 15 ms of the line cost little of 4.41.
+    assert!(call.voice.as_ref().unwrap().mos > 4.3, "{call:#?}");
+    // Of its packets 172 bytes are payload, 50 times a second.
+    assert!((call.bps.unwrap() - 68_800.0).abs() < 2_000.0, "{call:#?}");
+}
+
+#[test]
+fn a_bloated_queue_ruins_a_call_and_a_managed_one_does_not() {
+    let command = [
+        "rate",
+        "server",
+        "--up",
+        "--duration",
+        "10s",
+        "--with",
+        "voice",
+    ];
+    let run = measured(BLOATED, &command);
+    let up = |run: &Run, phase| fared(run, "voice", phase, Direction::Up).clone();
+    assert_eq!(up(&run, "idle").good, Some(true));
+    let loaded = up(&run, "up");
+    assert_eq!(loaded.good, Some(false), "{loaded:#?}");
+    let voice = loaded.voice.unwrap();
+    assert!(voice.mouth_to_ear_s > 0.25 && voice.r < 75.0, "{voice:#?}");
+    // The load was there, and is told as ever.
+    let rate = run.measurements.iter().find_map(|m| match &m.outcome {
+        Outcome::Throughput(t) => Some(t.bps),
+        _ => None,
+    });
+    assert!(rate.unwrap() > 17e6, "{rate:?}");
+
+    let run = measured(r#""fq_codel""#, &command);
+    let managed = up(&run, "up");
+    assert_eq!(managed.good, Some(true), "{managed:#?}");
+    assert!(managed.voice.unwrap().mos > 4.2);
+}
+
+#[test]
+fn an_unknown_profile_is_refused_with_the_nearest() {
+    for option in ["--profile", "--with"] {
+        let output = plumb(&["rate", "127.0.0.1", option, "vioce"]);
+        assert_eq!(output.status.code(), Some(2));
+        let text = stderr(&output);
+        assert!(text.contains("did you mean 'voice'?"), "{text}");
+    }
+}
