@@ -8,6 +8,7 @@
 
 mod announcement;
 pub mod assembly;
+pub mod available;
 mod beside;
 pub mod budget;
 pub mod clocks;

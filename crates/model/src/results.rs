@@ -2,6 +2,7 @@
 //! everything that reads a Run; the unit of a number is the suffix of its name.
 
 pub mod app;
+pub mod available_bandwidth;
 pub mod sharing;
 mod transactions;
 pub mod transfer;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
 use app::AppResult;
+use available_bandwidth::AvailableBandwidthResult;
 use sharing::Sharing;
 pub use transfer::{FileTime, SlowStart, SlowStartEnd};
 use udp::UdpResult;
@@ -49,6 +51,8 @@ pub enum Outcome {
     Transactions(TransactionsResult),
     /// How traffic like an application's fared.
     App(Box<AppResult>),
+    /// The highest UDP rate at which no more than 1 % is lost.
+    AvailableBandwidth(Box<AvailableBandwidthResult>),
 }
 
 /// Direction of the load, named from the client.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use plumb_check::available;
 use plumb_check::profiles::catalogue::{Profile, find};
 use plumb_check::shape::Shape;
 use plumb_check::with_responder::{self, Measured, Plan};
@@ -95,6 +96,35 @@ impl LoadArguments {
         measured.lost.map_or(Ok(ExitCode::SUCCESS), |why| {
             Err(anyhow::anyhow!("measured in part only: {why}"))
         })
+    }
+
+    /// Searches the highest UDP rate at which no more than 1 % is lost, and shows the Run.
+    pub(crate) fn search(
+        &self,
+        each_way: Vec<Direction>,
+        tcp: TcpFlow,
+        application_bps: Option<f64>,
+        budget: ByteCount,
+    ) -> anyhow::Result<ExitCode> {
+        let target = Target::resolve(&self.host)?;
+        let output = self.output.begin()?;
+        let cancel = interruptible()?;
+        let client = target.connect(self.load.port)?;
+        let plan = available::Plan {
+            name: target.name.clone(),
+            command: command_line(),
+            directions: self.directions.or(&each_way),
+            tcp: TcpFlow {
+                cc: self.load.cc.clone(),
+                ..tcp
+            },
+            application_bps,
+            budget: self.load.budget.unwrap_or(budget),
+        };
+        anstream::eprintln!("plumb: {}", plan.announcement());
+        let run = available::run(client, &plan, &Line::new(), &cancel).context("cannot measure")?;
+        output.emit(run)?;
+        Ok(ExitCode::SUCCESS)
     }
 }
 

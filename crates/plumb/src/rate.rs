@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use plumb_check::profiles::catalogue::{Profile, find};
 use plumb_check::shape::Shape;
 use plumb_model::results::Direction;
-use plumb_model::units::ByteCount;
+use plumb_model::units::{BitRate, ByteCount};
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
 use crate::files::Files;
@@ -32,7 +32,9 @@ sets its buffers when a TCP connection stands, so its window scale is that of it
 UDP leaves on time as far as the
 machine wakes up on time: the kernel does not pace it, and each stream that sends takes up to a whole
 processor for that; slots missed are told, never caught up. One-way delay is known to within half of
-the smallest round trip. `plumb explain udp` says what the numbers mean. Scores of voice are for planning: they predict the mean of many listeners.";
+the smallest round trip. `plumb explain udp` says what the numbers mean. --available is the
+PERT guides' measurement, not RFC 5136's; a policer whose bucket outlasts a step of 1.5 s hides from
+it. Scores of voice are for planning: they predict the mean of many listeners.";
 
 /// What the verb takes.
 #[derive(Args)]
@@ -55,6 +57,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PROFILE", value_parser = find,
         conflicts_with_all = ["streams", "cc", "flows", "background", "with", "udp", "down", "up", "both", "bytes", "until", "from", "to", "far_disk"])]
     profile: Vec<&'static Profile>,
+    /// The highest UDP rate of which no more than 1 % is lost, each way, and what it says beside TCP's
+    #[arg(long, conflicts_with_all = ["streams", "flows", "background", "with", "udp", "profile", "both", "duration", "bytes", "until", "from", "to", "far_disk"])]
+    available: bool,
+    /// What an application gets on this path, like 3mbit, to be held against TCP and UDP
+    #[arg(long, value_name = "RATE", requires = "available")]
+    application_rate: Option<BitRate>,
 }
 
 /// What ends a phase.
@@ -65,6 +73,9 @@ enum Until {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.available {
+        return search(arguments);
+    }
     let flow = arguments.udp.flow(TcpFlow {
         far_disk: arguments.files.far_disk,
         ..arguments.tcp.flow()
@@ -92,4 +103,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         latency: false,
         judge: false,
     })
+}
+
+fn search(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let each_way = vec![Direction::Down, Direction::Up];
+    let application_bps = arguments.application_rate.map(|rate| rate.bps() as f64);
+    let tcp = arguments.tcp.flow();
+    arguments
+        .load
+        .search(each_way, tcp, application_bps, BUDGET)
 }

@@ -15,6 +15,7 @@ pub(crate) use changes::changes;
 pub(crate) use facts::{facts, lab};
 
 mod app;
+mod available;
 mod changes;
 mod facts;
 mod loaded;
@@ -101,6 +102,8 @@ impl Table {
 pub(crate) fn of_run(run: &Run) -> Vec<Table> {
     let tables = [
         app::table(run),
+        available::rates(run),
+        available::steps(run),
         latency(run),
         loaded::classes(run),
         loaded::places(run),

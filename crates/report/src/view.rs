@@ -3,6 +3,7 @@
 use plumb_model::distribution::Distribution;
 use plumb_model::grade::Grade;
 use plumb_model::results::app::AppResult;
+use plumb_model::results::available_bandwidth::AvailableBandwidthResult;
 use plumb_model::results::udp::UdpResult;
 use plumb_model::results::{
     Direction, LoadedLatencyResult, Outcome, PingResult, PortResult, ProbeProtocol, TcpResult,
@@ -39,6 +40,7 @@ impl Phase {
             Outcome::Tcp(t) => t.direction.into(),
             Outcome::Udp(u) => u.direction.into(),
             Outcome::App(a) => a.direction.into(),
+            Outcome::AvailableBandwidth(a) => a.direction.into(),
         };
         Self::ALL
             .into_iter()
@@ -154,7 +156,8 @@ pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
             | Outcome::Tcp(_)
             | Outcome::Udp(_)
             | Outcome::Transactions(_)
-            | Outcome::App(_) => return None,
+            | Outcome::App(_)
+            | Outcome::AvailableBandwidth(_) => return None,
         })
     };
     let mut found: Vec<_> = run.measurements.iter().filter_map(of).collect();
@@ -208,6 +211,16 @@ pub(crate) fn udp(run: &Run) -> impl Iterator<Item = (&Measurement, &UdpResult)>
 pub(crate) fn applications(run: &Run) -> impl Iterator<Item = (&Measurement, &AppResult)> {
     run.measurements.iter().filter_map(|m| match &m.outcome {
         Outcome::App(a) => Some((m, a.as_ref())),
+        _ => None,
+    })
+}
+
+/// The searches for the highest UDP rate.
+pub(crate) fn available(
+    run: &Run,
+) -> impl Iterator<Item = (&Measurement, &AvailableBandwidthResult)> {
+    run.measurements.iter().filter_map(|m| match &m.outcome {
+        Outcome::AvailableBandwidth(a) => Some((m, a.as_ref())),
         _ => None,
     })
 }

@@ -131,6 +131,13 @@ impl PhaseSpec {
                 params.insert(name.to_owned(), file.name.clone().into());
             }
         }
+        // A trace is as long as it likes, and stands in the file that it came from.
+        if let Some(packets) = params
+            .get_mut("pattern")
+            .and_then(|pattern| pattern.get_mut("packets"))
+        {
+            *packets = packets.as_array().map_or(0, Vec::len).into();
+        }
         if let Some(limit) = self.byte_limit {
             params.insert("byte_limit_bytes".to_owned(), limit.into());
         }

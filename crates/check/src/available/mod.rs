@@ -1,0 +1,219 @@
+//! The highest UDP rate of which no more than 1 % is lost, as the PERT guides find "available
+//! bandwidth", and what it says beside the rates of TCP and of an application.
+//!
+//! First TCP, for its rate; then steps of UDP that [`search`] chooses; then [`compare`] says which
+//! of the three is the narrow one.
+
+pub mod compare;
+pub mod search;
+mod step;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use plumb_load::client::Client;
+use plumb_load::phase::{EndedEarly, PhasePlan};
+use plumb_model::results::available_bandwidth::AvailableBandwidthResult;
+use plumb_model::results::{Direction, Outcome, ThroughputResult};
+use plumb_model::run::Run;
+use plumb_model::units::{ByteCount, si};
+use plumb_net::clock::monotonic_ns;
+use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
+use plumb_wire::native::control::frame::Role;
+use serde_json::Map;
+
+use crate::assembly::{Assembly, Measured};
+use crate::budget::Budget;
+use crate::error::CheckError;
+use crate::phase::{Group, Phase, PhaseSpec};
+use crate::shape::Shape;
+use crate::watcher::Watcher;
+use search::Search;
+
+/// What a Run calls the method.
+const METHOD: &str = "udp-rate-at-1-percent-loss";
+
+/// How long TCP is measured first: slow start is over after two seconds on most paths.
+const TCP_TIME: Duration = Duration::from_secs(5);
+
+/// Where TCP got nothing through, the search begins here.
+const LEAST_BPS: f64 = 64_000.0;
+
+/// What to search, and how far to go.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The far end as the user typed it.
+    pub name: String,
+    /// The verb and its arguments, for the Run.
+    pub command: Vec<String>,
+    /// Directions, in order.
+    pub directions: Vec<Direction>,
+    /// What TCP is to be.
+    pub tcp: TcpFlow,
+    /// What an application gets, in bits a second.
+    pub application_bps: Option<f64>,
+    /// The most payload that may be transferred.
+    pub budget: ByteCount,
+}
+
+impl Plan {
+    /// How much it may transfer and how long it takes, for those who pay for it.
+    pub fn announcement(&self) -> String {
+        format!(
+            "half a minute each way against {}, in steps up to the rate at which 1 % is lost; it transfers at most {} (--budget changes that)",
+            self.name,
+            si(self.budget.bytes() as f64, "B")
+        )
+    }
+}
+
+/// Searches what the plan says.
+///
+/// `cancel` ends it early; what was found until then is kept.
+///
+/// # Errors
+/// When the responder refuses, or is gone before anything was measured.
+pub fn run(
+    mut client: Client,
+    plan: &Plan,
+    watcher: &dyn Watcher,
+    cancel: &AtomicBool,
+) -> Result<Run, CheckError> {
+    let mut assembly = Assembly::begin(plan.command.clone(), &plan.name, client.address().ip());
+    assembly.far_host(client.welcome().host.clone());
+    let mut budget = Budget::new(plan.budget);
+    let ways = plan.directions.len() as u64;
+    for (direction, later) in plan.directions.iter().zip((0..ways).rev()) {
+        if cancel.load(Ordering::Relaxed) {
+            break;
+        }
+        let mut share = Budget::new(ByteCount::from_bytes(budget.share(1, later)));
+        let before = share.left();
+        let tcp = tcp(&mut client, plan, *direction, &share, watcher, cancel)?;
+        share.spend(tcp.bytes());
+        tcp.record_rates(&mut assembly);
+        if let Some(carried) = tcp.throughput(*direction) {
+            let measured = steps(
+                &mut client,
+                plan,
+                carried,
+                &mut share,
+                &mut assembly,
+                watcher,
+                cancel,
+            )?;
+            assembly.add(measured);
+        }
+        budget.spend(before.saturating_sub(share.left()));
+    }
+    if cancel.load(Ordering::Relaxed) {
+        assembly.note("The search was stopped before its end.");
+    }
+    Ok(assembly.finish())
+}
+
+/// What TCP carries.
+fn tcp(
+    client: &mut Client,
+    plan: &Plan,
+    direction: Direction,
+    share: &Budget,
+    watcher: &dyn Watcher,
+    cancel: &AtomicBool,
+) -> Result<Phase, CheckError> {
+    let spec = PhaseSpec {
+        direction,
+        groups: vec![Group {
+            streams: 1,
+            flow: Flow::Tcp(plan.tcp.clone()),
+        }],
+        applications: Vec::new(),
+        shape: Shape::BestEffort,
+        duration: TCP_TIME.min(longest(client)),
+        // Half of it, so that the steps have as much.
+        byte_limit: Some(share.share(1, 1)),
+        bytes_are_the_goal: false,
+        until_steady: false,
+        from: None,
+        to: None,
+    };
+    Ok(Phase::run(client, spec, watcher, cancel)?)
+}
+
+/// The steps of UDP in the direction of `tcp`, and what they came to.
+fn steps(
+    client: &mut Client,
+    plan: &Plan,
+    tcp: &ThroughputResult,
+    share: &mut Budget,
+    assembly: &mut Assembly,
+    watcher: &dyn Watcher,
+    cancel: &AtomicBool,
+) -> Result<Measured, CheckError> {
+    let started_ns = monotonic_ns();
+    let tcp_bps = tcp.steady_bps.unwrap_or(tcp.bps);
+    let mut search = Search::from_tcp(tcp_bps.max(LEAST_BPS));
+    while let Some(bps) = search.next_bps() {
+        let duration = step::duration(bps, longest(client));
+        let bytes = (bps / 8.0 * duration.as_secs_f64()) as u64;
+        if cancel.load(Ordering::Relaxed) || bytes > share.left() {
+            search.stop();
+            break;
+        }
+        watcher.step(&format!("UDP at {}", si(bps, "bit/s")), duration);
+        let role = match tcp.direction {
+            Direction::Up => Role::Up,
+            Direction::Down | Direction::Both => Role::Down,
+        };
+        let phase = PhasePlan {
+            flows: vec![Flows {
+                count: 1,
+                role,
+                flow: Flow::Udp(step::flow(bps)),
+            }],
+            duration,
+            byte_limit: None,
+            until_steady: false,
+            from: None,
+            to: None,
+        };
+        share.spend(bytes);
+        let outcome = client.run_phase(&phase, &|_| (), cancel)?;
+        for note in &outcome.notes {
+            assembly.note(note);
+        }
+        match step::seen(bps, &outcome) {
+            Some(seen) if outcome.ended_early.is_none() => search.record(&seen),
+            _ => search.stop(),
+        }
+        if outcome.ended_early == Some(EndedEarly::FarEndLost) {
+            break;
+        }
+    }
+    let found = search.finish();
+    let result = AvailableBandwidthResult {
+        direction: tcp.direction,
+        method: METHOD.to_owned(),
+        bps: found.bps,
+        above_bps: found.above_bps,
+        ended: found.ended,
+        steps: found.steps,
+        tcp_bps,
+        tcp_limited: tcp.tcp.limited,
+        application_bps: plan.application_bps,
+        limit: compare::narrow_one(plan.application_bps, tcp_bps, &tcp.tcp.limited, found.bps),
+    };
+    Ok(Measured {
+        started_ns,
+        duration_s: monotonic_ns().saturating_sub(started_ns) as f64 / 1e9,
+        params: Map::new(),
+        outcome: Outcome::AvailableBandwidth(Box::new(result)),
+        series: BTreeMap::new(),
+    })
+}
+
+/// The longest phase that the responder allows.
+fn longest(client: &Client) -> Duration {
+    Duration::from_secs_f64(client.welcome().limits.max_duration_s.clamp(0.0, 1e6))
+}

@@ -1,0 +1,214 @@
+//! In which steps the highest UDP rate is found of which no more than 1 % is lost (PERT guides,
+//! "Available bandwidth measurements"). Pure.
+//!
+//! The guide starts a little below the rate of TCP, raises it a little for as long as less than
+//! 1 % is lost, with ten seconds a step, and goes back with smaller steps. Here it is quicker and
+//! disturbs others for a shorter time:
+//!
+//! - A step that fills a queue need not last until the queue overflows. Where delay grows by so
+//!   many seconds a second, as much of what is sent would be lost in the end
+//!   ([`Seen::queued_ratio`]).
+//! - What arrives of too much is about what the path carries, so the next step tries that.
+//! - The raise doubles from step to step, so that a TCP that was far too slow costs few steps; but
+//!   no step has more than twice the rate before.
+
+use plumb_model::results::available_bandwidth::{RateStep, SearchEnd, StepVerdict};
+
+/// Share that may be lost: the guide's "in good practice the packet loss threshold is 1%".
+const LOSS_THRESHOLD: f64 = 0.01;
+
+/// The search ends when the lowest rate that failed is no more than this above the highest that
+/// passed. Closer than the loss that is allowed would mean nothing.
+const RESOLUTION: f64 = 0.015;
+
+/// The first step as a part of TCP's rate: "slightly below the reported TCP throughput".
+const FIRST_OF_TCP: f64 = 0.95;
+
+/// The first raise; it doubles with each step that passes.
+const FIRST_RAISE: f64 = 0.1;
+
+/// Largest raise: to twice the rate.
+const MOST_RAISE: f64 = 1.0;
+
+/// A try at what arrived of too much is made a little below it, where it should pass.
+const BELOW_ARRIVED: f64 = 0.99;
+
+/// As far above that try, what arrived is still the best guess.
+const NEAR: f64 = 1.05;
+
+/// When even the first rate divided by this loses, and loses about as much, the loss does not come
+/// from the rate.
+const FRACTION_THAT_MUST_PASS: f64 = 8.0;
+
+/// A sender that sends less than this part of what it was asked for goes no faster.
+const SENDER_KEEPS_UP: f64 = 0.9;
+
+/// Most steps: 0.1 doubled six times is beyond ten times TCP's rate, and as many to close in.
+const MOST_STEPS: usize = 16;
+
+/// What a step showed.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen {
+    /// UDP payload a second that was asked for.
+    pub asked_bps: f64,
+    /// For how long.
+    pub duration_s: f64,
+    /// UDP payload a second that the sender's kernel took.
+    pub sent_bps: f64,
+    /// UDP payload a second that was received.
+    pub received_bps: f64,
+    /// Share of the packets sent that was lost before it reached the receiving socket.
+    pub loss_ratio: f64,
+    /// Share of the packets sent that the receiving socket dropped.
+    pub dropped_here_ratio: f64,
+    /// Seconds by which the delay grew each second.
+    pub queued_ratio: f64,
+}
+
+/// A search that is going on.
+#[derive(Debug)]
+pub struct Search {
+    first_bps: f64,
+    raise: f64,
+    passed_bps: Option<f64>,
+    failed_bps: Option<f64>,
+    /// What arrived in the last step that failed.
+    arrived_bps: Option<f64>,
+    steps: Vec<RateStep>,
+    ended: Option<SearchEnd>,
+}
+
+impl Search {
+    /// Begins at what TCP carried.
+    pub fn from_tcp(tcp_bps: f64) -> Self {
+        Self {
+            first_bps: tcp_bps * FIRST_OF_TCP,
+            raise: FIRST_RAISE,
+            passed_bps: None,
+            failed_bps: None,
+            arrived_bps: None,
+            steps: Vec::new(),
+            ended: None,
+        }
+    }
+
+    /// The rate of the next step; none when the search is over.
+    pub fn next_bps(&self) -> Option<f64> {
+        if self.ended.is_some() {
+            return None;
+        }
+        Some(match (self.passed_bps, self.failed_bps) {
+            (None, None) => self.first_bps,
+            (Some(passed), None) => passed * (1.0 + self.raise),
+            // Nothing has passed yet: what arrived first, and then in halves.
+            (None, Some(failed)) => match self.arrived_bps {
+                Some(arrived) if self.steps.len() == 1 => {
+                    (arrived * BELOW_ARRIVED).min(failed / (1.0 + RESOLUTION))
+                }
+                _ => failed / 2.0,
+            },
+            (Some(passed), Some(failed)) => self.between(passed, failed),
+        })
+    }
+
+    /// What arrived of too much is a better guess than the middle: first a little below it, then
+    /// as closely above what passed as the result is to be.
+    fn between(&self, passed: f64, failed: f64) -> f64 {
+        let closely = passed * (1.0 + RESOLUTION);
+        match self.arrived_bps.map(|arrived| arrived * BELOW_ARRIVED) {
+            Some(guess) if guess >= closely && guess < failed => guess,
+            Some(guess) if guess <= closely && closely < failed && guess * NEAR > passed => closely,
+            _ => (passed + failed) / 2.0,
+        }
+    }
+
+    /// Takes note of a step, and decides whether another one follows.
+    pub fn record(&mut self, seen: &Seen) {
+        let verdict = verdict(seen);
+        self.steps.push(RateStep {
+            asked_bps: seen.asked_bps,
+            duration_s: seen.duration_s,
+            sent_bps: seen.sent_bps,
+            received_bps: seen.received_bps,
+            loss_ratio: seen.loss_ratio,
+            dropped_here_ratio: seen.dropped_here_ratio,
+            queued_ratio: seen.queued_ratio,
+            verdict,
+        });
+        // A sender that left some slots of its schedule out has tried what it sent.
+        let tried_bps = seen.sent_bps.min(seen.asked_bps);
+        match verdict {
+            StepVerdict::Passed => {
+                self.passed_bps = Some(self.passed_bps.map_or(tried_bps, |bps| bps.max(tried_bps)));
+                self.raise = (self.raise * 2.0).min(MOST_RAISE);
+            }
+            StepVerdict::Lost => {
+                self.failed_bps = Some(tried_bps);
+                self.arrived_bps = Some(seen.received_bps);
+            }
+            StepVerdict::SenderTooSlow => {
+                self.passed_bps = Some(self.passed_bps.map_or(tried_bps, |bps| bps.max(tried_bps)));
+                self.ended = Some(SearchEnd::SenderTooSlow);
+            }
+            StepVerdict::ReceiverTooSlow => self.ended = Some(SearchEnd::ReceiverTooSlow),
+        }
+        self.ended = self.ended.or_else(|| self.end());
+    }
+
+    fn end(&self) -> Option<SearchEnd> {
+        match (self.passed_bps, self.failed_bps) {
+            (Some(passed), Some(failed)) if failed <= passed * (1.0 + RESOLUTION) => {
+                Some(SearchEnd::Found)
+            }
+            (None, Some(failed)) if failed <= self.first_bps / FRACTION_THAT_MUST_PASS => {
+                Some(SearchEnd::LossAtAnyRate)
+            }
+            _ if self.steps.len() >= MOST_STEPS => Some(SearchEnd::OutOfBudget),
+            _ => None,
+        }
+    }
+
+    /// Ends it here, because nothing more may be sent.
+    pub fn stop(&mut self) {
+        self.ended.get_or_insert(SearchEnd::OutOfBudget);
+    }
+
+    /// What came of it.
+    pub fn finish(self) -> Outcome {
+        Outcome {
+            bps: self.passed_bps,
+            above_bps: self.failed_bps,
+            ended: self.ended.unwrap_or(SearchEnd::OutOfBudget),
+            steps: self.steps,
+        }
+    }
+}
+
+/// What a search came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Highest rate that passed.
+    pub bps: Option<f64>,
+    /// Lowest rate that failed.
+    pub above_bps: Option<f64>,
+    /// Why it ended.
+    pub ended: SearchEnd,
+    /// The steps.
+    pub steps: Vec<RateStep>,
+}
+
+fn verdict(seen: &Seen) -> StepVerdict {
+    // The receiver first: what it drops says nothing of the path.
+    if seen.dropped_here_ratio > LOSS_THRESHOLD {
+        StepVerdict::ReceiverTooSlow
+    } else if seen.loss_ratio + seen.queued_ratio.max(0.0) > LOSS_THRESHOLD {
+        StepVerdict::Lost
+    } else if seen.sent_bps < seen.asked_bps * SENDER_KEEPS_UP {
+        StepVerdict::SenderTooSlow
+    } else {
+        StepVerdict::Passed
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! The highest UDP rate of which no more than 1 % is lost, and what it says beside the rates of
+//! TCP and of an application.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Direction, LimitedTime};
+
+/// The highest UDP rate at which no more than 1 % is lost, found in steps (PERT guides, "Available
+/// bandwidth measurements").
+///
+/// This is not the available bandwidth of RFC 5136, which is what a path has left over: UDP at this
+/// rate takes its share of what TCP had.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AvailableBandwidthResult {
+    /// Direction of the data.
+    pub direction: Direction,
+    /// Always `udp-rate-at-1-percent-loss`.
+    pub method: String,
+    /// Highest rate that passed, in UDP payload; absent where none did.
+    pub bps: Option<f64>,
+    /// Lowest rate that did not pass; absent where the search ended before one was found.
+    pub above_bps: Option<f64>,
+    /// Why the search ended.
+    pub ended: SearchEnd,
+    /// The steps, in order.
+    pub steps: Vec<RateStep>,
+    /// What TCP carried before, in the same direction.
+    pub tcp_bps: f64,
+    /// What held TCP's sender back, as shares of its time.
+    pub tcp_limited: LimitedTime,
+    /// What an application gets, as the user said.
+    pub application_bps: Option<f64>,
+    /// Which of the three is the narrow one.
+    pub limit: RateLimit,
+}
+
+/// One step of the search.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateStep {
+    /// UDP payload a second that was asked for.
+    pub asked_bps: f64,
+    /// For how long.
+    pub duration_s: f64,
+    /// UDP payload a second that the sender's kernel took.
+    pub sent_bps: f64,
+    /// UDP payload a second that was received.
+    pub received_bps: f64,
+    /// Share of the packets sent that was lost before it reached the receiving socket.
+    pub loss_ratio: f64,
+    /// Share of the packets sent that the receiving socket dropped.
+    pub dropped_here_ratio: f64,
+    /// Share of what was sent that a growing queue held back: seconds of delay a second. A longer
+    /// step would have lost it.
+    pub queued_ratio: f64,
+    /// What became of it.
+    pub verdict: StepVerdict,
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StepVerdict {
+    /// No more than 1 % was lost or held back.
+    Passed,
+    /// More was.
+    Lost,
+    /// The sending host did not send so fast.
+    SenderTooSlow,
+    /// The receiving host did not take what came.
+    ReceiverTooSlow,
+}
+
+/// Why a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchEnd {
+    /// The rate is known as closely as was wanted.
+    Found,
+    /// The sending host goes no faster: the path carries at least this.
+    SenderTooSlow,
+    /// The receiving host takes no more: the path carries at least this.
+    ReceiverTooSlow,
+    /// As much is lost at a fraction of the rate: the loss does not come from the rate.
+    LossAtAnyRate,
+    /// No more steps, time or budget were left.
+    OutOfBudget,
+}
+
+/// Which of application, TCP and path is the narrow one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RateLimit {
+    /// TCP carries more than the application gets: look at the application and its host.
+    Application,
+    /// The path carries more than TCP, whose receiver's window is full.
+    TcpReceiveWindow,
+    /// The path carries more than TCP, whose send buffer is full.
+    TcpSendBuffer,
+    /// The path carries more than TCP, which backs off from losses that UDP does not mind, or
+    /// from its own bursts.
+    TcpCongestionControl,
+    /// TCP carries what the path does.
+    Path,
+    /// What was measured does not say.
+    Unknown,
+}

@@ -1,0 +1,114 @@
+//! The highest UDP rate at 1 % loss, on links whose rate is known, and what it says of TCP.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use common::live::scenario;
+use common::{measured_in, plumb, stderr};
+use plumb_model::results::Outcome;
+use plumb_model::results::available_bandwidth::{
+    AvailableBandwidthResult, RateLimit, SearchEnd, StepVerdict,
+};
+
+/// UDP payload of 50 Mbit/s of IP, in packets of 1400 bytes of it.
+const LINE_BPS: f64 = 50e6 * 1400.0 / 1428.0;
+
+/// A line of 50 Mbit/s and 40 ms with these cells upwards and these buffers at the server.
+fn line(cells: &str, tcp_rmem: &str) -> String {
+    format!(
+        r#"
+name = "line"
+summary = "a line of 50 Mbit/s and 40 ms"
+[[node]]
+name = "client"
+[[node]]
+name = "server"
+[node.sysctl]
+"net.ipv4.tcp_rmem" = "{tcp_rmem}"
+[[link]]
+name = "line"
+between = ["client", "server"]
+up = [{cells} {{ type = "delay", delay = "20ms" }}]
+down = [{{ type = "delay", delay = "20ms" }}]
+[[service]]
+node = "server"
+run = ["plumb", "serve", "--quiet"]
+port = 7586
+"#
+    )
+}
+
+/// A queue of a quarter of a second: a step of 1.5 s overflows it only far above the rate.
+const QUEUE: &str =
+    r#"{ type = "shaper", rate = "50mbit", queue = { type = "fifo", limit = "250ms" } },"#;
+
+/// Buffers that hold the line's bandwidth-delay product many times.
+const LARGE: &str = "4096 131072 33554432";
+
+fn searched(cells: &str, tcp_rmem: &str, options: &[&str]) -> AvailableBandwidthResult {
+    let file = scenario(&line(cells, tcp_rmem));
+    let command = [&["rate", "server", "--available", "--up"], options].concat();
+    let checked = measured_in(file.path().to_str().unwrap(), &command);
+    let found = checked
+        .run
+        .measurements
+        .iter()
+        .find_map(|m| match &m.outcome {
+            Outcome::AvailableBandwidth(result) => Some(result.as_ref().clone()),
+            _ => None,
+        });
+    found.expect("a result")
+}
+
+fn finds_the_line(result: &AvailableBandwidthResult) {
+    let found = result.bps.expect("a rate") / LINE_BPS;
+    assert!(
+        result.ended == SearchEnd::Found && (0.97..1.03).contains(&found),
+        "{found}: {result:#?}"
+    );
+    // Neither more than 1 % beyond the line in what passed, nor much more than twice in any.
+    assert!(result.steps.len() <= 12, "{result:#?}");
+    let above = result.above_bps.expect("a rate that failed");
+    assert!(above > result.bps.unwrap() && above < 1.02 * result.bps.unwrap());
+}
+
+#[test]
+fn a_line_that_tcp_fills() {
+    let result = searched(QUEUE, LARGE, &[]);
+    finds_the_line(&result);
+    assert_eq!(result.limit, RateLimit::Path, "{result:#?}");
+}
+
+#[test]
+fn a_receive_window_that_holds_tcp_back() {
+    // About 40 kB of window in 40 ms: 8 Mbit/s.
+    let result = searched(QUEUE, "4096 65536 65536", &["--application-rate", "7mbit"]);
+    finds_the_line(&result);
+    assert!(result.tcp_bps < 15e6, "{}", result.tcp_bps);
+    assert_eq!(result.limit, RateLimit::TcpReceiveWindow, "{result:#?}");
+}
+
+#[test]
+fn a_policer_and_losses_by_chance() {
+    let cells = r#"{ type = "policer", rate = "50mbit", burst = "30kB" }, { type = "loss", ratio = "0.4%" },"#;
+    let result = searched(cells, LARGE, &["--application-rate", "100kbit"]);
+    finds_the_line(&result);
+    assert_eq!(result.limit, RateLimit::Application, "{result:#?}");
+    assert!(result.steps.iter().any(|s| s.verdict == StepVerdict::Lost));
+}
+
+#[test]
+fn what_contradicts_the_search_is_refused() {
+    for (options, word) in [
+        (&["--both"] as &[&str], "--both"),
+        (&["--streams", "2"], "--streams"),
+        (&["--duration", "3s"], "--duration"),
+        (&["--profile", "voice"], "--profile"),
+        (&["--flows", "cubic=2"], "--flows"),
+    ] {
+        let output = plumb(&[&["rate", "127.0.0.1", "--available"], options].concat());
+        assert_eq!(output.status.code(), Some(2), "{options:?}");
+        assert!(stderr(&output).contains(word), "{}", stderr(&output));
+    }
+}
