@@ -127,6 +127,8 @@ mod tests {
             cpu: CpuUse {
                 local_ratio: 0.0,
                 remote_ratio: None,
+                local_s_per_gb: None,
+                remote_s_per_gb: None,
             },
             tls: None,
         };
@@ -174,6 +176,8 @@ mod tests {
             cpu: CpuUse {
                 local_ratio: 0.0,
                 remote_ratio: None,
+                local_s_per_gb: None,
+                remote_s_per_gb: None,
             },
             tls: None,
         };
