@@ -8,7 +8,12 @@ use crate::output::print;
 
 /// The pages, built in: topic and text.
 const PAGES: &[(&str, &str)] = &[
+    (
+        "available-bandwidth",
+        include_str!("../../../kb/available-bandwidth.md"),
+    ),
     ("bufferbloat", include_str!("../../../kb/bufferbloat.md")),
+    ("fairness", include_str!("../../../kb/fairness.md")),
     (
         "loaded-latency",
         include_str!("../../../kb/loaded-latency.md"),
@@ -17,6 +22,7 @@ const PAGES: &[(&str, &str)] = &[
     ("throughput", include_str!("../../../kb/throughput.md")),
     ("transactions", include_str!("../../../kb/transactions.md")),
     ("udp", include_str!("../../../kb/udp.md")),
+    ("voice", include_str!("../../../kb/voice.md")),
 ];
 
 /// Other names for what the pages are about: the causes of findings, and their remedies.
@@ -39,6 +45,14 @@ const ALIASES: &[(&str, &str)] = &[
     ("rate", "throughput"),
     ("rr", "transactions"),
     ("crr", "transactions"),
+    ("available", "available-bandwidth"),
+    ("jain", "fairness"),
+    ("sharing", "fairness"),
+    ("background", "fairness"),
+    ("ledbat", "fairness"),
+    ("mos", "voice"),
+    ("e-model", "voice"),
+    ("profiles", "voice"),
 ];
 
 #[derive(Args)]
