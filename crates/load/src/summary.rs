@@ -20,6 +20,10 @@ use crate::slow_start::slow_start;
 /// Shortest phase that has a steady rate: as much of it as is left out.
 const STEADY_NEEDS_S: f64 = 4.0;
 
+/// How far the ends' clocks may be apart when a phase ends early: four times the wait in which a
+/// stream sees that it is to stop.
+const SLACK_S: f64 = 0.1;
+
 /// What one direction of a phase carried.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectionOutcome {
@@ -171,10 +175,12 @@ fn numbers(logs: &DirectionLogs<'_>) -> BTreeSet<u32> {
 }
 
 fn streams(logs: &DirectionLogs<'_>, duration_s: f64) -> Vec<StreamResult> {
-    // What ended when the phase did was ended by the phase.
+    // What ended when the phase did was ended by the phase. One that ended because all had arrived
+    // ended a moment ago for the far end, whose clock is some milliseconds apart.
+    let over_s = duration_s - if logs.all_arrived { SLACK_S } else { 0.0 };
     let early = |end: &Option<StreamEnd>, shift_s: f64| {
         end.as_ref()
-            .filter(|end| end.t_s - shift_s < duration_s)
+            .filter(|end| end.t_s - shift_s < over_s)
             .map(|end| end.error.clone())
     };
     let stream = |id: u32| {

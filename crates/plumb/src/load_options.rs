@@ -20,7 +20,7 @@ use plumb_wire::native::spec::{MOST_STREAMS, PORT};
 use crate::direction::Directions;
 use crate::files::OpenFiles;
 use crate::mix::Mix;
-use crate::output::Output;
+use crate::output::{Begun, Output};
 use crate::progress::Line;
 use crate::target::{Target, command_line, interruptible};
 
@@ -92,10 +92,7 @@ impl LoadArguments {
         let measured = self
             .load
             .measure(&target, client, defaults, &self.mix, &cancel)?;
-        output.emit(measured.run)?;
-        measured.lost.map_or(Ok(ExitCode::SUCCESS), |why| {
-            Err(anyhow::anyhow!("measured in part only: {why}"))
-        })
+        show(output, measured)
     }
 
     /// Searches the highest UDP rate at which no more than 1 % is lost, and shows the Run.
@@ -122,9 +119,11 @@ impl LoadArguments {
             budget: self.load.budget.unwrap_or(budget),
         };
         anstream::eprintln!("plumb: {}", plan.announcement());
-        let run = available::run(client, &plan, &Line::new(), &cancel).context("cannot measure")?;
-        output.emit(run)?;
-        Ok(ExitCode::SUCCESS)
+        let line = Line::new();
+        show(
+            output,
+            available::run(client, &plan, &line, &cancel).context("cannot measure")?,
+        )
     }
 }
 
@@ -172,6 +171,14 @@ impl LoadOptions {
         let line = Line::new();
         with_responder::run(client, &plan, &line, cancel).context("cannot measure")
     }
+}
+
+/// Shows what was measured; an error where it is not all that was asked for.
+fn show(output: Begun<'_>, measured: Measured) -> anyhow::Result<ExitCode> {
+    output.emit(measured.run)?;
+    measured.lost.map_or(Ok(ExitCode::SUCCESS), |why| {
+        Err(anyhow::anyhow!("measured in part only: {why}"))
+    })
 }
 
 /// The least that a load phase of a few round trips takes.

@@ -128,6 +128,92 @@ fn the_largest_share_names_what_limits() {
     }
 }
 
+/// Two machines whose kernels agree on ECN and Fast Open.
+const AGREED: &str = r#"
+name = "agreed"
+summary = "ECN and Fast Open at both ends"
+[[node]]
+name = "client"
+[node.sysctl]
+"net.ipv4.tcp_ecn" = "1"
+[[node]]
+name = "server"
+[node.sysctl]
+"net.ipv4.tcp_fastopen" = "3"
+[[link]]
+name = "line"
+between = ["client", "server"]
+up = [{ type = "shaper", rate = "100mbit" }, { type = "delay", delay = "5ms" }]
+down = [{ type = "shaper", rate = "100mbit" }, { type = "delay", delay = "5ms" }]
+[[service]]
+node = "server"
+run = ["plumb", "serve", "--quiet"]
+port = 7586
+"#;
+
+/// The Run of `plumb rate server` in a scenario.
+fn rate_in(scenario: &str, options: &[&str]) -> serde_json::Value {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scenario.toml");
+    std::fs::write(&file, scenario).unwrap();
+    let lab = ["lab", "run", file.to_str().unwrap(), "--"];
+    let measure = ["plumb", "rate", "server", "--duration", "1s", "--json"];
+    let output = plumb(&[&lab, &measure, options].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_str(&stdout(&output)).unwrap()
+}
+
+#[test]
+fn what_the_ends_agreed_on_is_in_the_result() {
+    need_root();
+    let asked = [
+        "--ecn",
+        "--fast-open",
+        "--mptcp",
+        "--mss",
+        "1000",
+        "--dscp",
+        "AF41",
+    ];
+    let run = rate_in(AGREED, &asked);
+    let rates = |run: &serde_json::Value| -> Vec<serde_json::Value> {
+        let all = run["measurements"].as_array().unwrap().iter();
+        all.filter(|m| m["kind"] == "throughput").cloned().collect()
+    };
+    assert_eq!(rates(&run).len(), 2);
+    for rate in rates(&run) {
+        let tcp = &rate["result"]["tcp"];
+        for what in ["ecn", "fast_open", "mptcp"] {
+            assert_eq!(tcp[what], true, "{what}: {tcp}");
+        }
+        assert!(tcp["mss_bytes"].as_u64().unwrap() < 1000, "{tcp}");
+        assert_eq!(
+            (&rate["params"]["mss_bytes"], &rate["params"]["dscp"]),
+            (&1000.into(), &34.into())
+        );
+    }
+    let notes = run["notes"].to_string();
+    assert!(
+        !notes.contains("ECN") && !notes.contains("Fast Open"),
+        "{notes}"
+    );
+
+    // Where the kernels do not: it is said, and what to set where.
+    let neither = AGREED
+        .replace("\"3\"", "\"0\"")
+        .replace("tcp_ecn\" = \"1\"", "tcp_ecn\" = \"0\"");
+    let run = rate_in(&neither, &["--up", "--ecn", "--fast-open"]);
+    let tcp = &rates(&run)[0]["result"]["tcp"];
+    assert_eq!(
+        (&tcp["ecn"], &tcp["fast_open"]),
+        (&false.into(), &false.into())
+    );
+    let notes = run["notes"].to_string();
+    for what in ["net.ipv4.tcp_ecn=1", "net.ipv4.tcp_fastopen=3"] {
+        assert!(notes.contains(what), "{what}: {notes}");
+    }
+}
+
 #[test]
 fn options_that_cannot_be_are_usage_errors() {
     for (options, words) in [

@@ -16,7 +16,6 @@ use plumb_load::client::Client;
 use plumb_load::phase::{EndedEarly, PhasePlan};
 use plumb_model::results::available_bandwidth::AvailableBandwidthResult;
 use plumb_model::results::{Direction, Outcome, ThroughputResult};
-use plumb_model::run::Run;
 use plumb_model::units::{ByteCount, si};
 use plumb_net::clock::monotonic_ns;
 use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
@@ -29,6 +28,7 @@ use crate::error::CheckError;
 use crate::phase::{Group, Phase, PhaseSpec};
 use crate::shape::Shape;
 use crate::watcher::Watcher;
+use crate::with_responder;
 use search::Search;
 
 /// What a Run calls the method.
@@ -70,7 +70,8 @@ impl Plan {
 
 /// Searches what the plan says.
 ///
-/// `cancel` ends it early; what was found until then is kept.
+/// `cancel` ends it early; what was found until then is kept, as it is when the responder goes away
+/// after TCP was measured.
 ///
 /// # Errors
 /// When the responder refuses, or is gone before anything was measured.
@@ -79,38 +80,50 @@ pub fn run(
     plan: &Plan,
     watcher: &dyn Watcher,
     cancel: &AtomicBool,
-) -> Result<Run, CheckError> {
+) -> Result<with_responder::Measured, CheckError> {
     let mut assembly = Assembly::begin(plan.command.clone(), &plan.name, client.address().ip());
     assembly.far_host(client.welcome().host.clone());
     let mut budget = Budget::new(plan.budget);
     let ways = plan.directions.len() as u64;
+    let (mut any, mut lost) = (false, None);
     for (direction, later) in plan.directions.iter().zip((0..ways).rev()) {
         if cancel.load(Ordering::Relaxed) {
             break;
         }
         let mut share = Budget::new(ByteCount::from_bytes(budget.share(1, later)));
         let before = share.left();
-        let tcp = tcp(&mut client, plan, *direction, &share, watcher, cancel)?;
+        let tcp = match tcp(&mut client, plan, *direction, &share, watcher, cancel) {
+            Ok(tcp) => tcp,
+            Err(error) if !any => return Err(error),
+            Err(error) => {
+                lost = Some(error.to_string());
+                break;
+            }
+        };
+        any = true;
         share.spend(tcp.bytes());
         tcp.record_rates(&mut assembly);
-        if let Some(carried) = tcp.throughput(*direction) {
-            let measured = steps(
-                &mut client,
-                plan,
-                carried,
-                &mut share,
-                &mut assembly,
-                watcher,
-                cancel,
-            )?;
-            assembly.add(measured);
+        let Some(carried) = tcp.throughput(*direction) else {
+            continue;
+        };
+        let look = (watcher, cancel);
+        match steps(&mut client, plan, carried, &mut share, &mut assembly, look) {
+            Ok(measured) => assembly.add(measured),
+            Err(error) => {
+                lost = Some(error.to_string());
+                break;
+            }
         }
         budget.spend(before.saturating_sub(share.left()));
+    }
+    if let Some(why) = &lost {
+        assembly.note(format!("The rest was not measured: {why}."));
     }
     if cancel.load(Ordering::Relaxed) {
         assembly.note("The search was stopped before its end.");
     }
-    Ok(assembly.finish())
+    let run = assembly.finish();
+    Ok(with_responder::Measured { run, lost })
 }
 
 /// What TCP carries.
@@ -148,8 +161,7 @@ fn steps(
     tcp: &ThroughputResult,
     share: &mut Budget,
     assembly: &mut Assembly,
-    watcher: &dyn Watcher,
-    cancel: &AtomicBool,
+    (watcher, cancel): (&dyn Watcher, &AtomicBool),
 ) -> Result<Measured, CheckError> {
     let started_ns = monotonic_ns();
     let tcp_bps = tcp.steady_bps.unwrap_or(tcp.bps);
