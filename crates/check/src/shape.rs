@@ -106,7 +106,7 @@ mod tests {
             let flows = shape.flows(Role::Up, 4, &Flow::Tcp(marked.clone()));
             let of = |flows: &Flows| match &flows.flow {
                 Flow::Tcp(tcp) => tcp.dscp,
-                Flow::Udp(_) => None,
+                Flow::Udp(_) | Flow::Transactions(_) => None,
             };
             flows.iter().map(of).collect()
         };

@@ -266,7 +266,7 @@ impl Plan {
         let known = &host.congestion_controls;
         let tcp = self.groups.iter().filter_map(|group| match &group.flow {
             Flow::Tcp(tcp) => tcp.cc.as_ref(),
-            Flow::Udp(_) => None,
+            Flow::Udp(_) | Flow::Transactions(_) => None,
         });
         match tcp.into_iter().find(|cc| !known.contains(cc)) {
             Some(cc) if !known.is_empty() => Err(CheckError::CongestionControl {

@@ -139,8 +139,10 @@ impl LoadOptions {
     ) -> anyhow::Result<Measured> {
         let flow = match (defaults.flow, self.cc.clone()) {
             (Flow::Tcp(tcp), cc) => Flow::Tcp(TcpFlow { cc, ..tcp }),
-            (Flow::Udp(_), Some(_)) => anyhow::bail!("--cc is of TCP: leave it out with --udp"),
-            (udp, None) => udp,
+            (Flow::Udp(_) | Flow::Transactions(_), Some(_)) => {
+                anyhow::bail!("--cc is of TCP: leave it out with --udp")
+            }
+            (flow, None) => flow,
         };
         let plan = Plan {
             name: target.name.clone(),

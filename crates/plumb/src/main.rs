@@ -52,7 +52,7 @@ enum Verb {
     Ping(ping::Arguments),
     /// Throughput
     #[command(after_long_help = rate::LIMITS)]
-    Rate(rate::Arguments),
+    Rate(Box<rate::Arguments>),
     /// Requests and their answers: how many a second, and how long each takes
     #[command(after_long_help = transactions::LIMITS, visible_alias = "rr")]
     Transactions(transactions::Arguments),
