@@ -130,11 +130,11 @@ mod tests {
             (0..whole).map(|k| rate(f64::from(k) / 10.0)).sum::<f64>()
         };
         let never = sender(&[(None, 10); 20]);
-        let found = slow_start(&[never.clone()], 2.0, reached).unwrap();
+        let found = slow_start(std::slice::from_ref(&never), 2.0, reached).unwrap();
         assert_eq!(found.ended_by, SlowStartEnd::RatePlateau);
         assert!((found.duration_s - 0.6).abs() < 1e-9, "{found:?}");
         // Still doubling when the phase ends, or nothing at all.
-        assert_eq!(slow_start(&[never.clone()], 0.5, reached), None);
+        assert_eq!(slow_start(std::slice::from_ref(&never), 0.5, reached), None);
         assert_eq!(slow_start(&[never], 2.0, |_| 0.0), None);
         assert_eq!(slow_start(&[], 2.0, reached), None);
     }

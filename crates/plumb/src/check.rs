@@ -29,7 +29,7 @@ Load flows run CUBIC; another congestion control may hide what CUBIC fills.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Name or address of the far end, where `plumb serve` runs; also NAME:PORT and [ADDRESS]:PORT
+    /// Name or address of the far end, where `plumb serve` runs; also `NAME:PORT` and `[ADDRESS]:PORT`
     host: String,
     #[command(flatten)]
     load: LoadOptions,

@@ -64,7 +64,7 @@ pub(crate) struct Defaults {
 /// The arguments of a verb that loads the path and shows what came of it.
 #[derive(Args)]
 pub(crate) struct LoadArguments {
-    /// Name or address of the far end, where `plumb serve` runs; also NAME:PORT and [ADDRESS]:PORT
+    /// Name or address of the far end, where `plumb serve` runs; also `NAME:PORT` and `[ADDRESS]:PORT`
     host: String,
     #[command(flatten)]
     directions: Directions,

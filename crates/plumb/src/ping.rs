@@ -23,7 +23,7 @@ schedule is seen in the lateness of the probes.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Name or address of the far end; also NAME:PORT and [ADDRESS]:PORT
+    /// Name or address of the far end; also `NAME:PORT` and `[ADDRESS]:PORT`
     host: String,
     /// What probes are made of; UDP needs `plumb serve` at the far end
     #[arg(long, value_enum, default_value_t = Protocol::Icmp)]

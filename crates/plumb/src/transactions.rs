@@ -25,7 +25,7 @@ processors' as much as the path's. Programs encrypt themselves, not their kernel
 /// What the verb takes.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Name or address of the far end, where `plumb serve` runs; also NAME:PORT and [ADDRESS]:PORT
+    /// Name or address of the far end, where `plumb serve` runs; also `NAME:PORT` and `[ADDRESS]:PORT`
     host: String,
     /// A connection of its own for each transaction (netperf's CRR) and not one for all of a
     /// stream (RR)

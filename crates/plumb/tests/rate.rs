@@ -158,7 +158,7 @@ fn rate_in(scenario: &str, options: &[&str]) -> serde_json::Value {
     std::fs::write(&file, scenario).unwrap();
     let lab = ["lab", "run", file.to_str().unwrap(), "--"];
     let measure = ["plumb", "rate", "server", "--duration", "1s", "--json"];
-    let output = plumb(&[&lab, &measure, options].concat());
+    let output = plumb(&[&lab[..], &measure, options].concat());
     assert!(output.status.success(), "{}", stderr(&output));
     serde_json::from_str(&stdout(&output)).unwrap()
 }
