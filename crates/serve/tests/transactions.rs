@@ -254,9 +254,12 @@ fn a_responder_that_stops_leaves_what_was_measured() {
             "{flow:?}"
         );
         assert!(
-            outcome.notes.iter().any(|note| note.contains("shuts down")),
+            outcome
+                .lost
+                .as_deref()
+                .is_some_and(|why| why.contains("shuts down")),
             "{:?}",
-            outcome.notes
+            outcome.lost
         );
         let result = &outcome.transactions[0].result;
         assert!(

@@ -61,6 +61,11 @@ pub(super) fn run(
                 log.complete(ended - stage.started, timing);
                 completed.fetch_add(1, Ordering::Relaxed);
             }
+            // The far end resets what is under way when the phase ends.
+            Err(_) if stage.is_over() => {
+                log.leave_unfinished();
+                break;
+            }
             Err(Broken::Over) => {
                 log.leave_unfinished();
                 break;

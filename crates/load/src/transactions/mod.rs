@@ -1,4 +1,4 @@
-//! Transactions of one end of a phase: the client asks ([`ask`]), the server answers ([`answer`]),
+//! Transactions of one end of a phase: the client asks (`ask.rs`), the server answers (`answer.rs`),
 //! a thread for each stream. What the times come to is in [`log`].
 
 pub mod answer;
