@@ -91,7 +91,10 @@ fn rates_are_those_of_the_line_from_1_mbit_to_5_gbit() {
             // could not fill must be marked as such, and what crossed be told all the same.
             scenario.truth.values.truncate(1);
         } else {
-            assert!(!overrun, "the machine did not keep up with {rate_bps} bit/s");
+            assert!(
+                !overrun,
+                "the machine did not keep up with {rate_bps} bit/s"
+            );
         }
         let deviations = truth(&scenario, &run, &stats);
         wrong.extend(deviations.iter().map(|d| format!("{rate_bps} bit/s: {d}")));

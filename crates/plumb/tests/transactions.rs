@@ -168,6 +168,8 @@ fn encrypted_streams_carry_what_the_link_leaves_for_payload() {
         );
         assert!(rate.bps <= most, "{} of {most}", rate.bps);
         assert_eq!(rate.protocol, "tls");
-        is_round_trips(rate.tls.as_ref().unwrap().handshake_s.p50, 1.0);
+        // The streams' handshakes compete for two processors and the line: the first one is not held
+        // up by the others.
+        is_round_trips(rate.tls.as_ref().unwrap().handshake_s.min, 1.0);
     }
 }

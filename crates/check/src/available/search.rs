@@ -18,8 +18,12 @@ use plumb_model::results::available_bandwidth::{RateStep, SearchEnd, StepVerdict
 const LOSS_THRESHOLD: f64 = 0.01;
 
 /// The search ends when the lowest rate that failed is no more than this above the highest that
-/// passed. Closer than the loss that is allowed would mean nothing.
+/// passed, or than what the sender sent of what it was asked for differed from step to step: it
+/// cannot aim closer. Closer than the loss that is allowed would mean nothing.
 const RESOLUTION: f64 = 0.015;
+
+/// However badly the sender aims, a bracket wider than this is not a result.
+const COARSEST_RESOLUTION: f64 = 0.03;
 
 /// The first step as a part of TCP's rate: "slightly below the reported TCP throughput".
 const FIRST_OF_TCP: f64 = 0.95;
@@ -74,6 +78,9 @@ pub struct Search {
     failed_bps: Option<f64>,
     /// What arrived in the last step that failed.
     arrived_bps: Option<f64>,
+    /// What the sender made of the last step: a busy one leaves out some slots of its schedule, and
+    /// would never get to where it is to try unless it is asked for as much more.
+    kept_ratio: f64,
     steps: Vec<RateStep>,
     ended: Option<SearchEnd>,
 }
@@ -87,6 +94,7 @@ impl Search {
             passed_bps: None,
             failed_bps: None,
             arrived_bps: None,
+            kept_ratio: 1.0,
             steps: Vec::new(),
             ended: None,
         }
@@ -97,7 +105,7 @@ impl Search {
         if self.ended.is_some() {
             return None;
         }
-        Some(match (self.passed_bps, self.failed_bps) {
+        let tries_bps = match (self.passed_bps, self.failed_bps) {
             (None, None) => self.first_bps,
             (Some(passed), None) => passed * (1.0 + self.raise),
             // Nothing has passed yet: what arrived first, and then in halves.
@@ -108,7 +116,8 @@ impl Search {
                 _ => failed / 2.0,
             },
             (Some(passed), Some(failed)) => self.between(passed, failed),
-        })
+        };
+        Some(tries_bps / self.kept_ratio)
     }
 
     /// What arrived of too much is a better guess than the middle: first a little below it, then
@@ -137,13 +146,14 @@ impl Search {
         });
         // A sender that left some slots of its schedule out has tried what it sent.
         let tried_bps = seen.sent_bps.min(seen.asked_bps);
+        self.kept_ratio = kept_ratio(seen.asked_bps, seen.sent_bps);
         match verdict {
             StepVerdict::Passed => {
                 self.passed_bps = Some(self.passed_bps.map_or(tried_bps, |bps| bps.max(tried_bps)));
                 self.raise = (self.raise * 2.0).min(MOST_RAISE);
             }
             StepVerdict::Lost => {
-                self.failed_bps = Some(tried_bps);
+                self.failed_bps = Some(self.failed_bps.map_or(tried_bps, |bps| bps.min(tried_bps)));
                 self.arrived_bps = Some(seen.received_bps);
             }
             StepVerdict::SenderTooSlow => {
@@ -157,7 +167,7 @@ impl Search {
 
     fn end(&self) -> Option<SearchEnd> {
         match (self.passed_bps, self.failed_bps) {
-            (Some(passed), Some(failed)) if failed <= passed * (1.0 + RESOLUTION) => {
+            (Some(passed), Some(failed)) if failed <= passed * (1.0 + self.resolution()) => {
                 Some(SearchEnd::Found)
             }
             (None, Some(failed)) if failed <= self.first_bps / FRACTION_THAT_MUST_PASS => {
@@ -166,6 +176,16 @@ impl Search {
             _ if self.steps.len() >= MOST_STEPS => Some(SearchEnd::OutOfBudget),
             _ => None,
         }
+    }
+
+    /// How closely this sender can close in.
+    fn resolution(&self) -> f64 {
+        let kept = |step: &RateStep| kept_ratio(step.asked_bps, step.sent_bps);
+        let kept = self.steps.iter().map(kept);
+        let (least, most) = kept.fold((1.0, 0.0), |(least, most): (f64, f64), kept| {
+            (least.min(kept), most.max(kept))
+        });
+        (most - least).clamp(RESOLUTION, COARSEST_RESOLUTION)
     }
 
     /// Ends it here, because nothing more may be sent.
@@ -195,6 +215,11 @@ pub struct Outcome {
     pub ended: SearchEnd,
     /// The steps.
     pub steps: Vec<RateStep>,
+}
+
+/// What part of what it was asked for a sender that keeps up has sent.
+fn kept_ratio(asked_bps: f64, sent_bps: f64) -> f64 {
+    (sent_bps / asked_bps).clamp(SENDER_KEEPS_UP, 1.0)
 }
 
 fn verdict(seen: &Seen) -> StepVerdict {

@@ -156,6 +156,33 @@ fn hosts_that_are_too_slow_are_not_taken_for_the_path() {
 }
 
 #[test]
+fn a_sender_that_leaves_out_slots_gets_there_all_the_same() {
+    // Each step sends another part of what it was asked for, as on a machine with other work.
+    let parts = [0.988, 0.995, 0.97, 1.0, 0.982, 0.991, 0.976];
+    for first in 0..parts.len() {
+        for tcp_bps in [8e6, 48e6] {
+            let path = Path::queue(50e6, 0.25);
+            let mut search = Search::from_tcp(tcp_bps);
+            let mut parts = parts.iter().cycle().skip(first);
+            while let (Some(bps), Some(part)) = (search.next_bps(), parts.next()) {
+                let seen = path.step(bps * part);
+                search.record(&Seen {
+                    asked_bps: bps,
+                    ..seen
+                });
+            }
+            let outcome = search.finish();
+            let found = outcome.bps.unwrap_or(0.0) / path.rate_bps;
+            assert!(
+                outcome.ended == SearchEnd::Found && (0.98..1.02).contains(&found),
+                "{found}: {outcome:?}"
+            );
+            assert!(outcome.steps.len() <= 12, "{outcome:?}");
+        }
+    }
+}
+
+#[test]
 fn a_search_can_be_stopped() {
     let path = Path::queue(50e6, 0.05);
     let mut search = Search::from_tcp(10e6);
