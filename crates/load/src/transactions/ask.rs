@@ -296,22 +296,23 @@ mod tests {
     fn a_transaction_that_had_to_wait_counts_from_when_it_was_due() {
         let stage = Stage::begin(Duration::from_secs(5), None);
         let mut log = TransactionLog::of_stream();
-        let mut schedule = Schedule::new(&flow(Some(100.0)), stage.started);
-        std::thread::sleep(Duration::from_millis(25));
-        let due = |ms| Some(Some(stage.started + Duration::from_millis(ms)));
+        // A second and a half late: far from what a busy machine adds.
+        let first = stage.started - Duration::from_millis(2500);
+        let mut schedule = Schedule::new(&flow(Some(1.0)), first);
+        let due = |s| Some(Some(first + Duration::from_secs(s)));
         let began: Vec<_> = (0..3).map(|_| schedule.next(&stage, &mut log)).collect();
         // Nothing was before the first one.
-        assert_eq!(began, [Some(None), due(10), due(20)]);
-        // The fourth is due at 30 ms, and is waited for.
+        assert_eq!(began, [Some(None), due(1), due(2)]);
+        // The fourth is due half a second from now, and is waited for.
         assert_eq!(schedule.next(&stage, &mut log), Some(None));
-        assert!(stage.started.elapsed() >= Duration::from_millis(30));
+        assert!(first.elapsed() >= Duration::from_secs(3));
         let cpu = plumb_model::results::CpuUse {
             local_ratio: 0.0,
             remote_ratio: None,
             local_s_per_gb: None,
             remote_s_per_gb: None,
         };
-        assert_eq!(log.result(&flow(Some(100.0)), 1.0, cpu).delayed, 2);
+        assert_eq!(log.result(&flow(Some(1.0)), 1.0, cpu).delayed, 2);
         stage.stop();
         assert_eq!(schedule.next(&stage, &mut log), None);
     }
