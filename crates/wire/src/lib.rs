@@ -9,6 +9,8 @@ pub mod ip;
 pub mod native;
 pub mod pcapng;
 pub mod probe_key;
+pub mod recent;
 pub mod rewrite;
+pub mod stamp;
 pub mod tcp_options;
 pub mod virtio;

@@ -1,15 +1,15 @@
 //! The answering side of the echo, as a state machine: what comes in and when are arguments.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::{CookieJar, Datagram, EPOCH, Kind};
+use crate::recent::Recent;
 
-/// Sources whose probes are counted at once; 4096 of them take about half a megabyte.
+/// Sessions whose probes are counted at once; 4096 of them take about half a megabyte.
 const MAX_SOURCES: usize = 4096;
 
-/// After this time without a probe a source is forgotten: its cookie is no longer good either.
+/// After this time without a probe a session is forgotten: its cookie is no longer good either.
 const SOURCE_IDLE: Duration = Duration::from_secs(2 * EPOCH.as_secs());
 
 /// What a responder did.
@@ -27,17 +27,12 @@ pub struct EchoCounters {
     pub send_errors: u64,
 }
 
-/// The answering side. It keeps a bounded count of probes a source, and nothing else.
+/// The answering side. It keeps a bounded count of probes a session, and nothing else.
 pub struct Responder {
     jar: CookieJar,
-    sources: BTreeMap<SocketAddr, Source>,
+    /// Probes by source and session.
+    sources: Recent<(SocketAddr, u32), u32>,
     counters: EchoCounters,
-}
-
-struct Source {
-    session: u32,
-    probes: u32,
-    last_seen: Duration,
 }
 
 impl Responder {
@@ -45,7 +40,7 @@ impl Responder {
     pub fn new(jar: CookieJar) -> Self {
         Self {
             jar,
-            sources: BTreeMap::new(),
+            sources: Recent::new(MAX_SOURCES, SOURCE_IDLE),
             counters: EchoCounters::default(),
         }
     }
@@ -82,7 +77,9 @@ impl Responder {
             }
             Kind::Probe if self.jar.verify(now, from, &request.cookie) => {
                 self.counters.probes += 1;
-                let server_sequence = self.count(now, from, request.session);
+                let count = self.sources.at(now, (from, request.session));
+                *count = count.saturating_add(1);
+                let server_sequence = *count;
                 Datagram {
                     kind: Kind::Reply,
                     server_sequence,
@@ -107,42 +104,6 @@ impl Responder {
             }
             .write(datagram.len()),
         )
-    }
-
-    /// Counts a probe of that session; a new session at an address replaces the old one.
-    fn count(&mut self, now: Duration, from: SocketAddr, session: u32) -> u32 {
-        if !self.sources.contains_key(&from) && self.sources.len() >= MAX_SOURCES {
-            self.forget(now);
-        }
-        let source = self.sources.entry(from).or_insert(Source {
-            session,
-            probes: 0,
-            last_seen: now,
-        });
-        if source.session != session || now.saturating_sub(source.last_seen) > SOURCE_IDLE {
-            *source = Source {
-                session,
-                probes: 0,
-                last_seen: now,
-            };
-        }
-        source.last_seen = now;
-        source.probes = source.probes.saturating_add(1);
-        source.probes
-    }
-
-    /// Makes room: drops the idle sources, or the one silent for longest when none is idle.
-    fn forget(&mut self, now: Duration) {
-        self.sources
-            .retain(|_, source| now.saturating_sub(source.last_seen) <= SOURCE_IDLE);
-        if self.sources.len() >= MAX_SOURCES {
-            let oldest = self
-                .sources
-                .iter()
-                .min_by_key(|(_, source)| source.last_seen)
-                .map(|(from, _)| *from);
-            oldest.and_then(|from| self.sources.remove(&from));
-        }
     }
 }
 
