@@ -158,7 +158,11 @@ impl Search {
             }
             StepVerdict::SenderTooSlow => {
                 self.passed_bps = Some(self.passed_bps.map_or(tried_bps, |bps| bps.max(tried_bps)));
-                self.ended = Some(SearchEnd::SenderTooSlow);
+                // One that has sent as much before was only held up, and tries again.
+                let has_sent = self.steps.iter().map(|step| step.sent_bps);
+                if has_sent.fold(0.0, f64::max) < seen.asked_bps * SENDER_KEEPS_UP {
+                    self.ended = Some(SearchEnd::SenderTooSlow);
+                }
             }
             StepVerdict::ReceiverTooSlow => self.ended = Some(SearchEnd::ReceiverTooSlow),
         }

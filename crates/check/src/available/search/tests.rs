@@ -1,5 +1,6 @@
 //! The search on simulated paths, in virtual time.
 
+#![allow(clippy::indexing_slicing)]
 use super::*;
 
 /// Seconds of a step.
@@ -146,6 +147,25 @@ fn hosts_that_are_too_slow_are_not_taken_for_the_path() {
     .search(2e9);
     assert_eq!(sender.ended, SearchEnd::SenderTooSlow);
     assert_eq!((sender.bps, sender.above_bps), (Some(3e9), None));
+    // One that was held up in a single step is not slow.
+    let mut search = Search::from_tcp(48e6);
+    let mut steps = 0;
+    let path = Path::queue(50e6, 0.25);
+    while let Some(bps) = search.next_bps() {
+        steps += 1;
+        let part = if steps == 3 { 0.8 } else { 1.0 };
+        let seen = path.step(bps * part);
+        search.record(&Seen {
+            asked_bps: bps,
+            ..seen
+        });
+    }
+    let held_up = search.finish();
+    assert!(
+        held_up.ended == SearchEnd::Found && held_up.steps[2].verdict == StepVerdict::SenderTooSlow,
+        "{held_up:?}"
+    );
+    let path = Path::queue(10e9, 0.01);
     let receiver = Path {
         receiver_most_bps: 3e9,
         ..path
