@@ -34,10 +34,11 @@ test-vm: ## What plumb asks of the kernel's netem, in a virtual machine; two min
 
 bench: all ## Side by side with peers, a bare pair of TUN devices and netem
 	$(SUDO) bench/run.sh target/release/plumb
+	$(SUDO) bench/rate.sh target/release/plumb
 	$(SUDO) bench/udp.sh target/release/plumb
+	$(SUDO) bench/transactions.sh target/release/plumb
 	$(CARGO) build --release --locked -p plumb-lab --example bare_tun
 	$(SUDO) bench/lab.sh target/release/plumb target/release/examples/bare_tun
-	$(SUDO) bench/transactions.sh target/release/plumb
 	bench/netem.sh
 	$(CARGO) bench --locked -p plumb-link --bench chain
 

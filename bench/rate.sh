@@ -1,33 +1,17 @@
 #!/usr/bin/env bash
 # TCP throughput side by side with iperf3: rate and processor time a byte, in pairs in the same run,
-# medians of five. Called by run.sh with two connected namespaces, in the second of which
-# `plumb serve` and `iperf3 -s` listen; or alone, and then it makes them.
+# medians of five. Needs root and a quiet machine.
 #
-#     bench/rate.sh PLUMB [CLIENT-NAMESPACE SERVER-ADDRESS]
+#     bench/rate.sh PLUMB
 set -euo pipefail
 plumb=$(realpath "$1")
 pairs=${PAIRS:-5}
 time=${TIME:-3}
 
-if [ $# -lt 3 ]; then
-    client=plumb-rate-a-$$ server=plumb-rate-b-$$ address=10.9.1.2
-    pids=()
-    cleanup() {
-        for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-        ip netns del "$client" 2>/dev/null || true
-        ip netns del "$server" 2>/dev/null || true
-    }
-    trap cleanup EXIT
-    ip netns add "$client"; ip netns add "$server"
-    ip link add veth0 netns "$client" type veth peer name veth0 netns "$server"
-    ip -n "$client" addr add 10.9.1.1/24 dev veth0; ip -n "$server" addr add "$address/24" dev veth0
-    ip -n "$client" link set veth0 up; ip -n "$server" link set veth0 up
-    ip netns exec "$server" "$plumb" serve --quiet & pids+=($!)
-    ip netns exec "$server" iperf3 -s >/dev/null 2>&1 & pids+=($!)
-    sleep 1
-else
-    client=$2 address=$3
-fi
+. "$(dirname "$0")/common.sh"
+need ip iproute2; need iperf3 iperf3; need python3 python3
+pair "$plumb"
+serve iperf3 -s
 
 # Each prints: Gbit/s, processor seconds a GB at both ends together, and at the receiver alone.
 ours() { # direction, options
@@ -62,7 +46,7 @@ ratio = statistics.median(x / y for x, y in zip(a, b))
 print(f'{\"$1\":<58} {statistics.median(a):8.3f} against {statistics.median(b):8.3f} $2   ratio {ratio:.2f} (wanted: $4)')"
 }
 
-work=$(mktemp -d); trap 'rm -rf "$work"; declare -F cleanup >/dev/null && cleanup' EXIT
+work=$(mktemp -d); trap 'rm -rf "$work"; end_pair' EXIT
 for direction in up down; do
     : >"$work/ours"; : >"$work/default"; : >"$work/best"; : >"$work/ours-discard"
     for _ in $(seq "$pairs"); do

@@ -1,45 +1,29 @@
 #!/usr/bin/env bash
 # Transactions side by side with qperf, which is in Debian where netperf is not, and sends a byte and
-# waits for one as netperf's TCP_RR and UDP_RR do: medians of five pairs, and their ratio. Everything
-# happens in network namespaces that this script makes. Needs root and a quiet machine.
+# waits for one as netperf's TCP_RR and UDP_RR do: medians of five pairs, and their ratio. Needs
+# root and a quiet machine.
 set -euo pipefail
 plumb=$(realpath "$1")
 pairs=${2:-5}
 seconds=2
 
-need() { command -v "$1" >/dev/null || apt-get install -y -qq "$2" >/dev/null; }
-command -v qperf >/dev/null || apt-get update -qq
+. "$(dirname "$0")/common.sh"
 need ip iproute2; need qperf qperf; need python3 python3
-
-a=plumb-bench-a-$$ b=plumb-bench-b-$$
-pids=()
-cleanup() {
-    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-    ip netns del "$a" 2>/dev/null || true
-    ip netns del "$b" 2>/dev/null || true
-}
-trap cleanup EXIT
-ip netns add "$a"; ip netns add "$b"
-ip link add veth0 netns "$a" type veth peer name veth0 netns "$b"
-ip -n "$a" addr add 10.9.0.1/24 dev veth0; ip -n "$b" addr add 10.9.0.2/24 dev veth0
-ip -n "$a" link set veth0 up; ip -n "$b" link set veth0 up
-ip -n "$a" link set lo up; ip -n "$b" link set lo up
-ip netns exec "$b" "$plumb" serve --quiet & pids+=($!)
-ip netns exec "$b" qperf >/dev/null & pids+=($!)
-sleep 1
+pair "$plumb"
+serve qperf
 
 ours() { # options: transactions a second
-    ip netns exec "$a" "$plumb" transactions 10.9.0.2 --duration ${seconds}s "$@" --json 2>/dev/null |
+    ip netns exec "$client" "$plumb" transactions "$address" --duration ${seconds}s "$@" --json 2>/dev/null |
         python3 -c "import json,sys; print(json.load(sys.stdin)['measurements'][0]['result']['rate_tps'])"
 }
 theirs() { # bytes test: qperf tells half of a round trip
-    ip netns exec "$a" qperf -t $seconds -m "$1" -uu -v 10.9.0.2 "$2" |
+    ip netns exec "$client" qperf -t $seconds -m "$1" -uu -v "$address" "$2" |
         python3 -c "
 import re, sys
 value, unit = re.search(r'latency\s*=\s*([\d.,]+)\s*(\w+)', sys.stdin.read()).groups()
 print(1 / (2 * float(value.replace(',', '')) * {'ns': 1e-9, 'us': 1e-6, 'ms': 1e-3, 'sec': 1}[unit]))"
 }
-pair() { # label plumb-options -- qperf-bytes qperf-test
+beside() { # label plumb-options -- qperf-bytes qperf-test
     local label=$1 options=() o="" t=""
     shift
     while [ "$1" != -- ]; do options+=("$1"); shift; done
@@ -54,8 +38,8 @@ line = f"{sys.argv[1]:<44} plumb {ours:10.0f} a second"
 print(line + (f"   qperf {theirs:10.0f}   ratio {ours / theirs:.2f}" if theirs else "   (no peer)"))
 PY
 }
-pair "TCP_RR, 1 byte each way, veth" -- 1 tcp_lat
-pair "UDP_RR, 64 bytes each way, veth" --udp -- 64 udp_lat
-pair "TCP_RR over TLS, 1 byte each way, veth" --tls --
-pair "TCP_CRR, 1 byte each way, veth" --connect --
-pair "TCP_CRR over TLS, 1 byte each way, veth" --connect --tls --
+beside "TCP_RR, 1 byte each way, veth" -- 1 tcp_lat
+beside "UDP_RR, 64 bytes each way, veth" --udp -- 64 udp_lat
+beside "TCP_RR over TLS, 1 byte each way, veth" --tls --
+beside "TCP_CRR, 1 byte each way, veth" --connect --
+beside "TCP_CRR over TLS, 1 byte each way, veth" --connect --tls --

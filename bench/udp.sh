@@ -1,43 +1,24 @@
 #!/usr/bin/env bash
 # UDP: plumb side by side with iperf3, how exactly packets leave, and what plumb's own load does to
-# the round trips beside it. Namespaces of its own; needs root and a quiet machine.
+# the round trips beside it. Needs root and a quiet machine.
 set -euo pipefail
 plumb=$(realpath "$1")
 pairs=5
 
-need() { command -v "$1" >/dev/null || apt-get install -y -qq "$2" >/dev/null; }
-command -v iperf3 >/dev/null || apt-get update -qq
+. "$(dirname "$0")/common.sh"
 need ip iproute2; need iperf3 iperf3; need python3 python3
+pair "$plumb"
+serve iperf3 -s
 
-a=plumb-udp-a-$$ b=plumb-udp-b-$$
-pids=()
-cleanup() {
-    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-    ip netns del "$a" 2>/dev/null || true
-    ip netns del "$b" 2>/dev/null || true
-}
-trap cleanup EXIT
-ip netns add "$a"; ip netns add "$b"
-ip link add veth0 netns "$a" type veth peer name veth0 netns "$b"
-ip -n "$a" addr add 10.9.1.1/24 dev veth0; ip -n "$b" addr add 10.9.1.2/24 dev veth0
-ip -n "$a" link set veth0 up; ip -n "$b" link set veth0 up
-ip -n "$a" link set lo up; ip -n "$b" link set lo up
-
-ip netns exec "$b" "$plumb" serve --quiet & pids+=($!)
-ip netns exec "$b" iperf3 -s >/dev/null 2>&1 & pids+=($!)
-sleep 1
-
-median() { sort -g | awk '{v[NR]=$1} END {print (NR%2) ? v[(NR+1)/2] : (v[NR/2]+v[NR/2+1])/2}'; }
-json() { python3 -c "import json,sys; d=json.load(sys.stdin); print($1)"; }
 udp='next(m["result"] for m in d["measurements"] if m["kind"]=="udp")'
-rate() { ip netns exec "$a" "$plumb" rate 10.9.1.2 --up --udp --duration 3s --json "$@" 2>/dev/null; }
+rate() { ip netns exec "$client" "$plumb" rate "$address" --up --udp --duration 3s --json "$@" 2>/dev/null; }
 
 ours="" peers="" lost=""
 for _ in $(seq $pairs); do
     run=$(rate --rate max --size 1400 --budget 100GB)
     ours+=" $(json "$udp['bps']/1e9" <<<"$run")"
     lost+=" $(json "$udp['receiver']['loss_ratio']*100" <<<"$run")"
-    peers+=" $(ip netns exec "$a" iperf3 -c 10.9.1.2 -u -b 0 -l 1400 -t 3 -J |
+    peers+=" $(ip netns exec "$client" iperf3 -c "$address" -u -b 0 -l 1400 -t 3 -J |
         json "d['end']['sum_received']['bits_per_second']/1e9")"
 done
 o=$(printf '%s\n' $ours | median) p=$(printf '%s\n' $peers | median) l=$(printf '%s\n' $lost | median)
@@ -58,11 +39,11 @@ printf '%-44s %.1f µs late (p99; at most 20), %.3g %% of slots missed\n' \
 # Round trips idle, and beside 500 Mbit/s that the link carries without a queue.
 above=""
 for _ in $(seq $pairs); do
-    idle=$(ip netns exec "$a" "$plumb" ping 10.9.1.2 --protocol udp --count 150 --interval 20ms --json 2>/dev/null |
+    idle=$(ip netns exec "$client" "$plumb" ping "$address" --protocol udp --count 150 --interval 20ms --json 2>/dev/null |
         json 'd["measurements"][0]["result"]["rtt_s"]["p99"]*1e6')
     rate --rate 500mbit --size 1400 --duration 4s >/dev/null & load=$!
     sleep 1
-    beside=$(ip netns exec "$a" "$plumb" ping 10.9.1.2 --protocol udp --count 120 --interval 20ms --json 2>/dev/null |
+    beside=$(ip netns exec "$client" "$plumb" ping "$address" --protocol udp --count 120 --interval 20ms --json 2>/dev/null |
         json 'd["measurements"][0]["result"]["rtt_s"]["p99"]*1e6')
     wait "$load"
     above+=" $(awk -v b="$beside" -v i="$idle" 'BEGIN { print b - i }')"
