@@ -7,7 +7,7 @@
 use plumb_model::finding::{
     Action, Actor, Cause, Evidence, Finding, Fix, Place, Severity, SysctlAction,
 };
-use plumb_model::formula::{USABLE_BUFFER_RATIO, bandwidth_delay_product};
+use plumb_model::formula::{USABLE_BUFFER_RATIO, bandwidth_delay_product, buffer_for};
 use plumb_model::results::{Direction, Outcome, ThroughputResult};
 use plumb_model::run::{HostFacts, Measurement};
 use plumb_model::units::{human_seconds, si};
@@ -28,10 +28,6 @@ const MIN_RTT_S: f64 = 0.005;
 /// How much more than it reached a held-back direction is prepared for, when nothing better is
 /// known of the path.
 const HEADROOM: f64 = 4.0;
-
-/// Buffers are proposed in powers of two from here up to what a sysctl takes (31 bits).
-const SMALLEST_PROPOSAL_BYTES: u64 = 4 << 20;
-const LARGEST_PROPOSAL_BYTES: u64 = (1 << 31) - 1;
 
 pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
     [Direction::Up, Direction::Down]
@@ -185,10 +181,7 @@ fn fix(
         Side::Sender => [4096, 16_384, 4 << 20],
         Side::Receiver => [4096, 131_072, 6 << 20],
     });
-    let proposal = ((needed / USABLE_BUFFER_RATIO).ceil() as u64)
-        .clamp(SMALLEST_PROPOSAL_BYTES, LARGEST_PROPOSAL_BYTES)
-        .next_power_of_two()
-        .min(LARGEST_PROPOSAL_BYTES);
+    let proposal = buffer_for(needed);
     Fix {
         on: actor,
         summary: format!(

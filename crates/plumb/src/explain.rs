@@ -1,8 +1,9 @@
-//! `plumb explain`: the knowledge base.
+//! `plumb explain`: the knowledge base, and the catalogue of knobs.
 
 use std::process::ExitCode;
 
 use clap::Args;
+use plumb_host::knobs::{Catalogue, Os, page};
 
 use crate::output::print;
 
@@ -21,6 +22,7 @@ const PAGES: &[(&str, &str)] = &[
     ("tcp-buffers", include_str!("../../../kb/tcp-buffers.md")),
     ("throughput", include_str!("../../../kb/throughput.md")),
     ("transactions", include_str!("../../../kb/transactions.md")),
+    ("tuning", include_str!("../../../kb/tuning.md")),
     ("udp", include_str!("../../../kb/udp.md")),
     ("voice", include_str!("../../../kb/voice.md")),
 ];
@@ -39,8 +41,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("local-segment", "loaded-latency"),
     ("send-buffer-small", "tcp-buffers"),
     ("receive-buffer-small", "tcp-buffers"),
-    ("tcp_rmem", "tcp-buffers"),
-    ("tcp_wmem", "tcp-buffers"),
+    ("tune", "tuning"),
+    ("sysctl", "tuning"),
     ("slow-start", "throughput"),
     ("rate", "throughput"),
     ("rr", "transactions"),
@@ -57,7 +59,7 @@ const ALIASES: &[(&str, &str)] = &[
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// What to explain; without it, the list of topics
+    /// What to explain: a topic, or a knob such as tcp_rmem; without it, the topics; 'knobs' lists those
     topic: Option<String>,
 }
 
@@ -65,15 +67,46 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let topics: Vec<_> = PAGES.iter().map(|(topic, _)| *topic).collect();
     let topics = topics.join(", ");
     let Some(asked) = &arguments.topic else {
-        print(&format!("Topics: {topics}\n"))?;
+        print(&format!("Topics: {topics}\nKnobs: plumb explain knobs\n"))?;
         return Ok(ExitCode::SUCCESS);
     };
     let topic = asked.to_lowercase();
+    let catalogue = Catalogue::built_in()?;
+    if topic == "knobs" {
+        print(&list(&catalogue))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let alias = ALIASES.iter().find(|(alias, _)| *alias == topic);
     let topic = alias.map_or(topic.as_str(), |(_, page)| page);
-    match PAGES.iter().find(|(name, _)| *name == topic) {
-        Some((_, text)) => print(text)?,
-        None => anyhow::bail!("nothing is written about '{asked}': the topics are {topics}"),
+    if let Some((_, text)) = PAGES.iter().find(|(name, _)| *name == topic) {
+        print(text)?;
+        return Ok(ExitCode::SUCCESS);
     }
+    let knobs: Vec<_> = catalogue.named(asked).into_iter().map(page::page).collect();
+    if knobs.is_empty() {
+        anyhow::bail!(
+            "nothing is written about '{asked}': the topics are {topics}; plumb explain knobs lists the settings"
+        );
+    }
+    print(&knobs.join("\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The names of all knobs, by system.
+fn list(catalogue: &Catalogue) -> String {
+    let of = |os: Os| {
+        let names: String = catalogue
+            .of(os)
+            .map(|knob| {
+                let gone = if knob.obsolete.is_some() {
+                    "  (obsolete)"
+                } else {
+                    ""
+                };
+                format!("  {}{gone}\n", knob.name)
+            })
+            .collect();
+        format!("{os}\n{names}")
+    };
+    Os::ALL.map(of).concat()
 }

@@ -5,6 +5,7 @@
 mod common;
 
 use common::{plumb, repository, stdout};
+use plumb_host::knobs::Catalogue;
 use plumb_lab::list::ScenarioList;
 use plumb_lab::stats::LabStats;
 use plumb_model::run::Run;
@@ -45,6 +46,19 @@ fn every_page_that_findings_name_is_written() {
         );
     }
     assert_eq!(plumb(&["explain", "nothing"]).status.code(), Some(1));
+    // Knobs, and the pages that they name.
+    for knob in ["tcp_rmem", "net.ipv4.tcp_tw_recycle", "autotuninglevel"] {
+        assert!(
+            stdout(&plumb(&["explain", knob])).starts_with("# "),
+            "{knob}"
+        );
+    }
+    for knob in Catalogue::built_in().unwrap().knobs {
+        if let Some(page) = knob.page {
+            let file = repository().join(format!("kb/{page}.md"));
+            assert!(file.exists(), "{}: {page}", knob.name);
+        }
+    }
 }
 
 #[test]

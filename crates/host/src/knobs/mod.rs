@@ -1,0 +1,477 @@
+//! The catalogue of knobs: what can be set on a host for the sake of its network, on every system that
+//! the guides speak of. The knobs themselves are data, in `catalogue.toml`.
+
+pub mod formula;
+pub mod page;
+pub mod situation;
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use formula::Formula;
+use situation::Role;
+
+/// The built-in catalogue.
+const CATALOGUE: &str = include_str!("catalogue.toml");
+
+/// An operating system that has knobs.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Os {
+    /// Linux.
+    Linux,
+    /// macOS.
+    Macos,
+    /// Windows.
+    Windows,
+    /// FreeBSD.
+    Freebsd,
+    /// OpenBSD.
+    Openbsd,
+    /// NetBSD.
+    Netbsd,
+    /// Solaris and illumos.
+    Solaris,
+}
+
+impl Os {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Linux,
+        Self::Macos,
+        Self::Windows,
+        Self::Freebsd,
+        Self::Openbsd,
+        Self::Netbsd,
+        Self::Solaris,
+    ];
+
+    /// The word in documents and options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linux => "linux",
+            Self::Macos => "macos",
+            Self::Windows => "windows",
+            Self::Freebsd => "freebsd",
+            Self::Openbsd => "openbsd",
+            Self::Netbsd => "netbsd",
+            Self::Solaris => "solaris",
+        }
+    }
+}
+
+impl fmt::Display for Os {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Os {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|os| os.name() == text)
+            .ok_or_else(|| {
+                let names = Self::ALL.map(Self::name).join(", ");
+                format!("there is no plan for '{text}': write one of {names}")
+            })
+    }
+}
+
+/// How a knob is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A kernel variable, by sysctl(8).
+    #[default]
+    Sysctl,
+    /// A setting of an interface: tc(8), ip(8), ethtool(8).
+    Interface,
+    /// Windows' netsh.
+    Netsh,
+    /// Windows' registry.
+    Registry,
+    /// Solaris' ipadm(8).
+    Ipadm,
+}
+
+/// What a change of a knob reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// The network namespace that it is made in.
+    Namespace,
+    /// The whole machine, with everything that runs on it.
+    Machine,
+}
+
+impl Scope {
+    /// The word in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Namespace => "namespace",
+            Self::Machine => "machine",
+        }
+    }
+}
+
+/// Where a knob may matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// Round trips below a few milliseconds.
+    Lan,
+    /// Many bytes in flight.
+    LongPath,
+    /// Very many connections.
+    Server,
+    /// A machine that passes packets on.
+    Router,
+}
+
+impl Place {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Lan => "a LAN",
+            Self::LongPath => "a long path",
+            Self::Server => "a busy server",
+            Self::Router => "a router",
+        }
+    }
+}
+
+/// A value that is never good advice.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Never {
+    /// The value, as guides write it.
+    pub value: String,
+    /// The kernel since which it is bad; always when absent.
+    pub since: Option<String>,
+    /// Why.
+    pub because: String,
+}
+
+/// Something that can be set.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Knob {
+    /// Its name, as the system has it.
+    pub name: String,
+    /// The system.
+    pub os: Os,
+    /// How it is set.
+    #[serde(default)]
+    pub kind: Kind,
+    /// What it does.
+    pub does: String,
+    /// The first version that has it.
+    pub since: Option<String>,
+    /// The first version that no longer has it.
+    pub until: Option<String>,
+    /// The kernel module that brings it, where it is not always there.
+    pub module: Option<String>,
+    /// What it is unless set, in words.
+    pub default: String,
+    /// The least that the system takes, of each number in it.
+    pub least: Option<i128>,
+    /// The most that the system takes, of each number in it.
+    pub most: Option<i128>,
+    /// What a change reaches.
+    pub scope: Scope,
+    /// Where it may matter.
+    pub matters: Vec<Place>,
+    /// When it matters.
+    pub when: String,
+    /// When it does not.
+    pub not: String,
+    /// How its value follows from the path and the host.
+    #[serde(default)]
+    pub value: Formula,
+    /// The value that formulas with a fixed one want.
+    pub wanted: Option<String>,
+    /// The roles that such a value is for; every one when empty.
+    #[serde(default)]
+    pub roles: Vec<Role>,
+    /// Values that are never good advice.
+    #[serde(default)]
+    pub never: Vec<Never>,
+    /// Why nothing should be done with it any more.
+    pub obsolete: Option<String>,
+    /// What may go wrong.
+    pub risk: String,
+    /// Where this is from.
+    pub source: String,
+    /// The page of the knowledge base that says more.
+    pub page: Option<String>,
+}
+
+/// A value that the system would not take.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RangeError {
+    /// A number outside of the range.
+    #[error("{name} takes numbers from {least} to {most}, and {value} is not one of them")]
+    Outside {
+        /// The knob.
+        name: String,
+        /// The number.
+        value: i128,
+        /// The least.
+        least: i128,
+        /// The most.
+        most: i128,
+    },
+    /// No number at all.
+    #[error("{name} takes whole numbers, and '{value}' is none")]
+    NoNumber {
+        /// The knob.
+        name: String,
+        /// What was written.
+        value: String,
+    },
+}
+
+impl Knob {
+    /// The last part of its name, which is what people call it.
+    pub fn short_name(&self) -> &str {
+        self.name.rsplit('.').next().unwrap_or(&self.name)
+    }
+
+    /// Whether a value is one that the system takes: its numbers are in the range, where the knob has
+    /// one. A word such as `cubic` is judged by the system alone.
+    ///
+    /// # Errors
+    /// When it is outside of the range, or no number where numbers are wanted.
+    pub fn check(&self, value: &str) -> Result<(), RangeError> {
+        let (Some(least), Some(most)) = (self.least, self.most) else {
+            return Ok(());
+        };
+        let mut words = value.split_whitespace().peekable();
+        if words.peek().is_none() {
+            return Err(RangeError::NoNumber {
+                name: self.name.clone(),
+                value: value.to_owned(),
+            });
+        }
+        for word in words {
+            let number: i128 = word.parse().map_err(|_| RangeError::NoNumber {
+                name: self.name.clone(),
+                value: word.chars().take(80).collect(),
+            })?;
+            if !(least..=most).contains(&number) {
+                return Err(RangeError::Outside {
+                    name: self.name.clone(),
+                    value: number,
+                    least,
+                    most,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a value is never good advice on a kernel of that release, where it is not.
+    pub fn never(&self, value: &str, release: Option<&str>) -> Option<&Never> {
+        let same = |a: &str, b: &str| {
+            a.split_whitespace()
+                .eq_by_ignoring_case(b.split_whitespace())
+        };
+        self.never.iter().find(|never| {
+            same(&never.value, value)
+                && match (&never.since, release) {
+                    (Some(since), Some(release)) => version(release) >= version(since),
+                    _ => true,
+                }
+        })
+    }
+}
+
+/// Comparing words without regard to case.
+trait EqIgnoringCase<'a>: Iterator<Item = &'a str> + Sized {
+    fn eq_by_ignoring_case(mut self, mut other: impl Iterator<Item = &'a str>) -> bool {
+        loop {
+            match (self.next(), other.next()) {
+                (None, None) => return true,
+                (Some(a), Some(b)) if a.eq_ignore_ascii_case(b) => {}
+                _ => return false,
+            }
+        }
+    }
+}
+
+impl<'a, I: Iterator<Item = &'a str>> EqIgnoringCase<'a> for I {}
+
+/// The numbers that a version begins with: 6.18.44-debian is 6, 18, 44.
+pub fn version(text: &str) -> Vec<u64> {
+    text.split(|c: char| !c.is_ascii_digit())
+        .map_while(|part| part.parse().ok())
+        .collect()
+}
+
+/// The built-in catalogue is not what it should be.
+#[derive(Debug, thiserror::Error)]
+#[error("the built-in catalogue of knobs cannot be read: {0}")]
+pub struct CatalogueError(#[from] toml::de::Error);
+
+/// All knobs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Catalogue {
+    /// In the order of the file: by system and subject.
+    #[serde(rename = "knob")]
+    pub knobs: Vec<Knob>,
+}
+
+impl Catalogue {
+    /// The one that is built in.
+    ///
+    /// # Errors
+    /// When it does not have the shape that [`Knob`] says.
+    pub fn built_in() -> Result<Self, CatalogueError> {
+        Ok(toml::from_str(CATALOGUE)?)
+    }
+
+    /// The knobs of a system.
+    pub fn of(&self, os: Os) -> impl Iterator<Item = &Knob> {
+        self.knobs.iter().filter(move |knob| knob.os == os)
+    }
+
+    /// The knob of a system by its whole name; slashes do as well as dots, as sysctl(8) takes them.
+    pub fn find(&self, os: Os, name: &str) -> Option<&Knob> {
+        let dotted = name.replace('/', ".");
+        self.of(os)
+            .find(|knob| knob.name.eq_ignore_ascii_case(name) || knob.name == dotted)
+    }
+
+    /// Every knob that goes by a name, whole or its last part, on any system.
+    pub fn named(&self, name: &str) -> Vec<&Knob> {
+        let dotted = name.replace('/', ".");
+        self.knobs
+            .iter()
+            .filter(|knob| {
+                [knob.name.as_str(), knob.short_name()]
+                    .iter()
+                    .any(|own| own.eq_ignore_ascii_case(&dotted))
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeSet;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn reads_and_names_each_knob_once() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let mut seen = BTreeSet::new();
+        for knob in &catalogue.knobs {
+            assert!(seen.insert((knob.os, &knob.name)), "{} twice", knob.name);
+            assert!(
+                knob.least.is_some() == knob.most.is_some(),
+                "{}: half a range",
+                knob.name
+            );
+            let needs = matches!(knob.value, Formula::MustBe | Formula::AtLeast);
+            assert_eq!(needs, knob.wanted.is_some(), "{}", knob.name);
+            if let Some(wanted) = &knob.wanted {
+                knob.check(wanted).unwrap();
+                assert!(knob.never(wanted, None).is_none(), "{}", knob.name);
+            }
+            assert!(
+                knob.obsolete.is_none() || knob.value == Formula::Leave,
+                "{}: obsolete and advised",
+                knob.name
+            );
+        }
+        for os in Os::ALL {
+            assert!(catalogue.of(os).next().is_some(), "{os}");
+            assert_eq!(os.name().parse(), Ok(os));
+        }
+        assert!(catalogue.find(Os::Linux, "net/ipv4/tcp_rmem").is_some());
+        assert!(catalogue.named("tcp_rmem").len() == 1 && catalogue.named("nothing").is_empty());
+    }
+
+    /// The catalogue against the kernel that runs: what it names is there, or the catalogue says
+    /// since or until when it is, or of which module; and what is said to be gone is gone.
+    #[test]
+    fn agrees_with_the_running_kernel() {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        let running = version(&release);
+        let catalogue = Catalogue::built_in().unwrap();
+        let mut seen = 0;
+        for knob in catalogue.of(Os::Linux).filter(|k| k.kind == Kind::Sysctl) {
+            let path = PathBuf::from("/proc/sys").join(knob.name.replace('.', "/"));
+            let gone = knob.until.as_ref().is_some_and(|v| version(v) <= running);
+            let to_come = knob.since.as_ref().is_some_and(|v| version(v) > running);
+            if gone || to_come {
+                assert!(!path.exists(), "{} is there", knob.name);
+            } else {
+                assert!(
+                    path.exists() || knob.module.is_some(),
+                    "{} is not there",
+                    knob.name
+                );
+                seen += usize::from(path.exists());
+                let value = std::fs::read_to_string(&path).unwrap_or_default();
+                if !value.trim().is_empty() {
+                    knob.check(value.trim()).unwrap();
+                }
+            }
+        }
+        assert!(seen > 60, "{seen}");
+    }
+
+    #[test]
+    fn versions_compare_by_their_numbers() {
+        assert!(version("6.18.44-fc") > version("6.6"));
+        assert!(version("4.12") < version("4.13"));
+        assert!(version("Vista").is_empty());
+    }
+
+    #[test]
+    fn values_outside_of_the_range_are_refused() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let rmem = catalogue.find(Os::Linux, "net.ipv4.tcp_rmem").unwrap();
+        assert!(rmem.check("4096 131072 2147483647").is_ok());
+        assert!(matches!(
+            rmem.check("4096 131072 2147483648"),
+            Err(RangeError::Outside { .. })
+        ));
+        assert!(matches!(
+            rmem.check("a lot"),
+            Err(RangeError::NoNumber { .. })
+        ));
+        assert!(rmem.check(" ").is_err());
+    }
+
+    #[test]
+    fn bad_advice_is_recognised() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let knob = |name| catalogue.find(Os::Linux, name).unwrap();
+        for (name, value) in [
+            ("net.ipv4.tcp_sack", "0"),
+            ("net.ipv4.tcp_timestamps", "0"),
+            ("vm.swappiness", "200"),
+        ] {
+            assert!(knob(name).never(value, Some("6.1")).is_some(), "{name}");
+        }
+        assert!(knob("net.ipv4.tcp_tw_recycle").obsolete.is_some());
+        // It was an improvement when the default was 20480.
+        let optmem = knob("net.core.optmem_max");
+        assert!(optmem.never("65536", Some("6.18.44")).is_some());
+        assert!(optmem.never("65536", Some("6.1.0-18-amd64")).is_none());
+    }
+}

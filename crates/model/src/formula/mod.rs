@@ -1,0 +1,12 @@
+//! Formulas of the field, by subject.
+
+pub mod delay;
+pub mod goodput;
+pub mod response;
+pub mod transfer;
+mod window;
+
+pub use window::{
+    RECEIVE_WINDOW_RATIO, SEND_WINDOW_RATIO, USABLE_BUFFER_RATIO, bandwidth_delay_product,
+    buffer_for, largest_scaled_window, window_limited_rate, window_scale_for,
+};
