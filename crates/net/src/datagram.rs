@@ -5,13 +5,10 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
 use socket2::{Domain, MsgHdr, Protocol, SockAddr, Socket, Type};
 
-use crate::clock::monotonic_ns;
 use crate::timestamp::{self, Stamped};
 
 pub(crate) mod control;
@@ -137,6 +134,19 @@ impl DatagramSocket {
             Err(error) => error,
         };
         Self::ping(target).map_err(|ping| IcmpError { raw, ping })
+    }
+
+    /// A raw socket that sends whole IP packets to `target` (raw(7), IP_HDRINCL), stamped as they
+    /// leave, and receives nothing. Packets longer than the interface's MTU are refused
+    /// (`EMSGSIZE`); what the kernel knows of the path's MTU is not looked at.
+    ///
+    /// # Errors
+    /// Without CAP_NET_RAW (`EPERM`), and when `target` cannot be reached.
+    pub fn whole_packets(mut target: SocketAddr) -> io::Result<Self> {
+        target.set_port(0);
+        let protocol = Protocol::from(libc::IPPROTO_RAW);
+        let socket = Socket::new(Domain::for_address(target), Type::RAW, Some(protocol))?;
+        Self::talking_to(target, socket, false)
     }
 
     fn raw_icmp(target: SocketAddr) -> io::Result<Self> {
@@ -354,14 +364,7 @@ impl DatagramSocket {
     /// # Errors
     /// Those of ppoll(2).
     pub fn wait_until(&self, deadline_ns: u64) -> io::Result<()> {
-        let left = deadline_ns.saturating_sub(monotonic_ns());
-        let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(left));
-        // POLLERR, which tells of the error queue, is always waited for.
-        let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
-        match ppoll(&mut fds, Some(timeout), None) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
-            Err(errno) => Err(errno.into()),
-        }
+        crate::wait::until(&[self.socket.as_fd()], deadline_ns)
     }
 
     /// Moves what is in the error queue to the notices.
@@ -416,6 +419,12 @@ impl DatagramSocket {
             .retain(|notice| !matches!(notice, Notice::Departed { id, .. } if *id >= next));
         self.first_id = self.next_id;
         timestamp::enable(&self.socket, Stamped::Both)
+    }
+}
+
+impl AsFd for DatagramSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

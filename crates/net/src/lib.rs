@@ -4,9 +4,11 @@
 //! protocol of the network, only those between a program and its kernel.
 #![allow(unsafe_code)]
 
+pub mod answers;
 pub mod bulk;
 pub mod clock;
 pub mod datagram;
+pub mod error_queue;
 pub mod file;
 pub mod first;
 pub mod intercept;
@@ -24,3 +26,4 @@ pub mod terminal;
 pub mod timestamp;
 pub mod tun;
 pub mod user_namespace;
+pub mod wait;

@@ -252,6 +252,17 @@ impl<'a> IpPacket<'a> {
         }
     }
 
+    /// The traffic class or type of service as one byte: DSCP and ECN.
+    pub fn traffic_class(&self) -> u8 {
+        self.traffic_class
+    }
+
+    /// The identification of an IPv4 packet (RFC 791 section 3.1); IPv6 has none.
+    pub fn identification(&self) -> Option<u16> {
+        let [i0, i1] = *self.bytes.get(4..)?.first_chunk::<2>()?;
+        (self.version() == 4).then_some(u16::from_be_bytes([i0, i1]))
+    }
+
     /// Whether this is a part of a fragmented packet.
     pub fn is_fragment(&self) -> bool {
         self.fragment

@@ -123,6 +123,8 @@ pub(crate) struct Beside {
     pub(crate) to: Option<LocalAddress>,
     /// The traffic class that it bore: DSCP and ECN.
     pub(crate) traffic_class: Option<u8>,
+    /// Its time to live, or hop limit, as it came in.
+    pub(crate) hop_limit: Option<u8>,
     /// Size of the datagrams of a train that is received as one (UDP_GRO).
     pub(crate) segment_bytes: Option<usize>,
 }
@@ -148,6 +150,11 @@ impl Beside {
                 (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
                     let class = field(data, 0).map(i32::from_ne_bytes);
                     beside.traffic_class = class.map(|class| class as u8)
+                }
+                // Both are integers: ip(7), IP_RECVTTL; RFC 3542, section 6.3.
+                (libc::SOL_IP, libc::IP_TTL) | (libc::SOL_IPV6, libc::IPV6_HOPLIMIT) => {
+                    let hops = field(data, 0).map(i32::from_ne_bytes);
+                    beside.hop_limit = hops.and_then(|hops| u8::try_from(hops).ok());
                 }
                 (libc::SOL_UDP, libc::UDP_GRO) => {
                     beside.segment_bytes = field(data, 0)
@@ -250,7 +257,7 @@ impl ExtendedError {
 }
 
 /// The address in the `struct sockaddr` after the error.
-fn offender(data: &[u8]) -> Option<IpAddr> {
+pub(crate) fn offender(data: &[u8]) -> Option<IpAddr> {
     /// Bytes of `struct sock_extended_err`.
     const ERROR_BYTES: usize = 16;
     let family = u16::from_ne_bytes(field(data, ERROR_BYTES)?);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use nix::sched::{CloneFlags, unshare};
 
 use super::*;
+use crate::clock::monotonic_ns;
 use crate::clock::realtime_ns;
 
 const SECOND: u64 = 1_000_000_000;

@@ -1,0 +1,204 @@
+//! Raw sockets that only listen (raw(7)): for what comes back to probes that another socket sent.
+//! They never block.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use socket2::{Domain, Protocol, SockFilter, Socket, Type};
+
+use crate::datagram::control::{Beside, CONTROL_BYTES};
+use crate::datagram::{receive_message, set_option};
+use crate::timestamp::{self, Stamped};
+
+/// Receive buffer asked for, in bytes: a burst of answers to all hops, with what else comes.
+const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
+
+/// A message received, its IP header taken off.
+#[derive(Debug, Clone, Copy)]
+pub struct Heard {
+    /// Where the message begins in the buffer: behind the IP header, where there was one.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// When the kernel received it, ns of CLOCK_REALTIME; absent where it took no stamp.
+    pub kernel_ns: Option<u64>,
+    /// Its time to live, or hop limit, as it came in.
+    pub hop_limit: Option<u8>,
+    /// Messages that this socket dropped for want of buffer until then.
+    pub drops: u32,
+}
+
+/// A raw socket that listens.
+#[derive(Debug)]
+pub struct AnswerSocket {
+    socket: Socket,
+    /// Raw sockets of IPv4 are given the IP header too; those of IPv6 are not.
+    ip_header: bool,
+    drops: u32,
+}
+
+impl AnswerSocket {
+    /// Listens for ICMP (`v4`) or ICMPv6 messages of these types.
+    ///
+    /// # Errors
+    /// Without CAP_NET_RAW: `EPERM`.
+    pub fn icmp(v4: bool, types: &[u8]) -> io::Result<Self> {
+        // ICMP_FILTER (linux/icmp.h) and ICMP6_FILTER (RFC 3542, section 3.2): a bit set blocks
+        // that type. ICMP_FILTER knows the types up to 31.
+        let mut words = [u32::MAX; 8];
+        for kind in types {
+            if let Some(word) = words.get_mut(usize::from(kind / 32)) {
+                *word &= !(1 << (kind % 32));
+            }
+        }
+        let filter: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let (protocol, level, bytes) = if v4 {
+            (Protocol::ICMPV4, libc::SOL_RAW, 4)
+        } else {
+            (Protocol::ICMPV6, libc::SOL_ICMPV6, 32)
+        };
+        /// ICMP_FILTER and ICMP6_FILTER are the same number.
+        const FILTER: i32 = 1;
+        let this = Self::open(v4, protocol)?;
+        set_option(
+            &this.socket,
+            level,
+            FILTER,
+            filter.get(..bytes).unwrap_or_default(),
+        )?;
+        Ok(this)
+    }
+
+    /// Listens for segments or datagrams of a protocol that begins with its ports, sent to local
+    /// ports in this range.
+    ///
+    /// # Errors
+    /// Without CAP_NET_RAW: `EPERM`.
+    pub fn ports(v4: bool, protocol: i32, ports: &RangeInclusive<u16>) -> io::Result<Self> {
+        let this = Self::open(v4, Protocol::from(protocol))?;
+        this.socket.attach_filter(&port_filter(v4, ports))?;
+        Ok(this)
+    }
+
+    fn open(v4: bool, protocol: Protocol) -> io::Result<Self> {
+        let domain = if v4 { Domain::IPV4 } else { Domain::IPV6 };
+        let socket = Socket::new(domain, Type::RAW, Some(protocol))?;
+        socket.set_nonblocking(true)?;
+        socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
+        let (level, option) = if v4 {
+            (libc::SOL_IP, libc::IP_RECVTTL)
+        } else {
+            (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT)
+        };
+        for (level, option) in [(level, option), (libc::SOL_SOCKET, libc::SO_RXQ_OVFL)] {
+            set_option(&socket, level, option, &1i32.to_ne_bytes())?;
+        }
+        timestamp::enable(&socket, Stamped::Received)?;
+        timestamp::await_receive_stamps();
+        Ok(Self {
+            socket,
+            ip_header: v4,
+            drops: 0,
+        })
+    }
+
+    /// The next message, or `None` when none is waiting.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Heard>> {
+        loop {
+            let mut control = [0; CONTROL_BYTES];
+            let message = match receive_message(&self.socket, buffer, &mut control, 0) {
+                Ok(message) => message,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let beside = Beside::parse(control.get(..message.control_len).unwrap_or_default());
+            self.drops = beside.drops.unwrap_or(self.drops);
+            let start = match buffer.first() {
+                Some(first) if self.ip_header => usize::from(first & 0x0f) * 4,
+                _ => 0,
+            };
+            let Some(from) = message.from else { continue };
+            if start > message.len {
+                continue;
+            }
+            return Ok(Some(Heard {
+                start,
+                end: message.len,
+                from,
+                kernel_ns: beside.kernel_ns,
+                hop_limit: beside.hop_limit,
+                drops: self.drops,
+            }));
+        }
+    }
+}
+
+impl AsFd for AnswerSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// A TCP port kept from other programs, on which nobody listens: to what comes there the kernel
+/// answers with a reset.
+#[derive(Debug)]
+pub struct ReservedPort(Socket);
+
+impl ReservedPort {
+    /// Reserves a port of the kernel's choice on a local address.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn tcp(mut address: SocketAddr) -> io::Result<Self> {
+        address.set_port(0);
+        let domain = Domain::for_address(address);
+        let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+        socket.bind(&address.into())?;
+        Ok(Self(socket))
+    }
+
+    /// Its address.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        let address = self.0.local_addr()?.as_socket();
+        address.ok_or_else(|| ErrorKind::Unsupported.into())
+    }
+}
+
+/// A classic BPF program (Linux Documentation/networking/filter.rst) that passes what is sent to a
+/// port of a range: behind the IPv4 header, or at the start where there is none.
+fn port_filter(v4: bool, ports: &RangeInclusive<u16>) -> Vec<SockFilter> {
+    /// The port of the destination comes after that of the source.
+    const DESTINATION_PORT: u32 = 2;
+    let instruction = |code: u32, jt: u8, jf: u8, k: u32| SockFilter::new(code as u16, jt, jf, k);
+    let mode = if v4 { libc::BPF_IND } else { libc::BPF_ABS };
+    vec![
+        // x = 4 × (first byte & 15): the length of an IPv4 header.
+        instruction(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, 0, 0, 0),
+        instruction(libc::BPF_LD | libc::BPF_H | mode, 0, 0, DESTINATION_PORT),
+        instruction(
+            libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K,
+            0,
+            2,
+            u32::from(*ports.start()),
+        ),
+        instruction(
+            libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K,
+            1,
+            0,
+            u32::from(*ports.end()),
+        ),
+        instruction(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
+        instruction(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+    ]
+}

@@ -1,0 +1,382 @@
+//! Sockets that any user may open and that are told of ICMP errors about what they sent, through
+//! their error queue (ip(7), IP_RECVERR): how a path is explored without CAP_NET_RAW, as
+//! tracepath(8) does it. They never block.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::datagram::control::{Beside, CONTROL_BYTES, messages};
+use crate::datagram::{receive_message, set_option};
+use crate::timestamp::{self, Stamped};
+
+/// What the kernel told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// A packet entered the packet scheduler.
+    Departed {
+        /// Number of the packet, as [`ErrorQueueSocket::send`] told it.
+        id: u64,
+        /// When, ns of CLOCK_REALTIME.
+        ns: u64,
+    },
+    /// An ICMP error about a packet of this socket.
+    Error(ErrorTold),
+    /// An answer from the far end.
+    Packet {
+        /// Who sent it.
+        from: SocketAddr,
+        /// When the kernel received it, ns of CLOCK_REALTIME.
+        kernel_ns: Option<u64>,
+        /// Its time to live, or hop limit, as it came in.
+        hop_limit: Option<u8>,
+        /// What it carried.
+        payload: Vec<u8>,
+    },
+}
+
+/// An ICMP error, as the error queue tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorTold {
+    /// Who sent it.
+    pub by: IpAddr,
+    /// Its type.
+    pub kind: u8,
+    /// Its code.
+    pub code: u8,
+    /// The MTU, where it tells one; otherwise zero.
+    pub mtu_bytes: u32,
+    /// The port that the packet was sent to; zero for echoes.
+    pub port: u16,
+    /// What was quoted of the packet: of UDP its payload, of an echo from its header on.
+    pub quoted: Vec<u8>,
+    /// When the kernel received it, ns of CLOCK_REALTIME.
+    pub kernel_ns: Option<u64>,
+    /// Its time to live, or hop limit, as it came in.
+    pub hop_limit: Option<u8>,
+}
+
+/// A socket of an unprivileged user that is told of errors.
+#[derive(Debug)]
+pub struct ErrorQueueSocket {
+    socket: Socket,
+    v4: bool,
+    /// Number of the packet that the kernel calls 0, and that of the next to be sent.
+    first_id: u64,
+    next_id: u64,
+    /// Read from the queue, and not told yet.
+    pending: VecDeque<Told>,
+}
+
+impl ErrorQueueSocket {
+    /// A UDP socket towards `target`, whose port each packet may change.
+    ///
+    /// # Errors
+    /// Those of the kernel, such as no route to `target`.
+    pub fn udp(target: SocketAddr) -> io::Result<Self> {
+        Self::open(target, Protocol::UDP)
+    }
+
+    /// A ping socket (icmp(7)) towards `target`, and the identifier that its echoes bear.
+    ///
+    /// # Errors
+    /// Where net.ipv4.ping_group_range does not allow it: `EACCES`.
+    pub fn ping(target: SocketAddr) -> io::Result<(Self, u16)> {
+        let protocol = if target.is_ipv4() {
+            Protocol::ICMPV4
+        } else {
+            Protocol::ICMPV6
+        };
+        let this = Self::open(target, protocol)?;
+        let mut unspecified = target;
+        unspecified.set_ip(if target.is_ipv4() {
+            std::net::Ipv4Addr::UNSPECIFIED.into()
+        } else {
+            std::net::Ipv6Addr::UNSPECIFIED.into()
+        });
+        unspecified.set_port(0);
+        // The identifier takes the place of a port; binding chooses one.
+        this.socket.bind(&unspecified.into())?;
+        let identifier = this
+            .socket
+            .local_addr()?
+            .as_socket()
+            .map_or(0, |a| a.port());
+        Ok((this, identifier))
+    }
+
+    fn open(target: SocketAddr, protocol: Protocol) -> io::Result<Self> {
+        let v4 = target.is_ipv4();
+        let socket = Socket::new(Domain::for_address(target), Type::DGRAM, Some(protocol))?;
+        socket.set_nonblocking(true)?;
+        let options = if v4 {
+            [
+                (libc::SOL_IP, libc::IP_RECVERR),
+                (libc::SOL_IP, libc::IP_RECVTTL),
+            ]
+        } else {
+            [
+                (libc::SOL_IPV6, libc::IPV6_RECVERR),
+                (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT),
+            ]
+        };
+        for (level, option) in options {
+            set_option(&socket, level, option, &1i32.to_ne_bytes())?;
+        }
+        timestamp::enable(&socket, Stamped::Both)?;
+        timestamp::await_receive_stamps();
+        Ok(Self {
+            socket,
+            v4,
+            first_id: 0,
+            next_id: 0,
+            pending: VecDeque::new(),
+        })
+    }
+
+    /// Marks the packets sent from now on with a traffic class, of which the ECN bits may be the
+    /// kernel's to set.
+    ///
+    /// # Errors
+    /// Those of setsockopt(2).
+    pub fn set_traffic_class(&self, class: u8) -> io::Result<()> {
+        let (level, option) = if self.v4 {
+            (libc::SOL_IP, libc::IP_TOS)
+        } else {
+            (libc::SOL_IPV6, libc::IPV6_TCLASS)
+        };
+        set_option(&self.socket, level, option, &i32::from(class).to_ne_bytes())
+    }
+
+    /// Whether packets sent from now on must not be cut, and are sent whatever the kernel knows of
+    /// the path's MTU (IP_PMTUDISC_PROBE).
+    ///
+    /// # Errors
+    /// Those of setsockopt(2).
+    pub fn set_dont_fragment(&self, dont: bool) -> io::Result<()> {
+        let (level, option, value) = match (self.v4, dont) {
+            (true, true) => (libc::SOL_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
+            (true, false) => (libc::SOL_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
+            (false, true) => (
+                libc::SOL_IPV6,
+                libc::IPV6_MTU_DISCOVER,
+                libc::IPV6_PMTUDISC_PROBE,
+            ),
+            (false, false) => (
+                libc::SOL_IPV6,
+                libc::IPV6_MTU_DISCOVER,
+                libc::IPV6_PMTUDISC_DONT,
+            ),
+        };
+        set_option(&self.socket, level, option, &value.to_ne_bytes())
+    }
+
+    /// Sends to `to` with a hop limit, and tells the number of the packet. An error about an
+    /// earlier packet, which the kernel reports by the next call, does not keep this one.
+    ///
+    /// # Errors
+    /// When our own machine does not send it.
+    pub fn send(
+        &mut self,
+        payload: &[u8],
+        hop_limit: u8,
+        to: SocketAddr,
+        buffer: &mut [u8],
+    ) -> io::Result<u64> {
+        if self.v4 {
+            self.socket.set_ttl_v4(hop_limit.into())?;
+        } else {
+            self.socket.set_unicast_hops_v6(hop_limit.into())?;
+        }
+        let to = to.into();
+        // Told is cleared; the message itself is in the queue.
+        let _ = self.socket.take_error();
+        let mut sent = self.socket.send_to(payload, &to);
+        if sent.is_err() {
+            // Another came in between, or we may not send at all.
+            self.restart_ids(buffer)?;
+            sent = self.socket.send_to(payload, &to);
+        }
+        if let Err(error) = sent {
+            self.restart_ids(buffer)?;
+            return Err(error);
+        }
+        self.next_id += 1;
+        Ok(self.next_id - 1)
+    }
+
+    /// Makes the kernel number packets from 0 again: after a send that failed nobody knows
+    /// whether it took a number. Departures that are in the queue are given up.
+    fn restart_ids(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        while let Some(told) = self.queued(buffer)? {
+            if !matches!(told, Told::Departed { .. }) {
+                self.pending.push_back(told);
+            }
+        }
+        self.first_id = self.next_id;
+        timestamp::enable(&self.socket, Stamped::Both)
+    }
+
+    /// The next thing that the kernel told, or `None` when there is nothing.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Told>> {
+        if let Some(told) = self.pending.pop_front() {
+            return Ok(Some(told));
+        }
+        if let Some(told) = self.queued(buffer)? {
+            return Ok(Some(told));
+        }
+        let Some((length, from, control)) = self.receive(buffer, 0)? else {
+            return Ok(None);
+        };
+        let beside = Beside::parse(&control);
+        Ok(from.map(|from| Told::Packet {
+            from,
+            kernel_ns: beside.kernel_ns,
+            hop_limit: beside.hop_limit,
+            payload: buffer.get(..length).unwrap_or_default().to_vec(),
+        }))
+    }
+
+    /// The next entry of the error queue.
+    fn queued(&self, buffer: &mut [u8]) -> io::Result<Option<Told>> {
+        // The address of an entry of the queue is that which the packet was sent to.
+        while let Some((length, to, control)) = self.receive(buffer, libc::MSG_ERRQUEUE)? {
+            let payload = buffer.get(..length).unwrap_or_default();
+            let port = to.map_or(0, |to| to.port());
+            match queue_entry(&control, port, payload) {
+                Some(Told::Departed { id, ns }) => {
+                    let id = self.first_id + id;
+                    return Ok(Some(Told::Departed { id, ns }));
+                }
+                Some(told) => return Ok(Some(told)),
+                None => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// One message: its length, who sent it, and what the kernel says beside it.
+    #[allow(clippy::type_complexity)]
+    fn receive(
+        &self,
+        buffer: &mut [u8],
+        flags: i32,
+    ) -> io::Result<Option<(usize, Option<SocketAddr>, Vec<u8>)>> {
+        loop {
+            let mut control = [0; CONTROL_BYTES];
+            match receive_message(&self.socket, buffer, &mut control, flags) {
+                Ok(message) => {
+                    let control = control.get(..message.control_len).unwrap_or_default();
+                    return Ok(Some((message.len, message.from, control.to_vec())));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The error of an ICMP message is told here too, and cleared by it; the message
+                // itself is in the error queue.
+                Err(_) if flags == 0 => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl AsFd for ErrorQueueSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// `struct sock_extended_err` and the address behind it (linux/errqueue.h).
+fn queue_entry(control: &[u8], port: u16, payload: &[u8]) -> Option<Told> {
+    let beside = Beside::parse(control);
+    let error = messages(control).find_map(|(level, kind, data)| {
+        matches!(
+            (level, kind),
+            (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)
+        )
+        .then_some(data)
+    })?;
+    let [
+        _,
+        _,
+        _,
+        _,
+        origin,
+        kind,
+        code,
+        _,
+        i0,
+        i1,
+        i2,
+        i3,
+        d0,
+        d1,
+        d2,
+        d3,
+    ] = *error.first_chunk::<16>()?;
+    match origin {
+        libc::SO_EE_ORIGIN_TIMESTAMPING => Some(Told::Departed {
+            id: u32::from_ne_bytes([d0, d1, d2, d3]).into(),
+            ns: beside.kernel_ns?,
+        }),
+        libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6 => Some(Told::Error(ErrorTold {
+            by: crate::datagram::control::offender(error)?,
+            kind,
+            code,
+            mtu_bytes: u32::from_ne_bytes([i0, i1, i2, i3]),
+            port,
+            quoted: payload.to_vec(),
+            kernel_ns: beside.kernel_ns,
+            hop_limit: beside.hop_limit,
+        })),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_closed_port_is_told_with_its_number() -> io::Result<()> {
+        // Bound and closed again: nothing listens there.
+        let port = std::net::UdpSocket::bind(("127.0.0.1", 0))?
+            .local_addr()?
+            .port();
+        let to = SocketAddr::from(([127, 0, 0, 1], port));
+        let mut socket = ErrorQueueSocket::udp(to)?;
+        let mut buffer = [0; 100];
+        assert_eq!(socket.send(b"probe", 5, to, &mut buffer)?, 0);
+        let mut seen = (false, false);
+        let until = crate::clock::monotonic_ns() + 5_000_000_000;
+        while seen != (true, true) && crate::clock::monotonic_ns() < until {
+            match socket.recv(&mut buffer)? {
+                Some(Told::Departed { id: 0, .. }) => seen.0 = true,
+                Some(Told::Error(error)) => {
+                    assert_eq!((error.kind, error.code, error.port), (3, 3, port));
+                    assert_eq!((error.by, error.quoted), (to.ip(), b"probe".to_vec()));
+                    seen.1 = true;
+                }
+                Some(_) => {}
+                None => crate::wait::until(&[socket.as_fd()], until)?,
+            }
+        }
+        assert_eq!(seen, (true, true));
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200), length in 0usize..210) {
+            let framed = [length.to_ne_bytes().as_slice(), &bytes].concat();
+            let _ = (queue_entry(&bytes, 0, &[]), queue_entry(&framed, 1, &bytes));
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Waiting for several sockets at once.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+
+use crate::clock::monotonic_ns;
+
+/// Waits until one of the sockets may have something, in its error queue too, or CLOCK_MONOTONIC
+/// reaches `deadline_ns`. Returns early when a signal was handled.
+///
+/// # Errors
+/// Those of ppoll(2).
+pub fn until(sockets: &[BorrowedFd<'_>], deadline_ns: u64) -> io::Result<()> {
+    let left = deadline_ns.saturating_sub(monotonic_ns());
+    let timeout = TimeSpec::from_duration(Duration::from_nanos(left));
+    // POLLERR, which tells of the error queue, is always waited for.
+    let mut fds: Vec<_> = sockets
+        .iter()
+        .map(|fd| PollFd::new(*fd, PollFlags::POLLIN))
+        .collect();
+    match ppoll(&mut fds, Some(timeout), None) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
