@@ -65,15 +65,35 @@ impl ThreadClock {
     }
 }
 
-/// Whether the kernel holds CLOCK_REALTIME to be synchronised (adjtimex(2)).
-pub fn synchronised() -> Option<bool> {
+/// What the kernel holds of CLOCK_REALTIME (adjtimex(2)): what the program that sets it, whichever
+/// that is, told it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Discipline {
+    /// Whether an external source sets the clock.
+    pub synchronised: bool,
+    /// It is off by no more than this; grows while nobody sets it, up to 16 s.
+    pub max_error: Duration,
+    /// It is off by about this.
+    pub estimated_error: Duration,
+}
+
+/// What the kernel holds of CLOCK_REALTIME; `None` where it does not say.
+pub fn discipline() -> Option<Discipline> {
     // SAFETY: timex is integers alone, for which all zeroes is a valid value.
     let mut state: libc::timex = unsafe { std::mem::zeroed() };
     // SAFETY: `state` is what the call fills and outlives it; modes of zero change nothing.
-    match unsafe { libc::adjtimex(&raw mut state) } {
-        -1 => None,
-        state => Some(state != libc::TIME_ERROR),
-    }
+    let code = unsafe { libc::adjtimex(&raw mut state) };
+    let micros = |value| Duration::from_micros(u64::try_from(value).unwrap_or(0));
+    (code != -1).then(|| Discipline {
+        synchronised: code != libc::TIME_ERROR,
+        max_error: micros(state.maxerror),
+        estimated_error: micros(state.esterror),
+    })
+}
+
+/// Whether the kernel holds CLOCK_REALTIME to be synchronised.
+pub fn synchronised() -> Option<bool> {
+    discipline().map(|discipline| discipline.synchronised)
 }
 
 fn read(clock: ClockId) -> u64 {

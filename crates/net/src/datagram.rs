@@ -36,6 +36,10 @@ pub struct Received {
     pub to: Option<LocalAddress>,
     /// The DSCP that it bore (RFC 2474); only told on [`DatagramSocket::bound`] sockets.
     pub dscp: Option<u8>,
+    /// The ECN codepoint that it bore (RFC 3168); only told on [`DatagramSocket::bound`] sockets.
+    pub ecn: Option<u8>,
+    /// The hop limit (TTL in IPv4) that it bore; only told on [`DatagramSocket::bound`] sockets.
+    pub hop_limit: Option<u8>,
     /// Packets that this socket dropped for want of buffer until then, since it was opened.
     pub drops: u32,
 }
@@ -94,22 +98,25 @@ impl DatagramSocket {
     }
 
     /// A UDP socket already bound, which answers anybody. Stamps what it receives, and tells
-    /// which address that was sent to and with which DSCP.
+    /// which address that was sent to and with which DSCP, ECN and hop limit.
     ///
     /// # Errors
     /// Those of the kernel.
     pub fn bound(socket: UdpSocket) -> io::Result<Self> {
         let v4 = socket.local_addr()?.is_ipv4();
         let socket = Socket::from(socket);
-        // A socket for IPv6 may receive IPv4 too, whose DSCP only the options for IPv4 tell.
+        // A socket for IPv6 may receive IPv4 too, whose fields only the options for IPv4 tell.
         let v6_options = [
             (libc::SOL_IPV6, libc::IPV6_RECVPKTINFO),
             (libc::SOL_IPV6, libc::IPV6_RECVTCLASS),
+            (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT),
             (libc::SOL_IP, libc::IP_RECVTOS),
+            (libc::SOL_IP, libc::IP_RECVTTL),
         ];
         let v4_options = [
             (libc::SOL_IP, libc::IP_PKTINFO),
             (libc::SOL_IP, libc::IP_RECVTOS),
+            (libc::SOL_IP, libc::IP_RECVTTL),
         ];
         let options = if v4 {
             v4_options.as_slice()
@@ -342,6 +349,8 @@ impl DatagramSocket {
                 from,
                 to: beside.to,
                 dscp: beside.dscp(),
+                ecn: beside.ecn(),
+                hop_limit: beside.hop_limit,
                 drops: self.drops,
             }));
         }

@@ -5,6 +5,7 @@ mod compare;
 mod direction;
 mod explain;
 mod files;
+mod key;
 mod lab;
 mod load;
 mod load_options;

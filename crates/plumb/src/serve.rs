@@ -7,15 +7,18 @@ use std::time::Duration;
 
 use clap::Args;
 use plumb_model::units::parse_duration;
-use plumb_serve::{Config, Server};
+use plumb_serve::{Config, Server, StampConfig};
 use plumb_wire::native::spec::{MAX_CLIENTS, MAX_STREAMS, PORT};
+use plumb_wire::stamp::{self, Counting};
 
 use crate::target::interruptible;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Limits: whoever can reach the port can load this machine's line within the caps above; let only
-those through whom you want. There is no authentication yet.";
+those through whom you want. There is no authentication yet.
+The STAMP reflector cannot know whether senders receive at the address that they send from: it never
+answers with more than it got, and bounds its answers a second.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -38,9 +41,62 @@ pub(crate) struct Arguments {
     /// client's budget, removed when the phase ends
     #[arg(long, value_name = "DIRECTORY")]
     disk: Option<PathBuf>,
+    #[command(flatten)]
+    stamp: Stamp,
     /// Say nothing but errors
     #[arg(long)]
     quiet: bool,
+}
+
+/// Answers a second that the reflector gives unless told otherwise: ten senders at a hundred
+/// packets a second, several times over, and 2 Mbit/s of the smallest.
+const STAMP_RATE_PPS: u32 = 5000;
+
+/// The STAMP reflector.
+#[derive(Args)]
+#[command(next_help_heading = "STAMP reflector (RFC 8762; also for TWAMP Light senders)")]
+struct Stamp {
+    /// UDP port of the reflector [default: 862]
+    #[arg(long, value_name = "PORT")]
+    stamp_port: Option<u16>,
+    /// Do not reflect
+    #[arg(long, conflicts_with_all = ["stamp_port", "stamp_key_file", "stamp_stateless"])]
+    no_stamp: bool,
+    /// Answer only those who have the key in this file, and are authenticated by it (HMAC)
+    #[arg(long, value_name = "FILE")]
+    stamp_key_file: Option<PathBuf>,
+    /// Give answers the sender's number, without remembering anything: senders cannot tell then in
+    /// which direction packets were lost
+    #[arg(long)]
+    stamp_stateless: bool,
+    /// Most answers a second
+    #[arg(long, value_name = "N", default_value_t = STAMP_RATE_PPS, value_parser = clap::value_parser!(u32).range(1..))]
+    stamp_rate: u32,
+}
+
+impl Stamp {
+    fn config(&self) -> anyhow::Result<Option<StampConfig>> {
+        if self.no_stamp {
+            return Ok(None);
+        }
+        let key = self
+            .stamp_key_file
+            .as_deref()
+            .map(crate::key::read)
+            .transpose()?;
+        Ok(Some(StampConfig {
+            port: self.stamp_port.unwrap_or(stamp::PORT),
+            // Without the port of old the rest still serves; what was asked for must be had.
+            required: self.stamp_port.is_some() || key.is_some(),
+            key,
+            counting: if self.stamp_stateless {
+                Counting::Stateless
+            } else {
+                Counting::Stateful
+            },
+            max_rate_pps: self.stamp_rate,
+        }))
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -58,10 +114,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         max_streams: arguments.max_streams,
         max_clients: arguments.max_clients,
         disk: arguments.disk.clone(),
+        stamp: arguments.stamp.config()?,
     })?;
     if !arguments.quiet {
         for address in server.addresses() {
             anstream::eprintln!("plumb: listening on {address}, TCP and UDP; Ctrl-C ends it");
+        }
+        for address in server.stamp_addresses() {
+            anstream::eprintln!("plumb: reflecting STAMP on {address}, UDP");
+        }
+        if let Some(error) = server.missing() {
+            anstream::eprintln!("plumb: not reflecting STAMP: {error}; --stamp-port moves it");
         }
     }
     server.run(&stop)?;

@@ -1,6 +1,6 @@
 //! The far end: one responder for every client, with limits.
 //!
-//! Threads: one accepts and one echoes for each address, one runs while a connection says what it is, two for
+//! Threads: one accepts, one echoes and one reflects for each address, one runs while a connection says what it is, two for
 //! each session, one for each stream and a sampler while a phase runs. Each says what ends it.
 
 mod disk;
@@ -9,6 +9,7 @@ mod greeting;
 mod listener;
 mod registry;
 mod session;
+mod stamp;
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
@@ -23,6 +24,7 @@ use plumb_wire::native::control::Limits;
 use plumb_wire::native::spec;
 
 use registry::Registry;
+pub use stamp::StampConfig;
 
 /// What a responder serves, and how much of it.
 #[derive(Debug, Clone)]
@@ -38,6 +40,8 @@ pub struct Config {
     pub max_clients: usize,
     /// Directory in which clients may have temporary files; none when absent.
     pub disk: Option<PathBuf>,
+    /// The STAMP reflector on the same addresses; none when absent.
+    pub stamp: Option<StampConfig>,
 }
 
 impl Default for Config {
@@ -48,6 +52,7 @@ impl Default for Config {
             max_streams: spec::MAX_STREAMS,
             max_clients: spec::MAX_CLIENTS,
             disk: None,
+            stamp: None,
         }
     }
 }
@@ -106,6 +111,9 @@ pub enum ServeError {
     /// The echo over UDP failed while it ran.
     #[error("the UDP echo failed: {0}; start the responder again")]
     Echo(io::Error),
+    /// The STAMP reflector failed while it ran.
+    #[error("the STAMP reflector failed: {0}; start the responder again, or with --no-stamp")]
+    Stamp(io::Error),
 }
 
 /// A responder that listens.
@@ -113,6 +121,7 @@ pub enum ServeError {
 pub struct Server {
     config: Config,
     ports: Vec<Port>,
+    reflectors: stamp::Reflectors,
 }
 
 /// Both sockets of one address.
@@ -141,12 +150,30 @@ impl Server {
             .iter()
             .map(|address| bind(*address))
             .collect::<Result<_, _>>()?;
-        Ok(Self { config, ports })
+        let reflectors = match &config.stamp {
+            Some(stamp) => stamp::Reflectors::bind(stamp, &config.listen)?,
+            None => stamp::Reflectors::default(),
+        };
+        Ok(Self {
+            config,
+            ports,
+            reflectors,
+        })
     }
 
     /// Where it listens, with the ports that the system chose where the configuration says 0.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.ports.iter().map(|port| port.address).collect()
+    }
+
+    /// Where the STAMP reflector listens; nowhere where it is off or could not.
+    pub fn stamp_addresses(&self) -> Vec<SocketAddr> {
+        self.reflectors.addresses()
+    }
+
+    /// What is not served although nobody switched it off, and why.
+    pub fn missing(&self) -> Option<&ServeError> {
+        self.reflectors.missing()
     }
 
     /// Serves until `stop` is set. Sessions end within a tenth of a second of that, connections
@@ -175,6 +202,12 @@ impl Server {
         };
         std::thread::scope(|scope| {
             let mut echoes = Vec::new();
+            for reflecting in self.reflectors.start(scope, stop) {
+                match reflecting {
+                    Ok(thread) => echoes.push(thread),
+                    Err(error) => return stop_with(ServeError::Thread(error)),
+                }
+            }
             for Port { listener, echo, .. } in self.ports {
                 let echoing = Builder::new().name("plumb-echo".to_owned());
                 let echoing = echoing.spawn_scoped(scope, move || {

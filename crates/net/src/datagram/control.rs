@@ -135,6 +135,12 @@ impl Beside {
         self.traffic_class.map(|class| class >> ECN_BITS)
     }
 
+    /// The ECN codepoint that it bore.
+    pub(crate) fn ecn(&self) -> Option<u8> {
+        self.traffic_class
+            .map(|class| class & ((1 << ECN_BITS) - 1))
+    }
+
     pub(crate) fn parse(control: &[u8]) -> Self {
         let mut beside = Self::default();
         for (level, kind, data) in messages(control) {
@@ -307,6 +313,7 @@ mod tests {
         let beside = Beside::parse(&control);
         assert_eq!(beside.kernel_ns, Some(1_700_000_000_000_000_005));
         assert_eq!((beside.drops, beside.dscp()), (Some(3), None));
+        assert_eq!(beside.hop_limit, Some(64));
         assert_eq!(
             beside.to.map(|to| to.address),
             Some(Ipv4Addr::LOCALHOST.into())
@@ -317,6 +324,7 @@ mod tests {
     fn a_dscp_is_read_without_the_bits_of_ecn() {
         let v4 = message(libc::SOL_IP, libc::IP_TOS, &[46 << 2 | 1]);
         assert_eq!(Beside::parse(&v4).dscp(), Some(46));
+        assert_eq!(Beside::parse(&v4).ecn(), Some(1));
         let v6 = dscp_control(8, SocketAddr::from((Ipv6Addr::LOCALHOST, 1)));
         assert_eq!(Beside::parse(&v6).dscp(), Some(8));
     }
