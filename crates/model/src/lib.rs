@@ -4,6 +4,7 @@
 //! Nothing here does I/O, looks at a clock or draws a random number: what the numbers mean
 //! must be testable from the numbers alone.
 
+pub mod calc;
 pub mod distribution;
 pub mod dscp;
 pub mod emodel;

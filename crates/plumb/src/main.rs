@@ -1,5 +1,6 @@
 //! The command. One file a verb: it parses, calls the crate that does the work, and prints.
 
+mod calc;
 mod check;
 mod compare;
 mod direction;
@@ -67,6 +68,9 @@ enum Verb {
     Report(report::Arguments),
     /// What changed between two saved Runs
     Compare(compare::Arguments),
+    /// Bandwidth-delay product, goodput, windows, loss that TCP can stand, delays, transfer times
+    #[command(after_long_help = calc::EXAMPLES)]
+    Calc(calc::Arguments),
     /// What plumb knows about a cause or a setting
     Explain(explain::Arguments),
 }
@@ -85,6 +89,7 @@ fn main() -> ExitCode {
         Verb::Lab(arguments) => return lab::run(arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
+        Verb::Calc(arguments) => calc::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
     };
     result.unwrap_or_else(|error| {

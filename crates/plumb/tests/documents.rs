@@ -19,6 +19,10 @@ fn schemas_are_those_of_the_types() {
     for (name, schema) in [
         ("run", Run::json_schema()),
         ("compare", Comparison::json_schema()),
+        (
+            "calc",
+            schemars::schema_for!(plumb_model::calc::Calculation).to_value(),
+        ),
         ("lab-list", ScenarioList::json_schema()),
         ("lab-stats", LabStats::json_schema()),
     ] {
@@ -64,7 +68,7 @@ fn every_page_that_findings_name_is_written() {
 #[test]
 fn every_verb_explains_itself() {
     for verb in [
-        "check", "serve", "ping", "rate", "load", "lab", "report", "compare", "explain",
+        "check", "serve", "ping", "rate", "load", "lab", "report", "compare", "calc", "explain",
     ] {
         let output = plumb(&[verb, "--help"]);
         assert!(

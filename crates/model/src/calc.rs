@@ -1,0 +1,433 @@
+//! The field's formulas as questions with answers, as `plumb calc` shows them: what was given, what comes
+//! out, and what was counted.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::formula::delay::{Medium, propagation, serialisation};
+use crate::formula::goodput::{Headers, goodput, payload};
+use crate::formula::response::{Algorithm, rate, tolerance};
+use crate::formula::transfer::{Transfer, transfer_time};
+use crate::formula::{
+    bandwidth_delay_product, buffer_for, largest_scaled_window, window_limited_rate,
+    window_scale_for,
+};
+use crate::framing::Framing;
+use crate::units::{human_seconds, si};
+
+/// Version of the document.
+pub const SCHEMA: &str = "plumb.calc/1";
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Calculation {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// What was asked: `bdp`, `goodput`, `window`, `scale`, `loss`, `delay`, `transfer`.
+    pub question: String,
+    /// The answers, in the order in which they are shown.
+    pub answers: Vec<Quantity>,
+    /// What was counted, and where the formula is from.
+    pub method: String,
+}
+
+/// A number that came out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Quantity {
+    /// What it is; the suffix says the unit, which is a base one.
+    pub name: String,
+    /// The number; absent where there is none, as a window scale beyond 14.
+    pub value: Option<f64>,
+    /// The same for people, with its meaning.
+    pub text: String,
+}
+
+/// A question that has no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CalcError {
+    /// The headers fill the packet.
+    #[error("{headers} bytes of headers leave no room in an MTU of {mtu}: give a larger --mtu")]
+    NoRoom {
+        /// Headers, in bytes.
+        headers: u32,
+        /// MTU, in bytes.
+        mtu: u32,
+    },
+    /// A quantity that must be above zero.
+    #[error("the {0} must be above zero")]
+    Zero(&'static str),
+}
+
+fn calculation(question: &str, method: impl Into<String>) -> Calculation {
+    Calculation {
+        schema: SCHEMA.to_owned(),
+        question: question.to_owned(),
+        answers: Vec::new(),
+        method: method.into(),
+    }
+}
+
+impl Calculation {
+    fn answer(mut self, name: &str, value: impl Into<Option<f64>>, text: String) -> Self {
+        self.answers.push(Quantity {
+            name: name.to_owned(),
+            value: value.into().filter(|v| v.is_finite()),
+            text,
+        });
+        self
+    }
+
+    /// The number of that name.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        self.answers
+            .iter()
+            .find(|answer| answer.name == name)?
+            .value
+    }
+}
+
+fn above_zero(what: &'static str, value: f64) -> Result<f64, CalcError> {
+    if value > 0.0 && value.is_finite() {
+        Ok(value)
+    } else {
+        Err(CalcError::Zero(what))
+    }
+}
+
+/// Bytes in flight that fill a path, and what they need of buffers and window scale.
+///
+/// # Errors
+/// When a quantity is zero.
+pub fn bdp(rate_bps: f64, rtt_s: f64) -> Result<Calculation, CalcError> {
+    let bytes = bandwidth_delay_product(above_zero("rate", rate_bps)?, above_zero("RTT", rtt_s)?);
+    let buffer = buffer_for(bytes);
+    let scale = window_scale_for(bytes);
+    Ok(calculation(
+        "bdp",
+        "rate x RTT / 8. About half of a Linux buffer counts as window, so it is twice that, in the next power of two, at least 4 MiB.",
+    )
+    .answer(
+        "bdp_bytes",
+        bytes,
+        format!(
+            "{} ({}) in flight fill {} over {}",
+            si(bytes, "B"),
+            binary(bytes),
+            si(rate_bps, "bit/s"),
+            human_seconds(rtt_s)
+        ),
+    )
+    .answer(
+        "buffer_bytes",
+        buffer as f64,
+        format!("{buffer} ({}) is a buffer that allows it", binary(buffer as f64)),
+    )
+    .answer(
+        "window_scale",
+        scale.map(f64::from),
+        scale.map_or_else(
+            || "no window scale announces such a window: use several connections".to_owned(),
+            |scale| format!("window scale {scale} or more announces it"),
+        ),
+    ))
+}
+
+/// Bytes in binary prefixes, as buffers are given.
+fn binary(bytes: f64) -> String {
+    let (scale, unit) = match bytes {
+        b if b >= 1_073_741_824.0 => (1_073_741_824.0, "GiB"),
+        b if b >= 1_048_576.0 => (1_048_576.0, "MiB"),
+        b if b >= 1024.0 => (1024.0, "KiB"),
+        _ => (1.0, "B"),
+    };
+    format!("{:.4} {unit}", bytes / scale)
+        .replace(".0000", "")
+        .to_owned()
+}
+
+/// What a line carries of payload, by the usual count of headers and, where asked, by others.
+///
+/// # Errors
+/// When the headers leave no room, or the rate is zero.
+pub fn payload_rate(
+    rate_bps: f64,
+    mtu_bytes: u32,
+    framing: Framing,
+    headers: Headers,
+) -> Result<Calculation, CalcError> {
+    above_zero("rate", rate_bps)?;
+    let none = || CalcError::NoRoom {
+        headers: headers.bytes(),
+        mtu: mtu_bytes,
+    };
+    let bytes = payload(mtu_bytes, headers).ok_or_else(none)?;
+    let carried = goodput(rate_bps, mtu_bytes, framing, headers).ok_or_else(none)?;
+    let wire = framing.wire_bytes(mtu_bytes);
+    let counted: Vec<_> = headers
+        .parts()
+        .into_iter()
+        .map(|(what, bytes)| format!("{what} {bytes}"))
+        .collect();
+    Ok(calculation(
+        "goodput",
+        format!(
+            "Counted of {wire} bytes on the line: {} of the link ({framing}), {}; {bytes} of payload remain.",
+            i64::from(wire) - i64::from(mtu_bytes),
+            counted.join(", ")
+        ),
+    )
+    .answer(
+        "goodput_bps",
+        carried,
+        format!(
+            "{:.3} Gbit/s of payload on {} ({:.2} %)",
+            carried / 1e9,
+            si(rate_bps, "bit/s"),
+            carried / rate_bps * 100.0
+        ),
+    )
+    .answer("payload_bytes", f64::from(bytes), format!("{bytes} bytes of payload a packet"))
+    .answer("wire_bytes", f64::from(wire), format!("{wire} bytes on the line a packet"))
+    .answer(
+        "packets_pps",
+        rate_bps / 8.0 / f64::from(wire.max(1)),
+        format!("{:.0} packets a second", rate_bps / 8.0 / f64::from(wire.max(1))),
+    ))
+}
+
+/// The most that one connection carries with a window over a round trip.
+///
+/// # Errors
+/// When a quantity is zero.
+pub fn window(window_bytes: f64, rtt_s: f64) -> Result<Calculation, CalcError> {
+    let carried = window_limited_rate(
+        above_zero("window", window_bytes)?,
+        above_zero("RTT", rtt_s)?,
+    );
+    Ok(
+        calculation("window", "window x 8 / RTT, however fast the line is.").answer(
+            "rate_bps",
+            carried,
+            format!(
+                "{:.3} Mbit/s is the most that {} carry over {}",
+                carried / 1e6,
+                binary(window_bytes),
+                human_seconds(rtt_s)
+            ),
+        ),
+    )
+}
+
+/// The table of window scales, with the rate of each over a round trip where one is given.
+pub fn scales(rtt_s: Option<f64>) -> Calculation {
+    (0..=14).filter_map(|scale| Some((scale, largest_scaled_window(scale)?))).fold(
+        calculation(
+            "scale",
+            "65535 << scale (RFC 7323). The scale is fixed at the handshake by each end for what it receives; the window is in every segment.",
+        ),
+        |table, (scale, window)| {
+            let rate = rtt_s.filter(|rtt| *rtt > 0.0).map_or_else(String::new, |rtt| {
+                format!(", {} over {}", si(window_limited_rate(window as f64, rtt), "bit/s"), human_seconds(rtt))
+            });
+            table.answer(
+                &format!("scale_{scale}_window_bytes"),
+                window as f64,
+                format!("scale {scale:2}: {window} bytes ({}){rate}", binary((window + (1 << scale)) as f64)),
+            )
+        },
+    )
+}
+
+/// What random loss each congestion control can stand at a rate; with `loss_ratio`, the rate that each
+/// holds at that loss.
+///
+/// # Errors
+/// When a quantity is zero.
+pub fn loss(
+    rate_bps: f64,
+    rtt_s: f64,
+    mss_bytes: f64,
+    loss_ratio: Option<f64>,
+) -> Result<Calculation, CalcError> {
+    above_zero("rate", rate_bps)?;
+    above_zero("RTT", rtt_s)?;
+    above_zero("segment", mss_bytes)?;
+    let sources: Vec<_> = Algorithm::ALL
+        .into_iter()
+        .map(|a| format!("{}: {}", a.name(), a.source()))
+        .collect();
+    let empty = calculation(
+        "loss",
+        format!(
+            "One connection, segments of {mss_bytes} bytes, loss at random. {}.",
+            sources.join("; ")
+        ),
+    );
+    Ok(Algorithm::ALL.into_iter().fold(empty, |answers, algorithm| {
+        let name = algorithm.name().to_ascii_lowercase();
+        let stands = tolerance(algorithm, rate_bps, rtt_s, mss_bytes);
+        match loss_ratio {
+            None => {
+                let packets = 1.0 / stands;
+                let apart = packets * mss_bytes * 8.0 / rate_bps;
+                answers.answer(
+                    &format!("{name}_loss_ratio"),
+                    stands,
+                    format!(
+                        "{:6} holds {} while no more than {:.2e} is lost: one packet in {packets:.0}, one each {}",
+                        algorithm.name(), si(rate_bps, "bit/s"), stands, human_seconds(apart)
+                    ),
+                )
+            }
+            Some(lost) => {
+                let held = rate(algorithm, lost, rtt_s, mss_bytes, rate_bps);
+                let text = if held > 0.0 {
+                    format!("{:6} holds {}", algorithm.name(), si(held, "bit/s"))
+                } else {
+                    format!(
+                        "{:6} gives way: it stands {:.0} %",
+                        algorithm.name(),
+                        stands * 100.0
+                    )
+                };
+                answers.answer(&format!("{name}_bps"), (held > 0.0).then_some(held), text)
+            }
+        }
+    }))
+}
+
+/// How long packets take to leave, and to arrive.
+///
+/// # Errors
+/// When there is nothing to compute, or a quantity is zero.
+pub fn delay(
+    packet: Option<(f64, f64)>,
+    length: Option<(f64, Medium)>,
+) -> Result<Calculation, CalcError> {
+    let mut answers = calculation(
+        "delay",
+        "Serialisation: bytes x 8 / rate. Propagation: length over the speed of light, divided by 1.468 in fibre, times 0.66 in copper. Cables are longer than the way as the crow flies, often by half.",
+    );
+    if let Some((bytes, rate_bps)) = packet {
+        let time = serialisation(above_zero("size", bytes)?, above_zero("rate", rate_bps)?);
+        answers = answers.answer(
+            "serialisation_s",
+            time,
+            format!(
+                "{} to send {bytes} bytes at {}",
+                precise(time),
+                si(rate_bps, "bit/s")
+            ),
+        );
+    }
+    if let Some((length_m, medium)) = length {
+        let time = propagation(above_zero("length", length_m)?, medium);
+        answers = answers
+            .answer(
+                "propagation_s",
+                time,
+                format!("{} one way over {:.0} km", precise(time), length_m / 1000.0),
+            )
+            .answer(
+                "rtt_s",
+                2.0 * time,
+                format!("{} there and back", precise(2.0 * time)),
+            );
+    }
+    if answers.answers.is_empty() {
+        return Err(CalcError::Zero("rate or the length"));
+    }
+    Ok(answers)
+}
+
+fn precise(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1e-3 => format!("{:.3} ms", s * 1e3),
+        s if s >= 1e-6 => format!("{:.3} µs", s * 1e6),
+        s => format!("{:.1} ns", s * 1e9),
+    }
+}
+
+/// How long a transfer takes.
+///
+/// # Errors
+/// When a quantity is zero.
+pub fn transfer(transfer: Transfer) -> Result<Calculation, CalcError> {
+    above_zero("size", transfer.bytes)?;
+    above_zero("rate", transfer.rate_bps)?;
+    above_zero("RTT", transfer.rtt_s)?;
+    if let Some(window) = transfer.window_bytes {
+        above_zero("window", window)?;
+    }
+    let time = transfer_time(transfer);
+    let alone = transfer.bytes * 8.0 / transfer.rate_bps;
+    Ok(calculation(
+        "transfer",
+        "No loss, an empty path: one RTT to connect, windows that double each RTT from 10 segments (RFC 6928), then the rate of the path or of the window, half an RTT for the last byte. The rate is of payload (plumb calc goodput).",
+    )
+    .answer("time_s", time.time_s, format!("{} for {}", human_seconds(time.time_s), si(transfer.bytes, "B")))
+    .answer(
+        "average_bps",
+        time.average_bps,
+        format!("{} on average", si(time.average_bps, "bit/s")),
+    )
+    .answer(
+        "slow_start_rounds",
+        f64::from(time.slow_start_rounds),
+        format!(
+            "{} round trips of slow start, in which {} go",
+            time.slow_start_rounds,
+            si(time.slow_start_bytes, "B")
+        ),
+    )
+    .answer(
+        "line_time_s",
+        alone,
+        format!("{} it would take at the full rate from the first bit", human_seconds(alone)),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn answers_name_what_was_counted() {
+        let framing = "ethernet".parse().unwrap();
+        let usual = payload_rate(2.5e9, 1500, framing, Headers::usual(false)).unwrap();
+        assert!(
+            usual.method.contains("timestamps 10, padding 2; 1448"),
+            "{usual:?}"
+        );
+        assert!(
+            usual
+                .answers
+                .iter()
+                .any(|a| a.text.contains("2.354 Gbit/s"))
+        );
+        let generous = payload_rate(2.5e9, 1500, framing, Headers::generous(false)).unwrap();
+        assert!(
+            generous.method.contains("SACK blocks 24; 1424"),
+            "{generous:?}"
+        );
+        let path = bdp(10e9, 0.05).unwrap();
+        assert_eq!(path.value("bdp_bytes"), Some(62.5e6));
+        assert_eq!(path.value("buffer_bytes"), Some(134_217_728.0));
+        assert_eq!(path.value("window_scale"), Some(10.0));
+        assert_eq!(scales(None).answers.len(), 15);
+        assert_eq!(
+            scales(None).value("scale_14_window_bytes"),
+            Some(1_073_725_440.0)
+        );
+    }
+
+    #[test]
+    fn impossible_questions_are_refused() {
+        assert_eq!(bdp(0.0, 0.1), Err(CalcError::Zero("rate")));
+        assert_eq!(window(1.0, 0.0), Err(CalcError::Zero("RTT")));
+        assert!(delay(None, None).is_err());
+        let none = payload_rate(1e9, 40, Framing::default(), Headers::usual(false));
+        assert!(matches!(none, Err(CalcError::NoRoom { .. })));
+    }
+}

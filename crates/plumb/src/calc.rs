@@ -1,0 +1,268 @@
+//! `plumb calc`: the field's formulas.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use plumb_model::calc::{self, Calculation};
+use plumb_model::formula::delay::Medium;
+use plumb_model::formula::goodput::{Headers, payload};
+use plumb_model::formula::transfer::Transfer;
+use plumb_model::framing::Framing;
+use plumb_model::units::{BitRate, ByteCount, parse_duration};
+
+use crate::output::print;
+
+/// Examples, for the verb's help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  plumb calc bdp --rate 10gbit --rtt 50ms
+  plumb calc goodput --rate 2.5gbit                 2.354 Gbit/s; with --generous the training's 2.314
+  plumb calc window --window 64KiB --rtt 150ms      3.495 Mbit/s
+  plumb calc loss --rate 10gbit --rtt 100ms         what Reno, CUBIC and BBR can stand
+  plumb calc loss --rate 1gbit --rtt 100ms --loss 1%
+  plumb calc delay --bytes 1500 --rate 20mbit --km 8096
+  plumb calc transfer --bytes 1GB --rate 1gbit --rtt 100ms
+Limits: response functions are of one connection and of loss at random; a queue that overflows loses in
+bursts. Delays in queues are not counted.";
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    question: Question,
+    /// Print the answer as JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum Question {
+    /// Bytes in flight that fill a path, and the buffer that allows them
+    Bdp {
+        #[command(flatten)]
+        path: Path,
+    },
+    /// Payload rate of a line, with the headers that were counted
+    Goodput {
+        /// Rate of the line
+        #[arg(long)]
+        rate: BitRate,
+        #[command(flatten)]
+        packet: Packet,
+        /// Count SACK-permitted and three SACK blocks on every segment, as the training does
+        #[arg(long, conflicts_with_all = ["sack_blocks", "no_timestamps"])]
+        generous: bool,
+        /// SACK blocks to count on every segment
+        #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=4))]
+        sack_blocks: u32,
+        /// What the link adds to each packet, by the keywords of tc-cake(8)
+        #[arg(long, default_value = "ethernet")]
+        framing: Framing,
+    },
+    /// The most that a window carries over a round trip
+    Window {
+        /// The window
+        #[arg(long)]
+        window: ByteCount,
+        /// Round-trip time
+        #[arg(long, value_parser = parse_duration)]
+        rtt: Duration,
+    },
+    /// The table of window scales
+    Scale {
+        /// Round-trip time, for the rate of each
+        #[arg(long, value_parser = parse_duration)]
+        rtt: Option<Duration>,
+    },
+    /// What loss each congestion control can stand, or with --loss what rate each holds
+    Loss {
+        #[command(flatten)]
+        path: Path,
+        #[command(flatten)]
+        packet: Packet,
+        /// Share of packets lost at random, like 1% or 0.0001
+        #[arg(long, value_parser = share)]
+        loss: Option<f64>,
+    },
+    /// Serialisation and propagation delay
+    Delay {
+        /// Bytes on the line
+        #[arg(long, default_value_t = 1500)]
+        bytes: u32,
+        /// Rate of the line
+        #[arg(long)]
+        rate: Option<BitRate>,
+        /// Length of the way, in kilometres
+        #[arg(long)]
+        km: Option<f64>,
+        /// What the signal goes through
+        #[arg(long, value_enum, default_value = "fibre")]
+        medium: MediumName,
+    },
+    /// How long a transfer takes, with slow start
+    Transfer {
+        /// Payload
+        #[arg(long)]
+        bytes: ByteCount,
+        #[command(flatten)]
+        path: Path,
+        #[command(flatten)]
+        packet: Packet,
+        /// The largest window, where one is smaller than the path
+        #[arg(long)]
+        window: Option<ByteCount>,
+    },
+}
+
+/// A path.
+#[derive(Args)]
+struct Path {
+    /// Rate
+    #[arg(long)]
+    rate: BitRate,
+    /// Round-trip time
+    #[arg(long, value_parser = parse_duration)]
+    rtt: Duration,
+}
+
+impl Path {
+    fn numbers(&self) -> (f64, f64) {
+        (self.rate.bps() as f64, self.rtt.as_secs_f64())
+    }
+}
+
+/// What a packet is made of.
+#[derive(Args)]
+struct Packet {
+    /// Largest IP packet, in bytes
+    #[arg(long, default_value_t = 1500)]
+    mtu: u32,
+    /// IPv6 instead of IPv4
+    #[arg(long)]
+    ipv6: bool,
+    /// Leave TCP's timestamps out
+    #[arg(long)]
+    no_timestamps: bool,
+}
+
+impl Packet {
+    fn headers(&self) -> Headers {
+        Headers {
+            timestamps: !self.no_timestamps,
+            ..Headers::usual(self.ipv6)
+        }
+    }
+
+    /// Payload of a segment; none of it is left to an error that names the headers.
+    fn segment(&self) -> anyhow::Result<f64> {
+        let headers = self.headers();
+        let bytes = payload(self.mtu, headers).ok_or(calc::CalcError::NoRoom {
+            headers: headers.bytes(),
+            mtu: self.mtu,
+        })?;
+        Ok(f64::from(bytes))
+    }
+}
+
+/// What a signal goes through.
+#[derive(Clone, Copy, ValueEnum)]
+enum MediumName {
+    /// Glass
+    Fibre,
+    /// Twisted pair
+    Copper,
+    /// Radio
+    Radio,
+}
+
+/// A share: `1%` or `0.01`.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.trim().strip_suffix('%') {
+        Some(percent) => (percent.trim(), 0.01),
+        None => (text.trim(), 1.0),
+    };
+    match number.parse::<f64>() {
+        Ok(n) if (0.0..=1.0).contains(&(n * scale)) => Ok(n * scale),
+        _ => Err(format!(
+            "'{text}' is not a share: write 0% to 100%, or 0 to 1"
+        )),
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let answer = answer(&arguments.question)?;
+    if arguments.json {
+        print(&(serde_json::to_string(&answer)? + "\n"))?;
+    } else {
+        let lines: String = answer
+            .answers
+            .iter()
+            .map(|a| format!("{}\n", a.text))
+            .collect();
+        print(&format!("{lines}\n{}\n", answer.method))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn answer(question: &Question) -> anyhow::Result<Calculation> {
+    Ok(match question {
+        Question::Bdp { path } => {
+            let (rate, rtt) = path.numbers();
+            calc::bdp(rate, rtt)?
+        }
+        Question::Goodput {
+            rate,
+            packet,
+            generous,
+            sack_blocks,
+            framing,
+        } => {
+            let headers = if *generous {
+                Headers::generous(packet.ipv6)
+            } else {
+                Headers {
+                    sack_blocks: *sack_blocks,
+                    ..packet.headers()
+                }
+            };
+            calc::payload_rate(rate.bps() as f64, packet.mtu, *framing, headers)?
+        }
+        Question::Window { window, rtt } => calc::window(window.bytes() as f64, rtt.as_secs_f64())?,
+        Question::Scale { rtt } => calc::scales(rtt.map(|rtt| rtt.as_secs_f64())),
+        Question::Loss { path, packet, loss } => {
+            let (rate, rtt) = path.numbers();
+            calc::loss(rate, rtt, packet.segment()?, *loss)?
+        }
+        Question::Delay {
+            bytes,
+            rate,
+            km,
+            medium,
+        } => {
+            let medium = match medium {
+                MediumName::Fibre => Medium::Fibre,
+                MediumName::Copper => Medium::Copper,
+                MediumName::Radio => Medium::Radio,
+            };
+            calc::delay(
+                rate.map(|rate| (f64::from(*bytes), rate.bps() as f64)),
+                km.map(|km| (km * 1000.0, medium)),
+            )?
+        }
+        Question::Transfer {
+            bytes,
+            path,
+            packet,
+            window,
+        } => {
+            let (rate_bps, rtt_s) = path.numbers();
+            calc::transfer(Transfer {
+                bytes: bytes.bytes() as f64,
+                rate_bps,
+                rtt_s,
+                mss_bytes: packet.segment()?,
+                window_bytes: window.map(|w| w.bytes() as f64),
+            })?
+        }
+    })
+}
