@@ -4,4 +4,5 @@
 pub mod control;
 pub mod datagram;
 pub mod echo;
+pub mod record;
 pub mod spec;

@@ -11,7 +11,7 @@
 //!                then a TLS 1.3 handshake where the preamble says so; for a UDP stream a
 //!                datagram that says the same, every 100 ms
 //! control                              S→C  Started, once all are attached
-//! data      both directions run
+//! data      both directions run; a connection that is to be probed meanwhile carries records
 //!           UDP: each sender ends with a datagram that says how many there were, and repeats it
 //!           until it is answered
 //! control   C→S  Stop (both ends abort the data connections)
@@ -25,7 +25,7 @@ use std::time::Duration;
 pub const PORT: u16 = 7586;
 
 /// Version of the protocol; it rises when either end would misread the other.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// Bytes of the length that precedes each control frame, big-endian.
 pub const FRAME_HEADER_BYTES: usize = 4;

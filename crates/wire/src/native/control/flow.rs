@@ -96,6 +96,18 @@ pub struct TcpFlow {
     /// Whether it is encrypted (TLS 1.3).
     #[serde(default, skip_serializing_if = "is_false")]
     pub tls: bool,
+    /// Requests of the client and their answers go between its payload
+    /// ([`record`](crate::native::record)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probed: Option<Probed>,
+}
+
+/// A connection that is probed while it is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Probed {
+    /// Its load begins so long after the phase, so that the number of loaded connections can grow
+    /// without a word between the ends.
+    pub starts_after_s: f64,
 }
 
 impl Flow {
@@ -185,6 +197,26 @@ impl TcpFlow {
                 "what goes between a file and the network is copied".into(),
             ));
         }
+        if let Some(probed) = &self.probed {
+            if self.zero_copy || self.discard || self.far_disk || self.background {
+                return Err((
+                    Refusal::Malformed,
+                    "a connection that is probed carries bytes from memory, copied, as fast as it can"
+                        .into(),
+                ));
+            }
+            if !STARTS_AFTER_S.contains(&probed.starts_after_s) {
+                return Err((
+                    Refusal::Malformed,
+                    format!(
+                        "a load begins {} to {} s after its phase, not {}",
+                        STARTS_AFTER_S.start(),
+                        STARTS_AFTER_S.end(),
+                        probed.starts_after_s
+                    ),
+                ));
+            }
+        }
         let between = |what: &str, value: Option<u64>, range: &RangeInclusive<u64>| match value {
             Some(value) if !range.contains(&value) => Err((
                 Refusal::Malformed,
@@ -222,6 +254,9 @@ const BELOW_BACKGROUND: &str = "reno";
 
 /// DSCP of traffic that may be starved: lower effort (RFC 8622).
 pub const LOWER_EFFORT: u8 = 1;
+
+/// Within the phase, however long that is: a day.
+pub const STARTS_AFTER_S: RangeInclusive<f64> = 0.0..=86_400.0;
 
 /// Six bits (RFC 2474, section 3).
 pub const DSCP: RangeInclusive<u64> = 0..=63;
@@ -319,6 +354,25 @@ mod tests {
                     ..base()
                 },
                 "file",
+            ),
+            (
+                TcpFlow {
+                    probed: Some(Probed {
+                        starts_after_s: 0.0,
+                    }),
+                    discard: true,
+                    ..base()
+                },
+                "copied",
+            ),
+            (
+                TcpFlow {
+                    probed: Some(Probed {
+                        starts_after_s: f64::NAN,
+                    }),
+                    ..base()
+                },
+                "begins",
             ),
             (
                 TcpFlow {

@@ -7,6 +7,7 @@ use plumb_model::results::TransactionTransport;
 use serde::{Deserialize, Serialize};
 
 use super::super::Refusal;
+use super::is_false;
 use crate::native::echo;
 
 /// One stream of transactions: the next begins when the one before has ended, or, with a rate,
@@ -30,6 +31,10 @@ pub struct TransactionFlow {
     /// How many begin each second on this stream; as many as can be when absent.
     #[serde(default)]
     pub rate_tps: Option<f64>,
+    /// The client begins them when something else in the phase says so; only where each has a
+    /// connection of its own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub on_demand: bool,
 }
 
 impl TransactionFlow {
@@ -75,6 +80,11 @@ impl TransactionFlow {
                 return malformed("over UDP an answer is as large as its request".to_owned());
             }
         }
+        if self.on_demand && (!self.connect || self.rate_tps.is_some()) {
+            return malformed(
+                "transactions on demand have a connection each, and no rate".to_owned(),
+            );
+        }
         match self.rate_tps {
             Some(rate) if !RATE_TPS.contains(&rate) => malformed(format!(
                 "a rate is {} to {} transactions a second, not {rate}",
@@ -112,6 +122,7 @@ mod tests {
             request_bytes,
             response_bytes,
             rate_tps: None,
+            on_demand: false,
         }
     }
 
@@ -130,12 +141,18 @@ mod tests {
             ..flow(Tcp, 1, 1)
         };
         assert_eq!(refusal(connect(flow(Tls, 1, 1))), None);
+        let on_demand = |flow| TransactionFlow {
+            on_demand: true,
+            ..flow
+        };
+        assert_eq!(refusal(on_demand(connect(flow(Tls, 1, 1)))), None);
         for (impossible, why) in [
             (flow(Tcp, 0, 1), "1 to 4194304"),
             (flow(Tls, 1, (4 << 20) + 1), "an answer over tls"),
             (flow(Udp, 1, 1), "64 to 65507"),
             (flow(Udp, 64, 65), "as large as"),
             (connect(flow(Udp, 64, 64)), "no connections"),
+            (on_demand(flow(Tcp, 1, 1)), "on demand"),
             (rate(0.0), "a second"),
             (rate(-1.0), "a second"),
             (rate(f64::NAN), "a second"),
