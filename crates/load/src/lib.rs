@@ -2,11 +2,13 @@
 //! and the client of the native responder.
 
 pub mod client;
+pub mod conduct;
 pub mod file;
 pub mod frames;
 mod limits;
 mod outcome;
 pub mod phase;
+mod prober;
 mod series;
 mod sharing;
 mod slow_start;

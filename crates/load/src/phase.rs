@@ -15,6 +15,7 @@ use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage, Start};
 use plumb_wire::native::spec::{ATTACH_INTERVAL, ATTACH_TIMEOUT};
 
 use crate::client::{ANSWER_TIMEOUT, Client, ClientError};
+use crate::conduct::{Conduct, Conductor, Seen};
 use crate::file::StreamFile;
 use crate::outcome::{TransactionsOutcome, has_carried, outcome};
 use crate::steady::Steadiness;
@@ -113,6 +114,21 @@ impl Client {
         progress: &dyn Fn(Progress),
         cancel: &AtomicBool,
     ) -> Result<PhaseOutcome, ClientError> {
+        self.run_conducted_phase(plan, &mut Unconducted, progress, cancel)
+    }
+
+    /// The same with somebody who decides, while it runs, how densely it is probed and when it is
+    /// over; at the latest it ends as the plan says.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn run_conducted_phase(
+        &mut self,
+        plan: &PhasePlan,
+        conductor: &mut dyn Conductor,
+        progress: &dyn Fn(Progress),
+        cancel: &AtomicBool,
+    ) -> Result<PhaseOutcome, ClientError> {
         let start = Start {
             phase: self.next_phase,
             flows: plan.flows.clone(),
@@ -177,7 +193,7 @@ impl Client {
                 why: error.to_string(),
             }
         })?;
-        let mut watched = self.watch(&traffic, plan, progress, cancel);
+        let mut watched = self.watch(&traffic, plan, conductor, progress, cancel);
         let duration_s = traffic
             .elapsed()
             .as_secs_f64()
@@ -276,6 +292,7 @@ impl Client {
         &self,
         traffic: &Traffic,
         plan: &PhasePlan,
+        conductor: &mut dyn Conductor,
         progress: &dyn Fn(Progress),
         cancel: &AtomicBool,
     ) -> Result<Option<EndedEarly>, ClientError> {
@@ -313,6 +330,15 @@ impl Client {
             }
             if all_ended {
                 return Ok(Some(EndedEarly::StreamsFailed));
+            }
+            let seen = Seen {
+                elapsed,
+                looked,
+                probes: traffic.take_probes(),
+            };
+            match conductor.look(seen) {
+                Conduct::Probe { pairs_per_s } => traffic.probe(pairs_per_s),
+                Conduct::End => return Ok(Some(EndedEarly::Steady)),
             }
             let transactions = traffic.transactions();
             if let Some((down_bps, up_bps, transactions_tps)) = pace.look(looked, transactions) {
@@ -363,6 +389,15 @@ fn encryption(streams: &[Stream]) -> Option<TlsResult> {
         handshake_s: Distribution::of(handshakes)?,
         cipher_suite: suites.into_iter().collect::<Vec<_>>().join(", "),
     })
+}
+
+/// Nobody: the plan alone decides, and nothing is probed.
+struct Unconducted;
+
+impl Conductor for Unconducted {
+    fn look(&mut self, _: Seen) -> Conduct {
+        Conduct::Probe { pairs_per_s: 0.0 }
+    }
 }
 
 /// How both directions go, from one sample to the next.

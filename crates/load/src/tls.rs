@@ -174,6 +174,11 @@ impl TlsSession {
             .unwrap_or("unknown")
     }
 
+    /// Whether some of what was written has not gone to the socket yet.
+    pub(crate) fn keeps_back(&self) -> bool {
+        self.connection.wants_write()
+    }
+
     /// Reads and writes payload over the socket on which the handshake was.
     pub fn over<'a>(&'a mut self, socket: &'a TcpStream) -> TlsPipe<'a> {
         TlsPipe {

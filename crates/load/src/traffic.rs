@@ -9,6 +9,7 @@ use plumb_net::clock::process_cpu_time;
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::report::Report;
 
+use crate::prober::{Prober, Probes};
 use crate::stage::Stage;
 use crate::streams::{FarEnd, Stream};
 pub use crate::tcp::sampler::Looked;
@@ -43,6 +44,7 @@ pub struct Traffic {
     tcp: TcpStreams,
     udp: UdpStreams,
     transactions: TransactionStreams,
+    prober: Option<Prober>,
 }
 
 /// What the streams of one end did.
@@ -62,12 +64,20 @@ impl Traffic {
     pub fn start(plan: TrafficPlan) -> io::Result<Self> {
         let stage = Stage::begin(plan.longest, plan.byte_limit);
         let cpu_at_start = process_cpu_time();
-        let outgoing = Sorted::from(plan.outgoing);
+        let mut outgoing = Sorted::from(plan.outgoing);
+        let on_demand = outgoing.on_demand();
         let incoming = Sorted::from(plan.incoming);
         let udp = UdpStreams::start(&stage, outgoing.udp, incoming.udp, plan.duration)
             .inspect_err(|_| stage.abandon())?;
         let tcp = TcpStreams::start(&stage, outgoing.tcp, incoming.tcp)
             .inspect_err(|_| stage.abandon())?;
+        let prober = match plan.far.clone() {
+            Some(far) if !tcp.probed().is_empty() => {
+                Some(Prober::start(&stage, tcp.probed().to_vec(), on_demand, far))
+            }
+            _ => None,
+        };
+        let prober = prober.transpose().inspect_err(|_| stage.abandon())?;
         let transactions = TransactionStreams::start(
             &stage,
             outgoing.transactions,
@@ -81,7 +91,21 @@ impl Traffic {
             tcp,
             udp,
             transactions,
+            prober,
         })
+    }
+
+    /// From now on so many requests go out each second on connections of their own, and as many on
+    /// loaded ones, where the phase has such.
+    pub fn probe(&self, pairs_per_s: f64) {
+        if let Some(prober) = &self.prober {
+            prober.probe(pairs_per_s);
+        }
+    }
+
+    /// What came of the requests since the last time.
+    pub fn take_probes(&self) -> Probes {
+        self.prober.as_ref().map(Prober::take).unwrap_or_default()
     }
 
     /// How long it has run.
@@ -138,6 +162,8 @@ impl Traffic {
         let elapsed_s = self.elapsed().as_secs_f64();
         self.tcp.last_sample();
         self.stage.stop();
+        // It asks on the connections whose ends are waited for next.
+        self.prober = None;
         let tcp = std::mem::take(&mut self.tcp).finish(elapsed_s);
         let (udp, mut notes) = std::mem::take(&mut self.udp).finish(elapsed_s);
         notes.extend(tcp.notes);
@@ -171,6 +197,14 @@ struct Sorted {
     tcp: Vec<TcpLoad>,
     udp: Vec<UdpStream>,
     transactions: Vec<TransactionStream>,
+}
+
+impl Sorted {
+    /// Takes out the stream whose transactions something else in the phase asks for.
+    fn on_demand(&mut self) -> Option<TransactionStream> {
+        let place = self.transactions.iter().position(|s| s.flow.on_demand)?;
+        Some(self.transactions.remove(place))
+    }
 }
 
 impl From<Vec<Stream>> for Sorted {

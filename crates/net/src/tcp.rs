@@ -18,7 +18,7 @@ pub(crate) use info::get_option;
 pub use info::{SocketMemory, TcpInfo, socket_memory, tcp_info};
 pub use options::{
     Negotiated, NotTaken, TcpOptions, congestion_control, negotiated, set_congestion_control,
-    set_pacing_rate,
+    set_pacing_rate, set_unsent_limit,
 };
 
 /// Connections that the kernel holds complete until they are accepted: more than the streams
@@ -57,6 +57,15 @@ pub fn wait_writable(socket: &impl AsFd, longest: Duration) -> io::Result<bool> 
 /// Those of poll; an interrupted wait only ends early.
 pub fn wait_readable(file: &impl AsFd, longest: Duration) -> io::Result<bool> {
     wait(file, PollFlags::POLLIN, longest)
+}
+
+/// Waits until there is something to read, the end of it included, or the connection takes more
+/// data; false when `longest` passed first.
+///
+/// # Errors
+/// Those of poll; an interrupted wait only ends early.
+pub fn wait_readable_or_writable(socket: &impl AsFd, longest: Duration) -> io::Result<bool> {
+    wait(socket, PollFlags::POLLIN | PollFlags::POLLOUT, longest)
 }
 
 fn wait(file: &impl AsFd, event: PollFlags, longest: Duration) -> io::Result<bool> {

@@ -70,6 +70,7 @@ impl TcpOptions {
             mptcp: self.mptcp,
             ecn: self.ecn,
             tls: self.tls,
+            probed: None,
         }
     }
 }

@@ -104,6 +104,7 @@ impl Arguments {
             request_bytes,
             response_bytes: self.response.unwrap_or(like_request),
             rate_tps: self.per_second.map(|rate| rate / f64::from(self.streams)),
+            on_demand: false,
         };
         match flow.check() {
             Ok(()) => Ok(flow),

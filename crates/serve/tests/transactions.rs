@@ -36,6 +36,7 @@ fn flow(
         request_bytes,
         response_bytes,
         rate_tps: None,
+        on_demand: false,
     }
 }
 
@@ -155,6 +156,7 @@ fn a_rate_is_kept_by_all_streams_together() {
     let mut client = responder.client();
     let flow = TransactionFlow {
         rate_tps: Some(50.0),
+        on_demand: false,
         ..flow(Tcp, 1, 1)
     };
     let outcome = run(&mut client, &plan(flow, 4)).unwrap();

@@ -3,6 +3,7 @@
 mod background;
 mod ledbat;
 pub(crate) mod options;
+pub(crate) mod probed;
 mod receiver;
 pub(crate) mod sampler;
 mod sender;
@@ -24,6 +25,7 @@ use crate::file::{Sink, Source, StreamFile};
 use crate::stage::Stage;
 use crate::tls::TlsSession;
 use background::Background;
+use probed::{Connection, Load};
 use receiver::Destination;
 use sampler::{Looked, Record};
 use sender::Origin;
@@ -51,6 +53,7 @@ pub(crate) struct TcpStreams {
     looked: Arc<Mutex<Looked>>,
     senders: Vec<(SenderTail, Running)>,
     receivers: Vec<(ReceiverTail, Running, Arc<AtomicU64>)>,
+    probed: Vec<Arc<Connection>>,
     sampler: Option<(Sender<()>, JoinHandle<Record>)>,
     notes: Vec<String>,
 }
@@ -131,6 +134,10 @@ impl TcpStreams {
 
         let payload = Payload::of(&outgoing);
         for (tail, mut stream) in tails.into_iter().zip(outgoing) {
+            if let Some(thread) = this.start_probed(stage, &mut stream, Load::Sent)? {
+                this.senders.push((tail, stream.running(thread)));
+                continue;
+            }
             let (socket, waited) = (Arc::clone(&stream.socket), Arc::clone(&stream.counter));
             let (origin, mut tls) = (payload.origin(&stream)?, stream.tls.take());
             let background = Background::of(&stream.flow);
@@ -146,6 +153,10 @@ impl TcpStreams {
                 discard: stream.flow.discard,
                 ..ReceiverTail::default()
             };
+            if let Some(thread) = this.start_probed(stage, &mut stream, Load::Received)? {
+                this.receivers.push((tail, stream.running(thread), counter));
+                continue;
+            }
             let (destination, mut tls) = (destination(&stream), stream.tls.take());
             let thread = stage.spawn("plumb-receive", {
                 let counter = Arc::clone(&counter);
@@ -154,6 +165,29 @@ impl TcpStreams {
             this.receivers.push((tail, stream.running(thread), counter));
         }
         Ok(this)
+    }
+
+    /// Starts a stream that is to be probed; nothing for any other.
+    fn start_probed(
+        &mut self,
+        stage: &Arc<Stage>,
+        stream: &mut Prepared,
+        load: Load,
+    ) -> io::Result<Option<JoinHandle<Option<StreamEnd>>>> {
+        let Some(probed) = &stream.flow.probed else {
+            return Ok(None);
+        };
+        let (socket, counter) = (Arc::clone(&stream.socket), Arc::clone(&stream.counter));
+        let connection = Arc::new(Connection::new(socket, stream.tls.take(), load, probed));
+        self.probed.push(Arc::clone(&connection));
+        stage
+            .spawn("plumb-probed", move |stage| connection.run(&counter, stage))
+            .map(Some)
+    }
+
+    /// The connections that are to be probed, in their order.
+    pub(crate) fn probed(&self) -> &[Arc<Connection>] {
+        &self.probed
     }
 
     /// Payload received so far.
@@ -177,7 +211,8 @@ impl TcpStreams {
     }
 
     /// Waits for the threads, which have been told to stop, and aborts the connections.
-    pub(crate) fn finish(self, elapsed_s: f64) -> TcpLogs {
+    pub(crate) fn finish(mut self, elapsed_s: f64) -> TcpLogs {
+        self.probed.clear();
         // The sockets live until the last sample is taken.
         let mut sockets = Vec::new();
         let mut join = |stream: Running| {

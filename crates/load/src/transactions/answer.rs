@@ -155,6 +155,7 @@ mod tests {
                 request_bytes: 1,
                 response_bytes: 1,
                 rate_tps: None,
+                on_demand: false,
             }),
         }
     }

@@ -199,7 +199,7 @@ impl Link {
             }
             Self::Each {
                 number, scratch, ..
-            } => on_its_own(*number, flow, far, scratch, stage),
+            } => on_its_own(*number, flow, far, CONNECT_WITHIN, scratch, stage),
             Self::Datagrams { datagrams, .. } => {
                 let response = datagrams.exchange(flow.request_bytes as usize, stage)?;
                 Ok(Timing {
@@ -240,17 +240,19 @@ fn exchange(
 }
 
 /// A connection, one transaction, and the end of the connection, which is a reset: an orderly end
-/// would hold a port of this host for a minute (TIME_WAIT), of which there are 28,000.
-fn on_its_own(
+/// would hold a port of this host for a minute (TIME_WAIT), of which there are 28,000. The
+/// connection and its handshake may take `connect_within`.
+pub(crate) fn on_its_own(
     number: u32,
     flow: &TransactionFlow,
     far: &FarEnd,
+    connect_within: Duration,
     scratch: &mut [u8],
     stage: &Stage,
 ) -> Result<Timing, Broken> {
     let began = Instant::now();
     // One that is not there when the phase ends is given up, and is then seen to be over.
-    let deadline = (began + CONNECT_WITHIN).min(stage.deadline + POLL_INTERVAL);
+    let deadline = (began + connect_within).min(stage.deadline + POLL_INTERVAL);
     let encrypted = flow.transport == TransactionTransport::Tls;
     let dialled = far.dial(
         (Role::Up, number),
@@ -289,6 +291,7 @@ mod tests {
             request_bytes: 1,
             response_bytes: 1,
             rate_tps,
+            on_demand: false,
         }
     }
 

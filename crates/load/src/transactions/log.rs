@@ -201,6 +201,7 @@ mod tests {
             request_bytes: 1,
             response_bytes: 1,
             rate_tps: Some(5.0),
+            on_demand: false,
         }
     }
 

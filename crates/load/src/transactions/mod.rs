@@ -2,7 +2,7 @@
 //! a thread for each stream. What the times come to is in [`log`].
 
 pub mod answer;
-mod ask;
+pub(crate) mod ask;
 mod datagrams;
 pub mod log;
 
@@ -123,7 +123,7 @@ fn ready(socket: &TcpStream) -> io::Result<()> {
 
 /// Why a transaction did not take place.
 #[derive(Debug)]
-enum Broken {
+pub(crate) enum Broken {
     /// The phase ended meanwhile.
     Over,
     /// It failed.
@@ -208,11 +208,13 @@ mod tests {
             request_bytes: 1,
             response_bytes: 1,
             rate_tps: Some(10.0),
+            on_demand: false,
         };
         let due: Vec<_> = (0..4).map(|k| phase_of(&flow, k, 4).as_millis()).collect();
         assert_eq!(due, [0, 25, 50, 75]);
         let as_many_as_can_be = TransactionFlow {
             rate_tps: None,
+            on_demand: false,
             ..flow
         };
         assert_eq!(phase_of(&as_many_as_can_be, 3, 4), Duration::ZERO);

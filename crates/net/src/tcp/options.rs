@@ -137,6 +137,16 @@ pub fn set_pacing_rate(socket: &impl AsFd, bytes_per_s: u64) -> io::Result<()> {
     )
 }
 
+/// Makes a connection count as full when so many bytes wait in it that were never sent
+/// (TCP_NOTSENT_LOWAT): what is written next then waits in the network alone, and not behind a
+/// whole send buffer.
+///
+/// # Errors
+/// Those of setsockopt.
+pub fn set_unsent_limit(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
+}
+
 /// Sets an option of TCP to an integer.
 pub(super) fn set_flag(socket: &impl AsFd, option: i32, value: i32) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, option, value)
