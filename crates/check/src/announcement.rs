@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use plumb_model::units::{BitRate, si};
 
+use crate::shape::Shape;
 use crate::with_responder::{AFTER, IDLE, Plan, weight};
 
 impl Plan {
@@ -27,7 +28,9 @@ impl Plan {
         let weights: u64 = self.directions.iter().map(|d| weight(*d)).sum();
         let budget_bits = self.budget.bytes() as f64 * 8.0;
         let spent_above = BitRate::from_bps((budget_bits / (weights as f64 * phase_s)) as u64);
-        let may_end_sooner = self.bytes.is_some() || self.until_steady || self.from.is_some();
+        let stops_when_known = matches!(self.shape, Shape::Responsiveness { .. });
+        let may_end_sooner =
+            self.bytes.is_some() || self.until_steady || self.from.is_some() || stops_when_known;
         let about = if may_end_sooner { "at most" } else { "about" };
         format!(
             "{about} {seconds:.0} s against {}, and less where a line is faster than {spent_above}: it transfers at most {} (--budget changes that)",

@@ -4,6 +4,7 @@
 //! [`without_responder`] what remains of a check without one. [`phase`] is one load phase with
 //! probes beside it; [`probes`] are the probe streams that run from beginning to end, [`places`] those on the
 //! way that they are aimed at; [`shape`] is what flows in a phase;
+//! [`responsiveness`] conducts a phase that measures round trips a minute;
 //! [`transactions`] are requests and answers instead of a load; [`assembly`] makes the Run.
 
 mod announcement;
@@ -19,6 +20,7 @@ pub mod ping;
 pub mod places;
 pub mod probes;
 pub mod profiles;
+pub mod responsiveness;
 pub mod shape;
 pub mod transactions;
 pub mod watcher;

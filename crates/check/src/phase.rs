@@ -21,6 +21,9 @@ use crate::clocks::{Clocks, Incomparable};
 use crate::periodicity;
 use crate::probes::{ProbeLogs, Window, result};
 use crate::profiles;
+use crate::responsiveness;
+use crate::responsiveness::controller::{Controller, Found};
+use crate::shape::Shape;
 use crate::watcher::Watcher;
 
 mod spec;
@@ -48,6 +51,8 @@ const MOST_STREAM_SERIES: usize = 8;
 pub struct Phase {
     spec: PhaseSpec,
     outcome: PhaseOutcome,
+    /// What its conductor found, where it had one.
+    responsiveness: Option<Found>,
 }
 
 impl Phase {
@@ -86,8 +91,16 @@ impl Phase {
             };
             watcher.update(&(way(down, "down", p.down_bps) + &way(up, "up", p.up_bps)));
         };
-        let outcome = client.run_phase(&plan, &progress, cancel)?;
-        Ok(Self { spec, outcome })
+        let mut controller = spec.controller();
+        let outcome = match &mut controller {
+            Some(conductor) => client.run_conducted_phase(&plan, conductor, &progress, cancel)?,
+            None => client.run_phase(&plan, &progress, cancel)?,
+        };
+        Ok(Self {
+            spec,
+            outcome,
+            responsiveness: controller.map(Controller::finish),
+        })
     }
 
     /// Why the far end went away in it, if it did: there can be no more phases.
@@ -182,11 +195,16 @@ impl Phase {
                     direction.result.cc
                 ));
             }
+            let mut result = direction.result.clone();
+            if self.responsiveness.is_some() {
+                // Connections that begin one after the other were not to share alike.
+                result.sharing = None;
+            }
             assembly.add(Measured {
                 started_ns: self.outcome.started_monotonic_ns,
                 duration_s: self.outcome.duration_s,
                 params: self.spec.params(),
-                outcome: Outcome::Throughput(direction.result.clone()),
+                outcome: Outcome::Throughput(result),
                 series: self.rate_series(direction),
             });
             // With both directions loaded neither shows what it could carry, and with a pinned
@@ -214,6 +232,35 @@ impl Phase {
         }
     }
 
+    /// Adds its round trips a minute, where they were to be measured.
+    pub fn record_responsiveness(&self, assembly: &mut Assembly) {
+        let (Some(found), Shape::Responsiveness { interval }) =
+            (&self.responsiveness, self.spec.shape)
+        else {
+            return;
+        };
+        if found.broken_connections > 0 {
+            assembly.note(format!(
+                "The phase '{}' ended because a loaded connection broke: without the whole load there is no number of round trips a minute.",
+                self.spec.name()
+            ));
+        }
+        let size = (self.spec.streams(), interval);
+        let seconds = self.outcome.duration_s;
+        let result = responsiveness::result(self.spec.direction, found, size, seconds);
+        assembly.add(Measured {
+            started_ns: self.outcome.started_monotonic_ns,
+            duration_s: self.outcome.duration_s,
+            params: self.spec.params(),
+            outcome: Outcome::Responsiveness(Box::new(result)),
+            series: found
+                .series
+                .iter()
+                .map(|(name, series)| ((*name).to_owned(), series.clone()))
+                .collect(),
+        });
+    }
+
     /// Why it ended before its time, where that must be known to read the numbers.
     fn ended_early(&self) -> Option<String> {
         let phase = format!(
@@ -227,6 +274,10 @@ impl Phase {
             Some(EndedEarly::Budget) if goal => Some(format!("{phase}: the {limit} had arrived.")),
             Some(EndedEarly::Budget) => Some(format!(
                 "{phase} because its share of the budget ({limit}) was used; --budget allows more."
+            )),
+            Some(EndedEarly::Steady) if self.responsiveness.is_some() => None,
+            None if self.responsiveness.is_some() => Some(format!(
+                "{phase}, before its goodput and its responsiveness had both become stable; --duration allows more."
             )),
             Some(EndedEarly::Steady) => Some(format!("{phase}: the rate had become steady.")),
             Some(EndedEarly::SourceEnded) => {
@@ -304,6 +355,8 @@ impl Phase {
         params.extend(identity);
         let bps = |d: &Option<DirectionOutcome>| d.as_ref().map(|d| d.result.bps);
         let increase_s = rtt.above(idle_rtt.p50);
+        let found = self.responsiveness.as_ref();
+        let rpm = found.and_then(|found| found.rpm.both());
         let result = LoadedLatencyResult {
             direction: self.spec.direction,
             protocol: loaded.protocol,
@@ -315,8 +368,8 @@ impl Phase {
             loss_ratio: loaded.loss_ratio,
             down_bps: bps(&self.outcome.down),
             up_bps: bps(&self.outcome.up),
-            rpm: None,
-            rpm_method: None,
+            rpm,
+            rpm_method: rpm.map(|_| responsiveness::METHOD.to_owned()),
             drain_s,
             classes: self.classes(&beside),
             path: beside.path(far_idle_s),
@@ -334,6 +387,9 @@ impl Phase {
     /// What a direction carried over time, and where its streams are few, each by itself too.
     fn rate_series(&self, direction: &DirectionOutcome) -> BTreeMap<String, Series> {
         let mut all = direction.series.clone();
+        if self.responsiveness.is_some() {
+            all.remove("jain_index");
+        }
         if direction.stream_bps.len() <= MOST_STREAM_SERIES {
             let of_streams = direction.stream_bps.iter();
             all.extend(of_streams.map(|(n, series)| (format!("bps_stream{n}"), series.clone())));

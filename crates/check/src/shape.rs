@@ -1,8 +1,12 @@
 //! Shapes of load: which flows there are each way, and in which classes of traffic.
 
+use std::time::Duration;
+
 use plumb_model::dscp::{BACKGROUND, BEST_EFFORT, Class, RRUL};
 use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
 use plumb_wire::native::control::frame::Role;
+
+use crate::responsiveness;
 
 /// What flows each way in a phase of load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,6 +19,12 @@ pub enum Shape {
     /// One flow of best effort against all others as background (flent's `rrul_torrent.conf`,
     /// which has six of them and, where the kernel has it, LEDBAT).
     Torrent,
+    /// Connections that grow by one at each interval and are probed once the path is full
+    /// ([`responsiveness`]).
+    Responsiveness {
+        /// Time from one to the next.
+        interval: Duration,
+    },
 }
 
 impl Shape {
@@ -24,6 +34,7 @@ impl Shape {
             Self::BestEffort => "best-effort",
             Self::Rrul => "rrul",
             Self::Torrent => "torrent",
+            Self::Responsiveness { .. } => "rpm",
         }
     }
 
@@ -32,13 +43,14 @@ impl Shape {
         match self {
             Self::BestEffort | Self::Rrul => 4,
             Self::Torrent => 7,
+            Self::Responsiveness { .. } => responsiveness::CONNECTIONS,
         }
     }
 
     /// The classes that have at least one of so many flows, each with its share of them.
     pub fn classes(self, streams: u32) -> Vec<(Class, u32)> {
         let shares = match self {
-            Self::BestEffort => vec![(BEST_EFFORT, streams)],
+            Self::BestEffort | Self::Responsiveness { .. } => vec![(BEST_EFFORT, streams)],
             Self::Rrul => RRUL
                 .into_iter()
                 .zip(0..)
@@ -52,6 +64,11 @@ impl Shape {
         shares.into_iter().filter(|(_, share)| *share > 0).collect()
     }
 
+    /// What else it takes, in whichever direction its load goes.
+    pub fn beside(self) -> Option<Flows> {
+        matches!(self, Self::Responsiveness { .. }).then(responsiveness::foreign)
+    }
+
     /// The classes that are probed beside best effort, which always is.
     pub fn other_classes(self, streams: u32) -> Vec<Class> {
         let classes = self.classes(streams).into_iter().map(|(class, _)| class);
@@ -61,6 +78,9 @@ impl Shape {
     /// So many flows of one direction. A shape of several classes has its own DSCPs in the place of
     /// that of `flow`.
     pub fn flows(self, role: Role, streams: u32, flow: &Flow) -> Vec<Flows> {
+        if let (Self::Responsiveness { interval }, Flow::Tcp(tcp)) = (self, flow) {
+            return responsiveness::flows(role, streams, tcp, interval);
+        }
         let of = |(class, count): (Class, u32)| {
             let flow = match (self, flow) {
                 (Self::Rrul | Self::Torrent, Flow::Tcp(tcp)) => Flow::Tcp(TcpFlow {

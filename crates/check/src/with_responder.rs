@@ -216,6 +216,7 @@ pub fn run(
     }
     for (phase, drained) in &phases {
         phase.record_rates(&mut assembly);
+        phase.record_responsiveness(&mut assembly);
         let log = logs.udp().ok_or(Incomparable::Silence);
         let clocks = log.and_then(|log| Clocks::compare(log, quiet.window, after.window));
         phase.record_udp(&mut assembly, clocks);
@@ -288,7 +289,8 @@ impl Plan {
             _ if both => 2,
             _ => 1,
         };
-        let streams = self.streams() * ways + applications;
+        let beside = self.shape.beside().map_or(0, |flows| flows.count);
+        let streams = self.streams() * ways + applications + beside;
         if streams > limits.max_streams {
             return Err(CheckError::Streams {
                 name: name(),

@@ -3,6 +3,7 @@
 
 pub mod app;
 pub mod available_bandwidth;
+pub mod responsiveness;
 pub mod sharing;
 mod transactions;
 pub mod transfer;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::Distribution;
 use app::AppResult;
 use available_bandwidth::AvailableBandwidthResult;
+use responsiveness::ResponsivenessResult;
 use sharing::Sharing;
 pub use transfer::{FileTime, SlowStart, SlowStartEnd};
 use udp::UdpResult;
@@ -53,6 +55,8 @@ pub enum Outcome {
     App(Box<AppResult>),
     /// The highest UDP rate at which no more than 1 % is lost.
     AvailableBandwidth(Box<AvailableBandwidthResult>),
+    /// Round trips a minute under working conditions.
+    Responsiveness(Box<ResponsivenessResult>),
 }
 
 /// Direction of the load, named from the client.

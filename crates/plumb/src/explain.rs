@@ -19,6 +19,10 @@ const PAGES: &[(&str, &str)] = &[
         "loaded-latency",
         include_str!("../../../kb/loaded-latency.md"),
     ),
+    (
+        "responsiveness",
+        include_str!("../../../kb/responsiveness.md"),
+    ),
     ("tcp-buffers", include_str!("../../../kb/tcp-buffers.md")),
     ("throughput", include_str!("../../../kb/throughput.md")),
     ("transactions", include_str!("../../../kb/transactions.md")),
@@ -39,6 +43,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("flent", "loaded-latency"),
     ("grade", "loaded-latency"),
     ("local-segment", "loaded-latency"),
+    ("rpm", "responsiveness"),
     ("send-buffer-small", "tcp-buffers"),
     ("receive-buffer-small", "tcp-buffers"),
     ("tune", "tuning"),

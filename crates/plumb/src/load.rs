@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use plumb_check::shape::Shape;
-use plumb_check::{budget, with_responder};
+use plumb_check::{budget, responsiveness, with_responder};
 use plumb_model::results::Direction;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
 use crate::files::OpenFiles;
-use crate::load_options::{Defaults, LoadArguments};
+use crate::load_options::{Defaults, LoadArguments, positive_duration};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -23,7 +23,9 @@ of best effort against six of background. --down, --up and --both choose the way
 Limits: as for check. A network may rewrite or ignore a DSCP: classes that fare alike say so. A router
 on the way answers probes when it has time: its round trips may be longer than those through it.
 A phase may last as long as the responder allows (10 minutes, unless it was started with another
---max-duration). Round trips a minute (RPM) are not measured yet.";
+--max-duration). --rpm follows draft-ietf-ippm-responsiveness with plumb's own records over TLS in the
+place of HTTP/2: compare its numbers with those of other programs with care. `plumb explain
+responsiveness` says how they come about.";
 
 /// How long the RRUL tests last unless told otherwise, as flent has it.
 const RRUL_DURATION: Duration = Duration::from_secs(60);
@@ -36,6 +38,12 @@ pub(crate) struct Arguments {
     /// What flows, and when
     #[arg(long, value_enum, default_value_t = Pattern::Phases, conflicts_with_all = ["flows", "background"])]
     shape: Pattern,
+    /// Round trips a minute (RPM): connections are added until goodput, and then responsiveness, is stable; down and then up
+    #[arg(long, conflicts_with_all = ["flows", "background", "shape"])]
+    rpm: bool,
+    /// Time between two looks, and between two connections, with --rpm: 1s as the draft had it until version 08, 5s as version 09 has it [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = interval, requires = "rpm")]
+    rpm_interval: Option<Duration>,
 }
 
 /// The shapes of load that have a name.
@@ -75,12 +83,39 @@ impl Pattern {
     }
 }
 
+/// A time between two looks: samples come every 100 ms.
+fn interval(text: &str) -> Result<Duration, String> {
+    match positive_duration(text)? {
+        interval if interval < Duration::from_secs(1) => {
+            Err("an interval of 1s or more is needed".to_owned())
+        }
+        interval => Ok(interval),
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let shape = arguments.shape.shape();
+    let interval = arguments.rpm_interval.unwrap_or(responsiveness::INTERVAL);
+    let (shape, directions, duration) = match arguments.rpm {
+        true => (
+            Shape::Responsiveness { interval },
+            vec![Direction::Down, Direction::Up],
+            interval * responsiveness::MOST_INTERVALS,
+        ),
+        false => (
+            arguments.shape.shape(),
+            arguments.shape.directions(),
+            arguments.shape.duration(),
+        ),
+    };
+    if arguments.rpm && arguments.load.loads_both_at_once() {
+        anyhow::bail!(
+            "round trips a minute are measured one way at a time: leave --both out, or ask for --down or --up"
+        );
+    }
     arguments.load.run(Defaults {
-        directions: arguments.shape.directions(),
+        directions,
         budget: budget::DEFAULT,
-        duration: arguments.shape.duration(),
+        duration,
         streams: shape.streams(),
         flow: Flow::Tcp(TcpFlow::default()),
         shape,

@@ -33,10 +33,10 @@ pub(crate) struct LoadOptions {
     /// The most that may be transferred; phases get shorter to keep to it [default: 2 GB, rate: 20 GB]
     #[arg(long, value_name = "SIZE", value_parser = enough_budget)]
     budget: Option<ByteCount>,
-    /// How long each load phase lasts; below 15 s large queues are not seen whole [default: 15s, rate: 10s, load --shape rrul: 60s]
+    /// How long each load phase lasts; below 15 s large queues are not seen whole [default: 15s, rate: 10s, load --shape rrul: 60s, load --rpm: 20 intervals]
     #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     duration: Option<Duration>,
-    /// Load streams each way [default: 4, rate: 1]
+    /// Load streams each way [default: 4, rate: 1, load --rpm: at most 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STREAMS)))]
     streams: Option<u32>,
     /// Congestion control of the load at both ends [default: cubic]
@@ -80,6 +80,11 @@ pub(crate) struct LoadArguments {
 }
 
 impl LoadArguments {
+    /// Whether both ways at once are asked for.
+    pub(crate) fn loads_both_at_once(&self) -> bool {
+        self.directions.or(&[]).contains(&Direction::Both)
+    }
+
     /// Measures in the directions asked for, or else in the verb's own, and shows the Run.
     pub(crate) fn run(&self, mut defaults: Defaults) -> anyhow::Result<ExitCode> {
         let target = Target::resolve(&self.host)?;

@@ -19,6 +19,7 @@ mod available;
 mod changes;
 mod facts;
 mod loaded;
+mod responsiveness;
 mod tls;
 mod transactions;
 mod transfer;
@@ -104,6 +105,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         app::table(run),
         available::rates(run),
         available::steps(run),
+        responsiveness::table(run),
         latency(run),
         loaded::classes(run),
         loaded::places(run),

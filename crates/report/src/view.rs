@@ -41,6 +41,7 @@ impl Phase {
             Outcome::Udp(u) => u.direction.into(),
             Outcome::App(a) => a.direction.into(),
             Outcome::AvailableBandwidth(a) => a.direction.into(),
+            Outcome::Responsiveness(r) => r.direction.into(),
         };
         Self::ALL
             .into_iter()
@@ -157,7 +158,8 @@ pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
             | Outcome::Udp(_)
             | Outcome::Transactions(_)
             | Outcome::App(_)
-            | Outcome::AvailableBandwidth(_) => return None,
+            | Outcome::AvailableBandwidth(_)
+            | Outcome::Responsiveness(_) => return None,
         })
     };
     let mut found: Vec<_> = run.measurements.iter().filter_map(of).collect();

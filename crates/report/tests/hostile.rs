@@ -8,6 +8,9 @@ mod sample;
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::*;
 use plumb_model::grade::Grade;
+use plumb_model::results::responsiveness::{
+    ResponsivenessResult, RpmConfidence, RpmProbes, RpmTimes,
+};
 use plumb_model::results::sharing::*;
 use plumb_model::results::*;
 use plumb_model::run::*;
@@ -284,7 +287,52 @@ fn outcome() -> impl Strategy<Value = Outcome> {
                 error,
             })
         });
-    prop_oneof![ping, loaded, throughput, port, transactions]
+    let responsiveness = (
+        vec(option::of(number()), 8),
+        option::of(distribution()),
+        words(),
+        option::of(words()),
+        any::<u64>(),
+    )
+        .prop_map(|(v, times, rpm_method, error, count)| {
+            Outcome::Responsiveness(Box::new(ResponsivenessResult {
+                direction: Direction::Up,
+                rpm: v[0],
+                rpm_method,
+                confidence: RpmConfidence::Medium,
+                foreign_rpm: v[1],
+                in_band_rpm: v[2],
+                goodput_bps: v[3],
+                goodput_confidence: RpmConfidence::Low,
+                goodput_stable_after_s: v[4],
+                connections: count,
+                interval_s: 1.0,
+                trimmed_mean_s: RpmTimes {
+                    connect: v[5],
+                    tls_handshake: v[6],
+                    first_answer: v[7],
+                    in_band: None,
+                },
+                times_s: RpmTimes {
+                    connect: times,
+                    ..RpmTimes::default()
+                },
+                probes: RpmProbes {
+                    failed: count,
+                    error,
+                    ..RpmProbes::default()
+                },
+            }))
+        });
+    // Boxed: each of these types is large, and so is the stack of a test without optimisation.
+    prop_oneof![
+        ping.boxed(),
+        loaded.boxed(),
+        throughput.boxed(),
+        port.boxed(),
+        transactions.boxed(),
+        responsiveness.boxed()
+    ]
 }
 
 prop_compose! {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::profiles;
 use crate::profiles::catalogue::{Profile, Stream};
+use crate::responsiveness::{self, controller::Controller};
 use crate::shape::Shape;
 
 /// A number of equal streams each way.
@@ -61,7 +62,8 @@ impl PhaseSpec {
         }
     }
 
-    /// What a responder is asked for: the load, and then the applications.
+    /// What a responder is asked for: the load, then the applications, and last what the shape
+    /// takes beside.
     pub(super) fn flows(&self) -> Vec<Flows> {
         let loaded = |way: Direction| self.direction == way || self.direction == Direction::Both;
         let ways = [(Role::Down, Direction::Down), (Role::Up, Direction::Up)];
@@ -71,7 +73,9 @@ impl PhaseSpec {
             .flat_map(|(role, _)| self.groups.iter().map(move |group| (role, group)))
             .flat_map(|(role, group)| self.shape.flows(role, group.streams, &group.flow));
         let applications = profiles::streams(&self.applications);
+        let beside = self.shape.beside().filter(|_| !self.groups.is_empty());
         load.chain(applications.map(|(_, stream)| profiles::flows(stream)))
+            .chain(beside)
             .collect()
     }
 
@@ -87,6 +91,16 @@ impl PhaseSpec {
         profiles::streams(&self.applications)
             .filter(|(_, stream)| stream.direction == direction)
             .nth(place as usize)
+    }
+
+    /// Who conducts it, where it is to show responsiveness.
+    pub(super) fn controller(&self) -> Option<Controller> {
+        match self.shape {
+            Shape::Responsiveness { interval } if !self.groups.is_empty() => {
+                Some(responsiveness::controller(self.direction, interval))
+            }
+            _ => None,
+        }
     }
 
     /// Whether the ends' buffers are what their kernels make them.

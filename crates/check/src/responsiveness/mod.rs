@@ -1,0 +1,124 @@
+//! Responsiveness under working conditions in round trips a minute, after
+//! draft-ietf-ippm-responsiveness: which streams that takes, and the result. When what happens is
+//! decided in [`controller`], the arithmetic is in [`formula`].
+//!
+//! The draft's carrier is HTTP/2 over TLS. Here it is plumb's own protocol over TLS 1.3: the same
+//! handshakes, and records between the payload where HTTP/2 has frames. So the method has another
+//! name than the draft's.
+
+pub mod controller;
+pub mod formula;
+
+use std::time::Duration;
+
+use plumb_load::conduct::Looked;
+use plumb_model::results::responsiveness::ResponsivenessResult;
+use plumb_model::results::{Direction, TransactionTransport};
+use plumb_wire::native::control::flow::transactions::TransactionFlow;
+use plumb_wire::native::control::flow::{Flow, Flows, Probed, TcpFlow};
+use plumb_wire::native::control::frame::Role;
+
+use controller::{Controller, Found};
+
+/// What a Run calls the method: the draft's algorithm and formula, with records of the native
+/// protocol over TLS 1.3 in the place of HTTP/2.
+pub const METHOD: &str = "native-tls-records";
+
+/// Most loaded connections (MNP).
+pub const CONNECTIONS: u32 = 16;
+
+/// How long an interval is unless told otherwise (ID): as the draft had it until version 08; version
+/// 09 has five seconds.
+pub const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Intervals that a direction may take: the draft wants to be done within 20 s.
+pub const MOST_INTERVALS: u32 = 20;
+
+/// The loaded connections of one direction: one at first, and another one at each interval (INP,
+/// INC).
+pub fn flows(role: Role, connections: u32, tcp: &TcpFlow, interval: Duration) -> Vec<Flows> {
+    (0..connections)
+        .map(|number| {
+            let probed = Probed {
+                starts_after_s: interval.as_secs_f64() * f64::from(number),
+            };
+            let tcp = TcpFlow {
+                tls: true,
+                probed: Some(probed),
+                ..tcp.clone()
+            };
+            Flows::tcp(1, role, tcp)
+        })
+        .collect()
+}
+
+/// The stream in whose name connections are made that carry nothing but one request, as small as
+/// can be, and its answer.
+pub fn foreign() -> Flows {
+    Flows {
+        count: 1,
+        role: Role::Up,
+        flow: Flow::Transactions(TransactionFlow {
+            transport: TransactionTransport::Tls,
+            connect: true,
+            request_bytes: 1,
+            response_bytes: 1,
+            rate_tps: None,
+            on_demand: true,
+        }),
+    }
+}
+
+/// Who conducts a measurement of that direction.
+pub fn controller(direction: Direction, interval: Duration) -> Controller {
+    let carried: fn(&Looked) -> u64 = match direction {
+        Direction::Down => |looked| looked.received_bytes,
+        Direction::Up => |looked| looked.acked_bytes,
+        Direction::Both => |looked| looked.received_bytes + looked.acked_bytes,
+    };
+    Controller::new(interval, carried)
+}
+
+/// What was found, for the Run.
+pub fn result(
+    direction: Direction,
+    found: &Found,
+    (connections, interval): (u32, Duration),
+    duration_s: f64,
+) -> ResponsivenessResult {
+    let begun = (duration_s / interval.as_secs_f64()) as u64 + 1;
+    ResponsivenessResult {
+        direction,
+        rpm: found.rpm.both(),
+        rpm_method: METHOD.to_owned(),
+        confidence: found.confidence,
+        foreign_rpm: found.rpm.foreign,
+        in_band_rpm: found.rpm.in_band,
+        goodput_bps: found.goodput_bps,
+        goodput_confidence: found.goodput_confidence,
+        goodput_stable_after_s: found.goodput_stable_after_s,
+        connections: begun.min(connections.into()),
+        interval_s: interval.as_secs_f64(),
+        trimmed_mean_s: found.trimmed_mean_s,
+        times_s: found.times_s,
+        probes: found.probes.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_more_is_loaded_at_each_interval() {
+        let flows = flows(Role::Down, 3, &TcpFlow::default(), Duration::from_secs(5));
+        let starts = flows.iter().filter_map(|flows| match &flows.flow {
+            Flow::Tcp(tcp) => tcp.probed.map(|probed| probed.starts_after_s),
+            Flow::Udp(_) | Flow::Transactions(_) => None,
+        });
+        assert_eq!(starts.collect::<Vec<_>>(), [0.0, 5.0, 10.0]);
+        for flows in flows.iter().chain([&foreign()]) {
+            assert_eq!(flows.check(), Ok(()));
+        }
+    }
+}
