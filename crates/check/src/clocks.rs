@@ -133,6 +133,8 @@ mod tests {
                 duplicates: 0,
                 reordered: false,
                 late: false,
+                size_bytes: 64,
+                hop_limit: None,
                 far_offset_ns: Some(offset * MS),
             });
         ProbeLog {
@@ -142,6 +144,8 @@ mod tests {
             samples: samples.collect(),
             refused_s: vec![],
             drops: vec![],
+            hop_limit_changes_s: vec![],
+            icmp_errors: Default::default(),
             started_monotonic_ns: 0,
             duration_s: exchanges.len() as f64,
             notes: vec![],

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::thread::sleep;
-use std::time::Duration;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
 
 use plumb_model::results::Outcome;
 use plumb_model::run::Run;
 use plumb_model::units::human_seconds;
-use plumb_probe::{Plan, Probing};
+use plumb_probe::{Plan, Probing, Progress, Sizes};
 
 use crate::assembly::{Assembly, Measured};
 use crate::error::CheckError;
@@ -19,37 +19,47 @@ use crate::watcher::Watcher;
 /// How often whoever looks on is told.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
+/// What a ping learnt.
+#[derive(Debug)]
+pub struct Pinged {
+    /// The Run; also of a far end that did not answer.
+    pub run: Run,
+    /// Why it does not count as measured: nothing came back.
+    pub silence: Option<CheckError>,
+}
+
 /// Probes until the plan is fulfilled or `stop` is set.
 ///
 /// # Errors
-/// When probing cannot begin, or nothing came back.
+/// When probing cannot begin.
 pub fn run(
     command: Vec<String>,
     plan: Plan,
     watcher: &dyn Watcher,
     stop: &Arc<AtomicBool>,
-) -> Result<Run, CheckError> {
+) -> Result<Pinged, CheckError> {
     let mut assembly = Assembly::begin(command, &plan.name, plan.target.ip());
     let name = plan.name.clone();
     let interval_s = plan.interval.as_secs_f64();
-    let size_bytes = plan.size_bytes;
+    let sizes = plan.sizes;
+    let flood = plan.flood;
     watcher.step(
         &format!("probing {name}"),
         plan.duration.unwrap_or_default(),
     );
-    let probing = Probing::start(plan, Arc::clone(stop))?;
+    let (probing, seen) = Probing::watched(plan, Arc::clone(stop))?;
     let progress = probing.progress();
-    while !probing.is_finished() {
-        sleep(TELL_EVERY);
-        let now = progress.read();
-        let last = now.last_rtt.map_or_else(
-            || "none yet".to_owned(),
-            |rtt| human_seconds(rtt.as_secs_f64()),
-        );
-        watcher.update(&format!(
-            "{} sent, {} answered, last {last}",
-            now.sent, now.received
-        ));
+    let mut told_at = Instant::now();
+    loop {
+        match seen.recv_timeout(TELL_EVERY) {
+            Ok(seen) => watcher.probe(&seen),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if told_at.elapsed() >= TELL_EVERY {
+            told_at = Instant::now();
+            watcher.update(&in_words(progress.read()));
+        }
     }
     let log = probing.join();
     let window = Window {
@@ -57,20 +67,23 @@ pub fn run(
         to_ns: log.started_monotonic_ns + (log.duration_s * 1e9) as u64 + 1,
     };
     let result = log.result(0.0, f64::INFINITY);
-    if result.received == 0 {
-        let tried = format!("{} probes", result.protocol.name().to_uppercase());
-        return Err(CheckError::Silence {
-            name,
-            tried,
-            notes: log.notes.join(" "),
-        });
-    }
+    let silence = (result.received == 0).then(|| CheckError::Silence {
+        name,
+        tried: format!("{} probes", result.protocol.name().to_uppercase()),
+        notes: log.notes.join(" "),
+    });
     for note in &log.notes {
         assembly.note(note);
     }
     let mut params = serde_json::Map::new();
-    params.insert("interval_s".to_owned(), interval_s.into());
-    params.insert("size_bytes".to_owned(), size_bytes.into());
+    if flood {
+        params.insert("flood".to_owned(), true.into());
+    } else {
+        params.insert("interval_s".to_owned(), interval_s.into());
+    }
+    if let Sizes::One(size_bytes) = sizes {
+        params.insert("size_bytes".to_owned(), size_bytes.into());
+    }
     identify(&log, window, &mut params);
     assembly.add(Measured {
         started_ns: window.from_ns,
@@ -79,5 +92,16 @@ pub fn run(
         outcome: Outcome::Ping(result),
         series: BTreeMap::from([("rtt".to_owned(), log.series(0.0, f64::INFINITY))]),
     });
-    Ok(assembly.finish())
+    Ok(Pinged {
+        run: assembly.finish(),
+        silence,
+    })
+}
+
+fn in_words(now: Progress) -> String {
+    let last = now.last_rtt.map_or_else(
+        || "none yet".to_owned(),
+        |rtt| human_seconds(rtt.as_secs_f64()),
+    );
+    format!("{} sent, {} answered, last {last}", now.sent, now.received)
 }

@@ -186,6 +186,7 @@ impl Probes {
             let plan = Plan {
                 name: place.address.to_string(),
                 hop_limit,
+                routers_answer: hop_limit.is_some(),
                 ..plan(ProbeProtocol::Icmp, address, BESIDE_INTERVAL)
             };
             let name = format!("The {}", place.place.name());

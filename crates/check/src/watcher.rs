@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use plumb_probe::Seen;
+
 /// Told of what goes on; a progress line, or nobody.
 pub trait Watcher: Sync {
     /// A step begins that takes about so long.
@@ -9,4 +11,7 @@ pub trait Watcher: Sync {
 
     /// How the step goes, in a few words.
     fn update(&self, text: &str);
+
+    /// What became of one probe.
+    fn probe(&self, _seen: &Seen) {}
 }

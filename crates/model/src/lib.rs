@@ -13,6 +13,7 @@ pub mod finding;
 pub mod formula;
 pub mod framing;
 pub mod grade;
+pub mod loss;
 pub mod results;
 pub mod run;
 pub mod series;

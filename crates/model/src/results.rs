@@ -3,6 +3,7 @@
 
 pub mod app;
 pub mod available_bandwidth;
+pub mod ping;
 pub mod responsiveness;
 pub mod sharing;
 mod transactions;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::Distribution;
 use app::AppResult;
 use available_bandwidth::AvailableBandwidthResult;
+pub use ping::{PingResult, ProbeProtocol, TimestampSource};
 use responsiveness::ResponsivenessResult;
 use sharing::Sharing;
 pub use transfer::{FileTime, SlowStart, SlowStartEnd};
@@ -82,65 +84,6 @@ impl Direction {
             Self::Both => "both",
         }
     }
-}
-
-/// What a probe was made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ProbeProtocol {
-    /// ICMP or ICMPv6 echo (RFC 792, RFC 4443).
-    Icmp,
-    /// The UDP echo of plumb's own responder; the far end's residence time is taken out.
-    Udp,
-}
-
-impl ProbeProtocol {
-    /// The word used on the command line and in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Icmp => "icmp",
-            Self::Udp => "udp",
-        }
-    }
-}
-
-/// Whose clock stamped the packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum TimestampSource {
-    /// The kernel stamped every packet on its way out and in.
-    Kernel,
-    /// At least one end of a round trip was stamped by plumb itself, and includes scheduling.
-    User,
-}
-
-/// Round trips of small probes sent on an open-loop schedule.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PingResult {
-    /// Protocol of the probes.
-    pub protocol: ProbeProtocol,
-    /// Address probed.
-    pub address: String,
-    /// Probes sent.
-    pub sent: u64,
-    /// Probes answered, duplicates not counted.
-    pub received: u64,
-    /// Share of probes sent that were not answered.
-    pub loss_ratio: f64,
-    /// Answers beyond the first to the same probe.
-    pub duplicates: u64,
-    /// Answers whose sequence number was below one already seen (RFC 4737, type-P-reordered).
-    pub reordered: u64,
-    /// Probes that our own machine refused to send.
-    pub send_errors: u64,
-    /// Answers that our own socket dropped for want of buffer (SO_RXQ_OVFL).
-    pub dropped_here: u64,
-    /// Round-trip times; absent when nothing came back.
-    pub rtt_s: Option<Distribution>,
-    /// How late our own probes left, against their schedule.
-    pub lateness_s: Option<Distribution>,
-    /// Whose clock stamped the round trips.
-    pub timestamps: TimestampSource,
 }
 
 /// Whether a TCP port accepted connections.

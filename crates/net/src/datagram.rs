@@ -13,10 +13,12 @@ use crate::timestamp::{self, Stamped};
 
 pub(crate) mod control;
 mod notice;
+mod outlet;
 mod system;
 pub use control::LocalAddress;
 use control::{Beside, CONTROL_BYTES, QueueEntry, dscp_control};
 pub use notice::{Expired, Notice, QUOTED_BYTES, Unreachable};
+pub use outlet::{Outlet, PathMtuDiscovery};
 pub(crate) use system::{receive_message, set_option};
 
 /// Number of a packet sent, which its departure stamp refers to.
@@ -38,7 +40,7 @@ pub struct Received {
     pub dscp: Option<u8>,
     /// The ECN codepoint that it bore (RFC 3168); only told on [`DatagramSocket::bound`] sockets.
     pub ecn: Option<u8>,
-    /// The hop limit (TTL in IPv4) that it bore; only told on [`DatagramSocket::bound`] sockets.
+    /// The hop limit (TTL in IPv4) that it bore.
     pub hop_limit: Option<u8>,
     /// Packets that this socket dropped for want of buffer until then, since it was opened.
     pub drops: u32,
@@ -89,12 +91,20 @@ impl DatagramSocket {
     /// # Errors
     /// Those of the kernel, such as no route to `target`.
     pub fn udp(target: SocketAddr) -> io::Result<Self> {
+        Self::udp_through(target, &Outlet::default())
+    }
+
+    /// The same by a way out of this host that the caller chooses.
+    ///
+    /// # Errors
+    /// As [`DatagramSocket::udp`], and when there is no such interface or address.
+    pub fn udp_through(target: SocketAddr, outlet: &Outlet) -> io::Result<Self> {
         let socket = Socket::new(
             Domain::for_address(target),
             Type::DGRAM,
             Some(Protocol::UDP),
         )?;
-        Self::talking_to(target, socket, false)
+        Self::talking_to(target, socket, false, outlet)
     }
 
     /// A UDP socket already bound, which answers anybody. Stamps what it receives, and tells
@@ -134,13 +144,24 @@ impl DatagramSocket {
     ///
     /// # Errors
     /// When neither a raw nor a ping socket is allowed, or `target` cannot be reached.
-    pub fn icmp(mut target: SocketAddr) -> Result<(Self, IcmpAccess), IcmpError> {
+    pub fn icmp(target: SocketAddr) -> Result<(Self, IcmpAccess), IcmpError> {
+        Self::icmp_through(target, &Outlet::default())
+    }
+
+    /// The same by a way out of this host that the caller chooses.
+    ///
+    /// # Errors
+    /// As [`DatagramSocket::icmp`], and when there is no such interface or address.
+    pub fn icmp_through(
+        mut target: SocketAddr,
+        outlet: &Outlet,
+    ) -> Result<(Self, IcmpAccess), IcmpError> {
         target.set_port(0);
-        let raw = match Self::raw_icmp(target) {
+        let raw = match Self::raw_icmp(target, outlet) {
             Ok(socket) => return Ok((socket, IcmpAccess::Raw)),
             Err(error) => error,
         };
-        Self::ping(target).map_err(|ping| IcmpError { raw, ping })
+        Self::ping(target, outlet).map_err(|ping| IcmpError { raw, ping })
     }
 
     /// A raw socket that sends whole IP packets to `target` (raw(7), IP_HDRINCL), stamped as they
@@ -153,10 +174,10 @@ impl DatagramSocket {
         target.set_port(0);
         let protocol = Protocol::from(libc::IPPROTO_RAW);
         let socket = Socket::new(Domain::for_address(target), Type::RAW, Some(protocol))?;
-        Self::talking_to(target, socket, false)
+        Self::talking_to(target, socket, false, &Outlet::default())
     }
 
-    fn raw_icmp(target: SocketAddr) -> io::Result<Self> {
+    fn raw_icmp(target: SocketAddr, outlet: &Outlet) -> io::Result<Self> {
         let (domain, protocol, level, option, filter) = if target.is_ipv4() {
             // ICMP_FILTER (linux/icmp.h): a bit set blocks that type; all but echo reply, 0.
             (
@@ -185,17 +206,17 @@ impl DatagramSocket {
         };
         let socket = Socket::new(domain, Type::RAW, Some(protocol))?;
         set_option(&socket, level, option, &filter)?;
-        Self::talking_to(target, socket, target.is_ipv4())
+        Self::talking_to(target, socket, target.is_ipv4(), outlet)
     }
 
-    fn ping(target: SocketAddr) -> io::Result<(Self, IcmpAccess)> {
+    fn ping(target: SocketAddr, outlet: &Outlet) -> io::Result<(Self, IcmpAccess)> {
         let protocol = if target.is_ipv4() {
             Protocol::ICMPV4
         } else {
             Protocol::ICMPV6
         };
         let socket = Socket::new(Domain::for_address(target), Type::DGRAM, Some(protocol))?;
-        let this = Self::talking_to(target, socket, false)?;
+        let this = Self::talking_to(target, socket, false, outlet)?;
         // The identifier takes the place of a port; connecting chose one.
         let identifier = this
             .socket
@@ -205,14 +226,28 @@ impl DatagramSocket {
         Ok((this, IcmpAccess::Ping { identifier }))
     }
 
-    fn talking_to(target: SocketAddr, socket: Socket, ip_header: bool) -> io::Result<Self> {
-        // Also what makes the kernel say ENOBUFS when our own queue drops a packet.
-        let (level, option) = if target.is_ipv4() {
-            (libc::SOL_IP, libc::IP_RECVERR)
+    fn talking_to(
+        target: SocketAddr,
+        socket: Socket,
+        ip_header: bool,
+        outlet: &Outlet,
+    ) -> io::Result<Self> {
+        // The errors are also what makes the kernel say ENOBUFS when our own queue drops a packet.
+        let options = if target.is_ipv4() {
+            [
+                (libc::SOL_IP, libc::IP_RECVERR),
+                (libc::SOL_IP, libc::IP_RECVTTL),
+            ]
         } else {
-            (libc::SOL_IPV6, libc::IPV6_RECVERR)
+            [
+                (libc::SOL_IPV6, libc::IPV6_RECVERR),
+                (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT),
+            ]
         };
-        set_option(&socket, level, option, &1i32.to_ne_bytes())?;
+        for (level, option) in options {
+            set_option(&socket, level, option, &1i32.to_ne_bytes())?;
+        }
+        outlet.apply(&socket, target)?;
         socket.connect(&target.into())?;
         Self::prepare(socket, ip_header, Stamped::Both)
     }
@@ -266,6 +301,14 @@ impl DatagramSocket {
         } else {
             self.socket.set_unicast_hops_v6(hops.into())
         }
+    }
+
+    /// Says what becomes of packets sent from now on that are larger than the path carries whole.
+    ///
+    /// # Errors
+    /// Those of setsockopt(2).
+    pub fn set_path_mtu_discovery(&self, mode: PathMtuDiscovery) -> io::Result<()> {
+        mode.apply(&self.socket, self.local_addr()?.is_ipv4())
     }
 
     /// Sends to the target. The stamp of its departure comes as a [`Notice`].

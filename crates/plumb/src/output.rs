@@ -22,6 +22,11 @@ pub(crate) struct Output {
 }
 
 impl Output {
+    /// Whether standard output is for the Run in JSON alone.
+    pub(crate) fn json(&self) -> bool {
+        self.json
+    }
+
     /// Begins the Run: refuses a file that cannot be written, as far as that shows before there is
     /// anything to write, and asks the laboratory to watch itself meanwhile.
     pub(crate) fn begin(&self) -> anyhow::Result<Begun<'_>> {
@@ -61,25 +66,39 @@ pub(crate) struct Begun<'a> {
 
 impl Begun<'_> {
     /// Marks the Run with the laboratory it was made in, prints and saves it.
-    pub(crate) fn emit(self, mut run: Run) -> anyhow::Result<()> {
-        match self.lab.map(|lab| lab.and_then(Stretch::end)) {
+    pub(crate) fn emit(mut self, run: Run) -> anyhow::Result<()> {
+        let run = self.mark(run);
+        // First shown, then saved: a file that cannot be written must not lose a minute's work.
+        if self.output.json {
+            print(&(serde_json::to_string(&run)? + "\n"))?;
+        } else {
+            print(&text::render(&run, &style()))?;
+        }
+        self.keep(&run)
+    }
+
+    /// The same without printing it.
+    pub(crate) fn save(mut self, run: Run) -> anyhow::Result<()> {
+        let run = self.mark(run);
+        self.keep(&run)
+    }
+
+    fn keep(&self, run: &Run) -> anyhow::Result<()> {
+        match &self.output.output {
+            Some(file) => save(file, serde_json::to_string(run)? + "\n"),
+            None => Ok(()),
+        }
+    }
+
+    fn mark(&mut self, mut run: Run) -> Run {
+        match self.lab.take().map(|lab| lab.and_then(Stretch::end)) {
             Some(Ok(mark)) => run.local.lab = Some(mark),
             Some(Err(e)) => run.notes.push(format!(
                 "The lab could not be asked how well it kept up: {e}"
             )),
             None => {}
         }
-        let json = serde_json::to_string(&run)? + "\n";
-        // First shown, then saved: a file that cannot be written must not lose a minute's work.
-        if self.output.json {
-            print(&json)?;
-        } else {
-            print(&text::render(&run, &style()))?;
-        }
-        match &self.output.output {
-            Some(file) => save(file, &json),
-            None => Ok(()),
-        }
+        run
     }
 }
 

@@ -25,6 +25,13 @@ impl Line {
     }
 }
 
+impl Line {
+    /// Prints to standard output without the line being in the way.
+    pub(crate) fn print(&self, text: &str) -> anyhow::Result<()> {
+        self.0.suspend(|| crate::output::print(text))
+    }
+}
+
 impl Watcher for Line {
     fn step(&self, name: &str, takes: Duration) {
         self.0.reset_elapsed();

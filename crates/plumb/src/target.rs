@@ -19,13 +19,31 @@ pub(crate) struct Target {
     /// The first address that the name resolves to, with the scope of a link-local one (RFC 4007), and
     /// the port that was typed or 0.
     pub(crate) address: SocketAddr,
+    /// Whether the name has addresses of IPv4 and of IPv6.
+    pub(crate) both_families: bool,
+}
+
+/// Version of IP that the user wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// Whichever the resolver puts first (RFC 6724).
+    Any,
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
 }
 
 impl Target {
     /// Looks a name up; an address stands for itself.
     pub(crate) fn resolve(name: &str) -> anyhow::Result<Self> {
+        Self::resolve_as(name, Family::Any)
+    }
+
+    /// The same with an address of one version of IP.
+    pub(crate) fn resolve_as(name: &str, family: Family) -> anyhow::Result<Self> {
         let (host, port) = split(name)?;
-        let address = (host, port.unwrap_or(0))
+        let mut addresses = (host, port.unwrap_or(0))
             .to_socket_addrs()
             .with_context(|| match host.split_once('%') {
                 Some((_, scope)) => format!(
@@ -33,8 +51,25 @@ impl Target {
                 ),
                 None => format!("cannot find '{name}': check the spelling, or give an address"),
             })?
-            .next()
-            .with_context(|| format!("'{name}' has no address"))?;
+            .peekable();
+        anyhow::ensure!(addresses.peek().is_some(), "'{name}' has no address");
+        let addresses: Vec<SocketAddr> = addresses.collect();
+        let (v4, v6) = (
+            addresses.iter().find(|address| address.is_ipv4()),
+            addresses.iter().find(|address| address.is_ipv6()),
+        );
+        let address = *match family {
+            Family::Any => addresses.first(),
+            Family::V4 => v4,
+            Family::V6 => v6,
+        }
+        .with_context(|| {
+            let (asked, other) = match family {
+                Family::V4 => ("IPv4", "IPv6: leave out -4"),
+                _ => ("IPv6", "IPv4: leave out -6"),
+            };
+            format!("'{name}' has no address of {asked}, only of {other}")
+        })?;
         if let SocketAddr::V6(v6) = address
             && v6.ip().is_unicast_link_local()
             && v6.scope_id() == 0
@@ -47,6 +82,7 @@ impl Target {
         Ok(Self {
             name: name.to_owned(),
             address,
+            both_families: v4.is_some() && v6.is_some(),
         })
     }
 
@@ -137,6 +173,16 @@ mod tests {
         ] {
             assert!(split(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn one_family_can_be_asked_for() {
+        assert!(Target::resolve_as("127.0.0.1", Family::V4).is_ok());
+        let says = format!("{:#}", Target::resolve_as("::1", Family::V4).err().unwrap());
+        assert!(
+            says.contains("no address of IPv4") && says.contains("-4"),
+            "{says}"
+        );
     }
 
     #[test]

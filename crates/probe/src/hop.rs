@@ -57,7 +57,7 @@ pub fn answerer(target: IpAddr, hops: u8) -> Result<Option<IpAddr>, ProbeError> 
             kind: Kind::Request,
             identifier,
             sequence,
-            payload: &mark.payload(plan.size_bytes),
+            payload: &mark.payload(plan.sizes.of(0)),
         };
         // What our own machine does not send is not answered; the next may be.
         let _ = socket.send(&request.write(version));

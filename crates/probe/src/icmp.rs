@@ -7,8 +7,8 @@ use plumb_net::datagram::{DatagramSocket, Expired, IcmpAccess};
 use plumb_wire::icmp::{Echo, EchoHeader, Kind, Mark, Version};
 
 use crate::channel::{Channel, Incoming};
-use crate::plan::{Plan, ProbeError};
-use crate::probing::{local, random_u32};
+use crate::plan::{Plan, ProbeError, Sizes};
+use crate::probing::{prepare, random_u32};
 use crate::sample::{Answer, Moment};
 use crate::strategy::{Event, Network};
 
@@ -18,30 +18,18 @@ pub(crate) struct IcmpEcho {
     version: Version,
     session: u32,
     identifier: u16,
-    size_bytes: usize,
+    sizes: Sizes,
     /// Whether the answer of a router on the way counts.
-    hop_limited: bool,
+    routers_answer: bool,
     /// Number of the latest probe.
     latest: u32,
 }
 
 impl IcmpEcho {
     pub(crate) fn open(plan: &Plan) -> Result<Self, ProbeError> {
-        let (socket, access) =
-            DatagramSocket::icmp(plan.target).map_err(|source| ProbeError::Icmp {
-                name: plan.name.clone(),
-                source,
-            })?;
-        if let Some(dscp) = plan.dscp {
-            socket
-                .set_dscp(dscp)
-                .map_err(local(plan, "marking its packets with a DSCP"))?;
-        }
-        if let Some(hops) = plan.hop_limit {
-            socket
-                .set_hop_limit(hops)
-                .map_err(local(plan, "limiting how far its packets go"))?;
-        }
+        let (socket, access) = DatagramSocket::icmp_through(plan.target, &plan.outlet)
+            .map_err(|source| ProbeError::icmp(plan, source))?;
+        prepare(&socket, plan)?;
         let session = random_u32(&plan.far_end())?;
         let identifier = match access {
             IcmpAccess::Raw => (session >> 16) as u16,
@@ -57,8 +45,8 @@ impl IcmpEcho {
             version,
             session,
             identifier,
-            size_bytes: plan.size_bytes,
-            hop_limited: plan.hop_limit.is_some(),
+            sizes: plan.sizes,
+            routers_answer: plan.routers_answer,
             latest: 0,
         })
     }
@@ -98,7 +86,7 @@ impl Network for IcmpEcho {
             session: self.session,
             sequence,
         }
-        .payload(self.size_bytes);
+        .payload(self.sizes.of(sequence));
         let request = Echo {
             kind: Kind::Request,
             identifier: self.identifier,
@@ -115,20 +103,22 @@ impl Network for IcmpEcho {
             version,
             session,
             identifier,
-            hop_limited,
+            routers_answer,
             latest,
             ..
         } = *self;
         self.channel.receive(until_ns, |incoming, at| {
-            let (sequence, kernel_ns, drops) = match incoming {
+            let (sequence, kernel_ns, hop_limit, drops) = match incoming {
                 Incoming::Packet(packet, received) => (
                     replied(version, session, identifier, packet)?,
                     received.kernel_ns,
+                    received.hop_limit,
                     received.drops,
                 ),
-                Incoming::Expired(told) if hop_limited => (
+                Incoming::Expired(told) if routers_answer => (
                     expired(version, identifier, latest, told)?,
                     told.kernel_ns,
+                    None,
                     told.drops,
                 ),
                 Incoming::Expired(_) => return None,
@@ -138,6 +128,7 @@ impl Network for IcmpEcho {
                 at,
                 kernel_ns,
                 far_end: None,
+                hop_limit,
                 drops,
             })
         })

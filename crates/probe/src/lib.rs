@@ -16,6 +16,6 @@ pub mod strategy;
 mod udp;
 
 pub use log::ProbeLog;
-pub use plan::{Plan, ProbeError};
-pub use probing::{Probing, Progress, ProgressHandle};
+pub use plan::{Plan, ProbeError, Sizes};
+pub use probing::{Probing, Progress, ProgressHandle, Seen};
 pub use sample::Sample;

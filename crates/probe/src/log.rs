@@ -1,8 +1,12 @@
 //! What remains of a probing: every sample, and the figures of any stretch of it.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use plumb_model::distribution::Distribution;
+use plumb_model::loss::Losses;
+use plumb_model::results::ping::{HopLimit, SizeRoundTrips};
+use plumb_model::results::udp::LossPattern;
 use plumb_model::results::{PingResult, ProbeProtocol, TimestampSource};
 use plumb_model::series::{Series, Unit};
 
@@ -23,6 +27,10 @@ pub struct ProbeLog {
     pub refused_s: Vec<f64>,
     /// How many answers our own socket dropped, by when we learnt of it.
     pub drops: Vec<(f64, u32)>,
+    /// When an answer's hop limit differed from that of the one before.
+    pub hop_limit_changes_s: Vec<f64>,
+    /// ICMP errors that came back, by what they said.
+    pub icmp_errors: BTreeMap<String, u64>,
     /// The start, on CLOCK_MONOTONIC.
     pub started_monotonic_ns: u64,
     /// From the start until nothing more was waited for.
@@ -65,6 +73,16 @@ impl ProbeLog {
             },
             duplicates: samples.iter().map(|s| u64::from(s.duplicates)).sum(),
             reordered: samples.iter().filter(|s| s.reordered).count() as u64,
+            late: samples.iter().filter(|s| s.late).count() as u64,
+            losses: losses(&samples),
+            hop_limits: hop_limits(&answered),
+            hop_limit_changes: self
+                .hop_limit_changes_s
+                .iter()
+                .filter(|t| within(t))
+                .count() as u64,
+            icmp_errors: self.icmp_errors.clone(),
+            sizes: sizes(&samples),
             send_errors: self.refused_s.iter().filter(|t| within(t)).count() as u64,
             dropped_here: self
                 .drops
@@ -115,6 +133,49 @@ impl ProbeLog {
     }
 }
 
+/// How losses follow each other, by the order in which the probes were sent.
+fn losses(samples: &[&Sample]) -> LossPattern {
+    let mut losses = Losses::default();
+    for (number, sample) in (0..).zip(samples) {
+        losses.lose(number, sample.rtt.is_none().into());
+    }
+    losses.pattern()
+}
+
+fn hop_limits(answered: &[&Sample]) -> Vec<HopLimit> {
+    let mut answers: BTreeMap<u8, u64> = BTreeMap::new();
+    for hops in answered.iter().filter_map(|sample| sample.hop_limit) {
+        *answers.entry(hops).or_default() += 1;
+    }
+    answers
+        .into_iter()
+        .map(|(hop_limit, answers)| HopLimit { hop_limit, answers })
+        .collect()
+}
+
+/// The figures of each size; none where all are of one.
+fn sizes(samples: &[&Sample]) -> Vec<SizeRoundTrips> {
+    let mut by_size: BTreeMap<usize, Vec<&Sample>> = BTreeMap::new();
+    for sample in samples {
+        by_size.entry(sample.size_bytes).or_default().push(sample);
+    }
+    if by_size.len() < 2 {
+        return Vec::new();
+    }
+    let figures = |(size_bytes, samples): (usize, Vec<&Sample>)| SizeRoundTrips {
+        size_bytes: size_bytes as u64,
+        sent: samples.len() as u64,
+        received: samples.iter().filter(|s| s.rtt.is_some()).count() as u64,
+        rtt_s: Distribution::of(
+            samples
+                .iter()
+                .filter_map(|s| s.rtt)
+                .map(|t| t.as_secs_f64()),
+        ),
+    };
+    by_size.into_iter().map(figures).collect()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
@@ -139,6 +200,8 @@ mod tests {
             duplicates: 0,
             reordered: false,
             late: false,
+            size_bytes: 56 + sequence as usize % 2,
+            hop_limit: rtt_ms.map(|ms| if ms < 50 { 64 } else { 63 }),
             far_offset_ns: None,
         }
     }
@@ -158,6 +221,8 @@ mod tests {
             samples,
             refused_s: vec![0.05, 0.35],
             drops: vec![(0.25, 3), (9.0, 1)],
+            hop_limit_changes_s: vec![0.31],
+            icmp_errors: BTreeMap::new(),
             started_monotonic_ns: 0,
             duration_s: 0.4,
             notes: vec![],
@@ -190,6 +255,31 @@ mod tests {
             ),
             (4, 3, 2, 4)
         );
+    }
+
+    #[test]
+    fn losses_hop_limits_and_sizes_are_told() {
+        let result = log().result(0.0, 1.0);
+        assert_eq!((result.losses.periods, result.losses.distance), (1, None));
+        assert_eq!(result.losses.period_length.unwrap().mean, 1.0);
+        let limits: Vec<_> = result
+            .hop_limits
+            .iter()
+            .map(|h| (h.hop_limit, h.answers))
+            .collect();
+        assert_eq!(
+            (limits, result.hop_limit_changes),
+            (vec![(63, 1), (64, 2)], 1)
+        );
+        let sizes: Vec<_> = result
+            .sizes
+            .iter()
+            .map(|s| (s.size_bytes, s.sent, s.received))
+            .collect();
+        assert_eq!(sizes, [(56, 2, 2), (57, 2, 1)]);
+        let mut alike = log();
+        alike.samples.iter_mut().for_each(|s| s.size_bytes = 56);
+        assert!(alike.result(0.0, 1.0).sizes.is_empty());
     }
 
     #[test]

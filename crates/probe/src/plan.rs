@@ -1,15 +1,18 @@
 //! What to probe and how, and why that may not work.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use plumb_model::results::ProbeProtocol;
-use plumb_net::datagram::IcmpError;
+use plumb_net::datagram::{IcmpError, Outlet, PathMtuDiscovery};
 use plumb_wire::{icmp, native::echo};
 
 /// The fastest schedule: faster is load, not probing, and a waste of both ends.
 const MIN_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Flooding sends the next probe when this has passed without an answer: 100 a second, as ping -f.
+pub const FLOOD_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The largest DSCP: six bits (RFC 2474, section 3).
 const MAX_DSCP: u8 = 63;
@@ -34,15 +37,86 @@ pub struct Plan {
     pub count: Option<u64>,
     /// How long to send probes at most.
     pub duration: Option<Duration>,
-    /// Size of the payload of the ICMP or UDP packet.
-    pub size_bytes: usize,
+    /// Whether to send the next probe as soon as the one before is answered, or after
+    /// [`FLOOD_INTERVAL`], and not by the interval.
+    pub flood: bool,
+    /// Sizes of the payload of the ICMP or UDP packets.
+    pub sizes: Sizes,
     /// A probe whose answer takes longer than this counts as lost.
     pub timeout: Duration,
     /// DSCP of the probes (RFC 2474); a responder's answers bear the same.
     pub dscp: Option<u8>,
-    /// How many hops ICMP probes live: the router at which they end answers in the far end's place.
+    /// How many hops ICMP probes live.
     pub hop_limit: Option<u8>,
+    /// Whether the router at which the hop limit ends answers in the far end's place.
+    pub routers_answer: bool,
+    /// By which way probes leave this host.
+    pub outlet: Outlet,
+    /// What becomes of probes larger than the path carries whole; `None` for the kernel's default.
+    pub path_mtu: Option<PathMtuDiscovery>,
 }
+
+/// Sizes of the payload of probes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sizes {
+    /// All alike, in bytes.
+    One(usize),
+    /// From the smallest to the largest in steps, and again from the smallest.
+    Sweep {
+        /// The smallest, in bytes.
+        from: usize,
+        /// No size is larger, in bytes.
+        to: usize,
+        /// From one to the next, in bytes; not zero.
+        step: usize,
+    },
+}
+
+impl Sizes {
+    /// Payload of the probe of that number.
+    pub fn of(self, sequence: u32) -> usize {
+        match self {
+            Self::One(size) => size,
+            Self::Sweep { from, step, .. } => from + sequence as usize % self.count() * step,
+        }
+    }
+
+    /// How many different ones there are.
+    pub fn count(self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Sweep { from, to, step } => to.saturating_sub(from) / step.max(1) + 1,
+        }
+    }
+}
+
+impl std::str::FromStr for Sizes {
+    type Err = SweepError;
+
+    /// `FROM..TO:STEP`, or `FROM..TO` for 16 sizes.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (from, rest) = text.split_once("..").ok_or(SweepError)?;
+        let (to, step) = match rest.split_once(':') {
+            Some((to, step)) => (to, Some(step)),
+            None => (rest, None),
+        };
+        let number = |text: &str| text.trim().parse::<usize>().map_err(|_| SweepError);
+        let (from, to) = (number(from)?, number(to)?);
+        let step = match step {
+            Some(step) => number(step)?,
+            None => (to.saturating_sub(from) / 15).max(1),
+        };
+        if from > to || step == 0 || to > MAX_SIZE_BYTES {
+            return Err(SweepError);
+        }
+        Ok(Self::Sweep { from, to, step })
+    }
+}
+
+/// No sweep of sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("sizes are written FROM..TO:STEP in bytes up to {MAX_SIZE_BYTES}, such as 56..1472:118")]
+pub struct SweepError;
 
 impl Plan {
     /// Probes of the usual size, ten a second, until stopped.
@@ -57,13 +131,17 @@ impl Plan {
             interval: Duration::from_millis(100),
             count: None,
             duration: None,
-            size_bytes: match protocol {
+            flood: false,
+            sizes: Sizes::One(match protocol {
                 ProbeProtocol::Icmp => 64 - icmp::HEADER_BYTES,
                 ProbeProtocol::Udp => echo::MIN_BYTES,
-            },
+            }),
             timeout: Duration::from_secs(3),
             dscp: None,
             hop_limit: None,
+            routers_answer: false,
+            outlet: Outlet::default(),
+            path_mtu: None,
         }
     }
 
@@ -76,24 +154,40 @@ impl Plan {
             ProbeProtocol::Icmp => icmp::MARK_BYTES,
             ProbeProtocol::Udp => echo::MIN_BYTES,
         };
-        if self.interval < MIN_INTERVAL {
+        let to = self.target.ip();
+        if to.is_multicast() || to == IpAddr::V4(Ipv4Addr::BROADCAST) {
+            return Err(ProbeError::Many {
+                name: self.name.clone(),
+            });
+        }
+        if self.interval < MIN_INTERVAL && !self.flood {
             return Err(ProbeError::Interval);
         }
         if self.dscp.is_some_and(|dscp| dscp > MAX_DSCP) {
             return Err(ProbeError::Dscp);
         }
-        if !(min_size..=MAX_SIZE_BYTES).contains(&self.size_bytes) {
-            return Err(ProbeError::Size {
-                asked: self.size_bytes,
+        let (smallest, largest) = match self.sizes {
+            Sizes::One(size) => (size, size),
+            Sizes::Sweep { from, to, .. } => (from, to),
+        };
+        let wrong = [smallest, largest]
+            .into_iter()
+            .find(|size| !(min_size..=MAX_SIZE_BYTES).contains(size));
+        match wrong {
+            Some(asked) => Err(ProbeError::Size {
+                asked,
                 min: min_size,
-            });
+            }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// How many probes will be sent if nobody stops them.
     pub(crate) fn probes(&self) -> u32 {
         let by_count = self.count.unwrap_or(u64::MAX);
+        if self.flood {
+            return u32::try_from(by_count).unwrap_or(u32::MAX);
+        }
         let by_duration = self.duration.map_or(u128::MAX, |d| {
             d.as_nanos().div_ceil(self.interval.as_nanos().max(1))
         });
@@ -131,6 +225,26 @@ pub enum ProbeError {
         /// The least that holds the probe's own data.
         min: usize,
     },
+    /// A target at which many hosts may answer.
+    #[error(
+        "will not probe {name}: packets to a broadcast or multicast address are answered by many hosts, \
+         whose answers nobody could tell apart; give the address of one host, or a range such as 192.0.2.0/24"
+    )]
+    Many {
+        /// As the user typed it.
+        name: String,
+    },
+    /// The kernel knows the way there, and refuses it.
+    #[error(
+        "this host refuses to send to {name}: it is a broadcast address, or a route forbids it \
+         (`ip route get {address}`)"
+    )]
+    Forbidden {
+        /// As the user typed it.
+        name: String,
+        /// Its address.
+        address: IpAddr,
+    },
     /// No socket for ICMP.
     #[error("cannot probe {name} with ICMP: {source}")]
     Icmp {
@@ -162,8 +276,27 @@ pub enum ProbeError {
     },
 }
 
+impl ProbeError {
+    /// Why there is no socket for ICMP. Who may open none is told EPERM (raw(7)); EACCES comes from
+    /// connecting it (connect(2)).
+    pub(crate) fn icmp(plan: &Plan, source: IcmpError) -> Self {
+        const EACCES: i32 = 13;
+        if source.raw.raw_os_error() == Some(EACCES) {
+            return Self::Forbidden {
+                name: plan.name.clone(),
+                address: plan.target.ip(),
+            };
+        }
+        Self::Icmp {
+            name: plan.name.clone(),
+            source,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn plan() -> Plan {
@@ -204,7 +337,7 @@ mod tests {
         );
         assert!(
             error(Plan {
-                size_bytes: 63,
+                sizes: Sizes::One(63),
                 ..plan()
             })
             .is_err_and(|e| e.contains("64 to 65507"))
@@ -213,10 +346,52 @@ mod tests {
         assert!(error(Plan { dscp, ..plan() }).is_err_and(|e| e.contains("0 to 63")));
         let icmp = Plan {
             protocol: ProbeProtocol::Icmp,
-            size_bytes: 12,
+            sizes: Sizes::One(12),
             ..plan()
         };
         assert!(icmp.check().is_ok());
+    }
+
+    #[test]
+    fn sizes_are_swept_from_the_smallest_to_the_largest_and_again() {
+        let sizes: Sizes = "100..200:40".parse().unwrap();
+        let sent: Vec<usize> = (0..5).map(|n| sizes.of(n)).collect();
+        assert_eq!(sent, [100, 140, 180, 100, 140]);
+        assert_eq!("64..1472".parse::<Sizes>().map(Sizes::count), Ok(16));
+        assert_eq!("64..64:1".parse::<Sizes>().map(Sizes::count), Ok(1));
+        for wrong in [
+            "",
+            "64",
+            "64..",
+            "200..100:1",
+            "1..9:0",
+            "1..70000:1",
+            "a..b:c",
+            "-1..3:1",
+        ] {
+            assert_eq!(wrong.parse::<Sizes>(), Err(SweepError), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn many_hosts_at_once_are_refused() {
+        for address in ["255.255.255.255", "224.0.0.1", "ff02::1"] {
+            let target = SocketAddr::new(address.parse().unwrap(), 0);
+            let plan = Plan::new(ProbeProtocol::Icmp, address, target);
+            assert!(
+                matches!(plan.check(), Err(ProbeError::Many { .. })),
+                "{address}"
+            );
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_a_sweep_that_leaves_its_bounds(text in "[0-9.:]{0,12}", sequence: u32) {
+            if let Ok(sizes @ Sizes::Sweep { from, to, .. }) = text.parse::<Sizes>() {
+                proptest::prop_assert!((from..=to).contains(&sizes.of(sequence)));
+            }
+        }
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub struct Answer {
     pub kernel_ns: Option<u64>,
     /// What the far end said; a host that answers ICMP says nothing.
     pub far_end: Option<FarEnd>,
+    /// The hop limit (TTL) that it bore when it came in, where the protocol tells.
+    pub hop_limit: Option<u8>,
     /// Packets that our socket had dropped until then.
     pub drops: u32,
 }
@@ -55,6 +57,8 @@ pub(crate) struct Record {
     pub(crate) due_ns: u64,
     /// Just before it was handed to the kernel.
     pub(crate) sent: Moment,
+    /// Its payload.
+    pub(crate) size_bytes: usize,
     /// Whether our own machine refused to send it.
     pub(crate) refused: bool,
     /// When it entered the packet scheduler, ns of CLOCK_REALTIME.
@@ -88,6 +92,10 @@ pub struct Sample {
     pub reordered: bool,
     /// Whether an answer came after the timeout.
     pub late: bool,
+    /// Payload of the probe.
+    pub size_bytes: usize,
+    /// The hop limit that the answer bore when it came in; absent where the protocol does not tell.
+    pub hop_limit: Option<u8>,
     /// The far end's clock less ours in nanoseconds, known to within half of the round trip;
     /// absent where the round trip is not of the kernel's stamps at this end.
     pub far_offset_ns: Option<i64>,
@@ -127,6 +135,11 @@ impl Record {
             residence_ignored: claimed.is_some() && residence.is_none(),
             timestamps,
         })
+    }
+
+    /// Whether an answer came within the timeout.
+    pub(crate) fn in_time(&self, timeout: Duration) -> bool {
+        self.round_trip().is_some_and(|trip| trip.rtt <= timeout)
     }
 
     /// Departure to arrival by the kernel's stamps, unless something speaks against them: the
@@ -171,6 +184,11 @@ impl Record {
             duplicates: self.duplicates,
             reordered: self.reordered && in_time.is_some(),
             late: trip.is_some() && in_time.is_none(),
+            size_bytes: self.size_bytes,
+            hop_limit: self
+                .answer
+                .and_then(|answer| answer.hop_limit)
+                .filter(|_| in_time.is_some()),
             far_offset_ns: in_time
                 .filter(|trip| {
                     trip.timestamps == TimestampSource::Kernel && !trip.residence_ignored
@@ -214,11 +232,13 @@ mod tests {
             at: moment(1026 * MS),
             kernel_ns: Some(APART + 1021 * MS),
             far_end,
+            hop_limit: Some(64),
             drops: 0,
         };
         Record {
             due_ns: 999 * MS,
             sent: moment(1000 * MS),
+            size_bytes: 56,
             refused: false,
             departed_ns: Some(APART + 1001 * MS),
             answer: Some(answer),

@@ -1,6 +1,7 @@
 //! When to send and when to stop, and what the answers mean for the counts. The network, and
 //! with it the clock, is a trait, so all of this runs in virtual time.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,8 +9,8 @@ use std::time::Duration;
 use plumb_net::datagram::Unreachable;
 
 use crate::log::ProbeLog;
-use crate::plan::Plan;
-use crate::probing::ProgressHandle;
+use crate::plan::{FLOOD_INTERVAL, Plan, Sizes};
+use crate::probing::{ProgressHandle, Seen};
 use crate::sample::{Answer, Moment, Record};
 
 /// How often the request to stop is looked at while nothing else happens.
@@ -76,10 +77,11 @@ pub(crate) fn run(
         if stop.load(Ordering::Relaxed) {
             prober.to_send = prober.next();
         }
+        prober.judge(now.monotonic_ns, progress);
         if prober.due().is_some_and(|due| due <= now.monotonic_ns) {
             let sequence = prober.next();
             let outcome = network.send(sequence);
-            prober.sent(now, outcome);
+            prober.sent(now, outcome, progress);
             progress.update(|p| prober.report(p));
         } else if prober.finished(now.monotonic_ns) {
             break;
@@ -88,7 +90,7 @@ pub(crate) fn run(
             Ok(event) => {
                 failures = 0;
                 if let Some(event) = event {
-                    prober.take(event);
+                    prober.take(event, progress);
                     progress.update(|p| prober.report(p));
                 }
             }
@@ -103,6 +105,7 @@ pub(crate) fn run(
         }
     }
     let ended_ns = network.now().monotonic_ns;
+    prober.judge(u64::MAX, progress);
     prober.into_log(plan, network.id(), ended_ns)
 }
 
@@ -110,11 +113,16 @@ pub(crate) fn run(
 struct Prober {
     started: Moment,
     interval_ns: u64,
+    /// When to stop sending where the schedule does not say it: flooding for so long.
+    flood_until_ns: Option<u64>,
+    sizes: Sizes,
     timeout: Duration,
     /// How many probes there will be; lowered to what has been sent when asked to stop.
     to_send: u32,
     /// Each probe that was tried, at its number.
     records: Vec<Record>,
+    /// Those before this number have been told of.
+    judged: usize,
     last_sent_ns: u64,
     /// Probes without an answer.
     outstanding: u64,
@@ -126,6 +134,11 @@ struct Prober {
     sent: u64,
     received: u64,
     last_rtt: Option<Duration>,
+    /// The hop limit of the latest answer, and when it changed.
+    hop_limit: Option<u8>,
+    hop_limit_changes: Vec<u64>,
+    /// ICMP errors by what they said.
+    icmp_errors: BTreeMap<String, u64>,
     notes: Vec<String>,
 }
 
@@ -134,9 +147,17 @@ impl Prober {
         Self {
             started,
             interval_ns: u64::try_from(plan.interval.as_nanos()).unwrap_or(u64::MAX),
+            flood_until_ns: plan.flood.then(|| {
+                let longest = plan.duration.unwrap_or(Duration::MAX).as_nanos();
+                started
+                    .monotonic_ns
+                    .saturating_add(u64::try_from(longest).unwrap_or(u64::MAX))
+            }),
+            sizes: plan.sizes,
             timeout: plan.timeout,
             to_send: plan.probes(),
             records: Vec::new(),
+            judged: 0,
             last_sent_ns: started.monotonic_ns,
             outstanding: 0,
             next_expected: 0,
@@ -145,6 +166,9 @@ impl Prober {
             sent: 0,
             received: 0,
             last_rtt: None,
+            hop_limit: None,
+            hop_limit_changes: Vec::new(),
+            icmp_errors: BTreeMap::new(),
             notes: Vec::new(),
         }
     }
@@ -157,11 +181,47 @@ impl Prober {
     /// When the next probe is due; `None` when there is none.
     fn due(&self) -> Option<u64> {
         let next = self.next();
-        (next < self.to_send).then(|| {
-            self.started
+        let due = match self.flood_until_ns {
+            None => self
+                .started
                 .monotonic_ns
-                .saturating_add(self.interval_ns.saturating_mul(u64::from(next)))
-        })
+                .saturating_add(self.interval_ns.saturating_mul(u64::from(next))),
+            Some(until) => Some(self.flood_due()).filter(|due| *due < until)?,
+        };
+        (next < self.to_send).then_some(due)
+    }
+
+    /// When the next probe is due while flooding: as soon as the latest is answered, and no later
+    /// than [`FLOOD_INTERVAL`] after it.
+    fn flood_due(&self) -> u64 {
+        match self.records.last() {
+            None => self.started.monotonic_ns,
+            Some(latest) => {
+                let unanswered = latest
+                    .sent
+                    .monotonic_ns
+                    .saturating_add(FLOOD_INTERVAL.as_nanos() as u64);
+                latest
+                    .answer
+                    .map_or(unanswered, |answer| answer.at.monotonic_ns.min(unanswered))
+            }
+        }
+    }
+
+    /// Tells of the probes whose timeout has passed.
+    fn judge(&mut self, now_ns: u64, progress: &ProgressHandle) {
+        let timeout = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
+        while let Some(record) = self.records.get(self.judged) {
+            let given_up = now_ns >= record.sent.monotonic_ns.saturating_add(timeout);
+            if record.answer.is_none() && !record.refused && !given_up {
+                break;
+            }
+            if !record.refused && !record.in_time(self.timeout) {
+                let sequence = self.judged as u32;
+                progress.tell(|| Seen::Lost { sequence });
+            }
+            self.judged += 1;
+        }
     }
 
     fn last_answer_by(&self) -> u64 {
@@ -181,10 +241,11 @@ impl Prober {
     }
 
     /// A probe was handed to the kernel at `now`.
-    fn sent(&mut self, now: Moment, outcome: io::Result<()>) {
+    fn sent(&mut self, now: Moment, outcome: io::Result<()>, progress: &ProgressHandle) {
         self.records.push(Record {
             due_ns: self.due().unwrap_or(now.monotonic_ns),
             sent: now,
+            size_bytes: self.sizes.of(self.next()),
             refused: outcome.is_err(),
             departed_ns: None,
             answer: None,
@@ -197,23 +258,32 @@ impl Prober {
                 self.outstanding += 1;
                 self.last_sent_ns = now.monotonic_ns;
             }
-            Err(error) => self.note(format!("our own machine did not send a probe: {error}")),
+            Err(error) => {
+                let told = format!("our own machine did not send a probe: {error}");
+                progress.tell(|| Seen::Told(told.clone()));
+                self.note(told);
+            }
         }
     }
 
-    fn take(&mut self, event: Event) {
+    fn take(&mut self, event: Event, progress: &ProgressHandle) {
         match event {
             Event::Departed { sequence, ns } => {
                 if let Some(record) = self.records.get_mut(sequence as usize) {
                     record.departed_ns.get_or_insert(ns);
                 }
             }
-            Event::Answered(answer) => self.answered(answer),
-            Event::Unreachable(why) => self.note(format!("an ICMP error came back: {why}")),
+            Event::Answered(answer) => self.answered(answer, progress),
+            Event::Unreachable(why) => {
+                let told = why.to_string();
+                progress.tell(|| Seen::Told(format!("an ICMP error came back: {told}")));
+                self.note(format!("an ICMP error came back: {told}"));
+                *self.icmp_errors.entry(told).or_default() += 1;
+            }
         }
     }
 
-    fn answered(&mut self, answer: Answer) {
+    fn answered(&mut self, answer: Answer, progress: &ProgressHandle) {
         if answer.drops != self.dropped {
             self.drops.push((
                 answer.at.monotonic_ns,
@@ -231,6 +301,8 @@ impl Prober {
         };
         if record.answer.is_some() {
             record.duplicates += 1;
+            let sequence = answer.sequence;
+            progress.tell(|| Seen::Again { sequence });
             return;
         }
         record.answer = Some(answer);
@@ -240,6 +312,20 @@ impl Prober {
         };
         self.received += 1;
         self.last_rtt = Some(trip.rtt);
+        let size_bytes = record.size_bytes;
+        progress.tell(|| Seen::Answered {
+            sequence: answer.sequence,
+            size_bytes,
+            rtt: trip.rtt,
+            hop_limit: answer.hop_limit,
+            at_ns: answer.at.realtime_ns,
+        });
+        if let Some(hops) = answer.hop_limit {
+            let changed = self.hop_limit.is_some_and(|before| before != hops);
+            self.hop_limit_changes
+                .extend(changed.then_some(answer.at.monotonic_ns));
+            self.hop_limit = Some(hops);
+        }
         if answer.sequence < self.next_expected {
             record.reordered = true;
         } else {
@@ -282,6 +368,12 @@ impl Prober {
                 .iter()
                 .map(|(ns, count)| (since_start(*ns), *count))
                 .collect(),
+            hop_limit_changes_s: self
+                .hop_limit_changes
+                .iter()
+                .map(|ns| since_start(*ns))
+                .collect(),
+            icmp_errors: self.icmp_errors,
             started_monotonic_ns: start,
             duration_s: since_start(ended_ns),
             notes: self.notes,

@@ -7,8 +7,8 @@ use plumb_net::datagram::{DatagramSocket, Unreachable};
 use plumb_wire::native::echo::{Cookie, Datagram, EPOCH, Kind, MIN_BYTES};
 
 use crate::channel::{Channel, Incoming};
-use crate::plan::{Plan, ProbeError};
-use crate::probing::{local, random_u32};
+use crate::plan::{Plan, ProbeError, Sizes};
+use crate::probing::{local, prepare, random_u32};
 use crate::sample::{Answer, FarEnd, Moment};
 use crate::strategy::{Event, Network};
 
@@ -28,7 +28,7 @@ const SILENCE_NS: u64 = 3_000_000_000;
 pub(crate) struct UdpEcho {
     channel: Channel,
     session: u32,
-    size_bytes: usize,
+    sizes: Sizes,
     cookie: Cookie,
     /// When the cookie came, when one was last asked for, and when a probe was last answered.
     cookie_ns: u64,
@@ -39,19 +39,15 @@ pub(crate) struct UdpEcho {
 impl UdpEcho {
     /// Opens the socket and fetches the first cookie.
     pub(crate) fn open(plan: &Plan) -> Result<Self, ProbeError> {
-        let socket =
-            DatagramSocket::udp(plan.target).map_err(local(plan, "opening a UDP socket"))?;
-        if let Some(dscp) = plan.dscp {
-            socket
-                .set_dscp(dscp)
-                .map_err(local(plan, "marking its packets with a DSCP"))?;
-        }
+        let socket = DatagramSocket::udp_through(plan.target, &plan.outlet)
+            .map_err(local(plan, "opening a UDP socket"))?;
+        prepare(&socket, plan)?;
         let session = random_u32(&plan.far_end())?;
         let now = monotonic_ns();
         let mut this = Self {
             channel: Channel::new(socket),
             session,
-            size_bytes: plan.size_bytes,
+            sizes: plan.sizes,
             cookie: Cookie::default(),
             cookie_ns: 0,
             asked_ns: now,
@@ -123,8 +119,8 @@ impl Network for UdpEcho {
             let _ = self.ask_for_cookie();
         }
         let sent_ns = i64::try_from(monotonic_ns()).unwrap_or(i64::MAX);
-        let probe =
-            Datagram::probe(self.cookie, self.session, sequence, sent_ns).write(self.size_bytes);
+        let probe = Datagram::probe(self.cookie, self.session, sequence, sent_ns)
+            .write(self.sizes.of(sequence));
         self.channel.send(Some(sequence), &probe)
     }
 
@@ -159,6 +155,7 @@ impl Network for UdpEcho {
                             received_ns: datagram.server_receive_ns,
                             sent_ns: datagram.server_send_ns,
                         }),
+                        hop_limit: received.hop_limit,
                         drops: received.drops,
                     })
                 }

@@ -1,7 +1,7 @@
 //! The numbers of a Run as tables of text, for the terminal and the page alike.
 
 use plumb_model::grade::Grade;
-use plumb_model::results::{TcpSender, TimestampSource};
+use plumb_model::results::TcpSender;
 use plumb_model::run::Run;
 use plumb_model::units::{human_seconds, si};
 use serde::Serialize;
@@ -19,6 +19,7 @@ mod available;
 mod changes;
 mod facts;
 mod loaded;
+mod ping;
 mod responsiveness;
 mod tls;
 mod transactions;
@@ -122,7 +123,10 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         transactions::table(run),
         transactions::phases(run),
         windows(run),
-        probes(run),
+        ping::probes(run),
+        ping::spread(run),
+        ping::sizes(run),
+        ping::losses(run),
         ports(run),
     ];
     tables
@@ -368,44 +372,6 @@ fn limits(run: &Run) -> Table {
             size(row.result.tcp.send_buffer_bytes),
             size(row.result.tcp_receiver.receive_buffer_bytes),
             size(row.result.tcp_receiver.max_window_bytes),
-        ]);
-    }
-    table
-}
-
-/// How well the probing itself went.
-fn probes(run: &Run) -> Table {
-    let mut table = Table::new(
-        "Probes",
-        &[
-            ("", Text),
-            ("probe", Text),
-            ("sent", Number),
-            ("answered", Number),
-            ("dup", Number),
-            ("reord", Number),
-            ("unsent", Number),
-            ("dropped", Number),
-            ("late p99", Number),
-            ("stamps", Text),
-        ],
-    );
-    for (measurement, ping) in view::pings(run) {
-        table.row([
-            Phase::of(measurement).title().to_owned(),
-            ping.protocol.name().to_owned(),
-            ping.sent.to_string(),
-            ping.received.to_string(),
-            ping.duplicates.to_string(),
-            ping.reordered.to_string(),
-            ping.send_errors.to_string(),
-            ping.dropped_here.to_string(),
-            ping.lateness_s
-                .map_or_else(|| ABSENT.to_owned(), |d| number::seconds(d.p99)),
-            match ping.timestamps {
-                TimestampSource::Kernel => "kernel".to_owned(),
-                TimestampSource::User => "user".to_owned(),
-            },
         ]);
     }
     table

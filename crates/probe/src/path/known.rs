@@ -39,6 +39,7 @@ impl Known {
         let record = Record {
             due_ns: at.monotonic_ns,
             sent: at,
+            size_bytes: probe.size_bytes.into(),
             refused: false,
             departed_ns: None,
             answer: None,
@@ -94,6 +95,7 @@ impl Known {
             at,
             kernel_ns,
             far_end: None,
+            hop_limit: None,
             drops: 0,
         });
         let trip = out.record.round_trip()?;

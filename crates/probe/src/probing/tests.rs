@@ -10,6 +10,7 @@ use plumb_net::datagram::DatagramSocket;
 use plumb_wire::native::echo::{CookieJar, Datagram, Kind, Responder, set_server_send_time};
 
 use super::*;
+use crate::Sizes;
 
 const LOOPBACKS: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -144,7 +145,7 @@ fn large_probes_come_back_whole() {
         (ProbeProtocol::Icmp, 12),
     ] {
         let plan = Plan {
-            size_bytes,
+            sizes: Sizes::One(size_bytes),
             ..quick(protocol, echo.address, 3)
         };
         assert_eq!(

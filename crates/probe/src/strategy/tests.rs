@@ -109,6 +109,7 @@ impl<F: FnMut(u32) -> Vec<u64>> Network for Stoppable<'_, F> {
                     at,
                     kernel_ns,
                     far_end: None,
+                    hop_limit: Some(60),
                     drops: 0,
                 }),
             );
@@ -310,6 +311,7 @@ fn numbers_never_sent_and_icmp_errors_leave_the_counts_alone() {
         at,
         kernel_ns: None,
         far_end: None,
+        hop_limit: None,
         drops: 0,
     };
     net.put(at.monotonic_ns, Event::Answered(forged));
@@ -324,6 +326,127 @@ fn numbers_never_sent_and_icmp_errors_leave_the_counts_alone() {
     let log = net.run(&plan(3));
     assert_eq!(log.result(0.0, 10.0).received, 3);
     assert_eq!(log.notes, ["an ICMP error came back: port unreachable"]);
+    let errors = log.result(0.0, 10.0).icmp_errors;
+    assert_eq!(
+        errors.into_iter().collect::<Vec<_>>(),
+        [("port unreachable".to_owned(), 1)]
+    );
+}
+
+#[test]
+fn flooding_sends_when_answered_or_after_ten_milliseconds() {
+    let flood = Plan {
+        flood: true,
+        ..plan(5)
+    };
+    // Answered after 2 ms; the third and the fourth not at all.
+    let mut net = Virtual::new(|n| {
+        if matches!(n, 2 | 3) {
+            vec![]
+        } else {
+            vec![2 * MS]
+        }
+    });
+    let log = net.run(&flood);
+    let gaps_us: Vec<u64> = net
+        .sent
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]) / 1000)
+        .collect();
+    assert_eq!(gaps_us[2..], [10_000, 10_000]);
+    assert!(
+        gaps_us[..2].iter().all(|us| (2_000..2_100).contains(us)),
+        "{gaps_us:?}"
+    );
+    let result = log.result(0.0, 10.0);
+    assert_eq!((result.sent, result.received), (5, 3));
+    assert!(result.lateness_s.unwrap().max < 0.001);
+    // It ends with its time, where there is no count.
+    let mut net = Virtual::new(|_| vec![2 * MS]);
+    let timed = Plan {
+        count: None,
+        duration: Some(Duration::from_millis(50)),
+        ..flood
+    };
+    let sent = net.run(&timed).samples.len();
+    assert!((24..=26).contains(&sent), "{sent}");
+}
+
+#[test]
+fn what_became_of_each_probe_is_told_once() {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let mut net = Virtual::new(|n| match n {
+        1 => vec![],
+        2 => vec![20 * MS, 30 * MS],
+        3 => vec![200 * MS],
+        _ => vec![20 * MS],
+    });
+    let short = Plan {
+        timeout: Duration::from_millis(150),
+        ..plan(6)
+    };
+    let stop = AtomicBool::new(false);
+    let mut stoppable = Stoppable {
+        network: &mut net,
+        stop: &stop,
+    };
+    run(
+        &mut stoppable,
+        &short,
+        &stop,
+        &ProgressHandle::telling(sender),
+    );
+    let told: Vec<_> = receiver
+        .iter()
+        .map(|seen| match seen {
+            Seen::Answered {
+                sequence,
+                hop_limit: Some(60),
+                ..
+            } => ('a', sequence),
+            Seen::Again { sequence } => ('d', sequence),
+            Seen::Lost { sequence } => ('l', sequence),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ('a', 0),
+            ('a', 2),
+            ('d', 2),
+            ('l', 1),
+            ('a', 4),
+            ('l', 3),
+            ('a', 5)
+        ]
+    );
+}
+
+#[test]
+fn a_change_of_the_way_back_shows_in_the_hop_limit() {
+    let clock = Virtual::new(|_| vec![]);
+    let mut prober = Prober::new(&plan(4), clock.at(START));
+    let quiet = ProgressHandle::default();
+    for (sequence, hops) in [(0, 60), (1, 58), (2, 58), (3, 60)] {
+        prober.sent(
+            clock.at(START + u64::from(sequence) * 100 * MS),
+            Ok(()),
+            &quiet,
+        );
+        let answer = Answer {
+            sequence,
+            at: clock.at(START + u64::from(sequence) * 100 * MS + 20 * MS),
+            kernel_ns: None,
+            far_end: None,
+            hop_limit: Some(hops),
+            drops: 0,
+        };
+        prober.take(Event::Answered(answer), &quiet);
+    }
+    let result = prober.into_log(&plan(4), 7, START).result(0.0, 1.0);
+    assert_eq!(result.hop_limit_changes, 2);
+    assert_eq!(result.hop_limits.len(), 2);
 }
 
 #[test]
@@ -331,8 +454,8 @@ fn times_of_the_far_end_that_make_no_sense_are_noted() {
     let clock = Virtual::new(|_| vec![]);
     let log_of = |sent_ns| {
         let mut prober = Prober::new(&plan(1), clock.at(START));
-        prober.sent(clock.at(START), Ok(()));
-        prober.take(Event::Answered(Answer {
+        prober.sent(clock.at(START), Ok(()), &ProgressHandle::default());
+        let answer = Event::Answered(Answer {
             sequence: 0,
             at: clock.at(START + 20 * MS),
             kernel_ns: None,
@@ -340,8 +463,10 @@ fn times_of_the_far_end_that_make_no_sense_are_noted() {
                 received_ns: 0,
                 sent_ns,
             }),
+            hop_limit: None,
             drops: 0,
-        }));
+        });
+        prober.take(answer, &ProgressHandle::default());
         prober.into_log(&plan(1), 7, START + 20 * MS)
     };
     assert!(log_of(3 * MS as i64).notes.is_empty());
@@ -365,9 +490,10 @@ fn drops_of_our_own_socket_are_counted_once() {
             at,
             kernel_ns: None,
             far_end: None,
+            hop_limit: None,
             drops,
         };
-        prober.take(Event::Answered(answer));
+        prober.take(Event::Answered(answer), &ProgressHandle::default());
     }
     assert_eq!(
         prober.into_log(&plan(3), 7, START).drops,

@@ -6,7 +6,6 @@
 
 mod delay;
 mod density;
-mod loss;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -16,7 +15,7 @@ use plumb_model::summary::Summary;
 
 use delay::Delays;
 use density::Density;
-use loss::Losses;
+use plumb_model::loss::Losses;
 use window::{Arrival, Window};
 
 /// A packet that came.

@@ -1,6 +1,6 @@
 //! The last packets by their numbers: which of them came, when, and when they were overtaken.
 
-use super::loss::Losses;
+use plumb_model::loss::Losses;
 
 /// Packets in the window: 65 ms at two million a second, three seconds at 500 Mbit/s in packets
 /// of 1400 bytes. It bounds the memory to 4 MB, of which a slow stream touches little.

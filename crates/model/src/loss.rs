@@ -1,11 +1,11 @@
 //! How losses follow each other: loss distance and loss period (RFC 3357).
 
-use plumb_model::results::udp::LossPattern;
-use plumb_model::summary::Summary;
+use crate::results::udp::LossPattern;
+use crate::summary::Summary;
 
 /// The losses so far, in order of their numbers.
 #[derive(Debug, Default)]
-pub(super) struct Losses {
+pub struct Losses {
     lost: u64,
     periods: u64,
     /// The last number lost.
@@ -18,7 +18,7 @@ pub(super) struct Losses {
 
 impl Losses {
     /// So many packets from that number on are lost; it is above all before.
-    pub(super) fn lose(&mut self, first: u64, count: u64) {
+    pub fn lose(&mut self, first: u64, count: u64) {
         if count == 0 {
             return;
         }
@@ -44,12 +44,12 @@ impl Losses {
     }
 
     /// Packets lost.
-    pub(super) fn lost(&self) -> u64 {
+    pub fn lost(&self) -> u64 {
         self.lost
     }
 
     /// The whole of it.
-    pub(super) fn pattern(mut self) -> LossPattern {
+    pub fn pattern(mut self) -> LossPattern {
         self.end_period();
         LossPattern {
             periods: self.periods,

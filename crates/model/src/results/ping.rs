@@ -1,0 +1,109 @@
+//! What round-trip probes of one target found.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::udp::LossPattern;
+use crate::distribution::Distribution;
+
+/// What a probe was made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbeProtocol {
+    /// ICMP or ICMPv6 echo (RFC 792, RFC 4443).
+    Icmp,
+    /// The UDP echo of plumb's own responder; the far end's residence time is taken out.
+    Udp,
+}
+
+impl ProbeProtocol {
+    /// The word used on the command line and in Runs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Icmp => "icmp",
+            Self::Udp => "udp",
+        }
+    }
+}
+
+/// Whose clock stamped the packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TimestampSource {
+    /// The kernel stamped every packet on its way out and in.
+    Kernel,
+    /// At least one end of a round trip was stamped by plumb itself, and includes scheduling.
+    User,
+}
+
+/// Round trips of small probes sent on an open-loop schedule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PingResult {
+    /// Protocol of the probes.
+    pub protocol: ProbeProtocol,
+    /// Address probed.
+    pub address: String,
+    /// Probes sent.
+    pub sent: u64,
+    /// Probes answered, duplicates not counted.
+    pub received: u64,
+    /// Share of probes sent that were not answered.
+    pub loss_ratio: f64,
+    /// Answers beyond the first to the same probe.
+    pub duplicates: u64,
+    /// Answers whose sequence number was below one already seen (RFC 4737, type-P-reordered).
+    pub reordered: u64,
+    /// Answers that came after the timeout; their probes count as lost.
+    #[serde(default)]
+    pub late: u64,
+    /// How losses follow each other, over the probes sent.
+    #[serde(default)]
+    pub losses: LossPattern,
+    /// The hop limits (TTL in IPv4) that answers bore when they came in, by how often; empty where
+    /// the protocol does not tell.
+    #[serde(default)]
+    pub hop_limits: Vec<HopLimit>,
+    /// Answers whose hop limit differed from that of the answer before: the way back changed.
+    #[serde(default)]
+    pub hop_limit_changes: u64,
+    /// ICMP errors that came back about probes, by what they said.
+    #[serde(default)]
+    pub icmp_errors: BTreeMap<String, u64>,
+    /// The figures of each size, where several were sent.
+    #[serde(default)]
+    pub sizes: Vec<SizeRoundTrips>,
+    /// Probes that our own machine refused to send.
+    pub send_errors: u64,
+    /// Answers that our own socket dropped for want of buffer (SO_RXQ_OVFL).
+    pub dropped_here: u64,
+    /// Round-trip times; absent when nothing came back.
+    pub rtt_s: Option<Distribution>,
+    /// How late our own probes left, against their schedule.
+    pub lateness_s: Option<Distribution>,
+    /// Whose clock stamped the round trips.
+    pub timestamps: TimestampSource,
+}
+
+/// Answers that bore one hop limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HopLimit {
+    /// As the answers bore it when they came in.
+    pub hop_limit: u8,
+    /// How many did.
+    pub answers: u64,
+}
+
+/// Probes of one size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SizeRoundTrips {
+    /// Payload of the probes.
+    pub size_bytes: u64,
+    /// Probes sent.
+    pub sent: u64,
+    /// Probes answered.
+    pub received: u64,
+    /// Round-trip times; absent when nothing came back.
+    pub rtt_s: Option<Distribution>,
+}

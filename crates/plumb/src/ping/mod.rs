@@ -1,0 +1,274 @@
+//! `plumb ping`: round trips of small packets.
+
+mod chart;
+mod live;
+
+use std::net::IpAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use plumb_check::ping;
+use plumb_model::results::ProbeProtocol;
+use plumb_model::units::parse_duration;
+use plumb_net::datagram::{Outlet, PathMtuDiscovery};
+use plumb_probe::{Plan, Sizes};
+use plumb_wire::native::spec::PORT;
+
+use crate::output::Output;
+use crate::target::{Family, Target, command_line, interruptible};
+use live::{Lines, Live};
+
+/// What the verb cannot do, for its help.
+pub(crate) const LIMITS: &str = "\
+Examples:
+  plumb ping server                      ten probes, one every 200 ms
+  plumb ping -c 0 -i 1 server            one a second until Ctrl-C, which shows what was learnt
+  plumb ping --sweep 56..1472:118 server sizes one after the other
+  plumb ping -f -w 10 server             as fast as answers come, for ten seconds
+
+Limits: without root, ICMP works where net.ipv4.ping_group_range allows it. Routers may answer
+ICMP late or not at all although they forward everything else. A machine too busy to keep the
+schedule is seen in the lateness of the probes. See `plumb explain ping`.";
+
+/// How many probes are sent unless told otherwise.
+const COUNT: u64 = 10;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Name or address of the far end; also `NAME:PORT` and `[ADDRESS]:PORT`
+    host: String,
+    /// What probes are made of; UDP needs `plumb serve` at the far end
+    #[arg(long, value_enum, default_value_t = Protocol::Icmp)]
+    protocol: Protocol,
+    /// How many probes to send; 0 for no end [default: 10, or no end with --deadline]
+    #[arg(short, long)]
+    count: Option<u64>,
+    /// Time from one probe to the next, whatever became of it; a bare number is seconds
+    #[arg(short, long, value_name = "TIME", default_value = "200ms", value_parser = seconds)]
+    interval: Duration,
+    /// Bytes of payload [default: 56 for ICMP, 64 for UDP]
+    #[arg(short, long, value_name = "BYTES", conflicts_with = "sweep")]
+    size: Option<usize>,
+    /// Sizes of payload one after the other, in bytes: FROM..TO:STEP
+    #[arg(long, value_name = "SIZES")]
+    sweep: Option<Sizes>,
+    /// A probe that takes longer counts as lost; a bare number is seconds
+    #[arg(short = 'W', long, value_name = "TIME", default_value = "3s", value_parser = above_zero)]
+    timeout: Duration,
+    /// Send no more after this time; a bare number is seconds
+    #[arg(short = 'w', long, value_name = "TIME", value_parser = above_zero)]
+    deadline: Option<Duration>,
+    /// Flood: the next probe when one is answered, or after 10 ms
+    #[arg(short, long, conflicts_with = "interval")]
+    flood: bool,
+    /// Hops that probes live (TTL)
+    #[arg(short, long, value_name = "HOPS", value_parser = clap::value_parser!(u8).range(1..))]
+    ttl: Option<u8>,
+    /// Type of service or traffic class of the probes, as ping has it: a byte, 0x for
+    /// hexadecimal, whose upper six bits are the DSCP
+    #[arg(short = 'Q', long, value_name = "TOS", value_parser = traffic_class)]
+    tos: Option<u8>,
+    /// Interface to send by, or address to send from
+    #[arg(short = 'I', long, value_name = "INTERFACE|ADDRESS")]
+    from: Option<String>,
+    /// What becomes of probes larger than the path carries whole
+    #[arg(short = 'M', long, value_enum, value_name = "HOW")]
+    pmtudisc: Option<PathMtu>,
+    /// IPv4 only
+    #[arg(short = '4', conflicts_with = "v6")]
+    v4: bool,
+    /// IPv6 only
+    #[arg(short = '6')]
+    v6: bool,
+    /// Show addresses, not names
+    #[arg(short, long)]
+    numeric: bool,
+    /// Begin the line of each answer with its time, in seconds since 1970
+    #[arg(short = 'D', long)]
+    stamp: bool,
+    /// Print no line for each answer
+    #[arg(short, long)]
+    quiet: bool,
+    /// Print an object in JSON for each answer and loss as it comes, one a line
+    #[arg(long, conflicts_with_all = ["quiet", "stamp", "json"])]
+    json_lines: bool,
+    /// UDP port of the responder, where HOST names none (HOST:PORT)
+    #[arg(long, default_value_t = PORT)]
+    port: u16,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Protocol {
+    /// ICMP or ICMPv6 echo
+    Icmp,
+    /// The UDP echo of `plumb serve`
+    Udp,
+}
+
+/// As ping names them.
+#[derive(Clone, Copy, ValueEnum)]
+enum PathMtu {
+    /// Never fragment; refuse to send more than the path MTU known here
+    Do,
+    /// Fragment here what is larger than the path MTU known
+    Want,
+    /// Let routers fragment
+    Dont,
+    /// Never fragment, whatever the path MTU known
+    Probe,
+}
+
+impl From<PathMtu> for PathMtuDiscovery {
+    fn from(how: PathMtu) -> Self {
+        match how {
+            PathMtu::Do => Self::Do,
+            PathMtu::Want => Self::Want,
+            PathMtu::Dont => Self::Dont,
+            PathMtu::Probe => Self::Probe,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let target = Target::resolve_as(&arguments.host, arguments.family())?;
+    let output = arguments.output.begin()?;
+    let stop = interruptible()?;
+    let plan = arguments.plan(&target);
+    let address = target.address.ip().to_string();
+    let live = Live::new(arguments.lines(), &target.name, &address, arguments.numeric);
+    let pinged = ping::run(command_line(), plan, &live, &stop)?;
+    drop(live);
+    let mut run = pinged.run;
+    if target.both_families && arguments.family() == Family::Any {
+        run.notes.push(format!(
+            "{} has addresses of IPv4 and of IPv6, of which the resolver prefers {address}; -4 and -6 choose.",
+            target.name
+        ));
+    }
+    if arguments.json_lines {
+        output.save(run)?;
+    } else {
+        output.emit(run)?;
+    }
+    match pinged.silence {
+        Some(silence) => Err(silence.into()),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+impl Arguments {
+    fn family(&self) -> Family {
+        match (self.v4, self.v6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        }
+    }
+
+    fn lines(&self) -> Lines {
+        if self.json_lines {
+            Lines::Json
+        } else if self.quiet || self.flood || self.output.json() {
+            Lines::None
+        } else {
+            Lines::Text {
+                stamped: self.stamp,
+            }
+        }
+    }
+
+    fn plan(&self, target: &Target) -> Plan {
+        let protocol = match self.protocol {
+            Protocol::Icmp => ProbeProtocol::Icmp,
+            Protocol::Udp => ProbeProtocol::Udp,
+        };
+        let mut plan = Plan::new(protocol, &target.name, target.at(self.port));
+        plan.count = match (self.count, self.deadline) {
+            (Some(0), _) | (None, Some(_)) => None,
+            (Some(count), _) => Some(count),
+            (None, None) => Some(COUNT),
+        };
+        plan.duration = self.deadline;
+        plan.interval = self.interval;
+        plan.flood = self.flood;
+        plan.timeout = self.timeout;
+        plan.sizes = self
+            .sweep
+            .or(self.size.map(Sizes::One))
+            .unwrap_or(plan.sizes);
+        plan.hop_limit = self.ttl;
+        plan.dscp = self.tos.map(|class| class >> 2);
+        plan.path_mtu = self.pmtudisc.map(PathMtuDiscovery::from);
+        plan.outlet = match self
+            .from
+            .as_deref()
+            .map(|from| (from, from.parse::<IpAddr>()))
+        {
+            None => Outlet::default(),
+            Some((_, Ok(source))) => Outlet {
+                source: Some(source),
+                interface: None,
+            },
+            Some((interface, Err(_))) => Outlet {
+                interface: Some(interface.to_owned()),
+                source: None,
+            },
+        };
+        plan
+    }
+}
+
+/// A time, where a bare number is seconds, as ping has it.
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(number) => Duration::try_from_secs_f64(number).map_err(|e| e.to_string()),
+        Err(_) => parse_duration(text).map_err(|e| e.to_string()),
+    }
+}
+
+fn above_zero(text: &str) -> Result<Duration, String> {
+    match seconds(text) {
+        Ok(Duration::ZERO) => Err("a time above zero is needed, such as 3s".to_owned()),
+        other => other,
+    }
+}
+
+/// The byte that holds the DSCP (RFC 2474), whose lower two bits belong to ECN (RFC 3168).
+fn traffic_class(text: &str) -> Result<u8, String> {
+    let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u8::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    match parsed {
+        Ok(class) if class & 3 == 0 => Ok(class),
+        Ok(_) => Err("the lower two bits are those of ECN: give a multiple of 4".to_owned()),
+        Err(_) => Err("a byte is needed, such as 184 or 0xb8".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bare_numbers_are_seconds() {
+        assert_eq!(seconds("0.2"), Ok(Duration::from_millis(200)));
+        assert_eq!(seconds("20ms"), Ok(Duration::from_millis(20)));
+        for wrong in ["", "-1", "NaN", "1e30", "x"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+        assert!(above_zero("0").is_err());
+    }
+
+    #[test]
+    fn a_traffic_class_leaves_ecn_alone() {
+        assert_eq!(traffic_class("0xb8"), Ok(184));
+        assert_eq!(traffic_class("32"), Ok(32));
+        for wrong in ["1", "256", "0x", "ef", ""] {
+            assert!(traffic_class(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! `plumb ping` in the laboratory: its numbers against what the links recorded of the very same packets.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod common;
+
+use std::collections::{BTreeMap, HashMap};
+use std::process::Output;
+
+use common::{Checked, measured_in, need_root, plumb, stderr, stdout};
+use plumb_lab::scenario::Way;
+use plumb_model::distribution::Distribution;
+use plumb_model::results::{Outcome, PingResult, TimestampSource};
+use plumb_model::run::Run;
+use plumb_wire::probe_key::ProbeKey;
+
+/// A client and a server, and a line between them.
+fn line(up: &str, down: &str) -> String {
+    format!(
+        r#"
+name = "test"
+summary = "a test"
+[[node]]
+name = "client"
+[[node]]
+name = "server"
+[[link]]
+name = "line"
+between = ["client", "server"]
+up = [{up}]
+down = [{down}]
+"#
+    )
+}
+
+/// Runs a verb in a network that a text describes.
+fn measured(scenario: &str, command: &[&str]) -> Checked {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ping-test.toml");
+    std::fs::write(&file, scenario).unwrap();
+    measured_in(file.to_str().unwrap(), command)
+}
+
+/// Runs a script on the client of such a network.
+fn script(scenario: &str, script: &str) -> Output {
+    need_root();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ping-test.toml");
+    std::fs::write(&file, scenario).unwrap();
+    plumb(&[
+        "lab",
+        "run",
+        file.to_str().unwrap(),
+        "--",
+        "sh",
+        "-c",
+        script,
+    ])
+}
+
+fn ping(run: &Run) -> &PingResult {
+    match &run.measurements[0].outcome {
+        Outcome::Ping(ping) => ping,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// When the link let each probe go in one direction, in seconds from when it took it, and in which
+/// order; lost ones are left out.
+fn transits(checked: &Checked, way: Way) -> Vec<(u64, f64)> {
+    let mut records: Vec<_> = checked.stats.links["line"][&way]
+        .probes
+        .iter()
+        .filter_map(|probe| {
+            let ProbeKey::Icmp { seq, .. } = probe.key else {
+                return None;
+            };
+            let left = probe.left?;
+            Some((left, u64::from(seq), (left - probe.entered).as_secs_f64()))
+        })
+        .collect();
+    records.sort_by_key(|(left, ..)| *left);
+    records.into_iter().map(|(_, seq, s)| (seq, s)).collect()
+}
+
+#[test]
+fn round_trips_are_those_that_the_link_recorded() {
+    let way = r#"{ type = "shaper", rate = "20mbit" }, { type = "delay", delay = "10ms" }"#;
+    let sweep = [
+        "ping",
+        "server",
+        "-c",
+        "200",
+        "-i",
+        "0.006",
+        "--sweep",
+        "56..1400:192",
+    ];
+    let checked = measured(&line(way, way), &sweep);
+    let result = ping(&checked.run);
+    assert_eq!(
+        (result.sent, result.received, result.sizes.len()),
+        (200, 200, 8)
+    );
+    assert_eq!(result.timestamps, TimestampSource::Kernel);
+    let (up, down): (HashMap<_, _>, HashMap<_, _>) = (
+        transits(&checked, Way::Up).into_iter().collect(),
+        transits(&checked, Way::Down).into_iter().collect(),
+    );
+    let rtts = &checked.run.measurements[0].series["rtt"].values;
+    let errors = (0..).zip(rtts).map(|(seq, rtt)| {
+        let recorded = up[&seq] + down[&seq];
+        (rtt.unwrap() - recorded).abs() - 0.005 * recorded
+    });
+    // What the links were late by is theirs: they are as late to take a packet in, before its
+    // record begins, as to give one on.
+    let late: f64 = [Way::Up, Way::Down]
+        .iter()
+        .filter_map(|way| checked.stats.links["line"][way].driver.lateness_s)
+        .map(|lateness| 2.0 * lateness.p50)
+        .sum();
+    let median = Distribution::of(errors).unwrap().p50;
+    assert!(
+        median <= 50e-6 + late,
+        "{median} above 0.5 %, links late by {late}"
+    );
+    // A line of 20 Mbit/s takes 1344 bytes longer for the largest than for the smallest, twice.
+    let p50 = |n: usize| result.sizes[n].rtt_s.unwrap().p50;
+    let slower = p50(7) - p50(0);
+    assert!(
+        (slower - 2.0 * 1344.0 * 8.0 / 20e6).abs() < 300e-6,
+        "{slower}"
+    );
+}
+
+#[test]
+fn loss_and_duplicates_are_those_that_the_link_counted() {
+    let up = r#"{ type = "gilbert_elliott", p = "3%", r = "30%" }, { type = "duplicate", ratio = "10%" }, { type = "delay", delay = "5ms" }"#;
+    let down = r#"{ type = "delay", delay = "5ms" }"#;
+    let checked = measured(
+        &line(up, down),
+        &["ping", "server", "-c", "500", "-i", "4ms", "-W", "0.4"],
+    );
+    let result = ping(&checked.run);
+    let cells = &checked.stats.links["line"][&Way::Up].chain.cells;
+    let lost = cells["gilbert_elliott"].dropped["loss"];
+    assert_eq!((result.sent, result.sent - result.received), (500, lost));
+    assert_eq!(result.duplicates, cells["duplicate"].duplicated.packets);
+    // The runs of losses are those of the numbers that the link did not let go.
+    let arrived: std::collections::HashSet<u64> = transits(&checked, Way::Up)
+        .into_iter()
+        .map(|(seq, _)| seq)
+        .collect();
+    let mut runs = vec![];
+    for seq in 0..500 {
+        match (arrived.contains(&seq), runs.last_mut()) {
+            (false, Some((last, length))) if *last + 1 == seq => {
+                *last = seq;
+                *length += 1;
+            }
+            (false, _) => runs.push((seq, 1u64)),
+            (true, _) => {}
+        }
+    }
+    let length = result.losses.period_length.unwrap();
+    assert_eq!(result.losses.periods, runs.len() as u64);
+    assert_eq!(
+        length.max,
+        runs.iter().map(|run| run.1).max().unwrap() as f64
+    );
+    assert_eq!(result.losses.distance.unwrap().count, lost - 1);
+}
+
+#[test]
+fn reordering_is_what_the_link_did() {
+    let up =
+        r#"{ type = "reorder", ratio = "10%", extent = 3 }, { type = "delay", delay = "5ms" }"#;
+    let checked = measured(
+        &line(up, r#"{ type = "delay", delay = "5ms" }"#),
+        &["ping", "server", "-c", "300", "-i", "4ms", "-W", "0.4"],
+    );
+    // RFC 4737, section 3.3, over the order in which the link let the answers go.
+    let mut next = 0;
+    let mut reordered = 0;
+    for (seq, _) in transits(&checked, Way::Down) {
+        if seq < next {
+            reordered += 1;
+        } else {
+            next = seq + 1;
+        }
+    }
+    assert!(reordered > 0);
+    let result = ping(&checked.run);
+    assert_eq!((result.reordered, result.received), (reordered, 300));
+}
+
+#[test]
+fn an_interface_that_goes_down_in_mid_run_costs_only_its_probes() {
+    let delay = r#"{ type = "delay", delay = "5ms" }"#;
+    let output = script(
+        &line(delay, delay),
+        "plumb ping server -c 30 -i 30ms -W 0.3 --json & sleep 0.3; ip link set line down; sleep 0.3; \
+         ip link set line up; wait $!",
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    let run = Run::from_json(&stdout(&output)).unwrap();
+    let result = ping(&run);
+    assert_eq!(result.sent + result.send_errors, 30);
+    assert!((5..=25).contains(&result.received), "{result:?}");
+    assert!(!run.notes.is_empty());
+}
+
+#[test]
+fn a_silent_far_end_is_a_result_and_no_success() {
+    let lossy = r#"{ type = "loss", ratio = "100%" }"#;
+    let output = script(
+        &line(lossy, ""),
+        "plumb ping server -c 3 -i 10ms -W 0.1 --json",
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("nothing came back from server"),
+        "{}",
+        stderr(&output)
+    );
+    let run = Run::from_json(&stdout(&output)).unwrap();
+    let result = ping(&run);
+    assert_eq!(
+        (result.sent, result.received, result.losses.periods),
+        (3, 0, 1)
+    );
+}
+
+#[test]
+fn lines_are_for_people_or_programs() {
+    let text = plumb(&["ping", "127.0.0.1", "-c", "3", "-i", "10ms", "-D"]);
+    let text = stdout(&text);
+    let first = text.lines().next().unwrap();
+    assert!(
+        first.starts_with('[') && first.contains("] 56 bytes from 127.0.0.1: seq=0 ttl=64 time="),
+        "{first}"
+    );
+    assert!(text.contains("deviation"));
+    let quiet = stdout(&plumb(&[
+        "ping",
+        "127.0.0.1",
+        "-c",
+        "3",
+        "-i",
+        "10ms",
+        "-q",
+    ]));
+    assert!(!quiet.contains("seq=") && quiet.contains("deviation"));
+    let lines = stdout(&plumb(&[
+        "ping",
+        "127.0.0.1",
+        "-c",
+        "3",
+        "-i",
+        "10ms",
+        "--json-lines",
+    ]));
+    let events: Vec<BTreeMap<String, serde_json::Value>> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(events.len(), 3);
+    assert!(
+        events
+            .iter()
+            .all(|event| event["event"] == "answer" && event["rtt_s"].as_f64().unwrap() > 0.0)
+    );
+}
+
+#[test]
+fn what_cannot_be_probed_is_said() {
+    for (arguments, status, why) in [
+        (["255.255.255.255", "-c1"], 1, "broadcast or multicast"),
+        (["127.255.255.255", "-c1"], 1, "broadcast address"),
+        (["ff02::1%lo", "-c1"], 1, "broadcast or multicast"),
+        (["127.0.0.1", "-6"], 1, "no address of IPv6"),
+        (["127.0.0.1", "--sweep=9..1:1"], 2, "FROM..TO:STEP"),
+        (["127.0.0.1", "-I=no-such0"], 1, "No such device"),
+        (["127.0.0.1", "-Q=7"], 2, "ECN"),
+        (["127.0.0.1", "-t=0"], 2, "1..=255"),
+    ] {
+        let output = plumb(&[&["ping"], arguments.as_slice()].concat());
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}");
+        assert!(
+            stderr(&output).contains(why),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+    }
+}
