@@ -1,19 +1,20 @@
 //! The logs of one direction as series. Pure.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use plumb_model::results::LimitedTime;
 use plumb_model::series::{Series, Unit};
-use plumb_wire::native::control::report::{Count, ReceiverLog, SenderLog, TcpSample};
+use plumb_wire::native::control::report::{Count, SenderLog, TcpSample};
 
 use crate::limits::shares;
-use crate::summary::DirectionLogs;
+use crate::summary::{DirectionLogs, acknowledged};
 
 /// The series of [`crate::DirectionOutcome`].
 pub(crate) fn series(logs: &DirectionLogs<'_>) -> BTreeMap<String, Series> {
     let mut all = BTreeMap::new();
-    let receivers: Vec<_> = logs.receivers.iter().collect();
-    all.insert("bps".to_owned(), received_rate(logs, &receivers));
+    let counts: Vec<_> = arrived(logs).into_values().collect();
+    all.insert("bps".to_owned(), arrived_rate(logs, &counts));
     let within = |t_s: f64| t_s <= logs.duration_s;
     let sum = |value: fn(&TcpSample) -> u64, unit| {
         over_time(logs.senders, unit, within, |at| {
@@ -137,25 +138,45 @@ fn over_time(
 
 /// What each stream carried over time, by its number.
 pub(crate) fn stream_rates(logs: &DirectionLogs<'_>) -> BTreeMap<u32, Series> {
-    let receivers = logs.receivers.iter();
-    receivers
-        .map(|log| (log.tail.stream, received_rate(logs, &[log])))
+    let all = arrived(logs).into_iter();
+    all.map(|(stream, counts)| (stream, arrived_rate(logs, &[counts])))
         .collect()
 }
 
-/// What some of the receivers counted, over time.
-fn received_rate(logs: &DirectionLogs<'_>, receivers: &[&ReceiverLog]) -> Series {
+/// What arrived of each stream, on the clock of the client: what its receiver counted, or, where the
+/// record of that end is missing, what the sender saw acknowledged. TLS has records acknowledged, whose
+/// payload is not known.
+fn arrived<'a>(logs: &DirectionLogs<'a>) -> BTreeMap<u32, Cow<'a, [Count]>> {
+    if logs.receivers.is_empty() && logs.tls.is_none() {
+        let senders = logs.senders.iter();
+        return senders
+            .map(|log| (log.tail.stream, acknowledged(&log.samples).into()))
+            .collect();
+    }
+    let receivers = logs.receivers.iter();
+    receivers
+        .map(|log| (log.tail.stream, log.counts.as_slice().into()))
+        .collect()
+}
+
+/// What arrived of some of the streams, over time.
+fn arrived_rate(logs: &DirectionLogs<'_>, streams: &[Cow<'_, [Count]>]) -> Series {
+    // What a sender knows, it knows on its own clock, and that is the client's.
+    let shift_s = match logs.receivers {
+        [] => 0.0,
+        _ => logs.receiver_shift_s,
+    };
     let mut series = Series::new(Unit::BitsPerSecond);
-    let Some(longest) = receivers.iter().max_by_key(|log| log.counts.len()) else {
+    let Some(longest) = streams.iter().max_by_key(|counts| counts.len()) else {
         return series;
     };
     let mut before = (0.0, 0.0);
-    for count in &longest.counts {
+    for count in longest.iter() {
         // The last bin ends with the phase; its record may come a little later.
-        let t_s = (count.t_s - logs.receiver_shift_s).min(logs.duration_s);
-        let bytes = receivers
+        let t_s = (count.t_s - shift_s).min(logs.duration_s);
+        let bytes = streams
             .iter()
-            .map(|log| count_at(&log.counts, t_s + logs.receiver_shift_s))
+            .map(|counts| count_at(counts, t_s + shift_s))
             .sum::<f64>();
         if t_s - before.0 >= SHORTEST_BIN_S {
             series.push(

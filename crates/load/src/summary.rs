@@ -146,7 +146,7 @@ fn reached(logs: &DirectionLogs<'_>, stream: u32, t_s: f64) -> f64 {
 }
 
 /// Payload that the receiver had acknowledged since the first sample, out of order included.
-fn acknowledged(samples: &[TcpSample]) -> Vec<Count> {
+pub(crate) fn acknowledged(samples: &[TcpSample]) -> Vec<Count> {
     let first = samples.first().map_or(0, |sample| sample.bytes_acked);
     let count = |sample: &TcpSample| Count {
         t_s: sample.t_s,

@@ -26,15 +26,15 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Limits: one TCP connection may be held back by a buffer or a processor; the shares of time say by
-which. Both ends' processor use counts plumb's own process only. The far end
-sets its buffers when a TCP connection stands, so its window scale is that of its kernel's own limits.
-UDP leaves on time as far as the
-machine wakes up on time: the kernel does not pace it, and each stream that sends takes up to a whole
-processor for that; slots missed are told, never caught up. One-way delay is known to within half of
-the smallest round trip. `plumb explain udp` says what the numbers mean. --available is the
-PERT guides' measurement, not RFC 5136's; a policer whose bucket outlasts a step of 1.5 s hides from
-it. Scores of voice are for planning: they predict the mean of many listeners.";
+Limits: one TCP connection may be held back by a buffer or a processor; the shares of time say \
+by which. Both ends' processor use counts plumb's own process only. The far end sets its buffers \
+when a TCP connection stands, so its window scale is that of its kernel's own limits. UDP leaves \
+on time as far as the machine wakes up on time: the kernel does not pace it, and each stream \
+that sends takes up to a whole processor for that; slots missed are told, never caught up. \
+One-way delay is known to within half of the smallest round trip. `plumb explain udp` says what \
+the numbers mean. --available is the PERT guides' measurement, not RFC 5136's; a policer whose \
+bucket outlasts a step of 1.5 s hides from it. Scores of voice are for planning: they predict \
+the mean of many listeners.";
 
 /// What the verb takes.
 #[derive(Args)]

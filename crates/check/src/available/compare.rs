@@ -11,7 +11,8 @@ const MUCH_LESS: f64 = 0.85;
 /// Share of time from which on a limit of TCP is named: most of what it was not the network's.
 const MUCH_TIME: f64 = 0.3;
 
-/// Which of the three is the narrow one. `udp_bps` is absent where it could not be found.
+/// Which of the three is the narrow one. `udp_bps` is absent where it could not be found, as
+/// it is where a host was too slow: then nothing can be said of the path.
 pub fn narrow_one(
     application_bps: Option<f64>,
     tcp_bps: f64,

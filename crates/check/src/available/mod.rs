@@ -209,6 +209,7 @@ fn steps(
         method: METHOD.to_owned(),
         bps: found.bps,
         above_bps: found.above_bps,
+        at_least_bps: found.at_least_bps,
         ended: found.ended,
         steps: found.steps,
         tcp_bps,

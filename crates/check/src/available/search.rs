@@ -197,12 +197,20 @@ impl Search {
         self.ended.get_or_insert(SearchEnd::OutOfBudget);
     }
 
-    /// What came of it.
+    /// What came of it. Where a host was too slow the rate of the path is not known: it is at least
+    /// what passed.
     pub fn finish(self) -> Outcome {
+        let ended = self.ended.unwrap_or(SearchEnd::OutOfBudget);
+        let of_the_path = !matches!(ended, SearchEnd::SenderTooSlow | SearchEnd::ReceiverTooSlow);
+        let bps = self.passed_bps.filter(|_| of_the_path);
         Outcome {
-            bps: self.passed_bps,
-            above_bps: self.failed_bps,
-            ended: self.ended.unwrap_or(SearchEnd::OutOfBudget),
+            bps,
+            // One that was sent slower than asked for, and lost, may have been below one that passed.
+            above_bps: self
+                .failed_bps
+                .filter(|failed| of_the_path && bps.is_none_or(|bps| bps < *failed)),
+            at_least_bps: self.passed_bps.filter(|_| !of_the_path),
+            ended,
             steps: self.steps,
         }
     }
@@ -211,10 +219,12 @@ impl Search {
 /// What a search came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// Highest rate that passed.
+    /// Highest rate that passed; absent where a host was too slow to tell.
     pub bps: Option<f64>,
-    /// Lowest rate that failed.
+    /// Lowest rate that failed; likewise.
     pub above_bps: Option<f64>,
+    /// Highest rate that passed where a host was too slow: the path carries that, and perhaps more.
+    pub at_least_bps: Option<f64>,
     /// Why it ended.
     pub ended: SearchEnd,
     /// The steps.

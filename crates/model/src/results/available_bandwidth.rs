@@ -17,10 +17,15 @@ pub struct AvailableBandwidthResult {
     pub direction: Direction,
     /// Always `udp-rate-at-1-percent-loss`.
     pub method: String,
-    /// Highest rate that passed, in UDP payload; absent where none did.
+    /// Highest rate that passed, in UDP payload; absent where none did, or where a host was too slow
+    /// to tell.
     pub bps: Option<f64>,
-    /// Lowest rate that did not pass; absent where the search ended before one was found.
+    /// Lowest rate that did not pass; absent where the search ended before one was found, or where a
+    /// host was too slow to tell.
     pub above_bps: Option<f64>,
+    /// Highest rate that passed where a host was too slow: the path carries that, and perhaps more.
+    #[serde(default)]
+    pub at_least_bps: Option<f64>,
     /// Why the search ended.
     pub ended: SearchEnd,
     /// The steps, in order.

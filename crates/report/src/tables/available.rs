@@ -33,7 +33,10 @@ pub(super) fn rates(run: &Run) -> Table {
         let flow = view::flow(result.direction);
         table.row([
             flow.to_owned(),
-            rate(result.bps),
+            match result.at_least_bps {
+                Some(bps) => format!("at least {}", number::rate(bps)),
+                None => rate(result.bps),
+            },
             rate(result.above_bps),
             number::rate(result.tcp_bps),
             result
