@@ -17,6 +17,9 @@ pub struct Finding {
     pub severity: Severity,
     /// How sure the rule is, 0…1.
     pub confidence: f64,
+    /// The uses that it matters for; empty where it matters for the path that was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub matters_for: Vec<PathKind>,
     /// One sentence with the numbers in it.
     pub summary: String,
     /// What it rests on.
@@ -39,6 +42,70 @@ pub enum Cause {
     ReceiveBufferSmall,
     /// The sender's buffer is smaller than the path.
     SendBufferSmall,
+    /// Only one end of a link may send at a time.
+    LinkDuplexHalf,
+    /// A link runs below what both of its ends can.
+    LinkSlow,
+    /// A link comes and goes.
+    LinkUnsteady,
+    /// A link damages frames.
+    LinkErrors,
+    /// The bus of a network card is slower than its link.
+    BusSlow,
+    /// The network card drops packets before the kernel sees them.
+    ReceiveOverrun,
+    /// Interfaces on one link disagree about the largest packet.
+    MtuMismatch,
+    /// Work that hardware or kernel could do in large pieces is done packet by packet.
+    OffloadOff,
+    /// An offload damages what is forwarded.
+    OffloadHarmful,
+    /// Pause frames hold a link up.
+    PauseFlood,
+    /// A processor's backlog of received packets overflows.
+    BacklogDrops,
+    /// One processor of several serves all received packets.
+    OneProcessorReceives,
+    /// This host's own queue is a plain first-in-first-out.
+    QueueUnmanaged,
+    /// This host's own queue drops packets.
+    QueueDrops,
+    /// The driver's queue has no limit in bytes.
+    DriverQueueUnlimited,
+    /// A part of TCP that every path needs is switched off.
+    TcpFeatureOff,
+    /// A setting of old advice does harm today.
+    ObsoleteSetting,
+    /// UDP sockets drop datagrams for want of buffer.
+    UdpBufferSmall,
+    /// Much of what this host sends is sent again.
+    RetransmitsHigh,
+    /// Connections are refused because a queue of them is full.
+    ListenOverflow,
+    /// The kernel's memory for sockets runs out.
+    MemoryPressure,
+    /// Received segments are thrown away for want of buffer.
+    ReceiveBufferPruned,
+    /// Packets are not put together from their fragments.
+    FragmentsLost,
+    /// A table or a limit of this machine is nearly full.
+    LimitNear,
+    /// The processor saves power while packets wait.
+    PowerSaving,
+    /// Nothing holds the clock to true time.
+    ClockUnsynchronised,
+    /// The kernel reads time from a slow clock.
+    ClockSourceSlow,
+    /// A radio link is weak, narrow or crowded.
+    WifiWeak,
+    /// An optical module gets too little light.
+    ModuleLightLow,
+    /// A link has more neighbours than a broadcast domain should.
+    BroadcastDomainLarge,
+    /// Files are slower than the transfer is to be.
+    DiskSlow,
+    /// Encryption is slower than the transfer is to be.
+    CipherSlow,
 }
 
 impl Cause {
@@ -49,6 +116,67 @@ impl Cause {
             Self::BufferbloatDown => "bufferbloat-down",
             Self::ReceiveBufferSmall => "receive-buffer-small",
             Self::SendBufferSmall => "send-buffer-small",
+            Self::LinkDuplexHalf => "link-duplex-half",
+            Self::LinkSlow => "link-slow",
+            Self::LinkUnsteady => "link-unsteady",
+            Self::LinkErrors => "link-errors",
+            Self::BusSlow => "bus-slow",
+            Self::ReceiveOverrun => "receive-overrun",
+            Self::MtuMismatch => "mtu-mismatch",
+            Self::OffloadOff => "offload-off",
+            Self::OffloadHarmful => "offload-harmful",
+            Self::PauseFlood => "pause-flood",
+            Self::BacklogDrops => "backlog-drops",
+            Self::OneProcessorReceives => "one-processor-receives",
+            Self::QueueUnmanaged => "queue-unmanaged",
+            Self::QueueDrops => "queue-drops",
+            Self::DriverQueueUnlimited => "driver-queue-unlimited",
+            Self::TcpFeatureOff => "tcp-feature-off",
+            Self::ObsoleteSetting => "obsolete-setting",
+            Self::UdpBufferSmall => "udp-buffer-small",
+            Self::RetransmitsHigh => "retransmits-high",
+            Self::ListenOverflow => "listen-overflow",
+            Self::MemoryPressure => "memory-pressure",
+            Self::ReceiveBufferPruned => "receive-buffer-pruned",
+            Self::FragmentsLost => "fragments-lost",
+            Self::LimitNear => "limit-near",
+            Self::PowerSaving => "power-saving",
+            Self::ClockUnsynchronised => "clock-unsynchronised",
+            Self::ClockSourceSlow => "clock-source-slow",
+            Self::WifiWeak => "wifi-weak",
+            Self::ModuleLightLow => "module-light-low",
+            Self::BroadcastDomainLarge => "broadcast-domain-large",
+            Self::DiskSlow => "disk-slow",
+            Self::CipherSlow => "cipher-slow",
+        }
+    }
+}
+
+/// What a host or a path is used for; a fault or a setting matters for some uses and not for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathKind {
+    /// Transfers within a building: high rates, round trips below a millisecond.
+    Lan,
+    /// Transfers over tens of milliseconds and more.
+    LongPath,
+    /// Many connections at once.
+    BusyServer,
+    /// Packets forwarded for others.
+    Router,
+}
+
+impl PathKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Lan, Self::LongPath, Self::BusyServer, Self::Router];
+
+    /// The name used in Runs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lan => "lan",
+            Self::LongPath => "long-path",
+            Self::BusyServer => "busy-server",
+            Self::Router => "router",
         }
     }
 }
@@ -172,6 +300,8 @@ pub enum Action {
     Shaper(ShaperAction),
     /// Set a kernel variable.
     Sysctl(SysctlAction),
+    /// Change an interface.
+    Interface(InterfaceAction),
 }
 
 /// Direction of the traffic to shape, from the client's side of the line.
@@ -216,6 +346,45 @@ pub struct SysctlAction {
     pub key: String,
     /// Value, as written to /proc/sys.
     pub value: String,
+}
+
+/// A change of an interface.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InterfaceAction {
+    /// Its name.
+    pub interface: String,
+    /// What to change.
+    pub change: InterfaceChange,
+}
+
+/// What can be changed of an interface.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InterfaceChange {
+    /// Largest IP packet.
+    MtuBytes(u32),
+    /// Switch an offload, by the kernel's name.
+    Offload {
+        /// Its name, as `ethtool -k` has it in the kernel's own words: `rx-gro` …
+        feature: String,
+        /// On or off.
+        on: bool,
+    },
+    /// Descriptors for received packets.
+    ReceiveRingPackets(u32),
+    /// The queueing discipline for what it sends, by its kernel name.
+    Qdisc(String),
+    /// Negotiate speed and duplex.
+    Autonegotiation(bool),
+    /// Let the radio sleep between frames.
+    WifiPowerSave(bool),
+    /// Processors that share the packets of a receiving queue (RPS), as a hexadecimal mask.
+    ReceiveProcessors {
+        /// The queue: `rx-0`.
+        queue: String,
+        /// The mask.
+        cpus: String,
+    },
 }
 
 /// What a Run says in the end.

@@ -5,6 +5,7 @@
 //! must be testable from the numbers alone.
 
 pub mod calc;
+pub mod counter;
 pub mod distribution;
 pub mod dscp;
 pub mod emodel;

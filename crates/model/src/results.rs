@@ -5,6 +5,7 @@ pub mod app;
 pub mod available_bandwidth;
 pub mod ping;
 pub mod responsiveness;
+pub mod host;
 pub mod sharing;
 mod transactions;
 pub mod transfer;
@@ -18,6 +19,7 @@ use app::AppResult;
 use available_bandwidth::AvailableBandwidthResult;
 pub use ping::{PingResult, ProbeProtocol, TimestampSource};
 use responsiveness::ResponsivenessResult;
+use host::{CipherResult, DiskResult, HostResult, RatesResult};
 use sharing::Sharing;
 pub use transfer::{FileTime, SlowStart, SlowStartEnd};
 use udp::UdpResult;
@@ -59,6 +61,14 @@ pub enum Outcome {
     AvailableBandwidth(Box<AvailableBandwidthResult>),
     /// Round trips a minute under working conditions.
     Responsiveness(Box<ResponsivenessResult>),
+    /// What this machine is, and what its audit says.
+    Host(Box<HostResult>),
+    /// How fast this machine's counters grew.
+    HostRates(RatesResult),
+    /// How fast files feed a transfer and take one.
+    HostDisk(DiskResult),
+    /// How fast this machine encrypts.
+    HostCipher(CipherResult),
 }
 
 /// Direction of the load, named from the client.

@@ -1,0 +1,306 @@
+//! Network interfaces: hardware, driver, link, queues, counters.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Wifi;
+
+/// A network interface.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interface {
+    /// Name.
+    pub name: String,
+    /// Number in its network namespace.
+    pub index: u32,
+    /// Hardware type in words (`linux/if_arp.h`): `ethernet`, `loopback`, `none` …
+    pub hardware: String,
+    /// Kind of a virtual interface (`veth`, `bridge`, `tun` …); absent for hardware.
+    pub kind: Option<String>,
+    /// Whether it was set up (IFF_UP).
+    pub up: bool,
+    /// Whether the other end of the cable is there (IFF_LOWER_UP).
+    pub carrier: bool,
+    /// How often the carrier came or went.
+    pub carrier_changes: Option<u32>,
+    /// Number of the bridge or bond that it is a part of.
+    pub controller: Option<u32>,
+    /// Addresses with their prefix lengths, such as `192.0.2.7/24`.
+    pub addresses: Vec<String>,
+    /// Largest IP packet.
+    pub mtu_bytes: u32,
+    /// Largest value that the driver takes for it.
+    pub max_mtu_bytes: Option<u32>,
+    /// Name of the driver.
+    pub driver: Option<String>,
+    /// Version of the firmware, where the driver tells.
+    pub firmware: Option<String>,
+    /// The bus between the hardware and the processor.
+    pub bus: Option<Bus>,
+    /// The link as both ends negotiated it.
+    pub link: Option<LinkMode>,
+    /// Pause frames (IEEE 802.3 annex 31B).
+    pub pause: Option<Pause>,
+    /// Energy-efficient Ethernet (IEEE 802.3az) is in use.
+    pub energy_efficient: Option<bool>,
+    /// Work that the hardware, or the kernel in large pieces, takes over.
+    pub offloads: Vec<Offload>,
+    /// Descriptors between driver and hardware.
+    pub rings: Option<Rings>,
+    /// Hardware queues.
+    pub channels: Option<Channels>,
+    /// How long the hardware waits before it interrupts.
+    pub coalescing: Option<Coalescing>,
+    /// Length of the transmit queue (IFLA_TXQLEN).
+    pub tx_queue_packets: Option<u32>,
+    /// Largest packet that the stack hands to the driver, to be split (IFLA_GSO_MAX_SIZE).
+    pub gso_max_bytes: Option<u32>,
+    /// Largest number of segments in it (IFLA_GSO_MAX_SEGS).
+    pub gso_max_segments: Option<u32>,
+    /// Byte queue limits of the transmit queues.
+    pub byte_limits: Vec<ByteLimit>,
+    /// Which processors serve which queue.
+    pub steering: Vec<Steering>,
+    /// Counters since the interface came into being.
+    pub counters: LinkCounters,
+    /// The driver's own counters of errors and drops, those that are not zero.
+    pub driver_counters: std::collections::BTreeMap<String, u64>,
+    /// The radio, where it has one.
+    pub wifi: Option<Wifi>,
+    /// The optical module, where it has one and tells.
+    pub module: Option<Module>,
+    /// Neighbours that the kernel knows on this link, both families.
+    pub neighbours: u64,
+}
+
+/// A bus, by the part of the way from device to processor that tells its speed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bus {
+    /// `pci`, `usb`, `virtio` …
+    pub kind: String,
+    /// Where the device is on it.
+    pub address: Option<String>,
+    /// What it carries in each direction, line coding taken off; USB: the signalling rate.
+    pub speed_bps: Option<f64>,
+    /// What the device could use in a better slot.
+    pub best_speed_bps: Option<f64>,
+}
+
+/// Whether both ends may send at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Duplex {
+    /// One end at a time.
+    Half,
+    /// Both at once.
+    Full,
+}
+
+impl Duplex {
+    /// The word used in Runs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Half => "half",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// A link as it is, and as it could be.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkMode {
+    /// Its rate.
+    pub speed_bps: Option<f64>,
+    /// Its duplex.
+    pub duplex: Option<Duplex>,
+    /// Whether both ends negotiate these (IEEE 802.3 clause 28).
+    pub autonegotiation: Option<bool>,
+    /// The highest rate that this end's hardware can.
+    pub best_speed_bps: Option<f64>,
+    /// The highest rate that this end offers.
+    pub offered_speed_bps: Option<f64>,
+    /// The highest rate that the other end offers.
+    pub partner_speed_bps: Option<f64>,
+}
+
+/// Pause frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pause {
+    /// Negotiated.
+    pub autonegotiation: bool,
+    /// Received ones stop this end.
+    pub receive: bool,
+    /// This end sends them when its buffers fill.
+    pub send: bool,
+}
+
+/// An offload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Offload {
+    /// The kernel's name (`ethtool -k`, as in `net/ethtool/common.c`): `tx-tcp-segmentation` …
+    pub name: String,
+    /// In use.
+    pub on: bool,
+    /// Cannot be changed.
+    pub fixed: bool,
+}
+
+/// Descriptor rings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rings {
+    /// Received packets that fit.
+    pub receive_packets: u32,
+    /// The most that the hardware takes.
+    pub receive_max_packets: u32,
+    /// Packets to send that fit.
+    pub send_packets: u32,
+    /// The most that the hardware takes.
+    pub send_max_packets: u32,
+}
+
+/// Hardware queues.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Channels {
+    /// Queues that send and receive.
+    pub combined: u32,
+    /// The most of them.
+    pub combined_max: u32,
+    /// Queues that only receive.
+    pub receive: u32,
+    /// Queues that only send.
+    pub send: u32,
+}
+
+/// Interrupt coalescing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Coalescing {
+    /// Longest wait after a packet was received.
+    pub receive_s: f64,
+    /// Most packets received before an interrupt; 0 has no meaning.
+    pub receive_packets: u32,
+    /// Longest wait after a packet was sent.
+    pub send_s: f64,
+    /// Most packets sent before an interrupt.
+    pub send_packets: u32,
+    /// The driver adapts the receiving side to the traffic.
+    pub adaptive_receive: bool,
+    /// The driver adapts the sending side.
+    pub adaptive_send: bool,
+}
+
+/// Byte queue limits of one transmit queue (`lib/dynamic_queue_limits.c`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ByteLimit {
+    /// Number of the queue.
+    pub queue: u32,
+    /// The limit now; 0 before the driver has used it, or when it never does.
+    pub limit_bytes: u64,
+    /// What lies in the hardware's queue now.
+    pub inflight_bytes: u64,
+}
+
+/// Which processors serve a queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Steering {
+    /// Name of the queue: `rx-0`, `tx-3`.
+    pub queue: String,
+    /// Processors as the kernel's hexadecimal mask: RPS for a receiving queue, XPS for a sending one.
+    pub cpus: String,
+    /// Flows that RFS follows.
+    pub flows: Option<u32>,
+}
+
+/// `struct rtnl_link_stats64` of `linux/if_link.h`; 64 bits, so they do not wrap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct LinkCounters {
+    pub rx_packets: u64,
+    pub tx_packets: u64,
+    pub rx_bytes: u64,
+    pub tx_bytes: u64,
+    pub rx_errors: u64,
+    pub tx_errors: u64,
+    pub rx_dropped: u64,
+    pub tx_dropped: u64,
+    pub multicast: u64,
+    pub collisions: u64,
+    pub rx_length_errors: u64,
+    pub rx_over_errors: u64,
+    pub rx_crc_errors: u64,
+    pub rx_frame_errors: u64,
+    pub rx_fifo_errors: u64,
+    pub rx_missed_errors: u64,
+    pub tx_aborted_errors: u64,
+    pub tx_carrier_errors: u64,
+    pub tx_fifo_errors: u64,
+    pub tx_heartbeat_errors: u64,
+    pub tx_window_errors: u64,
+    pub rx_compressed: u64,
+    pub tx_compressed: u64,
+    pub rx_nohandler: u64,
+}
+
+impl LinkCounters {
+    /// Names and values in the kernel's order.
+    pub fn named(&self) -> [(&'static str, u64); 24] {
+        [
+            ("rx_packets", self.rx_packets),
+            ("tx_packets", self.tx_packets),
+            ("rx_bytes", self.rx_bytes),
+            ("tx_bytes", self.tx_bytes),
+            ("rx_errors", self.rx_errors),
+            ("tx_errors", self.tx_errors),
+            ("rx_dropped", self.rx_dropped),
+            ("tx_dropped", self.tx_dropped),
+            ("multicast", self.multicast),
+            ("collisions", self.collisions),
+            ("rx_length_errors", self.rx_length_errors),
+            ("rx_over_errors", self.rx_over_errors),
+            ("rx_crc_errors", self.rx_crc_errors),
+            ("rx_frame_errors", self.rx_frame_errors),
+            ("rx_fifo_errors", self.rx_fifo_errors),
+            ("rx_missed_errors", self.rx_missed_errors),
+            ("tx_aborted_errors", self.tx_aborted_errors),
+            ("tx_carrier_errors", self.tx_carrier_errors),
+            ("tx_fifo_errors", self.tx_fifo_errors),
+            ("tx_heartbeat_errors", self.tx_heartbeat_errors),
+            ("tx_window_errors", self.tx_window_errors),
+            ("rx_compressed", self.rx_compressed),
+            ("tx_compressed", self.tx_compressed),
+            ("rx_nohandler", self.rx_nohandler),
+        ]
+    }
+}
+
+/// An optical module (SFF-8472, SFF-8636). Powers as ratios to a milliwatt in decibels.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Module {
+    /// Standard of its memory.
+    pub standard: String,
+    /// Temperature in degrees Celsius.
+    pub temperature_c: Option<f64>,
+    /// Light received, by lane.
+    pub receive_dbm: Vec<Option<f64>>,
+    /// Light sent, by lane.
+    pub send_dbm: Vec<Option<f64>>,
+    /// Below this the module itself warns of too little light received.
+    pub receive_low_dbm: Option<f64>,
+    /// Above this it warns of too much.
+    pub receive_high_dbm: Option<f64>,
+}
+
+impl Interface {
+    /// Whether hardware sits behind it: it has a bus.
+    pub fn is_physical(&self) -> bool {
+        self.bus.is_some()
+    }
+
+    /// Whether packets pass: up, with a carrier, and not the loopback.
+    pub fn is_in_use(&self) -> bool {
+        self.up && self.carrier && self.hardware != "loopback"
+    }
+
+    /// The offload of that name.
+    pub fn offload(&self, name: &str) -> Option<&Offload> {
+        self.offloads.iter().find(|offload| offload.name == name)
+    }
+}
