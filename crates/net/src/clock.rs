@@ -67,7 +67,7 @@ impl ThreadClock {
 
 /// What the kernel holds of CLOCK_REALTIME (adjtimex(2)): what the program that sets it, whichever
 /// that is, told it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Discipline {
     /// Whether an external source sets the clock.
     pub synchronised: bool,
@@ -75,6 +75,8 @@ pub struct Discipline {
     pub max_error: Duration,
     /// It is off by about this.
     pub estimated_error: Duration,
+    /// By how much its rate is corrected, in parts of a million.
+    pub frequency_ppm: f64,
 }
 
 /// What the kernel holds of CLOCK_REALTIME; `None` where it does not say.
@@ -88,6 +90,8 @@ pub fn discipline() -> Option<Discipline> {
         synchronised: code != libc::TIME_ERROR,
         max_error: micros(state.maxerror),
         estimated_error: micros(state.esterror),
+        // In 2⁻¹⁶ parts of a million.
+        frequency_ppm: state.freq as f64 / 65536.0,
     })
 }
 

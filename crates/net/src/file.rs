@@ -24,3 +24,19 @@ pub fn forget_cached(file: &File) {
     // SAFETY: the descriptor is borrowed, hence open; the call takes only numbers.
     let _ = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
 }
+
+/// How many files this process may have open (RLIMIT_NOFILE): now, and as far as it may raise that
+/// itself.
+pub fn descriptor_limits() -> Option<(u64, u64)> {
+    nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).ok()
+}
+
+/// Size of a page of memory, in which the kernel counts (sysconf(3)).
+pub fn page_bytes() -> u64 {
+    let size = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE);
+    // Every Linux tells it; 4 KiB is what nearly all have.
+    size.ok()
+        .flatten()
+        .and_then(|bytes| u64::try_from(bytes).ok())
+        .unwrap_or(4096)
+}

@@ -9,6 +9,7 @@ pub mod bulk;
 pub mod clock;
 pub mod datagram;
 pub mod error_queue;
+pub mod ethtool;
 pub mod file;
 pub mod first;
 pub mod intercept;

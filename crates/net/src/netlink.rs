@@ -2,6 +2,16 @@
 //!
 //! Blocking, one request at a time, in the network namespace of the calling thread.
 
+pub mod attribute;
+mod dump;
+mod generic;
+pub mod link;
+pub mod neighbour;
+pub mod queue;
+pub mod socket;
+pub mod tcp_metrics;
+pub mod wifi;
+
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -38,6 +48,18 @@ const MESSAGE_BYTES: usize = 8192;
 pub struct NetlinkError {
     pub(crate) what: String,
     pub(crate) source: io::Error,
+}
+
+impl NetlinkError {
+    /// Whether this kernel does not have the part that was asked.
+    pub fn is_absent(&self) -> bool {
+        // EPROTONOSUPPORT: no such protocol of netlink; EOPNOTSUPP: no such question.
+        self.source.kind() == io::ErrorKind::NotFound
+            || matches!(
+                self.source.raw_os_error(),
+                Some(libc::EPROTONOSUPPORT | libc::EOPNOTSUPP)
+            )
+    }
 }
 
 /// The addresses that share their first `length` bits.

@@ -71,6 +71,19 @@ impl TcpInfo {
     /// The SYN carried data, and the SYN's answer acknowledged it (TCP Fast Open, RFC 7413).
     pub const SYN_DATA: u8 = 32;
 
+    /// What the kernel wrote elsewhere than into a socket option (INET_DIAG_INFO); what is missing
+    /// at the end counts as not known.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut raw = RawTcpInfo::default();
+        let length = bytes.len().min(size_of::<RawTcpInfo>());
+        // SAFETY: `raw` is writable for its size, of which `length` is at most all; `bytes` is
+        // readable for `length`; they do not overlap. RawTcpInfo is `Plain`: any bytes are a value.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut raw).cast::<u8>(), length);
+        }
+        decode(&raw, length)
+    }
+
     /// Payload sent and not yet acknowledged.
     pub fn in_flight_bytes(&self) -> u64 {
         match (self.bytes_sent, self.bytes_retrans) {

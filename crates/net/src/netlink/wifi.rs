@@ -1,0 +1,281 @@
+//! Radios as nl80211 tells of them (`linux/nl80211.h`).
+
+use plumb_model::results::host::{Wifi, WifiProtocol, WifiRate};
+
+use super::NetlinkError;
+use super::attribute::{Attribute, attributes, encode, find};
+use super::generic::Family;
+
+/// Commands (`enum nl80211_commands`).
+const GET_INTERFACE: u8 = 5;
+const GET_STATION: u8 = 17;
+const GET_SURVEY: u8 = 50;
+const GET_POWER_SAVE: u8 = 62;
+
+/// Attributes (`enum nl80211_attrs`).
+const IFINDEX: u16 = 3;
+const IFTYPE: u16 = 5;
+const STA_INFO: u16 = 21;
+const WIPHY_FREQ: u16 = 38;
+const SSID: u16 = 52;
+const PS_STATE: u16 = 93;
+const SURVEY_INFO: u16 = 84;
+const CHANNEL_WIDTH: u16 = 159;
+
+/// The radios of the namespace, with the numbers of their interfaces. None where the kernel has
+/// no wireless part, or no radio.
+///
+/// # Errors
+/// Those of the kernel, [`std::io::ErrorKind::NotFound`] among them where it has no such part.
+pub fn radios() -> Result<Vec<(u32, Wifi)>, NetlinkError> {
+    let mut family = Family::open("nl80211", "radios")?;
+    let mut found: Vec<_> = family
+        .list(GET_INTERFACE, &[])?
+        .iter()
+        .filter_map(|body| interface(body))
+        .collect();
+    for (index, wifi) in &mut found {
+        let which = encode(IFINDEX, &index.to_ne_bytes());
+        // An interface that has gone meanwhile, or a driver that does not tell, leaves gaps.
+        for body in family.list(GET_STATION, &which).unwrap_or_default() {
+            station(&body, wifi);
+        }
+        for body in family.list(GET_SURVEY, &which).unwrap_or_default() {
+            survey(&body, wifi);
+        }
+        for body in family.one(GET_POWER_SAVE, &which).unwrap_or_default() {
+            wifi.power_save = find(&body, PS_STATE).and_then(|a| a.u32()).map(|v| v != 0);
+        }
+    }
+    Ok(found)
+}
+
+fn interface(body: &[u8]) -> Option<(u32, Wifi)> {
+    let index = find(body, IFINDEX)?.u32()?;
+    let wifi = Wifi {
+        network: find(body, SSID).map(|a| String::from_utf8_lossy(a.value).into_owned()),
+        mode: match find(body, IFTYPE).and_then(|a| a.u32()) {
+            Some(1) => "ad hoc",
+            Some(2) => "station",
+            Some(3) => "access point",
+            Some(6) => "monitor",
+            Some(7) => "mesh",
+            _ => "other",
+        }
+        .to_owned(),
+        // Megahertz.
+        frequency_hz: find(body, WIPHY_FREQ)
+            .and_then(|a| a.u32())
+            .map(|mhz| f64::from(mhz) * 1e6),
+        width_hz: find(body, CHANNEL_WIDTH)
+            .and_then(|a| a.u32())
+            .and_then(channel_width),
+        ..Wifi::default()
+    };
+    Some((index, wifi))
+}
+
+/// `enum nl80211_chan_width`.
+fn channel_width(value: u32) -> Option<f64> {
+    let mhz = match value {
+        0 | 1 => 20.0,
+        2 => 40.0,
+        3 => 80.0,
+        4 | 5 => 160.0,
+        6 => 5.0,
+        7 => 10.0,
+        13 => 320.0,
+        _ => return None,
+    };
+    Some(mhz * 1e6)
+}
+
+/// What a station knows of its link (`enum nl80211_sta_info`). An access point has one for each of
+/// its clients; then the last is kept.
+fn station(body: &[u8], wifi: &mut Wifi) {
+    let Some(info) = find(body, STA_INFO) else {
+        return;
+    };
+    let decibels = |a: &Attribute<'_>| a.u8().map(|v| i32::from(v.cast_signed()));
+    let count = |a: &Attribute<'_>| a.u32().map(u64::from);
+    for attribute in attributes(info.value) {
+        match attribute.kind {
+            7 => wifi.signal_dbm = decibels(&attribute),
+            8 => wifi.send = Some(rate(attribute.value)),
+            10 => wifi.sent = count(&attribute),
+            11 => wifi.retries = count(&attribute),
+            12 => wifi.failed = count(&attribute),
+            13 => wifi.average_signal_dbm = decibels(&attribute),
+            14 => wifi.receive = Some(rate(attribute.value)),
+            16 => wifi.connected_s = attribute.u32().map(f64::from),
+            18 => wifi.beacons_lost = count(&attribute),
+            _ => {}
+        }
+    }
+}
+
+/// The channel in use, of a survey of all (`enum nl80211_survey_info`; times in milliseconds).
+fn survey(body: &[u8], wifi: &mut Wifi) {
+    let Some(info) = find(body, SURVEY_INFO) else {
+        return;
+    };
+    // NL80211_SURVEY_INFO_IN_USE is a flag.
+    if find(info.value, 3).is_none() {
+        return;
+    }
+    wifi.noise_dbm = find(info.value, 2)
+        .and_then(|a| a.u8())
+        .map(|v| i32::from(v.cast_signed()));
+    let time = |kind| find(info.value, kind).and_then(|a| a.u64());
+    wifi.busy_ratio = match (time(4), time(5)) {
+        (Some(all), Some(busy)) if all > 0 => Some((busy as f64 / all as f64).min(1.0)),
+        _ => None,
+    };
+}
+
+/// How frames are modulated (`enum nl80211_rate_info`).
+fn rate(bytes: &[u8]) -> WifiRate {
+    let mut read = WifiRate::default();
+    let mut wide = Some(20e6);
+    for attribute in attributes(bytes) {
+        let byte = attribute.u8();
+        match attribute.kind {
+            // Both in units of 100 kbit/s; the one of 16 bits is absent where it would not fit.
+            1 if read.bps.is_none() => {
+                read.bps = attribute.u16().map(|v| f64::from(v) * 1e5);
+            }
+            5 => read.bps = attribute.u32().map(|v| f64::from(v) * 1e5),
+            2 => {
+                read.protocol = WifiProtocol::N;
+                read.mcs = byte;
+                // Eight of them for each number of streams (IEEE 802.11-2020, 19.5).
+                read.streams = byte.map(|mcs| mcs / 8 + 1);
+            }
+            6 => (read.protocol, read.mcs) = (WifiProtocol::Ac, byte),
+            13 => (read.protocol, read.mcs) = (WifiProtocol::Ax, byte),
+            19 => (read.protocol, read.mcs) = (WifiProtocol::Be, byte),
+            7 | 14 | 20 => read.streams = byte,
+            3 => wide = Some(40e6),
+            8 => wide = Some(80e6),
+            9 | 10 => wide = Some(160e6),
+            11 => wide = Some(10e6),
+            12 => wide = Some(5e6),
+            18 => wide = Some(320e6),
+            // A share of the channel (OFDMA): its width is not that of a channel.
+            17 | 22 => wide = None,
+            _ => {}
+        }
+    }
+    read.width_hz = wide;
+    read
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn flag(kind: u16) -> Vec<u8> {
+        encode(kind, &[])
+    }
+
+    #[test]
+    fn a_station_on_802_11ax_is_read() {
+        let body = [
+            encode(IFINDEX, &3_u32.to_ne_bytes()),
+            encode(IFTYPE, &2_u32.to_ne_bytes()),
+            encode(SSID, b"attic"),
+            encode(WIPHY_FREQ, &5180_u32.to_ne_bytes()),
+            encode(CHANNEL_WIDTH, &3_u32.to_ne_bytes()),
+        ];
+        let (index, mut wifi) = interface(&body.concat()).unwrap();
+        assert_eq!(index, 3);
+        assert_eq!(
+            (wifi.network.as_deref(), wifi.mode.as_str()),
+            (Some("attic"), "station")
+        );
+        assert_eq!((wifi.band(), wifi.width_hz), (Some("5 GHz"), Some(80e6)));
+
+        let bitrate = [
+            encode(5, &12010_u32.to_ne_bytes()),
+            encode(1, &12010_u16.to_ne_bytes()),
+            encode(13, &[11]),
+            encode(14, &[2]),
+            flag(8),
+        ];
+        let info = [
+            encode(7, &[(-61_i8).cast_unsigned()]),
+            encode(8, &bitrate.concat()),
+            encode(10, &1000_u32.to_ne_bytes()),
+            encode(11, &70_u32.to_ne_bytes()),
+            encode(12, &2_u32.to_ne_bytes()),
+        ];
+        station(&encode(STA_INFO, &info.concat()), &mut wifi);
+        assert_eq!(wifi.signal_dbm, Some(-61));
+        assert_eq!(
+            (wifi.sent, wifi.retries, wifi.failed),
+            (Some(1000), Some(70), Some(2))
+        );
+        assert_eq!(
+            wifi.send,
+            Some(WifiRate {
+                bps: Some(1.201e9),
+                protocol: WifiProtocol::Ax,
+                mcs: Some(11),
+                streams: Some(2),
+                width_hz: Some(80e6),
+            })
+        );
+    }
+
+    #[test]
+    fn the_generations_are_told_apart() {
+        let n = rate(
+            &[
+                encode(2, &[15]),
+                encode(1, &3000_u16.to_ne_bytes()),
+                flag(3),
+            ]
+            .concat(),
+        );
+        assert_eq!(
+            (n.protocol, n.streams, n.width_hz),
+            (WifiProtocol::N, Some(2), Some(40e6))
+        );
+        assert_eq!(n.bps, Some(300e6));
+        let old = rate(&encode(1, &540_u16.to_ne_bytes()));
+        assert_eq!(
+            (old.protocol, old.bps, old.streams),
+            (WifiProtocol::Legacy, Some(54e6), None)
+        );
+        let be = rate(&[encode(19, &[13]), encode(20, &[2]), flag(18)].concat());
+        assert_eq!((be.protocol, be.width_hz), (WifiProtocol::Be, Some(320e6)));
+    }
+
+    #[test]
+    fn only_the_channel_in_use_counts() {
+        let times = [
+            encode(4, &1000_u64.to_ne_bytes()),
+            encode(5, &250_u64.to_ne_bytes()),
+        ]
+        .concat();
+        let mut wifi = Wifi::default();
+        survey(&encode(SURVEY_INFO, &times), &mut wifi);
+        assert_eq!(wifi.busy_ratio, None);
+        let used = [times, flag(3), encode(2, &[(-92_i8).cast_unsigned()])].concat();
+        survey(&encode(SURVEY_INFO, &used), &mut wifi);
+        assert_eq!((wifi.busy_ratio, wifi.noise_dbm), (Some(0.25), Some(-92)));
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(body in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut wifi = Wifi::default();
+            let _ = interface(&body);
+            station(&encode(STA_INFO, &body), &mut wifi);
+            survey(&encode(SURVEY_INFO, &body), &mut wifi);
+            let _ = rate(&body);
+        }
+    }
+}
