@@ -1,9 +1,32 @@
-//! What bears on measurements at this end: kernel, TCP's settings, the clock.
+//! What this machine is and does: everything for `plumb host`, and the little of it that bears on
+//! every measurement.
+//!
+//! One subject a file. Parsers are pure; what reads goes through a [`Source`], which keeps account of
+//! what could not be read.
 
+mod counters;
+mod cpu;
+mod files;
+mod interface;
+mod interrupts;
+mod machine;
+mod neighbours;
+mod queues;
+mod sockets;
+mod softnet;
+mod source;
+pub mod sysctls;
+
+use plumb_model::results::host::{CachedMetrics, Clock, HostResult};
 use plumb_model::run::HostFacts;
+use plumb_net::netlink::tcp_metrics::tcp_metrics;
 use plumb_net::sysctl;
 
-/// Reads the facts of this host; those that it does not tell are absent.
+pub use counters::{counters, link_counters};
+pub use softnet::softnet;
+pub use source::Source;
+
+/// Reads the facts of this host that bear on a measurement; those that it does not tell are absent.
 ///
 /// The settings of TCP are those of the network namespace of the calling thread.
 pub fn facts() -> HostFacts {
@@ -15,6 +38,7 @@ pub fn facts() -> HostFacts {
         .into_iter()
         .filter_map(text)
         .collect();
+    let clock = clock(&mut Source::system());
     HostFacts {
         plumb: env!("CARGO_PKG_VERSION").to_owned(),
         kernel: kernel.join(" "),
@@ -24,21 +48,77 @@ pub fn facts() -> HostFacts {
         tcp_wmem_bytes: triple("net.ipv4.tcp_wmem"),
         tcp_adv_win_scale: text("net.ipv4.tcp_adv_win_scale").and_then(|t| t.parse().ok()),
         window_scaling: text("net.ipv4.tcp_window_scaling").map(|t| t != "0"),
-        clock_source: clock_source(),
-        clock_synchronised: plumb_net::clock::synchronised(),
+        clock_source: clock.source,
+        clock_synchronised: clock.synchronised,
     }
 }
 
-/// Name of the kernel's clock source (Documentation/timers/timekeeping.rst).
-fn clock_source() -> Option<String> {
-    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    std::fs::read_to_string(path)
-        .ok()
-        .map(|name| name.trim().to_owned())
+/// Reads everything that `plumb host` shows, in the network namespace of the calling thread. What
+/// cannot be read is absent and listed; the audit is left empty.
+pub fn survey(source: &mut Source) -> HostResult {
+    let mut result = HostResult {
+        machine: machine::machine(source),
+        interfaces: interface::interfaces(source),
+        qdiscs: queues::qdiscs(source),
+        sysctls: sysctls::sysctls(source),
+        counters: counters(source),
+        softnet: softnet(source),
+        cached_metrics: cached_metrics(source),
+        sockets: sockets::sockets(source),
+        socket_memory: sockets::memory(source),
+        cpus: cpu::cpus(source),
+        files: files::limits(source),
+        clock: clock(source),
+        ..HostResult::default()
+    };
+    let limit = |key: &str| {
+        let number = result.sysctl_numbers(key)?;
+        u64::try_from(*number.first()?).ok()
+    };
+    let most = [
+        limit("net.ipv4.neigh.default.gc_thresh3"),
+        limit("net.ipv6.neigh.default.gc_thresh3"),
+    ];
+    result.neighbours = neighbours::neighbours(source, most, &mut result.interfaces);
+    result.interrupts = interrupts::interrupts(source, &result.interfaces);
+    if !result.machine.first_network_namespace {
+        result.of_the_machine = OF_THE_MACHINE.map(str::to_owned).to_vec();
+    }
+    result.unread = source.take_unread();
+    result
+}
+
+/// What a network namespace shares with the rest of the machine.
+const OF_THE_MACHINE: [&str; 8] = [
+    "machine",
+    "softnet",
+    "cpus",
+    "interrupts",
+    "files",
+    "clock",
+    "socket_memory.tcp_bytes",
+    "socket_memory.udp_bytes",
+];
+
+fn cached_metrics(source: &mut Source) -> Vec<CachedMetrics> {
+    source.asked("cached TCP metrics", tcp_metrics())
+}
+
+/// The clock source of Documentation/timers/timekeeping.rst, and what holds the clock.
+fn clock(source: &mut Source) -> Clock {
+    let discipline = plumb_net::clock::discipline();
+    Clock {
+        source: source.optional("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        synchronised: discipline.map(|d| d.synchronised),
+        max_error_s: discipline.map(|d| d.max_error.as_secs_f64()),
+        estimated_error_s: discipline.map(|d| d.estimated_error.as_secs_f64()),
+        frequency_ppm: discipline.map(|d| d.frequency_ppm),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -56,5 +136,40 @@ mod tests {
                 .is_some_and(|cc| facts.congestion_controls.contains(&cc))
         );
         assert!(facts.window_scaling.is_some() && facts.tcp_adv_win_scale.is_some());
+    }
+
+    #[test]
+    fn the_survey_of_this_machine_agrees_with_its_files() {
+        let result = survey(&mut Source::system());
+        let lo = result.interfaces.iter().find(|i| i.name == "lo").unwrap();
+        assert_eq!((lo.mtu_bytes, lo.hardware.as_str()), (65536, "loopback"));
+        assert!(lo.addresses.contains(&"127.0.0.1/8".to_owned()));
+        assert!(lo.offload("tx-tcp-segmentation").is_some());
+        assert!(result.counter("TcpOutSegs").is_some_and(|n| n > 0));
+        assert!(result.counter("TcpExtListenOverflows").is_some());
+        assert_eq!(result.softnet.len() as u32, result.cpus.online);
+        assert_eq!(
+            result.sysctl("net.ipv4.tcp_sack"),
+            Some(
+                std::fs::read_to_string("/proc/sys/net/ipv4/tcp_sack")
+                    .unwrap()
+                    .trim()
+            )
+        );
+        assert!(result.qdiscs.iter().all(|q| !q.interface.is_empty()));
+    }
+
+    #[test]
+    fn a_machine_that_tells_nothing_is_no_error() {
+        let empty = tempfile::tempdir().unwrap();
+        let result = survey(&mut Source::below(empty.path()));
+        assert!(result.counters.is_empty() && result.softnet.is_empty());
+        let unread: Vec<_> = result.unread.iter().map(|u| u.what.as_str()).collect();
+        assert!(
+            unread.contains(&"/proc/thread-self/net/netstat"),
+            "{unread:?}"
+        );
+        assert!(unread.contains(&"/proc/thread-self/net/softnet_stat"));
+        assert!(result.sysctls.iter().all(|s| s.value.is_none()));
     }
 }

@@ -1,6 +1,8 @@
 //! Actions as the commands that people read and type.
 
-use plumb_model::finding::{Action, Finding, LineDirection, ShaperAction, SysctlAction};
+use plumb_model::finding::{
+    Action, Finding, InterfaceAction, InterfaceChange, LineDirection, ShaperAction, SysctlAction,
+};
 
 /// Length of the Ethernet header, which Linux counts as part of every packet on an Ethernet
 /// device before a class adds its overhead (`qdisc_pkt_len`, `net/sched/sch_htb.c`).
@@ -20,6 +22,7 @@ pub fn commands(action: &Action) -> Vec<String> {
     match action {
         Action::Shaper(shaper) => shape(shaper),
         Action::Sysctl(setting) => set(setting),
+        Action::Interface(action) => change(action),
     }
 }
 
@@ -62,6 +65,29 @@ fn set(SysctlAction { key, value }: &SysctlAction) -> Vec<String> {
             key.rsplit('.').next().unwrap_or(key)
         ),
     ]
+}
+
+fn change(InterfaceAction { interface, change }: &InterfaceAction) -> Vec<String> {
+    let word = |on: bool| if on { "on" } else { "off" };
+    vec![match change {
+        InterfaceChange::MtuBytes(bytes) => format!("ip link set dev {interface} mtu {bytes}"),
+        InterfaceChange::Offload { feature, on } => {
+            format!("ethtool -K {interface} {feature} {}", word(*on))
+        }
+        InterfaceChange::ReceiveRingPackets(packets) => {
+            format!("ethtool -G {interface} rx {packets}")
+        }
+        InterfaceChange::Qdisc(kind) => format!("tc qdisc replace dev {interface} root {kind}"),
+        InterfaceChange::Autonegotiation(on) => {
+            format!("ethtool -s {interface} autoneg {}", word(*on))
+        }
+        InterfaceChange::WifiPowerSave(on) => {
+            format!("iw dev {interface} set power_save {}", word(*on))
+        }
+        InterfaceChange::ReceiveProcessors { queue, cpus } => {
+            format!("echo {cpus} > /sys/class/net/{interface}/queues/{queue}/rps_cpus")
+        }
+    }]
 }
 
 #[cfg(test)]
