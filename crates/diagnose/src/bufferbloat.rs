@@ -96,6 +96,7 @@ fn local(
         place: Place::LocalSegment,
         severity: severity(increase),
         confidence: confidence(latency).min(LOCAL_CONFIDENCE),
+        matters_for: Vec::new(),
         summary: format!(
             "{} fill a queue between this host and its gateway {}, on Wi-Fi or the local network and not on the line: round trips to the gateway go from {} to {}.",
             capital(doing),
@@ -173,6 +174,7 @@ fn finding(
         place,
         severity: severity(increase),
         confidence: confidence(latency),
+        matters_for: Vec::new(),
         summary: format!(
             "{} fill a queue and everything else waits in it: round trips go from {} to {}{carried}.",
             capital(doing),

@@ -130,6 +130,7 @@ fn finding(
             Severity::Warning
         },
         confidence: if largest.is_some() { 0.95 } else { 0.8 },
+        matters_for: Vec::new(),
         summary: format!(
             "{} {what} is smaller than the path: {}loads reach {} and wait for it {:.0} % of the time; to fill {} over {} takes {} in flight.",
             capital(whose),

@@ -5,6 +5,7 @@
 
 mod bufferbloat;
 mod buffers;
+pub mod host;
 mod verdict;
 
 use plumb_model::finding::{Finding, Verdict};

@@ -1,0 +1,54 @@
+//! The clock.
+
+use plumb_model::finding::{Cause, PathKind, Severity};
+
+use super::{Facts, Judged, fine, found, unknown};
+
+/// Sources that are read with a few instructions; every other costs a microsecond or more for each
+/// time stamp, of which a packet has several.
+const FAST: [&str; 7] = [
+    "tsc",
+    "kvm-clock",
+    "arch_sys_counter",
+    "hyperv_clocksource_tsc_page",
+    "xen",
+    "timebase",
+    "riscv_clocksource",
+];
+
+pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
+    let clock = &facts.host.clock;
+    let synchronised = match clock.synchronised {
+        None => unknown("clock", "the kernel does not tell whether the clock is held to true time"),
+        Some(true) => fine("clock", "something holds the clock to true time"),
+        Some(false) => found(
+            "clock",
+            Cause::ClockUnsynchronised,
+            Severity::Info,
+            &[],
+            "Nothing holds this clock to true time: delays of one direction, logs and captures of two machines cannot be compared.",
+        )
+        .evidence(facts.evidence("clock.synchronised", 0.0, "held to true time (1) or not (0), as adjtimex says", 1.0))
+        .advice("Run chrony or systemd-timesyncd.", "adjtimex says that the clock is synchronised.")
+        .done(),
+    };
+    let source = match clock.source.as_deref() {
+        None => unknown("clock source", "the kernel does not tell it"),
+        Some(source) if FAST.contains(&source) => fine("clock source", format!("time is read from {source}")),
+        Some(source) => found(
+            "clock source",
+            Cause::ClockSourceSlow,
+            Severity::Warning,
+            &[PathKind::Lan, PathKind::BusyServer, PathKind::Router],
+            format!("The kernel reads time from {source}, which takes about a microsecond each time, and every packet needs it several times."),
+        )
+        .sure(0.8)
+        .evidence(facts.evidence("clock.synchronised", f64::from(u8::from(clock.synchronised == Some(true))), "the source itself is no number: see clock.source", 0.0))
+        .advice(
+            "See why the kernel gave up the processor's own counter (dmesg, 'tsc'), or which source the hypervisor offers.",
+            "Less processor time for each packet.",
+        )
+        .done(),
+    };
+    vec![synchronised, source]
+}

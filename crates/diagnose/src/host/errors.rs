@@ -1,0 +1,68 @@
+//! Frames that a link damages.
+
+use plumb_model::finding::{Cause, PathKind, Place, Severity};
+
+use super::{Facts, Judged, fine, found, ratio};
+
+/// Share of damaged frames that no sound cable has: 802.3 asks for a bit error rate of 10⁻¹² at
+/// 10 Gbit/s, which is one frame in 80 million.
+const WARNING_RATIO: f64 = 1e-6;
+
+/// At this loss a CUBIC connection over 50 ms stays below about 200 Mbit/s (RFC 9438, 5.1).
+const CRITICAL_RATIO: f64 = 1e-4;
+
+pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
+    facts
+        .in_use()
+        .map(|(place, interface)| {
+            let counters = &interface.counters;
+            let name = &interface.name;
+            let subject = format!("{name} frame errors");
+            let damaged = counters
+                .rx_crc_errors
+                .saturating_add(counters.rx_frame_errors)
+                .saturating_add(counters.rx_length_errors);
+            let lost = counters.tx_carrier_errors.saturating_add(counters.tx_aborted_errors);
+            let received = ratio(damaged, counters.rx_packets.saturating_add(damaged));
+            let sent = ratio(lost, counters.tx_packets.saturating_add(lost));
+            let worst = received.max(sent);
+            if worst < WARNING_RATIO {
+                return fine(
+                    subject,
+                    format!(
+                        "{damaged} of {} frames that {name} received were damaged",
+                        counters.rx_packets
+                    ),
+                );
+            }
+            let (count, of, field) = if received >= sent {
+                (damaged, "received", "rx_crc_errors")
+            } else {
+                (lost, "sent", "tx_carrier_errors")
+            };
+            found(
+                subject,
+                Cause::LinkErrors,
+                if worst >= CRITICAL_RATIO {
+                    Severity::Critical
+                } else {
+                    Severity::Warning
+                },
+                &PathKind::ALL,
+                format!("{count} frames that {name} {of} were damaged or broken off: one in {:.0}.", 1.0 / worst),
+            )
+            .place(Place::LocalSegment)
+            .evidence(facts.evidence(
+                format!("interfaces[{place}].counters.{field}"),
+                count as f64,
+                &format!("one part of the frames {of} broken, with the other errors of the kind"),
+                0.0,
+            ))
+            .advice(
+                "Change the cable, then the port, then the optics; damaged frames at both ends with collisions mean a duplex mismatch.",
+                "The counter stops.",
+            )
+            .done()
+        })
+        .collect()
+}

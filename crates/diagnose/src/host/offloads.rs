@@ -1,0 +1,135 @@
+//! Work that hardware or kernel can do in large pieces.
+
+use plumb_model::finding::{Cause, InterfaceChange, PathKind, Severity};
+use plumb_model::results::host::Interface;
+
+use super::{Facts, Judged, fine, found};
+
+/// What spares the processor most, and what it stands for.
+const WANTED: [(&str, &str); 5] = [
+    (
+        "tx-generic-segmentation",
+        "splitting large segments at the last moment (GSO)",
+    ),
+    (
+        "tx-tcp-segmentation",
+        "splitting large segments in the card (TSO)",
+    ),
+    ("rx-gro", "joining received segments (GRO)"),
+    ("rx-checksum", "checking received checksums in the card"),
+    (
+        "tx-scatter-gather",
+        "sending from several places of memory at once",
+    ),
+];
+
+/// From this rate on a processor that sees every packet alone is what ends the rate: 1 Gbit/s is
+/// 81,000 packets of 1500 bytes a second.
+const FAST_BPS: f64 = 1e9;
+
+pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
+    let mut judged = Vec::new();
+    for (place, interface) in facts.in_use() {
+        if interface.offloads.is_empty() || interface.wifi.is_some() {
+            continue;
+        }
+        let off: Vec<_> = WANTED
+            .iter()
+            .filter_map(|(name, what)| {
+                let position = interface.offloads.iter().position(|o| o.name == *name)?;
+                let offload = interface.offloads.get(position)?;
+                (!offload.on && !offload.fixed).then_some((position, *name, *what))
+            })
+            .collect();
+        for (position, feature, what) in &off {
+            judged.push(switched_off(
+                facts, place, interface, *position, feature, what,
+            ));
+        }
+        if off.is_empty() {
+            judged.push(fine(
+                format!("{} offloads", interface.name),
+                format!(
+                    "{} does in large pieces what it can (segmentation, GRO, checksums)",
+                    interface.name
+                ),
+            ));
+        }
+        judged.extend(large_receive(facts, place, interface));
+    }
+    judged
+}
+
+fn switched_off(
+    facts: &Facts<'_>,
+    place: usize,
+    interface: &Interface,
+    position: usize,
+    feature: &str,
+    what: &str,
+) -> Judged {
+    let name = &interface.name;
+    let speed = interface.link.as_ref().and_then(|link| link.speed_bps);
+    // A slow link is filled without; on one of unknown speed it is only worth knowing.
+    let severity = match speed {
+        Some(bps) if bps >= FAST_BPS && interface.is_physical() => Severity::Warning,
+        _ => Severity::Info,
+    };
+    found(
+        format!("{name} {feature}"),
+        Cause::OffloadOff,
+        severity,
+        &[PathKind::Lan, PathKind::LongPath, PathKind::BusyServer],
+        format!("{name} has {feature} off, {what}, though it can."),
+    )
+    .evidence(facts.evidence(
+        format!("interfaces[{place}].offloads[{position}].on"),
+        0.0,
+        "the offload is in use (1) or not (0), and is not fixed",
+        1.0,
+    ))
+    .interface(
+        "Switch it on, unless it was switched off to work around a faulty driver or to capture packets as they are on the wire.",
+        interface,
+        InterfaceChange::Offload {
+            feature: feature.to_owned(),
+            on: true,
+        },
+        "Less processor time for the same rate.",
+    )
+    .done()
+}
+
+/// Large receive offload joins packets so that they cannot be parted again as they were, which
+/// routers and bridges must (Documentation/networking/segmentation-offloads.rst).
+fn large_receive(facts: &Facts<'_>, place: usize, interface: &Interface) -> Option<Judged> {
+    let position = interface.offloads.iter().position(|o| o.name == "rx-lro")?;
+    let lro = interface.offloads.get(position)?;
+    let passes_on = facts.host.forwards() || interface.controller.is_some();
+    (lro.on && passes_on).then(|| {
+        let name = &interface.name;
+        found(
+            format!("{name} rx-lro"),
+            Cause::OffloadHarmful,
+            Severity::Warning,
+            &[PathKind::Router],
+            format!("{name} joins received packets (LRO), and this host passes packets on: what was joined cannot be sent on as it was."),
+        )
+        .evidence(facts.evidence(
+            format!("interfaces[{place}].offloads[{position}].on"),
+            1.0,
+            "large receive offload is in use (1) on a machine that forwards",
+            0.0,
+        ))
+        .interface(
+            "Switch LRO off; GRO does the same in a way that can be undone.",
+            interface,
+            InterfaceChange::Offload {
+                feature: "rx-lro".to_owned(),
+                on: false,
+            },
+            "Forwarded connections no longer stall or resend.",
+        )
+        .done()
+    })
+}
