@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use jiff::Timestamp;
+use plumb_diagnose::host::Audit;
 use plumb_diagnose::{Case, diagnose};
 use plumb_host::facts::facts;
 use plumb_host::render::fill_commands;
@@ -41,6 +42,17 @@ pub struct Measured {
 impl Assembly {
     /// Begins a Run now. `command` is the verb and its arguments.
     pub fn begin(command: Vec<String>, name: &str, address: IpAddr) -> Self {
+        let mut assembly = Self::here(command);
+        assembly.run.target = Some(Target {
+            name: name.to_owned(),
+            address: Some(address.to_string()),
+            host: None,
+        });
+        assembly
+    }
+
+    /// Begins a Run about this machine alone.
+    pub fn here(command: Vec<String>) -> Self {
         let zero_ns = clock::monotonic_ns();
         let started =
             Timestamp::from_nanosecond(i128::from(clock::realtime_ns())).unwrap_or_default();
@@ -56,11 +68,7 @@ impl Assembly {
                     host: facts(),
                     lab: None,
                 },
-                target: Some(Target {
-                    name: name.to_owned(),
-                    address: Some(address.to_string()),
-                    host: None,
-                }),
+                target: None,
                 measurements: Vec::new(),
                 findings: Vec::new(),
                 verdict: None,
@@ -79,7 +87,7 @@ impl Assembly {
     /// Adds a measurement.
     pub fn add(&mut self, measured: Measured) {
         self.run.measurements.push(Measurement {
-            id: format!("m{}", self.run.measurements.len() + 1),
+            id: self.next_id(),
             outcome: measured.outcome,
             at_s: measured.started_ns.saturating_sub(self.zero_ns) as f64 / 1e9,
             duration_s: measured.duration_s,
@@ -119,6 +127,19 @@ impl Assembly {
     /// The Run as measured, without a judgement.
     pub fn finish(self) -> Run {
         self.run
+    }
+
+    /// The Run with what an audit of its last measurement came to; [`Assembly::add`] has added it.
+    pub fn audited(mut self, audit: Audit) -> Run {
+        self.run.findings = audit.findings;
+        fill_commands(&mut self.run.findings);
+        self.run.verdict = Some(audit.verdict);
+        self.run
+    }
+
+    /// The name that the next measurement will have.
+    pub fn next_id(&self) -> String {
+        format!("m{}", self.run.measurements.len() + 1)
     }
 
     /// The Run with what the measurements mean.

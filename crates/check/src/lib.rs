@@ -14,6 +14,7 @@ mod beside;
 pub mod budget;
 pub mod clocks;
 pub mod error;
+pub mod host;
 pub mod periodicity;
 pub mod phase;
 pub mod ping;

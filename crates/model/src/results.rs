@@ -3,9 +3,9 @@
 
 pub mod app;
 pub mod available_bandwidth;
+pub mod host;
 pub mod ping;
 pub mod responsiveness;
-pub mod host;
 pub mod sharing;
 mod transactions;
 pub mod transfer;
@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::Distribution;
 use app::AppResult;
 use available_bandwidth::AvailableBandwidthResult;
+use host::{CipherResult, DiskResult, HostResult, RatesResult};
 pub use ping::{PingResult, ProbeProtocol, TimestampSource};
 use responsiveness::ResponsivenessResult;
-use host::{CipherResult, DiskResult, HostResult, RatesResult};
 use sharing::Sharing;
 pub use transfer::{FileTime, SlowStart, SlowStartEnd};
 use udp::UdpResult;

@@ -6,6 +6,7 @@ mod compare;
 mod direction;
 mod explain;
 mod files;
+mod host;
 mod key;
 mod lab;
 mod load;
@@ -61,6 +62,9 @@ enum Verb {
     /// Latency while the path is loaded
     #[command(after_long_help = load::LIMITS)]
     Load(load::Arguments),
+    /// This machine: what it is, and what of it is fine for which use
+    #[command(after_long_help = host::LIMITS)]
+    Host(host::Arguments),
     /// Emulated networks whose truth is known
     #[command(after_long_help = lab::LIMITS)]
     Lab(lab::Arguments),
@@ -86,6 +90,7 @@ fn main() -> ExitCode {
         Verb::Rate(arguments) => rate::run(&arguments),
         Verb::Transactions(arguments) => transactions::run(&arguments),
         Verb::Load(arguments) => load::run(&arguments),
+        Verb::Host(arguments) => host::run(&arguments),
         Verb::Lab(arguments) => return lab::run(arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),

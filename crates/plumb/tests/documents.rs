@@ -43,7 +43,7 @@ fn schemas_are_those_of_the_types() {
 
 #[test]
 fn every_page_that_findings_name_is_written() {
-    for topic in ["bufferbloat", "tcp-buffers"] {
+    for topic in ["bufferbloat", "tcp-buffers", "host", "tcp-counters", "udp"] {
         assert!(
             stdout(&plumb(&["explain", topic])).starts_with("# "),
             "{topic}"
@@ -66,9 +66,24 @@ fn every_page_that_findings_name_is_written() {
 }
 
 #[test]
+fn every_counter_with_a_meaning_is_on_its_page() {
+    let page = stdout(&plumb(&["explain", "tcp-counters"]));
+    for counter in plumb_model::counter::COUNTERS {
+        let line = format!(
+            "| `{}` | {} | {} |",
+            counter.name,
+            counter.sense.name(),
+            counter.meaning
+        );
+        assert!(page.contains(&line), "{line}");
+    }
+}
+
+#[test]
 fn every_verb_explains_itself() {
     for verb in [
-        "check", "serve", "ping", "rate", "load", "lab", "report", "compare", "calc", "explain",
+        "check", "serve", "ping", "rate", "load", "host", "lab", "report", "compare", "calc",
+        "explain",
     ] {
         let output = plumb(&[verb, "--help"]);
         assert!(

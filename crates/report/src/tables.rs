@@ -18,6 +18,7 @@ mod app;
 mod available;
 mod changes;
 mod facts;
+mod host;
 mod loaded;
 mod ping;
 mod responsiveness;
@@ -54,6 +55,8 @@ pub(crate) enum Kind {
     Number,
     /// A mark.
     Grade,
+    /// A sentence, as long as it has to be; only in the last column.
+    Sentence,
 }
 
 /// A row of a table.
@@ -103,6 +106,14 @@ impl Table {
 /// Every table of a Run that has a row, the most telling first.
 pub(crate) fn of_run(run: &Run) -> Vec<Table> {
     let tables = [
+        host::audit(run),
+        host::counters(run),
+        host::interfaces(run),
+        host::queues(run),
+        host::connections(run),
+        host::listeners(run),
+        host::cached(run),
+        host::machine(run),
         app::table(run),
         available::rates(run),
         available::steps(run),

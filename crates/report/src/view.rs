@@ -34,7 +34,13 @@ impl Phase {
     pub(crate) fn of(measurement: &Measurement) -> Self {
         let named = measurement.params.get("phase").and_then(|p| p.as_str());
         let implied = match &measurement.outcome {
-            Outcome::Ping(_) | Outcome::Port(_) | Outcome::Transactions(_) => Self::Idle,
+            Outcome::Ping(_)
+            | Outcome::Port(_)
+            | Outcome::Transactions(_)
+            | Outcome::Host(_)
+            | Outcome::HostRates(_)
+            | Outcome::HostDisk(_)
+            | Outcome::HostCipher(_) => Self::Idle,
             Outcome::Throughput(t) => t.direction.into(),
             Outcome::LoadedLatency(l) => l.direction.into(),
             Outcome::Tcp(t) => t.direction.into(),
@@ -159,7 +165,11 @@ pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
             | Outcome::Transactions(_)
             | Outcome::App(_)
             | Outcome::AvailableBandwidth(_)
-            | Outcome::Responsiveness(_) => return None,
+            | Outcome::Responsiveness(_)
+            | Outcome::Host(_)
+            | Outcome::HostRates(_)
+            | Outcome::HostDisk(_)
+            | Outcome::HostCipher(_) => return None,
         })
     };
     let mut found: Vec<_> = run.measurements.iter().filter_map(of).collect();

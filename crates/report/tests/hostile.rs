@@ -369,6 +369,7 @@ prop_compose! {
             place: Place::Uplink,
             severity: if critical { Severity::Critical } else { Severity::Info },
             confidence: v[2],
+            matters_for: Vec::new(),
             summary: text[7].clone(),
             evidence: vec![evidence],
             fixes: vec![fix],

@@ -76,21 +76,30 @@ impl<'a> Page<'a> {
         let mut grid = Grid::new();
         grid.load_style(presets::NOTHING);
         grid.set_header(table.columns.iter().map(|column| column.name));
+        let room = self.room_of_sentences(table);
         for row in &table.rows {
-            grid.add_row(row.cells.iter().map(|cell| shorten(&clean(cell))));
+            let kinds = table.columns.iter().map(|column| column.kind);
+            grid.add_row(row.cells.iter().zip(kinds).map(|(cell, kind)| match kind {
+                Kind::Sentence => wrap(&clean(cell), room).join("\n"),
+                _ => shorten(&clean(cell)),
+            }));
         }
         for (index, column) in table.columns.iter().enumerate() {
             if let Some(set) = grid.column_mut(index) {
                 set.set_padding((2, 0));
-                if column.kind != Kind::Text {
+                if !matches!(column.kind, Kind::Text | Kind::Sentence) {
                     set.set_cell_alignment(CellAlignment::Right);
                 }
             }
         }
         let title = self.paint(BOLD, &clean(&table.title));
         self.line(&title);
-        let moods = std::iter::once(None).chain(table.rows.iter().map(|row| Some(row.better)));
-        for (line, mood) in grid.lines().zip(moods) {
+        let headless = table.columns.iter().all(|column| column.name.is_empty());
+        // Only a table without sentences has rows that are better or worse, and a line for each row.
+        let moods = std::iter::once(None)
+            .chain(table.rows.iter().map(|row| Some(row.better)))
+            .chain(std::iter::repeat(Some(None)));
+        for (line, mood) in grid.lines().zip(moods).skip(usize::from(headless)) {
             let line = match mood {
                 None => self.paint(FAINT, line.trim_end()),
                 Some(Some(true)) => self.paint(GOOD, line.trim_end()),
@@ -103,6 +112,30 @@ impl<'a> Page<'a> {
             self.wrapped("  ", FAINT, note);
         }
         self.blank();
+    }
+}
+
+impl Page<'_> {
+    /// Columns that are left for the last column, when it holds sentences.
+    fn room_of_sentences(&self, table: &Table) -> usize {
+        /// A sentence in fewer columns is a tower of words.
+        const LEAST: usize = 30;
+        /// Before every column.
+        const PADDING: usize = 2;
+        let others: usize = table
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| column.kind != Kind::Sentence)
+            .map(|(index, column)| {
+                let cells = table.rows.iter().filter_map(|row| row.cells.get(index));
+                let widest = cells
+                    .map(|cell| shorten(&clean(cell)).chars().count())
+                    .max();
+                widest.unwrap_or_default().max(column.name.chars().count()) + PADDING
+            })
+            .sum();
+        self.style.width.saturating_sub(others + PADDING).max(LEAST)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A Run for the terminal.
 
-use plumb_model::finding::{Finding, Fix};
+use plumb_model::finding::{Actor, Finding, Fix};
 use plumb_model::run::Run;
 
 use super::Style;
@@ -59,6 +59,10 @@ fn finding(page: &mut Page<'_>, finding: &Finding) {
     let place = page.paint(FAINT, &place);
     page.line(&format!("{name}{place}"));
     page.wrapped("  ", anstyle::Style::new(), &finding.summary);
+    if !finding.matters_for.is_empty() {
+        let uses: Vec<_> = finding.matters_for.iter().map(|kind| kind.name()).collect();
+        page.wrapped("  Matters for: ", FAINT, &uses.join(", "));
+    }
     if !finding.evidence.is_empty() {
         page.blank();
         page.line("  Evidence");
@@ -83,7 +87,7 @@ fn finding(page: &mut Page<'_>, finding: &Finding) {
 fn fix(page: &mut Page<'_>, fix: &Fix) {
     page.blank();
     let mut opening = page.paint(BOLD, "  Fix");
-    opening.push_str(&format!(" on the {}", actor(fix)));
+    opening.push_str(&format!(" on {}", actor(fix)));
     page.line(&opening);
     page.wrapped("    ", anstyle::Style::new(), &fix.summary);
     for command in fix.commands.iter().flat_map(|command| command.lines()) {
@@ -95,7 +99,11 @@ fn fix(page: &mut Page<'_>, fix: &Fix) {
 }
 
 fn actor(fix: &Fix) -> String {
-    fix.on.name().replace('-', " ")
+    let name = fix.on.name().replace('-', " ");
+    match fix.on {
+        Actor::ThisHost => name,
+        Actor::Router | Actor::FarHost | Actor::Provider => format!("the {name}"),
+    }
 }
 
 /// Streams that ended early, which the table of rates does not show.

@@ -241,6 +241,7 @@ fn finding() -> Finding {
         place: Place::Uplink,
         severity: Severity::Critical,
         confidence: 0.98,
+        matters_for: Vec::new(),
         summary: "While an upload runs, everything else waits 688 ms longer: the modem queues packets instead of dropping them.".into(),
         evidence: vec![
             Evidence {

@@ -1,0 +1,213 @@
+//! `plumb host`, alone and in a laboratory where something is wrong with the machine.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{PLUMB, need_root, plumb, stderr, stdout};
+use plumb_model::finding::Cause;
+use plumb_model::results::Outcome;
+use plumb_model::results::host::{HostResult, Scope};
+use plumb_model::run::Run;
+
+fn host(run: &Run) -> &HostResult {
+    match &run.measurements[0].outcome {
+        Outcome::Host(host) => host,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What `plumb host --json` says at the end of a shell script in a node of a lab.
+fn in_node(script: &str) -> Run {
+    need_root();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("two.toml");
+    let nodes = ["a", "b"]
+        .map(|name| format!("[[node]]\nname = \"{name}\"\n"))
+        .concat();
+    let scenario = format!(
+        "name = \"two\"\nsummary = \"two hosts\"\n{nodes}[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n"
+    );
+    std::fs::write(&file, scenario).unwrap();
+    let output = plumb(&[
+        "lab",
+        "run",
+        file.to_str().unwrap(),
+        "--",
+        "bash",
+        "-ec",
+        script,
+    ]);
+    assert!(output.status.success(), "{script}: {}", stderr(&output));
+    let text = stdout(&output);
+    Run::from_json(text.lines().last().unwrap()).unwrap()
+}
+
+fn causes(run: &Run) -> Vec<Cause> {
+    run.findings.iter().map(|finding| finding.cause).collect()
+}
+
+#[test]
+fn this_machine_is_read_quickly() {
+    // The number is 150 ms on a quiet machine; five tries and room for others who use this one.
+    let fastest = (0..5).map(|_| {
+        let begun = Instant::now();
+        let output = plumb(&["host", "--json"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let run = Run::from_json(&stdout(&output)).unwrap();
+        assert!(run.measurements[0].duration_s > 0.0);
+        begun.elapsed()
+    });
+    let fastest = fastest.min().unwrap();
+    assert!(fastest < Duration::from_millis(600), "{fastest:?}");
+}
+
+#[test]
+fn the_text_says_what_is_fine_and_what_is_not() {
+    let output = plumb(&["host"]);
+    let text = stdout(&output);
+    for part in ["Looked at", "fine", "Interfaces", "lo ", "Machine"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn a_node_sees_its_own_interfaces_and_what_is_the_machines_is_marked() {
+    let run =
+        in_node("sysctl -qw net.ipv4.tcp_sack=0 net.ipv4.tcp_window_scaling=0; plumb host --json");
+    let host = host(&run);
+    assert!(!host.machine.first_network_namespace);
+    assert!(host.of_the_machine.contains(&"softnet".to_owned()));
+    assert!(
+        run.notes
+            .iter()
+            .any(|note| note.contains("one network namespace of several"))
+    );
+    assert!(
+        host.interfaces
+            .iter()
+            .all(|i| i.name != "eth0" || i.bus.is_none()),
+        "{:?}",
+        host.interfaces
+    );
+    let off = causes(&run)
+        .into_iter()
+        .filter(|c| *c == Cause::TcpFeatureOff)
+        .count();
+    assert_eq!(off, 2);
+    let scope = |key: &str| host.sysctls.iter().find(|s| s.key == key).unwrap().scope;
+    assert_eq!(scope("net.ipv4.tcp_sack"), Scope::Namespace);
+    assert_eq!(scope("vm.swappiness"), Scope::Machine);
+}
+
+#[test]
+fn ports_of_a_bridge_that_disagree_are_found() {
+    let run = in_node(
+        "ip link add br9 type bridge; \
+         ip link add p1 mtu 9000 type veth peer name q1; ip link add p2 mtu 1500 type veth peer name q2; \
+         ip link set p1 master br9; ip link set p2 master br9; \
+         for i in br9 p1 q1 p2 q2; do ip link set $i up; done; plumb host --json",
+    );
+    let found = run
+        .findings
+        .iter()
+        .find(|f| f.cause == Cause::MtuMismatch)
+        .expect("the mismatch");
+    assert!(
+        found.summary.starts_with("p2 takes packets of 1500 bytes"),
+        "{}",
+        found.summary
+    );
+    assert_eq!(found.fixes[0].commands, ["ip link set dev p2 mtu 9000"]);
+    let p1 = host(&run)
+        .interfaces
+        .iter()
+        .find(|i| i.name == "p1")
+        .unwrap();
+    assert_eq!(
+        (p1.kind.as_deref(), p1.driver.as_deref()),
+        (Some("veth"), Some("veth"))
+    );
+}
+
+#[test]
+fn a_full_listener_and_a_slow_reader_are_found() {
+    let script = r#"
+        cat > /tmp/full.py <<'END'
+import os, socket, subprocess
+s = socket.socket(); s.bind(("127.0.0.1", 7000)); s.listen(1)
+c = []
+for _ in range(4):
+    k = socket.socket(); k.setblocking(False)
+    k.connect_ex(("127.0.0.1", 7000)); c.append(k)
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.bind(("127.0.0.1", 7001))
+u.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+w = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(200): w.sendto(bytes(1000), ("127.0.0.1", 7001))
+subprocess.run([PLUMB, "host", "--json"], check=True)
+END
+        sed -i "s|PLUMB|'$PLUMB'|" /tmp/full.py; python3 /tmp/full.py; rm /tmp/full.py"#;
+    let run = in_node(&format!("PLUMB={PLUMB}; {script}"));
+    let causes = causes(&run);
+    assert!(causes.contains(&Cause::ListenOverflow), "{causes:?}");
+    assert!(causes.contains(&Cause::UdpBufferSmall), "{causes:?}");
+    let host = host(&run);
+    let listener = host
+        .sockets
+        .listeners
+        .iter()
+        .find(|l| l.local == "127.0.0.1:7000")
+        .unwrap();
+    assert_eq!((listener.waiting, listener.backlog), (2, 1), "{listener:?}");
+    assert_eq!(listener.owner.as_ref().unwrap().program, "python3");
+    assert!(host.sockets.udp_drops > 0);
+}
+
+#[test]
+fn what_may_not_be_read_is_said_and_the_rest_is_read() {
+    // Without /sys, and with parts of /proc hidden.
+    let run = in_node(
+        "mount -t tmpfs none /sys; mount --bind /dev/null /proc/net/softnet_stat 2>/dev/null || true; \
+         mount -t tmpfs -o ro none /proc/sys/net; plumb host --json",
+    );
+    let host = host(&run);
+    assert!(host.interfaces.iter().any(|i| i.name == "lo"));
+    assert!(host.counter("TcpOutSegs").is_some());
+    assert_eq!(host.sysctl("net.ipv4.tcp_rmem"), None);
+    assert!(
+        host.audit
+            .iter()
+            .any(|c| c.subject == "send buffer" && c.summary.contains("could not be read"))
+    );
+}
+
+#[test]
+fn interfaces_that_come_and_go_meanwhile_do_no_harm() {
+    let run = in_node(
+        "(while ip link add v1 type veth peer name v2 2>/dev/null; do ip link del v1; done) & B=$!; \
+         for i in $(seq 20); do plumb host --json > /tmp/h.json; done; kill $B; wait || true; cat /tmp/h.json; rm /tmp/h.json",
+    );
+    assert!(host(&run).interfaces.iter().any(|i| i.name == "lo"));
+}
+
+#[test]
+fn a_user_without_rights_is_told_what_is_missing() {
+    let output = std::process::Command::new("setpriv")
+        .args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            PLUMB,
+            "host",
+            "--json",
+        ])
+        .output()
+        .expect("setpriv (util-linux)");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let run = Run::from_json(&stdout(&output)).unwrap();
+    let host = host(&run);
+    assert!(host.interfaces.iter().any(|i| i.name == "lo"));
+    assert!(host.counter("TcpOutSegs").is_some());
+}
