@@ -17,6 +17,7 @@ pub mod multicast;
 pub mod namespace;
 pub mod netlink;
 pub mod pass;
+pub mod path_mtu;
 pub mod process;
 pub mod route;
 pub mod sched;

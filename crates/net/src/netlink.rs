@@ -216,6 +216,28 @@ impl Netlink {
         )
     }
 
+    /// The MTU of a link in bytes.
+    ///
+    /// # Errors
+    /// When there is none of that number, and those of the kernel.
+    pub fn mtu_bytes(&mut self, index: u32) -> Result<Option<u32>, NetlinkError> {
+        let mut link = LinkMessage::default();
+        link.header.index = index;
+        let answer = self.exchange(RouteNetlinkMessage::GetLink(link), 0, || {
+            format!("look at interface {index}")
+        })?;
+        let Some(RouteNetlinkMessage::NewLink(link)) = answer else {
+            return Ok(None);
+        };
+        Ok(link
+            .attributes
+            .iter()
+            .find_map(|attribute| match attribute {
+                LinkAttribute::Mtu(bytes) => Some(*bytes),
+                _ => None,
+            }))
+    }
+
     /// Sets a link up, with a transmit queue of `queue_packets` when given.
     ///
     /// # Errors

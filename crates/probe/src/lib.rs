@@ -8,6 +8,7 @@ mod channel;
 pub mod hop;
 mod icmp;
 pub mod log;
+pub mod mtu;
 pub mod path;
 pub mod plan;
 pub mod probing;

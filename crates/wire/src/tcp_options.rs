@@ -66,18 +66,34 @@ pub fn kinds(packet: &[u8]) -> Vec<u8> {
     options.into_iter().map(|(kind, _)| kind).collect()
 }
 
+/// The maximum segment size that a TCP segment announces, which begins with its header; `None`
+/// where it announces none, or is cut before.
+pub fn mss(segment: &[u8]) -> Option<u16> {
+    let length = usize::from(segment.get(12)? >> 4) * 4;
+    let options = within(segment, HEADER..length.min(segment.len()));
+    options.into_iter().find_map(|(kind, range)| {
+        let value = segment.get(range.start + 2..range.end)?;
+        (kind == MSS).then_some(u16::from_be_bytes(value.try_into().ok()?))
+    })
+}
+
 /// Where the TCP header begins, and the options with where they are, up to the first that is
 /// not whole.
 fn options(packet: &[u8]) -> (usize, Vec<(u8, Range<usize>)>) {
-    let mut found = Vec::new();
-    let Some((tcp, length)) =
-        IpPacket::parse(packet).and_then(|ip| Some((ip.header_len(), ip.tcp_header_len()?)))
-    else {
-        return (0, found);
+    let header =
+        IpPacket::parse(packet).and_then(|ip| Some((ip.header_len(), ip.tcp_header_len()?)));
+    let Some((tcp, length)) = header else {
+        return (0, Vec::new());
     };
-    let (mut at, end) = (tcp + HEADER, tcp + length);
+    (tcp, within(packet, tcp + HEADER..tcp + length))
+}
+
+/// The options in a range of bytes.
+fn within(bytes: &[u8], range: Range<usize>) -> Vec<(u8, Range<usize>)> {
+    let mut found = Vec::new();
+    let (mut at, end) = (range.start, range.end);
     while at < end {
-        match packet.get(at..end) {
+        match bytes.get(at..end) {
             Some([NOP, ..]) => at += 1,
             Some([kind, length, ..]) if *kind != END => {
                 let next = at + usize::from(*length);
@@ -90,7 +106,7 @@ fn options(packet: &[u8]) -> (usize, Vec<(u8, Range<usize>)>) {
             _ => break,
         }
     }
-    (tcp, found)
+    found
 }
 
 #[cfg(test)]
@@ -100,6 +116,15 @@ mod tests {
     use crate::ip::TCP;
     use crate::rewrite::tests::{ipv4, is_sound};
     use proptest::prelude::*;
+
+    #[test]
+    fn the_maximum_segment_size_is_read() {
+        let packet = syn(&[4, 2, 2, 4, 5, 0xb4, 1, 1]);
+        assert_eq!(mss(&packet[20..]), Some(1460));
+        assert_eq!(mss(&packet[20..44]), None, "cut in the middle of it");
+        assert_eq!(mss(&syn(&[4, 2, 0, 0])[20..]), None);
+        assert_eq!(mss(&[0; 12]), None);
+    }
 
     fn syn(options: &[u8]) -> Vec<u8> {
         let mut tcp = vec![0x30, 0x39, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0x02, 1, 0];

@@ -1,0 +1,14 @@
+//! How large packets may be on a path: packetization layer path MTU discovery (RFC 8899), told by
+//! routers or found by silence, hop by hop. The network is a trait, so that the search runs in
+//! virtual time.
+//!
+//! [`search`] finds sizes, [`mss`] what becomes of TCP's maximum segment size, and [`rounds`] is
+//! what both send by: many probes at once, again where nobody answered.
+
+pub mod mss;
+mod rounds;
+pub mod search;
+#[cfg(test)]
+mod tests;
+
+pub use search::{Found, FoundHop, MtuPlan, SearchError, search};

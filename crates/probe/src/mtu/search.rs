@@ -1,0 +1,360 @@
+//! The search: from the largest size down to what gets to the far end, and how far each size gets.
+//!
+//! 1. Small probes find who answers on the way.
+//! 2. Probes of one size go to every hop and to the far end at once. The furthest that answers
+//!    tells how far that size gets.
+//! 3. Where they end, a router may have told a smaller size, which is tried next. Where it told
+//!    none, or is not listened to, sizes between are tried on whoever stands behind.
+//!
+//! It ends with a size that gets to the far end. A size that was told is tried with one byte more,
+//! so that nobody can make the path seem narrower than it is (RFC 8899, section 4.6.1).
+
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::rounds::Rounds;
+use crate::path::{Answer, AnswerKind, HopNetwork, Probe};
+use plumb_wire::icmp_report::Report;
+
+/// Hop limit of probes to the far end: as most hosts send.
+const FAR_HOPS: u8 = 64;
+
+/// Sizes tried at once: four rounds of them tell 1500 bytes from 68 to the byte.
+const SIZES_AT_ONCE: u16 = 8;
+
+/// No router may take less (RFC 791, section 3.1), so that less that is told is a lie or a
+/// message older than RFC 1191.
+const LEAST_TOLD_BYTES: u32 = 68;
+
+/// Different sizes along one path that are followed; each is smaller than the one before.
+const MAX_LEVELS: usize = 16;
+
+/// What to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MtuPlan {
+    /// Address of the far end.
+    pub target: IpAddr,
+    /// The largest IP packet to try, in bytes.
+    pub largest_bytes: u16,
+    /// Whether to follow what routers tell.
+    pub listen: bool,
+    /// How many hops to look at.
+    pub max_hops: u8,
+    /// Times that a probe is sent before it counts as lost.
+    pub tries: u32,
+    /// Longest wait for an answer.
+    pub timeout: Duration,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The largest packet that gets to the far end, in bytes; `None` where it did not answer.
+    pub path_mtu_bytes: Option<u16>,
+    /// The hops, from the first.
+    pub hops: Vec<FoundHop>,
+    /// Sizes that routers told and that were followed.
+    pub told: u32,
+    /// Drops that were found by silence.
+    pub silent: u32,
+    /// The last hop seen to be reached before the first drop that nobody told of.
+    pub black_hole_after: Option<u8>,
+    /// Probes sent.
+    pub sent: u64,
+}
+
+/// One hop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundHop {
+    /// Its number.
+    pub ttl: u8,
+    /// Who answered.
+    pub address: Option<IpAddr>,
+    /// The largest packet that is known to get there, in bytes.
+    pub mtu_bytes: Option<u16>,
+    /// What it told of the line behind it, in bytes.
+    pub told_mtu_bytes: Option<u32>,
+}
+
+/// Why nothing was found.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// Nobody answered.
+    #[error("nothing answered, neither the far end nor a router on the way")]
+    Silence,
+    /// The far end answered, and then it did not any more.
+    #[error("the path broke while it was measured: small packets were not answered any more")]
+    Broken,
+    /// Sending or receiving failed.
+    #[error("{0}")]
+    Local(#[from] io::Error),
+}
+
+/// How far probes of one size got.
+#[derive(Debug, Default)]
+struct Reach {
+    /// The furthest hop that answered, if any beyond what was known.
+    furthest: u8,
+    /// Whether the far end did.
+    arrived: bool,
+    /// A router told that they are too big: who, and what it takes.
+    told: Option<(IpAddr, u32)>,
+}
+
+/// Finds how large packets may be.
+///
+/// It ends within about `tries` times `timeout` for each of at most 6 rounds a drop in size.
+///
+/// # Errors
+/// When nobody answers, the path breaks meanwhile, or our own machine fails.
+pub fn search(network: &mut impl HopNetwork, plan: &MtuPlan) -> Result<Found, SearchError> {
+    let mut search = Search {
+        rounds: Rounds::new(network, plan.tries.max(1), plan.timeout),
+        plan,
+        hops: Vec::new(),
+        far_answers: false,
+    };
+    search.trace()?;
+    search.descend()
+}
+
+/// Whether packets of a size get to the far end.
+///
+/// # Errors
+/// Those of our own machine.
+pub fn arrives(network: &mut impl HopNetwork, plan: &MtuPlan, size: u16) -> io::Result<bool> {
+    let mut rounds = Rounds::new(network, plan.tries.max(1), plan.timeout);
+    let answers = rounds.ask(&[probe(FAR_HOPS, size)], |_, _| true)?;
+    let arrived = |answer: &Answer| answer.is_arrival(plan.target);
+    Ok(answers.iter().flatten().any(arrived))
+}
+
+struct Search<'a, N> {
+    rounds: Rounds<'a, N>,
+    plan: &'a MtuPlan,
+    /// Hops before the far end that answered or may have, from the first.
+    hops: Vec<FoundHop>,
+    far_answers: bool,
+}
+
+impl<N: HopNetwork> Search<'_, N> {
+    /// Finds who answers small probes.
+    fn trace(&mut self) -> Result<(), SearchError> {
+        let target = self.plan.target;
+        let arrived = |answer: &Answer| answer.is_arrival(target);
+        let far = self.ask(&[probe(FAR_HOPS, 0)])?;
+        self.far_answers = far.iter().flatten().any(arrived);
+        let probes: Vec<Probe> = (1..=self.plan.max_hops)
+            .map(|hops| probe(hops, 0))
+            .collect();
+        // A hop is of no interest behind one at which probes arrive.
+        let answers = self.rounds.ask(&probes, |index, answers| {
+            !answers.iter().take(index).flatten().any(arrived)
+        })?;
+        let first_arrival = answers
+            .iter()
+            .position(|answer| answer.as_ref().is_some_and(arrived));
+        let last_answer = answers.iter().rposition(Option::is_some).map(|at| at + 1);
+        self.far_answers |= first_arrival.is_some();
+        let routers = first_arrival.or(last_answer).unwrap_or(0);
+        self.hops = (1..)
+            .zip(answers.iter().take(routers))
+            .map(|(ttl, answer)| FoundHop {
+                ttl,
+                address: answer.as_ref().map(|answer| answer.from),
+                mtu_bytes: None,
+                told_mtu_bytes: None,
+            })
+            .collect();
+        if !self.far_answers && self.hops.is_empty() {
+            return Err(SearchError::Silence);
+        }
+        Ok(())
+    }
+
+    /// Goes from the largest size to one that gets to the end.
+    fn descend(mut self) -> Result<Found, SearchError> {
+        let (mut size, mut known_to) = (self.plan.largest_bytes, 0);
+        let (mut told, mut silent, mut black_hole_after) = (0, 0, None);
+        let mut arrived = false;
+        for _ in 0..MAX_LEVELS {
+            let reach = self.reach(size, known_to)?;
+            let furthest = if reach.arrived {
+                u8::MAX
+            } else {
+                reach.furthest.max(known_to)
+            };
+            self.takes(known_to, furthest, size);
+            if reach.arrived || self.beyond(furthest).is_empty() {
+                arrived = reach.arrived;
+                break;
+            }
+            known_to = furthest;
+            let teller = reach.told.and_then(|(from, bytes)| {
+                self.remember(from, bytes);
+                u16::try_from(bytes)
+                    .ok()
+                    .filter(|_| (LEAST_TOLD_BYTES..u32::from(size)).contains(&bytes))
+            });
+            let next = match teller {
+                Some(next) if self.plan.listen => {
+                    if self.passes(next.saturating_add(1), known_to, size)? {
+                        // What was told is less than the path takes.
+                        silent += 1;
+                        self.largest(next.saturating_add(1), size, known_to)?
+                    } else {
+                        told += 1;
+                        next
+                    }
+                }
+                _ => {
+                    silent += 1;
+                    if reach.told.is_none() {
+                        black_hole_after.get_or_insert(known_to);
+                    }
+                    self.largest(0, size, known_to)?
+                }
+            };
+            size = next;
+        }
+        Ok(Found {
+            path_mtu_bytes: arrived.then_some(size),
+            hops: self.hops,
+            told,
+            silent,
+            black_hole_after,
+            sent: self.rounds.sent,
+        })
+    }
+
+    /// How far probes of a size get, of which it is known that they get to hop `known_to`.
+    fn reach(&mut self, size: u16, known_to: u8) -> io::Result<Reach> {
+        let target = self.plan.target;
+        let beyond = self.beyond(known_to);
+        let probes: Vec<Probe> = beyond.iter().map(|hops| probe(*hops, size)).collect();
+        let told = |answer: &Answer| answer.mtu_bytes().map(|bytes| (answer.from, bytes));
+        let answers = self.rounds.ask(&probes, |index, answers| {
+            // What is nearer than an answer is of no interest: it was passed.
+            !answers.iter().skip(index).flatten().any(passed)
+        })?;
+        let furthest = beyond
+            .iter()
+            .zip(&answers)
+            .filter(|(hops, answer)| **hops != FAR_HOPS && answer.as_ref().is_some_and(passed))
+            .map(|(hops, _)| *hops)
+            .max();
+        Ok(Reach {
+            furthest: furthest.unwrap_or(known_to),
+            arrived: answers
+                .iter()
+                .flatten()
+                .any(|answer| answer.is_arrival(target)),
+            told: answers.iter().flatten().find_map(told),
+        })
+    }
+
+    /// The largest size below `fails`, and at least `passes`, that gets behind hop `known_to`.
+    fn largest(&mut self, passes: u16, fails: u16, known_to: u8) -> Result<u16, SearchError> {
+        let (mut passes, mut fails) = (passes, fails);
+        if passes == 0 {
+            // The smallest there is: if even that does not pass any more, nothing can be said.
+            if !self.passes(0, known_to, fails)? {
+                return Err(SearchError::Broken);
+            }
+        }
+        while fails - passes > 1 {
+            let sizes = between(passes, fails);
+            let through = self.pass(&sizes, known_to)?;
+            let best = sizes.iter().zip(&through).rposition(|(_, passed)| *passed);
+            let above = best.map_or(0, |at| at + 1);
+            fails = sizes.get(above).copied().unwrap_or(fails);
+            passes = best.and_then(|at| sizes.get(at).copied()).unwrap_or(passes);
+        }
+        Ok(passes)
+    }
+
+    /// Whether packets of a size below `limit` get behind a hop.
+    fn passes(&mut self, size: u16, known_to: u8, limit: u16) -> io::Result<bool> {
+        Ok(size < limit && self.pass(&[size], known_to)?.contains(&true))
+    }
+
+    /// Which sizes, in ascending order, get behind a hop: to the next one that answers, or to the
+    /// far end.
+    fn pass(&mut self, sizes: &[u16], known_to: u8) -> io::Result<Vec<bool>> {
+        let beyond = self.beyond(known_to);
+        let mut aims: Vec<u8> = beyond.first().copied().into_iter().collect();
+        aims.extend(beyond.last().filter(|last| aims.first() != Some(last)));
+        let probes: Vec<Probe> = sizes
+            .iter()
+            .flat_map(|size| aims.iter().map(move |hops| probe(*hops, *size)))
+            .collect();
+        let aims = aims.len().max(1);
+        let answers = self.rounds.ask(&probes, |index, answers| {
+            // Smaller sizes than one that passed are of no interest, nor is the same again.
+            let first_of_size = index / aims * aims;
+            !answers.iter().skip(first_of_size).flatten().any(passed)
+        })?;
+        Ok(answers
+            .chunks(aims)
+            .map(|of_size| of_size.iter().flatten().any(passed))
+            .collect())
+    }
+
+    /// Hop limits that lead to somebody who answers behind a hop; the far end's is the last.
+    fn beyond(&self, hop: u8) -> Vec<u8> {
+        let far = self.far_answers.then_some(FAR_HOPS);
+        let routers = self
+            .hops
+            .iter()
+            .filter(|h| h.address.is_some())
+            .map(|h| h.ttl);
+        routers.filter(|ttl| *ttl > hop).chain(far).collect()
+    }
+
+    /// Hops behind `from` up to `to` take packets of that size.
+    fn takes(&mut self, from: u8, to: u8, size: u16) {
+        let hops = self.hops.iter_mut();
+        for hop in hops.filter(|hop| hop.ttl > from && hop.ttl <= to) {
+            hop.mtu_bytes = Some(size);
+        }
+    }
+
+    /// A router told what the line behind it takes.
+    fn remember(&mut self, from: IpAddr, bytes: u32) {
+        let mut hops = self.hops.iter_mut();
+        if let Some(hop) = hops.find(|hop| hop.address == Some(from)) {
+            hop.told_mtu_bytes.get_or_insert(bytes);
+        }
+    }
+
+    fn ask(&mut self, probes: &[Probe]) -> io::Result<Vec<Option<Answer>>> {
+        self.rounds.ask(probes, |_, _| true)
+    }
+}
+
+fn probe(hops: u8, size: u16) -> Probe {
+    Probe {
+        size_bytes: size,
+        dont_fragment: true,
+        ..Probe::to(hops)
+    }
+}
+
+/// Whether a probe got to where its hop limit or its way ended.
+fn passed(answer: &Answer) -> bool {
+    !matches!(
+        answer.kind,
+        AnswerKind::Icmp(Report::TooBig { .. } | Report::ParameterProblem(_))
+    )
+}
+
+/// Sizes that cut the range between one that passes and one that does not into equal parts.
+fn between(passes: u16, fails: u16) -> Vec<u16> {
+    let room = fails - passes - 1;
+    let count = room.min(SIZES_AT_ONCE);
+    let span = u32::from(fails - passes);
+    (1..=u32::from(count))
+        .map(|n| passes + (n * span / (u32::from(count) + 1)) as u16)
+        .collect()
+}
