@@ -8,6 +8,7 @@ use plumb_diagnose::host::Audit;
 use plumb_diagnose::{Case, diagnose};
 use plumb_host::facts::facts;
 use plumb_host::render::fill_commands;
+use plumb_model::finding::{Finding, Severity};
 use plumb_model::results::{Outcome, ThroughputResult};
 use plumb_model::run::{HostFacts, Local, Measurement, Run, SCHEMA, Target};
 use plumb_model::series::Series;
@@ -140,6 +141,17 @@ impl Assembly {
     /// The name that the next measurement will have.
     pub fn next_id(&self) -> String {
         format!("m{}", self.run.measurements.len() + 1)
+    }
+
+    /// The Run with what the measurements mean, and a verdict only where something is wrong: what
+    /// was measured is a part of the path, which does not clear the rest.
+    pub fn with_findings(self) -> Run {
+        let mut run = self.judge();
+        let worth_mending = |finding: &Finding| finding.severity > Severity::Info;
+        if !run.findings.iter().any(worth_mending) {
+            run.verdict = None;
+        }
+        run
     }
 
     /// The Run with what the measurements mean.

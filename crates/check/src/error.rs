@@ -2,6 +2,8 @@
 
 use plumb_load::client::ClientError;
 use plumb_probe::ProbeError;
+use plumb_probe::mtu::SearchError;
+use plumb_probe::path::OpenError;
 
 /// A measurement that could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +14,19 @@ pub enum CheckError {
     /// Probes could not be sent.
     #[error(transparent)]
     Probe(#[from] ProbeError),
+    /// A path could not be explored.
+    #[error(transparent)]
+    Path(#[from] OpenError),
+    /// The sizes that a path takes could not be found.
+    #[error(
+        "cannot find how large packets to {name} may be: {source}; try again, or with more --tries and a longer --timeout"
+    )]
+    Mtu {
+        /// As the user typed it.
+        name: String,
+        /// Why.
+        source: SearchError,
+    },
     /// Nothing came back.
     #[error(
         "nothing came back from {name}: it does not answer {tried}; check the name, that it is up, and the firewalls on the way. {notes}"

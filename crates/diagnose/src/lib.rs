@@ -6,6 +6,7 @@
 mod bufferbloat;
 mod buffers;
 pub mod host;
+mod path_mtu;
 mod verdict;
 
 use plumb_model::finding::{Finding, Verdict};
@@ -26,7 +27,7 @@ pub struct Case<'a> {
 /// A rule of diagnosis.
 type Rule = fn(&Case<'_>) -> Vec<Finding>;
 
-const RULES: [Rule; 2] = [bufferbloat::examine, buffers::examine];
+const RULES: [Rule; 3] = [bufferbloat::examine, buffers::examine, path_mtu::examine];
 
 /// Everything that holds the path back, worst first, and what it comes to.
 pub fn diagnose(case: &Case<'_>) -> (Vec<Finding>, Verdict) {

@@ -106,6 +106,10 @@ pub enum Cause {
     DiskSlow,
     /// Encryption is slower than the transfer is to be.
     CipherSlow,
+    /// Large packets vanish on the way, and nobody is told.
+    PmtudBlackHole,
+    /// Something on the way lowers TCP's maximum segment size.
+    MssClamped,
 }
 
 impl Cause {
@@ -148,6 +152,8 @@ impl Cause {
             Self::BroadcastDomainLarge => "broadcast-domain-large",
             Self::DiskSlow => "disk-slow",
             Self::CipherSlow => "cipher-slow",
+            Self::PmtudBlackHole => "pmtud-black-hole",
+            Self::MssClamped => "mss-clamped",
         }
     }
 }
@@ -191,6 +197,8 @@ pub enum Place {
     Downlink,
     /// Between this host and its gateway: Wi-Fi, or the local network.
     LocalSegment,
+    /// A router or line on the way.
+    Path,
     /// The machine that plumb runs on.
     ThisHost,
     /// The machine at the other end.
@@ -204,6 +212,7 @@ impl Place {
             Self::Uplink => "uplink",
             Self::Downlink => "downlink",
             Self::LocalSegment => "local-segment",
+            Self::Path => "path",
             Self::ThisHost => "this-host",
             Self::FarHost => "far-host",
         }

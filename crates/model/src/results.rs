@@ -4,6 +4,7 @@
 pub mod app;
 pub mod available_bandwidth;
 pub mod host;
+pub mod mtu;
 pub mod ping;
 pub mod responsiveness;
 pub mod sharing;
@@ -18,6 +19,7 @@ use crate::distribution::Distribution;
 use app::AppResult;
 use available_bandwidth::AvailableBandwidthResult;
 use host::{CipherResult, DiskResult, HostResult, RatesResult};
+use mtu::MtuResult;
 pub use ping::{PingResult, ProbeProtocol, TimestampSource};
 use responsiveness::ResponsivenessResult;
 use sharing::Sharing;
@@ -69,6 +71,8 @@ pub enum Outcome {
     HostDisk(DiskResult),
     /// How fast this machine encrypts.
     HostCipher(CipherResult),
+    /// How large packets may be.
+    Mtu(Box<MtuResult>),
 }
 
 /// Direction of the load, named from the client.

@@ -174,7 +174,10 @@ impl DatagramSocket {
         target.set_port(0);
         let protocol = Protocol::from(libc::IPPROTO_RAW);
         let socket = Socket::new(Domain::for_address(target), Type::RAW, Some(protocol))?;
-        Self::talking_to(target, socket, false, &Outlet::default())
+        let this = Self::talking_to(target, socket, false, &Outlet::default())?;
+        // Otherwise the kernel answers itself, by ICMP, for a router that told a smaller size once.
+        this.set_path_mtu_discovery(PathMtuDiscovery::Probe)?;
+        Ok(this)
     }
 
     fn raw_icmp(target: SocketAddr, outlet: &Outlet) -> io::Result<Self> {

@@ -12,6 +12,7 @@ mod lab;
 mod load;
 mod load_options;
 mod mix;
+mod mtu;
 mod output;
 mod ping;
 mod progress;
@@ -53,6 +54,9 @@ enum Verb {
     /// Round trips of small packets
     #[command(after_long_help = ping::LIMITS)]
     Ping(ping::Arguments),
+    /// How large packets may be, hop by hop
+    #[command(after_long_help = mtu::LIMITS)]
+    Mtu(mtu::Arguments),
     /// Throughput
     #[command(after_long_help = rate::LIMITS)]
     Rate(Box<rate::Arguments>),
@@ -87,6 +91,7 @@ fn main() -> ExitCode {
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Serve(arguments) => serve::run(&arguments),
         Verb::Ping(arguments) => ping::run(&arguments),
+        Verb::Mtu(arguments) => mtu::run(&arguments),
         Verb::Rate(arguments) => rate::run(&arguments),
         Verb::Transactions(arguments) => transactions::run(&arguments),
         Verb::Load(arguments) => load::run(&arguments),

@@ -20,6 +20,7 @@ mod changes;
 mod facts;
 mod host;
 mod loaded;
+mod mtu;
 mod ping;
 mod responsiveness;
 mod tls;
@@ -139,6 +140,9 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         ping::sizes(run),
         ping::losses(run),
         ports(run),
+        mtu::paths(run),
+        mtu::hops(run),
+        mtu::segments(run),
     ];
     tables
         .into_iter()

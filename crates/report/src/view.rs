@@ -4,6 +4,7 @@ use plumb_model::distribution::Distribution;
 use plumb_model::grade::Grade;
 use plumb_model::results::app::AppResult;
 use plumb_model::results::available_bandwidth::AvailableBandwidthResult;
+use plumb_model::results::mtu::MtuResult;
 use plumb_model::results::udp::UdpResult;
 use plumb_model::results::{
     Direction, LoadedLatencyResult, Outcome, PingResult, PortResult, ProbeProtocol, TcpResult,
@@ -40,7 +41,8 @@ impl Phase {
             | Outcome::Host(_)
             | Outcome::HostRates(_)
             | Outcome::HostDisk(_)
-            | Outcome::HostCipher(_) => Self::Idle,
+            | Outcome::HostCipher(_)
+            | Outcome::Mtu(_) => Self::Idle,
             Outcome::Throughput(t) => t.direction.into(),
             Outcome::LoadedLatency(l) => l.direction.into(),
             Outcome::Tcp(t) => t.direction.into(),
@@ -169,7 +171,8 @@ pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
             | Outcome::Host(_)
             | Outcome::HostRates(_)
             | Outcome::HostDisk(_)
-            | Outcome::HostCipher(_) => return None,
+            | Outcome::HostCipher(_)
+            | Outcome::Mtu(_) => return None,
         })
     };
     let mut found: Vec<_> = run.measurements.iter().filter_map(of).collect();
@@ -249,6 +252,14 @@ pub(crate) fn windows(run: &Run) -> impl Iterator<Item = &TcpResult> {
 pub(crate) fn ports(run: &Run) -> impl Iterator<Item = (&Measurement, &PortResult)> {
     run.measurements.iter().filter_map(|m| match &m.outcome {
         Outcome::Port(p) => Some((m, p)),
+        _ => None,
+    })
+}
+
+/// The sizes that paths take.
+pub(crate) fn mtus(run: &Run) -> impl Iterator<Item = (&Measurement, &MtuResult)> {
+    run.measurements.iter().filter_map(|m| match &m.outcome {
+        Outcome::Mtu(mtu) => Some((m, mtu.as_ref())),
         _ => None,
     })
 }

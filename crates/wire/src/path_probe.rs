@@ -83,6 +83,16 @@ pub struct Numbered {
     pub ask_ecn: bool,
 }
 
+/// The maximum segment size that a SYN announces, in bytes: what Ethernet carries, as most hosts do.
+pub fn announced_mss(v4: bool) -> u16 {
+    let ip_header_bytes = if v4 {
+        IPV4_HEADER_BYTES
+    } else {
+        IPV6_HEADER_BYTES
+    };
+    (1500 - ip_header_bytes - 20) as u16
+}
+
 impl ProbeSet {
     fn version(&self) -> Version {
         if self.destination.is_ipv4() {
@@ -254,8 +264,7 @@ impl ProbeSet {
     /// The options of every SYN, in Linux's order: MSS of an Ethernet, SACK permitted, timestamps,
     /// NOP, window scale 7.
     fn syn_options(&self, number: u16) -> [u8; 20] {
-        let mss = (1500 - self.ip_header_bytes() - 20) as u16;
-        let [m0, m1] = mss.to_be_bytes();
+        let [m0, m1] = announced_mss(self.destination.is_ipv4()).to_be_bytes();
         let [n0, n1] = number.to_be_bytes();
         [
             2, 4, m0, m1, 4, 2, 8, 10, 0, 0, n0, n1, 0, 0, 0, 0, 1, 3, 3, 7,

@@ -94,6 +94,8 @@ pub struct MssResult {
     /// The last hop that the SYN reached unchanged before it was lowered; zero stands for this
     /// host. Absent where it was not seen to be lowered.
     pub clamped_after: Option<u8>,
+    /// What it was lowered to there.
+    pub lowered_to_bytes: Option<u32>,
     /// The answer announces less than the path carries: lowered on the way, or the far end's own
     /// setting. Absent where either is not known.
     pub answer_below_path: Option<bool>,

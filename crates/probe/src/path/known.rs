@@ -32,6 +32,12 @@ impl Known {
         (ProbeId(self.sent), number as u16)
     }
 
+    /// The probe with the next number was not sent. Whatever is said of that number must not be
+    /// taken for the answer to another.
+    pub(crate) fn refused(&mut self) {
+        self.sent += 1;
+    }
+
     /// The probe with the next number left at that moment.
     pub(crate) fn sent(&mut self, probe: &Probe, at: Moment) -> ProbeId {
         let (id, number) = self.next();

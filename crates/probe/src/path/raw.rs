@@ -205,7 +205,10 @@ impl HopNetwork for RawHops {
             ask_ecn: probe.ask_ecn,
         });
         let at = Moment::now();
-        let sent = self.sender.send(&packet)?;
+        let sent = self
+            .sender
+            .send(&packet)
+            .inspect_err(|_| self.known.refused())?;
         self.awaited.insert(sent, number);
         if self.awaited.len() > MAX_STAMPS_AWAITED {
             self.awaited.pop_first();

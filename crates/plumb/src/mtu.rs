@@ -1,0 +1,94 @@
+//! `plumb mtu`: how large packets may be on a path.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use plumb_check::mtu::{self, Probes, Wanted};
+
+use crate::load_options::positive_duration;
+use crate::output::Output;
+use crate::progress::Line;
+use crate::target::{Family, Target, command_line};
+
+/// What the verb cannot do, for its help.
+pub(crate) const LIMITS: &str = "\
+Examples:
+  plumb mtu server                 what gets there, hop by hop, and where it ends
+  plumb mtu --no-icmp server       by silence alone, as where routers' messages are filtered
+  plumb mtu -6 server:443          over IPv6; the maximum segment size by port 443
+
+Limits: a firewall that drops large echoes alone looks like a black hole before the far end; UDP
+probes are tried then. Hops that do not answer are passed over. See `plumb explain mtu`.";
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Name or address of the far end; a port behind it is asked for TCP's maximum segment size
+    host: String,
+    /// Use IPv4
+    #[arg(short = '4', conflicts_with = "v6")]
+    v4: bool,
+    /// Use IPv6
+    #[arg(short = '6')]
+    v6: bool,
+    /// Do not follow what routers tell: find sizes by silence alone
+    #[arg(long)]
+    no_icmp: bool,
+    /// What probes are made of
+    #[arg(long, value_enum, default_value_t = Protocol::Auto)]
+    protocol: Protocol,
+    /// The largest packet to try, in bytes [default: what the interface sends]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(68..))]
+    max: Option<u16>,
+    /// How many hops to look at
+    #[arg(short = 'm', long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u8).range(1..=255))]
+    max_hops: u8,
+    /// Times that a probe is sent before it counts as lost
+    #[arg(short = 'q', long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    tries: u32,
+    /// Longest wait for an answer
+    #[arg(short = 'W', long, value_name = "TIME", default_value = "1s", value_parser = positive_duration)]
+    timeout: Duration,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Protocol {
+    /// ICMP echo, and UDP where that says more
+    Auto,
+    /// ICMP echo: the answers are as large, so it is of both ways
+    Icmp,
+    /// UDP: the answers are small, so it is of the way there
+    Udp,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let family = match (arguments.v4, arguments.v6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
+    };
+    let target = Target::resolve_as(&arguments.host, family)?;
+    let output = arguments.output.begin()?;
+    let wanted = Wanted {
+        tcp_port: Some(target.address.port()).filter(|port| *port != 0),
+        name: target.name,
+        address: target.address,
+        largest_bytes: arguments.max,
+        listen: !arguments.no_icmp,
+        probes: match arguments.protocol {
+            Protocol::Auto => Probes::Automatic,
+            Protocol::Icmp => Probes::Icmp,
+            Protocol::Udp => Probes::Udp,
+        },
+        max_hops: arguments.max_hops,
+        tries: arguments.tries,
+        timeout: arguments.timeout,
+    };
+    let line = Line::new();
+    let run = mtu::run(command_line(), &wanted, &line)?;
+    drop(line);
+    output.emit(run)?;
+    Ok(ExitCode::SUCCESS)
+}
