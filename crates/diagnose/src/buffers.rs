@@ -8,7 +8,8 @@ use plumb_model::finding::{
     Action, Actor, Cause, Evidence, Finding, Fix, Place, Severity, SysctlAction,
 };
 use plumb_model::formula::{USABLE_BUFFER_RATIO, bandwidth_delay_product, buffer_for};
-use plumb_model::results::{Direction, Outcome, ThroughputResult};
+use plumb_model::headroom::rate_to_prepare;
+use plumb_model::results::{Direction, ThroughputResult};
 use plumb_model::run::{HostFacts, Measurement};
 use plumb_model::units::{human_seconds, si};
 
@@ -24,10 +25,6 @@ const CRITICAL_RATIO: f64 = 0.6;
 /// Below this round trip, in seconds, a waiting sender waits for a slow reader or processor
 /// rather than for a window: at 5 ms the 6 MB default of a receive buffer passes 5 Gbit/s.
 const MIN_RTT_S: f64 = 0.005;
-
-/// How much more than it reached a held-back direction is prepared for, when nothing better is
-/// known of the path.
-const HEADROOM: f64 = 4.0;
 
 pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
     [Direction::Up, Direction::Down]
@@ -82,7 +79,7 @@ fn finding(
     } else {
         (Place::FarHost, Actor::FarHost, case.far)
     };
-    let target_bps = target_rate(case, result);
+    let target_bps = rate_to_prepare(case.measurements, result);
     let needed = bandwidth_delay_product(target_bps, rtt);
     let largest = host.and_then(|h| limits(h, side)).map(|[_, _, max]| max);
     // What the kernel may use is already enough for one flow to fill the path: not the buffer.
@@ -145,20 +142,6 @@ fn finding(
         fixes: vec![fix(actor, side, host, key, what, needed, target_bps)],
         kb: "tcp-buffers".to_owned(),
     })
-}
-
-/// The rate to prepare for: the best that the path showed in either direction, or a good deal
-/// more than the direction reached when that was the best.
-fn target_rate(case: &Case<'_>, result: &ThroughputResult) -> f64 {
-    case.measurements
-        .iter()
-        .filter_map(|m| match &m.outcome {
-            Outcome::Throughput(other) if other.direction != result.direction => {
-                Some(other.steady_bps.unwrap_or(other.bps))
-            }
-            _ => None,
-        })
-        .fold(result.bps * HEADROOM, f64::max)
 }
 
 fn limits(host: &HostFacts, side: Side) -> Option<[u64; 3]> {

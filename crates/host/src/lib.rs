@@ -1,5 +1,6 @@
-//! This machine: facts, the catalogue of knobs, and actions rendered as commands.
+//! This machine: facts, the catalogue of knobs, tuning, and actions rendered as commands.
 
 pub mod facts;
 pub mod knobs;
 pub mod render;
+pub mod tune;

@@ -8,7 +8,7 @@ use plumb_net::netlink::NetlinkError;
 use plumb_net::sysctl::SysctlError;
 
 use crate::scenario::ScenarioError;
-use crate::tc::TcError;
+use plumb_net::tc::TcError;
 
 /// A laboratory that could not be built, run or steered.
 #[derive(Debug, thiserror::Error)]

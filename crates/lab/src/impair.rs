@@ -19,7 +19,7 @@ use plumb_model::units::{BitRate, parse_duration};
 use plumb_net::process::block_signals;
 
 use crate::kernel::{Line, Loss, Netem, Queue, Tree};
-use crate::tc::{self, TcError};
+use plumb_net::tc::{self, TcError};
 
 /// Handle of the outermost discipline, plumb's port read as hexadecimal: what bears it is ours,
 /// and nothing else is ever taken away.

@@ -34,7 +34,6 @@ pub mod stats;
 mod steer;
 mod stretch;
 pub mod supervise;
-pub mod tc;
 pub mod topology;
 pub mod truth;
 pub mod vary;

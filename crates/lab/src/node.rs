@@ -119,6 +119,9 @@ fn mount_files(hosts: &str, ipv6: bool, notes: &mut Vec<String>) -> Result<(), L
         }
     }
     for (number, directory) in PRIVATE_DIRECTORIES.iter().map(Path::new).enumerate() {
+        // Nothing can be laid over a directory that is not there: root makes an empty one, once. Who may
+        // not make it may not write to it either.
+        let _ = fs::create_dir(directory);
         if directory.is_dir() {
             let staged = stage.join(number.to_string());
             fs::create_dir(&staged)?;

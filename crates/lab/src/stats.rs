@@ -8,7 +8,7 @@ use plumb_model::distribution::Distribution;
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::Way;
-use crate::tc::Qdisc;
+use plumb_net::tc::Qdisc;
 
 /// Version of the document.
 pub const SCHEMA: &str = "plumb.lab-stats/1";

@@ -23,6 +23,7 @@ pub mod route;
 pub mod sched;
 pub mod spread;
 pub mod sysctl;
+pub mod tc;
 pub mod tcp;
 pub mod terminal;
 pub mod timestamp;

@@ -474,3 +474,12 @@ pub(crate) fn family(address: IpAddr) -> AddressFamily {
 pub fn interface_index(name: &str) -> io::Result<u32> {
     nix::net::if_::if_nametoindex(name).map_err(io::Error::from)
 }
+
+/// The name of the interface of an index, in the network namespace of the calling thread.
+///
+/// # Errors
+/// When there is none.
+pub fn interface_name(index: u32) -> io::Result<String> {
+    let name = nix::net::if_::if_indextoname(index).map_err(io::Error::from)?;
+    Ok(name.to_string_lossy().into_owned())
+}

@@ -56,6 +56,33 @@ pub fn block_signals(signals: &[Signal]) -> io::Result<SigSet> {
     Ok(set)
 }
 
+/// Makes the calling process outlive its terminal: it gets a session of its own, and is ended by no
+/// signal that a user or a terminal sends, only by SIGKILL.
+///
+/// # Errors
+/// Those of the kernel; a process that leads a group cannot get a session.
+pub fn detach() -> io::Result<()> {
+    let ending = [
+        Signal::SIGINT,
+        Signal::SIGTERM,
+        Signal::SIGHUP,
+        Signal::SIGQUIT,
+    ];
+    block_signals(&ending)?;
+    nix::unistd::setsid()?;
+    Ok(())
+}
+
+/// Leaves standard output to nobody: whoever reads it sees its end, and what is printed later is lost.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn close_stdout() -> io::Result<()> {
+    let nowhere = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
+    nix::unistd::dup2_stdout(&nowhere)?;
+    Ok(())
+}
+
 /// Sets `flag` when the user or the system asks the program to end (SIGINT, SIGTERM), and ends it
 /// at the second time. To be called before other threads start, so that none of them is hit.
 ///

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use plumb_host::knobs::{Catalogue, Os, page};
+use plumb_host::knobs::{Catalogue, page};
+use plumb_model::tune::Os;
 
 use crate::output::print;
 

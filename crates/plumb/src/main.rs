@@ -22,6 +22,7 @@ mod serve;
 mod target;
 mod tcp_options;
 mod transactions;
+mod tune;
 mod udp_options;
 
 use std::process::ExitCode;
@@ -76,6 +77,9 @@ enum Verb {
     Report(report::Arguments),
     /// What changed between two saved Runs
     Compare(compare::Arguments),
+    /// What to change on a host for a path: plan, apply, undo
+    #[command(after_long_help = tune::LIMITS)]
+    Tune(tune::Arguments),
     /// Bandwidth-delay product, goodput, windows, loss that TCP can stand, delays, transfer times
     #[command(after_long_help = calc::EXAMPLES)]
     Calc(calc::Arguments),
@@ -99,6 +103,7 @@ fn main() -> ExitCode {
         Verb::Lab(arguments) => return lab::run(arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
+        Verb::Tune(arguments) => tune::run(&arguments),
         Verb::Calc(arguments) => calc::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
     };

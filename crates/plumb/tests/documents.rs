@@ -8,8 +8,11 @@ use common::{plumb, repository, stdout};
 use plumb_host::knobs::Catalogue;
 use plumb_lab::list::ScenarioList;
 use plumb_lab::stats::LabStats;
+use plumb_model::calc::Calculation;
 use plumb_model::run::Run;
+use plumb_model::tune::{TunePlan, TuneStatus};
 use plumb_report::compare::Comparison;
+use schemars::schema_for;
 
 /// Set to write the schemas anew instead of holding them against the types.
 const UPDATE: &str = "PLUMB_UPDATE_SCHEMAS";
@@ -19,10 +22,9 @@ fn schemas_are_those_of_the_types() {
     for (name, schema) in [
         ("run", Run::json_schema()),
         ("compare", Comparison::json_schema()),
-        (
-            "calc",
-            schemars::schema_for!(plumb_model::calc::Calculation).to_value(),
-        ),
+        ("calc", schema_for!(Calculation).to_value()),
+        ("tune-plan", schema_for!(TunePlan).to_value()),
+        ("tune-status", schema_for!(TuneStatus).to_value()),
         ("lab-list", ScenarioList::json_schema()),
         ("lab-stats", LabStats::json_schema()),
     ] {
@@ -83,7 +85,7 @@ fn every_counter_with_a_meaning_is_on_its_page() {
 fn every_verb_explains_itself() {
     for verb in [
         "check", "serve", "ping", "rate", "load", "host", "lab", "report", "compare", "calc",
-        "explain",
+        "tune", "explain",
     ] {
         let output = plumb(&[verb, "--help"]);
         assert!(

@@ -3,11 +3,12 @@
 
 use plumb_model::formula::response::{Algorithm, tolerance};
 use plumb_model::formula::{USABLE_BUFFER_RATIO, buffer_for};
+use plumb_model::tune::Role;
 use plumb_model::units::{human_seconds, si};
 use serde::Deserialize;
 
 use super::Knob;
-use super::situation::{Role, Situation};
+use super::situation::Situation;
 
 /// A rule for values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -460,7 +461,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::knobs::{Catalogue, Os};
+    use crate::knobs::Catalogue;
+    use plumb_model::tune::Os;
 
     fn situation(rate_bps: f64, rtt_s: f64) -> Situation {
         Situation {

@@ -5,125 +5,16 @@ pub mod formula;
 pub mod page;
 pub mod situation;
 
-use std::fmt;
-use std::str::FromStr;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use plumb_model::tune::{Kind, Os, Role, Scope};
+use serde::Deserialize;
 
 use formula::Formula;
-use situation::Role;
 
 /// The built-in catalogue.
 const CATALOGUE: &str = include_str!("catalogue.toml");
 
-/// An operating system that has knobs.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Os {
-    /// Linux.
-    Linux,
-    /// macOS.
-    Macos,
-    /// Windows.
-    Windows,
-    /// FreeBSD.
-    Freebsd,
-    /// OpenBSD.
-    Openbsd,
-    /// NetBSD.
-    Netbsd,
-    /// Solaris and illumos.
-    Solaris,
-}
-
-impl Os {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Linux,
-        Self::Macos,
-        Self::Windows,
-        Self::Freebsd,
-        Self::Openbsd,
-        Self::Netbsd,
-        Self::Solaris,
-    ];
-
-    /// The word in documents and options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Linux => "linux",
-            Self::Macos => "macos",
-            Self::Windows => "windows",
-            Self::Freebsd => "freebsd",
-            Self::Openbsd => "openbsd",
-            Self::Netbsd => "netbsd",
-            Self::Solaris => "solaris",
-        }
-    }
-}
-
-impl fmt::Display for Os {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Os {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|os| os.name() == text)
-            .ok_or_else(|| {
-                let names = Self::ALL.map(Self::name).join(", ");
-                format!("there is no plan for '{text}': write one of {names}")
-            })
-    }
-}
-
-/// How a knob is set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// A kernel variable, by sysctl(8).
-    #[default]
-    Sysctl,
-    /// A setting of an interface: tc(8), ip(8), ethtool(8).
-    Interface,
-    /// Windows' netsh.
-    Netsh,
-    /// Windows' registry.
-    Registry,
-    /// Solaris' ipadm(8).
-    Ipadm,
-}
-
-/// What a change of a knob reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Scope {
-    /// The network namespace that it is made in.
-    Namespace,
-    /// The whole machine, with everything that runs on it.
-    Machine,
-}
-
-impl Scope {
-    /// The word in documents.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Namespace => "namespace",
-            Self::Machine => "machine",
-        }
-    }
-}
-
 /// Where a knob may matter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
     /// Round trips below a few milliseconds.

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Kind, Knob, Place};
+use plumb_model::tune::{Kind, Scope};
+
+use super::{Knob, Place};
 use crate::knobs::formula::Formula;
 
 /// The page of a knob, as Markdown.
@@ -32,8 +34,8 @@ pub fn page(knob: &Knob) -> String {
         "reaches",
         match (knob.kind, knob.scope) {
             (Kind::Interface, _) => "one interface",
-            (_, super::Scope::Namespace) => "its network namespace",
-            (_, super::Scope::Machine) => "the whole machine",
+            (_, Scope::Namespace) => "its network namespace",
+            (_, Scope::Machine) => "the whole machine",
         },
     );
     let places: Vec<_> = knob.matters.iter().copied().map(Place::words).collect();

@@ -1,31 +1,7 @@
 //! What knobs are chosen for: a path, and what the host does on it.
 
 use plumb_model::formula::bandwidth_delay_product;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// What the host does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// A few connections of its own at a time.
-    Client,
-    /// Very many connections of others.
-    Server,
-    /// It passes on packets of others.
-    Router,
-}
-
-impl Role {
-    /// The word in documents and options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
-            Self::Router => "router",
-        }
-    }
-}
+use plumb_model::tune::Role;
 
 /// A path, and a host at one end of it.
 #[derive(Debug, Clone, PartialEq)]

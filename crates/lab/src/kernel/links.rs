@@ -9,7 +9,7 @@ use super::Tree;
 use crate::error::LabError;
 use crate::instance::Instance;
 use crate::scenario::{LinkSpec, Scenario, Way};
-use crate::tc::{self, Qdisc};
+use plumb_net::tc::{self, Qdisc};
 
 /// Handle of the outermost discipline.
 const FIRST_HANDLE: u16 = 1;

@@ -8,7 +8,7 @@ use plumb_link::spec::ChainSpec;
 
 use super::line::ETHERNET_HEADER_BYTES;
 use super::*;
-use crate::tc::spell;
+use plumb_net::tc::spell;
 
 fn chain(text: &str) -> ChainSpec {
     #[derive(serde::Deserialize)]

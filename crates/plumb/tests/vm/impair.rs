@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use plumb_lab::tc::{self, Qdisc};
+use plumb_net::tc::{self, Qdisc};
 
 use crate::common::{PLUMB, plumb, stderr, stdout};
 use crate::network::{Pinged, ScenarioFile, expected, kinds, received};

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use plumb_lab::stats::LabStats;
-use plumb_lab::tc::Qdisc;
 use plumb_model::distribution::Distribution;
 use plumb_model::run::Run;
+use plumb_net::tc::Qdisc;
 use serde_json::Value;
 
 use crate::common::{PLUMB, stderr, stdout};

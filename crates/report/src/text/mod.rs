@@ -3,9 +3,11 @@
 mod comparison;
 mod layout;
 mod run;
+mod tune_plan;
 
 pub use comparison::render_comparison;
 pub use run::render;
+pub use tune_plan::render_tune_plan;
 
 /// How to set text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,7 @@ pub enum TcError {
     #[error("tc cannot be run: {0}")]
     Run(io::Error),
     /// No privilege.
-    #[error("the kernel's queues may not be changed: run it as root (sudo plumb lab …)")]
+    #[error("the kernel's queues may not be changed: run it as root (sudo)")]
     Privilege,
     /// The kernel has no such queueing discipline, not even as a module that it could load.
     #[error("this kernel ({release}) has no {kind}: {remedy}")]

@@ -1,0 +1,110 @@
+//! What a Run tells of a path, and which of its ends holds it back.
+
+use plumb_model::finding::{Actor, Cause, Place};
+use plumb_model::headroom::rate_to_prepare;
+use plumb_model::results::Outcome;
+use plumb_model::run::Run;
+
+/// A path as a Run saw it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasuredPath {
+    /// The rate to prepare for.
+    pub rate_bps: f64,
+    /// Smallest round trip.
+    pub rtt_s: f64,
+    /// Share of idle probes that were lost; absent where there were too few to tell.
+    pub loss_ratio: Option<f64>,
+    /// The ends that hold it back, as the findings say; this host where they say nothing.
+    pub ends: Vec<Actor>,
+}
+
+/// A Run that does not tell enough.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FromRunError {
+    /// No throughput.
+    #[error(
+        "the Run measured no rate: make one with plumb check HOST or plumb rate HOST, or give --rate and --rtt"
+    )]
+    NoRate,
+    /// No round trip.
+    #[error("the Run measured no round trip: make one with plumb check HOST, or give --rtt")]
+    NoRtt,
+}
+
+/// Idle probes from which on their loss says something about a thousandth.
+const ENOUGH_PROBES: u64 = 200;
+
+/// Reads the path out of a Run.
+///
+/// # Errors
+/// When it measured no rate or no round trip.
+pub fn path(run: &Run) -> Result<MeasuredPath, FromRunError> {
+    let throughputs = || {
+        run.measurements.iter().filter_map(|m| match &m.outcome {
+            Outcome::Throughput(result) => Some(result),
+            _ => None,
+        })
+    };
+    let pings = || {
+        run.measurements.iter().filter_map(|m| match &m.outcome {
+            Outcome::Ping(ping) => Some(ping),
+            _ => None,
+        })
+    };
+    let ends = ends(run);
+    let held_back = throughputs().map(|result| {
+        let steady = result.steady_bps.unwrap_or(result.bps);
+        if ends.is_empty() {
+            steady
+        } else {
+            rate_to_prepare(&run.measurements, result).max(steady)
+        }
+    });
+    let rate_bps = match ends.is_empty() {
+        true => held_back.reduce(f64::max),
+        // The least of what each direction is prepared for: the best that the other one showed.
+        false => held_back.reduce(f64::min).map(|least| {
+            throughputs()
+                .map(|result| result.steady_bps.unwrap_or(result.bps))
+                .fold(least, f64::max)
+        }),
+    }
+    .ok_or(FromRunError::NoRate)?;
+    let rtt_s = throughputs()
+        .filter_map(|result| result.tcp.min_rtt_s)
+        .chain(pings().filter_map(|ping| Some(ping.rtt_s?.min)))
+        .filter(|rtt| *rtt > 0.0)
+        .reduce(f64::min)
+        .ok_or(FromRunError::NoRtt)?;
+    Ok(MeasuredPath {
+        rate_bps,
+        rtt_s,
+        loss_ratio: pings()
+            .next()
+            .filter(|ping| ping.sent >= ENOUGH_PROBES && ping.loss_ratio > 0.0)
+            .map(|ping| ping.loss_ratio),
+        ends: if ends.is_empty() {
+            vec![Actor::ThisHost]
+        } else {
+            ends
+        },
+    })
+}
+
+/// The ends whose buffers a finding names, worst first.
+fn ends(run: &Run) -> Vec<Actor> {
+    let mut ends = Vec::new();
+    for finding in &run.findings {
+        let end = match (finding.cause, finding.place) {
+            (Cause::SendBufferSmall | Cause::ReceiveBufferSmall, Place::ThisHost) => {
+                Actor::ThisHost
+            }
+            (Cause::SendBufferSmall | Cause::ReceiveBufferSmall, Place::FarHost) => Actor::FarHost,
+            _ => continue,
+        };
+        if !ends.contains(&end) {
+            ends.push(end);
+        }
+    }
+    ends
+}

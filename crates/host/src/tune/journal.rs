@@ -1,0 +1,396 @@
+//! The journal of what was changed, with the old values: one file, on disk before anything is changed,
+//! and gone when all of it is undone. A lock beside it lets one plumb at a time do either.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+
+/// Version of the file; the number rises when a reader of the old one would misread it.
+const SCHEMA: &str = "plumb.tune-journal/1";
+
+/// Where the journal is, unless a test says otherwise. A laboratory's node has its own.
+pub const STATE: &str = "/var/lib/plumb/tune";
+
+/// The file that brings settings back at boot (sysctl.d(5)).
+pub const DROP_IN: &str = "/etc/sysctl.d/90-plumb-tune.conf";
+
+/// Larger than any journal, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Something that is changed and put back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Target {
+    /// A kernel variable.
+    Sysctl(String),
+    /// The outermost queueing discipline of an interface. Its value is kind and handle, or `default`
+    /// where the kernel chose it.
+    Qdisc(String),
+    /// A file; absent is a value too.
+    File(PathBuf),
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Sysctl(key) => f.write_str(key),
+            Self::Qdisc(device) => write!(f, "the queueing discipline of {device}"),
+            Self::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// A change: what was, and what is to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// What is changed.
+    pub target: Target,
+    /// What it had; `None` for a file that was not there.
+    pub old: Option<String>,
+    /// What it is given.
+    pub new: Option<String>,
+}
+
+/// How far a plan has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Some of its changes may be made.
+    Applying,
+    /// All of them are.
+    Applied,
+    /// Some of them may be undone.
+    Undoing,
+}
+
+/// What was changed, and how to put it back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Journal {
+    /// Always the version of this file.
+    pub schema: String,
+    /// Unique (RFC 9562).
+    pub id: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// When it is to be undone by itself, RFC 3339 in UTC.
+    pub until: Option<String>,
+    /// Which start of the machine it was made in: values do not outlive it, files do.
+    pub boot: String,
+    /// How far it has come.
+    pub state: State,
+    /// The changes, in the order in which they are made.
+    pub steps: Vec<Step>,
+}
+
+impl Journal {
+    /// A journal of changes that are yet to be made.
+    pub fn new(id: String, started: String, until: Option<String>, steps: Vec<Step>) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            id,
+            started,
+            until,
+            boot: boot(),
+            state: State::Applying,
+            steps,
+        }
+    }
+
+    /// Whether the machine was started anew since.
+    pub fn is_of_another_boot(&self) -> bool {
+        self.boot != boot()
+    }
+}
+
+/// The kernel's name for this start of the machine (random(4), boot_id).
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|id| id.trim().to_owned())
+        .unwrap_or_default()
+}
+
+/// The journal cannot be kept, or not be understood.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// No place for it.
+    #[error("cannot keep a journal in {directory}: {source}: nothing was changed; run it as root")]
+    NoPlace {
+        /// Where it should be.
+        directory: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Another plumb is at it.
+    #[error(
+        "another plumb is changing this machine's settings at the moment: nothing was changed; wait until it is done"
+    )]
+    Busy,
+    /// Not the journal that plumb wrote.
+    #[error(
+        "the journal {file} is damaged ({reason}): nothing was changed. It holds what the settings were: read it, put them back by hand (sysctl -w), and then remove it"
+    )]
+    Corrupt {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The disk does not take it.
+    #[error("cannot write the journal {file}: {source}")]
+    Write {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// Where a journal is kept.
+pub trait Store {
+    /// The journal, if there is one.
+    ///
+    /// # Errors
+    /// When it cannot be read or understood.
+    fn load(&mut self) -> Result<Option<Journal>, JournalError>;
+    /// Writes it; when that returns, it is on disk.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn save(&mut self, journal: &Journal) -> Result<(), JournalError>;
+    /// Takes it away.
+    ///
+    /// # Errors
+    /// When it cannot be taken away.
+    fn remove(&mut self) -> Result<(), JournalError>;
+}
+
+/// A journal in a directory, locked as long as this lives.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    /// What may stand in it, so that a damaged journal writes nowhere else.
+    drop_in: PathBuf,
+    _lock: Flock<File>,
+}
+
+impl Directory {
+    /// Makes the directory if need be, and locks it.
+    ///
+    /// # Errors
+    /// When it cannot be made, or another plumb holds it.
+    pub fn lock(path: &Path, drop_in: &Path) -> Result<Self, JournalError> {
+        let no_place = |source| JournalError::NoPlace {
+            directory: path.to_owned(),
+            source,
+        };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(path)
+            .map_err(no_place)?;
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(path.join("lock"))
+            .map_err(no_place)?;
+        let lock =
+            Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(
+                |(_, errno)| match errno {
+                    Errno::EWOULDBLOCK => JournalError::Busy,
+                    errno => no_place(errno.into()),
+                },
+            )?;
+        Ok(Self {
+            path: path.to_owned(),
+            drop_in: drop_in.to_owned(),
+            _lock: lock,
+        })
+    }
+
+    /// Reads a journal without locking it, to look at.
+    ///
+    /// # Errors
+    /// When it cannot be read or understood.
+    pub fn look(path: &Path, drop_in: &Path) -> Result<Option<Journal>, JournalError> {
+        read(&path.join("journal.json"), drop_in)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.path.join("journal.json")
+    }
+}
+
+impl Store for Directory {
+    fn load(&mut self) -> Result<Option<Journal>, JournalError> {
+        read(&self.file(), &self.drop_in)
+    }
+
+    fn save(&mut self, journal: &Journal) -> Result<(), JournalError> {
+        let file = self.file();
+        let error = |source: io::Error| JournalError::Write {
+            file: file.clone(),
+            source,
+        };
+        let mut text = serde_json::to_vec_pretty(journal).map_err(|e| error(e.into()))?;
+        text.push(b'\n');
+        replace(&file, &text).map_err(error)
+    }
+
+    fn remove(&mut self) -> Result<(), JournalError> {
+        let file = self.file();
+        fs::remove_file(&file)
+            .and_then(|()| sync_directory(&self.path))
+            .map_err(|source| JournalError::Write { file, source })
+    }
+}
+
+fn read(file: &Path, drop_in: &Path) -> Result<Option<Journal>, JournalError> {
+    let corrupt = |reason: String| JournalError::Corrupt {
+        file: file.to_owned(),
+        reason,
+    };
+    match fs::metadata(file) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(corrupt(e.to_string())),
+        Ok(meta) if meta.len() > MOST_BYTES => {
+            return Err(corrupt(format!("{} bytes are too many", meta.len())));
+        }
+        Ok(_) => {}
+    }
+    let text = fs::read_to_string(file).map_err(|e| corrupt(e.to_string()))?;
+    parse(&text, drop_in).map(Some).map_err(corrupt)
+}
+
+/// Reads a journal, and refuses what plumb would not have written: the only file that it may name is the
+/// drop-in, and names of variables and interfaces lead nowhere else.
+fn parse(text: &str, drop_in: &Path) -> Result<Journal, String> {
+    let journal: Journal = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    if journal.schema != SCHEMA {
+        let found: String = journal.schema.chars().take(40).collect();
+        return Err(format!(
+            "it says '{found}', and this plumb keeps '{SCHEMA}'"
+        ));
+    }
+    let plain = |name: &str| {
+        !name.is_empty() && !name.contains(['/', '\0']) && !name.contains(char::is_whitespace)
+    };
+    for step in &journal.steps {
+        let sound = match &step.target {
+            Target::Sysctl(key) => plain(key) && step.old.is_some() && step.new.is_some(),
+            Target::Qdisc(device) => plain(device) && step.old.is_some() && step.new.is_some(),
+            Target::File(path) => path == drop_in,
+        };
+        if !sound {
+            return Err(format!("plumb would not change {}", step.target));
+        }
+    }
+    Ok(journal)
+}
+
+/// Writes a file beside its place and moves it there, so that it is there whole or not at all; when this
+/// returns, it is on disk.
+pub(super) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
+    let part = unfinished(file);
+    let mut written = OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o644)
+        .open(&part)?;
+    written.write_all(content)?;
+    written.sync_all()?;
+    fs::rename(&part, file)?;
+    sync_directory(file.parent().unwrap_or(Path::new("/")))
+}
+
+/// Where a file is written before it is moved to its place.
+pub(super) fn unfinished(file: &Path) -> PathBuf {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    file.with_file_name(format!(".{name}.part"))
+}
+
+pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn journal() -> Journal {
+        let step = |target, old: Option<&str>, new: &str| Step {
+            target,
+            old: old.map(str::to_owned),
+            new: Some(new.to_owned()),
+        };
+        Journal::new(
+            "id".to_owned(),
+            "2026-01-01T00:00:00Z".to_owned(),
+            None,
+            vec![
+                step(
+                    Target::Sysctl("net.ipv4.tcp_wmem".into()),
+                    Some("1\t2\t3"),
+                    "1 2 4",
+                ),
+                step(Target::Qdisc("eth0".into()), Some("default"), "fq 7586:"),
+                step(Target::File(DROP_IN.into()), None, "x\n"),
+            ],
+        )
+    }
+
+    #[test]
+    fn written_and_read_back_by_one_at_a_time() {
+        let place = tempfile::tempdir().unwrap();
+        let open = || Directory::lock(place.path(), Path::new(DROP_IN));
+        let mut store = open().unwrap();
+        assert!(matches!(open(), Err(JournalError::Busy)));
+        assert_eq!(store.load().unwrap(), None);
+        store.save(&journal()).unwrap();
+        drop(store);
+        let mut store = open().unwrap();
+        assert_eq!(store.load().unwrap(), Some(journal()));
+        store.remove().unwrap();
+        assert_eq!(store.load().unwrap(), None);
+    }
+
+    #[test]
+    fn a_damaged_one_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("journal.json");
+        let whole = serde_json::to_string(&journal()).unwrap();
+        let elsewhere = whole.replace(DROP_IN, "/etc/passwd");
+        let up = whole.replace("net.ipv4.tcp_wmem", "../../etc/passwd");
+        for text in ["", "{}", &whole[..whole.len() / 2], &elsewhere, &up] {
+            fs::write(&file, text).unwrap();
+            let error = Directory::look(place.path(), Path::new(DROP_IN)).unwrap_err();
+            assert!(error.to_string().contains("nothing was changed"), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "\\PC{0,200}") {
+            let _ = parse(&text, Path::new(DROP_IN));
+        }
+
+        #[test]
+        fn cut_anywhere_it_is_refused(at in 0.0..1.0f64) {
+            let whole = serde_json::to_string(&journal()).unwrap();
+            let cut = (at * whole.len() as f64) as usize;
+            prop_assert!(parse(&whole[..cut], Path::new(DROP_IN)).is_err());
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Reading and changing what plans change, on the machine that this runs on.
+
+use std::fs;
+use std::io;
+
+use plumb_net::sysctl::{self, SysctlError};
+use plumb_net::tc::{self, TcError};
+
+use super::journal::{Target, replace, sync_directory, unfinished};
+
+/// Handle of disciplines that plumb installs, its port read as hexadecimal: what bears it is ours.
+pub const HANDLE: &str = "7586:";
+
+/// The value of a queueing discipline that the kernel chose of itself.
+pub const DEFAULT_QDISC: &str = "default";
+
+/// Something that could not be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// A kernel variable.
+    #[error(transparent)]
+    Sysctl(#[from] SysctlError),
+    /// A queueing discipline.
+    #[error(transparent)]
+    Tc(#[from] TcError),
+    /// An interface that is not there, any more.
+    #[error("there is no interface {0}")]
+    NoInterface(String),
+    /// A file.
+    #[error("cannot {verb} {file}: {source}")]
+    File {
+        /// What was to be done.
+        verb: &'static str,
+        /// The file.
+        file: String,
+        /// Why it could not.
+        source: io::Error,
+    },
+}
+
+/// A machine whose settings can be read and changed.
+pub trait Machine {
+    /// The present value; `None` for a file that is not there.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is not there.
+    fn read(&mut self, target: &Target) -> Result<Option<String>, MachineError>;
+    /// Gives it another value; `None` takes a file away.
+    ///
+    /// # Errors
+    /// When it cannot be changed, or the kernel refuses the value.
+    fn write(&mut self, target: &Target, value: Option<&str>) -> Result<(), MachineError>;
+}
+
+/// This machine, in the network namespace of the calling thread.
+#[derive(Debug, Default)]
+pub struct ThisMachine;
+
+impl Machine for ThisMachine {
+    fn read(&mut self, target: &Target) -> Result<Option<String>, MachineError> {
+        match target {
+            Target::Sysctl(key) => Ok(Some(sysctl::read(key)?)),
+            Target::Qdisc(device) => {
+                if !std::path::Path::new("/sys/class/net").join(device).exists() {
+                    return Err(MachineError::NoInterface(device.clone()));
+                }
+                let root = tc::qdiscs(device)?.into_iter().find(|q| q.root);
+                // What the kernel installs of itself has no handle (`qdisc_create_dflt`).
+                Ok(Some(match root {
+                    Some(q) if q.handle != "0:" => format!("{} {}", q.kind, q.handle),
+                    _ => DEFAULT_QDISC.to_owned(),
+                }))
+            }
+            Target::File(path) => match fs::read_to_string(path) {
+                Ok(text) => Ok(Some(text)),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(source) => Err(MachineError::File {
+                    verb: "read",
+                    file: path.display().to_string(),
+                    source,
+                }),
+            },
+        }
+    }
+
+    fn write(&mut self, target: &Target, value: Option<&str>) -> Result<(), MachineError> {
+        match (target, value) {
+            (Target::Sysctl(key), value) => Ok(sysctl::write(key, value.unwrap_or_default())?),
+            (Target::Qdisc(device), Some(value)) if value != DEFAULT_QDISC => {
+                let (kind, handle) = value.split_once(' ').unwrap_or((value, HANDLE));
+                tc::run(&[
+                    "qdisc", "replace", "dev", device, "root", "handle", handle, kind,
+                ])?;
+                Ok(())
+            }
+            (Target::Qdisc(device), _) => {
+                tc::run(&["qdisc", "del", "dev", device, "root"])?;
+                Ok(())
+            }
+            (Target::File(path), value) => {
+                let error = |source| MachineError::File {
+                    verb: if value.is_some() { "write" } else { "remove" },
+                    file: path.display().to_string(),
+                    source,
+                };
+                // What an earlier process did not finish.
+                let _ = fs::remove_file(unfinished(path));
+                match value {
+                    Some(text) => replace(path, text.as_bytes()).map_err(error),
+                    None => match fs::remove_file(path) {
+                        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(error(e)),
+                        _ => path.parent().map_or(Ok(()), sync_directory).map_err(error),
+                    },
+                }
+            }
+        }
+    }
+}

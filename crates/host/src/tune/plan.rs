@@ -1,0 +1,415 @@
+//! The planner: what should change on a host for a path, and what should not. Pure: hosts and paths are
+//! arguments.
+
+use plumb_model::finding::{Action, Actor, InterfaceAction, InterfaceChange, SysctlAction};
+use plumb_model::tune::{HostPlan, Kind, Left, Os, PlannedChange, Refused, Role, Scope};
+
+use super::advice;
+use super::snapshot::Snapshot;
+use crate::knobs::formula::{Advice, Formula, Present, advise};
+use crate::knobs::situation::Situation;
+use crate::knobs::{Catalogue, Knob};
+
+/// Plans for one host. `settings` is advice to be judged on the way.
+pub fn plan_host(
+    catalogue: &Catalogue,
+    host: &Snapshot,
+    situation: &Situation,
+    on: Actor,
+    settings: &[(String, String)],
+) -> HostPlan {
+    let mut plan = HostPlan {
+        on,
+        os: host.os,
+        role: situation.role,
+        facts_from: host.from.clone(),
+        changes: Vec::new(),
+        refused: Vec::new(),
+        left: Vec::new(),
+        judged: Vec::new(),
+        memory_bytes: None,
+        notes: Vec::new(),
+    };
+    let situation = &Situation {
+        memory_bytes: situation.memory_bytes.or(host.memory_bytes),
+        mtu_bytes: situation
+            .mtu_bytes
+            .or(host.interface.as_ref().and_then(|i| i.mtu_bytes)),
+        release: situation.release.clone().or(host.release.clone()),
+        ..situation.clone()
+    };
+    let chosen = chosen_congestion_control(catalogue, host, situation);
+    let advised = |knob: &Knob| advise(knob, situation, present(knob, host, chosen.as_deref()));
+    for knob in in_order(catalogue, host.os) {
+        let value = current(knob, host);
+        match advised(knob) {
+            Advice::Leave { why } => {
+                let looked_at = knob.value != Formula::Leave && value.is_some();
+                if looked_at {
+                    plan.left.push(Left {
+                        knob: knob.name.clone(),
+                        value,
+                        why,
+                    });
+                }
+            }
+            Advice::Set {
+                value: to,
+                why,
+                effect,
+                memory_bytes,
+            } => {
+                if let Some(why) = forbidden(knob, host, value.as_deref()) {
+                    plan.refused.push(Refused {
+                        knob: knob.name.clone(),
+                        to,
+                        why,
+                    });
+                    continue;
+                }
+                plan.changes.push(PlannedChange {
+                    action: action(knob, host, &to),
+                    knob: knob.name.clone(),
+                    kind: knob.kind,
+                    from: value,
+                    to,
+                    scope: knob.scope,
+                    why,
+                    effect,
+                    risk: knob.risk.clone(),
+                    memory_bytes,
+                    source: knob.source.clone(),
+                });
+            }
+        }
+    }
+    plan.memory_bytes = memory(&plan.changes);
+    interface_notes(host, &mut plan.notes);
+    system_notes(host.os, situation, &mut plan);
+    plan.judged = advice::judge(settings, catalogue, host, advised);
+    plan
+}
+
+/// Interfaces first and ceilings before what they clip, so that undoing in reverse puts back the default
+/// for interfaces before the interface that falls back to it.
+fn in_order(catalogue: &Catalogue, os: Os) -> Vec<&Knob> {
+    let mut knobs: Vec<_> = catalogue.of(os).collect();
+    knobs.sort_by_key(|knob| match (knob.kind, knob.value) {
+        (Kind::Interface, _) => 0,
+        (_, Formula::SocketCeiling) => 1,
+        _ => 2,
+    });
+    knobs
+}
+
+/// The congestion control that there will be.
+fn chosen_congestion_control(
+    catalogue: &Catalogue,
+    host: &Snapshot,
+    situation: &Situation,
+) -> Option<String> {
+    let name = "net.ipv4.tcp_congestion_control";
+    let knob = catalogue.find(host.os, name)?;
+    match advise(knob, situation, present(knob, host, None)) {
+        Advice::Set { value, .. } if forbidden(knob, host, host.value(name)).is_none() => {
+            Some(value)
+        }
+        _ => host.value(name).map(str::to_owned),
+    }
+}
+
+fn present<'a>(knob: &Knob, host: &'a Snapshot, chosen: Option<&'a str>) -> Present<'a> {
+    let device = host.interface.as_ref().and_then(|i| i.qdisc.as_ref());
+    Present {
+        value: match knob.value {
+            Formula::FairQueueDevice => device.map(|(kind, _)| kind.as_str()),
+            _ => host.value(&knob.name),
+        },
+        congestion_controls: host.choosable(),
+        congestion_control: chosen,
+    }
+}
+
+fn current(knob: &Knob, host: &Snapshot) -> Option<String> {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    present(knob, host, None).value.map(words)
+}
+
+/// Why a change may not be made on this host, though it would help.
+fn forbidden(knob: &Knob, host: &Snapshot, current: Option<&str>) -> Option<String> {
+    if knob.scope == Scope::Machine && !host.whole_machine {
+        return Some(
+            "it belongs to the whole machine, and this is a network namespace of it (a container, or a node of a laboratory)"
+                .to_owned(),
+        );
+    }
+    match knob.value {
+        Formula::CongestionControl if !host.whole_machine => {
+            let current = current?;
+            let allowed = host.choosable()?;
+            (!allowed.split_whitespace().any(|cc| cc == current)).then(|| {
+                format!(
+                    "{current} could not be put back here: a namespace may choose only {allowed}"
+                )
+            })
+        }
+        Formula::FairQueueDevice => {
+            let Some(interface) = &host.interface else {
+                return Some(
+                    "the interface that leads to the path is not known: tc qdisc replace dev DEV root fq"
+                        .to_owned(),
+                );
+            };
+            match &interface.qdisc {
+                Some((kind, handle)) if handle != "0:" => Some(format!(
+                    "somebody chose {kind} for {}, which plumb could not put back",
+                    interface.name
+                )),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn action(knob: &Knob, host: &Snapshot, to: &str) -> Option<Action> {
+    match (host.os, knob.kind, knob.value) {
+        (Os::Linux, Kind::Sysctl, _) => Some(Action::Sysctl(SysctlAction {
+            key: knob.name.clone(),
+            value: to.to_owned(),
+        })),
+        (Os::Linux, Kind::Interface, Formula::FairQueueDevice) => {
+            host.interface.as_ref().map(|interface| {
+                Action::Interface(InterfaceAction {
+                    interface: interface.name.clone(),
+                    change: InterfaceChange::Qdisc(to.to_owned()),
+                })
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Both buffers of one connection; ceilings above them hold nothing of their own.
+fn memory(changes: &[PlannedChange]) -> Option<u64> {
+    changes
+        .iter()
+        .filter(|change| !change.knob.ends_with("sockbuf") && !change.knob.ends_with("max_buf"))
+        .filter_map(|change| change.memory_bytes)
+        .reduce(u64::saturating_add)
+}
+
+/// What pasted facts of an interface say beyond the catalogue's values.
+fn interface_notes(host: &Snapshot, notes: &mut Vec<String>) {
+    let Some(interface) = &host.interface else {
+        return;
+    };
+    for (name, short) in [
+        ("tcp-segmentation-offload", "tso"),
+        ("generic-segmentation-offload", "gso"),
+        ("generic-receive-offload", "gro"),
+    ] {
+        if interface.offloads.get(name) == Some(&false) {
+            notes.push(format!(
+                "{name} is off on {0}, which costs processor above 1 Gbit/s: ethtool -K {0} {short} on",
+                interface.name
+            ));
+        }
+    }
+    if let Some((now, most)) = interface.ring_rx
+        && now < most
+    {
+        notes.push(format!(
+            "The receive ring of {0} holds {now} of at most {most} packets; where ethtool -S {0} counts packets missed: ethtool -G {0} rx {most}",
+            interface.name
+        ));
+    }
+}
+
+fn system_notes(os: Os, situation: &Situation, plan: &mut HostPlan) {
+    let congestion = plan
+        .changes
+        .iter()
+        .any(|change| change.knob == "congestionprovider");
+    if congestion {
+        plan.notes.push(
+            "The way back, should loopback or an application suffer: the same commands with cubic (Compat: newreno)."
+                .to_owned(),
+        );
+    }
+    if os == Os::Openbsd && situation.bdp_bytes() > 1_000_000.0 {
+        plan.notes.push(
+            "OpenBSD lets buffers grow to 2 MB, which no sysctl changes: use several connections on this path."
+                .to_owned(),
+        );
+    }
+    let buffers = plan
+        .changes
+        .iter()
+        .any(|change| change.memory_bytes.is_some());
+    if buffers && situation.role == Role::Server {
+        plan.notes.push(
+            "A server may have many connections: the largest buffer is a ceiling for each of those that need it, and tcp_mem bounds them all."
+                .to_owned(),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use std::collections::BTreeMap;
+
+    use plumb_model::tune::Worth;
+
+    use super::super::snapshot::{ALLOWED, AVAILABLE, Interface};
+    use super::*;
+
+    fn stock() -> Snapshot {
+        let values = [
+            ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
+            ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
+            ("net.ipv4.tcp_congestion_control", "cubic"),
+            (AVAILABLE, "reno cubic bbr"),
+            (ALLOWED, "reno cubic"),
+            ("net.core.default_qdisc", "fq_codel"),
+            ("net.core.somaxconn", "4096"),
+            ("net.core.optmem_max", "131072"),
+            ("net.core.rmem_max", "212992"),
+            ("net.ipv4.tcp_timestamps", "1"),
+            ("net.ipv4.tcp_slow_start_after_idle", "1"),
+            ("net.ipv4.tcp_mtu_probing", "0"),
+        ];
+        Snapshot {
+            release: Some("6.12.0".to_owned()),
+            memory_bytes: Some(64 << 30),
+            values: values.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+            interface: Some(Interface {
+                name: "eth0".to_owned(),
+                mtu_bytes: Some(1500),
+                qdisc: Some(("fq_codel".to_owned(), "0:".to_owned())),
+                ..Interface::default()
+            }),
+            ..Snapshot::unknown(Os::Linux)
+        }
+    }
+
+    fn path(rate_bps: f64, rtt_s: f64) -> Situation {
+        Situation {
+            rate_bps,
+            rtt_s,
+            loss_ratio: None,
+            role: Role::Client,
+            memory_bytes: None,
+            mtu_bytes: None,
+            release: None,
+        }
+    }
+
+    fn plan(host: &Snapshot, situation: &Situation) -> HostPlan {
+        let catalogue = Catalogue::built_in().unwrap();
+        let article = advice::parse(advice::ARTICLE).unwrap();
+        plan_host(&catalogue, host, situation, Actor::ThisHost, &article)
+    }
+
+    fn changes(plan: &HostPlan) -> BTreeMap<&str, &str> {
+        plan.changes
+            .iter()
+            .map(|c| (c.knob.as_str(), c.to.as_str()))
+            .collect()
+    }
+
+    #[test]
+    fn the_articles_path() {
+        let plan = plan(&stock(), &path(10e9, 0.050));
+        assert_eq!(
+            changes(&plan),
+            [
+                ("net.core.default_qdisc", "fq"),
+                ("net.ipv4.tcp_congestion_control", "bbr"),
+                ("net.ipv4.tcp_rmem", "4096 131072 134217728"),
+                ("net.ipv4.tcp_wmem", "4096 16384 134217728"),
+                ("qdisc fq", "fq"),
+            ]
+            .into()
+        );
+        assert_eq!(plan.changes[0].knob, "qdisc fq", "undone last");
+        assert_eq!(plan.memory_bytes, Some(256 << 20));
+        let worth: BTreeMap<_, _> = plan
+            .judged
+            .iter()
+            .map(|j| (j.knob.as_str(), j.worth))
+            .collect();
+        for (knob, expected) in [
+            ("net.ipv4.tcp_congestion_control", Worth::Helps),
+            ("net.core.default_qdisc", Worth::Helps),
+            ("net.ipv4.tcp_rmem", Worth::TooLittle),
+            ("net.ipv4.tcp_wmem", Worth::TooLittle),
+            ("net.core.optmem_max", Worth::Harmful),
+            ("net.core.rmem_max", Worth::NoEffect),
+            ("net.core.netdev_max_backlog", Worth::NoEffect),
+            ("net.ipv4.udp_wmem_min", Worth::NoEffect),
+            ("net.ipv4.tcp_slow_start_after_idle", Worth::NoEffect),
+        ] {
+            assert_eq!(worth[knob], expected, "{knob}");
+        }
+    }
+
+    #[test]
+    fn a_lan_needs_nothing() {
+        let plan = plan(&stock(), &path(10e9, 0.0003));
+        assert_eq!(changes(&plan), BTreeMap::new());
+        assert!(plan.judged.iter().all(|j| j.worth != Worth::Helps));
+        assert!(plan.left.iter().any(|l| l.knob == "net.ipv4.tcp_wmem"));
+    }
+
+    #[test]
+    fn a_namespace_changes_only_what_is_its_own() {
+        let host = Snapshot {
+            whole_machine: false,
+            ..stock()
+        };
+        let plan = plan(&host, &path(10e9, 0.050));
+        assert!(plan.changes.iter().all(|c| c.scope == Scope::Namespace));
+        // BBR is not among what a namespace may choose here, so there is no use for fq.
+        assert!(!changes(&plan).contains_key("net.ipv4.tcp_congestion_control"));
+        assert!(changes(&plan).contains_key("net.ipv4.tcp_wmem"));
+        let mut host = host;
+        host.values
+            .insert(ALLOWED.to_owned(), "reno bbr".to_owned());
+        let plan = super::tests::plan(&host, &path(10e9, 0.050));
+        let refused = plan
+            .refused
+            .iter()
+            .find(|r| r.knob.ends_with("congestion_control"));
+        assert!(refused.unwrap().why.contains("cubic could not be put back"));
+    }
+
+    #[test]
+    fn a_chosen_queue_is_left_alone() {
+        let mut host = stock();
+        host.interface.as_mut().unwrap().qdisc = Some(("cake".into(), "8001:".into()));
+        let plan = plan(&host, &path(10e9, 0.050));
+        assert!(!changes(&plan).contains_key("qdisc fq"));
+        assert!(plan.refused.iter().any(|r| r.why.contains("chose cake")));
+    }
+
+    #[test]
+    fn other_systems() {
+        let situation = path(10e9, 0.050);
+        let of = |os| plan(&Snapshot::unknown(os), &situation);
+        let mac = of(Os::Macos);
+        assert_eq!(
+            mac.changes[0].knob, "kern.ipc.maxsockbuf",
+            "before what it clips"
+        );
+        assert_eq!(mac.changes.len(), 3);
+        assert!(mac.changes.iter().all(|c| c.action.is_none()));
+        let windows = of(Os::Windows);
+        assert_eq!(changes(&windows)["autotuninglevel"], "experimental");
+        assert!(windows.notes.iter().any(|n| n.contains("cubic")));
+        assert!(of(Os::Openbsd).notes.iter().any(|n| n.contains("2 MB")));
+        assert!(changes(&of(Os::Solaris)).contains_key("cwnd_max"));
+        assert!(changes(&of(Os::Freebsd)).contains_key("net.inet.tcp.sendbuf_max"));
+    }
+}

@@ -1,0 +1,54 @@
+//! `plumb tune`: what to change on a host for a path, doing it, undoing it, proving it.
+
+mod change;
+mod path;
+mod plan;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+/// Examples and limits, for the verb's help.
+pub(crate) const LIMITS: &str = "\
+Examples:
+  plumb tune plan --rate 10gbit --rtt 50ms            what would change here, and why
+  plumb tune plan --from run.json                     for the path of a Run, on the end that limits it
+  plumb tune plan --rate 10gbit --rtt 50ms --judge article    the 10 Gbit/s article, knob by knob
+  plumb tune plan --rate 1gbit --rtt 80ms --os windows --format powershell
+  plumb tune plan --rate 1gbit --rtt 80ms --facts pasted.txt  another machine's sysctl -a, netsh, ethtool
+  plumb tune apply --rate 1gbit --rtt 150ms --for 10m         reverts by itself
+  plumb tune undo
+Limits: plumb changes kernel variables and the queueing discipline of the interface that leads to the path;
+rings, offloads and MTU it only names. A new congestion control or buffer is for new connections. In a
+namespace (a container, a lab's node) what belongs to the machine is refused by name.";
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// What would change, why, and what it costs; nothing is changed
+    Plan(plan::Arguments),
+    /// Make the changes that help, with a journal of what was
+    Apply(change::ApplyArguments),
+    /// What is applied, and whether somebody changed it since
+    Status(change::StatusArguments),
+    /// Put everything back
+    Undo,
+    /// Be the process that undoes a plan after a while
+    #[command(hide = true)]
+    Watchdog(change::WatchdogArguments),
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    match &arguments.verb {
+        Verb::Plan(arguments) => plan::run(arguments),
+        Verb::Apply(arguments) => change::apply(arguments),
+        Verb::Status(arguments) => change::status(arguments),
+        Verb::Undo => change::undo(),
+        Verb::Watchdog(arguments) => change::watchdog(arguments),
+    }
+}

@@ -1,0 +1,130 @@
+//! Which path a plan is for, from options or a Run.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use plumb_host::knobs::situation::Situation;
+use plumb_host::tune::from_run;
+use plumb_model::finding::Actor;
+use plumb_model::run::Run;
+use plumb_model::tune::{PlannedPath, Role};
+use plumb_model::units::{BitRate, parse_duration};
+
+use crate::calc::share;
+use crate::output::read_run;
+
+/// The path, and what the host does on it.
+#[derive(Args)]
+pub(super) struct PathOptions {
+    /// Rate that one connection is to reach
+    #[arg(long)]
+    rate: Option<BitRate>,
+    /// Round-trip time of the empty path
+    #[arg(long, value_parser = parse_duration)]
+    rtt: Option<Duration>,
+    /// Share of packets that the path loses of itself, like 0.01%
+    #[arg(long, value_parser = share)]
+    loss: Option<f64>,
+    /// Take the path from a Run: what it reached, its round trip, and which end limits; --rate and --rtt go before it
+    #[arg(long, value_name = "RUN")]
+    from: Option<PathBuf>,
+    /// What the host does
+    #[arg(long, value_enum, default_value = "client")]
+    role: RoleName,
+}
+
+/// What a host does.
+#[derive(Clone, Copy, ValueEnum)]
+enum RoleName {
+    /// A few connections of its own at a time
+    Client,
+    /// Very many connections of others
+    Server,
+    /// It passes on packets of others
+    Router,
+}
+
+/// A path to plan for.
+pub(super) struct Path {
+    pub(super) situation: Situation,
+    pub(super) planned: PlannedPath,
+    /// The ends that limit, where a Run says.
+    pub(super) ends: Vec<Actor>,
+    /// The Run that it is from.
+    pub(super) run: Option<Run>,
+}
+
+impl Path {
+    /// An address on it, for the interface that leads there.
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        self.run
+            .as_ref()?
+            .target
+            .as_ref()?
+            .address
+            .as_ref()?
+            .parse()
+            .ok()
+    }
+}
+
+impl PathOptions {
+    /// Reads the Run, if there is one, and puts the options before it.
+    pub(super) fn resolve(&self) -> anyhow::Result<Path> {
+        let run = self.from.as_deref().map(read_run).transpose()?;
+        let measured = match &run {
+            // What the options give need not be in it.
+            Some(run) if self.rate.is_none() || self.rtt.is_none() => Some(from_run::path(run)?),
+            Some(run) => from_run::path(run).ok(),
+            None => None,
+        };
+        let rate_bps = self
+            .rate
+            .map(|rate| rate.bps() as f64)
+            .or(measured.as_ref().map(|m| m.rate_bps));
+        let rtt_s = self
+            .rtt
+            .map(|rtt| rtt.as_secs_f64())
+            .or(measured.as_ref().map(|m| m.rtt_s));
+        let (Some(rate_bps), Some(rtt_s)) = (rate_bps, rtt_s) else {
+            anyhow::bail!(
+                "which path? Give --rate and --rtt, as in --rate 10gbit --rtt 50ms, or --from a saved Run"
+            );
+        };
+        anyhow::ensure!(
+            rate_bps > 0.0 && rtt_s > 0.0,
+            "the rate and the RTT must be above zero"
+        );
+        let from = match (&self.from, self.rate.is_some() && self.rtt.is_some()) {
+            (Some(file), false) => format!("from {}", file.display()),
+            _ => "as given".to_owned(),
+        };
+        let situation = Situation {
+            rate_bps,
+            rtt_s,
+            loss_ratio: self.loss.or(measured.as_ref().and_then(|m| m.loss_ratio)),
+            role: match self.role {
+                RoleName::Client => Role::Client,
+                RoleName::Server => Role::Server,
+                RoleName::Router => Role::Router,
+            },
+            memory_bytes: None,
+            mtu_bytes: None,
+            release: None,
+        };
+        Ok(Path {
+            planned: PlannedPath {
+                rate_bps,
+                rtt_s,
+                loss_ratio: situation.loss_ratio,
+                bdp_bytes: situation.bdp_bytes(),
+                from,
+            },
+            situation,
+            ends: measured.map_or_else(|| vec![Actor::ThisHost], |m| m.ends),
+            run,
+        })
+    }
+}

@@ -1,0 +1,237 @@
+//! `plumb tune` in a laboratory's node: it plans, changes, keeps a journal, respects what others change, and
+//! puts everything back.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod common;
+
+use std::process::Output;
+
+use common::live::alone;
+use common::{plumb, stderr, stdout};
+use plumb_model::tune::{TunePlan, Worth};
+
+/// Runs a script on the client of the long, fat path, whose send buffer is pinned small.
+fn on_client(script: &str) -> Output {
+    let script = format!("set -eu\n{script}");
+    plumb(&["lab", "run", "long-fat-sndbuf", "--", "sh", "-c", &script])
+}
+
+fn says(script: &str) -> String {
+    let output = on_client(script);
+    assert!(
+        output.status.success(),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
+    stdout(&output)
+}
+
+/// What every script begins with: all that a plan may change, and where it is kept.
+const HEAD: &str = r#"
+    state() { sysctl -a -r '^net\.(ipv4|core)' 2>/dev/null | grep -v -e secret -e key; find /etc/sysctl.d /var/lib/plumb -type f ! -name lock -exec md5sum {} +; }
+    path='--rate 1gbit --rtt 150ms'
+"#;
+
+#[test]
+fn applied_seen_and_undone_byte_for_byte() {
+    alone(|| {
+        let text = says(&format!(
+            r#"{HEAD}
+            state > /dev/shm/plumb-test-$$
+            plumb tune apply $path --yes
+            sysctl -n net.ipv4.tcp_wmem
+            cat /etc/sysctl.d/90-plumb-tune.conf
+            plumb tune status --json
+            ! plumb tune apply $path --yes 2>/dev/null >&2
+            # It belongs to the machine, and is refused by name.
+            plumb tune plan --rate 10gbit --rtt 100ms --loss 1%
+            plumb tune undo
+            state | diff /dev/shm/plumb-test-$$ - && echo restored
+            rm /dev/shm/plumb-test-$$
+            plumb tune undo
+            plumb tune status
+            "#
+        ));
+        for words in [
+            "4096\t16384\t67108864",
+            "net.ipv4.tcp_wmem = 4096 16384 67108864",
+            r#""complete":true"#,
+            r#""standing":"as-set""#,
+            "restored\n",
+            "There is nothing to undo.",
+            "Nothing is applied.",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+    });
+}
+
+#[test]
+fn what_others_change_is_theirs() {
+    alone(|| {
+        let text = says(&format!(
+            r#"{HEAD}
+            plumb tune apply $path --runtime --yes > /dev/null
+            ls /etc/sysctl.d
+            sysctl -qw net.ipv4.tcp_wmem='4096 16384 999999'
+            plumb tune status
+            plumb tune undo
+            sysctl -n net.ipv4.tcp_wmem
+            "#
+        ));
+        for words in [
+            "changed by somebody since",
+            "Left alone",
+            "4096\t16384\t999999\n",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(!text.contains("90-plumb"), "{text}");
+    });
+}
+
+#[test]
+fn it_reverts_by_itself_though_plumb_is_killed() {
+    alone(|| {
+        let text = says(&format!(
+            r#"{HEAD}
+            # The whole group that a terminal would hang up, and whoever asked for it.
+            setsid sh -c "plumb tune apply $path --for 2s --yes > /dev/null; kill -HUP 0; kill -KILL 0" || true
+            sysctl -n net.ipv4.tcp_wmem
+            for i in $(seq 100); do plumb tune status | grep -q 'Nothing is applied' && break; sleep 0.1; done
+            sysctl -n net.ipv4.tcp_wmem
+            plumb tune status
+            "#
+        ));
+        let values: Vec<_> = text.lines().filter(|l| l.starts_with("4096")).collect();
+        assert_eq!(
+            values,
+            ["4096\t16384\t67108864", "4096\t16384\t524288"],
+            "{text}"
+        );
+        assert!(text.ends_with("Nothing is applied.\n"), "{text}");
+    });
+}
+
+#[test]
+fn bad_input_changes_nothing() {
+    alone(|| {
+        let text = says(&format!(
+            r#"{HEAD}
+            refused() {{ if "$@" > /dev/null 2> /dev/shm/plumb-said-$$ < /dev/null; then echo "NOT REFUSED: $*"; fi; cat /dev/shm/plumb-said-$$; rm /dev/shm/plumb-said-$$; }}
+            state > /dev/shm/plumb-test-$$
+            refused plumb tune apply $path
+            refused plumb tune apply --yes
+            mkdir -p /var/lib/plumb/tune
+            refused flock /var/lib/plumb/tune/lock plumb tune apply $path --yes
+            state | diff /dev/shm/plumb-test-$$ - && echo untouched
+            echo '{{"schema": "plumb.tune-journal/1", "id' > /var/lib/plumb/tune/journal.json
+            refused plumb tune apply $path --yes
+            refused plumb tune undo
+            refused plumb tune status
+            rm /var/lib/plumb/tune/journal.json
+            state | diff /dev/shm/plumb-test-$$ - && echo untouched
+            # Nobody may write it: nothing is begun.
+            mount -o bind,ro /proc/sys /proc/sys
+            refused plumb tune apply $path --yes
+            umount /proc/sys
+            state | diff /dev/shm/plumb-test-$$ - && echo untouched
+            rm /dev/shm/plumb-test-$$
+            "#
+        ));
+        for words in [
+            "say --yes",
+            "which path?",
+            "another plumb",
+            "is damaged",
+            "could not be put back afterwards",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert_eq!(text.matches("untouched\n").count(), 3, "{text}");
+        assert!(
+            !text.contains("NOT REFUSED") && !text.contains("panicked"),
+            "{text}"
+        );
+    });
+}
+
+#[test]
+fn plans_are_documents() {
+    let planned = |options: &[&str]| -> TunePlan {
+        let base = [
+            "tune", "plan", "--rate", "10gbit", "--rtt", "50ms", "--json",
+        ];
+        let output = plumb(&[&base, options].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_str(&stdout(&output)).unwrap()
+    };
+    let here = planned(&["--judge", "article"]);
+    let judged = &here.hosts[0].judged;
+    assert_eq!(judged.len(), 23);
+    let optmem = judged.iter().find(|j| j.knob == "net.core.optmem_max");
+    assert_eq!(optmem.unwrap().worth, Worth::Harmful);
+    let windows = planned(&["--os", "windows"]);
+    assert_eq!(windows.path.bdp_bytes, 62.5e6);
+    assert!(
+        windows.hosts[0]
+            .changes
+            .iter()
+            .any(|c| c.knob == "autotuninglevel")
+    );
+    for (os, format, words) in [
+        (
+            "windows",
+            "powershell",
+            "netsh int tcp set global autotuninglevel=experimental",
+        ),
+        ("macos", "sysctl", "kern.ipc.maxsockbuf = 134217728"),
+        (
+            "freebsd",
+            "shell",
+            "sysctl net.inet.tcp.sendbuf_max=\"134217728\"",
+        ),
+        (
+            "solaris",
+            "shell",
+            "ipadm set-prop -p max_buf=134217728 tcp",
+        ),
+    ] {
+        let output = plumb(&[
+            "tune", "plan", "--rate", "10gbit", "--rtt", "50ms", "--os", os, "--format", format,
+        ]);
+        assert!(stdout(&output).contains(words), "{os}: {}", stdout(&output));
+    }
+}
+
+#[test]
+fn pasted_facts_and_the_wrong_kind() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let mut with = |text: &str| {
+        use std::io::{Seek as _, Write as _};
+        file.as_file().set_len(0).unwrap();
+        file.rewind().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let path = file.path().to_str().unwrap().to_owned();
+        plumb(&[
+            "tune", "plan", "--rate", "1gbit", "--rtt", "150ms", "--facts", &path,
+        ])
+    };
+    let text = stdout(&with(
+        "kernel.osrelease = 5.10.0-28-amd64\nnet.ipv4.tcp_wmem = 4096\t16384\t4194304\nnet.ipv4.tcp_sack = 0\n",
+    ));
+    assert!(
+        text.contains("4096 16384 4194304 -> 4096 16384 67108864")
+            && text.contains("net.ipv4.tcp_sack: 0 -> 1"),
+        "{text}"
+    );
+    let wrong = with("eth0: flags=4163<UP,BROADCAST>  mtu 1500\n");
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(
+        stderr(&wrong).contains("paste the whole output"),
+        "{}",
+        stderr(&wrong)
+    );
+}

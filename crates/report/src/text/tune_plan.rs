@@ -1,0 +1,127 @@
+//! A tuning plan for the terminal.
+
+use plumb_model::finding::Actor;
+use plumb_model::tune::{HostPlan, TunePlan, Worth};
+use plumb_model::units::{human_seconds, si};
+
+use super::Style;
+use super::layout::{BAD, BOLD, FAINT, GOOD, Page, clean};
+
+/// The whole plan as text, each line ended.
+pub fn render_tune_plan(plan: &TunePlan, style: &Style) -> String {
+    let mut page = Page::new(style);
+    let path = &plan.path;
+    let title = format!(
+        "For {} over {} ({}): {} in flight",
+        si(path.rate_bps, "bit/s"),
+        human_seconds(path.rtt_s),
+        path.from,
+        si(path.bdp_bytes, "B"),
+    );
+    page.wrapped("", BOLD, &clean(&title));
+    page.blank();
+    for host in &plan.hosts {
+        self::host(&mut page, host);
+    }
+    page.finish()
+}
+
+fn host(page: &mut Page<'_>, host: &HostPlan) {
+    let which = match host.on {
+        Actor::FarHost => "the far host",
+        Actor::Router => "the router",
+        Actor::Provider => "the provider's side",
+        Actor::ThisHost => "this host",
+    };
+    let opening = format!(
+        "On {which} ({}, {}; facts: {})",
+        host.os,
+        host.role.name(),
+        host.facts_from
+    );
+    let opening = page.paint(BOLD, &clean(&opening));
+    page.line(&opening);
+    page.blank();
+    if host.changes.is_empty() {
+        page.wrapped("  ", GOOD, "Nothing needs to change for this path.");
+        page.blank();
+    }
+    for change in &host.changes {
+        let knob = page.paint(BOLD, &clean(&change.knob));
+        let from = change.from.as_deref().unwrap_or("not known");
+        page.line(&format!(
+            "  {knob}: {}",
+            clean(&format!("{from} -> {}", change.to))
+        ));
+        page.wrapped("    ", anstyle::Style::new(), &change.why);
+        page.wrapped("    Expect: ", anstyle::Style::new(), &change.effect);
+        page.wrapped("    Risk: ", FAINT, &change.risk);
+        page.blank();
+    }
+    for refused in &host.refused {
+        let line = format!(
+            "{} = {} would help, and is not done here: {}.",
+            refused.knob, refused.to, refused.why
+        );
+        page.wrapped("  ! ", anstyle::Style::new(), &line);
+    }
+    if !host.refused.is_empty() {
+        page.blank();
+    }
+    if let Some(bytes) = host.memory_bytes {
+        let line = format!(
+            "Memory: a connection that needs it all may hold {} of buffers.",
+            si(bytes as f64, "B")
+        );
+        page.wrapped("  ", anstyle::Style::new(), &line);
+        page.blank();
+    }
+    for note in &host.notes {
+        page.wrapped("  · ", anstyle::Style::new(), note);
+    }
+    if !host.notes.is_empty() {
+        page.blank();
+    }
+    judged(page, host);
+    left(page, host);
+}
+
+fn judged(page: &mut Page<'_>, host: &HostPlan) {
+    if host.judged.is_empty() {
+        return;
+    }
+    let title = page.paint(BOLD, "  The advice, for this path");
+    page.line(&title);
+    for judged in &host.judged {
+        let paint = match judged.worth {
+            Worth::Helps | Worth::Already => GOOD,
+            Worth::Harmful | Worth::Obsolete | Worth::Impossible => BAD,
+            Worth::TooLittle | Worth::NoEffect | Worth::Unknown => FAINT,
+        };
+        let worth = page.paint(paint, judged.worth.words());
+        page.line(&format!(
+            "    {}  {worth}",
+            clean(&format!("{} = {}", judged.knob, judged.value))
+        ));
+        page.wrapped("      ", FAINT, &judged.why);
+    }
+    page.blank();
+}
+
+fn left(page: &mut Page<'_>, host: &HostPlan) {
+    if host.left.is_empty() {
+        return;
+    }
+    let title = page.paint(FAINT, "  Looked at and left alone");
+    page.line(&title);
+    for left in &host.left {
+        let line = format!(
+            "{} = {}: {}",
+            left.knob,
+            left.value.as_deref().unwrap_or("not known"),
+            left.why
+        );
+        page.wrapped("    ", FAINT, &line);
+    }
+    page.blank();
+}
