@@ -6,6 +6,7 @@ pub mod available_bandwidth;
 pub mod host;
 pub mod mtu;
 pub mod ping;
+pub mod quic;
 pub mod responsiveness;
 pub mod sharing;
 mod transactions;
@@ -21,6 +22,7 @@ use available_bandwidth::AvailableBandwidthResult;
 use host::{CipherResult, DiskResult, HostResult, RatesResult};
 use mtu::MtuResult;
 pub use ping::{PingResult, ProbeProtocol, TimestampSource};
+use quic::QuicResult;
 use responsiveness::ResponsivenessResult;
 use sharing::Sharing;
 pub use transfer::{FileTime, SlowStart, SlowStartEnd};
@@ -55,6 +57,8 @@ pub enum Outcome {
     Tcp(TcpResult),
     /// What became of the datagrams of a stream.
     Udp(Box<UdpResult>),
+    /// What QUIC carried in one direction.
+    Quic(Box<QuicResult>),
     /// Requests and their answers.
     Transactions(TransactionsResult),
     /// How traffic like an application's fared.

@@ -125,7 +125,7 @@ impl BulkSocket {
         if self.v6 { 48 } else { 28 }
     }
 
-    /// From now on each send is cut into datagrams of that size (UDP_SEGMENT).
+    /// From now on each send is cut into datagrams of that size (UDP_SEGMENT); 0 leaves it whole.
     ///
     /// # Errors
     /// Where the kernel does not know how to (before Linux 4.18).
@@ -221,6 +221,17 @@ impl BulkSocket {
         socket_memory(&self.socket)
             .ok()
             .map(|m| u64::from(m.rcvbuf_bytes))
+    }
+
+    /// The far end.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.socket
+            .peer_addr()?
+            .as_socket()
+            .ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 
     /// Our own end.

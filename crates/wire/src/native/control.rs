@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use flow::Flows;
 use frame::Role;
 pub use hex::{Fingerprint, Token};
+use report::quic::{QuicReceiverLog, QuicSample, QuicSenderLog};
 use report::udp::{UdpReceiverLog, UdpSenderLog};
 use report::{Count, ReportTail, TcpSample};
 
@@ -119,6 +120,29 @@ pub enum ServerMessage {
         phase: u32,
         /// What it saw.
         log: Box<UdpReceiverLog>,
+    },
+    /// A part of the log of one QUIC connection that the server sent on.
+    QuicSamples {
+        /// The phase.
+        phase: u32,
+        /// The stream.
+        stream: u32,
+        /// In order of time.
+        samples: Vec<QuicSample>,
+    },
+    /// The rest of it.
+    QuicSent {
+        /// The phase.
+        phase: u32,
+        /// What it did.
+        log: Box<QuicSenderLog>,
+    },
+    /// All of one QUIC connection that the server received on; its Counts come before.
+    QuicReceived {
+        /// The phase.
+        phase: u32,
+        /// What it saw.
+        log: Box<QuicReceiverLog>,
     },
     /// The end of the log: the phase is over.
     Result {

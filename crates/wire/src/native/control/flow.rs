@@ -1,6 +1,7 @@
 //! What a phase is made of: groups of equal streams. Streams are numbered from 0 in each
 //! direction, group after group.
 
+pub mod quic;
 pub mod transactions;
 pub mod udp;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::Refusal;
 use super::frame::Role;
 use crate::native::spec::{DEFAULT_CONGESTION_CONTROL, MAX_CC_NAME_BYTES};
+use quic::QuicFlow;
 use transactions::TransactionFlow;
 use udp::UdpFlow;
 
@@ -34,6 +36,8 @@ pub enum Flow {
     Tcp(TcpFlow),
     /// Datagrams on a schedule.
     Udp(UdpFlow),
+    /// As much as QUIC takes.
+    Quic(QuicFlow),
     /// Requests and their answers; the direction is up.
     Transactions(TransactionFlow),
 }
@@ -115,7 +119,8 @@ impl Flow {
     pub fn is_tls(&self) -> bool {
         match self {
             Self::Tcp(flow) => flow.tls,
-            Self::Udp(_) => false,
+            // QUIC has a handshake of its own.
+            Self::Udp(_) | Self::Quic(_) => false,
             Self::Transactions(flow) => flow.is_tls(),
         }
     }
@@ -124,7 +129,7 @@ impl Flow {
     pub fn transport(&self) -> Transport {
         match self {
             Self::Tcp(_) | Self::Transactions(_) => Transport::Tcp,
-            Self::Udp(_) => Transport::Udp,
+            Self::Udp(_) | Self::Quic(_) => Transport::Udp,
         }
     }
 }
@@ -152,6 +157,7 @@ impl Flows {
         match &self.flow {
             Flow::Tcp(flow) => flow.check(),
             Flow::Udp(flow) => flow.check(),
+            Flow::Quic(flow) => flow.check(),
             Flow::Transactions(_) if self.role == Role::Down => Err((
                 Refusal::Malformed,
                 "the client asks, so the direction of transactions is up".to_owned(),

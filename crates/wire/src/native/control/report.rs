@@ -3,6 +3,7 @@
 //! Times count from that end's own start of the phase. Counters are the kernel's (TCP_INFO,
 //! Linux `include/uapi/linux/tcp.h`), as they stood, not as differences.
 
+pub mod quic;
 pub mod udp;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use super::{ServerMessage, Start};
 use crate::native::spec::{
     ATTACH_TIMEOUT, MAX_TEXT_BYTES, RECORDS_PER_FRAME, SAMPLE_INTERVAL, STOP_GRACE,
 };
+use quic::{QuicReceiverLog, QuicReport, QuicSample, QuicSenderLog};
 use udp::{UdpReceiverLog, UdpReport};
 
 /// The sending TCP of one stream at one instant.
@@ -150,6 +152,8 @@ pub struct Report {
     pub receivers: Vec<ReceiverLog>,
     /// UDP streams.
     pub udp: UdpReport,
+    /// QUIC connections.
+    pub quic: QuicReport,
     /// How long its phase took.
     pub elapsed_s: f64,
     /// Processor time that its process used meanwhile.
@@ -218,6 +222,26 @@ impl Report {
                 log: Box::new(log),
             });
         }
+        for log in self.quic.senders {
+            let stream = log.stream;
+            let parts = log.samples.chunks(RECORDS_PER_FRAME);
+            logs.extend(parts.map(|part| ServerMessage::QuicSamples {
+                phase,
+                stream,
+                samples: part.to_vec(),
+            }));
+            logs.push(ServerMessage::QuicSent {
+                phase,
+                log: Box::new(log),
+            });
+        }
+        for log in self.quic.receivers {
+            logs.extend(count(log.stream, &log.counts));
+            logs.push(ServerMessage::QuicReceived {
+                phase,
+                log: Box::new(log),
+            });
+        }
         let tail = ReportTail {
             senders,
             receivers,
@@ -245,6 +269,8 @@ pub struct ReportAssembler {
     samples: Vec<Vec<TcpSample>>,
     counts: Vec<Vec<Count>>,
     udp: UdpReport,
+    quic_samples: Vec<Vec<QuicSample>>,
+    quic: QuicReport,
 }
 
 impl ReportAssembler {
@@ -258,6 +284,8 @@ impl ReportAssembler {
             samples: vec![Vec::new(); streams(Role::Down)],
             counts: vec![Vec::new(); streams(Role::Up)],
             udp: UdpReport::default(),
+            quic_samples: vec![Vec::new(); streams(Role::Down)],
+            quic: QuicReport::default(),
         }
     }
 
@@ -306,11 +334,48 @@ impl ReportAssembler {
                 });
                 Ok(Assembled::Part)
             }
+            ServerMessage::QuicSamples {
+                phase,
+                stream,
+                samples,
+            } if phase == self.phase => {
+                let log = self.quic_samples.get_mut(stream as usize);
+                let log = log.ok_or(ReportError)?;
+                extend(log, samples, self.most_records, |s| s.t_s)?;
+                Ok(Assembled::Part)
+            }
+            ServerMessage::QuicSent { phase, log } if phase == self.phase => {
+                let samples = self.quic_samples.get_mut(log.stream as usize);
+                let samples = std::mem::take(samples.ok_or(ReportError)?);
+                if self.quic.senders.len() >= self.samples.len() {
+                    return Err(ReportError);
+                }
+                self.quic.senders.push(QuicSenderLog {
+                    samples,
+                    ..log.clipped()
+                });
+                Ok(Assembled::Part)
+            }
+            ServerMessage::QuicReceived { phase, log } if phase == self.phase => {
+                let counts = self.counts.get_mut(log.stream as usize);
+                let counts = std::mem::take(counts.ok_or(ReportError)?);
+                if self.quic.receivers.len() >= self.counts.len() {
+                    return Err(ReportError);
+                }
+                self.quic.receivers.push(QuicReceiverLog {
+                    counts,
+                    ..log.clipped()
+                });
+                Ok(Assembled::Part)
+            }
             ServerMessage::Result { phase, report } if phase == self.phase => self.finish(*report),
             ServerMessage::Samples { .. }
             | ServerMessage::Counts { .. }
             | ServerMessage::UdpSent { .. }
             | ServerMessage::UdpReceived { .. }
+            | ServerMessage::QuicSamples { .. }
+            | ServerMessage::QuicSent { .. }
+            | ServerMessage::QuicReceived { .. }
             | ServerMessage::Result { .. } => Err(ReportError),
             other => Ok(Assembled::Other(other)),
         }
@@ -325,6 +390,7 @@ impl ReportAssembler {
             cpu_s: tail.cpu_s,
             notes: tail.notes.into_iter().take(MAX_NOTES).map(clip).collect(),
             udp: std::mem::take(&mut self.udp),
+            quic: std::mem::take(&mut self.quic),
             ..Report::default()
         };
         for mut tail in tail.senders {
@@ -461,6 +527,21 @@ mod tests {
             cpu_s: 0.25,
             notes: vec!["a note".into()],
             udp: UdpReport::default(),
+            quic: QuicReport {
+                senders: (0..down)
+                    .map(|stream| QuicSenderLog {
+                        stream,
+                        samples: (0..records)
+                            .map(|k| QuicSample {
+                                t_s: time(k),
+                                ..Default::default()
+                            })
+                            .collect(),
+                        ..Default::default()
+                    })
+                    .collect(),
+                receivers: Vec::new(),
+            },
         }
     }
 
