@@ -128,6 +128,11 @@ impl Phase {
             .into_iter()
             .flatten()
             .map(|d| d.result.bytes)
+            .chain(self.outcome.quic.iter().map(|quic| {
+                let sent = quic.result.streams.iter().filter_map(|s| s.sender.as_ref());
+                let sent = || sent.map(|s| s.sent_bytes).sum();
+                quic.result.bytes.unwrap_or_else(sent)
+            }))
             .chain(self.outcome.udp.iter().map(|udp| {
                 let sent = udp.result.sender.as_ref().map(|s| s.sent_bytes);
                 let came = udp.result.receiver.as_ref().map(|r| r.received_bytes);
@@ -168,6 +173,27 @@ impl Phase {
                     None => Outcome::Udp(Box::new(result)),
                 },
                 series: udp.series.clone(),
+            });
+        }
+    }
+
+    /// Adds what QUIC carried.
+    pub fn record_quic(&self, assembly: &mut Assembly) {
+        for quic in &self.outcome.quic {
+            let dropped = quic.result.streams.iter().filter_map(|s| s.dropped_here);
+            let dropped: u64 = dropped.sum();
+            if dropped > 0 {
+                assembly.note(format!(
+                    "The receiving host of the {}load dropped {dropped} packets or trains of them itself: QUIC took them for lost on the path.",
+                    quic.result.direction.name()
+                ));
+            }
+            assembly.add(Measured {
+                started_ns: self.outcome.started_monotonic_ns,
+                duration_s: self.outcome.duration_s,
+                params: self.spec.params(),
+                outcome: Outcome::Quic(Box::new(quic.result.clone())),
+                series: quic.series.clone(),
             });
         }
     }

@@ -126,7 +126,7 @@ mod tests {
             let flows = shape.flows(Role::Up, 4, &Flow::Tcp(marked.clone()));
             let of = |flows: &Flows| match &flows.flow {
                 Flow::Tcp(tcp) => tcp.dscp,
-                Flow::Udp(_) | Flow::Transactions(_) => None,
+                Flow::Udp(_) | Flow::Quic(_) | Flow::Transactions(_) => None,
             };
             flows.iter().map(of).collect()
         };

@@ -216,6 +216,7 @@ pub fn run(
     }
     for (phase, drained) in &phases {
         phase.record_rates(&mut assembly);
+        phase.record_quic(&mut assembly);
         phase.record_responsiveness(&mut assembly);
         let log = logs.udp().ok_or(Incomparable::Silence);
         let clocks = log.and_then(|log| Clocks::compare(log, quiet.window, after.window));
@@ -267,7 +268,7 @@ impl Plan {
         let known = &host.congestion_controls;
         let tcp = self.groups.iter().filter_map(|group| match &group.flow {
             Flow::Tcp(tcp) => tcp.cc.as_ref(),
-            Flow::Udp(_) | Flow::Transactions(_) => None,
+            Flow::Udp(_) | Flow::Quic(_) | Flow::Transactions(_) => None,
         });
         match tcp.into_iter().find(|cc| !known.contains(cc)) {
             Some(cc) if !known.is_empty() => Err(CheckError::CongestionControl {

@@ -8,10 +8,12 @@ use plumb_model::series::Series;
 use plumb_wire::native::control::Start;
 use plumb_wire::native::control::flow::{Flow, Flows};
 use plumb_wire::native::control::frame::Role;
+use plumb_wire::native::control::report::quic::QuicReceiverLog;
 use plumb_wire::native::control::report::udp::UdpReceiverLog;
 use plumb_wire::native::control::report::{ReceiverLog, Report, SenderLog, TcpSample};
 
 use crate::phase::{EndedEarly, PhaseOutcome};
+use crate::quic::summary as quic;
 use crate::summary::{DirectionLogs, summarise};
 use crate::traffic::Done;
 use crate::udp::summary::{self as udp, UdpOutcome};
@@ -40,11 +42,14 @@ pub(crate) fn has_carried(local: &Done) -> bool {
         let acked = |sample: Option<&TcpSample>| sample.map_or(0, |sample| sample.bytes_acked);
         acked(log.samples.last()) > acked(log.samples.first())
     };
+    let read = |log: &QuicReceiverLog| log.counts.last().is_some_and(|count| count.bytes > 0);
     let came = |log: &UdpReceiverLog| log.receiver.received > 0;
     local.receivers.iter().any(received)
         || local.senders.iter().any(acked)
         || local.udp.receivers.iter().any(came)
         || !local.udp.senders.is_empty()
+        || local.quic.receivers.iter().any(read)
+        || !local.quic.senders.is_empty()
 }
 
 /// Both ends' records as the results of both directions; this end's alone where the far end's is
@@ -118,9 +123,20 @@ pub(crate) fn outcome(
         duration_s,
         cpu,
     });
+    let mut quic = quic::summarise(&quic::Ends {
+        flows: &start.flows,
+        local: &local.quic,
+        remote: &remote.quic,
+        duration_s,
+        all_arrived,
+        cpu,
+    });
+    let quic_bytes = quic.iter().filter_map(|quic| quic.result.bytes);
+    let quic_bytes: u64 = quic_bytes.sum();
     let tcp_bytes = [&down, &up].into_iter().flatten().map(|d| d.result.bytes);
     let gb = tcp_bytes
         .chain(udp.iter().map(UdpOutcome::bytes))
+        .chain([quic_bytes])
         .sum::<u64>() as f64
         / 1e9;
     let per_gb = |ratio: f64| (gb > 0.0).then(|| ratio * duration_s / gb);
@@ -131,6 +147,9 @@ pub(crate) fn outcome(
     }
     for streams in &mut udp {
         streams.result.cpu = cpu;
+    }
+    for direction in &mut quic {
+        direction.result.cpu = cpu;
     }
     let here = local
         .notes
@@ -148,6 +167,7 @@ pub(crate) fn outcome(
         down,
         up,
         udp,
+        quic,
         transactions,
         notes: here.chain(there).collect(),
     }

@@ -18,6 +18,8 @@ use crate::client::{ANSWER_TIMEOUT, Client, ClientError};
 use crate::conduct::{Conduct, Conductor, Seen};
 use crate::file::StreamFile;
 use crate::outcome::{TransactionsOutcome, has_carried, outcome};
+use crate::quic::QuicSide;
+use crate::quic::summary::QuicOutcome;
 use crate::steady::Steadiness;
 use crate::streams::{self, FarEnd, Stream, Streams};
 use crate::summary::DirectionOutcome;
@@ -93,6 +95,8 @@ pub struct PhaseOutcome {
     pub up: Option<DirectionOutcome>,
     /// The UDP streams of both directions.
     pub udp: Vec<UdpOutcome>,
+    /// QUIC, by direction.
+    pub quic: Vec<QuicOutcome>,
     /// Transactions, by kind.
     pub transactions: Vec<TransactionsOutcome>,
     /// What must be known to read the numbers.
@@ -181,6 +185,7 @@ impl Client {
         let traffic = Traffic::start(TrafficPlan {
             outgoing,
             incoming,
+            quic: Some(QuicSide::Client(far.trust.clone())),
             far: Some(far),
             byte_limit: plan.byte_limit,
             duration: plan.duration,

@@ -100,11 +100,24 @@ impl Stage {
         name: &str,
         work: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> io::Result<JoinHandle<T>> {
+        self.spawn_with(STACK_BYTES, name, work)
+    }
+
+    /// The same with a stack of so many bytes.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn spawn_with<T: Send + 'static>(
+        self: &Arc<Self>,
+        stack_bytes: usize,
+        name: &str,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> io::Result<JoinHandle<T>> {
         let stage = Arc::clone(self);
         self.running.fetch_add(1, Ordering::Relaxed);
         let spawned = Builder::new()
             .name(name.to_owned())
-            .stack_size(STACK_BYTES)
+            .stack_size(stack_bytes)
             .spawn(move || {
                 let outcome = work(&stage);
                 stage.running.fetch_sub(1, Ordering::Release);

@@ -14,6 +14,7 @@ use plumb_wire::native::spec::ATTACH_TIMEOUT;
 
 use crate::file::StreamFile;
 use crate::frames::{remaining, write_all_by};
+use crate::quic::{QuicStream, prepare_quic};
 use crate::tcp::TcpLoad;
 use crate::tcp::options::options;
 use crate::tls::{TlsError, TlsSession, Trust};
@@ -27,6 +28,8 @@ pub enum Stream {
     Tcp(TcpLoad),
     /// A UDP socket.
     Udp(UdpStream),
+    /// A QUIC connection on a UDP socket.
+    Quic(QuicStream),
     /// Requests and answers, on a TCP connection or in its name.
     Transactions(TransactionStream),
 }
@@ -88,7 +91,12 @@ impl Stream {
                     tls,
                 }))
             }
-            (Flow::Tcp(_) | Flow::Udp(_) | Flow::Transactions(_), _) => None,
+            (Flow::Quic(flow), Carrier::Udp(name, socket)) => Some(Self::Quic(QuicStream {
+                name,
+                flow: flow.clone(),
+                socket,
+            })),
+            (Flow::Tcp(_) | Flow::Udp(_) | Flow::Quic(_) | Flow::Transactions(_), _) => None,
         }
     }
 
@@ -103,7 +111,7 @@ impl Stream {
     pub(crate) fn tls(&self) -> Option<&TlsSession> {
         match self {
             Self::Tcp(stream) => stream.tls.as_ref(),
-            Self::Udp(_) | Self::Transactions(_) => None,
+            Self::Udp(_) | Self::Quic(_) | Self::Transactions(_) => None,
         }
     }
 }
@@ -211,12 +219,10 @@ impl FarEnd {
         let options = match flow {
             Flow::Tcp(flow) => options(flow),
             Flow::Transactions(_) => TcpOptions::default(),
-            Flow::Udp(flow) => {
+            Flow::Udp(_) | Flow::Quic(_) => {
                 let open = || -> io::Result<BulkSocket> {
                     let socket = BulkSocket::connect(self.address)?;
-                    if role == Role::Down {
-                        prepare_to_receive(flow, &socket)?;
-                    }
+                    prepare(flow, role == Role::Down, &socket)?;
                     Ok(socket)
                 };
                 let socket = open().map_err(|error| error.to_string())?;
@@ -225,6 +231,19 @@ impl FarEnd {
         };
         self.dial((role, stream), flow.is_tls(), &options, deadline)
             .map(|(connection, _)| Carrier::Tcp(connection))
+    }
+}
+
+/// Prepares the UDP socket of a stream that this end receives, or sends, before the far end knows of
+/// it.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn prepare(flow: &Flow, receives: bool, socket: &BulkSocket) -> io::Result<()> {
+    match flow {
+        Flow::Udp(flow) if receives => prepare_to_receive(flow, socket),
+        Flow::Quic(_) => prepare_quic(socket),
+        Flow::Udp(_) | Flow::Tcp(_) | Flow::Transactions(_) => Ok(()),
     }
 }
 
@@ -280,15 +299,17 @@ impl Streams {
     /// [`ATTACH_INTERVAL`]: plumb_wire::native::spec::ATTACH_INTERVAL
     pub(crate) fn attach(&self) -> Result<(), StreamError> {
         for stream in self.incoming.iter().chain(&self.outgoing) {
-            let Stream::Udp(stream) = stream else {
-                continue;
+            let (name, attached) = match stream {
+                Stream::Udp(stream) => (stream.name, stream.attach()),
+                Stream::Quic(stream) => (stream.name, stream.attach()),
+                Stream::Tcp(_) | Stream::Transactions(_) => continue,
             };
             // A full queue passes. What the kernel reports was about an earlier one.
-            if let Err(error) = stream.attach()
+            if let Err(error) = attached
                 && error.kind() == io::ErrorKind::ConnectionRefused
             {
                 return Err(StreamError {
-                    stream: stream.name.stream,
+                    stream: name.stream,
                     why: "UDP: its port is closed (ICMP port unreachable)".to_owned(),
                 });
             }

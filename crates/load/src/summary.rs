@@ -18,7 +18,7 @@ use crate::sharing;
 use crate::slow_start::slow_start;
 
 /// Shortest phase that has a steady rate: as much of it as is left out.
-const STEADY_NEEDS_S: f64 = 4.0;
+pub(crate) const STEADY_NEEDS_S: f64 = 4.0;
 
 /// How far the ends' clocks may be apart when a phase ends early: four times the wait in which a
 /// stream sees that it is to stop.

@@ -91,6 +91,13 @@ impl Identity {
         })
     }
 
+    /// The same for QUIC, which has the protocol named (RFC 9001, section 8.1).
+    pub(crate) fn for_quic(&self) -> ServerConfig {
+        let mut config = ServerConfig::clone(&self.config);
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        config
+    }
+
     /// What clients are to be told.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
@@ -125,6 +132,18 @@ impl Trust {
         })
     }
 }
+
+impl Trust {
+    /// The same for QUIC.
+    pub(crate) fn for_quic(&self) -> ClientConfig {
+        let mut config = ClientConfig::clone(&self.config);
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        config
+    }
+}
+
+/// Our own protocol, by its name on QUIC connections.
+const ALPN: &[u8] = b"plumb";
 
 /// The TLS state of one connection. The socket stays with its owner, who may look at it (as the
 /// sampler of TCP_INFO does) while this one's owner reads or writes through [`Self::over`].

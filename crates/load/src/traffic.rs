@@ -10,6 +10,7 @@ use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::report::Report;
 
 use crate::prober::{Prober, Probes};
+use crate::quic::{QuicSide, QuicStream, QuicStreams};
 use crate::stage::Stage;
 use crate::streams::{FarEnd, Stream};
 pub use crate::tcp::sampler::Looked;
@@ -27,6 +28,8 @@ pub struct TrafficPlan {
     pub incoming: Vec<Stream>,
     /// Whom to open further connections to: the client's business.
     pub far: Option<FarEnd>,
+    /// Which end of QUIC connections this is; needed only where there are some.
+    pub quic: Option<QuicSide>,
     /// Payload that may be carried, both directions together.
     pub byte_limit: Option<u64>,
     /// How long what follows a schedule goes on.
@@ -43,6 +46,7 @@ pub struct Traffic {
     cpu_at_start: Duration,
     tcp: TcpStreams,
     udp: UdpStreams,
+    quic: QuicStreams,
     transactions: TransactionStreams,
     prober: Option<Prober>,
 }
@@ -69,6 +73,9 @@ impl Traffic {
         let incoming = Sorted::from(plan.incoming);
         let udp = UdpStreams::start(&stage, outgoing.udp, incoming.udp, plan.duration)
             .inspect_err(|_| stage.abandon())?;
+        let side = plan.quic.as_ref();
+        let quic = QuicStreams::start(&stage, side, outgoing.quic, incoming.quic)
+            .inspect_err(|_| stage.abandon())?;
         let tcp = TcpStreams::start(&stage, outgoing.tcp, incoming.tcp)
             .inspect_err(|_| stage.abandon())?;
         let prober = match plan.far.clone() {
@@ -90,6 +97,7 @@ impl Traffic {
             cpu_at_start,
             tcp,
             udp,
+            quic,
             transactions,
             prober,
         })
@@ -115,16 +123,18 @@ impl Traffic {
 
     /// Payload received so far.
     pub fn received_bytes(&self) -> u64 {
-        self.tcp.received_bytes() + self.udp.received_bytes()
+        self.tcp.received_bytes() + self.udp.received_bytes() + self.quic.received_bytes()
     }
 
     /// What had been carried at the latest sample: of TCP what had been received or acknowledged
-    /// then, of UDP what has been received or sent by now.
+    /// then, of UDP and QUIC what has been received or sent by now.
     pub fn looked(&self) -> Looked {
         let tcp = self.tcp.looked();
         Looked {
-            acked_bytes: tcp.acked_bytes + self.udp.sent_bytes(),
-            received_bytes: tcp.received_bytes + self.udp.received_bytes(),
+            acked_bytes: tcp.acked_bytes + self.udp.sent_bytes() + self.quic.sent_bytes(),
+            received_bytes: tcp.received_bytes
+                + self.udp.received_bytes()
+                + self.quic.received_bytes(),
             ..tcp
         }
     }
@@ -167,6 +177,7 @@ impl Traffic {
         let tcp = std::mem::take(&mut self.tcp).finish(elapsed_s);
         let (udp, mut notes) = std::mem::take(&mut self.udp).finish(elapsed_s);
         notes.extend(tcp.notes);
+        let quic = std::mem::take(&mut self.quic).finish(elapsed_s);
         let transactions = std::mem::take(&mut self.transactions).finish();
         let report = Report {
             senders: tcp.senders,
@@ -177,6 +188,7 @@ impl Traffic {
                 .as_secs_f64(),
             notes,
             udp,
+            quic,
         };
         Done {
             report,
@@ -196,6 +208,7 @@ impl Drop for Traffic {
 struct Sorted {
     tcp: Vec<TcpLoad>,
     udp: Vec<UdpStream>,
+    quic: Vec<QuicStream>,
     transactions: Vec<TransactionStream>,
 }
 
@@ -214,6 +227,7 @@ impl From<Vec<Stream>> for Sorted {
             match stream {
                 Stream::Tcp(stream) => this.tcp.push(stream),
                 Stream::Udp(stream) => this.udp.push(stream),
+                Stream::Quic(stream) => this.quic.push(stream),
                 Stream::Transactions(stream) => this.transactions.push(stream),
             }
         }

@@ -14,6 +14,7 @@ use plumb_check::with_responder::{self, Measured, Plan};
 use plumb_load::client::Client;
 use plumb_model::results::Direction;
 use plumb_model::units::{ByteCount, ParseUnitError, parse_duration};
+use plumb_wire::native::control::flow::quic::QuicFlow;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 use plumb_wire::native::spec::{MOST_STREAMS, PORT};
 
@@ -144,6 +145,7 @@ impl LoadOptions {
     ) -> anyhow::Result<Measured> {
         let flow = match (defaults.flow, self.cc.clone()) {
             (Flow::Tcp(tcp), cc) => Flow::Tcp(TcpFlow { cc, ..tcp }),
+            (Flow::Quic(quic), cc) => Flow::Quic(QuicFlow { cc, ..quic }),
             (Flow::Udp(_) | Flow::Transactions(_), Some(_)) => {
                 anyhow::bail!("--cc is of TCP: leave it out with --udp")
             }

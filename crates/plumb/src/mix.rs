@@ -112,7 +112,7 @@ mod tests {
         let groups = mix.groups(4, &Flow::Tcp(tcp)).unwrap();
         let tcp = |group: Group| match group.flow {
             Flow::Tcp(tcp) => (group.streams, tcp),
-            Flow::Udp(_) | Flow::Transactions(_) => panic!("not TCP"),
+            Flow::Udp(_) | Flow::Quic(_) | Flow::Transactions(_) => panic!("not TCP"),
         };
         groups.into_iter().map(tcp).collect()
     }

@@ -8,6 +8,7 @@ use plumb_check::profiles::catalogue::{Profile, find};
 use plumb_check::shape::Shape;
 use plumb_model::results::Direction;
 use plumb_model::units::{BitRate, ByteCount};
+use plumb_wire::native::control::flow::quic::QuicFlow;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
 use crate::files::Files;
@@ -53,6 +54,9 @@ pub(crate) struct Arguments {
     tcp: TcpOptions,
     #[command(flatten)]
     udp: UdpOptions,
+    /// QUIC instead of TCP: a connection for each stream, encrypted, with congestion control of its own (--cc cubic, reno or bbr); of TCP's options --dscp goes with it
+    #[arg(long, conflicts_with_all = ["udp", "available", "profile", "flows", "background", "from", "to", "far_disk"])]
+    quic: bool,
     /// Traffic like that of an application, and how it fares, without any load: voice, call-200k, keystrokes, game, video-call; may be repeated
     #[arg(long, value_name = "PROFILE", value_parser = find,
         conflicts_with_all = ["streams", "cc", "flows", "background", "with", "udp", "down", "up", "both", "bytes", "until", "from", "to", "far_disk"])]
@@ -76,10 +80,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.available {
         return search(arguments);
     }
-    let flow = arguments.udp.flow(TcpFlow {
-        far_disk: arguments.files.far_disk,
-        ..arguments.tcp.flow()
-    })?;
+    let flow = match arguments.quic {
+        true => quic(arguments.tcp.flow())?,
+        false => arguments.udp.flow(TcpFlow {
+            far_disk: arguments.files.far_disk,
+            ..arguments.tcp.flow()
+        })?,
+    };
     let files = arguments.files.open()?;
     if matches!(flow, Flow::Udp(_)) && (files.from.is_some() || files.to.is_some()) {
         anyhow::bail!("files go over TCP: leave --from and --to out with --udp");
@@ -103,6 +110,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         latency: false,
         judge: false,
     })
+}
+
+/// QUIC with what of TCP's options it has, too.
+fn quic(tcp: TcpFlow) -> anyhow::Result<Flow> {
+    let dscp = tcp.dscp;
+    if (TcpFlow { dscp: None, ..tcp }) != TcpFlow::default() {
+        anyhow::bail!(
+            "of the options of TCP only --dscp and --cc go with --quic: leave the others out"
+        );
+    }
+    Ok(Flow::Quic(QuicFlow { cc: None, dscp }))
 }
 
 fn search(arguments: &Arguments) -> anyhow::Result<ExitCode> {

@@ -244,7 +244,7 @@ mod tests {
         let command = Command::try_parse_from(std::iter::once("rate").chain(words))?;
         match command.udp.flow(TcpFlow::default())? {
             Flow::Udp(flow) => Ok(flow),
-            Flow::Tcp(_) | Flow::Transactions(_) => bail!("not UDP"),
+            Flow::Tcp(_) | Flow::Quic(_) | Flow::Transactions(_) => bail!("not UDP"),
         }
     }
 

@@ -22,6 +22,7 @@ mod host;
 mod loaded;
 mod mtu;
 mod ping;
+mod quic;
 mod responsiveness;
 mod tls;
 mod transactions;
@@ -126,6 +127,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         rate(run),
         transfer::transfer(run),
         shares(run),
+        quic::table(run),
         udp::packets(run),
         udp::delays(run),
         udp::order(run),

@@ -50,6 +50,7 @@ impl Phase {
             Outcome::App(a) => a.direction.into(),
             Outcome::AvailableBandwidth(a) => a.direction.into(),
             Outcome::Responsiveness(r) => r.direction.into(),
+            Outcome::Quic(q) => q.direction.into(),
         };
         Self::ALL
             .into_iter()
@@ -172,7 +173,8 @@ pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
             | Outcome::HostRates(_)
             | Outcome::HostDisk(_)
             | Outcome::HostCipher(_)
-            | Outcome::Mtu(_) => return None,
+            | Outcome::Mtu(_)
+            | Outcome::Quic(_) => return None,
         })
     };
     let mut found: Vec<_> = run.measurements.iter().filter_map(of).collect();

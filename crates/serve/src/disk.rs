@@ -87,7 +87,7 @@ impl Files {
             (Stream::Tcp(stream), _) if !stream.flow.far_disk => None,
             (Stream::Tcp(_), Role::Down) => self.down.pop(),
             (Stream::Tcp(_), Role::Up) => self.up.pop(),
-            (Stream::Udp(_) | Stream::Transactions(_), _) => None,
+            (Stream::Udp(_) | Stream::Quic(_) | Stream::Transactions(_), _) => None,
         }
     }
 }

@@ -8,13 +8,13 @@ use std::thread::{Builder, scope};
 use std::time::{Duration, Instant};
 
 use plumb_host::facts::facts;
+use plumb_load::QuicSide;
 use plumb_load::frames::{LinkError, read_frame, write_frame};
-use plumb_load::prepare_to_receive;
-use plumb_load::streams::{Carrier, DataConnection, Stream};
+use plumb_load::streams::{Carrier, DataConnection, Stream, prepare};
 use plumb_load::traffic::{Traffic, TrafficPlan};
 use plumb_load::transactions::answer::Answerer;
 use plumb_net::bulk::BulkSocket;
-use plumb_wire::native::control::flow::{Flow, Transport};
+use plumb_wire::native::control::flow::Transport;
 use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::session::{ServerSession, Step};
 use plumb_wire::native::control::{ClientMessage, ErrorCode, ServerMessage, Start, Token, Welcome};
@@ -213,7 +213,7 @@ impl Session<'_> {
     /// says of where it comes from, anybody can write.
     fn on_asked(&mut self, asked: &Asked) -> Result<Goes, LinkError> {
         let Asked { stream, here, from } = *asked;
-        let Some(Flow::Udp(flow)) = self.state.expects(&stream, Transport::Udp) else {
+        let Some(flow) = self.state.expects(&stream, Transport::Udp) else {
             return Ok(Goes::Continue(()));
         };
         if from.ip().to_canonical() != self.peer {
@@ -221,9 +221,7 @@ impl Session<'_> {
         }
         let open = || {
             let socket = BulkSocket::beside(here, from)?;
-            if stream.role == Role::Up {
-                prepare_to_receive(flow, &socket)?;
-            }
+            prepare(flow, stream.role == Role::Up, &socket)?;
             Ok::<_, std::io::Error>(socket)
         };
         match open() {
@@ -311,6 +309,7 @@ impl Session<'_> {
             outgoing,
             incoming,
             far: None,
+            quic: Some(QuicSide::Server(self.shared.identity.clone())),
             byte_limit: start.byte_limit,
             duration: Duration::from_secs_f64(start.duration_s),
             // The client ends the phase; this is for one that does not.

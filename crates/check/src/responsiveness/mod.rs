@@ -114,7 +114,7 @@ mod tests {
         let flows = flows(Role::Down, 3, &TcpFlow::default(), Duration::from_secs(5));
         let starts = flows.iter().filter_map(|flows| match &flows.flow {
             Flow::Tcp(tcp) => tcp.probed.map(|probed| probed.starts_after_s),
-            Flow::Udp(_) | Flow::Transactions(_) => None,
+            Flow::Udp(_) | Flow::Quic(_) | Flow::Transactions(_) => None,
         });
         assert_eq!(starts.collect::<Vec<_>>(), [0.0, 5.0, 10.0]);
         for flows in flows.iter().chain([&foreign()]) {

@@ -74,7 +74,7 @@ impl UdpStream {
 ///
 /// # Errors
 /// Those of the kernel.
-pub fn prepare_to_receive(flow: &UdpFlow, socket: &BulkSocket) -> io::Result<()> {
+pub(crate) fn prepare_to_receive(flow: &UdpFlow, socket: &BulkSocket) -> io::Result<()> {
     let wanted = flow.receive_buffer_bytes;
     socket.set_receive_buffer(wanted.unwrap_or(RECEIVE_BUFFER_BYTES))?;
     socket.prepare_to_receive(flow.gro)

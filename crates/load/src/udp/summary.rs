@@ -53,7 +53,7 @@ pub(crate) fn summarise(ends: &Ends<'_>) -> Vec<UdpOutcome> {
     let of = |role, senders: &UdpReport, receivers: &UdpReport| -> Vec<_> {
         let udp = flow::streams(ends.flows, role).filter_map(|(number, flow)| match flow {
             Flow::Udp(flow) => Some((number, flow)),
-            Flow::Tcp(_) | Flow::Transactions(_) => None,
+            Flow::Tcp(_) | Flow::Quic(_) | Flow::Transactions(_) => None,
         });
         udp.map(|(number, flow)| {
             let sender = senders.senders.iter().find(|log| log.stream == number);
