@@ -41,12 +41,13 @@ pub struct Measured {
 }
 
 impl Assembly {
-    /// Begins a Run now. `command` is the verb and its arguments.
-    pub fn begin(command: Vec<String>, name: &str, address: IpAddr) -> Self {
+    /// Begins a Run now. `command` is the verb and its arguments; there is no `address` where there
+    /// are many targets.
+    pub fn begin(command: Vec<String>, name: &str, address: impl Into<Option<IpAddr>>) -> Self {
         let mut assembly = Self::here(command);
         assembly.run.target = Some(Target {
             name: name.to_owned(),
-            address: Some(address.to_string()),
+            address: address.into().map(|address| address.to_string()),
             host: None,
         });
         assembly

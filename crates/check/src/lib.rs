@@ -20,6 +20,7 @@ pub mod mtu;
 pub mod periodicity;
 pub mod phase;
 pub mod ping;
+pub mod pings;
 pub mod places;
 pub mod probes;
 pub mod profiles;

@@ -6,6 +6,7 @@ pub mod available_bandwidth;
 pub mod host;
 pub mod mtu;
 pub mod ping;
+pub mod pings;
 pub mod quic;
 pub mod responsiveness;
 pub mod sharing;
@@ -22,6 +23,7 @@ use available_bandwidth::AvailableBandwidthResult;
 use host::{CipherResult, DiskResult, HostResult, RatesResult};
 use mtu::MtuResult;
 pub use ping::{PingResult, ProbeProtocol, TimestampSource};
+use pings::PingsResult;
 use quic::QuicResult;
 use responsiveness::ResponsivenessResult;
 use sharing::Sharing;
@@ -47,6 +49,8 @@ pub const RAMP_S: f64 = 2.0;
 pub enum Outcome {
     /// Round trips of small probes.
     Ping(PingResult),
+    /// Round trips of small probes to many targets.
+    Pings(Box<PingsResult>),
     /// What a load phase carried in one direction.
     Throughput(ThroughputResult),
     /// Round trips while the path was loaded.

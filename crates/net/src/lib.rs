@@ -8,6 +8,7 @@ pub mod answers;
 pub mod bulk;
 pub mod clock;
 pub mod datagram;
+pub mod echoes;
 pub mod error_queue;
 pub mod ethtool;
 pub mod file;

@@ -22,6 +22,7 @@ mod host;
 mod loaded;
 mod mtu;
 mod ping;
+mod pings;
 mod quic;
 mod responsiveness;
 mod tls;
@@ -141,6 +142,8 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         ping::spread(run),
         ping::sizes(run),
         ping::losses(run),
+        pings::together(run),
+        pings::targets(run),
         ports(run),
         mtu::paths(run),
         mtu::hops(run),

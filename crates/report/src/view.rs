@@ -36,6 +36,7 @@ impl Phase {
         let named = measurement.params.get("phase").and_then(|p| p.as_str());
         let implied = match &measurement.outcome {
             Outcome::Ping(_)
+            | Outcome::Pings(_)
             | Outcome::Port(_)
             | Outcome::Transactions(_)
             | Outcome::Host(_)
@@ -168,6 +169,7 @@ pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
             | Outcome::Transactions(_)
             | Outcome::App(_)
             | Outcome::AvailableBandwidth(_)
+            | Outcome::Pings(_)
             | Outcome::Responsiveness(_)
             | Outcome::Host(_)
             | Outcome::HostRates(_)
