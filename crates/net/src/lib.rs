@@ -14,6 +14,7 @@ pub mod ethtool;
 pub mod file;
 pub mod first;
 pub mod intercept;
+pub mod mapping;
 pub mod multicast;
 pub mod namespace;
 pub mod netlink;
