@@ -139,6 +139,14 @@ impl Assembly {
         self.run
     }
 
+    /// The Run with what a judgement of its last measurement alone came to.
+    pub fn judged_by(self, judge: impl Fn(&Measurement) -> Audit) -> Run {
+        match self.run.measurements.last().map(judge) {
+            Some(audit) => self.audited(audit),
+            None => self.run,
+        }
+    }
+
     /// The name that the next measurement will have.
     pub fn next_id(&self) -> String {
         format!("m{}", self.run.measurements.len() + 1)

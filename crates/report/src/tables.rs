@@ -24,7 +24,9 @@ mod mtu;
 mod ping;
 mod pings;
 mod quic;
+pub(crate) mod rates;
 mod responsiveness;
+mod speed;
 mod tls;
 mod transactions;
 mod transfer;
@@ -109,6 +111,9 @@ impl Table {
 /// Every table of a Run that has a row, the most telling first.
 pub(crate) fn of_run(run: &Run) -> Vec<Table> {
     let tables = [
+        rates::averages(run),
+        speed::disk(run),
+        speed::cipher(run),
         host::audit(run),
         host::counters(run),
         host::interfaces(run),

@@ -1,9 +1,10 @@
 //! Kernel variables that bear on the network.
 
-use plumb_model::results::host::{Scope, Sysctl};
+use plumb_model::results::host::Sysctl;
+use plumb_model::tune::{Kind, Os, Scope};
 
 use super::Source;
-use crate::knobs::{self, Catalogue, Kind, Knob, Os};
+use crate::knobs::{Catalogue, Knob};
 
 /// What is read beside the knobs of the catalogue: states, not settings, or not for tuning.
 const STATES: [&str; 7] = [
@@ -59,10 +60,7 @@ fn known(source: &mut Source, knob: &Knob, release: Option<&str>) -> Option<Sysc
         .and_then(|value| knob.never(value, release));
     Some(Sysctl {
         key: knob.name.clone(),
-        scope: match knob.scope {
-            knobs::Scope::Namespace => Scope::Namespace,
-            knobs::Scope::Machine => Scope::Machine,
-        },
+        scope: knob.scope,
         never_because: never.map(|never| never.because.clone()),
         value,
     })
