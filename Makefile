@@ -14,7 +14,7 @@ all: ## Build the release binary
 help: ## List what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
-demo: all ## The main job, for real, on an emulated cable line: two minutes after the build
+demo: all ## The main job, for real, on an emulated cable line, and a host tuned for an ocean: four minutes after the build
 	SUDO="$(SUDO)" bench/demo.sh target/release/plumb target/demo
 
 check: ## Formatting, lints, documentation

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# plumb's whole job, once, for real: check an emulated cable line, find what holds it back, apply
-# the fix that the finding proposes, check again, compare.
+# plumb's whole job, twice, for real: check an emulated cable line, find what holds it back, apply
+# the fix that the finding proposes, check again, compare; and tune a stock host for a path across an
+# ocean, with a proof and an undo.
 set -euo pipefail
 plumb=$(realpath "$1")
 out=$2
 mkdir -p "$out"
 out=$(realpath "$out")
 cd "$out"
-rm -f before.json after.json report.html
+rm -f before.json after.json report.html tuned.json
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
@@ -29,12 +30,30 @@ say "4. What changed: plumb compare before.json after.json"
 "$plumb" compare before.json after.json
 "$plumb" report before.json after.json -o report.html
 
-say "Saved: $out/before.json, after.json and report.html (open it in a browser)"
+say "Second story: an upload of 1 Gbit/s over 150 ms, from a machine with stock buffers:"
+"$plumb" lab list | grep '^ocean-stock '
+"$plumb" calc bdp --rate 1gbit --rtt 150ms | head -n 2
+
+${SUDO:-} "$plumb" lab run ocean-stock -- bash -euo pipefail -c '
+    say() { printf "\n\033[1m%s\033[0m\n" "$*"; }
+    rate() { plumb rate server --up --cc "$(sysctl -n net.ipv4.tcp_congestion_control)" | grep -A 3 "^Rate"; }
+    say "1. What it does as it is: plumb rate server --up"
+    rate
+    say "2. Try what would help, keep what does: plumb tune verify server"
+    plumb tune verify server --rate 1gbit --rtt 150ms --duration 6s --yes -o tuned.json | sed -n "3,5p;/^Settings/,/^\$/p"
+    say "3. What it does now: plumb rate server --up"
+    rate
+    say "4. What was changed, and putting it back: plumb tune status, plumb tune undo"
+    plumb tune status
+    plumb tune undo
+'
+
+say "Saved: $out/before.json, after.json, tuned.json and report.html (open it in a browser)"
 cat <<'TEXT'
 
 Try it on a line of your own, between two machines:
     far end:   plumb serve                  (opens TCP and UDP port 7586)
-    this end:  plumb check THE-FAR-END
+    this end:  plumb check THE-FAR-END      (and then: plumb tune verify THE-FAR-END)
 With no second machine: `plumb check ANY-HOST` measures idle latency and whether ports answer, and
 says what else a responder would show; `plumb lab list` has more lines to try.
 TEXT

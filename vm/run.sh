@@ -25,7 +25,7 @@ TIME_LIMIT_S=600
 # The last line that it must say (vm/init).
 PASSED='plumb-vm: all tests passed'
 # What the tests load.
-MODULES='veth tun dummy sch_netem sch_tbf sch_htb sch_cake sch_codel sch_fq_codel sch_pie sch_red sch_prio sch_fq'
+MODULES='veth tun dummy sch_netem sch_tbf sch_htb sch_cake sch_codel sch_fq_codel sch_pie sch_red sch_prio sch_fq tcp_bbr'
 # Programs that the tests run, besides busybox.
 TOOLS='tc ip iperf3 modprobe'
 

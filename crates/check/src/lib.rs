@@ -27,6 +27,7 @@ pub mod profiles;
 pub mod responsiveness;
 pub mod shape;
 pub mod transactions;
+pub mod tuning;
 pub mod watcher;
 pub mod windows;
 pub mod with_responder;

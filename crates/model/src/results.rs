@@ -12,6 +12,7 @@ pub mod responsiveness;
 pub mod sharing;
 mod transactions;
 pub mod transfer;
+pub mod tune;
 pub mod udp;
 
 use schemars::JsonSchema;
@@ -28,6 +29,7 @@ use quic::QuicResult;
 use responsiveness::ResponsivenessResult;
 use sharing::Sharing;
 pub use transfer::{FileTime, SlowStart, SlowStartEnd};
+use tune::TuneResult;
 use udp::UdpResult;
 
 mod loaded_latency;
@@ -81,6 +83,8 @@ pub enum Outcome {
     HostCipher(CipherResult),
     /// How large packets may be.
     Mtu(Box<MtuResult>),
+    /// What a part of a tuning plan did to the rate.
+    Tune(Box<TuneResult>),
 }
 
 /// Direction of the load, named from the client.

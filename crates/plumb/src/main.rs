@@ -77,7 +77,7 @@ enum Verb {
     Report(report::Arguments),
     /// What changed between two saved Runs
     Compare(compare::Arguments),
-    /// What to change on a host for a path: plan, apply, undo
+    /// What to change on a host for a path: plan, apply, undo, verify
     #[command(after_long_help = tune::LIMITS)]
     Tune(tune::Arguments),
     /// Bandwidth-delay product, goodput, windows, loss that TCP can stand, delays, transfer times

@@ -9,6 +9,10 @@ use std::process::Output;
 
 use common::live::alone;
 use common::{plumb, stderr, stdout};
+use plumb_model::finding::{Actor, Place};
+use plumb_model::results::Outcome;
+use plumb_model::results::tune::TuneDecision;
+use plumb_model::run::Run;
 use plumb_model::tune::{TunePlan, Worth};
 
 /// Runs a script on the client of the long, fat path, whose send buffer is pinned small.
@@ -234,4 +238,67 @@ fn pasted_facts_and_the_wrong_kind() {
         "{}",
         stderr(&wrong)
     );
+}
+
+/// A line of 1 Gbit/s carries this of payload: 1448 of 1538 bytes.
+const PAYLOAD_BPS: f64 = 1e9 * 1448.0 / 1538.0;
+
+#[test]
+fn verify_keeps_what_fills_the_path() {
+    alone(|| {
+        let output = on_client(
+            "plumb tune verify server --rate 1gbit --rtt 150ms --duration 6s --yes --json; sysctl -n net.ipv4.tcp_wmem >&2; plumb tune undo >&2; sysctl -n net.ipv4.tcp_wmem >&2",
+        );
+        assert!(output.status.success(), "{}", stderr(&output));
+        let run = Run::from_json(&stdout(&output)).unwrap();
+        let tuned = run.measurements.iter().find_map(|m| match &m.outcome {
+            Outcome::Tune(result) => Some(result),
+            _ => None,
+        });
+        let tuned = tuned.unwrap();
+        assert_eq!(tuned.decision, TuneDecision::Kept, "{tuned:?}");
+        let without = tuned.without_bps.unwrap();
+        assert!(without.max < 0.1 * PAYLOAD_BPS, "{without:?}");
+        // A machine that could not carry the line is marked as such.
+        let overrun = run.local.lab.as_ref().is_some_and(|lab| lab.overrun);
+        let with = tuned.with_bps.unwrap();
+        assert!(overrun || with.p50 >= 0.9 * PAYLOAD_BPS, "{with:?}");
+        let said = stderr(&output);
+        let values: Vec<_> = said.lines().filter(|l| l.starts_with("4096")).collect();
+        assert_eq!(values, ["4096\t16384\t67108864", "4096\t16384\t524288"]);
+        plans_for_the_end_that_limits(run);
+    });
+}
+
+/// The same Run, had the far end been the one whose buffer is small.
+fn plans_for_the_end_that_limits(mut run: Run) {
+    let plan = |run: &Run| -> TunePlan {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), serde_json::to_string(run).unwrap()).unwrap();
+        let path = file.path().to_str().unwrap();
+        let output = plumb(&["tune", "plan", "--from", path, "--json"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_str(&stdout(&output)).unwrap()
+    };
+    let here = plan(&run);
+    assert_eq!(here.hosts.len(), 1);
+    assert_eq!(here.hosts[0].on, Actor::ThisHost);
+    assert!((0.15..0.17).contains(&here.path.rtt_s), "{:?}", here.path);
+    for finding in &mut run.findings {
+        finding.place = Place::FarHost;
+    }
+    run.target
+        .as_mut()
+        .unwrap()
+        .host
+        .as_mut()
+        .unwrap()
+        .tcp_wmem_bytes = Some([4096, 16384, 524_288]);
+    let far = plan(&run);
+    assert_eq!(far.hosts[0].on, Actor::FarHost);
+    let wmem = far.hosts[0]
+        .changes
+        .iter()
+        .find(|c| c.knob.ends_with("tcp_wmem"));
+    assert_eq!(wmem.unwrap().from.as_deref(), Some("4096 16384 524288"));
 }

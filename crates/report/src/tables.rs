@@ -30,6 +30,7 @@ mod speed;
 mod tls;
 mod transactions;
 mod transfer;
+mod tune;
 mod udp;
 
 /// A table whose cells are text.
@@ -122,6 +123,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         host::listeners(run),
         host::cached(run),
         host::machine(run),
+        tune::table(run),
         app::table(run),
         available::rates(run),
         available::steps(run),

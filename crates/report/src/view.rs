@@ -44,6 +44,7 @@ impl Phase {
             | Outcome::HostDisk(_)
             | Outcome::HostCipher(_)
             | Outcome::Mtu(_) => Self::Idle,
+            Outcome::Tune(t) => t.direction.into(),
             Outcome::Throughput(t) => t.direction.into(),
             Outcome::LoadedLatency(l) => l.direction.into(),
             Outcome::Tcp(t) => t.direction.into(),
@@ -176,7 +177,8 @@ pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
             | Outcome::HostDisk(_)
             | Outcome::HostCipher(_)
             | Outcome::Mtu(_)
-            | Outcome::Quic(_) => return None,
+            | Outcome::Quic(_)
+            | Outcome::Tune(_) => return None,
         })
     };
     let mut found: Vec<_> = run.measurements.iter().filter_map(of).collect();

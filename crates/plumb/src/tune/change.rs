@@ -94,7 +94,7 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let runtime = arguments.runtime || arguments.time.is_some();
-    let journal = make(&host, runtime, arguments.time)?;
+    let journal = make(&host, runtime, arguments.time)?.journal;
     let mut said = format!("Done: {} changes.", host.changes.len());
     if let Some(until) = &journal.until {
         said += &format!(" They are undone by themselves at {until}.");
@@ -124,12 +124,32 @@ pub(super) fn agreed(yes: bool) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
+/// Changes that are made, and the process that would undo them.
+pub(super) struct Made {
+    journal: Journal,
+    watchdog: Option<Child>,
+}
+
+impl Made {
+    /// Undoes them, and ends that process.
+    pub(super) fn undo(self) -> anyhow::Result<()> {
+        let undone = apply::undo(&mut store()?, &mut ThisMachine)?.unwrap_or_default();
+        anyhow::ensure!(undone.failed.is_empty(), told(&undone));
+        end(self.watchdog);
+        Ok(())
+    }
+}
+
+/// Ends a watchdog, which heeds nothing else.
+fn end(watchdog: Option<Child>) {
+    if let Some(mut watchdog) = watchdog {
+        let _ = watchdog.kill();
+        let _ = watchdog.wait();
+    }
+}
+
 /// Makes a plan's changes; with a time, a process of its own undoes them after it.
-pub(super) fn make(
-    host: &HostPlan,
-    runtime: bool,
-    time: Option<Duration>,
-) -> anyhow::Result<Journal> {
+pub(super) fn make(host: &HostPlan, runtime: bool, time: Option<Duration>) -> anyhow::Result<Made> {
     let now = jiff::Timestamp::now();
     let until = time
         .map(|time| now.checked_add(time))
@@ -146,7 +166,7 @@ pub(super) fn make(
     let mut store = store()?;
     let steps = apply::steps(host, file);
     // It stands before anything is changed, and does nothing while there is no journal of that id.
-    let mut watchdog = time.map(|time| start_watchdog(&id, time)).transpose()?;
+    let watchdog = time.map(|time| start_watchdog(&id, time)).transpose()?;
     let whole = |time: jiff::Timestamp| time.round(jiff::Unit::Second).unwrap_or(time).to_string();
     let made = apply::apply(
         &mut store,
@@ -156,13 +176,13 @@ pub(super) fn make(
         until.map(whole),
         steps,
     );
-    if made.is_err()
-        && let Some(watchdog) = &mut watchdog
-    {
-        let _ = watchdog.kill();
-        let _ = watchdog.wait();
+    match made {
+        Ok(journal) => Ok(Made { journal, watchdog }),
+        Err(e) => {
+            end(watchdog);
+            Err(e.into())
+        }
     }
-    Ok(made?)
 }
 
 /// Starts the process that will undo it, and returns when that one stands on its own: whatever ends this

@@ -3,6 +3,7 @@
 mod change;
 mod path;
 mod plan;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -18,9 +19,11 @@ Examples:
   plumb tune plan --rate 1gbit --rtt 80ms --facts pasted.txt  another machine's sysctl -a, netsh, ethtool
   plumb tune apply --rate 1gbit --rtt 150ms --for 10m         reverts by itself
   plumb tune undo
+  plumb tune verify HOST                              measures, and keeps what helps; HOST runs plumb serve
 Limits: plumb changes kernel variables and the queueing discipline of the interface that leads to the path;
 rings, offloads and MTU it only names. A new congestion control or buffer is for new connections. In a
-namespace (a container, a lab's node) what belongs to the machine is refused by name.";
+namespace (a container, a lab's node) what belongs to the machine is refused by name. verify reckons with
+noise of a run of up to 20 %, and decides against a change that it cannot see.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -38,6 +41,8 @@ enum Verb {
     Status(change::StatusArguments),
     /// Put everything back
     Undo,
+    /// Measure with and without each part of the plan, keep what helps, undo what does not
+    Verify(Box<verify::Arguments>),
     /// Be the process that undoes a plan after a while
     #[command(hide = true)]
     Watchdog(change::WatchdogArguments),
@@ -49,6 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Verb::Apply(arguments) => change::apply(arguments),
         Verb::Status(arguments) => change::status(arguments),
         Verb::Undo => change::undo(),
+        Verb::Verify(arguments) => verify::run(arguments),
         Verb::Watchdog(arguments) => change::watchdog(arguments),
     }
 }

@@ -73,7 +73,18 @@ impl Path {
 impl PathOptions {
     /// Reads the Run, if there is one, and puts the options before it.
     pub(super) fn resolve(&self) -> anyhow::Result<Path> {
-        let run = self.from.as_deref().map(read_run).transpose()?;
+        self.with(self.from.as_deref().map(read_run).transpose()?)
+    }
+
+    /// The same where a Run has just been made, unless another is given.
+    pub(super) fn resolve_with(&self, measured: &Run) -> anyhow::Result<Path> {
+        match &self.from {
+            Some(_) => self.resolve(),
+            None => self.with(Some(measured.clone())),
+        }
+    }
+
+    fn with(&self, run: Option<Run>) -> anyhow::Result<Path> {
         let measured = match &run {
             // What the options give need not be in it.
             Some(run) if self.rate.is_none() || self.rtt.is_none() => Some(from_run::path(run)?),
@@ -99,6 +110,7 @@ impl PathOptions {
         );
         let from = match (&self.from, self.rate.is_some() && self.rtt.is_some()) {
             (Some(file), false) => format!("from {}", file.display()),
+            (None, false) => "as measured".to_owned(),
             _ => "as given".to_owned(),
         };
         let situation = Situation {

@@ -1,4 +1,4 @@
-//! What plumb asks of the kernel, on a stock kernel: `--backend kernel` and `lab impair`.
+//! What plumb asks of the kernel, on a stock kernel: `--backend kernel`, `lab impair` and `tune`.
 //!
 //! Runs in the virtual machine of `vm/run.sh` only, whose interfaces it changes. The machine's
 //! time counts instructions, so that a busy host makes nothing late in it; but its one processor
@@ -13,3 +13,4 @@ mod backend;
 mod impair;
 mod network;
 mod renderings;
+mod tune;

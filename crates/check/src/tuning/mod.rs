@@ -1,0 +1,262 @@
+//! Proving a tuning plan: each part of it is measured with and without, by turns, until it is decided
+//! whether it helps ([`decision`]); what helps stays, and the next part is measured on top of it. Pure:
+//! who changes settings and who measures are arguments.
+
+pub mod decision;
+
+use plumb_model::distribution::Distribution;
+use plumb_model::results::Direction;
+use plumb_model::results::tune::{TuneDecision, TuneResult, TunedSetting};
+use plumb_model::tune::{HostPlan, PlannedChange};
+
+use decision::{Decision, Summary, decide};
+
+/// Runs of one part unless told otherwise: what tells a gain of 30 % from a noise of 10 %, and of 10 % from
+/// one of 3 %.
+pub const RUNS: usize = 24;
+
+/// A part of a plan: changes that make sense together, and the direction that shows what they do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// What it is, for people.
+    pub name: &'static str,
+    /// The direction of the data.
+    pub direction: Direction,
+    /// The changes.
+    pub changes: Vec<PlannedChange>,
+}
+
+/// Which changes of a plan a transfer shows, part by part in the order in which they are tried; and those
+/// that it does not show, which nothing can be proved of.
+pub fn parts(plan: &HostPlan) -> (Vec<Part>, Vec<PlannedChange>) {
+    let mut parts = vec![
+        Part {
+            name: "send buffer",
+            direction: Direction::Up,
+            changes: Vec::new(),
+        },
+        Part {
+            name: "receive buffer",
+            direction: Direction::Down,
+            changes: Vec::new(),
+        },
+        Part {
+            name: "congestion control and queue",
+            direction: Direction::Up,
+            changes: Vec::new(),
+        },
+    ];
+    let mut unseen = Vec::new();
+    for change in &plan.changes {
+        let part = match change.knob.as_str() {
+            "net.ipv4.tcp_wmem" => Some(0),
+            "net.ipv4.tcp_rmem" => Some(1),
+            "net.ipv4.tcp_congestion_control" | "net.core.default_qdisc" | "qdisc fq" => Some(2),
+            _ => None,
+        };
+        match part.and_then(|part| parts.get_mut(part)) {
+            Some(part) => part.changes.push(change.clone()),
+            None => unseen.push(change.clone()),
+        }
+    }
+    parts.retain(|part| !part.changes.is_empty());
+    (parts, unseen)
+}
+
+/// Changing settings and measuring rates.
+pub trait Bench {
+    /// Why it could not.
+    type Error;
+    /// Has exactly these changes in force, and no others.
+    ///
+    /// # Errors
+    /// When they cannot be made or undone.
+    fn have(&mut self, changes: &[PlannedChange]) -> Result<(), Self::Error>;
+    /// The rate of one transfer, in bit/s.
+    ///
+    /// # Errors
+    /// When it cannot be measured.
+    fn rate(&mut self, direction: Direction) -> Result<f64, Self::Error>;
+}
+
+/// What became of each part, and the changes that are kept, in the plan's order. They are in force when this
+/// returns.
+///
+/// # Errors
+/// Those of the bench; what is in force then is the bench's to undo.
+pub fn prove<B: Bench>(
+    bench: &mut B,
+    parts: &[Part],
+    most_runs: usize,
+) -> Result<(Vec<TuneResult>, Vec<PlannedChange>), B::Error> {
+    let mut kept: Vec<PlannedChange> = Vec::new();
+    let mut results = Vec::new();
+    for part in parts {
+        let with = [kept.as_slice(), part.changes.as_slice()].concat();
+        let result = trial(bench, part, &kept, &with, most_runs)?;
+        if result.decision == TuneDecision::Kept {
+            kept = with;
+        }
+        results.push(result);
+    }
+    bench.have(&kept)?;
+    Ok((results, kept))
+}
+
+/// One part, by turns without and with: the second pair the other way round, so that a path that gets faster
+/// or slower by itself favours neither.
+fn trial<B: Bench>(
+    bench: &mut B,
+    part: &Part,
+    without: &[PlannedChange],
+    with: &[PlannedChange],
+    most_runs: usize,
+) -> Result<TuneResult, B::Error> {
+    let (mut rates_without, mut rates_with, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
+    let decision = loop {
+        let with_first = pairs.len() % 2 == 1;
+        let (mut rate_without, mut rate_with) = (0.0, 0.0);
+        for turn_with in [with_first, !with_first] {
+            bench.have(if turn_with { with } else { without })?;
+            let rate = bench.rate(part.direction)?;
+            if turn_with {
+                rate_with = rate;
+            } else {
+                rate_without = rate;
+            }
+        }
+        rates_without.push(rate_without);
+        rates_with.push(rate_with);
+        // A transfer that carried nothing at all counts as one bit a second.
+        pairs.push((rate_with.max(1.0) / rate_without.max(1.0)).ln());
+        match decide(&pairs, most_runs) {
+            Decision::Continue => {}
+            Decision::Keep => break TuneDecision::Kept,
+            Decision::TooLittle => break TuneDecision::TooLittle,
+            Decision::CannotTell => break TuneDecision::CannotTell,
+        }
+    };
+    let summary = Summary::of(&pairs);
+    Ok(TuneResult {
+        part: part.name.to_owned(),
+        settings: part
+            .changes
+            .iter()
+            .map(|change| TunedSetting {
+                knob: change.knob.clone(),
+                from: change.from.clone(),
+                to: change.to.clone(),
+            })
+            .collect(),
+        direction: part.direction,
+        decision,
+        effect_ratio: summary.mean.exp() - 1.0,
+        noise_ratio: summary.noise(),
+        without_bps: Distribution::of(rates_without.iter().copied()),
+        with_bps: Distribution::of(rates_with.iter().copied()),
+        runs: 2 * pairs.len() as u64,
+        most_runs: most_runs.min(decision::MOST_RUNS) as u64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use plumb_model::finding::Actor;
+    use plumb_model::tune::{Kind, Os, Role, Scope};
+
+    use super::*;
+
+    fn change(knob: &str) -> PlannedChange {
+        PlannedChange {
+            knob: knob.to_owned(),
+            kind: Kind::Sysctl,
+            from: None,
+            to: "x".to_owned(),
+            scope: Scope::Namespace,
+            why: String::new(),
+            effect: String::new(),
+            risk: String::new(),
+            memory_bytes: None,
+            action: None,
+            source: String::new(),
+        }
+    }
+
+    fn plan(knobs: &[&str]) -> HostPlan {
+        HostPlan {
+            on: Actor::ThisHost,
+            os: Os::Linux,
+            role: Role::Client,
+            facts_from: String::new(),
+            changes: knobs.iter().map(|knob| change(knob)).collect(),
+            refused: Vec::new(),
+            left: Vec::new(),
+            judged: Vec::new(),
+            memory_bytes: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// A path on which the send buffer gives four times the rate and BBR takes a tenth of it, that gets slower
+    /// by 1 % with each run.
+    #[derive(Default)]
+    struct Fake {
+        have: Vec<String>,
+        runs: i32,
+    }
+
+    impl Bench for Fake {
+        type Error = String;
+        fn have(&mut self, changes: &[PlannedChange]) -> Result<(), String> {
+            self.have = changes.iter().map(|c| c.knob.clone()).collect();
+            Ok(())
+        }
+        fn rate(&mut self, _: Direction) -> Result<f64, String> {
+            self.runs += 1;
+            let has = |name: &str| self.have.iter().any(|knob| knob.ends_with(name));
+            let buffer = if has("tcp_wmem") { 4.0 } else { 1.0 };
+            let control = if has("congestion_control") { 0.9 } else { 1.0 };
+            Ok(100e6 * buffer * control * 0.99f64.powi(self.runs))
+        }
+    }
+
+    #[test]
+    fn what_helps_stays_and_what_does_not_goes() {
+        let plan = plan(&[
+            "qdisc fq",
+            "net.ipv4.tcp_wmem",
+            "net.ipv4.tcp_rmem",
+            "net.ipv4.tcp_congestion_control",
+            "net.ipv4.tcp_slow_start_after_idle",
+        ]);
+        let (parts, unseen) = parts(&plan);
+        assert_eq!(parts.len(), 3);
+        assert_eq!(unseen[0].knob, "net.ipv4.tcp_slow_start_after_idle");
+        let mut bench = Fake::default();
+        let (results, kept) = prove(&mut bench, &parts, RUNS).unwrap();
+        let decisions: Vec<_> = results.iter().map(|r| r.decision).collect();
+        assert_eq!(
+            decisions,
+            [
+                TuneDecision::Kept,
+                TuneDecision::TooLittle,
+                TuneDecision::TooLittle
+            ]
+        );
+        assert_eq!(results[0].runs, 4, "a large effect takes four runs");
+        assert!(
+            (results[0].effect_ratio - 3.0).abs() < 0.1,
+            "{:?}",
+            results[0]
+        );
+        assert!(
+            (results[2].effect_ratio + 0.1).abs() < 0.02,
+            "{:?}",
+            results[2]
+        );
+        assert_eq!(kept.len(), 1);
+        assert_eq!(bench.have, ["net.ipv4.tcp_wmem"]);
+        assert!(results.iter().all(|r| r.runs <= RUNS as u64));
+    }
+}

@@ -1,0 +1,66 @@
+//! What a tuned setting did to the rate.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Direction;
+use crate::distribution::Distribution;
+
+/// A part of a tuning plan, measured with and without by turns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TuneResult {
+    /// What it is, for people.
+    pub part: String,
+    /// The settings of it.
+    pub settings: Vec<TunedSetting>,
+    /// Direction of the data.
+    pub direction: Direction,
+    /// What became of it.
+    pub decision: TuneDecision,
+    /// Gain of the rate: the geometric mean of the pairs, less one.
+    pub effect_ratio: f64,
+    /// Noise of one run, as the pairs show it; absent with fewer than two pairs.
+    pub noise_ratio: Option<f64>,
+    /// Rates without it.
+    pub without_bps: Option<Distribution>,
+    /// Rates with it.
+    pub with_bps: Option<Distribution>,
+    /// Runs that it took, with and without.
+    pub runs: u64,
+    /// Runs after which it would have been given up.
+    pub most_runs: u64,
+}
+
+/// A setting that was tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TunedSetting {
+    /// The knob.
+    pub knob: String,
+    /// What it was, where that is known.
+    pub from: Option<String>,
+    /// What was tried.
+    pub to: String,
+}
+
+/// What became of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TuneDecision {
+    /// It helps, and stays.
+    Kept,
+    /// It surely gains less than 5 %, or harms, and was undone.
+    TooLittle,
+    /// The noise is too much to tell, and it was undone.
+    CannotTell,
+}
+
+impl TuneDecision {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::TooLittle => "undone: gains too little",
+            Self::CannotTell => "undone: the noise hides it",
+        }
+    }
+}

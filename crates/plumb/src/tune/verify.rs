@@ -1,0 +1,316 @@
+//! `plumb tune verify`: measures with and without each part of the plan, and keeps what helps.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use plumb_check::phase::Group;
+use plumb_check::shape::Shape;
+use plumb_check::tuning::decision::MOST_RUNS;
+use plumb_check::tuning::{self, Bench, Part, RUNS, parts};
+use plumb_check::with_responder::{self, Plan};
+use plumb_host::knobs::Catalogue;
+use plumb_host::tune::plan::plan_host;
+use plumb_host::tune::snapshot::Snapshot;
+use plumb_model::finding::{Actor, Verdict};
+use plumb_model::results::tune::{TuneDecision, TuneResult};
+use plumb_model::results::{Direction, Outcome};
+use plumb_model::run::{Measurement, Run};
+use plumb_model::tune::{HostPlan, PlannedChange, SCHEMA, TunePlan};
+use plumb_model::units::{ByteCount, human_seconds};
+use plumb_net::sysctl;
+use plumb_report::text::render_tune_plan;
+use plumb_wire::native::control::flow::{Flow, TcpFlow};
+use plumb_wire::native::spec::PORT;
+
+use super::change::{Made, agreed, make};
+use super::path::{Path, PathOptions};
+use crate::load_options::positive_duration;
+use crate::output::{Output, style};
+use crate::progress::Line;
+use crate::target::{Target, command_line, interruptible};
+
+/// What one run may transfer: a minute at 40 Gbit/s.
+const BUDGET: ByteCount = ByteCount::from_bytes(300_000_000_000);
+
+/// Settings that are tried are undone after this by themselves, should plumb be killed meanwhile.
+const LONGEST_TRY: Duration = Duration::from_secs(600);
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// Name or address of the far end, where `plumb serve` runs
+    host: String,
+    #[command(flatten)]
+    path: PathOptions,
+    /// Port of the responder
+    #[arg(long, default_value_t = PORT)]
+    port: u16,
+    /// How long each run lasts; the first two seconds do not count from 4s on
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = positive_duration)]
+    duration: Duration,
+    /// The most runs of each part of the plan; 2200 tell a gain of 5 % from a noise of 20 %
+    #[arg(long, value_name = "N", default_value_t = RUNS as u64, value_parser = clap::value_parser!(u64).range(4..=MOST_RUNS as u64))]
+    runs: u64,
+    /// Change the running system only, and leave no file behind for the next boot
+    #[arg(long)]
+    runtime: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let target = Target::resolve(&arguments.host)?;
+    let output = arguments.output.begin()?;
+    let cancel = interruptible()?;
+    let mut trial = Trial {
+        arguments,
+        target,
+        cancel,
+        in_force: None,
+        line: Line::new(),
+    };
+    anstream::eprintln!(
+        "plumb: {} each way to see what limits; then up to {} runs of {} for each part of the plan, with and without",
+        human_seconds(arguments.duration.as_secs_f64()),
+        arguments.runs,
+        human_seconds(arguments.duration.as_secs_f64())
+    );
+    let mut run = trial.measure(&[Direction::Up, Direction::Down], true)?;
+    let path = arguments.path.resolve_with(&run)?;
+    let (parts, plan) = planned(&path, &trial.target)?;
+    if path.ends == [Actor::FarHost] {
+        run.notes.push(
+            "The far host limits, so the plan is for it: save this Run with -o FILE, and see plumb tune plan --from FILE."
+                .to_owned(),
+        );
+    }
+    if parts.is_empty() {
+        run.verdict = Some(verdict(&[], &path));
+        output.emit(run)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    show(&path, &plan, &parts);
+    if !agreed(arguments.yes)? {
+        anyhow::bail!("nothing was changed");
+    }
+    let proven = tuning::prove(&mut trial, &parts, arguments.runs as usize);
+    // What was tried goes; what is kept comes back for good.
+    trial.have(&[])?;
+    let (results, kept) = proven?;
+    if !kept.is_empty() {
+        let plan = HostPlan {
+            changes: kept,
+            ..plan
+        };
+        make(&plan, arguments.runtime, None)?;
+        run.notes
+            .push("What is kept is in force; it is put back with: plumb tune undo".to_owned());
+    }
+    run.verdict = Some(verdict(&results, &path));
+    add(&mut run, results);
+    drop(trial);
+    output.emit(run)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The parts of the plan for this host, and the plan.
+fn planned(path: &Path, target: &Target) -> anyhow::Result<(Vec<Part>, HostPlan)> {
+    let catalogue = Catalogue::built_in()?;
+    let here = Snapshot::here(&catalogue, Some(target.address.ip()));
+    let plan = plan_host(&catalogue, &here, &path.situation, Actor::ThisHost, &[]);
+    let (parts, _) = parts(&plan);
+    Ok((parts, plan))
+}
+
+/// Shows what will be tried, and what no transfer would show.
+fn show(path: &Path, plan: &HostPlan, parts: &[Part]) {
+    let tried = |knob: &str| {
+        parts
+            .iter()
+            .flat_map(|part| &part.changes)
+            .any(|change| change.knob == knob)
+    };
+    let mut plan = HostPlan {
+        left: Vec::new(),
+        ..plan.clone()
+    };
+    for change in &plan.changes {
+        if !tried(&change.knob) {
+            plan.notes.push(format!(
+                "No single transfer shows what {} does, so it is not tried: plumb tune apply makes it.",
+                change.knob
+            ));
+        }
+    }
+    plan.changes.retain(|change| tried(&change.knob));
+    let plan = TunePlan {
+        schema: SCHEMA.to_owned(),
+        path: path.planned.clone(),
+        hosts: vec![plan],
+    };
+    anstream::eprint!("{}", render_tune_plan(&plan, &style()));
+}
+
+fn add(run: &mut Run, results: Vec<TuneResult>) {
+    let end = run
+        .measurements
+        .iter()
+        .map(|m| m.at_s + m.duration_s)
+        .fold(0.0, f64::max);
+    for result in results {
+        run.measurements.push(Measurement {
+            id: format!("m{}", run.measurements.len() + 1),
+            outcome: Outcome::Tune(Box::new(result)),
+            at_s: end,
+            duration_s: 0.0,
+            params: serde_json::Map::new(),
+            series: std::collections::BTreeMap::new(),
+        });
+    }
+}
+
+fn verdict(results: &[TuneResult], path: &Path) -> Verdict {
+    let said: Vec<_> = results
+        .iter()
+        .map(|result| {
+            format!(
+                "{} {} ({:+.0} % in {} runs)",
+                result.part,
+                result.decision.words(),
+                result.effect_ratio * 100.0,
+                result.runs
+            )
+        })
+        .collect();
+    let headline = match (said.as_slice(), path.ends.as_slice()) {
+        ([], [Actor::FarHost]) => {
+            "The far host limits this path; nothing on this one helps.".to_owned()
+        }
+        ([], _) => "Nothing needs to change on this host for this path.".to_owned(),
+        _ if results.iter().any(|r| r.decision == TuneDecision::Kept) => {
+            format!("Tuned: {}.", said.join("; "))
+        }
+        _ => format!("Nothing that was tried helps: {}.", said.join("; ")),
+    };
+    Verdict {
+        headline,
+        grade: None,
+    }
+}
+
+/// Measuring against the far end, and changing this host.
+struct Trial<'a> {
+    arguments: &'a Arguments,
+    target: Target,
+    cancel: Arc<AtomicBool>,
+    /// What is tried at the moment.
+    in_force: Option<(Vec<PlannedChange>, Made)>,
+    line: Line,
+}
+
+impl Trial<'_> {
+    fn measure(&self, directions: &[Direction], judge: bool) -> anyhow::Result<Run> {
+        let client = self.target.connect(self.arguments.port)?;
+        let plan = Plan {
+            name: self.target.name.clone(),
+            command: command_line(),
+            directions: directions.to_vec(),
+            phase: self.arguments.duration,
+            bytes: None,
+            until_steady: false,
+            from: None,
+            to: None,
+            // The kernel's own choice, which is one of the things that are tried.
+            groups: vec![Group {
+                streams: 1,
+                flow: Flow::Tcp(TcpFlow {
+                    cc: sysctl::read("net.ipv4.tcp_congestion_control").ok(),
+                    ..TcpFlow::default()
+                }),
+            }],
+            shape: Shape::BestEffort,
+            applications: Vec::new(),
+            budget: BUDGET,
+            latency: false,
+            judge,
+        };
+        let measured = with_responder::run(client, &plan, &self.line, &self.cancel)
+            .context("cannot measure")?;
+        if self.cancel.load(Ordering::Relaxed) {
+            anyhow::bail!("interrupted: what was tried is undone");
+        }
+        match measured.lost {
+            None => Ok(measured.run),
+            Some(why) => Err(anyhow::anyhow!("measured in part only: {why}")),
+        }
+    }
+}
+
+impl Bench for Trial<'_> {
+    type Error = anyhow::Error;
+
+    fn have(&mut self, changes: &[PlannedChange]) -> anyhow::Result<()> {
+        if self
+            .in_force
+            .as_ref()
+            .is_some_and(|(present, _)| present == changes)
+        {
+            return Ok(());
+        }
+        if let Some((_, made)) = self.in_force.take() {
+            made.undo()?;
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let plan = HostPlan {
+            on: Actor::ThisHost,
+            os: plumb_model::tune::Os::Linux,
+            role: plumb_model::tune::Role::Client,
+            facts_from: String::new(),
+            changes: changes.to_vec(),
+            refused: Vec::new(),
+            left: Vec::new(),
+            judged: Vec::new(),
+            memory_bytes: None,
+            notes: Vec::new(),
+        };
+        let made = make(
+            &plan,
+            true,
+            Some(LONGEST_TRY.max(4 * self.arguments.duration)),
+        )?;
+        self.in_force = Some((changes.to_vec(), made));
+        Ok(())
+    }
+
+    fn rate(&mut self, direction: Direction) -> anyhow::Result<f64> {
+        let run = self.measure(&[direction], false)?;
+        run.measurements
+            .iter()
+            .find_map(|m| match &m.outcome {
+                Outcome::Throughput(result) => Some(result.steady_bps.unwrap_or(result.bps)),
+                _ => None,
+            })
+            .context("the far end told no rate")
+    }
+}
+
+impl Drop for Trial<'_> {
+    /// Whatever went wrong, nothing that was tried stays.
+    fn drop(&mut self) {
+        if let Some((_, made)) = self.in_force.take()
+            && let Err(e) = made.undo()
+        {
+            anstream::eprintln!(
+                "plumb: what was tried could not be undone ({e:#}): plumb tune undo"
+            );
+        }
+    }
+}
