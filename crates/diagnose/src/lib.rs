@@ -6,6 +6,7 @@
 mod bufferbloat;
 mod buffers;
 pub mod host;
+mod path;
 mod path_mtu;
 mod verdict;
 
@@ -27,7 +28,12 @@ pub struct Case<'a> {
 /// A rule of diagnosis.
 type Rule = fn(&Case<'_>) -> Vec<Finding>;
 
-const RULES: [Rule; 3] = [bufferbloat::examine, buffers::examine, path_mtu::examine];
+const RULES: [Rule; 4] = [
+    bufferbloat::examine,
+    buffers::examine,
+    path::examine,
+    path_mtu::examine,
+];
 
 /// Everything that holds the path back, worst first, and what it comes to.
 pub fn diagnose(case: &Case<'_>) -> (Vec<Finding>, Verdict) {

@@ -102,6 +102,16 @@ pub enum Cause {
     ModuleLightLow,
     /// A link has more neighbours than a broadcast domain should.
     BroadcastDomainLarge,
+    /// Packets are lost on the way.
+    PathLoss,
+    /// The route changes.
+    RouteFlapping,
+    /// The route is much longer on the map than the direct way.
+    RouteDetour,
+    /// Somebody on the way changes the DSCP.
+    DscpChanged,
+    /// Somebody on the way clears the ECN field.
+    EcnCleared,
     /// Files are slower than the transfer is to be.
     DiskSlow,
     /// Encryption is slower than the transfer is to be.
@@ -150,6 +160,11 @@ impl Cause {
             Self::WifiWeak => "wifi-weak",
             Self::ModuleLightLow => "module-light-low",
             Self::BroadcastDomainLarge => "broadcast-domain-large",
+            Self::PathLoss => "path-loss",
+            Self::RouteFlapping => "route-flapping",
+            Self::RouteDetour => "route-detour",
+            Self::DscpChanged => "dscp-changed",
+            Self::EcnCleared => "ecn-cleared",
             Self::DiskSlow => "disk-slow",
             Self::CipherSlow => "cipher-slow",
             Self::PmtudBlackHole => "pmtud-black-hole",

@@ -5,8 +5,8 @@ pub mod app;
 pub mod available_bandwidth;
 pub mod host;
 pub mod mtu;
+pub mod path;
 pub mod ping;
-pub mod pings;
 pub mod quic;
 pub mod responsiveness;
 pub mod sharing;
@@ -23,8 +23,8 @@ use app::AppResult;
 use available_bandwidth::AvailableBandwidthResult;
 use host::{CipherResult, DiskResult, HostResult, RatesResult};
 use mtu::MtuResult;
+use path::PathResult;
 pub use ping::{PingResult, ProbeProtocol, TimestampSource};
-use pings::PingsResult;
 use quic::QuicResult;
 use responsiveness::ResponsivenessResult;
 use sharing::Sharing;
@@ -51,8 +51,8 @@ pub const RAMP_S: f64 = 2.0;
 pub enum Outcome {
     /// Round trips of small probes.
     Ping(PingResult),
-    /// Round trips of small probes to many targets.
-    Pings(Box<PingsResult>),
+    /// The way that packets take.
+    Path(Box<PathResult>),
     /// What a load phase carried in one direction.
     Throughput(ThroughputResult),
     /// Round trips while the path was loaded.

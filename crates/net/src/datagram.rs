@@ -78,6 +78,8 @@ pub struct DatagramSocket {
     socket: Socket,
     /// A raw ICMP socket is given the IP header too (raw(7)); a raw ICMPv6 socket is not.
     ip_header: bool,
+    /// Where packets go of a socket that is not connected.
+    towards: Option<SockAddr>,
     /// Number of the packet that the kernel calls 0, and that of the next to be sent.
     first_id: u64,
     next_id: u64,
@@ -169,25 +171,49 @@ impl DatagramSocket {
     /// (`EMSGSIZE`); what the kernel knows of the path's MTU is not looked at.
     ///
     /// # Errors
-    /// Without CAP_NET_RAW (`EPERM`), and when `target` cannot be reached.
+    /// Without CAP_NET_RAW: `EPERM`.
     pub fn whole_packets(mut target: SocketAddr) -> io::Result<Self> {
         target.set_port(0);
         let protocol = Protocol::from(libc::IPPROTO_RAW);
         let socket = Socket::new(Domain::for_address(target), Type::RAW, Some(protocol))?;
-        let this = Self::talking_to(target, socket, false, &Outlet::default())?;
+        // Not connected: a connected socket lends its packets one hash (sk_txhash), by which routers in
+        // namespaces of this host would take them for one flow whatever their ports are.
+        let mut this = Self::prepare(socket, false, Stamped::Both)?;
+        this.towards = Some(target.into());
         // Otherwise the kernel answers itself, by ICMP, for a router that told a smaller size once.
         this.set_path_mtu_discovery(PathMtuDiscovery::Probe)?;
         Ok(this)
     }
 
     fn raw_icmp(target: SocketAddr, outlet: &Outlet) -> io::Result<Self> {
-        let (domain, protocol) = if target.is_ipv4() {
-            (Domain::IPV4, Protocol::ICMPV4)
+        let (domain, protocol, level, option, filter) = if target.is_ipv4() {
+            // ICMP_FILTER (linux/icmp.h): a bit set blocks that type; all but echo reply, 0.
+            (
+                Domain::IPV4,
+                Protocol::ICMPV4,
+                libc::SOL_RAW,
+                ICMP_FILTER,
+                (!1u32).to_ne_bytes().to_vec(),
+            )
         } else {
-            (Domain::IPV6, Protocol::ICMPV6)
+            // ICMP6_FILTER (RFC 3542, section 3.2): the same over 256 bits; all but 129.
+            let mut words = [u32::MAX; 8];
+            words
+                .iter_mut()
+                .skip(129 / 32)
+                .take(1)
+                .for_each(|word| *word &= !(1 << (129 % 32)));
+            let filter = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            (
+                Domain::IPV6,
+                Protocol::ICMPV6,
+                libc::SOL_ICMPV6,
+                ICMP6_FILTER,
+                filter,
+            )
         };
         let socket = Socket::new(domain, Type::RAW, Some(protocol))?;
-        only_echo_replies(&socket, target.is_ipv4())?;
+        set_option(&socket, level, option, &filter)?;
         Self::talking_to(target, socket, target.is_ipv4(), outlet)
     }
 
@@ -247,6 +273,7 @@ impl DatagramSocket {
         Ok(Self {
             socket,
             ip_header,
+            towards: None,
             first_id: 0,
             next_id: 0,
             notices: VecDeque::new(),
@@ -298,12 +325,12 @@ impl DatagramSocket {
     /// # Errors
     /// When our own machine does not send it: no buffer, our own queue full, no route.
     pub fn send(&mut self, datagram: &[u8]) -> io::Result<SendId> {
-        let outcome = self.socket.send(datagram).or_else(|error| {
+        let outcome = self.hand_over(datagram).or_else(|error| {
             // An ICMP error about an earlier packet is reported by whichever call comes next,
             // and that call does nothing else: the notice tells, and this packet still goes.
             self.restart_ids()?;
             if is_icmp_errno(&error) {
-                self.socket.send(datagram)
+                self.hand_over(datagram)
             } else {
                 Err(error)
             }
@@ -314,6 +341,13 @@ impl DatagramSocket {
         }
         self.next_id += 1;
         Ok(SendId(self.next_id - 1))
+    }
+
+    fn hand_over(&self, datagram: &[u8]) -> io::Result<usize> {
+        match &self.towards {
+            Some(to) => self.socket.send_to(datagram, to),
+            None => self.socket.send(datagram),
+        }
     }
 
     /// Answers `to` from the address `from` that was asked, with a DSCP where one is given.
@@ -472,28 +506,12 @@ pub fn set_exact_timers() -> io::Result<()> {
     Ok(nix::sys::prctl::set_timerslack(1)?)
 }
 
-/// Lets a raw socket receive echo replies and nothing else.
-pub(crate) fn only_echo_replies(socket: &Socket, v4: bool) -> io::Result<()> {
-    /// ICMP_FILTER and ICMP6_FILTER are the same number.
-    const FILTER: i32 = 1;
-    if v4 {
-        // ICMP_FILTER (linux/icmp.h): a bit set blocks that type; all but echo reply, 0.
-        return set_option(socket, libc::SOL_RAW, FILTER, &(!1u32).to_ne_bytes());
-    }
-    // ICMP6_FILTER (RFC 3542, section 3.2): the same over 256 bits; all but 129.
-    let mut words = [u32::MAX; 8];
-    words
-        .iter_mut()
-        .skip(129 / 32)
-        .take(1)
-        .for_each(|word| *word &= !(1 << (129 % 32)));
-    let filter: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    set_option(socket, libc::SOL_ICMPV6, FILTER, &filter)
-}
+const ICMP_FILTER: i32 = 1;
+const ICMP6_FILTER: i32 = 1;
 
 /// The errors that the kernel makes of ICMP errors (net/ipv4/icmp.c, icmp_err_convert;
 /// net/ipv6/icmp.c, tab_unreach).
-pub(crate) fn is_icmp_errno(error: &io::Error) -> bool {
+fn is_icmp_errno(error: &io::Error) -> bool {
     const ERRNOS: [i32; 8] = [
         libc::ECONNREFUSED,
         libc::EHOSTUNREACH,

@@ -1,9 +1,12 @@
-//! The terminal: its width, and which processes it listens to.
+//! The terminal: its width, its keys, and which processes it listens to.
 
-use std::io::{IsTerminal, stdin, stdout};
+use std::io::{self, IsTerminal, stdin, stdout};
 use std::os::fd::AsRawFd;
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::termios::{
+    LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr,
+};
 use nix::unistd::{getpgrp, tcgetpgrp, tcsetpgrp};
 
 mod request {
@@ -42,5 +45,52 @@ pub fn take_foreground() {
     if sigprocmask(SigmaskHow::SIG_BLOCK, Some(&stop), None).is_ok() {
         let _ = tcsetpgrp(stdin(), getpgrp());
         let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&stop), None);
+    }
+}
+
+/// The keys of the terminal on standard input, each told as it is pressed and not shown. Ctrl-C is
+/// the signal that it always is. When dropped, the terminal is as it was before.
+#[derive(Debug)]
+pub struct Keys {
+    before: Termios,
+}
+
+impl Keys {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// Where standard input is no terminal (`ENOTTY`).
+    pub fn listen() -> io::Result<Self> {
+        let before = tcgetattr(stdin())?;
+        let mut now = before.clone();
+        now.local_flags
+            .remove(LocalFlags::ICANON | LocalFlags::ECHO);
+        // Reading never waits (termios(3)).
+        for index in [
+            SpecialCharacterIndices::VMIN,
+            SpecialCharacterIndices::VTIME,
+        ] {
+            if let Some(value) = now.control_chars.get_mut(index as usize) {
+                *value = 0;
+            }
+        }
+        tcsetattr(stdin(), SetArg::TCSANOW, &now)?;
+        Ok(Self { before })
+    }
+
+    /// What was pressed since the last time, as the terminal sends it.
+    pub fn read(&self) -> Vec<u8> {
+        /// More than anybody presses between two looks.
+        const MOST: usize = 64;
+        let mut buffer = [0; MOST];
+        let read = nix::unistd::read(stdin(), &mut buffer).unwrap_or(0);
+        buffer.get(..read).unwrap_or_default().to_vec()
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        // A terminal that is gone needs nothing put back.
+        let _ = tcsetattr(stdin(), SetArg::TCSANOW, &self.before);
     }
 }

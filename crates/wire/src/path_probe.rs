@@ -389,12 +389,6 @@ impl ProbeSet {
         }
     }
 
-    /// The checksum that the transport header of a probe bore when it left; `None` where it has
-    /// nothing to do with the addresses (ICMP).
-    pub fn sent_checksum(&self, number: u16) -> Option<u16> {
-        matches!(self.transport, Transport::Udp { .. }).then_some(number)
-    }
-
     /// The ports of a flow as they left, or type and identifier of an echo.
     pub fn sent_ports(&self, flow: u16) -> (u16, u16) {
         match self.transport {

@@ -77,6 +77,36 @@ pub fn mss(segment: &[u8]) -> Option<u16> {
     })
 }
 
+/// What a SYN or SYN-ACK offers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Offered {
+    /// Maximum segment size in bytes.
+    pub mss_bytes: Option<u16>,
+    /// Window scale: the power of two.
+    pub window_scale: Option<u8>,
+    /// The kinds of all options, in their order, without padding.
+    pub kinds: Vec<u8>,
+}
+
+/// Reads all options of a TCP segment, from its header on; `None` when the header is cut.
+pub fn offered(segment: &[u8]) -> Option<Offered> {
+    let length = usize::from(segment.get(12)? >> 4) * 4;
+    segment.get(HEADER..length)?;
+    let mut offered = Offered {
+        mss_bytes: mss(segment),
+        ..Offered::default()
+    };
+    for (kind, range) in within(segment, HEADER..length) {
+        if kind == WINDOW_SCALE {
+            offered.window_scale = segment
+                .get(range.start + 2..range.end)
+                .and_then(|v| v.first().copied());
+        }
+        offered.kinds.push(kind);
+    }
+    Some(offered)
+}
+
 /// Where the TCP header begins, and the options with where they are, up to the first that is
 /// not whole.
 fn options(packet: &[u8]) -> (usize, Vec<(u8, Range<usize>)>) {
@@ -168,6 +198,13 @@ mod tests {
         assert!(clamp_mss(&mut p, 536) && is_sound(&p));
     }
 
+    #[test]
+    fn an_offer_is_read() {
+        let read = offered(&syn(&LINUX)[20..]).unwrap();
+        assert_eq!((read.mss_bytes, read.window_scale), (Some(1460), Some(7)));
+        assert_eq!(read.kinds, [MSS, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE]);
+    }
+
     proptest! {
         #[test]
         fn whatever_the_options_are(
@@ -181,6 +218,14 @@ mod tests {
             prop_assert!(is_sound(&p));
             prop_assert_eq!(p.len(), length);
             prop_assert!(!kinds(&p).iter().any(|kind| stripped.contains(kind)));
+        }
+
+        #[test]
+        fn what_is_offered_is_what_the_packet_has(words in proptest::collection::vec(any::<[u8; 4]>(), 0..10), cut in 0usize..70) {
+            let p = syn(&words.concat());
+            let read = offered(&p[20..]).unwrap();
+            prop_assert!(read.kinds.starts_with(&kinds(&p)));
+            let _ = offered(p.get(20..20 + cut).unwrap_or_default());
         }
 
         #[test]

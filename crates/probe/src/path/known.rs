@@ -28,8 +28,13 @@ pub(crate) struct Known {
 impl Known {
     /// The name and the number of the next probe.
     pub(crate) fn next(&self) -> (ProbeId, u16) {
-        let number = self.sent % u64::from(MAX_NUMBER) + 1;
-        (ProbeId(self.sent), number as u16)
+        let id = ProbeId(self.sent);
+        (id, Self::number(id))
+    }
+
+    /// The number that a probe bears.
+    pub(crate) fn number(id: ProbeId) -> u16 {
+        (id.0 % u64::from(MAX_NUMBER) + 1) as u16
     }
 
     /// The probe with the next number was not sent. Whatever is said of that number must not be

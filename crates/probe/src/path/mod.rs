@@ -4,11 +4,23 @@
 //! [`probe`] says what a probe and its answer are, and is the seam: [`probe::HopNetwork`] sends and
 //! receives. [`raw`] does that with raw sockets, [`unprivileged`] with what every user may open;
 //! [`open()`] takes the first that is allowed.
+//!
+//! [`trace`] probes all hops of a path, once or for as long as wanted; [`result`] says what came of
+//! it, with [`loss`] (where packets are lost), [`routes`] (which ways they took) and [`altered`] (what
+//! was done to them). [`names`] and [`atlas`] add what hops are called, whose they are, and where.
 
+pub mod altered;
+pub mod atlas;
 mod known;
+pub mod loss;
+pub mod multipath;
+pub mod names;
 mod open;
 pub mod probe;
 pub mod raw;
+pub mod result;
+pub mod routes;
+pub mod trace;
 pub mod unprivileged;
 
 pub use open::{Access, OpenError, Opened, Protocol, Target, UDP_PORT, open};

@@ -164,6 +164,13 @@ impl HopNetwork for Opened {
             Self::Unprivileged(hops, _) => hops.receive(until_ns),
         }
     }
+
+    fn as_sent(&self, id: ProbeId, probe: &Probe) -> Vec<u8> {
+        match self {
+            Self::Raw(raw) => raw.as_sent(id, probe),
+            Self::Unprivileged(hops, _) => hops.as_sent(id, probe),
+        }
+    }
 }
 
 /// Opens what is allowed: raw sockets, or those that any user may open.

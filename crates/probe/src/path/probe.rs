@@ -156,4 +156,10 @@ pub trait HopNetwork {
     /// # Errors
     /// Those of the kernel.
     fn receive(&mut self, until_ns: u64) -> io::Result<Option<Answered>>;
+
+    /// A probe as it left, from the IP header on, to hold what was quoted of it against; empty where
+    /// our packets are not our own to write.
+    fn as_sent(&self, _id: ProbeId, _probe: &Probe) -> Vec<u8> {
+        Vec::new()
+    }
 }

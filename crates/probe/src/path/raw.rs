@@ -120,9 +120,16 @@ impl RawHops {
         })
     }
 
-    /// What all its probes have in common, against which quotations are held.
-    pub fn set(&self) -> &ProbeSet {
-        &self.set
+    fn packet(&self, number: u16, probe: &Probe) -> Vec<u8> {
+        self.set.write(&Numbered {
+            number,
+            hop_limit: probe.hops,
+            flow: probe.flow,
+            traffic_class: probe.traffic_class,
+            size_bytes: probe.size_bytes,
+            dont_fragment: probe.dont_fragment,
+            ask_ecn: probe.ask_ecn,
+        })
     }
 
     fn take_departures(&mut self) -> io::Result<()> {
@@ -195,15 +202,7 @@ impl HopNetwork for RawHops {
 
     fn send(&mut self, probe: &Probe) -> io::Result<ProbeId> {
         let (_, number) = self.known.next();
-        let packet = self.set.write(&Numbered {
-            number,
-            hop_limit: probe.hops,
-            flow: probe.flow,
-            traffic_class: probe.traffic_class,
-            size_bytes: probe.size_bytes,
-            dont_fragment: probe.dont_fragment,
-            ask_ecn: probe.ask_ecn,
-        });
+        let packet = self.packet(number, probe);
         let at = Moment::now();
         let sent = self
             .sender
@@ -228,6 +227,10 @@ impl HopNetwork for RawHops {
             sockets.extend(self.direct.as_ref().map(AsFd::as_fd));
             wait::until(&sockets, until_ns)?;
         }
+    }
+
+    fn as_sent(&self, id: ProbeId, probe: &Probe) -> Vec<u8> {
+        self.packet(Known::number(id), probe)
     }
 }
 

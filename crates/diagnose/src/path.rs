@@ -1,0 +1,360 @@
+//! What a path does that it should not: packets lost, a route that flaps, marks cleared, a detour.
+
+use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::results::Outcome;
+use plumb_model::results::path::{AlteredField, PathResult};
+use plumb_model::run::Measurement;
+use plumb_model::units::human_seconds;
+
+use crate::Case;
+
+/// Loss that TCP feels on long paths (at 0.1 % and 100 ms CUBIC carries some 10 Mbit/s), and that
+/// calls feel.
+const LOSS_WARNING: f64 = 0.001;
+const LOSS_CRITICAL: f64 = 0.05;
+/// So many changes of the route in one measurement are flapping; fewer are maintenance.
+const FLAPS: f64 = 3.0;
+
+/// The rule.
+pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
+    case.measurements
+        .iter()
+        .filter_map(|m| match &m.outcome {
+            Outcome::Path(path) => Some((m, path.as_ref())),
+            _ => None,
+        })
+        .flat_map(|(m, path)| {
+            let found = [loss(m, path), flapping(m, path), detour(m, path)];
+            found.into_iter().flatten().chain(bleached(m, path))
+        })
+        .collect()
+}
+
+fn evidence(m: &Measurement, field: &str, value: f64, rule: &str, threshold: f64) -> Evidence {
+    Evidence {
+        measurement: m.id.clone(),
+        field: format!("result.{field}"),
+        value,
+        rule: rule.to_owned(),
+        threshold,
+    }
+}
+
+fn finding(
+    cause: Cause,
+    (severity, confidence): (Severity, f64),
+    summary: String,
+    evidence: Vec<Evidence>,
+    fix: (Actor, &str, &str),
+) -> Finding {
+    let (on, what, expect) = fix;
+    Finding {
+        cause,
+        place: Place::Path,
+        severity,
+        confidence,
+        matters_for: Vec::new(),
+        summary,
+        evidence,
+        fixes: vec![Fix {
+            on,
+            summary: what.to_owned(),
+            action: None,
+            commands: Vec::new(),
+            expect: expect.to_owned(),
+        }],
+        kb: "path".to_owned(),
+    }
+}
+
+/// How an address at a hop is called.
+fn at(path: &PathResult, ttl: u8) -> String {
+    let hop = path.hops.iter().find(|hop| hop.ttl == ttl);
+    let name = hop.and_then(|hop| hop.name.as_ref().or(hop.address.as_ref()));
+    match name {
+        Some(name) => format!("hop {ttl} ({name})"),
+        None => format!("hop {ttl}"),
+    }
+}
+
+fn loss(m: &Measurement, path: &PathResult) -> Option<Finding> {
+    let loss = path.loss.as_ref()?;
+    let severity = if loss.ratio >= LOSS_CRITICAL {
+        Severity::Critical
+    } else if loss.ratio >= LOSS_WARNING {
+        Severity::Warning
+    } else {
+        Severity::Info
+    };
+    let where_ = if loss.earliest_ttl == loss.latest_ttl {
+        format!("beginning at {}", at(path, loss.begins_at_ttl))
+    } else {
+        format!(
+            "beginning between {} and {}",
+            at(path, loss.earliest_ttl),
+            at(path, loss.latest_ttl)
+        )
+    };
+    let summary = format!(
+        "Packets are lost on the path to {}: {:.1} % of the probes, {where_}.",
+        path.address,
+        loss.ratio * 100.0
+    );
+    // One lost probe may be chance; ten are not.
+    let confidence = 1.0 - 0.5f64.powf(loss.lost as f64);
+    let mut found = finding(
+        Cause::PathLoss,
+        (severity, confidence.min(0.99)),
+        summary,
+        vec![
+            evidence(
+                m,
+                "loss.ratio",
+                loss.ratio,
+                "share lost at and beyond the hop where loss begins",
+                LOSS_WARNING,
+            ),
+            evidence(
+                m,
+                "loss.lost",
+                loss.lost as f64,
+                "probes lost to the last hop",
+                1.0,
+            ),
+        ],
+        (
+            Actor::Provider,
+            "Look at the line before that hop and the queue that leads into it; the loss may be on the answers' way back as well.",
+            "no probes lost beyond that hop",
+        ),
+    );
+    if loss.latest_ttl <= 1 {
+        found.place = Place::LocalSegment;
+    }
+    Some(found)
+}
+
+fn flapping(m: &Measurement, path: &PathResult) -> Option<Finding> {
+    let changes = path.changes.len() as f64;
+    let first = path.changes.first()?;
+    let severity = if changes >= FLAPS {
+        Severity::Warning
+    } else {
+        Severity::Info
+    };
+    let times = if changes == 1.0 {
+        "once".to_owned()
+    } else {
+        format!("{changes} times")
+    };
+    let summary = format!(
+        "The route to {} changed {times} while it was watched, first at {}, from {} on.",
+        path.address,
+        human_seconds(first.at_s),
+        at(path, first.ttl)
+    );
+    Some(finding(
+        Cause::RouteFlapping,
+        (severity, 0.95),
+        summary,
+        vec![evidence(
+            m,
+            "changes.length",
+            changes,
+            "changes of the route",
+            FLAPS,
+        )],
+        (
+            Actor::Provider,
+            "Ask who runs the routers at and before that hop for the reason: a line that comes and goes, or routing that does not settle.",
+            "one route for as long as it is watched",
+        ),
+    ))
+}
+
+fn bleached(m: &Measurement, path: &PathResult) -> Vec<Finding> {
+    let cause = |field| match field {
+        AlteredField::Dscp => Some((Cause::DscpChanged, "The DSCP of packets")),
+        AlteredField::Ecn => Some((Cause::EcnCleared, "The ECN field of packets")),
+        _ => None,
+    };
+    let changes = path.alterations.iter().enumerate();
+    changes
+        .filter_map(|(index, change)| {
+            let (cause, what) = cause(change.field)?;
+            // A mark of congestion is what the field is for.
+            if change.seen == "CE" {
+                return None;
+            }
+            let behind = match change.intact_at_ttl {
+                Some(ttl) => format!("behind {}", at(path, ttl)),
+                None => "before the first hop that tells".to_owned(),
+            };
+            let summary = format!(
+                "{what} to {} is changed from {} to {}, {behind}.",
+                path.address, change.sent, change.seen
+            );
+            Some(finding(
+                cause,
+                (Severity::Info, 0.95),
+                summary,
+                vec![evidence(
+                    m,
+                    &format!("alterations.{index}.seen_at_ttl"),
+                    change.seen_at_ttl.into(),
+                    "the first hop that quotes another value than was sent",
+                    1.0,
+                )],
+                (
+                    Actor::Provider,
+                    "Rely on no mark beyond that hop, or ask who runs it to leave the field alone: DSCP by agreement, ECN by RFC 3168.",
+                    "the field as it was sent at every hop",
+                ),
+            ))
+        })
+        .collect()
+}
+
+fn detour(m: &Measurement, path: &PathResult) -> Option<Finding> {
+    let distance = path.distance.as_ref()?;
+    let ttl = distance.detour_ttl?;
+    let ratio = distance.along_path_m / distance.direct_m.max(1.0);
+    let summary = format!(
+        "The path to {} takes a detour by {}: {:.0} km along the known places for {:.0} km directly.",
+        path.address,
+        at(path, ttl),
+        distance.along_path_m / 1000.0,
+        distance.direct_m / 1000.0
+    );
+    Some(finding(
+        Cause::RouteDetour,
+        (Severity::Info, 0.6),
+        summary,
+        vec![evidence(
+            m,
+            "distance.along_path_m",
+            distance.along_path_m,
+            "metres along the places of the hops, against twice the direct distance",
+            2.0 * distance.direct_m,
+        )],
+        (
+            Actor::Provider,
+            "Check the places (databases are often wrong), then ask the networks on both sides of that hop where they exchange traffic.",
+            if ratio.is_finite() {
+                "a path nearer to the direct distance"
+            } else {
+                "a shorter path"
+            },
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use plumb_model::results::path::{
+        Alteration, PathDistance, PathLoss, PathProtocol, RouteChange,
+    };
+    use plumb_model::run::HostFacts;
+    use std::collections::BTreeMap;
+
+    fn path() -> PathResult {
+        PathResult {
+            protocol: PathProtocol::Icmp,
+            port: None,
+            address: "192.0.2.1".to_owned(),
+            reached: true,
+            cycles: 3,
+            hops: Vec::new(),
+            loss: None,
+            routes: Vec::new(),
+            changes: Vec::new(),
+            alterations: Vec::new(),
+            syn_ack: None,
+            multipath: None,
+            return_path: None,
+            distance: None,
+        }
+    }
+
+    fn found(path: PathResult) -> Vec<Finding> {
+        let measurements = [Measurement {
+            id: "m1".to_owned(),
+            outcome: Outcome::Path(Box::new(path)),
+            at_s: 0.0,
+            duration_s: 1.0,
+            params: Default::default(),
+            series: BTreeMap::new(),
+        }];
+        examine(&Case {
+            measurements: &measurements,
+            local: &HostFacts::default(),
+            far: None,
+        })
+    }
+
+    #[test]
+    fn a_sound_path_has_no_findings() {
+        assert_eq!(found(path()), vec![]);
+    }
+
+    #[test]
+    fn each_fault_is_named() {
+        let mut bad = path();
+        bad.loss = Some(PathLoss {
+            ratio: 0.1,
+            begins_at_ttl: 3,
+            earliest_ttl: 2,
+            latest_ttl: 3,
+            sent: 100,
+            lost: 10,
+        });
+        bad.changes = vec![
+            RouteChange {
+                at_s: 2.0,
+                after_s: 1.0,
+                time: None,
+                from_route: 0,
+                to_route: 1,
+                ttl: 2,
+            };
+            3
+        ];
+        let change = |field, sent: &str, seen: &str| Alteration {
+            field,
+            sent: sent.to_owned(),
+            seen: seen.to_owned(),
+            seen_at_ttl: 3,
+            intact_at_ttl: Some(2),
+        };
+        bad.alterations = vec![
+            change(AlteredField::Dscp, "46", "0"),
+            change(AlteredField::Ecn, "ECT(0)", "CE"),
+            change(AlteredField::Mss, "1460", "1300"),
+        ];
+        bad.distance = Some(PathDistance {
+            along_path_m: 9e6,
+            direct_m: 1e6,
+            light_rtt_s: 0.01,
+            rtt_s: None,
+            detour_ttl: Some(2),
+        });
+        let found = found(bad);
+        let causes: Vec<_> = found.iter().map(|f| (f.cause, f.severity)).collect();
+        let wanted = [
+            (Cause::PathLoss, Severity::Critical),
+            (Cause::RouteFlapping, Severity::Warning),
+            (Cause::RouteDetour, Severity::Info),
+            (Cause::DscpChanged, Severity::Info),
+        ];
+        assert_eq!(causes, wanted);
+        assert!(
+            found
+                .first()
+                .unwrap()
+                .summary
+                .contains("between hop 2 and hop 3")
+        );
+    }
+}

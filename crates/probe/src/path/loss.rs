@@ -1,0 +1,243 @@
+//! Where packets are lost, as opposed to where a router declines to answer.
+//!
+//! A packet that is lost on its way to a hop would have been lost on its way to any hop beyond
+//! it. So a hop that answers less often than those beyond it loses nothing: it limits the rate of
+//! its ICMP, or is busy forwarding. What is lost on the path shows at some hop and at all beyond.
+
+use plumb_model::results::path::{HopAnswers, PathLoss};
+
+/// How sure it must be that a hop answers more sparingly than those beyond it, where those lose
+/// packets too: the probability of as much by chance (Fisher's exact test).
+const SPARING_CHANCE: f64 = 0.01;
+/// Hops for which the probes speak within so much of the best log-likelihood are as good: two
+/// units are about 95 % (a quarter of χ² with one degree of freedom is 0.96; two are cautious).
+const AS_LIKELY: f64 = 2.0;
+
+/// The probes to a hop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// The hop.
+    pub ttl: u8,
+    /// Probes sent.
+    pub sent: u64,
+    /// Probes that were not answered.
+    pub lost: u64,
+}
+
+impl Count {
+    fn answers(&self) -> bool {
+        self.lost < self.sent
+    }
+}
+
+/// How each hop answers, and where packets are lost. `hops` are in the order of their distance.
+pub fn examine(hops: &[Count]) -> (Vec<HopAnswers>, Option<PathLoss>) {
+    let mut answers = vec![HopAnswers::Silent; hops.len()];
+    // Probes to the hops beyond, as far as they are of use.
+    let (mut sent, mut lost) = (0, 0);
+    let mut sound: Vec<Count> = Vec::new();
+    for (hop, how) in hops.iter().zip(&mut answers).rev() {
+        if !hop.answers() {
+            continue;
+        }
+        let beyond = Count { ttl: 0, sent, lost };
+        *how = if sent > 0 && is_sparing(hop, &beyond) {
+            HopAnswers::Sparing
+        } else {
+            sound.push(*hop);
+            sent += hop.sent;
+            lost += hop.lost;
+            HopAnswers::Well
+        };
+    }
+    sound.reverse();
+    (answers, beginning(&sound))
+}
+
+fn is_sparing(hop: &Count, beyond: &Count) -> bool {
+    if hop.lost == 0 {
+        return false;
+    }
+    beyond.lost == 0 || by_chance(hop, beyond) < SPARING_CHANCE
+}
+
+/// The probability that a hop loses so many or more of all that were lost, if it loses as many as
+/// the others (the upper tail of the hypergeometric distribution).
+fn by_chance(hop: &Count, beyond: &Count) -> f64 {
+    let all = hop.sent + beyond.sent;
+    let lost = hop.lost + beyond.lost;
+    let ways =
+        |k: u64| ln_choose(hop.sent, k) + ln_choose(beyond.sent, lost - k) - ln_choose(all, lost);
+    (hop.lost..=lost.min(hop.sent))
+        .filter(|k| lost - k <= beyond.sent)
+        .map(|k| ways(k).exp())
+        .sum()
+}
+
+/// ln of the binomial coefficient.
+fn ln_choose(n: u64, k: u64) -> f64 {
+    ln_factorial(n) - ln_factorial(k) - ln_factorial(n.saturating_sub(k))
+}
+
+/// ln n!: exact for small numbers, by Stirling's series with three terms above.
+fn ln_factorial(n: u64) -> f64 {
+    if n < 32 {
+        return (2..=n).map(|i| (i as f64).ln()).sum();
+    }
+    let n = n as f64;
+    n * n.ln() - n + 0.5 * (2.0 * std::f64::consts::PI * n).ln() + 1.0 / (12.0 * n)
+        - 1.0 / (360.0 * n.powi(3))
+}
+
+/// The hop at which loss begins: of all steps from one loss ratio to a higher one, that under which
+/// what was seen is likeliest.
+fn beginning(sound: &[Count]) -> Option<PathLoss> {
+    let last = sound.last().filter(|last| last.lost > 0)?;
+    let sums = |hops: &[Count]| {
+        hops.iter().fold((0, 0), |(sent, lost), hop| {
+            (sent + hop.sent, lost + hop.lost)
+        })
+    };
+    let mut steps = Vec::new();
+    for (index, hop) in sound.iter().enumerate() {
+        let (before, after) = sound.split_at(index);
+        let (sent0, lost0) = sums(before);
+        let (sent1, lost1) = sums(after);
+        let rises = sent0 == 0 || lost0 as f64 * (sent1 as f64) < lost1 as f64 * sent0 as f64;
+        if rises {
+            let likelihood = ln_likelihood(sent0, lost0) + ln_likelihood(sent1, lost1);
+            // Hops between, which do not tell, may be where it begins as well.
+            let after = before
+                .last()
+                .map_or(1, |before| before.ttl.saturating_add(1));
+            let step = Step {
+                likelihood,
+                ttl: hop.ttl,
+                earliest_ttl: after,
+                ratio: lost1 as f64 / sent1 as f64,
+            };
+            steps.push(step);
+        }
+    }
+    let by_likelihood = |a: &&Step, b: &&Step| a.likelihood.total_cmp(&b.likelihood);
+    let best = steps.iter().max_by(by_likelihood)?;
+    let as_likely = || {
+        let enough = best.likelihood - AS_LIKELY;
+        steps.iter().filter(move |step| step.likelihood >= enough)
+    };
+    Some(PathLoss {
+        ratio: best.ratio,
+        begins_at_ttl: best.ttl,
+        earliest_ttl: as_likely()
+            .map(|s| s.earliest_ttl)
+            .min()
+            .unwrap_or(best.ttl),
+        latest_ttl: as_likely().map(|s| s.ttl).max().unwrap_or(best.ttl),
+        sent: last.sent,
+        lost: last.lost,
+    })
+}
+
+/// A step from one loss ratio to a higher one.
+struct Step {
+    /// ln of how likely what was seen is under it.
+    likelihood: f64,
+    /// The first hop behind it that tells.
+    ttl: u8,
+    /// The first hop behind the last one before it that tells.
+    earliest_ttl: u8,
+    /// The ratio behind it.
+    ratio: f64,
+}
+
+/// ln of the greatest likelihood of so many losses.
+fn ln_likelihood(sent: u64, lost: u64) -> f64 {
+    let term = |count: u64| {
+        if count == 0 {
+            0.0
+        } else {
+            count as f64 * (count as f64 / sent as f64).ln()
+        }
+    };
+    term(lost) + term(sent - lost)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use HopAnswers::{Silent, Sparing, Well};
+    use proptest::prelude::*;
+
+    fn hops(lost: &[(u64, u64)]) -> Vec<Count> {
+        lost.iter()
+            .zip(1..)
+            .map(|((sent, lost), ttl)| Count {
+                ttl,
+                sent: *sent,
+                lost: *lost,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_router_that_limits_its_icmp_loses_nothing() {
+        let (answers, loss) = examine(&hops(&[(10, 0), (10, 7), (10, 10), (10, 1), (10, 0)]));
+        assert_eq!(answers, [Well, Sparing, Silent, Sparing, Well]);
+        assert_eq!(loss, None);
+    }
+
+    #[test]
+    fn loss_begins_where_it_goes_on() {
+        let counts = hops(&[
+            (100, 0),
+            (100, 40),
+            (100, 0),
+            (100, 12),
+            (100, 9),
+            (100, 11),
+        ]);
+        let (answers, loss) = examine(&counts);
+        assert_eq!(answers, [Well, Sparing, Well, Well, Well, Well]);
+        let loss = loss.unwrap();
+        assert_eq!(
+            (loss.begins_at_ttl, loss.earliest_ttl, loss.latest_ttl),
+            (4, 4, 4)
+        );
+        assert!((loss.ratio - 32.0 / 300.0).abs() < 1e-12);
+        assert_eq!((loss.sent, loss.lost), (100, 11));
+    }
+
+    #[test]
+    fn three_probes_do_not_say_where() {
+        let (_, loss) = examine(&hops(&[(3, 0), (3, 0), (3, 0), (3, 1)]));
+        let loss = loss.unwrap();
+        assert_eq!((loss.begins_at_ttl, loss.lost), (4, 1));
+        assert!(loss.earliest_ttl < 4, "{loss:?}");
+        // Everything is lost from the first line on.
+        let (_, loss) = examine(&hops(&[(50, 5), (50, 6), (50, 4)]));
+        assert_eq!(loss.unwrap().earliest_ttl, 1);
+        assert_eq!(examine(&[]), (vec![], None));
+    }
+
+    proptest! {
+        #[test]
+        fn a_last_hop_that_answers_all_means_no_loss(counts in proptest::collection::vec((1u64..200, 0u64..200), 0..30)) {
+            let counts: Vec<_> = counts.iter().map(|(sent, lost)| (*sent, *lost.min(sent))).collect();
+            let (answers, loss) = examine(&hops(&[counts.as_slice(), &[(5, 0)]].concat()));
+            prop_assert_eq!(loss, None);
+            prop_assert_eq!(answers.last(), Some(&Well));
+            let (_, loss) = examine(&hops(&counts));
+            if let Some(loss) = loss {
+                prop_assert!(loss.earliest_ttl <= loss.begins_at_ttl && loss.begins_at_ttl <= loss.latest_ttl);
+                prop_assert!(loss.ratio > 0.0 && loss.ratio <= 1.0);
+            }
+        }
+
+        #[test]
+        fn factorials_agree(n in 2u64..400) {
+            let exact: f64 = (2..=n).map(|i| (i as f64).ln()).sum();
+            prop_assert!((ln_factorial(n) - exact).abs() < 1e-7 * exact.max(1.0));
+        }
+    }
+}
