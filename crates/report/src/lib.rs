@@ -8,6 +8,7 @@ pub mod compare;
 pub mod flent;
 pub mod html;
 mod number;
+pub mod path;
 mod svg;
 mod tables;
 pub mod text;

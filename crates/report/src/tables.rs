@@ -21,12 +21,10 @@ mod facts;
 mod host;
 mod loaded;
 mod mtu;
+mod path;
 mod ping;
-mod pings;
 mod quic;
-pub(crate) mod rates;
 mod responsiveness;
-mod speed;
 mod tls;
 mod transactions;
 mod transfer;
@@ -112,9 +110,6 @@ impl Table {
 /// Every table of a Run that has a row, the most telling first.
 pub(crate) fn of_run(run: &Run) -> Vec<Table> {
     let tables = [
-        rates::averages(run),
-        speed::disk(run),
-        speed::cipher(run),
         host::audit(run),
         host::counters(run),
         host::interfaces(run),
@@ -149,15 +144,14 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         ping::spread(run),
         ping::sizes(run),
         ping::losses(run),
-        pings::together(run),
-        pings::targets(run),
         ports(run),
         mtu::paths(run),
         mtu::hops(run),
         mtu::segments(run),
     ];
-    tables
+    path::tables(run)
         .into_iter()
+        .chain(tables)
         .filter(|table| !table.rows.is_empty())
         .map(Table::without_empty_columns)
         .collect()

@@ -1,0 +1,320 @@
+//! The hops of a path, the ways that it took, and what it does to packets.
+
+use plumb_model::distribution::Distribution;
+use plumb_model::results::Outcome;
+use plumb_model::results::path::{AlteredField, Balancing, PathHop, PathResult};
+use plumb_model::run::{Measurement, Run};
+
+use super::Kind::{Number, Text};
+use super::Table;
+use crate::number::{self, ABSENT, Scale};
+
+/// The columns of a hop.
+const HOP_COLUMNS: [(&str, super::Kind); 12] = [
+    ("hop", Number),
+    ("address", Text),
+    ("name", Text),
+    ("AS", Text),
+    ("sent", Number),
+    ("unanswered", Number),
+    ("last", Number),
+    ("best", Number),
+    ("p50", Number),
+    ("worst", Number),
+    ("stddev", Number),
+    ("", Text),
+];
+
+/// Every path's tables.
+pub(super) fn tables(run: &Run) -> Vec<Table> {
+    let mut tables = Vec::new();
+    for (measurement, path) in paths(run) {
+        tables.push(hops(measurement, path));
+        if let Some(back) = &path.return_path {
+            let title = format!("The way back, from {} to {}", path.address, back.address);
+            let mut table = hop_table(title, &back.hops);
+            table.note = (!back.differences.is_empty()).then(|| back.differences.join(" "));
+            tables.push(table);
+        }
+        tables.push(alterations(path));
+        tables.push(routes(path));
+        tables.push(changes(path));
+        tables.push(multipath(path));
+    }
+    tables
+}
+
+fn paths(run: &Run) -> impl Iterator<Item = (&Measurement, &PathResult)> {
+    run.measurements.iter().filter_map(|m| match &m.outcome {
+        Outcome::Path(path) => Some((m, path.as_ref())),
+        _ => None,
+    })
+}
+
+fn hops(measurement: &Measurement, path: &PathResult) -> Table {
+    let probes = match path.port {
+        Some(port) => format!("{} port {port}", path.protocol.name().to_uppercase()),
+        None => path.protocol.name().to_uppercase(),
+    };
+    let title = format!("The path to {}, by {probes}", path.address);
+    let mut table = hop_table(title, &path.hops);
+    let mut notes = Vec::new();
+    if !path.reached {
+        notes.push(format!("{} did not answer.", path.address));
+    }
+    match &path.loss {
+        Some(loss) => {
+            let where_ = if loss.earliest_ttl == loss.latest_ttl {
+                format!("begins at hop {}", loss.begins_at_ttl)
+            } else {
+                format!(
+                    "begins between hop {} and hop {}",
+                    loss.earliest_ttl, loss.latest_ttl
+                )
+            };
+            notes.push(format!(
+                "Packets are lost: {} of {} to the last hop; it {where_}.",
+                loss.lost, loss.sent
+            ));
+        }
+        None if path.hops.iter().any(|hop| hop.unanswered_ratio > 0.0) && path.reached => {
+            notes.push("No packets were lost: probes unanswered at a hop and answered beyond it were forwarded.".to_owned());
+        }
+        None => {}
+    }
+    if let Some(distance) = &path.distance {
+        notes.push(format!(
+            "The known places are {} km apart along the path and {} km directly, which light in fibre goes to and fro in {}.",
+            kilometres(distance.along_path_m),
+            kilometres(distance.direct_m),
+            number::seconds(distance.light_rtt_s)
+        ));
+    }
+    if let Some(offer) = &path.syn_ack {
+        let mss = offer
+            .mss_bytes
+            .map_or_else(|| "none".to_owned(), |mss| mss.to_string());
+        let has = |yes: bool| if yes { "yes" } else { "no" };
+        notes.push(format!(
+            "The target's SYN-ACK offers: MSS {mss}, SACK {}, timestamps {}, window scale {}, ECN {}.",
+            has(offer.sack),
+            has(offer.timestamps),
+            has(offer.window_scale.is_some()),
+            has(offer.ecn)
+        ));
+    }
+    notes.push(format!(
+        "It took {}.",
+        number::seconds(measurement.duration_s)
+    ));
+    table.note = Some(notes.join(" "));
+    table
+}
+
+fn kilometres(metres: f64) -> String {
+    format!("{:.0}", metres / 1000.0)
+}
+
+fn hop_table(title: String, hops: &[PathHop]) -> Table {
+    let scale = Scale::seconds(hops.iter().filter_map(|hop| hop.rtt_s.map(|rtt| rtt.p50)));
+    let mut table = Table::new(format!("{title}, {}", scale.unit), &HOP_COLUMNS);
+    for hop in hops {
+        let rtt = |get: fn(&Distribution) -> f64| scale.show(hop.rtt_s.as_ref().map(get));
+        let network = match (hop.asn, &hop.as_name) {
+            (Some(asn), Some(name)) => format!("AS{asn} {name}"),
+            (Some(asn), None) => format!("AS{asn}"),
+            _ => String::new(),
+        };
+        table.row([
+            hop.ttl.to_string(),
+            hop.address.clone().unwrap_or_else(|| "*".to_owned()),
+            hop.name.clone().unwrap_or_default(),
+            network,
+            hop.sent.to_string(),
+            number::percent(hop.unanswered_ratio),
+            scale.show(hop.last_rtt_s),
+            rtt(|d| d.min),
+            rtt(|d| d.p50),
+            rtt(|d| d.max),
+            rtt(|d| d.stddev),
+            remarks(hop),
+        ]);
+    }
+    table
+}
+
+/// What must be said of a hop.
+fn remarks(hop: &PathHop) -> String {
+    let mut words: Vec<String> = hop.annotation.iter().cloned().collect();
+    for label in &hop.mpls {
+        words.push(format!(
+            "[MPLS {} TC {} TTL {}]",
+            label.label, label.traffic_class, label.ttl
+        ));
+    }
+    if hop.addresses.len() > 1 {
+        let others = hop
+            .addresses
+            .iter()
+            .filter(|a| Some(*a) != hop.address.as_ref());
+        let others: Vec<&str> = others.map(String::as_str).collect();
+        words.push(format!("also {}", others.join(", ")));
+    }
+    words.extend(hop.notes.iter().cloned());
+    words.join("; ")
+}
+
+fn alterations(path: &PathResult) -> Table {
+    let mut table = Table::new(
+        "What the path does to packets",
+        &[
+            ("what", Text),
+            ("sent", Text),
+            ("seen", Text),
+            ("first seen at hop", Number),
+            ("intact at hop", Number),
+        ],
+    );
+    for change in &path.alterations {
+        table.row([
+            field(change.field).to_owned(),
+            change.sent.clone(),
+            change.seen.clone(),
+            change.seen_at_ttl.to_string(),
+            change
+                .intact_at_ttl
+                .map_or_else(|| ABSENT.to_owned(), |ttl| ttl.to_string()),
+        ]);
+    }
+    table
+}
+
+fn field(field: AlteredField) -> &'static str {
+    match field {
+        AlteredField::Dscp => "DSCP",
+        AlteredField::Ecn => "ECN",
+        AlteredField::Ttl => "time to live at its end",
+        AlteredField::SourceAddress => "source address (NAT)",
+        AlteredField::DestinationAddress => "destination address (NAT)",
+        AlteredField::Ports => "ports or identifier (NAT)",
+        AlteredField::Checksum => "checksum (NAT)",
+        AlteredField::Length => "length",
+        AlteredField::DontFragment => "don't fragment",
+        AlteredField::Mss => "TCP MSS",
+        AlteredField::TcpOptions => "TCP options",
+        AlteredField::TcpEcn => "TCP's request for ECN",
+        AlteredField::AnswerFrom => "address that answers for the target",
+    }
+}
+
+fn routes(path: &PathResult) -> Table {
+    let scale = Scale::seconds(
+        path.routes
+            .iter()
+            .filter_map(|r| r.rtt_s.map(|rtt| rtt.p50)),
+    );
+    let mut table = Table::new(
+        format!("The ways that packets took, {}", scale.unit),
+        &[
+            ("route", Number),
+            ("from", Number),
+            ("to", Number),
+            ("cycles", Number),
+            ("sent", Number),
+            ("received", Number),
+            ("p50", Number),
+            ("worst", Number),
+            ("hops", Text),
+        ],
+    );
+    // One way is the table of hops.
+    if path.routes.len() < 2 {
+        return table;
+    }
+    for (number, route) in path.routes.iter().enumerate() {
+        let hops: Vec<&str> = route
+            .addresses
+            .iter()
+            .map(|a| a.as_deref().unwrap_or("*"))
+            .collect();
+        table.row([
+            number.to_string(),
+            number::length(route.first_s),
+            number::length(route.last_s),
+            route.cycles.to_string(),
+            route.sent.to_string(),
+            route.received.to_string(),
+            scale.show(route.rtt_s.map(|rtt| rtt.p50)),
+            scale.show(route.rtt_s.map(|rtt| rtt.max)),
+            hops.join(" "),
+        ]);
+    }
+    table
+}
+
+fn changes(path: &PathResult) -> Table {
+    let mut table = Table::new(
+        "Changes of the route",
+        &[
+            ("when", Text),
+            ("after", Number),
+            ("route", Text),
+            ("from hop", Number),
+        ],
+    );
+    for change in &path.changes {
+        table.row([
+            change.time.clone().unwrap_or_default(),
+            number::length(change.at_s),
+            format!("{} → {}", change.from_route, change.to_route),
+            change.ttl.to_string(),
+        ]);
+    }
+    table
+}
+
+fn multipath(path: &PathResult) -> Table {
+    let mut table = Table::new(
+        "All ways that flows take",
+        &[
+            ("hop", Number),
+            ("address", Text),
+            ("next", Text),
+            ("shares", Text),
+        ],
+    );
+    let Some(all) = &path.multipath else {
+        return table;
+    };
+    for node in &all.nodes {
+        let name = |address: &Option<String>| address.clone().unwrap_or_else(|| "*".to_owned());
+        let next: Vec<String> = node.next.iter().map(name).collect();
+        table.row([
+            node.ttl.to_string(),
+            if node.ttl == 0 {
+                "this host".to_owned()
+            } else {
+                name(&node.address)
+            },
+            next.join(" "),
+            match node.balancing {
+                None => String::new(),
+                Some(Balancing::PerFlow) => "by flow".to_owned(),
+                Some(Balancing::PerPacket) => "by packet".to_owned(),
+            },
+        ]);
+    }
+    table.note = Some(format!(
+        "At most {} wide; {} probes of {} flows; {} sure at each hop that no way as likely as the others is missing{}.",
+        all.width,
+        all.probes,
+        all.flows,
+        number::percent(all.confidence),
+        if all.complete {
+            ""
+        } else {
+            ", and not complete"
+        }
+    ));
+    table
+}
