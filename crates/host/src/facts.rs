@@ -15,7 +15,7 @@ mod queues;
 mod sockets;
 mod softnet;
 mod source;
-mod sysctls;
+pub mod sysctls;
 
 use plumb_model::results::host::{CachedMetrics, Clock, HostResult};
 use plumb_model::run::HostFacts;

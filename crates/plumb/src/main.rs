@@ -14,6 +14,7 @@ mod load_options;
 mod mix;
 mod mtu;
 mod output;
+mod path;
 mod ping;
 mod progress;
 mod rate;
@@ -58,6 +59,9 @@ enum Verb {
     /// How large packets may be, hop by hop
     #[command(after_long_help = mtu::LIMITS)]
     Mtu(mtu::Arguments),
+    /// The way that packets take: hops, loss, routes, what is done to packets
+    #[command(after_long_help = path::LIMITS)]
+    Path(Box<path::Arguments>),
     /// Throughput
     #[command(after_long_help = rate::LIMITS)]
     Rate(Box<rate::Arguments>),
@@ -96,6 +100,7 @@ fn main() -> ExitCode {
         Verb::Serve(arguments) => serve::run(&arguments),
         Verb::Ping(arguments) => ping::run(&arguments),
         Verb::Mtu(arguments) => mtu::run(&arguments),
+        Verb::Path(arguments) => path::run(&arguments),
         Verb::Rate(arguments) => rate::run(&arguments),
         Verb::Transactions(arguments) => transactions::run(&arguments),
         Verb::Load(arguments) => load::run(&arguments),

@@ -22,11 +22,10 @@ pub fn counters(source: &mut Source) -> BTreeMap<String, i64> {
     all
 }
 
-/// Names and counters of the interfaces by their numbers.
-pub fn link_counters(source: &mut Source) -> BTreeMap<u32, (String, LinkCounters)> {
+/// Counters of the interfaces by their names.
+pub fn link_counters(source: &mut Source) -> BTreeMap<String, LinkCounters> {
     let links = source.asked("interfaces", links());
-    let named = links.into_iter().map(|l| (l.index, (l.name, l.counters)));
-    named.collect()
+    links.into_iter().map(|l| (l.name, l.counters)).collect()
 }
 
 /// `Tcp: RtoMin OutSegs` and below it `Tcp: 200 17` (`net/ipv4/proc.c`).

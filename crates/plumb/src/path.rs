@@ -1,0 +1,263 @@
+//! `plumb path`: the way that packets take, and what becomes of them on it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use plumb_check::path::{self, Wanted};
+use plumb_model::results::path::MapPlace;
+use plumb_model::units::parse_duration;
+use plumb_probe::path::atlas::{Atlas, degrees};
+use plumb_probe::path::trace::TracePlan;
+use plumb_probe::path::{Protocol, Target as PathTarget, UDP_PORT};
+use plumb_report::path as forms;
+
+use crate::load_options::positive_duration;
+use crate::output::{Output, print};
+use crate::progress::Line;
+use crate::target::{Family, Target, command_line, interruptible};
+
+mod live;
+use live::View;
+
+/// What the verb cannot do, for its help.
+pub(crate) const LIMITS: &str = "\
+Examples:
+  plumb path example.net                    three probes to each hop, by what gets through
+  plumb path example.net --continuous       until Ctrl-C, as mtr does
+  plumb path example.net --tcp=443          by SYNs to the port that matters
+  plumb path example.net --all-paths        every way that equal-cost routing may take
+  plumb path example.net --dot | dot -Tsvg  as a picture
+
+Limits: routers answer when they like. What is shown of a hop is of the way there and of the
+answer's way back together. Without CAP_NET_RAW nothing is seen of what the path does to packets.
+Read `plumb explain path`.";
+
+/// Port of TCP probes: what firewalls let through most.
+const TCP_PORT: u16 = 443;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Name or address of the far end
+    host: String,
+    /// ICMP echoes [default: ICMP, then TCP and UDP where that does not get through]
+    #[arg(short = 'I', long)]
+    icmp: bool,
+    /// UDP to a port [default port: 33434]
+    #[arg(short, long, value_name = "PORT", num_args = 0..=1, require_equals = true, value_parser = clap::value_parser!(u16).range(1..), conflicts_with_all = ["icmp", "tcp"])]
+    udp: Option<Option<u16>>,
+    /// TCP SYN to a port [default port: 443]; answered ones are reset
+    #[arg(short = 'T', long, value_name = "PORT", num_args = 0..=1, require_equals = true, value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "icmp")]
+    tcp: Option<Option<u16>>,
+    /// Port of --udp or --tcp, as mtr has it
+    #[arg(short = 'P', long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// Probes to each hop
+    #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    cycles: u32,
+    /// Go on until Ctrl-C
+    #[arg(long, conflicts_with = "cycles")]
+    continuous: bool,
+    /// Look for all ways that routers with equal-cost paths send flows, by UDP where no other is asked for
+    #[arg(long)]
+    all_paths: bool,
+    /// How sure to be that none is missing at a node, above 0 and below 1
+    #[arg(long, value_name = "SHARE", default_value = "0.95", value_parser = share, requires = "all_paths")]
+    confidence: f64,
+    /// From one probe of a hop to the next [default: 20ms for up to ten cycles, 1s for more]
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
+    interval: Option<Duration>,
+    /// A probe that takes longer counts as unanswered
+    #[arg(short = 'W', long, value_name = "TIME", default_value = "3s", value_parser = positive_duration)]
+    timeout: Duration,
+    /// The first hop
+    #[arg(short, long, value_name = "HOP", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    first_hop: u8,
+    /// The last hop
+    #[arg(short, long, value_name = "HOP", default_value_t = 30, value_parser = clap::value_parser!(u8).range(1..))]
+    max_hops: u8,
+    /// Bytes of a whole packet, IP header included [default: the least]
+    #[arg(short = 's', long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(28..))]
+    size: Option<u16>,
+    /// Type of service, or traffic class, of the probes: DSCP times four
+    #[arg(short = 'Q', long, value_name = "BYTE", default_value_t = 0)]
+    tos: u8,
+    /// Do not send a marked probe to each hop to see what becomes of DSCP and ECN
+    #[arg(long)]
+    no_marks: bool,
+    /// Use IPv4
+    #[arg(short = '4', conflicts_with = "ipv6")]
+    ipv4: bool,
+    /// Use IPv6
+    #[arg(short = '6')]
+    ipv6: bool,
+    /// Show addresses alone
+    #[arg(short, long)]
+    no_names: bool,
+    /// Networks and places: a text file of PREFIX,ASN,NAME[,LATITUDE,LONGITUDE] lines
+    #[arg(short = 'z', long, value_name = "FILE")]
+    asn_db: Option<PathBuf>,
+    /// Where this host is, in degrees north and east
+    #[arg(long, value_name = "LATITUDE,LONGITUDE", value_parser = place, allow_hyphen_values = true)]
+    here: Option<MapPlace>,
+    #[command(flatten)]
+    form: Form,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Other forms than text and a Run.
+#[derive(Args)]
+#[group(multiple = false)]
+struct Form {
+    /// mtr's report
+    #[arg(short = 'r', long)]
+    mtr_report: bool,
+    /// mtr's JSON
+    #[arg(short = 'j', long)]
+    mtr_json: bool,
+    /// mtr's CSV
+    #[arg(short = 'C', long)]
+    mtr_csv: bool,
+    /// What traceroute prints
+    #[arg(long)]
+    traceroute: bool,
+    /// The graph of the path in Graphviz's language
+    #[arg(long)]
+    dot: bool,
+    /// The graph of the path as JSON: nodes and edges
+    #[arg(long)]
+    graph_json: bool,
+}
+
+impl Form {
+    /// The form that was asked for.
+    fn chosen(&self) -> Option<forms::Form> {
+        let all = [
+            (self.mtr_report, forms::Form::MtrReport),
+            (self.mtr_json, forms::Form::MtrJson),
+            (self.mtr_csv, forms::Form::MtrCsv),
+            (self.traceroute, forms::Form::Traceroute),
+            (self.dot, forms::Form::Dot),
+            (self.graph_json, forms::Form::GraphJson),
+        ];
+        all.into_iter()
+            .find(|(asked, _)| *asked)
+            .map(|(_, form)| form)
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let value: Option<f64> = text
+        .parse()
+        .ok()
+        .filter(|share| *share > 0.0 && *share < 1.0);
+    value.ok_or_else(|| format!("'{text}' is no share above 0 and below 1: write 0.95"))
+}
+
+fn place(text: &str) -> Result<MapPlace, String> {
+    let wrong =
+        || format!("'{text}' is no place: write LATITUDE,LONGITUDE in degrees, as 52.37,4.90");
+    let (latitude, longitude) = text.split_once(',').ok_or_else(wrong)?;
+    Ok(MapPlace {
+        latitude_deg: degrees(latitude, 90.0).ok_or_else(wrong)?,
+        longitude_deg: degrees(longitude, 180.0).ok_or_else(wrong)?,
+    })
+}
+
+impl Arguments {
+    fn protocol(&self) -> Option<Protocol> {
+        let port = |given: Option<u16>, default| given.or(self.port).unwrap_or(default);
+        match (self.udp, self.tcp) {
+            (Some(given), _) => Some(Protocol::Udp {
+                port: port(given, UDP_PORT),
+            }),
+            (_, Some(given)) => Some(Protocol::Tcp {
+                port: port(given, TCP_PORT),
+            }),
+            _ => self.icmp.then_some(Protocol::Icmp),
+        }
+    }
+
+    fn family(&self) -> Family {
+        match (self.ipv4, self.ipv6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        }
+    }
+
+    fn plan(&self, target: &Target) -> TracePlan {
+        /// So many cycles may follow each other fast; more would be a load on routers.
+        const FAST_CYCLES: u32 = 10;
+        let slow = self.continuous || self.cycles > FAST_CYCLES;
+        let usual = if slow {
+            Duration::from_secs(1)
+        } else {
+            Duration::from_millis(20)
+        };
+        TracePlan {
+            first_hop: self.first_hop,
+            last_hop: self.max_hops,
+            cycles: (!self.continuous).then_some(self.cycles),
+            interval: self.interval.unwrap_or(usual),
+            timeout: self.timeout,
+            size_bytes: self.size.unwrap_or(0),
+            traffic_class: self.tos,
+            inspect: !self.no_marks,
+            ..TracePlan::new(target.address.ip())
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(
+        arguments.first_hop <= arguments.max_hops,
+        "the first hop ({}) is behind the last ({}): see --max-hops",
+        arguments.first_hop,
+        arguments.max_hops
+    );
+    let target = Target::resolve_as(&arguments.host, arguments.family())?;
+    let atlas = arguments.asn_db.as_deref().map(read_atlas).transpose()?;
+    let output = arguments.output.begin()?;
+    let stop = interruptible()?;
+    let wanted = Wanted {
+        plan: arguments.plan(&target),
+        protocol: arguments.protocol(),
+        all_paths: arguments.all_paths.then_some(arguments.confidence),
+        names: !arguments.no_names,
+        atlas,
+        here: arguments.here,
+        target: PathTarget {
+            name: target.name.clone(),
+            address: target.address,
+        },
+    };
+    let text = arguments.form.chosen().is_none() && !arguments.output.json();
+    let mut view = (arguments.continuous && text)
+        .then(|| View::open(&stop))
+        .flatten();
+    let line = Line::new();
+    let run = path::run(command_line(), &wanted, &line, &stop, &mut |log, names| {
+        if let Some(view) = &mut view {
+            view.show(log, names);
+        }
+    })?;
+    drop((line, view));
+    match arguments.form.chosen() {
+        Some(form) => {
+            print(&forms::render(&run, form))?;
+            output.save(run)?;
+        }
+        None => output.emit(run)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read_atlas(file: &std::path::Path) -> anyhow::Result<Atlas> {
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Atlas::parse(&text).with_context(|| format!("{} is no database of networks", file.display()))
+}
