@@ -44,11 +44,14 @@ fn applied_seen_and_undone_byte_for_byte() {
         let text = says(&format!(
             r#"{HEAD}
             state > /dev/shm/plumb-test-$$
+            echo 'net/ipv4/tcp_wmem = 1 2 3' > /etc/sysctl.d/99-other.conf
             plumb tune apply $path --yes
+            rm /etc/sysctl.d/99-other.conf
             sysctl -n net.ipv4.tcp_wmem
             cat /etc/sysctl.d/90-plumb-tune.conf
             plumb tune status --json
             ! plumb tune apply $path --yes 2>/dev/null >&2
+            ! plumb tune verify server --yes 2>&1
             # It belongs to the machine, and is refused by name.
             plumb tune plan --rate 10gbit --rtt 100ms --loss 1%
             plumb tune undo
@@ -61,9 +64,11 @@ fn applied_seen_and_undone_byte_for_byte() {
         for words in [
             "4096\t16384\t67108864",
             "net.ipv4.tcp_wmem = 4096 16384 67108864",
+            "99-other.conf sets net.ipv4.tcp_wmem after it, and wins",
             r#""complete":true"#,
             r#""standing":"as-set""#,
             "restored\n",
+            "would be part of every measurement",
             "There is nothing to undo.",
             "Nothing is applied.",
         ] {

@@ -143,6 +143,10 @@ fn forbidden(knob: &Knob, host: &Snapshot, current: Option<&str>) -> Option<Stri
                 .to_owned(),
         );
     }
+    let queue = matches!(knob.value, Formula::FairQueue | Formula::FairQueueDevice);
+    if queue && host.has_fq == Some(false) {
+        return Some("this kernel has no fq; BBR paces its packets without it".to_owned());
+    }
     match knob.value {
         Formula::CongestionControl if !host.whole_machine => {
             let current = current?;
@@ -392,6 +396,18 @@ mod tests {
         let plan = plan(&host, &path(10e9, 0.050));
         assert!(!changes(&plan).contains_key("qdisc fq"));
         assert!(plan.refused.iter().any(|r| r.why.contains("chose cake")));
+    }
+
+    #[test]
+    fn a_kernel_without_fq_gets_bbr_alone() {
+        let host = Snapshot {
+            has_fq: Some(false),
+            ..stock()
+        };
+        let plan = plan(&host, &path(10e9, 0.050));
+        assert_eq!(changes(&plan)["net.ipv4.tcp_congestion_control"], "bbr");
+        assert!(!changes(&plan).values().any(|to| *to == "fq"));
+        assert_eq!(plan.refused.len(), 2);
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub struct Snapshot {
     pub interface: Option<Interface>,
     /// Whether what belongs to the machine may be changed too.
     pub whole_machine: bool,
+    /// Whether its kernel has the queueing discipline fq, where that is known.
+    pub has_fq: Option<bool>,
     /// Where this is from, for people.
     pub from: String,
 }
@@ -68,6 +70,7 @@ impl Snapshot {
             values: BTreeMap::new(),
             interface: None,
             whole_machine: true,
+            has_fq: None,
             from: format!("the defaults of {os}"),
         }
     }
@@ -83,9 +86,11 @@ impl Snapshot {
         let values = keys
             .filter_map(|key| Some((key.to_owned(), sysctl::read(key).ok()?)))
             .collect();
+        let release = sysctl::read("kernel.osrelease").ok();
         Self {
             os: Os::Linux,
-            release: sysctl::read("kernel.osrelease").ok(),
+            has_fq: release.as_deref().and_then(has_fq),
+            release,
             memory_bytes: memory(),
             values,
             interface: interface(towards),
@@ -147,6 +152,27 @@ impl Snapshot {
             ALLOWED
         })
     }
+}
+
+/// Whether this kernel has fq: as a module that it could load, or in itself, which its symbols tell. `None`
+/// where it shows neither.
+fn has_fq(release: &str) -> Option<bool> {
+    let lists = ["modules.builtin", "modules.dep"];
+    let listed = lists.iter().any(|list| {
+        std::fs::read_to_string(format!("/lib/modules/{release}/{list}"))
+            .is_ok_and(|text| text.contains("/sch_fq.ko"))
+    });
+    if listed {
+        return Some(true);
+    }
+    let symbols = std::fs::read_to_string("/proc/kallsyms").ok()?;
+    let has = |name: &str| {
+        symbols
+            .lines()
+            .any(|line| line.split_whitespace().nth(2) == Some(name))
+    };
+    // Every kernel that schedules packets has the second.
+    has("pfifo_enqueue").then(|| has("fq_enqueue"))
 }
 
 /// MemTotal of /proc/meminfo (proc(5)), in bytes.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Args;
 use plumb_host::knobs::Catalogue;
+use plumb_host::tune::advice;
 use plumb_host::tune::apply::{self, Standing, Undone, standing};
 use plumb_host::tune::journal::{
     DROP_IN, Directory, Journal, JournalError, STATE, State, Store as _,
@@ -102,9 +103,50 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
         said += " They last until the next boot.";
     } else {
         said += &format!(" {DROP_IN} brings the variables back at boot.");
+        for other in overridden(&host) {
+            said += &format!("\nAt boot {other} after it, and wins: take that line away.\n");
+        }
     }
     print(&format!("{said} All is put back with: plumb tune undo\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether changes could be made: the journal can be kept, nobody is at it, and nothing is applied.
+pub(super) fn free() -> anyhow::Result<()> {
+    match store()?.load()? {
+        None => Ok(()),
+        Some(journal) => anyhow::bail!(
+            "settings of {} are applied, and would be part of every measurement: put them back first (plumb tune undo)",
+            journal.started
+        ),
+    }
+}
+
+/// Files that are read after the drop-in at boot and would win over it, with the variable that they set.
+fn overridden(host: &HostPlan) -> Vec<String> {
+    let own = FilePath::new(DROP_IN);
+    let entries = own
+        .parent()
+        .and_then(|folder| std::fs::read_dir(folder).ok());
+    let mut found = Vec::new();
+    for entry in entries.into_iter().flatten().flatten() {
+        let file = entry.path();
+        let later =
+            file.extension().is_some_and(|e| e == "conf") && file.file_name() > own.file_name();
+        if !later {
+            continue;
+        }
+        let settings = std::fs::read_to_string(&file)
+            .ok()
+            .and_then(|text| advice::parse(&text).ok())
+            .unwrap_or_default();
+        for (key, _) in settings {
+            if host.changes.iter().any(|change| change.knob == key) {
+                found.push(format!("{} sets {key}", file.display()));
+            }
+        }
+    }
+    found
 }
 
 /// Asks, where there is somebody to ask.

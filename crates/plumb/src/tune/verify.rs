@@ -26,7 +26,7 @@ use plumb_report::text::render_tune_plan;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 use plumb_wire::native::spec::PORT;
 
-use super::change::{Made, agreed, make};
+use super::change::{Made, agreed, free, make};
 use super::path::{Path, PathOptions};
 use crate::load_options::positive_duration;
 use crate::output::{Output, style};
@@ -68,6 +68,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = Target::resolve(&arguments.host)?;
     let output = arguments.output.begin()?;
     let cancel = interruptible()?;
+    free()?;
     let mut trial = Trial {
         arguments,
         target,

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Six real trials of plumb tune verify in the laboratory, of which the truth is known: three changes that
+# help and three that do not. Prints what it decided of each, in how many runs.
+#
+#   bench/tune.sh PLUMB
+set -euo pipefail
+plumb=$(realpath "$1")
+agree=0
+
+# Name of the scenario; what must become of each part of the plan; options.
+trial() {
+    scenario=$1 expected=$2
+    shift 2
+    decided=$("$plumb" lab run "$scenario" -- plumb tune verify server "$@" --runtime --yes --json 2> /dev/null |
+        jq -r '[.measurements[] | select(.kind == "tune") | .result]
+            | (map("\(.part): \(.effect_ratio * 1000 | round / 10) % in \(.runs) runs: \(.decision)") | join("; ")),
+              (map(if .decision == "kept" then "kept" else "undone" end) | join(" "))')
+    echo "$(basename "$scenario"): $(head -n 1 <<< "$decided")"
+    [ "$(tail -n 1 <<< "$decided")" = "$expected" ] || { echo "  expected: $expected"; return; }
+    agree=$((agree + $(wc -w <<< "$expected")))
+}
+
+# 100 Mbit/s over 20 ms that lose one packet in a hundred.
+lossy=$(mktemp --suffix=.toml)
+trap 'rm -f "$lossy"' EXIT
+cat > "$lossy" <<'TOML'
+name = "lossy"
+summary = "100 Mbit/s over 20 ms, 1 % of the packets lost"
+[[node]]
+name = "client"
+[[node]]
+name = "server"
+[[link]]
+name = "line"
+between = ["client", "server"]
+up = [
+    { type = "shaper", rate = "100mbit", framing = "ethernet", queue = { type = "fifo", limit = "500kB" } },
+    { type = "loss", ratio = "1%" },
+    { type = "delay", delay = "10ms" },
+]
+down = [
+    { type = "shaper", rate = "100mbit", framing = "ethernet", queue = { type = "fifo", limit = "500kB" } },
+    { type = "delay", delay = "10ms" },
+]
+[[service]]
+node = "server"
+run = ["plumb", "serve", "--quiet"]
+port = 7586
+TOML
+
+trial long-fat-sndbuf kept --rate 1gbit --rtt 150ms --duration 5s
+trial ocean-stock "kept undone" --rate 1gbit --rtt 150ms --duration 6s
+# BBR, which a node may choose where the machine allows it, holds what Reno does not.
+trial "$lossy" kept --rate 100mbit --rtt 20ms --loss 1% --duration 4s
+# Buffers for a path that this one is not.
+trial fibre "undone undone" --rate 1gbit --rtt 150ms --duration 4s --runs 12
+echo "$agree of 6 trials agree with the truth"
+[ "$agree" = 6 ]
