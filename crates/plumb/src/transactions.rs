@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// Encrypt (TLS 1.3)
     #[arg(long, conflicts_with = "udp")]
     tls: bool,
-    /// Ask by datagrams; answers are as large as requests
+    /// Ask by datagrams
     #[arg(long)]
     udp: bool,
     /// Bytes of a request [default: 1, with --udp: 64]

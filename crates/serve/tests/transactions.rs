@@ -105,6 +105,8 @@ fn requests_are_answered_over_every_transport() {
         (flow(Tcp, 1, 200_000), 1),
         (flow(Tls, 300, 200_000), 1),
         (flow(Udp, 1400, 1400), 1),
+        (flow(Udp, 64, 1400), 1),
+        (flow(Udp, 1400, 64), 1),
     ] {
         let outcome = run(&mut client, &plan(flow.clone(), count)).unwrap();
         let result = check(&outcome);
@@ -215,7 +217,7 @@ fn what_cannot_be_asked_is_refused_by_the_responder() {
     for (plan, why) in [
         (plan(flow(Tcp, 0, 1), 1), "0"),
         (plan(flow(Tcp, 1, u32::MAX), 1), "4294967295"),
-        (plan(flow(Udp, 64, 1400), 1), "as large"),
+        (plan(flow(Udp, 64, 65_508), 1), "65508"),
         (plan(connecting(Udp), 1), "bytes"),
         (down, "up"),
     ] {

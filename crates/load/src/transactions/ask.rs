@@ -201,7 +201,7 @@ impl Link {
                 number, scratch, ..
             } => on_its_own(*number, flow, far, CONNECT_WITHIN, scratch, stage),
             Self::Datagrams { datagrams, .. } => {
-                let response = datagrams.exchange(flow.request_bytes as usize, stage)?;
+                let response = datagrams.exchange(flow, stage)?;
                 Ok(Timing {
                     total: response,
                     response,

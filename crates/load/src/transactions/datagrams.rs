@@ -1,9 +1,10 @@
-//! Transactions over UDP: the echo of the native protocol answers them, with as much as it got.
+//! Transactions over UDP: the echo of the native protocol answers them, with as much as it is asked for.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
+use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::echo::{Cookie, Datagram, Kind, MIN_BYTES};
 
 use super::Broken;
@@ -47,20 +48,30 @@ impl Datagrams {
         })
     }
 
-    /// One request and its answer, which is as large; fetches a cookie before, if there is none,
-    /// which does not count.
-    pub(super) fn exchange(&mut self, bytes: usize, stage: &Stage) -> Result<Duration, Broken> {
+    /// One request and its answer; fetches a cookie before, if there is none, which does not count. An
+    /// answer of another size than was asked for is none.
+    pub(super) fn exchange(
+        &mut self,
+        flow: &TransactionFlow,
+        stage: &Stage,
+    ) -> Result<Duration, Broken> {
         let cookie = match self.cookie {
             Some(cookie) => cookie,
             None => self.fetch_cookie(stage)?,
         };
         self.sequence = self.sequence.wrapping_add(1);
         let (session, sequence) = (self.session, self.sequence);
-        let request = Datagram::probe(cookie, session, sequence, 0).write(bytes);
+        let answer_bytes = flow.response_bytes as usize;
+        let request = Datagram {
+            answer_bytes: u16::try_from(answer_bytes).unwrap_or(u16::MAX),
+            ..Datagram::probe(cookie, session, sequence, 0)
+        };
+        let request = request.write(flow.request_bytes as usize);
         let asked = Instant::now();
         self.send(&request)?;
-        let is_it = |answer: &Datagram| {
-            answer.kind == Kind::Reply
+        let is_it = |answer: &Datagram, length: usize| {
+            length == answer_bytes
+                && answer.kind == Kind::Reply
                 && answer.session == session
                 && answer.client_sequence == sequence
         };
@@ -78,7 +89,7 @@ impl Datagrams {
         let session = self.session;
         self.send(&Datagram::cookie_request(session).write(MIN_BYTES))?;
         let is_it =
-            |answer: &Datagram| answer.kind == Kind::CookieReply && answer.session == session;
+            |answer: &Datagram, _| answer.kind == Kind::CookieReply && answer.session == session;
         match self.receive(Instant::now() + ANSWER_WITHIN, is_it, stage)? {
             Some(answer) => {
                 self.cookie = Some(answer.cookie);
@@ -101,14 +112,15 @@ impl Datagrams {
     fn receive(
         &mut self,
         until: Instant,
-        is_it: impl Fn(&Datagram) -> bool,
+        is_it: impl Fn(&Datagram, usize) -> bool,
         stage: &Stage,
     ) -> Result<Option<Datagram>, Broken> {
         loop {
             match self.socket.recv(&mut self.buffer) {
                 Ok(length) => {
                     let bytes = self.buffer.get(..length).unwrap_or_default();
-                    if let Some(datagram) = Datagram::parse(bytes).filter(&is_it) {
+                    let datagram = Datagram::parse(bytes);
+                    if let Some(datagram) = datagram.filter(|d| is_it(d, length)) {
                         return Ok(Some(datagram));
                     }
                 }

@@ -3,7 +3,8 @@
 //! Every datagram is big-endian and has the same 64-byte head; zeros fill it up to the size
 //! asked for. A client first fetches a cookie, which proves that it receives at the address it
 //! sends from; probes with a valid cookie are answered. An answer is as large as what it
-//! answers, so the responder cannot be used to amplify traffic.
+//! answers, or as the probe says: nobody but who has the cookie of an address can have more sent there
+//! than was sent from it.
 //!
 //! | bytes  | field |
 //! |--------|-------|
@@ -15,7 +16,8 @@
 //! | 24..28 | session: the client's random number |
 //! | 28..32 | client sequence |
 //! | 32..36 | server sequence |
-//! | 36..40 | zero |
+//! | 36..38 | size of the answer that a probe asks for; 0: as its own |
+//! | 38..40 | zero |
 //! | 40..48 | client send time, ns, opaque to the server |
 //! | 48..56 | server receive time, ns of CLOCK_REALTIME |
 //! | 56..64 | server send time, ns of CLOCK_REALTIME |
@@ -86,6 +88,8 @@ pub struct Datagram {
     /// A gap in the client's numbers but not in the server's is loss on the way up; a gap in
     /// both is loss on the way down.
     pub server_sequence: u32,
+    /// Size that a probe asks its answer to have; its own where that is 0.
+    pub answer_bytes: u16,
     /// The client's own note of when it sent, ns; echoed untouched.
     pub client_send_ns: i64,
     /// When the server received the probe, ns of CLOCK_REALTIME.
@@ -124,6 +128,7 @@ impl Datagram {
             session,
             client_sequence,
             server_sequence: 0,
+            answer_bytes: 0,
             client_send_ns,
             server_receive_ns: 0,
             server_send_ns: 0,
@@ -139,7 +144,8 @@ impl Datagram {
         out.extend_from_slice(&self.session.to_be_bytes());
         out.extend_from_slice(&self.client_sequence.to_be_bytes());
         out.extend_from_slice(&self.server_sequence.to_be_bytes());
-        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&self.answer_bytes.to_be_bytes());
+        out.extend_from_slice(&[0; 2]);
         out.extend_from_slice(&self.client_send_ns.to_be_bytes());
         out.extend_from_slice(&self.server_receive_ns.to_be_bytes());
         out.extend_from_slice(&self.server_send_ns.to_be_bytes());
@@ -161,6 +167,7 @@ impl Datagram {
             session: u32::from_be_bytes(field(bytes, 24)?),
             client_sequence: u32::from_be_bytes(field(bytes, 28)?),
             server_sequence: u32::from_be_bytes(field(bytes, 32)?),
+            answer_bytes: u16::from_be_bytes(field(bytes, 36)?),
             client_send_ns: i64::from_be_bytes(field(bytes, 40)?),
             server_receive_ns: i64::from_be_bytes(field(bytes, SERVER_RECEIVE_OFFSET)?),
             server_send_ns: i64::from_be_bytes(field(bytes, SERVER_SEND_OFFSET)?),
@@ -193,6 +200,7 @@ mod tests {
             session: 0x0102_0304,
             client_sequence: 0x1112_1314,
             server_sequence: 0x2122_2324,
+            answer_bytes: 0x2526,
             client_send_ns: 0x3132_3334_3536_3738,
             server_receive_ns: 0x4142_4344_4546_4748,
             server_send_ns: 0x5152_5354_5556_5758,
@@ -202,7 +210,7 @@ mod tests {
         assert_eq!(&bytes[..8], b"PLMB\x01\x04\0\0");
         assert_eq!(&bytes[8..24], b"0123456789abcdef");
         assert_eq!(bytes[24..32], [1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14]);
-        assert_eq!(bytes[32..40], [0x21, 0x22, 0x23, 0x24, 0, 0, 0, 0]);
+        assert_eq!(bytes[32..40], [0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0, 0]);
         assert_eq!((bytes[40], bytes[48], bytes[56]), (0x31, 0x41, 0x51));
         assert_eq!(bytes[64..], [0; 6]);
         assert_eq!(Datagram::parse(&bytes), Some(datagram));
@@ -210,8 +218,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(kind in 1u8..5, cookie: Cookie, session: u32, sequence: u32, ns: i64, size in 0usize..1500) {
-            let datagram = Datagram { kind: Kind::from_code(kind).unwrap(), ..Datagram::probe(cookie, session, sequence, ns) };
+        fn what_is_written_is_read(kind in 1u8..5, cookie: Cookie, session: u32, sequence: u32, ns: i64, answer_bytes: u16, size in 0usize..1500) {
+            let datagram = Datagram { kind: Kind::from_code(kind).unwrap(), answer_bytes, ..Datagram::probe(cookie, session, sequence, ns) };
             prop_assert_eq!(Datagram::parse(&datagram.write(size)), Some(datagram));
         }
 

@@ -12,6 +12,9 @@ const MAX_SOURCES: usize = 4096;
 /// After this time without a probe a session is forgotten: its cookie is no longer good either.
 const SOURCE_IDLE: Duration = Duration::from_secs(2 * EPOCH.as_secs());
 
+/// Largest payload of UDP over IPv4 (RFC 768).
+const MOST_BYTES: usize = 65_507;
+
 /// What a responder did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EchoCounters {
@@ -50,7 +53,8 @@ impl Responder {
         self.counters
     }
 
-    /// The answer to `datagram`, as large as it, or `None` when there is to be none.
+    /// The answer to `datagram`, as large as it or, with a cookie of its address, as it says; `None`
+    /// when there is to be none.
     ///
     /// `now` is a time since any fixed origin that never goes back; `received_ns` is when the
     /// datagram came in, ns of CLOCK_REALTIME. The server's send time is left for
@@ -66,6 +70,7 @@ impl Responder {
             self.counters.ignored += 1;
             return None;
         };
+        let mut size = datagram.len();
         let answer = match request.kind {
             Kind::CookieRequest => {
                 self.counters.cookies += 1;
@@ -80,6 +85,9 @@ impl Responder {
                 let count = self.sources.at(now, (from, request.session));
                 *count = count.saturating_add(1);
                 let server_sequence = *count;
+                if request.answer_bytes > 0 {
+                    size = usize::from(request.answer_bytes).min(MOST_BYTES);
+                }
                 Datagram {
                     kind: Kind::Reply,
                     server_sequence,
@@ -102,7 +110,7 @@ impl Responder {
                 server_send_ns: 0,
                 ..answer
             }
-            .write(datagram.len()),
+            .write(size),
         )
     }
 }
@@ -274,6 +282,24 @@ mod tests {
             let cookie = fetch_cookie(&mut responder, T0, client(port));
             let probe = Datagram::probe(cookie, 3, 1, 2).write(64);
             prop_assert!(responder.handle(T0, 1, client(port), &probe).is_some());
+        }
+
+        /// Larger answers go nowhere but where the cookie came from.
+        #[test]
+        fn only_who_proved_its_address_gets_more_than_it_sent(answer_bytes: u16, from: u16, to: u16) {
+            let mut responder = responder();
+            let cookie = fetch_cookie(&mut responder, T0, client(from));
+            let probe = Datagram { answer_bytes, ..Datagram::probe(cookie, 3, 1, 2) }.write(100);
+            let reply = responder.handle(T0, 1, client(to), &probe);
+            let expected = match answer_bytes {
+                0 => 100,
+                bytes => usize::from(bytes).clamp(super::super::MIN_BYTES, MOST_BYTES),
+            };
+            prop_assert_eq!(reply.map(|r| r.len()), (from == to).then_some(expected));
+            let mut begging = Datagram::cookie_request(3);
+            begging.answer_bytes = answer_bytes;
+            let reply = responder.handle(T0, 1, client(to), &begging.write(64));
+            prop_assert_eq!(reply.map(|r| r.len()), Some(64));
         }
     }
 
