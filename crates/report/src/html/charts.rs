@@ -2,11 +2,13 @@
 //! their round trips over each other.
 
 use minijinja::Value;
+use plumb_model::dscp::BEST_EFFORT;
 use plumb_model::results::{Outcome, RAMP_S};
 use plumb_model::run::{Measurement, Run};
 use serde::Serialize;
 
 use crate::svg::cdf::{self, Curve};
+use crate::svg::classes::{self, ClassLine};
 use crate::svg::timeline::{self, Extent, Timeline};
 use crate::view::{self, Phase};
 
@@ -35,6 +37,44 @@ pub(super) fn timelines(runs: &[(&str, &Run)]) -> Vec<Figure> {
         svg: Value::from_safe_string(timeline::render(&line, extent)),
     };
     lines.into_iter().map(figure).collect()
+}
+
+/// The round trips of each class of traffic over time, a chart for each phase that has several.
+pub(super) fn classes(runs: &[(&str, &Run)]) -> Vec<Figure> {
+    /// Colours of phases, which one phase does not need.
+    const COLOURS: [&str; 5] = ["idle", "up", "down", "both", "after"];
+    let chart = |name: &str, run: &Run| -> Vec<Figure> {
+        let loaded = view::loaded(run).filter(|(_, result)| !result.classes.is_empty());
+        let figures = loaded.filter_map(|(measurement, result)| {
+            let names = result.classes.keys().zip(COLOURS.iter().cycle());
+            let lines: Vec<_> = names
+                .filter_map(|(class, colour)| {
+                    let own = format!("rtt_{}", class.to_lowercase());
+                    // Best effort is what every phase probes.
+                    let series = measurement.series.get(&own);
+                    let best_effort = (class == BEST_EFFORT.name).then_some("rtt");
+                    let series = series.or_else(|| measurement.series.get(best_effort?))?;
+                    Some(ClassLine {
+                        name: class,
+                        colour,
+                        round_trips: series,
+                    })
+                })
+                .collect();
+            let phase = Phase::of(measurement).title();
+            let label = match name {
+                "" => phase.to_owned(),
+                name => format!("{phase}, {}", name.to_lowercase()),
+            };
+            Some(Figure {
+                label,
+                svg: Value::from_safe_string(classes::render(&lines)?),
+            })
+        });
+        figures.collect()
+    };
+    let all = runs.iter().flat_map(|(name, run)| chart(name, run));
+    all.collect()
 }
 
 /// The distributions of the round trips of every phase; of two Runs, the first is dashed.

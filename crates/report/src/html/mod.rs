@@ -39,6 +39,7 @@ struct Page<'a> {
     changes: Option<Table>,
     /// Charts over time, one a Run.
     timelines: Vec<charts::Figure>,
+    classes: Vec<charts::Figure>,
     distribution: Option<Value>,
     /// One Run, or before and after.
     runs: Vec<RunPart<'a>>,
@@ -63,6 +64,7 @@ pub fn render(run: &Run) -> String {
         tiles: parts::tiles(&[run]),
         changes: None,
         timelines: charts::timelines(&[("", run)]),
+        classes: charts::classes(&[("", run)]),
         distribution: charts::distribution(&[("", run)]).map(Value::from_safe_string),
         runs: vec![RunPart::of(run, "", &[])],
     })
@@ -82,6 +84,7 @@ pub fn render_comparison(before: &Run, after: &Run, comparison: &Comparison) -> 
         tiles: parts::tiles(&[before, after]),
         changes: Some(tables::changes(comparison)),
         timelines: charts::timelines(&named),
+        classes: charts::classes(&named),
         distribution: charts::distribution(&named).map(Value::from_safe_string),
         runs: vec![
             RunPart::of(

@@ -4,6 +4,7 @@
 
 pub(crate) mod axis;
 pub(crate) mod cdf;
+pub(crate) mod classes;
 pub(crate) mod line;
 pub(crate) mod timeline;
 
