@@ -7,7 +7,7 @@ use plumb_load::DirectionOutcome;
 use plumb_load::client::{Client, ClientError};
 use plumb_load::phase::{EndedEarly, PhaseOutcome, PhasePlan};
 use plumb_model::grade::{DSLREPORTS, Grade};
-use plumb_model::results::udp::UdpResult;
+use plumb_model::results::udp::{UdpReceiver, UdpResult};
 use plumb_model::results::{
     ClassLatency, Direction, LoadedLatencyResult, Outcome, Periodic, PingResult, RAMP_S,
     ThroughputResult,
@@ -380,6 +380,14 @@ impl Phase {
         let mut params = self.spec.params();
         params.extend(identity);
         let bps = |d: &Option<DirectionOutcome>| d.as_ref().map(|d| d.result.bps);
+        let classes = self.classes(&beside);
+        for (class, what) in &classes {
+            if what.idle_rtt_s.is_some() && what.rtt_s.is_none() {
+                assembly.note(format!(
+                    "No probe of the class {class} came back during the phase '{name}': either the load starves it, or the network drops its DSCP. The grade is that of best effort."
+                ));
+            }
+        }
         let increase_s = rtt.above(idle_rtt.p50);
         let found = self.responsiveness.as_ref();
         let rpm = found.and_then(|found| found.rpm.both());
@@ -397,7 +405,7 @@ impl Phase {
             rpm,
             rpm_method: rpm.map(|_| responsiveness::METHOD.to_owned()),
             drain_s,
-            classes: self.classes(&beside),
+            classes,
             path: beside.path(far_idle_s),
             periodic: self.periodic(&series),
         };
@@ -485,9 +493,13 @@ impl Phase {
 
 /// Says what of the losses was our own doing.
 fn note_own_losses(assembly: &mut Assembly, udp: &UdpResult) {
-    let Some(receiver) = udp.receiver.as_ref().filter(|r| r.dropped_here > 0) else {
+    let Some(receiver) = udp.receiver.as_ref() else {
         return;
     };
+    note_host_losses(assembly, udp, receiver);
+    if receiver.dropped_here == 0 {
+        return;
+    }
     let what = if udp.gro {
         "trains of packets"
     } else {
@@ -501,6 +513,29 @@ fn note_own_losses(assembly: &mut Assembly, udp: &UdpResult) {
             .receive_buffer_bytes
             .map_or_else(|| "unknown size".to_owned(), |bytes| si(bytes as f64, "B"))
     ));
+}
+
+/// Says what the receiving host lost beyond what the stream's own socket knows of.
+fn note_host_losses(assembly: &mut Assembly, udp: &UdpResult, receiver: &UdpReceiver) {
+    let Some(host) = receiver.host.filter(|_| receiver.lost > 0) else {
+        return;
+    };
+    let direction = udp.direction.name();
+    let beyond = host.in_errors.saturating_sub(host.csum_errors);
+    let beyond = beyond.saturating_sub(receiver.dropped_here);
+    if beyond > 0 {
+        assembly.note(format!(
+            "UDP of the receiving host of the {direction}load failed to deliver {beyond} datagrams more than its socket dropped ({} for want of room, {} for want of memory): some of the losses may be that host's and not the path's.",
+            host.rcvbuf_errors,
+            host.mem_errors
+        ));
+    }
+    if host.csum_errors > 0 {
+        assembly.note(format!(
+            "{} datagrams came to the receiving host of the {direction}load with a wrong checksum: the path damages packets, which count as lost.",
+            host.csum_errors
+        ));
+    }
 }
 
 fn title(spec: &PhaseSpec) -> &'static str {

@@ -29,5 +29,6 @@ pub mod tcp;
 pub mod terminal;
 pub mod timestamp;
 pub mod tun;
+pub mod udp_counters;
 pub mod user_namespace;
 pub mod wait;

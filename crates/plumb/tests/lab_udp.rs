@@ -219,3 +219,37 @@ port = 7586
         assert!((0.090..0.115).contains(&pdv.max), "{pdv:?}");
     }
 }
+
+#[test]
+fn what_may_not_be_cut_and_does_not_fit_is_not_sent() {
+    need_root();
+    // The way up takes 1400 bytes, and says so to who sends more.
+    let mut arguments = vec![
+        "lab",
+        "run",
+        "mtu-with-icmp",
+        "--",
+        "plumb",
+        "rate",
+        "server",
+    ];
+    arguments.extend("--udp --size 1400 --up --rate 1mbit --duration 1s".split(' '));
+    arguments.extend(["--dont-fragment", "--json"]);
+    let output = plumb(&arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let run = Run::from_json(&stdout(&output)).unwrap();
+    let udp = run.measurements.iter().find_map(|m| match &m.outcome {
+        Outcome::Udp(udp) => Some(udp),
+        _ => None,
+    });
+    let udp = udp.unwrap();
+    // Some leave before this host hears of it, and none arrives.
+    let sender = udp.sender.as_ref().unwrap();
+    assert!(sender.sent < 20, "{sender:?}");
+    assert_eq!(udp.receiver.as_ref().unwrap().received, 0);
+    let why = udp.error.as_ref().unwrap();
+    assert!(
+        why.contains("the largest --size that fits is 1372"),
+        "{why}"
+    );
+}

@@ -33,7 +33,12 @@ impl Clock {
     /// Looks whether the clock was stepped, and gives what stamps taken now have to be added to
     /// them.
     pub(super) fn correction_ns(&mut self) -> i64 {
-        let change = self.apart_ns.saturating_sub(apart_ns());
+        self.correction_for(apart_ns())
+    }
+
+    /// The same where the two clocks are so far apart by now.
+    fn correction_for(&mut self, apart_ns: i64) -> i64 {
+        let change = self.apart_ns.saturating_sub(apart_ns);
         if change.unsigned_abs() < STEP_NS {
             return 0;
         }
@@ -50,5 +55,35 @@ impl Clock {
     pub(super) fn stepped(mut self) -> bool {
         self.correction_ns();
         self.stepped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_stepped_goes_on_as_if_it_had_not_been() {
+        const S: i64 = 1_000_000_000;
+        let mut clock = Clock {
+            apart_ns: 1_700_000_000 * S,
+            stepped: false,
+        };
+        // Reading two clocks takes microseconds, and slewing one is no step.
+        for drift_ns in [0, 900, -40_000, 999_999] {
+            assert_eq!(clock.correction_for(clock.apart_ns + drift_ns), 0);
+        }
+        assert!(!clock.stepped);
+        // An hour forward: a stamp that the kernel takes now is an hour late.
+        let stepped_ns = clock.apart_ns + 3600 * S;
+        let (monotonic_ns, sent_ns) = (50 * S, clock.at_monotonic(50 * S as u64));
+        let stamp_ns = monotonic_ns + stepped_ns;
+        assert_eq!(stamp_ns + clock.correction_for(stepped_ns), sent_ns);
+        assert!(clock.stepped);
+        // Back again, and before: each by what it is apart now.
+        assert_eq!(clock.correction_for(clock.apart_ns), 0);
+        assert_eq!(clock.correction_for(clock.apart_ns - 2 * S), 2 * S);
+        // What this end says of its own times is not moved by any of it.
+        assert_eq!(clock.at_monotonic(50 * S as u64), sent_ns);
     }
 }

@@ -4,8 +4,9 @@ use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use plumb_model::results::udp::UdpReceiver;
+use plumb_model::results::udp::{UdpHostLosses, UdpReceiver};
 use plumb_net::bulk::{Batch, BulkSocket, Message};
+use plumb_net::udp_counters::UdpCounters;
 use plumb_wire::native::control::flow::udp::UdpFlow;
 use plumb_wire::native::control::report::Count;
 use plumb_wire::native::control::report::udp::UdpReceiverLog;
@@ -54,6 +55,7 @@ impl Receiving {
         stage: &Stage,
     ) -> UdpReceiverLog {
         let mut clock = Clock::start();
+        let host_before = UdpCounters::read();
         let mut batch = if self.flow.gro {
             Batch::new(TRAINS, TRAIN_BYTES)
         } else {
@@ -122,7 +124,10 @@ impl Receiving {
         } = received.analysis.finish(received.announced);
         UdpReceiverLog {
             stream: self.number,
-            receiver: with_own_losses(receiver, socket, self.flow.gro),
+            receiver: UdpReceiver {
+                host: host_losses(host_before),
+                ..with_own_losses(receiver, socket, self.flow.gro)
+            },
             known,
             min_delay_ns,
             span_s,
@@ -157,6 +162,17 @@ impl Received<'_> {
             }
         }
     }
+}
+
+/// What this host has not delivered since `before`.
+fn host_losses(before: Option<UdpCounters>) -> Option<UdpHostLosses> {
+    let since = UdpCounters::read()?.since(before?);
+    Some(UdpHostLosses {
+        in_errors: since.in_errors,
+        rcvbuf_errors: since.rcvbuf_errors,
+        csum_errors: since.csum_errors,
+        mem_errors: since.mem_errors,
+    })
 }
 
 /// Tells what our own socket dropped from what did not reach it.

@@ -91,8 +91,26 @@ pub struct UdpReceiver {
     /// Packets lost before they reached the receiving socket; absent where our own socket
     /// dropped trains of unknown length.
     pub lost_on_path: Option<u64>,
+    /// What UDP of the receiving host did not deliver meanwhile, of all its sockets together; absent
+    /// where its kernel does not tell.
+    #[serde(default)]
+    pub host: Option<UdpHostLosses>,
     /// Limit of the receive buffer, in bytes of kernel memory.
     pub receive_buffer_bytes: Option<u64>,
+}
+
+/// Datagrams that came to a host and reached no program, while a stream ran: counters of its network
+/// namespace (/proc/net/snmp and snmp6), so those of other programs' sockets are among them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UdpHostLosses {
+    /// All that could not be delivered for another reason than that nobody listens (InErrors).
+    pub in_errors: u64,
+    /// Of them, for want of room in a receive buffer (RcvbufErrors).
+    pub rcvbuf_errors: u64,
+    /// Of them, with a wrong checksum (InCsumErrors): the path damaged them.
+    pub csum_errors: u64,
+    /// Of them, because all of UDP had as much memory as it may (MemErrors).
+    pub mem_errors: u64,
 }
 
 /// How losses follow each other (RFC 3357).

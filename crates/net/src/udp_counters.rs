@@ -1,0 +1,123 @@
+//! What UDP did not deliver on this host: counters of the network namespace of the calling thread, of
+//! all its sockets together (Linux `net/ipv4/proc.c`, `net/ipv6/proc.c`; RFC 4113 names the first).
+
+/// Datagrams that came to this host and reached no program, since its namespace was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UdpCounters {
+    /// All that could not be delivered for another reason than that nobody listens (InErrors).
+    pub in_errors: u64,
+    /// Of them, for want of room in a socket's receive buffer (RcvbufErrors).
+    pub rcvbuf_errors: u64,
+    /// Of them, with a wrong checksum (InCsumErrors).
+    pub csum_errors: u64,
+    /// Of them, because all of UDP had as much memory as it may (MemErrors; udp_mem).
+    pub mem_errors: u64,
+}
+
+impl UdpCounters {
+    /// As they stand, IPv4 and IPv6 together; nothing where the kernel does not tell.
+    pub fn read() -> Option<Self> {
+        // The thread's: /proc/net follows the first thread of the process.
+        let v4 = std::fs::read_to_string("/proc/thread-self/net/snmp").ok()?;
+        let v6 = std::fs::read_to_string("/proc/thread-self/net/snmp6").unwrap_or_default();
+        let v4 = Self::of_snmp(&v4)?;
+        Some(v4.combined(Self::of_snmp6(&v6), u64::saturating_add))
+    }
+
+    /// How much they have grown since `before`.
+    pub fn since(self, before: Self) -> Self {
+        self.combined(before, u64::saturating_sub)
+    }
+
+    fn combined(self, other: Self, with: fn(u64, u64) -> u64) -> Self {
+        Self {
+            in_errors: with(self.in_errors, other.in_errors),
+            rcvbuf_errors: with(self.rcvbuf_errors, other.rcvbuf_errors),
+            csum_errors: with(self.csum_errors, other.csum_errors),
+            mem_errors: with(self.mem_errors, other.mem_errors),
+        }
+    }
+
+    /// Two lines that begin with `Udp:`, names and then numbers.
+    fn of_snmp(text: &str) -> Option<Self> {
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp:"));
+        let (names, values) = (lines.next()?, lines.next()?);
+        let value = |name: &str| {
+            let both = names.split_whitespace().zip(values.split_whitespace());
+            let found = both.into_iter().find(|(known, _)| *known == name);
+            found.and_then(|(_, value)| value.parse().ok())
+        };
+        Some(Self {
+            in_errors: value("InErrors")?,
+            rcvbuf_errors: value("RcvbufErrors").unwrap_or(0),
+            csum_errors: value("InCsumErrors").unwrap_or(0),
+            mem_errors: value("MemErrors").unwrap_or(0),
+        })
+    }
+
+    /// A name and a number on each line.
+    fn of_snmp6(text: &str) -> Self {
+        let value = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            line.filter(|rest| rest.starts_with(char::is_whitespace))
+                .and_then(|rest| rest.trim().parse().ok())
+                .unwrap_or(0)
+        };
+        Self {
+            in_errors: value("Udp6InErrors"),
+            rcvbuf_errors: value("Udp6RcvbufErrors"),
+            csum_errors: value("Udp6InCsumErrors"),
+            mem_errors: value("Udp6MemErrors"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::net::UdpSocket;
+
+    #[test]
+    fn the_kernels_tables_are_read() {
+        let v4 = "Tcp: A B\nTcp: 1 2\n\
+                  Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors InCsumErrors IgnoredMulti MemErrors\n\
+                  Udp: 10 1 7 12 4 0 2 0 1\nUdpLite: InErrors\nUdpLite: 99\n";
+        let v6 =
+            "Udp6InDatagrams \t5\nUdp6InErrors  \t3\nUdp6RcvbufErrors\t3\nUdpLite6InErrors 8\n";
+        let read = UdpCounters::of_snmp(v4).unwrap();
+        assert_eq!(
+            read,
+            UdpCounters {
+                in_errors: 7,
+                rcvbuf_errors: 4,
+                csum_errors: 2,
+                mem_errors: 1
+            }
+        );
+        let both = read.combined(UdpCounters::of_snmp6(v6), u64::saturating_add);
+        assert_eq!((both.in_errors, both.rcvbuf_errors), (10, 7));
+        assert_eq!(both.since(read).in_errors, 3);
+        for nonsense in ["", "Udp:", "Udp: InErrors\n", "Udp: InErrors\nUdp: x\n"] {
+            assert_eq!(UdpCounters::of_snmp(nonsense), None);
+        }
+    }
+
+    #[test]
+    fn what_a_full_buffer_drops_is_counted() {
+        let before = UdpCounters::read().unwrap();
+        let full = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let small = socket2::SockRef::from(&full);
+        small.set_recv_buffer_size(2048).unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        for _ in 0..100 {
+            sender
+                .send_to(&[0; 1000], full.local_addr().unwrap())
+                .unwrap();
+        }
+        let dropped = UdpCounters::read().unwrap().since(before);
+        // Other programs of this namespace may have lost some, too.
+        assert!(dropped.rcvbuf_errors > 50, "{dropped:?}");
+        assert!(dropped.in_errors >= dropped.rcvbuf_errors);
+    }
+}
