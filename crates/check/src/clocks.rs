@@ -136,6 +136,7 @@ mod tests {
                 size_bytes: 64,
                 hop_limit: None,
                 far_offset_ns: Some(offset * MS),
+                exchange: None,
             });
         ProbeLog {
             protocol: ProbeProtocol::Udp,
@@ -143,6 +144,8 @@ mod tests {
             id: 1,
             samples: samples.collect(),
             refused_s: vec![],
+            again: vec![],
+            far_clock: None,
             drops: vec![],
             hop_limit_changes_s: vec![],
             icmp_errors: Default::default(),

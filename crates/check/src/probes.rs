@@ -308,7 +308,7 @@ impl ProbeLogs {
         let mut params = Map::new();
         for log in self.streams() {
             let name = match log.protocol {
-                ProbeProtocol::Udp => "rtt",
+                ProbeProtocol::Udp | ProbeProtocol::Stamp => "rtt",
                 ProbeProtocol::Icmp => "rtt_icmp",
             };
             series.insert(name.to_owned(), window_series(log, window));

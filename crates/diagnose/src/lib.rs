@@ -6,6 +6,7 @@
 mod bufferbloat;
 mod buffers;
 pub mod host;
+mod one_way;
 mod path;
 mod path_mtu;
 mod verdict;
@@ -28,11 +29,12 @@ pub struct Case<'a> {
 /// A rule of diagnosis.
 type Rule = fn(&Case<'_>) -> Vec<Finding>;
 
-const RULES: [Rule; 4] = [
+const RULES: [Rule; 5] = [
     bufferbloat::examine,
     buffers::examine,
     path::examine,
     path_mtu::examine,
+    one_way::examine,
 ];
 
 /// Everything that holds the path back, worst first, and what it comes to.

@@ -21,7 +21,7 @@ mod tcp;
 pub mod tls;
 pub mod traffic;
 pub mod transactions;
-mod udp;
+pub mod udp;
 
 pub use client::{Client, ClientError};
 pub use outcome::TransactionsOutcome;

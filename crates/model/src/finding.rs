@@ -120,6 +120,8 @@ pub enum Cause {
     PmtudBlackHole,
     /// Something on the way lowers TCP's maximum segment size.
     MssClamped,
+    /// One way takes longer than the other.
+    OneWayDelayAsymmetric,
 }
 
 impl Cause {
@@ -169,6 +171,7 @@ impl Cause {
             Self::CipherSlow => "cipher-slow",
             Self::PmtudBlackHole => "pmtud-black-hole",
             Self::MssClamped => "mss-clamped",
+            Self::OneWayDelayAsymmetric => "one-way-delay-asymmetric",
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod app;
 pub mod available_bandwidth;
 pub mod host;
 pub mod mtu;
+pub mod owd;
 pub mod path;
 pub mod ping;
 pub mod quic;
@@ -23,6 +24,7 @@ use app::AppResult;
 use available_bandwidth::AvailableBandwidthResult;
 use host::{CipherResult, DiskResult, HostResult, RatesResult};
 use mtu::MtuResult;
+use owd::OwdResult;
 use path::PathResult;
 pub use ping::{PingResult, ProbeProtocol, TimestampSource};
 use quic::QuicResult;
@@ -81,6 +83,8 @@ pub enum Outcome {
     HostDisk(DiskResult),
     /// How fast this machine encrypts.
     HostCipher(CipherResult),
+    /// Delay, loss and order of each way by itself.
+    Owd(Box<OwdResult>),
     /// How large packets may be.
     Mtu(Box<MtuResult>),
     /// What a part of a tuning plan did to the rate.

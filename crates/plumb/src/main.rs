@@ -14,6 +14,7 @@ mod load_options;
 mod mix;
 mod mtu;
 mod output;
+mod owd;
 mod path;
 mod ping;
 mod progress;
@@ -62,6 +63,9 @@ enum Verb {
     /// The way that packets take: hops, loss, routes, what is done to packets
     #[command(after_long_help = path::LIMITS)]
     Path(Box<path::Arguments>),
+    /// Delay, loss and order of each way by itself
+    #[command(after_long_help = owd::LIMITS)]
+    Owd(owd::Arguments),
     /// Throughput
     #[command(after_long_help = rate::LIMITS)]
     Rate(Box<rate::Arguments>),
@@ -101,6 +105,7 @@ fn main() -> ExitCode {
         Verb::Ping(arguments) => ping::run(&arguments),
         Verb::Mtu(arguments) => mtu::run(&arguments),
         Verb::Path(arguments) => path::run(&arguments),
+        Verb::Owd(arguments) => owd::run(&arguments),
         Verb::Rate(arguments) => rate::run(&arguments),
         Verb::Transactions(arguments) => transactions::run(&arguments),
         Verb::Load(arguments) => load::run(&arguments),

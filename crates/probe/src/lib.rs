@@ -13,10 +13,11 @@ pub mod path;
 pub mod plan;
 pub mod probing;
 pub mod sample;
+mod stamp;
 pub mod strategy;
 mod udp;
 
 pub use log::ProbeLog;
 pub use plan::{Plan, ProbeError, Sizes};
 pub use probing::{Probing, Progress, ProgressHandle, Seen};
-pub use sample::Sample;
+pub use sample::{Exchange, FarClock, FarEnd, Sample};

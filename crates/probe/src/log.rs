@@ -10,7 +10,7 @@ use plumb_model::results::udp::LossPattern;
 use plumb_model::results::{PingResult, ProbeProtocol, TimestampSource};
 use plumb_model::series::{Series, Unit};
 
-use crate::sample::Sample;
+use crate::sample::{FarClock, Sample};
 
 /// Everything that was seen. Times in seconds count from the start.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +25,10 @@ pub struct ProbeLog {
     pub samples: Vec<Sample>,
     /// When our own machine refused to send a probe.
     pub refused_s: Vec<f64>,
+    /// Answers beyond the first: number of the probe, and the far end's count of it where it counts.
+    pub again: Vec<(u32, Option<u32>)>,
+    /// What the far end said of its clock.
+    pub far_clock: Option<FarClock>,
     /// How many answers our own socket dropped, by when we learnt of it.
     pub drops: Vec<(f64, u32)>,
     /// When an answer's hop limit differed from that of the one before.
@@ -203,6 +207,7 @@ mod tests {
             size_bytes: 56 + sequence as usize % 2,
             hop_limit: rtt_ms.map(|ms| if ms < 50 { 64 } else { 63 }),
             far_offset_ns: None,
+            exchange: None,
         }
     }
 
@@ -220,6 +225,8 @@ mod tests {
             id: 7,
             samples,
             refused_s: vec![0.05, 0.35],
+            again: vec![],
+            far_clock: None,
             drops: vec![(0.25, 3), (9.0, 1)],
             hop_limit_changes_s: vec![0.31],
             icmp_errors: BTreeMap::new(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use plumb_model::results::ProbeProtocol;
 use plumb_net::datagram::{IcmpError, Outlet, PathMtuDiscovery};
+use plumb_wire::stamp::{self, Key};
 use plumb_wire::{icmp, native::echo};
 
 /// The fastest schedule: faster is load, not probing, and a waste of both ends.
@@ -50,6 +51,8 @@ pub struct Plan {
     pub hop_limit: Option<u8>,
     /// Whether the router at which the hop limit ends answers in the far end's place.
     pub routers_answer: bool,
+    /// Key by which STAMP packets are authenticated; none when absent.
+    pub stamp_key: Option<Key>,
     /// By which way probes leave this host.
     pub outlet: Outlet,
     /// What becomes of probes larger than the path carries whole; `None` for the kernel's default.
@@ -135,7 +138,9 @@ impl Plan {
             sizes: Sizes::One(match protocol {
                 ProbeProtocol::Icmp => 64 - icmp::HEADER_BYTES,
                 ProbeProtocol::Udp => echo::MIN_BYTES,
+                ProbeProtocol::Stamp => stamp::OPEN_BYTES,
             }),
+            stamp_key: None,
             timeout: Duration::from_secs(3),
             dscp: None,
             hop_limit: None,
@@ -145,15 +150,22 @@ impl Plan {
         }
     }
 
+    /// The smallest payload that holds what a probe carries.
+    pub fn least_size_bytes(&self) -> usize {
+        match self.protocol {
+            ProbeProtocol::Icmp => icmp::MARK_BYTES,
+            ProbeProtocol::Udp => echo::MIN_BYTES,
+            ProbeProtocol::Stamp if self.stamp_key.is_some() => stamp::AUTHENTICATED_BYTES,
+            ProbeProtocol::Stamp => stamp::OPEN_BYTES,
+        }
+    }
+
     /// Whether the plan can be carried out.
     ///
     /// # Errors
     /// When it cannot, with what to change.
     pub fn check(&self) -> Result<(), ProbeError> {
-        let min_size = match self.protocol {
-            ProbeProtocol::Icmp => icmp::MARK_BYTES,
-            ProbeProtocol::Udp => echo::MIN_BYTES,
-        };
+        let min_size = self.least_size_bytes();
         let to = self.target.ip();
         if to.is_multicast() || to == IpAddr::V4(Ipv4Addr::BROADCAST) {
             return Err(ProbeError::Many {
@@ -198,10 +210,12 @@ impl Plan {
     pub(crate) fn far_end(&self) -> String {
         match self.protocol {
             ProbeProtocol::Icmp => self.name.clone(),
-            ProbeProtocol::Udp if self.name.contains(':') => {
+            ProbeProtocol::Udp | ProbeProtocol::Stamp if self.name.contains(':') => {
                 format!("[{}]:{}", self.name, self.target.port())
             }
-            ProbeProtocol::Udp => format!("{}:{}", self.name, self.target.port()),
+            ProbeProtocol::Udp | ProbeProtocol::Stamp => {
+                format!("{}:{}", self.name, self.target.port())
+            }
         }
     }
 }
@@ -262,6 +276,17 @@ pub enum ProbeError {
         what: &'static str,
         /// Why it failed.
         source: io::Error,
+    },
+    /// Nobody reflects.
+    #[error(
+        "no STAMP reflector at {far_end}: {why}. Start `plumb serve` there or another reflector of STAMP or TWAMP \
+         Light, give both ends the same key or none, and let its UDP port through the firewalls on the way"
+    )]
+    NoReflector {
+        /// As the user typed it, with the port.
+        far_end: String,
+        /// What happened instead.
+        why: String,
     },
     /// Nobody handed out a cookie.
     #[error(

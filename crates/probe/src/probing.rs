@@ -11,6 +11,7 @@ use plumb_net::datagram::{DatagramSocket, set_exact_timers};
 use crate::icmp::IcmpEcho;
 use crate::log::ProbeLog;
 use crate::plan::{Plan, ProbeError};
+use crate::stamp::StampEcho;
 use crate::strategy::{self, Network};
 use crate::udp::UdpEcho;
 
@@ -132,6 +133,7 @@ impl Probing {
         match plan.protocol {
             ProbeProtocol::Icmp => Self::spawn(IcmpEcho::open(&plan)?, plan, stop, seen),
             ProbeProtocol::Udp => Self::spawn(UdpEcho::open(&plan)?, plan, stop, seen),
+            ProbeProtocol::Stamp => Self::spawn(StampEcho::open(&plan)?, plan, stop, seen),
         }
     }
 

@@ -31,6 +31,32 @@ pub struct FarEnd {
     pub received_ns: i64,
     /// When it sent the answer, by the same clock, ns.
     pub sent_ns: i64,
+    /// How many probes of this run it had received before this one, where it counts them.
+    pub count: Option<u32>,
+    /// Hop limit with which the probe came to it, where it tells.
+    pub hop_limit: Option<u8>,
+}
+
+/// What the far end says of its clock.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FarClock {
+    /// Whether an external source sets it.
+    pub synchronised: bool,
+    /// It may be off by so much, in seconds, where it says so.
+    pub error_s: Option<f64>,
+    /// Its times are PTP's: seconds of TAI, by the standard.
+    pub ptp: bool,
+}
+
+/// The four times of a probe and its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// When the probe entered our packet scheduler, ns of CLOCK_MONOTONIC, which nobody steps.
+    pub departed_ns: i64,
+    /// What the far end said.
+    pub far: FarEnd,
+    /// When our kernel received the answer, ns of CLOCK_MONOTONIC.
+    pub arrived_ns: i64,
 }
 
 /// An answer, as it came in.
@@ -99,6 +125,13 @@ pub struct Sample {
     /// The far end's clock less ours in nanoseconds, known to within half of the round trip;
     /// absent where the round trip is not of the kernel's stamps at this end.
     pub far_offset_ns: Option<i64>,
+    /// The times at both ends, of an answer however late; absent where the far end tells none.
+    pub exchange: Option<Exchange>,
+}
+
+/// Times of this millennium fit.
+fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
 /// A round trip and what it rests on.
@@ -194,6 +227,27 @@ impl Record {
                     trip.timestamps == TimestampSource::Kernel && !trip.residence_ignored
                 })
                 .and_then(|_| self.far_offset_ns()),
+            exchange: self.exchange(),
+        })
+    }
+
+    /// The times at both ends; ours by the kernel's stamps where they can be trusted.
+    fn exchange(&self) -> Option<Exchange> {
+        let answer = self.answer?;
+        let far = answer.far_end?;
+        // How long after our own reading the packet left, and before it the answer came.
+        let (waited_ns, idle_ns) =
+            match (self.kernel_ns(&answer), self.departed_ns, answer.kernel_ns) {
+                (Some(_), Some(departed), Some(arrived)) => (
+                    signed(departed).saturating_sub(signed(self.sent.realtime_ns)),
+                    signed(answer.at.realtime_ns).saturating_sub(signed(arrived)),
+                ),
+                _ => (0, 0),
+            };
+        Some(Exchange {
+            departed_ns: signed(self.sent.monotonic_ns).saturating_add(waited_ns),
+            far,
+            arrived_ns: signed(answer.at.monotonic_ns).saturating_sub(idle_ns),
         })
     }
 
@@ -313,6 +367,8 @@ mod tests {
             Some(FarEnd {
                 received_ns,
                 sent_ns,
+                count: None,
+                hop_limit: None,
             })
         };
         let trip = record(far(5, 5 + 3 * MS as i64)).round_trip().unwrap();
@@ -354,7 +410,7 @@ mod tests {
         fn no_stamps_make_an_absurd_round_trip(
             departed: Option<u64>, arrived: Option<u64>, real in any::<u64>(), received_ns: i64, sent_ns: i64,
         ) {
-            let mut record = record(Some(FarEnd { received_ns, sent_ns }));
+            let mut record = record(Some(FarEnd { received_ns, sent_ns, count: None, hop_limit: None }));
             record.departed_ns = departed;
             let answer = record.answer.as_mut().unwrap();
             (answer.kernel_ns, answer.at.realtime_ns) = (arrived, real);

@@ -11,7 +11,7 @@ use plumb_net::datagram::Unreachable;
 use crate::log::ProbeLog;
 use crate::plan::{FLOOD_INTERVAL, Plan, Sizes};
 use crate::probing::{ProgressHandle, Seen};
-use crate::sample::{Answer, Moment, Record};
+use crate::sample::{Answer, FarClock, Moment, Record};
 
 /// How often the request to stop is looked at while nothing else happens.
 const STOP_CHECK_NS: u64 = 100_000_000;
@@ -43,6 +43,11 @@ pub trait Network {
 
     /// The clocks.
     fn now(&mut self) -> Moment;
+
+    /// What the far end said of its clock.
+    fn far_clock(&self) -> Option<FarClock> {
+        None
+    }
 
     /// Sends a probe of that number; it is called once for each.
     ///
@@ -106,7 +111,9 @@ pub(crate) fn run(
     }
     let ended_ns = network.now().monotonic_ns;
     prober.judge(u64::MAX, progress);
-    prober.into_log(plan, network.id(), ended_ns)
+    let mut log = prober.into_log(plan, network.id(), ended_ns);
+    log.far_clock = network.far_clock();
+    log
 }
 
 /// The state between two events.
@@ -128,6 +135,8 @@ struct Prober {
     outstanding: u64,
     /// RFC 4737, section 3.3: one above the highest number answered.
     next_expected: u32,
+    /// Answers beyond the first, with the far end's count.
+    again: Vec<(u32, Option<u32>)>,
     /// Increases of the socket's count of drops, by when they were told.
     drops: Vec<(u64, u32)>,
     dropped: u32,
@@ -161,6 +170,7 @@ impl Prober {
             last_sent_ns: started.monotonic_ns,
             outstanding: 0,
             next_expected: 0,
+            again: Vec::new(),
             drops: Vec::new(),
             dropped: 0,
             sent: 0,
@@ -302,6 +312,8 @@ impl Prober {
         if record.answer.is_some() {
             record.duplicates += 1;
             let sequence = answer.sequence;
+            let count = answer.far_end.and_then(|far| far.count);
+            self.again.push((sequence, count));
             progress.tell(|| Seen::Again { sequence });
             return;
         }
@@ -363,6 +375,8 @@ impl Prober {
                 .filter(|r| r.refused)
                 .map(|r| since_start(r.sent.monotonic_ns))
                 .collect(),
+            again: self.again,
+            far_clock: None,
             drops: self
                 .drops
                 .iter()

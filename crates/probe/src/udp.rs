@@ -154,6 +154,9 @@ impl Network for UdpEcho {
                         far_end: Some(FarEnd {
                             received_ns: datagram.server_receive_ns,
                             sent_ns: datagram.server_send_ns,
+                            // The server counts from 1, this one included.
+                            count: datagram.server_sequence.checked_sub(1),
+                            hop_limit: None,
                         }),
                         hop_limit: received.hop_limit,
                         drops: received.drops,

@@ -21,6 +21,7 @@ mod facts;
 mod host;
 mod loaded;
 mod mtu;
+mod owd;
 mod path;
 mod ping;
 mod quic;
@@ -145,6 +146,9 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         ping::sizes(run),
         ping::losses(run),
         ports(run),
+        owd::delays(run),
+        owd::packets(run),
+        owd::clocks(run),
         mtu::paths(run),
         mtu::hops(run),
         mtu::segments(run),

@@ -5,6 +5,7 @@ use plumb_model::grade::Grade;
 use plumb_model::results::app::AppResult;
 use plumb_model::results::available_bandwidth::AvailableBandwidthResult;
 use plumb_model::results::mtu::MtuResult;
+use plumb_model::results::owd::OwdResult;
 use plumb_model::results::udp::UdpResult;
 use plumb_model::results::{
     Direction, LoadedLatencyResult, Outcome, PingResult, PortResult, ProbeProtocol, TcpResult,
@@ -43,6 +44,7 @@ impl Phase {
             | Outcome::HostRates(_)
             | Outcome::HostDisk(_)
             | Outcome::HostCipher(_)
+            | Outcome::Owd(_)
             | Outcome::Mtu(_) => Self::Idle,
             Outcome::Tune(t) => t.direction.into(),
             Outcome::Throughput(t) => t.direction.into(),
@@ -177,6 +179,7 @@ pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
             | Outcome::HostDisk(_)
             | Outcome::HostCipher(_)
             | Outcome::Mtu(_)
+            | Outcome::Owd(_)
             | Outcome::Quic(_)
             | Outcome::Tune(_) => return None,
         })
@@ -262,6 +265,14 @@ pub(crate) fn ports(run: &Run) -> impl Iterator<Item = (&Measurement, &PortResul
     })
 }
 
+/// What is known of the two ways of a path.
+pub(crate) fn owds(run: &Run) -> impl Iterator<Item = (&Measurement, &OwdResult)> {
+    run.measurements.iter().filter_map(|m| match &m.outcome {
+        Outcome::Owd(owd) => Some((m, owd.as_ref())),
+        _ => None,
+    })
+}
+
 /// The sizes that paths take.
 pub(crate) fn mtus(run: &Run) -> impl Iterator<Item = (&Measurement, &MtuResult)> {
     run.measurements.iter().filter_map(|m| match &m.outcome {
@@ -273,14 +284,15 @@ pub(crate) fn mtus(run: &Run) -> impl Iterator<Item = (&Measurement, &MtuResult)
 /// The protocol whose round trips lead: UDP where the far end answers it, because the loaded
 /// phases are graded with it.
 pub(crate) fn leading_protocol(run: &Run) -> ProbeProtocol {
-    let udp = latencies(run)
-        .iter()
-        .any(|l| l.protocol == ProbeProtocol::Udp && l.rtt_s.is_some());
-    if udp {
-        ProbeProtocol::Udp
-    } else {
-        ProbeProtocol::Icmp
-    }
+    let rows = latencies(run);
+    let there = |protocol: &ProbeProtocol| {
+        rows.iter()
+            .any(|l| l.protocol == *protocol && l.rtt_s.is_some())
+    };
+    [ProbeProtocol::Udp, ProbeProtocol::Stamp]
+        .into_iter()
+        .find(there)
+        .unwrap_or(ProbeProtocol::Icmp)
 }
 
 /// Seconds from the start of the Run to the end of its last measurement.

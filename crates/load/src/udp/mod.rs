@@ -3,7 +3,7 @@
 //! A sender keeps to its schedule and ends by saying how many packets there were; a receiver
 //! stays until it has heard that, so that what is still on the way is not taken for lost.
 
-mod analysis;
+pub mod analysis;
 mod clock;
 pub(crate) mod flood;
 mod receiver;

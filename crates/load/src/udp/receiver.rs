@@ -63,7 +63,7 @@ impl Receiving {
         };
         let mut received = Received {
             tag: &self.tag,
-            analysis: Analysis::new(),
+            analysis: Analysis::default(),
             announced: None,
         };
         let mut counts = vec![Count::default()];

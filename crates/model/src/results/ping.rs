@@ -16,6 +16,8 @@ pub enum ProbeProtocol {
     Icmp,
     /// The UDP echo of plumb's own responder; the far end's residence time is taken out.
     Udp,
+    /// STAMP or TWAMP Light (RFC 8762, RFC 5357); the far end's residence time is taken out.
+    Stamp,
 }
 
 impl ProbeProtocol {
@@ -24,6 +26,7 @@ impl ProbeProtocol {
         match self {
             Self::Icmp => "icmp",
             Self::Udp => "udp",
+            Self::Stamp => "stamp",
         }
     }
 }

@@ -462,6 +462,8 @@ fn times_of_the_far_end_that_make_no_sense_are_noted() {
             far_end: Some(FarEnd {
                 received_ns: 0,
                 sent_ns,
+                count: None,
+                hop_limit: None,
             }),
             hop_limit: None,
             drops: 0,

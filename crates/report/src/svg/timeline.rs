@@ -314,7 +314,7 @@ fn rate_legend(timeline: &Timeline) -> Vec<(&'static str, String)> {
 
 fn round_trip_legend(timeline: &Timeline) -> Vec<(&'static str, String)> {
     let other = match timeline.leading {
-        ProbeProtocol::Udp => ProbeProtocol::Icmp,
+        ProbeProtocol::Udp | ProbeProtocol::Stamp => ProbeProtocol::Icmp,
         ProbeProtocol::Icmp => ProbeProtocol::Udp,
     };
     let name = |protocol: ProbeProtocol| protocol.name().to_uppercase();

@@ -11,8 +11,8 @@ pub const TAG_BYTES: usize = 16;
 pub const MAX_KEY_BYTES: usize = 64;
 
 /// A key that both ends know.
-#[derive(Clone)]
-pub struct Key(Hmac<Sha256>);
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key([u8; MAX_KEY_BYTES]);
 
 impl std::fmt::Debug for Key {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -31,11 +31,11 @@ impl Key {
             .iter_mut()
             .zip(bytes)
             .for_each(|(to, from)| *to = *from);
-        Some(Self(Hmac::new(&block.into())))
+        Some(Self(block))
     }
 
     pub(super) fn tag(&self, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
-        let mut mac = self.0.clone();
+        let mut mac = Hmac::<Sha256>::new(&self.0.into());
         for part in parts {
             mac.update(part);
         }

@@ -20,22 +20,22 @@ use window::{Arrival, Window};
 
 /// A packet that came.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Packet {
+pub struct Packet {
     /// Its number.
-    pub(crate) sequence: u64,
+    pub sequence: u64,
     /// When it was sent, by the sender's clock in nanoseconds.
-    pub(crate) sent_ns: i64,
+    pub sent_ns: i64,
     /// When it came, by the receiver's clock in nanoseconds.
-    pub(crate) received_ns: i64,
+    pub received_ns: i64,
     /// UDP payload.
-    pub(crate) payload_bytes: u32,
+    pub payload_bytes: u32,
     /// The two bits of its ECN field.
-    pub(crate) ecn: u8,
+    pub ecn: u8,
 }
 
 /// The packets of one stream so far.
 #[derive(Debug)]
-pub(crate) struct Analysis {
+pub struct Analysis {
     window: Window,
     losses: Losses,
     density: Density,
@@ -54,22 +54,25 @@ pub(crate) struct Analysis {
 
 /// What it came to.
 #[derive(Debug)]
-pub(crate) struct Findings {
-    pub(crate) receiver: UdpReceiver,
+pub struct Findings {
+    /// Counts, order and variation.
+    pub receiver: UdpReceiver,
     /// Packets that are known of.
-    pub(crate) known: u64,
+    pub known: u64,
     /// Smallest delay by the two clocks.
-    pub(crate) min_delay_ns: Option<i64>,
+    pub min_delay_ns: Option<i64>,
     /// From the first to the last that came.
-    pub(crate) span_s: f64,
+    pub span_s: f64,
+}
+
+impl Default for Analysis {
+    /// Nothing came yet.
+    fn default() -> Self {
+        Self::with_window(window::PACKETS)
+    }
 }
 
 impl Analysis {
-    /// Nothing came yet.
-    pub(crate) fn new() -> Self {
-        Self::with_window(window::PACKETS)
-    }
-
     fn with_window(packets: usize) -> Self {
         Self {
             window: Window::new(packets),
@@ -90,12 +93,12 @@ impl Analysis {
     }
 
     /// Payload received, duplicates not counted.
-    pub(crate) fn received_bytes(&self) -> u64 {
+    pub fn received_bytes(&self) -> u64 {
         self.received_bytes
     }
 
     /// A packet came.
-    pub(crate) fn record(&mut self, packet: &Packet) {
+    pub fn record(&mut self, packet: &Packet) {
         let delay_ns = packet.received_ns.saturating_sub(packet.sent_ns);
         let arrival = self.window.arrive(
             packet.sequence,
@@ -142,7 +145,7 @@ impl Analysis {
     }
 
     /// The whole of it, of a stream that had `announced` packets, as far as that is known.
-    pub(crate) fn finish(mut self, announced: Option<u64>) -> Findings {
+    pub fn finish(mut self, announced: Option<u64>) -> Findings {
         self.density.finish(&self.window);
         let known = self.window.close(announced, &mut self.losses);
         let lost = self.losses.lost();

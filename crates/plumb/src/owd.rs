@@ -1,0 +1,94 @@
+//! `plumb owd`: each way of a path by itself.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use plumb_check::owd::{self, Clocks};
+use plumb_model::units::parse_duration;
+use plumb_probe::{Plan, Sizes};
+
+use crate::load_options::positive_duration;
+use crate::output::Output;
+use crate::progress::Line;
+use crate::target::{Family, Target, command_line, interruptible};
+
+/// What the verb cannot do, for its help.
+pub(crate) const LIMITS: &str = "\
+Examples:
+  plumb owd server                       against `plumb serve`, ten seconds
+  plumb owd --stamp router:862           against any reflector of STAMP or TWAMP Light
+  plumb owd --key-file key server        authenticated STAMP
+
+Limits: without synchronised clocks nobody can tell how a constant difference of the two ways is
+shared; the table says how far the delays are known. See `plumb explain one-way-delay`.";
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Name or address of the far end; also `NAME:PORT` and `[ADDRESS]:PORT`
+    host: String,
+    /// Use IPv4
+    #[arg(short = '4', conflicts_with = "v6")]
+    v4: bool,
+    /// Use IPv6
+    #[arg(short = '6')]
+    v6: bool,
+    /// Send STAMP packets (RFC 8762), to UDP port 862 where HOST names none
+    #[arg(long)]
+    stamp: bool,
+    /// Authenticate STAMP packets by the key in this file
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// How many probes to send
+    #[arg(short, long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    count: u64,
+    /// Time from one probe to the next, whatever became of it
+    #[arg(short, long, value_name = "TIME", default_value = "50ms", value_parser = parse_duration)]
+    interval: Duration,
+    /// Bytes of UDP payload [default: the smallest]
+    #[arg(short, long, value_name = "BYTES")]
+    size: Option<usize>,
+    /// DSCP of the probes, from 0 to 63; `plumb serve` answers with the same
+    #[arg(long, value_name = "DSCP")]
+    dscp: Option<u8>,
+    /// How long answers are waited for after the last probe
+    #[arg(short = 'W', long, value_name = "TIME", default_value = "3s", value_parser = positive_duration)]
+    timeout: Duration,
+    /// Both ends read the same clock: take their times as they are
+    #[arg(long)]
+    same_clock: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let family = match (arguments.v4, arguments.v6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
+    };
+    let target = Target::resolve_as(&arguments.host, family)?;
+    let key = arguments.key_file.as_deref().map(crate::key::read);
+    let key = key.transpose()?;
+    let output = arguments.output.begin()?;
+    let stop = interruptible()?;
+    let (protocol, port) = owd::protocol(arguments.stamp || key.is_some());
+    let mut plan = Plan::new(protocol, &target.name, target.at(port));
+    plan.stamp_key = key;
+    plan.count = Some(arguments.count);
+    plan.interval = arguments.interval;
+    plan.timeout = arguments.timeout;
+    plan.dscp = arguments.dscp;
+    plan.sizes = Sizes::One(arguments.size.unwrap_or_else(|| plan.least_size_bytes()));
+    let clocks = if arguments.same_clock {
+        Clocks::Same
+    } else {
+        Clocks::Judge
+    };
+    let line = Line::new();
+    let run = owd::run(command_line(), plan, clocks, &line, &stop)?;
+    drop(line);
+    output.emit(run)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,178 @@
+//! Probes by STAMP (RFC 8762), answered by any reflector of STAMP or TWAMP Light.
+
+use std::io;
+
+use plumb_net::clock::{discipline, monotonic_ns, realtime_ns};
+use plumb_net::datagram::{DatagramSocket, Unreachable};
+use plumb_wire::stamp::{ErrorEstimate, Key, Reply, Request, TimeFormat};
+
+use crate::channel::{Channel, Incoming};
+use crate::plan::{Plan, ProbeError, Sizes};
+use crate::probing::{local, prepare, random_u32};
+use crate::sample::{Answer, FarClock, FarEnd, Moment};
+use crate::strategy::{Event, Network};
+
+/// How long the answers to the first packets are waited for: 3.5 s in all, above the fullest queue
+/// that is met in homes. Each waits longer than the one before, so that also an answer slower than
+/// the first wait is met.
+const GREETING_WAITS_NS: [u64; 3] = [500_000_000, 1_000_000_000, 2_000_000_000];
+
+/// The number of the first probe. Those before it are for greetings, so that a reflector that counts
+/// for itself has always counted less: its numbers cannot be taken for those that it only copies.
+const FIRST_NUMBER: u32 = 16;
+
+/// What a clock of which the kernel says nothing may be off by (include/linux/timex.h, NTP_PHASE_LIMIT).
+const UNKNOWN_ERROR: std::time::Duration = std::time::Duration::from_secs(16);
+
+/// The network of STAMP packets to one reflector.
+pub(crate) struct StampEcho {
+    channel: Channel,
+    key: Option<Key>,
+    session: u16,
+    sizes: Sizes,
+    /// The reflector's number of the first probe, where it counts.
+    first_count: u32,
+    far_clock: Option<FarClock>,
+}
+
+impl StampEcho {
+    /// Opens the socket, and sees that there is a reflector.
+    pub(crate) fn open(plan: &Plan) -> Result<Self, ProbeError> {
+        let socket = DatagramSocket::udp_through(plan.target, &plan.outlet)
+            .map_err(local(plan, "opening a UDP socket"))?;
+        prepare(&socket, plan)?;
+        let session = random_u32(&plan.far_end())?;
+        let mut this = Self {
+            channel: Channel::new(socket),
+            key: plan.stamp_key.clone(),
+            // Zero stands for none (RFC 8972, section 3).
+            session: ((session >> 16) as u16).max(1),
+            sizes: plan.sizes,
+            first_count: 0,
+            far_clock: None,
+        };
+        this.greet(plan)?;
+        Ok(this)
+    }
+
+    /// Exchanges a packet before the first probe, by which the reflector's count is known.
+    fn greet(&mut self, plan: &Plan) -> Result<(), ProbeError> {
+        let nobody = |why: String| ProbeError::NoReflector {
+            far_end: plan.far_end(),
+            why,
+        };
+        for (number, wait_ns) in (0..).zip(GREETING_WAITS_NS) {
+            self.write(number, None)
+                .map_err(local(plan, "sending a UDP packet"))?;
+            let until_ns = monotonic_ns() + wait_ns;
+            while monotonic_ns() < until_ns {
+                let mut greeted = None;
+                let event = self
+                    .listen(until_ns, |reply| greeted = Some(*reply))
+                    .map_err(local(plan, "receiving UDP packets"))?;
+                // Of several, only the answer to the latest says how many were counted before.
+                if let Some(reply) = greeted.filter(|reply| reply.request.sequence == number) {
+                    self.first_count = reply.sequence.wrapping_add(1);
+                    return Ok(());
+                }
+                match event {
+                    Some(Event::Unreachable(Unreachable::Port)) => {
+                        return Err(nobody(
+                            "nothing listens on that port (ICMP port unreachable)".to_owned(),
+                        ));
+                    }
+                    Some(Event::Unreachable(why)) => {
+                        return Err(nobody(format!("an ICMP error came back: {why}")));
+                    }
+                    Some(Event::Answered(_) | Event::Departed { .. }) | None => {}
+                }
+            }
+        }
+        let waited_s = GREETING_WAITS_NS.iter().sum::<u64>() as f64 / 1e9;
+        let tries = GREETING_WAITS_NS.len();
+        Err(nobody(format!(
+            "no answer to {tries} packets in {waited_s} s"
+        )))
+    }
+
+    /// Sends a packet of that number; `probe` is the number of the probe that it is.
+    fn write(&mut self, number: u32, probe: Option<u32>) -> io::Result<()> {
+        let error = discipline().map_or(ErrorEstimate::new(false, UNKNOWN_ERROR), |clock| {
+            ErrorEstimate::new(clock.synchronised, clock.max_error)
+        });
+        let request = Request {
+            sequence: number,
+            sent_ns: i64::try_from(realtime_ns()).unwrap_or(i64::MAX),
+            error,
+            session: self.session,
+        };
+        let size = self.sizes.of(probe.unwrap_or(0));
+        let packet = request.write(self.key.as_ref(), &[], size);
+        self.channel.send(probe, &packet)
+    }
+
+    /// The next event; every answer of this session is shown.
+    fn listen(&mut self, until_ns: u64, mut show: impl FnMut(&Reply)) -> io::Result<Option<Event>> {
+        let Self {
+            channel,
+            key,
+            session,
+            first_count,
+            far_clock,
+            ..
+        } = self;
+        channel.receive(until_ns, |incoming, at| {
+            let Incoming::Packet(packet, received) = incoming else {
+                return None;
+            };
+            // Reflectors that know only RFC 8762 say zero, and those of TWAMP what they like there.
+            let reply = Reply::parse(packet, key.as_ref())?;
+            if reply.session != *session && reply.session != 0 {
+                return None;
+            }
+            show(&reply);
+            *far_clock = Some(FarClock {
+                synchronised: reply.error.synchronised,
+                error_s: reply.error.seconds(),
+                ptp: reply.error.format == TimeFormat::Ptp,
+            });
+            let sequence = reply.request.sequence.checked_sub(FIRST_NUMBER)?;
+            let counts = reply.sequence != reply.request.sequence;
+            Some(Answer {
+                sequence,
+                at,
+                kernel_ns: received.kernel_ns,
+                far_end: Some(FarEnd {
+                    received_ns: reply.received_ns,
+                    sent_ns: reply.sent_ns,
+                    count: counts.then(|| reply.sequence.wrapping_sub(*first_count)),
+                    hop_limit: Some(reply.request_hops),
+                }),
+                hop_limit: received.hop_limit,
+                drops: received.drops,
+            })
+        })
+    }
+}
+
+impl Network for StampEcho {
+    fn id(&self) -> u32 {
+        self.session.into()
+    }
+
+    fn now(&mut self) -> Moment {
+        Moment::now()
+    }
+
+    fn far_clock(&self) -> Option<FarClock> {
+        self.far_clock
+    }
+
+    fn send(&mut self, sequence: u32) -> io::Result<()> {
+        self.write(sequence.wrapping_add(FIRST_NUMBER), Some(sequence))
+    }
+
+    fn receive(&mut self, until_ns: u64) -> io::Result<Option<Event>> {
+        self.listen(until_ns, |_| ())
+    }
+}
