@@ -41,12 +41,13 @@ pub struct Measured {
 }
 
 impl Assembly {
-    /// Begins a Run now. `command` is the verb and its arguments.
-    pub fn begin(command: Vec<String>, name: &str, address: IpAddr) -> Self {
+    /// Begins a Run now. `command` is the verb and its arguments; there is no `address` where there
+    /// are many targets.
+    pub fn begin(command: Vec<String>, name: &str, address: impl Into<Option<IpAddr>>) -> Self {
         let mut assembly = Self::here(command);
         assembly.run.target = Some(Target {
             name: name.to_owned(),
-            address: Some(address.to_string()),
+            address: address.into().map(|address| address.to_string()),
             host: None,
         });
         assembly
@@ -136,6 +137,14 @@ impl Assembly {
         fill_commands(&mut self.run.findings);
         self.run.verdict = Some(audit.verdict);
         self.run
+    }
+
+    /// The Run with what a judgement of its last measurement alone came to.
+    pub fn judged_by(self, judge: impl Fn(&Measurement) -> Audit) -> Run {
+        match self.run.measurements.last().map(judge) {
+            Some(audit) => self.audited(audit),
+            None => self.run,
+        }
     }
 
     /// The name that the next measurement will have.

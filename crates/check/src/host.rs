@@ -1,11 +1,20 @@
 //! `plumb host`: this machine, read and judged.
 
+pub mod live;
+pub mod speed;
+
 use std::collections::BTreeMap;
 
-use plumb_diagnose::host::audit;
+use plumb_diagnose::host::{audit, long_path};
 use plumb_host::facts::{Source, survey};
+use plumb_host::knobs::Catalogue;
+use plumb_host::knobs::formula::{Advice, Present, advise};
+use plumb_host::knobs::situation::Situation;
+use plumb_model::finding::{Action, Finding};
 use plumb_model::results::Outcome;
+use plumb_model::results::host::HostResult;
 use plumb_model::run::Run;
+use plumb_model::tune::{Os, Role};
 use plumb_net::clock;
 
 use crate::assembly::{Assembly, Measured};
@@ -15,7 +24,8 @@ pub fn run(command: Vec<String>) -> Run {
     let mut assembly = Assembly::here(command);
     let started_ns = clock::monotonic_ns();
     let mut result = survey(&mut Source::system());
-    let audit = audit(&result, &assembly.next_id());
+    let mut audit = audit(&result, &assembly.next_id());
+    as_the_catalogue_advises(&mut audit.findings, &result);
     result.audit.clone_from(&audit.checks);
     for unread in &result.unread {
         assembly.note(format!(
@@ -37,4 +47,39 @@ pub fn run(command: Vec<String>) -> Run {
         series: BTreeMap::new(),
     });
     assembly.audited(audit)
+}
+
+/// Gives variables the values of the catalogue of knobs, which `plumb tune` goes by too, where it has
+/// a value for a long path. No value exceeds what the kernel takes.
+fn as_the_catalogue_advises(findings: &mut [Finding], host: &HostResult) {
+    let Ok(catalogue) = Catalogue::built_in() else {
+        return;
+    };
+    let (rate_bps, rtt_s) = long_path(host);
+    let situation = Situation {
+        rate_bps,
+        rtt_s,
+        loss_ratio: None,
+        role: Role::Server,
+        memory_bytes: host.machine.memory_bytes,
+        mtu_bytes: None,
+        release: None,
+    };
+    for fix in findings.iter_mut().flat_map(|finding| &mut finding.fixes) {
+        let Some(Action::Sysctl(setting)) = &mut fix.action else {
+            continue;
+        };
+        let Some(knob) = catalogue.find(Os::Linux, &setting.key) else {
+            continue;
+        };
+        let present = Present {
+            value: host.sysctl(&setting.key),
+            ..Present::default()
+        };
+        if let Advice::Set { value, .. } = advise(knob, &situation, present) {
+            setting.value = value;
+        } else if knob.check(&setting.value).is_err() {
+            fix.action = None;
+        }
+    }
 }

@@ -22,6 +22,7 @@ pub mod path;
 pub mod periodicity;
 pub mod phase;
 pub mod ping;
+pub mod pings;
 pub mod places;
 pub mod probes;
 pub mod profiles;

@@ -138,6 +138,10 @@ impl Phase {
                 let came = udp.result.receiver.as_ref().map(|r| r.received_bytes);
                 sent.or(came).unwrap_or(0)
             }))
+            .chain(self.outcome.transactions.iter().map(|asked| {
+                let r = &asked.result;
+                r.completed * (r.request_bytes + r.response_bytes)
+            }))
             .sum()
     }
 
@@ -173,6 +177,23 @@ impl Phase {
                     None => Outcome::Udp(Box::new(result)),
                 },
                 series: udp.series.clone(),
+            });
+        }
+    }
+
+    /// Adds how the applications fared that ask over TCP.
+    pub fn record_asked(&self, assembly: &mut Assembly) {
+        for asked in &self.outcome.transactions {
+            let Some(profile) = self.spec.asking_application(&asked.result) else {
+                continue;
+            };
+            let result = profiles::result_of_segments(profile, asked, self.outcome.duration_s);
+            assembly.add(Measured {
+                started_ns: self.outcome.started_monotonic_ns,
+                duration_s: self.outcome.duration_s,
+                params: self.spec.params(),
+                outcome: Outcome::App(Box::new(result)),
+                series: asked.series.clone(),
             });
         }
     }

@@ -79,7 +79,7 @@ pub fn run(
         watcher.update(&format!("{:.0} transactions/s", progress.transactions_tps));
     };
     let outcome = client.run_phase(&phase, &progress, cancel)?;
-    for TransactionsOutcome { result, series } in &outcome.transactions {
+    for TransactionsOutcome { result, series, .. } in &outcome.transactions {
         assembly.add(assembly::Measured {
             started_ns: outcome.started_monotonic_ns,
             duration_s: outcome.duration_s,

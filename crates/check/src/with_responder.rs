@@ -216,6 +216,7 @@ pub fn run(
     }
     for (phase, drained) in &phases {
         phase.record_rates(&mut assembly);
+        phase.record_asked(&mut assembly);
         phase.record_quic(&mut assembly);
         phase.record_responsiveness(&mut assembly);
         let log = logs.udp().ok_or(Incomparable::Silence);

@@ -15,7 +15,7 @@ mod queues;
 mod sockets;
 mod softnet;
 mod source;
-pub mod sysctls;
+mod sysctls;
 
 use plumb_model::results::host::{CachedMetrics, Clock, HostResult};
 use plumb_model::run::HostFacts;

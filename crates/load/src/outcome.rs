@@ -25,6 +25,9 @@ pub struct TransactionsOutcome {
     pub result: TransactionsResult,
     /// `completed_count`: completed since the point before, every 100 ms.
     pub series: BTreeMap<String, Series>,
+    /// When each of the first some thousands was completed, in seconds since the phase began; in
+    /// order where one stream asked for them all.
+    pub completed_at_s: Vec<f64>,
 }
 
 /// Whether anything came in, was acknowledged, answered, or sent by UDP, as far as this end knows.
@@ -81,6 +84,7 @@ pub(crate) fn outcome(
     };
     let transactions = transactions.iter().map(|(flow, log)| TransactionsOutcome {
         result: log.result(flow, duration_s, cpu),
+        completed_at_s: log.completed_at_s().to_vec(),
         series: BTreeMap::from([("completed_count".to_owned(), log.series(duration_s))]),
     });
     let transactions = transactions.collect();

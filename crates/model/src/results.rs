@@ -8,6 +8,7 @@ pub mod mtu;
 pub mod owd;
 pub mod path;
 pub mod ping;
+pub mod pings;
 pub mod quic;
 pub mod responsiveness;
 pub mod sharing;
@@ -27,6 +28,7 @@ use mtu::MtuResult;
 use owd::OwdResult;
 use path::PathResult;
 pub use ping::{PingResult, ProbeProtocol, TimestampSource};
+use pings::PingsResult;
 use quic::QuicResult;
 use responsiveness::ResponsivenessResult;
 use sharing::Sharing;
@@ -53,6 +55,8 @@ pub const RAMP_S: f64 = 2.0;
 pub enum Outcome {
     /// Round trips of small probes.
     Ping(PingResult),
+    /// Round trips of small probes to many targets.
+    Pings(Box<PingsResult>),
     /// The way that packets take.
     Path(Box<PathResult>),
     /// What a load phase carried in one direction.

@@ -183,7 +183,7 @@ impl BulkSocket {
     /// # Errors
     /// WouldBlock when nothing has, and those of the kernel.
     pub fn receive(&self, batch: &mut Batch) -> io::Result<usize> {
-        batch.fill(&self.socket)
+        batch.fill(&self.socket, 0)
     }
 
     /// Waits until something has come; false when `longest` passed first.
@@ -275,9 +275,13 @@ pub struct Batch {
     payload: Vec<u8>,
     payload_bytes: usize,
     control: Vec<[u8; CONTROL_BYTES]>,
+    addresses: Vec<[u8; ADDRESS_BYTES]>,
     /// Bytes of payload and control of each message received.
     lengths: Vec<(usize, usize)>,
 }
+
+/// Room for a `struct sockaddr_in6`, the longest address that is met here.
+const ADDRESS_BYTES: usize = 28;
 
 /// One message of a batch.
 #[derive(Debug, Clone, Copy)]
@@ -290,6 +294,12 @@ pub struct Message<'a> {
     pub kernel_ns: Option<u64>,
     /// Traffic class: DSCP and ECN.
     pub traffic_class: Option<u8>,
+    /// Its time to live, or hop limit, as it came in, where the socket asked to be told.
+    pub hop_limit: Option<u8>,
+    /// Who sent it; of what the error queue holds, whom it was sent to.
+    pub from: Option<SocketAddr>,
+    /// Packets that the socket dropped until then, where it asked to be told.
+    pub drops: Option<u32>,
 }
 
 impl Batch {
@@ -299,11 +309,13 @@ impl Batch {
             payload: vec![0; messages * payload_bytes],
             payload_bytes,
             control: vec![[0; CONTROL_BYTES]; messages],
+            addresses: vec![[0; ADDRESS_BYTES]; messages],
             lengths: Vec::with_capacity(messages),
         }
     }
 
-    fn fill(&mut self, socket: &Socket) -> io::Result<usize> {
+    /// Receives what is waiting, with these flags of recvmsg(2) besides.
+    pub(crate) fn fill(&mut self, socket: &Socket, flags: i32) -> io::Result<usize> {
         self.lengths.clear();
         let buffers = self.payload.chunks_exact_mut(self.payload_bytes.max(1));
         let mut vectors: Vec<libc::iovec> = buffers
@@ -315,7 +327,10 @@ impl Batch {
         let mut headers: Vec<libc::mmsghdr> = vectors
             .iter_mut()
             .zip(&mut self.control)
-            .map(|(vector, control)| {
+            .zip(&mut self.addresses)
+            .map(|((vector, control), address)| {
+                // A message without an address leaves none of the one before.
+                *address = [0; ADDRESS_BYTES];
                 // SAFETY: mmsghdr is plain data, for which all zeroes (null pointers, no
                 // lengths) is valid.
                 let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };
@@ -323,18 +338,20 @@ impl Batch {
                 header.msg_hdr.msg_iovlen = 1;
                 header.msg_hdr.msg_control = control.as_mut_ptr().cast();
                 header.msg_hdr.msg_controllen = control.len() as _;
+                header.msg_hdr.msg_name = address.as_mut_ptr().cast();
+                header.msg_hdr.msg_namelen = ADDRESS_BYTES as libc::socklen_t;
                 header
             })
             .collect();
         // SAFETY: each header describes memory that is exclusively ours and outlives the call,
-        // with its true lengths: a chunk of `payload` through its vector, and an element of
-        // `control`. There are `headers.len()` of them. No timeout is given.
+        // with its true lengths: a chunk of `payload` through its vector, an element of
+        // `control`, and one of `addresses`. There are `headers.len()` of them. No timeout is given.
         let received = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
                 headers.as_mut_ptr(),
                 headers.len() as libc::c_uint,
-                libc::MSG_DONTWAIT,
+                libc::MSG_DONTWAIT | flags,
                 std::ptr::null_mut(),
             )
         };
@@ -354,15 +371,40 @@ impl Batch {
             .iter()
             .zip(self.payload.chunks_exact(self.payload_bytes.max(1)))
             .zip(&self.control)
-            .map(|(((length, told), payload), control)| {
+            .zip(&self.addresses)
+            .map(|((((length, told), payload), control), address)| {
                 let beside = Beside::parse(control.get(..*told).unwrap_or_default());
                 Message {
                     payload: payload.get(..*length).unwrap_or(payload),
                     segment_bytes: beside.segment_bytes,
                     kernel_ns: beside.kernel_ns,
                     traffic_class: beside.traffic_class,
+                    hop_limit: beside.hop_limit,
+                    from: socket_address(address),
+                    drops: beside.drops,
                 }
             })
+    }
+
+    /// What the kernel said beside each message.
+    pub(crate) fn controls(&self) -> impl Iterator<Item = &[u8]> {
+        self.lengths
+            .iter()
+            .zip(&self.control)
+            .map(|((_, told), control)| control.get(..*told).unwrap_or_default())
+    }
+}
+
+/// `struct sockaddr_in` or `struct sockaddr_in6` (ip(7), ipv6(7)).
+fn socket_address(bytes: &[u8; ADDRESS_BYTES]) -> Option<SocketAddr> {
+    let (family, rest) = bytes.split_first_chunk()?;
+    let (port, rest) = rest.split_first_chunk()?;
+    let port = u16::from_be_bytes(*port);
+    match i32::from(u16::from_ne_bytes(*family)) {
+        libc::AF_INET => Some((*rest.first_chunk::<4>()?, port).into()),
+        // After the flow label.
+        libc::AF_INET6 => Some((*rest.get(4..)?.first_chunk::<16>()?, port).into()),
+        _ => None,
     }
 }
 

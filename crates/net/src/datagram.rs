@@ -186,34 +186,13 @@ impl DatagramSocket {
     }
 
     fn raw_icmp(target: SocketAddr, outlet: &Outlet) -> io::Result<Self> {
-        let (domain, protocol, level, option, filter) = if target.is_ipv4() {
-            // ICMP_FILTER (linux/icmp.h): a bit set blocks that type; all but echo reply, 0.
-            (
-                Domain::IPV4,
-                Protocol::ICMPV4,
-                libc::SOL_RAW,
-                ICMP_FILTER,
-                (!1u32).to_ne_bytes().to_vec(),
-            )
+        let (domain, protocol) = if target.is_ipv4() {
+            (Domain::IPV4, Protocol::ICMPV4)
         } else {
-            // ICMP6_FILTER (RFC 3542, section 3.2): the same over 256 bits; all but 129.
-            let mut words = [u32::MAX; 8];
-            words
-                .iter_mut()
-                .skip(129 / 32)
-                .take(1)
-                .for_each(|word| *word &= !(1 << (129 % 32)));
-            let filter = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-            (
-                Domain::IPV6,
-                Protocol::ICMPV6,
-                libc::SOL_ICMPV6,
-                ICMP6_FILTER,
-                filter,
-            )
+            (Domain::IPV6, Protocol::ICMPV6)
         };
         let socket = Socket::new(domain, Type::RAW, Some(protocol))?;
-        set_option(&socket, level, option, &filter)?;
+        only_echo_replies(&socket, target.is_ipv4())?;
         Self::talking_to(target, socket, target.is_ipv4(), outlet)
     }
 
@@ -506,12 +485,28 @@ pub fn set_exact_timers() -> io::Result<()> {
     Ok(nix::sys::prctl::set_timerslack(1)?)
 }
 
-const ICMP_FILTER: i32 = 1;
-const ICMP6_FILTER: i32 = 1;
+/// Lets a raw socket receive echo replies and nothing else.
+pub(crate) fn only_echo_replies(socket: &Socket, v4: bool) -> io::Result<()> {
+    /// ICMP_FILTER and ICMP6_FILTER are the same number.
+    const FILTER: i32 = 1;
+    if v4 {
+        // ICMP_FILTER (linux/icmp.h): a bit set blocks that type; all but echo reply, 0.
+        return set_option(socket, libc::SOL_RAW, FILTER, &(!1u32).to_ne_bytes());
+    }
+    // ICMP6_FILTER (RFC 3542, section 3.2): the same over 256 bits; all but 129.
+    let mut words = [u32::MAX; 8];
+    words
+        .iter_mut()
+        .skip(129 / 32)
+        .take(1)
+        .for_each(|word| *word &= !(1 << (129 % 32)));
+    let filter: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    set_option(socket, libc::SOL_ICMPV6, FILTER, &filter)
+}
 
 /// The errors that the kernel makes of ICMP errors (net/ipv4/icmp.c, icmp_err_convert;
 /// net/ipv6/icmp.c, tab_unreach).
-fn is_icmp_errno(error: &io::Error) -> bool {
+pub(crate) fn is_icmp_errno(error: &io::Error) -> bool {
     const ERRNOS: [i32; 8] = [
         libc::ECONNREFUSED,
         libc::EHOSTUNREACH,

@@ -330,7 +330,7 @@ mod tests {
         let of = |name: &str| offloads.iter().find(|o| o.name == name).unwrap();
         // `net/ethtool/common.c`, `drivers/net/loopback.c`.
         assert!(of("tx-tcp-segmentation").on && !of("tx-tcp-segmentation").fixed);
-        assert!(of("netns-local").fixed || names.iter().all(|n| n != "netns-local"));
+        assert!(of("vlan-challenged").fixed);
         assert!(!of("rx-lro").on);
         // It has neither a link nor rings.
         assert!(ethtool.link("lo").is_err() && ethtool.rings("lo").is_err());

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt as _;
 
 /// Waits until what was written is on the disk (fdatasync(2)). What has no disk, such as a
 /// device or a pipe, has nothing to wait for.
@@ -23,6 +24,29 @@ pub fn sync_data(file: &File) -> io::Result<()> {
 pub fn forget_cached(file: &File) {
     // SAFETY: the descriptor is borrowed, hence open; the call takes only numbers.
     let _ = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+}
+
+/// Opens the same file again, to be read and written around the page cache (O_DIRECT, open(2)).
+/// Reads and writes must then be of whole blocks, from memory that lies at a block's beginning.
+///
+/// # Errors
+/// When the file system cannot do that (EINVAL: tmpfs, some FUSE).
+pub fn reopen_direct(file: &File) -> io::Result<File> {
+    std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_DIRECT)
+        .open(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// Bytes that a user without privilege can still write to the file system of a folder
+/// (statvfs(3)).
+///
+/// # Errors
+/// When there is no such folder.
+pub fn free_bytes(folder: &std::path::Path) -> io::Result<u64> {
+    let told = nix::sys::statvfs::statvfs(folder)?;
+    Ok((told.blocks_available() as u64).saturating_mul(told.fragment_size() as u64))
 }
 
 /// How many files this process may have open (RLIMIT_NOFILE): now, and as far as it may raise that

@@ -1,16 +1,28 @@
-//! `plumb host`: this machine, read and judged.
+//! `plumb host`: this machine, read and judged; its counters as rates; its disks and ciphers.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use clap::Args;
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use plumb_check::host::{self, live, speed};
+use plumb_host::disk::Plan;
+use plumb_model::units::{BitRate, ByteCount};
+use plumb_report::text;
 
-use crate::output::Output;
-use crate::target::command_line;
+use crate::load_options::positive_duration;
+use crate::output::{Output, print, style};
+use crate::progress::Line;
+use crate::target::{command_line, interruptible};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb host                  what is fine, what is not, for whom it matters
+  plumb host                          what is fine, what is not, for whom it matters
+  plumb host --live 500ms             counters as rates, while something else runs
+  plumb host disk /srv --rate 10gbit  can files there feed 10 Gbit/s?
+  plumb host cipher --rate 10gbit     can one core encrypt as much?
   plumb host --json | jq '.measurements[0].result.interfaces[0].rings'
 
 Limits: counters are since the machine or the interface began, and say nothing of when; drivers tell
@@ -19,13 +31,124 @@ Inside a lab the interfaces, counters and settings of TCP are the node's, the re
 `plumb explain host` says what each check looks at.";
 
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    /// Show how fast counters grow, every second or INTERVAL, until Ctrl-C
+    #[arg(long, value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "1s", value_parser = interval)]
+    live: Option<Duration>,
+    /// With --live: how many intervals
+    #[arg(long, value_name = "N", requires = "live", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
     #[command(flatten)]
     output: Output,
+    #[command(subcommand)]
+    speed: Option<Speed>,
+}
+
+#[derive(Subcommand)]
+enum Speed {
+    /// How fast files can feed a transfer and take one: read and write, mmap, sendfile, small files
+    Disk {
+        /// Folder to measure in; it is left as it was
+        #[arg(default_value = ".")]
+        folder: PathBuf,
+        /// Size of the large file; at most half of what is free is used
+        #[arg(long, value_name = "SIZE", default_value = "256MB")]
+        size: ByteCount,
+        /// How many small files, of 16 KiB each
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        files: u64,
+        /// Longest time of each of the ten passes
+        #[arg(long, value_name = "TIME", default_value = "3s", value_parser = positive_duration)]
+        within: Duration,
+        /// The rate that a transfer is to have: what is slower is named
+        #[arg(long, value_name = "RATE")]
+        rate: Option<BitRate>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// How fast one core encrypts: TLS, and what ssh offers
+    Cipher {
+        /// The rate that a transfer is to have: what is slower is named
+        #[arg(long, value_name = "RATE")]
+        rate: Option<BitRate>,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+/// Size of a small file: most of a source tree or a mailbox is smaller.
+const SMALL_FILE_BYTES: u64 = 16 << 10;
+
+/// Shorter than this, reading the counters is a good part of the interval.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = positive_duration(text)?;
+    if interval < SHORTEST {
+        return Err("counters are read every 100 ms at most".to_owned());
+    }
+    Ok(interval)
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let output = arguments.output.begin()?;
-    output.emit(plumb_check::host::run(command_line()))?;
+    match (&arguments.speed, arguments.live) {
+        (
+            Some(Speed::Disk {
+                folder,
+                size,
+                files,
+                within,
+                rate,
+                output,
+            }),
+            _,
+        ) => {
+            let output = output.begin()?;
+            let plan = Plan {
+                folder: folder.clone(),
+                file_bytes: size.bytes(),
+                small_files: *files,
+                small_file_bytes: SMALL_FILE_BYTES,
+                pass_within: *within,
+                rate_bps: rate.map(|rate| rate.bps() as f64),
+            };
+            let line = Line::new();
+            let run = speed::files(command_line(), &plan, &line).context("cannot measure")?;
+            drop(line);
+            output.emit(run)?;
+        }
+        (Some(Speed::Cipher { rate, output }), _) => {
+            let output = output.begin()?;
+            let line = Line::new();
+            let run = speed::ciphers(command_line(), rate.map(|rate| rate.bps() as f64), &line);
+            drop(line);
+            output.emit(run)?;
+        }
+        (None, Some(every)) => watch(arguments, every)?,
+        (None, None) => {
+            let output = arguments.output.begin()?;
+            output.emit(host::run(command_line()))?;
+        }
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Shows each interval as it ends, and the Run when all have.
+fn watch(arguments: &Arguments, every: Duration) -> anyhow::Result<()> {
+    let output = arguments.output.begin()?;
+    let stop = interruptible()?;
+    let mut shown = Ok(());
+    let mut tell = |interval: &plumb_host::rates::Interval| {
+        if arguments.output.is_text() && shown.is_ok() {
+            shown = print(&text::render_rates(
+                interval.at_s,
+                &interval.per_s,
+                &style(),
+            ));
+        }
+    };
+    let run = live::run(command_line(), every, arguments.count, &mut tell, &stop);
+    shown?;
+    output.emit(run)
 }

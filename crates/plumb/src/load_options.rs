@@ -73,7 +73,7 @@ pub(crate) struct LoadArguments {
     load: LoadOptions,
     #[command(flatten)]
     mix: Mix,
-    /// Traffic like that of an application, alone first and then beside the load: voice, call-200k, keystrokes, game, video-call; may be repeated
+    /// Traffic like that of an application, alone first and then beside the load: voice, call-200k, keystrokes, game, video-call, dash; may be repeated
     #[arg(long, value_name = "PROFILE", value_parser = find)]
     with: Vec<&'static Profile>,
     #[command(flatten)]

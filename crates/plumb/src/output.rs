@@ -27,6 +27,11 @@ impl Output {
         self.json
     }
 
+    /// Whether the Run is shown as text, so that other text may stand before it.
+    pub(crate) fn is_text(&self) -> bool {
+        !self.json
+    }
+
     /// Begins the Run: refuses a file that cannot be written, as far as that shows before there is
     /// anything to write, and asks the laboratory to watch itself meanwhile.
     pub(crate) fn begin(&self) -> anyhow::Result<Begun<'_>> {

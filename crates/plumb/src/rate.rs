@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     /// QUIC instead of TCP: a connection for each stream, encrypted, with congestion control of its own (--cc cubic, reno or bbr); of TCP's options --dscp goes with it
     #[arg(long, conflicts_with_all = ["udp", "available", "profile", "flows", "background", "from", "to", "far_disk"])]
     quic: bool,
-    /// Traffic like that of an application, and how it fares, without any load: voice, call-200k, keystrokes, game, video-call; may be repeated
+    /// Traffic like that of an application, and how it fares, without any load: voice, call-200k, keystrokes, game, video-call, dash; may be repeated
     #[arg(long, value_name = "PROFILE", value_parser = find,
         conflicts_with_all = ["streams", "cc", "flows", "background", "with", "udp", "down", "up", "both", "bytes", "until", "from", "to", "far_disk"])]
     profile: Vec<&'static Profile>,

@@ -106,10 +106,22 @@ fn a_bloated_queue_ruins_a_call_and_a_managed_one_does_not() {
         "10s",
         "--with",
         "voice",
+        "--with",
+        "dash",
     ];
     let run = measured(BLOATED, &command);
     let up = |run: &Run, phase| fared(run, "voice", phase, Direction::Up).clone();
     assert_eq!(up(&run, "idle").good, Some(true));
+    // Three segments, the third of which is there after four seconds.
+    let film = |run: &Run, phase| fared(run, "dash", phase, Direction::Down).clone();
+    let alone = film(&run, "idle").playback.unwrap();
+    let begins_s = alone.startup_s.unwrap();
+    assert!((4.0..5.0).contains(&begins_s), "{alone:?}");
+    assert_eq!((alone.stalls, alone.segments), (0, 5));
+    // Each question waits in the queue that the upload fills, and so do acknowledgements.
+    let behind = film(&run, "up").playback.unwrap();
+    let late_s = behind.startup_s.unwrap_or(f64::INFINITY);
+    assert!(late_s > begins_s + 0.2, "{behind:?}, alone {alone:?}");
     let loaded = up(&run, "up");
     assert_eq!(loaded.good, Some(false), "{loaded:#?}");
     let voice = loaded.voice.unwrap();
@@ -125,6 +137,7 @@ fn a_bloated_queue_ruins_a_call_and_a_managed_one_does_not() {
     let managed = up(&run, "up");
     assert_eq!(managed.good, Some(true), "{managed:#?}");
     assert!(managed.voice.unwrap().mos > 4.2);
+    assert_eq!(film(&run, "up").good, Some(true), "{:#?}", film(&run, "up"));
 }
 
 #[test]

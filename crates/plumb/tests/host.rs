@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use common::{PLUMB, need_root, plumb, stderr, stdout};
 use plumb_model::finding::Cause;
 use plumb_model::results::Outcome;
-use plumb_model::results::host::{HostResult, Scope};
+use plumb_model::results::host::{HostResult, PageCache};
 use plumb_model::run::Run;
+use plumb_model::tune::Scope;
 
 fn host(run: &Run) -> &HostResult {
     match &run.measurements[0].outcome {
@@ -210,4 +211,124 @@ fn a_user_without_rights_is_told_what_is_missing() {
     let host = host(&run);
     assert!(host.interfaces.iter().any(|i| i.name == "lo"));
     assert!(host.counter("TcpOutSegs").is_some());
+}
+
+#[test]
+fn counters_become_rates() {
+    // 40 echo requests in 2 s, and as many answers.
+    let run = in_node(
+        "plumb host --live 250ms --count 12 --json > /tmp/live.json & L=$!; sleep 0.4; \
+         ping -q -c 40 -i 0.05 b > /dev/null; wait $L; cat /tmp/live.json; rm /tmp/live.json",
+    );
+    let measurement = &run.measurements[0];
+    let Outcome::HostRates(rates) = &measurement.outcome else {
+        panic!("{:?}", measurement.outcome)
+    };
+    assert_eq!(rates.intervals, 12);
+    let seen = |name: &str| rates.per_s.get(name).copied().unwrap_or(0.0) * 3.0;
+    let echoes = seen("IcmpOutEchos");
+    // The time of all intervals is a little over 3 s where the machine is busy.
+    assert!((36.0..=41.0).contains(&echoes), "{echoes}");
+    assert_eq!(measurement.series["IcmpOutEchos"].values.len(), 12);
+    let busy = measurement.series["IcmpOutEchos"]
+        .values
+        .iter()
+        .flatten()
+        .filter(|v| **v > 0.0)
+        .count();
+    assert!(
+        (7..=11).contains(&busy),
+        "{:?}",
+        measurement.series["IcmpOutEchos"]
+    );
+    assert!(rates.per_s.keys().any(|name| name.ends_with(".tx_packets")));
+}
+
+#[test]
+fn files_are_measured_and_memory_is_called_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = |folder: &str| {
+        let output = plumb(&[
+            "host", "disk", folder, "--size", "8MB", "--files", "5", "--rate", "1000gbit", "--json",
+        ]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        Run::from_json(&stdout(&output)).unwrap()
+    };
+    let run = disk(folder.path().to_str().unwrap());
+    let Outcome::HostDisk(result) = &run.measurements[0].outcome else {
+        panic!()
+    };
+    assert!(result.passes.len() >= 7, "{result:?}");
+    // No disk and no memory does 1 Tbit/s.
+    assert!(causes(&run).contains(&Cause::DiskSlow));
+    assert_eq!(
+        std::fs::read_dir(folder.path()).unwrap().count(),
+        0,
+        "nothing is left"
+    );
+    let memory = disk("/dev/shm");
+    let Outcome::HostDisk(result) = &memory.measurements[0].outcome else {
+        panic!()
+    };
+    assert!(
+        result
+            .passes
+            .iter()
+            .all(|pass| pass.cache == PageCache::Memory),
+        "{result:?}"
+    );
+    assert!(
+        memory
+            .notes
+            .iter()
+            .any(|note| note.contains("speeds of memory"))
+    );
+}
+
+#[test]
+fn ciphers_are_timed_and_the_slow_one_is_named() {
+    let output = plumb(&["host", "cipher", "--rate", "100000gbit", "--json"]);
+    let run = Run::from_json(&stdout(&output)).unwrap();
+    let Outcome::HostCipher(result) = &run.measurements[0].outcome else {
+        panic!()
+    };
+    assert!(
+        result
+            .ciphers
+            .iter()
+            .filter(|c| c.seal_bps.is_some())
+            .count()
+            >= 3
+    );
+    assert!(causes(&run).contains(&Cause::CipherSlow));
+    assert!(
+        run.verdict
+            .unwrap()
+            .headline
+            .contains("less than the 100 Tbit/s")
+    );
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_with_a_reason() {
+    for (arguments, status, says) in [
+        (&["host", "--live", "1ms"][..], 2, "every 100 ms"),
+        (&["host", "--count", "3"], 2, "--live"),
+        (&["host", "disk", "/no/such/folder"], 1, "you may write"),
+        (
+            &["host", "disk", "/dev/shm", "--size", "100000TB"],
+            1,
+            "smaller --size",
+        ),
+        (&["host", "disk", "--rate", "fast"], 2, "fast"),
+    ] {
+        let output = plumb(arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    }
 }

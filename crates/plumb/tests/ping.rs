@@ -232,6 +232,109 @@ fn a_silent_far_end_is_a_result_and_no_success() {
 }
 
 #[test]
+fn many_targets_are_each_told_what_the_link_did() {
+    let up = r#"{ type = "loss", ratio = "10%" }, { type = "duplicate", ratio = "10%" }, { type = "delay", delay = "8ms" }"#;
+    let down = r#"{ type = "delay", delay = "8ms" }"#;
+    let checked = measured(
+        &line(up, down),
+        &[
+            "ping",
+            "server",
+            "10.0.0.9",
+            "no-such.invalid",
+            "localhost",
+            "-c",
+            "200",
+            "-i",
+            "5ms",
+            "-W",
+            "0.4",
+        ],
+    );
+    let Outcome::Pings(result) = &checked.run.measurements[0].outcome else {
+        panic!("{:?}", checked.run.measurements);
+    };
+    assert_eq!(result.unresolved, ["no-such.invalid"]);
+    assert_eq!(
+        (result.timestamps, result.strays),
+        (TimestampSource::Kernel, 0)
+    );
+    let [server, nobody, here] = result.targets.as_slice() else {
+        panic!("{result:?}");
+    };
+    assert_eq!((nobody.sent, nobody.received, here.received), (200, 0, 200));
+    // Each probe has its number, of three targets in turn.
+    let of_server = |way| -> HashMap<u64, f64> {
+        let all = transits(&checked, way).into_iter();
+        all.filter(|(seq, _)| seq % 3 == 0).collect()
+    };
+    let (up, down) = (of_server(Way::Up), of_server(Way::Down));
+    assert_eq!((server.sent, server.received), (200, down.len() as u64));
+    let recorded = down.iter().map(|(seq, s)| up[seq] + s).sum::<f64>() / down.len() as f64;
+    let late: f64 = [Way::Up, Way::Down]
+        .iter()
+        .filter_map(|way| checked.stats.links["line"][way].driver.lateness_s)
+        .map(|lateness| 2.0 * lateness.mean)
+        .sum();
+    let error = (server.rtt_s.unwrap().mean - recorded).abs();
+    assert!(
+        error <= 50e-6 + 0.005 * recorded + late,
+        "{error} of {recorded}, late {late}"
+    );
+    // The link doubles what it does not lose, of both that are sent over it.
+    let cells = &checked.stats.links["line"][&Way::Up].chain.cells;
+    assert!(server.duplicates > 0 && server.duplicates <= cells["duplicate"].duplicated.packets);
+}
+
+#[test]
+fn what_fping_prints_is_printed() {
+    let output = plumb(&[
+        "ping",
+        "127.0.0.0/30",
+        "--fping",
+        "count",
+        "-c2",
+        "-i",
+        "20ms",
+    ]);
+    let lines: Vec<String> = stdout(&output).lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 4);
+    assert!(
+        lines[0].starts_with("127.0.0.1 : [0], 64 bytes, ") && lines[0].ends_with(" avg, 0% loss)"),
+        "{lines:?}"
+    );
+    let summary = stderr(&output);
+    assert!(
+        summary.starts_with("\n127.0.0.1 : xmt/rcv/%loss = 2/2/0%, min/avg/max = "),
+        "{summary}"
+    );
+    let alive = stdout(&plumb(&["ping", "127.0.0.0/30", "--fping", "alive", "-c1"]));
+    assert_eq!(alive, "127.0.0.1 is alive\n127.0.0.2 is alive\n");
+}
+
+#[test]
+fn thousands_are_probed_without_false_loss() {
+    let output = plumb(&[
+        "ping",
+        "127.0.0.0/19",
+        "--pps",
+        "20000",
+        "-c",
+        "1",
+        "--json",
+    ]);
+    let run = Run::from_json(&stdout(&output)).unwrap();
+    let Outcome::Pings(result) = &run.measurements[0].outcome else {
+        panic!("{:?}", run.measurements);
+    };
+    assert_eq!(
+        (result.targets.len(), result.received, result.dropped_here),
+        (8190, 8190, 0)
+    );
+    assert!(result.sent_pps <= 21_000.0, "{}", result.sent_pps);
+}
+
+#[test]
 fn lines_are_for_people_or_programs() {
     let text = plumb(&["ping", "127.0.0.1", "-c", "3", "-i", "10ms", "-D"]);
     let text = stdout(&text);
@@ -281,6 +384,10 @@ fn what_cannot_be_probed_is_said() {
         (["127.0.0.1", "-6"], 1, "no address of IPv6"),
         (["127.0.0.1", "--sweep=9..1:1"], 2, "FROM..TO:STEP"),
         (["127.0.0.1", "-I=no-such0"], 1, "No such device"),
+        (["127.0.0.0/8", "-c1"], 1, "1048576 addresses"),
+        (["127.0.0.0/x", "-c1"], 1, "ADDRESS/LENGTH"),
+        (["--file=/no/such", "-c1"], 1, "cannot read /no/such"),
+        (["--pps=0", "127.0.0.0/30"], 1, "packet rate"),
         (["127.0.0.1", "-Q=7"], 2, "ECN"),
         (["127.0.0.1", "-t=0"], 2, "1..=255"),
     ] {

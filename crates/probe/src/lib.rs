@@ -2,12 +2,13 @@
 //!
 //! [`plan`] says what to send, [`strategy`] decides when and reads what comes back, without
 //! sockets or clocks; the network that it does that on is ICMP or UDP echo; [`probing`] is the
-//! thread it runs in, and [`log`] what remains.
+//! thread it runs in, and [`log`] what remains. [`many`] does the same with many targets at once.
 
 mod channel;
 pub mod hop;
 mod icmp;
 pub mod log;
+pub mod many;
 pub mod mtu;
 pub mod path;
 pub mod plan;

@@ -228,6 +228,9 @@ pub enum ProbeError {
         "cannot probe more often than every {MIN_INTERVAL:?}: choose a longer interval, or measure with load"
     )]
     Interval,
+    /// The packet rate is none.
+    #[error("a packet rate is above 0 and at most 1000000 a second; more is load")]
+    Rate,
     /// There is no such DSCP.
     #[error("a DSCP is 0 to {MAX_DSCP}")]
     Dscp,

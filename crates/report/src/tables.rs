@@ -24,8 +24,11 @@ mod mtu;
 mod owd;
 mod path;
 mod ping;
+mod pings;
 mod quic;
+pub(crate) mod rates;
 mod responsiveness;
+mod speed;
 mod tls;
 mod transactions;
 mod transfer;
@@ -111,6 +114,9 @@ impl Table {
 /// Every table of a Run that has a row, the most telling first.
 pub(crate) fn of_run(run: &Run) -> Vec<Table> {
     let tables = [
+        rates::averages(run),
+        speed::disk(run),
+        speed::cipher(run),
         host::audit(run),
         host::counters(run),
         host::interfaces(run),
@@ -145,6 +151,8 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         ping::spread(run),
         ping::sizes(run),
         ping::losses(run),
+        pings::together(run),
+        pings::targets(run),
         ports(run),
         owd::delays(run),
         owd::packets(run),

@@ -37,6 +37,7 @@ impl Phase {
         let named = measurement.params.get("phase").and_then(|p| p.as_str());
         let implied = match &measurement.outcome {
             Outcome::Ping(_)
+            | Outcome::Pings(_)
             | Outcome::Path(_)
             | Outcome::Port(_)
             | Outcome::Transactions(_)
@@ -173,6 +174,7 @@ pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
             | Outcome::Transactions(_)
             | Outcome::App(_)
             | Outcome::AvailableBandwidth(_)
+            | Outcome::Pings(_)
             | Outcome::Responsiveness(_)
             | Outcome::Host(_)
             | Outcome::HostRates(_)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plumb_load::file::StreamFile;
-use plumb_model::results::Direction;
+use plumb_model::results::{Direction, TransactionsResult};
 use plumb_wire::native::control::flow::{Flow, Flows};
 use plumb_wire::native::control::frame::Role;
 use serde_json::{Map, Value};
@@ -88,9 +88,29 @@ impl PhaseSpec {
         let loaded = self.direction == direction || self.direction == Direction::Both;
         let of_load = if loaded { self.streams() } else { 0 };
         let place = number.checked_sub(of_load)?;
+        let role = match direction {
+            Direction::Up => Role::Up,
+            Direction::Down | Direction::Both => Role::Down,
+        };
         profiles::streams(&self.applications)
-            .filter(|(_, stream)| stream.direction == direction)
+            .filter(|(_, stream)| profiles::flows(stream).role == role)
             .nth(place as usize)
+    }
+
+    /// The application whose questions and answers these are.
+    pub(super) fn asking_application(
+        &self,
+        result: &TransactionsResult,
+    ) -> Option<&'static Profile> {
+        profiles::streams(&self.applications)
+            .find(|(_, stream)| match profiles::flows(stream).flow {
+                Flow::Transactions(flow) => {
+                    u64::from(flow.response_bytes) == result.response_bytes
+                        && flow.rate_tps == result.offered_tps
+                }
+                Flow::Tcp(_) | Flow::Udp(_) | Flow::Quic(_) => false,
+            })
+            .map(|(profile, _)| profile)
     }
 
     /// Who conducts it, where it is to show responsiveness.

@@ -61,6 +61,13 @@ pub enum Departures {
         /// Payload of each packet.
         payload_bytes: u16,
     },
+    /// No datagrams: segments of a film, each asked for when it is there, on one TCP connection.
+    Segments {
+        /// How long one lasts, in seconds.
+        segment_s: f64,
+        /// How large it is.
+        bytes: u32,
+    },
 }
 
 /// What an application needs; what is absent does not matter to it.
@@ -74,6 +81,8 @@ pub struct Needs {
     pub delay_variation_p95_s: Option<f64>,
     /// Transmission rating of its voice.
     pub voice_r: Option<f64>,
+    /// Share of the time that its picture may stand still.
+    pub stalled_ratio: Option<f64>,
 }
 
 const NOTHING: Needs = Needs {
@@ -81,6 +90,7 @@ const NOTHING: Needs = Needs {
     one_way_delay_p95_s: None,
     delay_variation_p95_s: None,
     voice_r: None,
+    stalled_ratio: None,
 };
 
 /// Expedited forwarding (RFC 3246), for telephony (RFC 4594, section 4.1).
@@ -227,6 +237,27 @@ pub const CATALOGUE: &[Profile] = &[
         needs: Needs {
             loss_ratio: Some(0.01),
             one_way_delay_p95_s: Some(0.15),
+            ..NOTHING
+        },
+        rated_as_voice: false,
+    },
+    Profile {
+        name: "dash",
+        stands_for: "live video of 5 Mbit/s in segments of 2 s over TCP, as DASH and HLS have it, \
+                     with a player that begins when it has three",
+        source: "5 Mbit/s is 1080p in Apple's HLS authoring specification; three segments behind the \
+                 live edge by RFC 8216, section 6.3.3; one percent of stalls makes people leave (Dobrian et \
+                 al. 2011, 'Understanding the Impact of Video Quality on User Engagement')",
+        streams: &[stream(
+            Direction::Down,
+            Departures::Segments {
+                segment_s: 2.0,
+                bytes: 1_250_000,
+            },
+            DF,
+        )],
+        needs: Needs {
+            stalled_ratio: Some(0.01),
             ..NOTHING
         },
         rated_as_voice: false,

@@ -2,12 +2,15 @@
 //! fared. Pure; [`crate::phase`] sends them, alone or beside a load.
 
 pub mod catalogue;
+pub mod player;
 mod voice;
 
+use plumb_load::TransactionsOutcome;
 use plumb_model::emodel::G711_PLC;
-use plumb_model::results::Direction;
 use plumb_model::results::app::{AppResult, Goal};
 use plumb_model::results::udp::UdpResult;
+use plumb_model::results::{Direction, TransactionTransport};
+use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
 use plumb_wire::native::control::flow::{Flow, Flows};
 use plumb_wire::native::control::frame::Role;
@@ -23,20 +26,41 @@ pub(crate) fn streams<'a>(
         .flat_map(|profile| profile.streams.iter().map(move |stream| (*profile, stream)))
 }
 
+/// Payload of the question for a segment: a GET of HTTP/1.1 with the heads that browsers send.
+const QUESTION_BYTES: u32 = 500;
+
 /// What a responder is asked for.
 pub(crate) fn flows(stream: &Stream) -> Flows {
+    let (role, flow) = match (stream.departures, stream.direction) {
+        // Who is to get it asks for it.
+        (Departures::Segments { segment_s, bytes }, _) => {
+            (Role::Up, Flow::Transactions(segments(segment_s, bytes)))
+        }
+        (_, Direction::Up) => (Role::Up, Flow::Udp(packets(stream))),
+        (_, Direction::Down | Direction::Both) => (Role::Down, Flow::Udp(packets(stream))),
+    };
     Flows {
         count: 1,
-        role: match stream.direction {
-            Direction::Up => Role::Up,
-            Direction::Down | Direction::Both => Role::Down,
-        },
-        flow: Flow::Udp(packets(stream)),
+        role,
+        flow,
+    }
+}
+
+fn segments(segment_s: f64, bytes: u32) -> TransactionFlow {
+    TransactionFlow {
+        transport: TransactionTransport::Tcp,
+        connect: false,
+        request_bytes: QUESTION_BYTES,
+        response_bytes: bytes,
+        rate_tps: Some(1.0 / segment_s),
+        on_demand: false,
     }
 }
 
 fn packets(stream: &Stream) -> UdpFlow {
     let (payload_bytes, pattern) = match stream.departures {
+        // No datagram: it is asked for over TCP.
+        Departures::Segments { .. } => (0, Pattern::Max),
         Departures::Constant { pps, payload_bytes } => (payload_bytes, Pattern::Constant { pps }),
         Departures::Poisson { pps, payload_bytes } => (payload_bytes, Pattern::Poisson { pps }),
         Departures::Frames {
@@ -68,7 +92,7 @@ pub(crate) fn result(profile: &Profile, stream: &Stream, udp: &UdpResult) -> App
     let variation = receiver.and_then(|r| r.pdv_s);
     let packet_s = match stream.departures {
         Departures::Constant { pps, .. } => 1.0 / pps,
-        Departures::Poisson { .. } | Departures::Frames { .. } => 0.0,
+        Departures::Poisson { .. } | Departures::Frames { .. } | Departures::Segments { .. } => 0.0,
     };
     let heard = receiver
         .zip(delay)
@@ -122,6 +146,47 @@ pub(crate) fn result(profile: &Profile, stream: &Stream, udp: &UdpResult) -> App
         one_way_delay_uncertainty_s: delay.map(|delay| delay.uncertainty_s),
         delay_variation_s: variation,
         voice,
+        playback: None,
+        good: good(&goals),
+        goals,
+    }
+}
+
+/// How a stream of segments fared, which `segments` are the transactions of, in a phase of so many
+/// seconds.
+pub(crate) fn result_of_segments(
+    profile: &Profile,
+    segments: &TransactionsOutcome,
+    duration_s: f64,
+) -> AppResult {
+    let size = segments.result.response_bytes;
+    let length_s = segments
+        .result
+        .offered_tps
+        .map_or(f64::INFINITY, f64::recip);
+    let arrivals: Vec<_> = segments.completed_at_s.iter().copied().map(Some).collect();
+    let playback = player::play((length_s, size), 0.0, &arrivals, duration_s);
+    // A picture that never began stands still all the time.
+    let stalled = match playback.startup_s {
+        Some(_) => playback.stalled_ratio,
+        None => 1.0,
+    };
+    let limit = profile.needs.stalled_ratio;
+    let goals: Vec<Goal> = limit
+        .map(|limit| goal("stalled_ratio", Some(stalled), limit, 0.0, false))
+        .into_iter()
+        .collect();
+    AppResult {
+        profile: profile.name.to_owned(),
+        stands_for: profile.stands_for.to_owned(),
+        direction: Direction::Down,
+        bps: Some(segments.result.completed as f64 * size as f64 * 8.0 / duration_s),
+        loss_ratio: None,
+        one_way_delay_s: None,
+        one_way_delay_uncertainty_s: None,
+        delay_variation_s: None,
+        voice: None,
+        playback: Some(playback),
         good: good(&goals),
         goals,
     }
@@ -161,8 +226,8 @@ mod tests {
     use super::*;
     use catalogue::CATALOGUE;
     use plumb_model::distribution::Distribution;
-    use plumb_model::results::CpuUse;
     use plumb_model::results::udp::{OneWayDelay, UdpReceiver};
+    use plumb_model::results::{CpuUse, TransactionsResult};
 
     #[test]
     fn every_profile_can_be_asked_for() {
@@ -240,6 +305,48 @@ mod tests {
         assert!(call.good == Some(true) && call.voice.unwrap().mos > 4.3);
         let late = fared("voice", &udp(0.0, 500.0, 700.0, 0.5));
         assert!(late.good == Some(false) && late.voice.unwrap().mos < 3.0);
+    }
+
+    fn film(completed_at_s: Vec<f64>) -> AppResult {
+        let result = TransactionsResult {
+            transport: TransactionTransport::Tcp,
+            connect: false,
+            request_bytes: 500,
+            response_bytes: 1_250_000,
+            concurrency: 1,
+            offered_tps: Some(0.5),
+            completed: completed_at_s.len() as u64,
+            failed: 0,
+            unfinished: 0,
+            delayed: 0,
+            rate_tps: 0.5,
+            latency_s: None,
+            connect_s: None,
+            tls_handshake_s: None,
+            response_s: None,
+            error: None,
+            cpu: udp(0.0, 1.0, 2.0, 0.0).cpu,
+        };
+        let outcome = TransactionsOutcome {
+            result,
+            series: std::collections::BTreeMap::new(),
+            completed_at_s,
+        };
+        result_of_segments(catalogue::find("dash").unwrap(), &outcome, 20.0)
+    }
+
+    #[test]
+    fn a_film_is_well_when_it_hardly_ever_stands_still() {
+        let smooth = film((0..10).map(|k| 2.0 * f64::from(k) + 0.4).collect());
+        assert_eq!((smooth.good, smooth.bps), (Some(true), Some(5e6)));
+        // One segment comes four seconds late.
+        let mut late: Vec<f64> = (0..10).map(|k| 2.0 * f64::from(k) + 0.4).collect();
+        late.splice(4..6, [14.0, 14.4]);
+        let late = film(late);
+        assert_eq!(late.good, Some(false));
+        assert_eq!(late.playback.unwrap().stalls, 1);
+        // Nothing to be seen is no good picture.
+        assert_eq!(film(Vec::new()).good, Some(false));
     }
 
     #[test]

@@ -54,6 +54,14 @@ pub fn audit(host: &HostResult, measurement: &str) -> Audit {
     conclude(judged)
 }
 
+/// The rate in bit/s and the round trip in seconds that a machine's buffers are judged by.
+pub fn long_path(host: &HostResult) -> (f64, f64) {
+    tcp::long_path(&Facts {
+        host,
+        measurement: "",
+    })
+}
+
 /// Sorts what rules said.
 fn conclude(judged: Vec<Judged>) -> Audit {
     let mut checks = Vec::new();

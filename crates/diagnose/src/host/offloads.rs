@@ -30,7 +30,9 @@ const FAST_BPS: f64 = 1e9;
 pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
     let mut judged = Vec::new();
     for (place, interface) in facts.in_use() {
-        if interface.offloads.is_empty() || interface.wifi.is_some() {
+        // A TUN device splits or does not as the program behind it wants.
+        let programs = interface.kind.as_deref() == Some("tun");
+        if interface.offloads.is_empty() || interface.wifi.is_some() || programs {
             continue;
         }
         let off: Vec<_> = WANTED

@@ -132,6 +132,17 @@ enum Side {
     Receive,
 }
 
+/// The rate in bit/s and the round trip in seconds that a machine's buffers are judged by: its fastest
+/// link over a long path.
+pub(super) fn long_path(facts: &Facts<'_>) -> (f64, f64) {
+    let rate = facts
+        .hardware()
+        .filter_map(|(_, interface)| interface.link.as_ref()?.speed_bps)
+        .reduce(f64::max)
+        .map_or(USUAL_BPS, |bps| bps.min(MOST_BPS));
+    (rate, LONG_RTT_S)
+}
+
 /// Whether one connection can fill this host's fastest link over a long path.
 fn buffer(facts: &Facts<'_>, side: Side) -> Judged {
     let (key, name, cause, usable, verb) = match side {
@@ -155,11 +166,7 @@ fn buffer(facts: &Facts<'_>, side: Side) -> Judged {
     else {
         return unknown(name, format!("{key} could not be read"));
     };
-    let rate = facts
-        .hardware()
-        .filter_map(|(_, interface)| interface.link.as_ref()?.speed_bps)
-        .reduce(f64::max)
-        .map_or(USUAL_BPS, |bps| bps.min(MOST_BPS));
+    let (rate, _) = long_path(facts);
     let window = most.max(0) as f64 * usable;
     let can = window_limited_rate(window, LONG_RTT_S);
     if can >= rate {

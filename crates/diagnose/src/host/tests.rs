@@ -4,6 +4,7 @@
 
 use plumb_model::finding::{Action, Cause, InterfaceChange, PathKind, Severity};
 use plumb_model::results::host::*;
+use plumb_model::tune::Scope;
 
 use super::{Audit, audit};
 

@@ -22,10 +22,11 @@ pub fn counters(source: &mut Source) -> BTreeMap<String, i64> {
     all
 }
 
-/// Counters of the interfaces by their names.
-pub fn link_counters(source: &mut Source) -> BTreeMap<String, LinkCounters> {
+/// Names and counters of the interfaces by their numbers.
+pub fn link_counters(source: &mut Source) -> BTreeMap<u32, (String, LinkCounters)> {
     let links = source.asked("interfaces", links());
-    links.into_iter().map(|l| (l.name, l.counters)).collect()
+    let named = links.into_iter().map(|l| (l.index, (l.name, l.counters)));
+    named.collect()
 }
 
 /// `Tcp: RtoMin OutSegs` and below it `Tcp: 200 17` (`net/ipv4/proc.c`).

@@ -55,6 +55,16 @@ impl Source {
         }
     }
 
+    /// The same, without a note in any case.
+    pub(crate) fn silent(&self, path: &str) -> Option<String> {
+        self.read(path).ok()
+    }
+
+    /// Whether there is such a file.
+    pub(crate) fn exists(&self, path: &str) -> bool {
+        self.place(path).exists()
+    }
+
     /// A number in such a file.
     pub(crate) fn number(&mut self, path: &str) -> Option<u64> {
         self.optional(path)?.parse().ok()

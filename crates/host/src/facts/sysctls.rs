@@ -1,147 +1,113 @@
 //! Kernel variables that bear on the network.
 
-use plumb_model::results::host::{Scope, Sysctl};
+use plumb_model::results::host::Sysctl;
+use plumb_model::tune::{Kind, Os, Scope};
 
 use super::Source;
+use crate::knobs::{Catalogue, Knob};
 
-/// The variables that are read, as the tuning guides name them, and those that rules look at.
-const KEYS: &[&str] = &[
-    "fs.file-max",
-    "fs.nr_open",
-    "net.core.busy_poll",
-    "net.core.busy_read",
-    "net.core.default_qdisc",
-    "net.core.dev_weight",
-    "net.core.netdev_budget",
-    "net.core.netdev_budget_usecs",
-    "net.core.netdev_max_backlog",
-    "net.core.optmem_max",
-    "net.core.rmem_default",
-    "net.core.rmem_max",
-    "net.core.rps_sock_flow_entries",
-    "net.core.somaxconn",
-    "net.core.wmem_default",
-    "net.core.wmem_max",
-    "net.ipv4.conf.all.rp_filter",
-    "net.ipv4.ip_forward",
-    "net.ipv4.ip_local_port_range",
-    "net.ipv4.ip_no_pmtu_disc",
-    "net.ipv4.ipfrag_high_thresh",
-    "net.ipv4.ipfrag_time",
+/// What is read beside the knobs of the catalogue: states, not settings, or not for tuning.
+const STATES: [&str; 7] = [
     "net.ipv4.neigh.default.gc_thresh1",
     "net.ipv4.neigh.default.gc_thresh2",
-    "net.ipv4.neigh.default.gc_thresh3",
-    "net.ipv4.tcp_adv_win_scale",
-    "net.ipv4.tcp_allowed_congestion_control",
-    "net.ipv4.tcp_autocorking",
     "net.ipv4.tcp_available_congestion_control",
-    "net.ipv4.tcp_base_mss",
-    "net.ipv4.tcp_congestion_control",
-    "net.ipv4.tcp_dsack",
-    "net.ipv4.tcp_early_retrans",
-    "net.ipv4.tcp_ecn",
-    "net.ipv4.tcp_ecn_fallback",
-    "net.ipv4.tcp_fastopen",
-    "net.ipv4.tcp_fin_timeout",
-    "net.ipv4.tcp_keepalive_intvl",
-    "net.ipv4.tcp_keepalive_probes",
-    "net.ipv4.tcp_keepalive_time",
-    "net.ipv4.tcp_limit_output_bytes",
-    "net.ipv4.tcp_max_orphans",
-    "net.ipv4.tcp_max_reordering",
-    "net.ipv4.tcp_max_syn_backlog",
-    "net.ipv4.tcp_max_tw_buckets",
-    "net.ipv4.tcp_mem",
-    "net.ipv4.tcp_min_tso_segs",
-    "net.ipv4.tcp_moderate_rcvbuf",
-    "net.ipv4.tcp_mtu_probing",
-    "net.ipv4.tcp_no_metrics_save",
-    "net.ipv4.tcp_no_ssthresh_metrics_save",
-    "net.ipv4.tcp_notsent_lowat",
-    "net.ipv4.tcp_recovery",
-    "net.ipv4.tcp_reordering",
-    "net.ipv4.tcp_rfc1337",
-    "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_sack",
-    "net.ipv4.tcp_shrink_window",
-    "net.ipv4.tcp_slow_start_after_idle",
-    "net.ipv4.tcp_syncookies",
-    "net.ipv4.tcp_timestamps",
-    "net.ipv4.tcp_tso_rtt_log",
-    "net.ipv4.tcp_tso_win_divisor",
-    "net.ipv4.tcp_tw_recycle",
-    "net.ipv4.tcp_tw_reuse",
-    "net.ipv4.tcp_window_scaling",
-    "net.ipv4.tcp_wmem",
-    "net.ipv4.udp_mem",
-    "net.ipv4.udp_rmem_min",
-    "net.ipv4.udp_wmem_min",
     "net.ipv6.conf.all.disable_ipv6",
     "net.ipv6.conf.all.forwarding",
     "net.ipv6.neigh.default.gc_thresh3",
     "net.netfilter.nf_conntrack_count",
-    "net.netfilter.nf_conntrack_max",
-    "vm.min_free_kbytes",
-    "vm.page-cluster",
-    "vm.swappiness",
 ];
 
-/// Of the network's variables, those that are not a namespace's own (`net_core_table` of
-/// `net/core/sysctl_net_core.c`, `ipv4_table` of `net/ipv4/sysctl_net_ipv4.c`).
-const OF_THE_MACHINE: [&str; 6] = [
-    "net.ipv4.tcp_allowed_congestion_control",
-    "net.ipv4.tcp_available_congestion_control",
-    "net.ipv4.tcp_max_orphans",
-    "net.ipv4.tcp_mem",
-    "net.ipv4.udp_mem",
-    "net.netfilter.nf_conntrack_max",
-];
-
-/// Of `net.core`, the few that are (`netns_core_table`).
-const OF_THE_NAMESPACE: [&str; 2] = ["net.core.optmem_max", "net.core.somaxconn"];
-
-/// The variables of the network namespace of the calling thread.
+/// The variables of the network namespace of the calling thread: every one of the catalogue that
+/// this kernel has or should have, by name.
 pub(super) fn sysctls(source: &mut Source) -> Vec<Sysctl> {
-    KEYS.iter()
-        .map(|key| Sysctl {
-            key: (*key).to_owned(),
-            value: source
-                .optional(&format!("/proc/sys/{}", key.replace('.', "/")))
-                .map(|value| value.split_whitespace().collect::<Vec<_>>().join(" ")),
-            scope: scope(key),
-            never_because: None,
-        })
-        .collect()
+    let release = source.optional("/proc/sys/kernel/osrelease");
+    let catalogue = Catalogue::built_in().unwrap_or_else(|error| {
+        source.note("the catalogue of knobs", &error);
+        Catalogue { knobs: Vec::new() }
+    });
+    let mut all: Vec<Sysctl> = catalogue
+        .of(Os::Linux)
+        .filter(|knob| knob.kind == Kind::Sysctl)
+        .filter_map(|knob| known(source, knob, release.as_deref()))
+        .collect();
+    all.extend(STATES.iter().map(|key| Sysctl {
+        key: (*key).to_owned(),
+        value: read(source, key),
+        scope: match *key {
+            "net.ipv6.conf.all.disable_ipv6" | "net.ipv6.conf.all.forwarding" => Scope::Namespace,
+            _ => Scope::Machine,
+        },
+        never_because: None,
+    }));
+    all.sort_by(|a, b| a.key.cmp(&b.key));
+    all
 }
 
-/// How far a variable reaches.
-pub fn scope(key: &str) -> Scope {
-    let shared = OF_THE_MACHINE.contains(&key)
-        || !key.starts_with("net.")
-        || key.contains(".neigh.default.gc_thresh")
-        || (key.starts_with("net.core.") && !OF_THE_NAMESPACE.contains(&key));
-    if shared {
-        Scope::Machine
-    } else {
-        Scope::Namespace
+/// A knob as it stands; `None` where the kernel no longer has it, as it should not.
+fn known(source: &mut Source, knob: &Knob, release: Option<&str>) -> Option<Sysctl> {
+    let gone = knob.until.is_some() || knob.obsolete.is_some();
+    if gone && !source.exists(&place(&knob.name)) {
+        return None;
     }
+    // One that only can be written has no value (net.ipv4.route.flush).
+    let value = if gone {
+        Some(words(&source.silent(&place(&knob.name))?))
+    } else {
+        read(source, &knob.name)
+    };
+    let never = value
+        .as_deref()
+        .and_then(|value| knob.never(value, release));
+    Some(Sysctl {
+        key: knob.name.clone(),
+        scope: knob.scope,
+        never_because: never.map(|never| never.because.clone()),
+        value,
+    })
+}
+
+fn read(source: &mut Source, key: &str) -> Option<String> {
+    source.optional(&place(key)).map(|value| words(&value))
+}
+
+/// The kernel parts several numbers by tabs.
+fn words(value: &str) -> String {
+    value.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn place(key: &str) -> String {
+    format!("/proc/sys/{}", key.replace('.', "/"))
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
-    #[test]
-    fn the_keys_are_in_order_and_stand_once() {
-        assert!(KEYS.windows(2).all(|pair| pair[0] < pair[1]));
+    fn file(root: &std::path::Path, key: &str, value: &str) {
+        let file = root.join(place(key).trim_start_matches('/'));
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, value).unwrap();
     }
 
     #[test]
-    fn scopes_are_the_kernels() {
-        assert_eq!(scope("net.ipv4.tcp_rmem"), Scope::Namespace);
-        assert_eq!(scope("net.core.somaxconn"), Scope::Namespace);
-        assert_eq!(scope("net.core.rmem_max"), Scope::Machine);
-        assert_eq!(scope("net.ipv4.tcp_mem"), Scope::Machine);
-        assert_eq!(scope("vm.swappiness"), Scope::Machine);
+    fn values_that_are_never_good_advice_are_marked() {
+        let root = tempfile::tempdir().unwrap();
+        file(root.path(), "net.ipv4.tcp_rmem", "4096\t131072\t6291456\n");
+        file(root.path(), "net.ipv4.tcp_sack", "0\n");
+        file(root.path(), "net.ipv4.tcp_timestamps", "1\n");
+        let all = sysctls(&mut Source::below(root.path()));
+        let of = |key: &str| all.iter().find(|s| s.key == key);
+        assert_eq!(
+            of("net.ipv4.tcp_rmem").unwrap().value.as_deref(),
+            Some("4096 131072 6291456")
+        );
+        assert!(of("net.ipv4.tcp_sack").unwrap().never_because.is_some());
+        assert_eq!(of("net.ipv4.tcp_timestamps").unwrap().never_because, None);
+        assert_eq!(of("net.ipv4.tcp_wmem").unwrap().value, None, "not there");
+        assert!(of("net.ipv4.tcp_tw_recycle").is_none(), "no kernel has it");
+        assert_eq!(of("vm.swappiness").unwrap().scope, Scope::Machine);
+        assert_eq!(of("net.ipv4.tcp_sack").unwrap().scope, Scope::Namespace);
+        assert!(all.windows(2).all(|pair| pair[0].key < pair[1].key));
     }
 }

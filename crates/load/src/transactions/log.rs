@@ -22,6 +22,9 @@ pub struct Timing {
     pub response: Duration,
 }
 
+/// Instants of completion that are kept: a segment of video a second for an hour.
+const MOST_INSTANTS: usize = 4096;
+
 /// What one stream of transactions did, or several together.
 #[derive(Debug, Default)]
 pub struct TransactionLog {
@@ -33,6 +36,8 @@ pub struct TransactionLog {
     response: Times,
     /// Completed in each [`SAMPLE_INTERVAL`].
     completed: Vec<u64>,
+    /// When each of the first [`MOST_INSTANTS`] was completed.
+    completed_at_s: Vec<f64>,
     failed: u64,
     unfinished: u64,
     delayed: u64,
@@ -58,6 +63,9 @@ impl TransactionLog {
     /// A transaction was completed `at` after the phase began.
     pub fn complete(&mut self, at: Duration, timing: Timing) {
         self.count += 1;
+        if self.completed_at_s.len() < MOST_INSTANTS {
+            self.completed_at_s.push(at.as_secs_f64());
+        }
         self.total.add(timing.total);
         if let Some(connect) = timing.connect {
             self.connect.add(connect);
@@ -106,10 +114,18 @@ impl TransactionLog {
         for (all, its) in self.completed.iter_mut().zip(&other.completed) {
             *all += its;
         }
+        let room = MOST_INSTANTS.saturating_sub(self.completed_at_s.len());
+        let more = other.completed_at_s.iter().take(room);
+        self.completed_at_s.extend(more);
         self.failed += other.failed;
         self.unfinished += other.unfinished;
         self.delayed += other.delayed;
         self.error = other.error.clone().or(self.error.take());
+    }
+
+    /// When each of the first [`MOST_INSTANTS`] was completed.
+    pub(crate) fn completed_at_s(&self) -> &[f64] {
+        &self.completed_at_s
     }
 
     /// How many were completed.

@@ -27,6 +27,9 @@ pub struct AppResult {
     pub delay_variation_s: Option<Distribution>,
     /// What a telephone call would have been like.
     pub voice: Option<VoiceScore>,
+    /// What a player of video in segments would have shown.
+    #[serde(default)]
+    pub playback: Option<Playback>,
     /// What the application needs, and whether it had it.
     pub goals: Vec<Goal>,
     /// Whether all goals were met; absent where one of them could not be measured and the others
@@ -47,6 +50,26 @@ pub struct Goal {
     pub at_least: bool,
     /// Whether it was met.
     pub met: Option<bool>,
+}
+
+/// What a player of live video would have shown that comes in segments over TCP (DASH, ISO/IEC
+/// 23009-1; HLS, RFC 8216).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Playback {
+    /// How long a segment lasts, and how often there is another one.
+    pub segment_s: f64,
+    /// Bytes of a segment.
+    pub segment_bytes: u64,
+    /// Segments that came whole.
+    pub segments: u64,
+    /// From the first question until there was enough to begin; absent where there never was.
+    pub startup_s: Option<f64>,
+    /// How often the picture stood still because the next segment was not whole.
+    pub stalls: u64,
+    /// For how long in all.
+    pub stalled_s: f64,
+    /// Share of the time since the beginning of the picture.
+    pub stalled_ratio: f64,
 }
 
 /// What a telephone call would have been like, by the E-model (ITU-T G.107) with its default values.

@@ -177,7 +177,7 @@ impl Beside {
 
 /// An entry of the error queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum QueueEntry {
+pub(crate) enum QueueEntry {
     /// The packet of that number entered the packet scheduler at that time.
     Departed { id: u32, ns: u64 },
     /// A router told that the hop limit of a packet of this socket ended at it.
@@ -189,7 +189,7 @@ pub(super) enum QueueEntry {
 }
 
 impl QueueEntry {
-    pub(super) fn parse(control: &[u8]) -> Self {
+    pub(crate) fn parse(control: &[u8]) -> Self {
         let mut stamp = None;
         let mut error = None;
         for (level, kind, data) in messages(control) {

@@ -18,7 +18,7 @@ pub struct Outlet {
 
 impl Outlet {
     /// Binds a socket that will talk to `target`.
-    pub(super) fn apply(&self, socket: &Socket, target: SocketAddr) -> io::Result<()> {
+    pub(crate) fn apply(&self, socket: &Socket, target: SocketAddr) -> io::Result<()> {
         if let Some(interface) = &self.interface {
             socket.bind_device(Some(interface.as_bytes()))?;
         }

@@ -32,7 +32,21 @@ pub fn memory_file(bytes: &[u8]) -> io::Result<File> {
 /// # Errors
 /// Like a write; WouldBlock on a socket that does not block and has no room.
 pub fn send_from(socket: &TcpStream, file: &File, count: usize) -> io::Result<usize> {
-    let mut offset: libc::off_t = 0;
+    send_from_at(socket, file, 0, count)
+}
+
+/// Sends up to `count` bytes from a place in a file without copying them; 0 at its end.
+///
+/// # Errors
+/// Like a write; WouldBlock on a socket that does not block and has no room.
+pub fn send_from_at(
+    socket: &TcpStream,
+    file: &File,
+    offset: u64,
+    count: usize,
+) -> io::Result<usize> {
+    let mut offset =
+        libc::off_t::try_from(offset).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     // SAFETY: both descriptors are borrowed, hence open, and the offset is writable and outlives
     // the call.
     let sent =
@@ -75,6 +89,8 @@ mod tests {
         let mut got = [0; 8];
         b.read_exact(&mut got).unwrap();
         assert_eq!(&got, b"pluplumb");
+        assert_eq!(send_from_at(&a, &file, 3, 100).unwrap(), 2);
+        assert_eq!(send_from_at(&a, &file, 5, 100).unwrap(), 0, "its end");
     }
 
     #[test]

@@ -1,23 +1,28 @@
 //! `plumb ping`: round trips of small packets.
 
 mod chart;
+mod fping;
 mod live;
+mod many;
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use plumb_check::ping;
+use plumb_check::{ping, pings};
 use plumb_model::results::ProbeProtocol;
 use plumb_model::units::parse_duration;
 use plumb_net::datagram::{Outlet, PathMtuDiscovery};
+use plumb_probe::many::ManyPlan;
 use plumb_probe::{Plan, Sizes};
 use plumb_wire::native::spec::PORT;
 
 use crate::output::Output;
 use crate::target::{Family, Target, command_line, interruptible};
 use live::{Lines, Live};
+use many::{Printer, Shown};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -26,6 +31,8 @@ Examples:
   plumb ping -c 0 -i 1 server            one a second until Ctrl-C, which shows what was learnt
   plumb ping --sweep 56..1472:118 server sizes one after the other
   plumb ping -f -w 10 server             as fast as answers come, for ten seconds
+  plumb ping 192.0.2.0/24 --pps 500      who answers in a network
+  plumb ping --file hosts --json-lines   a stream for programs
 
 Limits: without root, ICMP works where net.ipv4.ping_group_range allows it. Routers may answer
 ICMP late or not at all although they forward everything else. A machine too busy to keep the
@@ -33,20 +40,35 @@ schedule is seen in the lateness of the probes. See `plumb explain ping`.";
 
 /// How many probes are sent unless told otherwise.
 const COUNT: u64 = 10;
+/// How often, where there is one target.
+const INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Name or address of the far end; also `NAME:PORT` and `[ADDRESS]:PORT`
-    host: String,
+    /// Names or addresses of the far ends; also `NAME:PORT` and `[ADDRESS]:PORT`, and networks such
+    /// as 192.0.2.0/24
+    #[arg(value_name = "HOST", required_unless_present = "file")]
+    hosts: Vec<String>,
+    /// Far ends from a file, one a line, or from standard input where it is `-`
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Packets a second at most, where there are several far ends
+    #[arg(long, value_name = "RATE", default_value_t = 1000.0)]
+    pps: f64,
+    /// Print what fping prints
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "json_lines"])]
+    fping: Option<fping::Format>,
     /// What probes are made of; UDP needs `plumb serve` at the far end
     #[arg(long, value_enum, default_value_t = Protocol::Icmp)]
     protocol: Protocol,
-    /// How many probes to send; 0 for no end [default: 10, or no end with --deadline]
+    /// How many probes to send to each; 0 for no end [default: 10, to several 3, no end with
+    /// --deadline]
     #[arg(short, long)]
     count: Option<u64>,
-    /// Time from one probe to the next, whatever became of it; a bare number is seconds
-    #[arg(short, long, value_name = "TIME", default_value = "200ms", value_parser = seconds)]
-    interval: Duration,
+    /// Time from one probe to the next to the same far end, whatever became of it; a bare number is
+    /// seconds [default: 200ms, to several 1s]
+    #[arg(short, long, value_name = "TIME", value_parser = seconds)]
+    interval: Option<Duration>,
     /// Bytes of payload [default: 56 for ICMP, 64 for UDP]
     #[arg(short, long, value_name = "BYTES", conflicts_with = "sweep")]
     size: Option<usize>,
@@ -90,6 +112,9 @@ pub(crate) struct Arguments {
     /// Print no line for each answer
     #[arg(short, long)]
     quiet: bool,
+    /// Print a line for each answer of several far ends too
+    #[arg(short, long)]
+    verbose: bool,
     /// Print an object in JSON for each answer and loss as it comes, one a line
     #[arg(long, conflicts_with_all = ["quiet", "stamp", "json"])]
     json_lines: bool,
@@ -133,7 +158,55 @@ impl From<PathMtu> for PathMtuDiscovery {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let target = Target::resolve_as(&arguments.host, arguments.family())?;
+    match arguments.hosts.as_slice() {
+        [host] if !host.contains('/') && arguments.file.is_none() && arguments.fping.is_none() => {
+            one(arguments, host)
+        }
+        _ => several(arguments),
+    }
+}
+
+fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(
+        matches!(arguments.protocol, Protocol::Icmp)
+            && arguments.sweep.is_none()
+            && !arguments.flood,
+        "several far ends are probed by ICMP, in one size and at a rate: leave out --protocol, --sweep and --flood"
+    );
+    let file = arguments.file.as_deref().map(many::read).transpose()?;
+    let targets = many::resolve(&arguments.hosts, file.as_deref(), arguments.family())?;
+    anyhow::ensure!(
+        !targets.found.is_empty(),
+        "none of the far ends was found ({}): check the spelling, or give addresses",
+        targets.unresolved.join(", ")
+    );
+    let output = arguments.output.begin()?;
+    let stop = interruptible()?;
+    let plan = arguments.plan_for_many(&targets);
+    let shown = arguments.shown();
+    let mut printer = shown.map(|shown| Printer::new(shown, &targets));
+    let mut tell = printer.as_mut().map(|printer| |seen| printer.tell(seen));
+    let pinged = pings::run(
+        command_line(),
+        plan,
+        targets,
+        tell.as_mut().map(|tell| tell as pings::Tell<'_>),
+        &stop,
+    )?;
+    if arguments.fping.is_some() || arguments.json_lines {
+        printer.map(Printer::finish).transpose()?;
+        output.save(pinged.run)?;
+    } else {
+        output.emit(pinged.run)?;
+    }
+    match pinged.silence {
+        Some(silence) => Err(silence.into()),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn one(arguments: &Arguments, host: &str) -> anyhow::Result<ExitCode> {
+    let target = Target::resolve_as(host, arguments.family())?;
     let output = arguments.output.begin()?;
     let stop = interruptible()?;
     let plan = arguments.plan(&target);
@@ -180,6 +253,38 @@ impl Arguments {
         }
     }
 
+    fn plan_for_many(&self, targets: &pings::Targets) -> ManyPlan {
+        let addresses = targets.found.iter().map(|(_, address)| *address).collect();
+        let mut plan = ManyPlan::new(addresses);
+        plan.rounds = match (self.count, self.deadline) {
+            (Some(0), _) | (None, Some(_)) => None,
+            (count, _) => count.or(plan.rounds),
+        };
+        plan.duration = self.deadline;
+        plan.period = self.interval.unwrap_or(plan.period);
+        plan.pps = self.pps;
+        plan.timeout = self.timeout;
+        plan.size_bytes = self.size.unwrap_or(plan.size_bytes);
+        plan.hop_limit = self.ttl;
+        plan.dscp = self.tos.map(|class| class >> 2);
+        plan.outlet = self.outlet();
+        plan
+    }
+
+    /// What is printed of each probe to many; nothing unless it was asked for.
+    fn shown(&self) -> Option<Shown> {
+        match self.fping {
+            Some(format) => Some(Shown::Fping {
+                format,
+                each: !self.quiet && format != fping::Format::Alive,
+                stamped: self.stamp,
+            }),
+            None if self.json_lines => Some(Shown::Json),
+            None if self.verbose => Some(Shown::Text),
+            None => None,
+        }
+    }
+
     fn plan(&self, target: &Target) -> Plan {
         let protocol = match self.protocol {
             Protocol::Icmp => ProbeProtocol::Icmp,
@@ -192,7 +297,7 @@ impl Arguments {
             (None, None) => Some(COUNT),
         };
         plan.duration = self.deadline;
-        plan.interval = self.interval;
+        plan.interval = self.interval.unwrap_or(INTERVAL);
         plan.flood = self.flood;
         plan.timeout = self.timeout;
         plan.sizes = self
@@ -202,7 +307,12 @@ impl Arguments {
         plan.hop_limit = self.ttl;
         plan.dscp = self.tos.map(|class| class >> 2);
         plan.path_mtu = self.pmtudisc.map(PathMtuDiscovery::from);
-        plan.outlet = match self
+        plan.outlet = self.outlet();
+        plan
+    }
+
+    fn outlet(&self) -> Outlet {
+        match self
             .from
             .as_deref()
             .map(|from| (from, from.parse::<IpAddr>()))
@@ -216,8 +326,7 @@ impl Arguments {
                 interface: Some(interface.to_owned()),
                 source: None,
             },
-        };
-        plan
+        }
     }
 }
 

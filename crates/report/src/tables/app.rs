@@ -21,21 +21,35 @@ pub(super) fn table(run: &Run) -> Table {
             ("variation", Number),
             ("R", Number),
             ("MOS", Number),
+            ("begins", Number),
+            ("stalls", Number),
+            ("stalled", Number),
             ("good", Text),
         ],
     );
     let or_absent = |value: Option<String>| value.unwrap_or_else(|| ABSENT.to_owned());
     for (measurement, app) in view::applications(run) {
         let voice = app.voice.as_ref();
+        let playback = app.playback.as_ref();
+        let of_packets = |value: Option<String>| match playback {
+            Some(_) => String::new(),
+            None => or_absent(value),
+        };
         table.row([
             app.profile.clone(),
             Phase::of(measurement).title().to_owned(),
             app.direction.name().to_owned(),
-            or_absent(app.loss_ratio.map(number::percent)),
-            or_absent(app.one_way_delay_s.map(|d| number::seconds(d.p95))),
-            or_absent(app.delay_variation_s.map(|d| number::seconds(d.p95))),
+            of_packets(app.loss_ratio.map(number::percent)),
+            of_packets(app.one_way_delay_s.map(|d| number::seconds(d.p95))),
+            of_packets(app.delay_variation_s.map(|d| number::seconds(d.p95))),
             voice.map_or_else(String::new, |voice| format!("{:.0}", voice.r)),
             voice.map_or_else(String::new, |voice| format!("{:.2}", voice.mos)),
+            playback.map_or_else(String::new, |p| {
+                p.startup_s
+                    .map_or_else(|| "never".to_owned(), number::seconds)
+            }),
+            playback.map_or_else(String::new, |p| p.stalls.to_string()),
+            playback.map_or_else(String::new, |p| number::percent(p.stalled_ratio)),
             verdict(app),
         ]);
     }

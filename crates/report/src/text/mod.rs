@@ -2,10 +2,12 @@
 
 mod comparison;
 mod layout;
+mod rates;
 mod run;
 mod tune_plan;
 
 pub use comparison::render_comparison;
+pub use rates::render_rates;
 pub use run::render;
 pub use tune_plan::render_tune_plan;
 

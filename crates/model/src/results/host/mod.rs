@@ -22,7 +22,7 @@ pub use interface::{
 pub use rates::RatesResult;
 pub use socket::{CachedMetrics, Connection, Listener, Owner, Sockets};
 pub use system::{
-    Clock, Cpus, FileLimits, InterruptLine, Machine, NeighbourTable, Qdisc, Scope, SocketMemoryUse,
+    Clock, Cpus, FileLimits, InterruptLine, Machine, NeighbourTable, Qdisc, SocketMemoryUse,
     SoftnetCpu, Sysctl,
 };
 pub use wifi::{Wifi, WifiProtocol, WifiRate};

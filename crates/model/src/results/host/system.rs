@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::tune::Scope;
+
 /// The machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
@@ -42,16 +44,6 @@ pub struct Qdisc {
     pub backlog_bytes: u64,
     /// Packets that wait now.
     pub queue_packets: u64,
-}
-
-/// How far a kernel variable reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Scope {
-    /// This network namespace.
-    Namespace,
-    /// The whole machine.
-    Machine,
 }
 
 /// A kernel variable.

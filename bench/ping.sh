@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Many targets: how many a second on one core beside a bare loop, what ten thousand a second adds to
+# each round trip beside fping, and memory. Medians of five pairs. Over the loopback, whose addresses all
+# answer; needs root and a quiet machine.
+set -euo pipefail
+plumb=$(realpath "$1")
+pairs=${2:-5}
+here=$(dirname "$(realpath "$0")")
+. "$here/common.sh"
+need fping fping; need gcc gcc; need python3 python3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+gcc -O2 -o "$work/bare_echo" "$here/bare_echo.c"
+python3 -c "
+for n in range(100000): print(f'127.{n >> 16}.{n >> 8 & 255}.{n & 255}' if n else '127.0.1.0')
+" | sort -u > "$work/targets"
+echo "load average: $(cut -d ' ' -f 1-3 /proc/loadavg)"
+
+# As fast as one core goes: targets a second and false losses.
+ours="" bare="" lost=0
+for _ in $(seq "$pairs"); do
+    bare+=" $(taskset -c 1 "$work/bare_echo" 100000 | cut -d ' ' -f 1)"
+    taskset -c 1 "$plumb" ping --file "$work/targets" --pps 1000000 -c 1 --json > "$work/run.json"
+    ours+=" $(json "d['measurements'][0]['result']['sent_pps']" < "$work/run.json")"
+    lost=$((lost + $(json "d['measurements'][0]['result']['sent']-d['measurements'][0]['result']['received']" < "$work/run.json")))
+done
+report "100,000 targets as fast as one core goes" /s "$ours" "$bare" "bare loop"
+echo "  false losses of plumb: $lost"
+
+# Ten thousand a second: the 99th percentile of the round trips, which the loopback adds nothing to.
+head -10000 "$work/targets" > "$work/tenth"
+ours="" theirs=""
+for _ in $(seq "$pairs"); do
+    ours+=" $("$plumb" ping --file "$work/tenth" --pps 10000 -c 1 --json | json "d['measurements'][0]['result']['rtt_s']['p99']*1e6")"
+    theirs+=" $(fping -f "$work/tenth" -C 1 -q -i 0.1 2>&1 | awk '{ if ($3 != "-") print $3 * 1000 }' | sort -g | awk '{v[NR]=$1} END {print v[int(NR*0.99)]}')"
+done
+report "p99 of added round trip at 10,000/s" µs "$ours" "$theirs" fping
+
+# Memory: the largest resident set over the number of targets, and that it does not grow with time.
+resident() { /usr/bin/env python3 -c "
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)" "$@"; }
+one=$(resident "$plumb" ping 127.0.0.0/29 -c 1 -q)
+many=$(resident "$plumb" ping --file "$work/targets" --pps 50000 -c 1 -q)
+longer=$(resident "$plumb" ping --file "$work/targets" --pps 50000 -c 3 -q)
+echo "resident: 6 targets $one kB, 100,000 targets $many kB ($(((many - one) * 1024 / 100000)) bytes a target), three rounds of them $longer kB"

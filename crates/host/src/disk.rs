@@ -1,0 +1,283 @@
+//! How fast the files of a folder can feed a transfer, and take one.
+//!
+//! A large nameless file is written and read by read and write, mmap and sendfile, and many small
+//! ones are written and read. Memory must not stand in for the disk: the page cache is gone around
+//! (O_DIRECT), or the kernel is told to forget the file and is asked whether it has (mincore). Where
+//! neither is possible, as on tmpfs, the result says that it is the speed of memory. Sizes and times
+//! are bounded, and nothing is left behind.
+
+mod large;
+mod small;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use plumb_model::results::host::{DiskPass, DiskResult, FileAccess, FileWork, PageCache};
+
+/// What to do.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// In which folder.
+    pub folder: PathBuf,
+    /// Size of the large file; made a multiple of [`BLOCK_BYTES`].
+    pub file_bytes: u64,
+    /// How many small files.
+    pub small_files: u64,
+    /// Size of each.
+    pub small_file_bytes: u64,
+    /// Longest time of each pass; what is not done by then is left out.
+    pub pass_within: Duration,
+    /// The rate that a transfer is to have.
+    pub rate_bps: Option<f64>,
+}
+
+/// What is read or written at once: as much as programs that copy files do, and a multiple of every
+/// disk's block.
+pub const BLOCK_BYTES: usize = 1 << 20;
+
+/// Share of the free space that may be used.
+const FREE_RATIO: f64 = 0.5;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum DiskError {
+    /// The folder cannot be written to.
+    #[error("cannot make a file in {folder}: {source}; name a folder that you may write to")]
+    Folder {
+        /// As typed.
+        folder: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// There is too little room.
+    #[error(
+        "{folder} has {free_bytes} bytes free, and {needed_bytes} are needed, half of what is free at most: use a smaller --size"
+    )]
+    Full {
+        /// As typed.
+        folder: String,
+        /// What is free.
+        free_bytes: u64,
+        /// What is needed.
+        needed_bytes: u64,
+    },
+    /// The disk failed, or filled meanwhile.
+    #[error("cannot {what} in {folder}: {source}")]
+    Failed {
+        /// What was done.
+        what: &'static str,
+        /// As typed.
+        folder: String,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// Does all passes; `step` is told before each of them what it is.
+///
+/// # Errors
+/// When the folder cannot be written to, has no room, or the disk fails.
+pub fn measure(plan: &Plan, step: &dyn Fn(&str)) -> Result<DiskResult, DiskError> {
+    let folder = plan.folder.display().to_string();
+    let in_folder = |source| DiskError::Folder {
+        folder: folder.clone(),
+        source,
+    };
+    let free_bytes = plumb_net::file::free_bytes(&plan.folder).map_err(in_folder)?;
+    let file_bytes = plan
+        .file_bytes
+        .next_multiple_of(BLOCK_BYTES as u64)
+        .max(BLOCK_BYTES as u64);
+    let small = plan.small_files.saturating_mul(plan.small_file_bytes);
+    let needed_bytes = file_bytes.saturating_add(small);
+    if needed_bytes as f64 > free_bytes as f64 * FREE_RATIO {
+        return Err(DiskError::Full {
+            folder,
+            free_bytes,
+            needed_bytes,
+        });
+    }
+    let mut passes = Vec::new();
+    large::passes(plan, file_bytes, step, &mut passes)?;
+    small::passes(plan, step, &mut passes)?;
+    Ok(DiskResult {
+        file_system: file_system(&plan.folder),
+        folder,
+        file_bytes,
+        small_files: plan.small_files,
+        small_file_bytes: plan.small_file_bytes,
+        passes,
+        rate_bps: plan.rate_bps,
+    })
+}
+
+/// A pass under way.
+struct Pass {
+    work: FileWork,
+    access: FileAccess,
+    begun: Instant,
+    within: Duration,
+    bytes: u64,
+    cut_short: bool,
+}
+
+impl Pass {
+    fn begin(work: FileWork, access: FileAccess, within: Duration) -> Self {
+        Self {
+            work,
+            access,
+            begun: Instant::now(),
+            within,
+            bytes: 0,
+            cut_short: false,
+        }
+    }
+
+    /// Counts what was done; whether there is time for more.
+    fn done(&mut self, bytes: usize) -> bool {
+        self.bytes = self.bytes.saturating_add(bytes as u64);
+        self.cut_short = self.begun.elapsed() >= self.within;
+        !self.cut_short
+    }
+
+    /// Ends it now. `all` is how much there was to do, and `files` how many files were done.
+    fn end(self, all: u64, files: Option<u64>, cache: PageCache) -> DiskPass {
+        let duration_s = self.begun.elapsed().as_secs_f64().max(1e-9);
+        DiskPass {
+            work: self.work,
+            access: self.access,
+            cache,
+            bytes: self.bytes,
+            duration_s,
+            bps: self.bytes as f64 * 8.0 / duration_s,
+            files_per_s: files.map(|files| files as f64 / duration_s),
+            cut_short: self.cut_short && self.bytes < all,
+        }
+    }
+}
+
+/// Bytes that no disk can shrink: a file system that compresses would answer with the speed of
+/// zeroes (splitmix64, Steele and others 2014).
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut bytes = Vec::with_capacity(length.next_multiple_of(8));
+    while bytes.len() < length {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bytes.extend((z ^ (z >> 31)).to_ne_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+/// The kind of the file system that a folder is in.
+fn file_system(folder: &Path) -> Option<String> {
+    let folder = std::fs::canonicalize(folder).ok()?;
+    let text = std::fs::read_to_string("/proc/thread-self/mountinfo").ok()?;
+    file_system_of(&text, &folder)
+}
+
+/// proc_pid_mountinfo(5): the fifth field is the mount point, the first after a lone dash the kind.
+/// The last of the longest prefixes lies on top.
+fn file_system_of(mountinfo: &str, folder: &Path) -> Option<String> {
+    let mounts = mountinfo.lines().filter_map(|line| {
+        let (mount, device) = line.split_once(" - ")?;
+        let point = Path::new(mount.split(' ').nth(4)?);
+        let kind = device.split(' ').next()?;
+        folder
+            .starts_with(point)
+            .then(|| (point.as_os_str().len(), kind.to_owned()))
+    });
+    mounts
+        .max_by_key(|(length, _)| *length)
+        .map(|(_, kind)| kind)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn plan(folder: &Path) -> Plan {
+        Plan {
+            folder: folder.to_owned(),
+            file_bytes: 3 << 20,
+            small_files: 5,
+            small_file_bytes: 1000,
+            pass_within: Duration::from_secs(20),
+            rate_bps: None,
+        }
+    }
+
+    #[test]
+    fn every_way_moves_every_byte_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let result = measure(&plan(folder.path()), &|_| {}).unwrap();
+        let of = |work, access| {
+            let found = result
+                .passes
+                .iter()
+                .find(|p| p.work == work && p.access == access);
+            found.map(|p| p.bytes)
+        };
+        for (work, access) in [
+            (FileWork::WriteLarge, FileAccess::ReadWrite),
+            (FileWork::ReadLarge, FileAccess::ReadWrite),
+            (FileWork::WriteLarge, FileAccess::Mmap),
+            (FileWork::ReadLarge, FileAccess::Mmap),
+            (FileWork::ReadLarge, FileAccess::Sendfile),
+        ] {
+            assert_eq!(of(work, access), Some(3 << 20), "{work:?} {access:?}");
+        }
+        assert_eq!(of(FileWork::WriteSmall, FileAccess::ReadWrite), Some(5000));
+        assert_eq!(of(FileWork::ReadSmall, FileAccess::ReadWrite), Some(5000));
+        assert!(result.passes.iter().all(|p| p.bps > 0.0 && !p.cut_short));
+        assert!(result.file_system.is_some());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn time_ends_a_pass() {
+        let folder = tempfile::tempdir().unwrap();
+        let short = Plan {
+            pass_within: Duration::ZERO,
+            ..plan(folder.path())
+        };
+        let result = measure(&short, &|_| {}).unwrap();
+        assert!(result.passes.iter().all(|p| p.cut_short), "{result:?}");
+    }
+
+    #[test]
+    fn no_room_and_no_folder_are_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let huge = Plan {
+            file_bytes: 1 << 60,
+            ..plan(folder.path())
+        };
+        assert!(matches!(
+            measure(&huge, &|_| {}),
+            Err(DiskError::Full { .. })
+        ));
+        let gone = measure(&plan(Path::new("/no/such/folder")), &|_| {});
+        assert!(gone.unwrap_err().to_string().contains("may write"));
+    }
+
+    #[test]
+    fn the_mount_on_top_counts() {
+        let text = "1 0 8:1 / / rw - ext4 /dev/vda rw\n2 1 0:5 / /dev/shm rw - tmpfs tmpfs rw\n3 1 8:2 / /srv rw shared:1 - xfs /dev/vdb rw\n";
+        let of = |path: &str| file_system_of(text, Path::new(path));
+        assert_eq!(of("/dev/shm/x").as_deref(), Some("tmpfs"));
+        assert_eq!(of("/srv").as_deref(), Some("xfs"));
+        assert_eq!(of("/srvx").as_deref(), Some("ext4"));
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "([ /a-z0-9:-]{0,40}\n){0,5}") {
+            let _ = file_system_of(&text, Path::new("/a/b"));
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What round-trip probes of many targets at once found.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ProbeProtocol, TimestampSource};
+use crate::distribution::Distribution;
+
+/// Round trips of many targets, probed in turn at a bounded packet rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PingsResult {
+    /// Protocol of the probes.
+    pub protocol: ProbeProtocol,
+    /// Packets a second that were asked for at most.
+    pub asked_pps: f64,
+    /// Packets a second that left, from the first to the last.
+    pub sent_pps: f64,
+    /// Probes sent to all targets.
+    pub sent: u64,
+    /// Probes answered, duplicates not counted.
+    pub received: u64,
+    /// Share of probes sent that were not answered.
+    pub loss_ratio: f64,
+    /// Targets that answered at all.
+    pub answering: u64,
+    /// Answers from an address that was not asked.
+    pub strays: u64,
+    /// Answers that our own socket dropped for want of buffer (SO_RXQ_OVFL).
+    pub dropped_here: u64,
+    /// Round-trip times of all targets together; absent when nothing came back.
+    pub rtt_s: Option<Distribution>,
+    /// How late probes left, against the schedule that the rate makes.
+    pub lateness_s: Option<Distribution>,
+    /// Whose clock stamped the round trips. Above 20,000 packets a second departures are not
+    /// stamped, but known from our own clock before and after each batch.
+    pub timestamps: TimestampSource,
+    /// Names that could not be looked up, and were not probed.
+    pub unresolved: Vec<String>,
+    /// Each target, in the order asked for.
+    pub targets: Vec<TargetRoundTrips>,
+}
+
+/// One target of many.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetRoundTrips {
+    /// As it was named.
+    pub name: String,
+    /// Address probed.
+    pub address: String,
+    /// Probes sent.
+    pub sent: u64,
+    /// Probes answered, duplicates not counted.
+    pub received: u64,
+    /// Share of probes sent that were not answered.
+    pub loss_ratio: f64,
+    /// Answers beyond the first to the same probe.
+    pub duplicates: u64,
+    /// Answers to a probe sent before one already answered (RFC 4737, type-P-reordered).
+    pub reordered: u64,
+    /// Answers that came after the timeout; their probes count as lost.
+    pub late: u64,
+    /// Probes that our own machine refused to send.
+    pub send_errors: u64,
+    /// Round-trip times; absent when nothing came back.
+    pub rtt_s: Option<Spread>,
+    /// What the latest ICMP error about its probes said.
+    pub icmp_error: Option<String>,
+}
+
+/// What is known of values that were not all kept.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// The smallest.
+    pub min: f64,
+    /// The arithmetic mean.
+    pub mean: f64,
+    /// The largest.
+    pub max: f64,
+    /// The population's standard deviation.
+    pub stddev: f64,
+}

@@ -1,0 +1,416 @@
+//! A socket for ICMP echo with many far ends at once: packets go out and come in by batches
+//! (sendmmsg(2), recvmmsg(2)). It never blocks: waiting is the caller's.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use crate::bulk::Batch;
+use crate::datagram::control::QueueEntry;
+use crate::datagram::{IcmpAccess, IcmpError, Outlet, Unreachable, is_icmp_errno, set_option};
+use crate::timestamp::{self, Stamped};
+
+/// Packets received in one system call.
+const MESSAGES: usize = 64;
+
+/// Of the ICMP errors that come back, as much is looked at as holds an echo's header and the mark in
+/// its payload.
+const QUOTED_BYTES: usize = 64;
+
+/// Receive buffer asked for: a tenth of a second at 100,000 packets a second, of which each
+/// takes about 800 bytes of kernel memory.
+const RECEIVE_BUFFER_BYTES: i32 = 8 << 20;
+
+/// A message received.
+#[derive(Debug, Clone, Copy)]
+pub struct Heard<'a> {
+    /// The ICMP message, its IP header taken off.
+    pub message: &'a [u8],
+    /// Who sent it.
+    pub from: IpAddr,
+    /// When the kernel received it, ns of CLOCK_REALTIME.
+    pub kernel_ns: Option<u64>,
+    /// Its time to live, or hop limit, as it came in.
+    pub hop_limit: Option<u8>,
+    /// Messages that the socket dropped for want of buffer until then.
+    pub drops: u32,
+}
+
+/// What the kernel told of a packet that was sent.
+#[derive(Debug, Clone, Copy)]
+pub enum Told<'a> {
+    /// It entered the packet scheduler.
+    Departed {
+        /// Number of the packet since the socket was opened, from 0.
+        id: u64,
+        /// When, ns of CLOCK_REALTIME.
+        ns: u64,
+    },
+    /// An ICMP error came back about it.
+    Failed {
+        /// Where it was sent to.
+        to: IpAddr,
+        /// What the error quotes from the header of the echo on; it may be short or empty.
+        quoted: &'a [u8],
+        /// What it says.
+        why: Unreachable,
+    },
+}
+
+/// A socket for echo requests to whomever.
+#[derive(Debug)]
+pub struct EchoSocket {
+    socket: Socket,
+    /// A raw socket of IPv4 is given the IP header too.
+    ip_header: bool,
+    stamped: Stamped,
+    /// Number of the packet that the kernel calls 0, and that of the next to be sent.
+    first_id: u64,
+    next_id: u64,
+    received: Batch,
+    queue: Batch,
+    drops: u32,
+}
+
+impl EchoSocket {
+    /// A raw socket, or where that is not allowed a ping socket, for IPv4 (`v4`) or IPv6. Its
+    /// departures are stamped where `stamp_departures` asks for it, which costs about as much as
+    /// receiving as many packets.
+    ///
+    /// # Errors
+    /// When neither is allowed, or the way out does not exist.
+    pub fn open(
+        v4: bool,
+        outlet: &Outlet,
+        stamp_departures: bool,
+    ) -> Result<(Self, IcmpAccess), IcmpError> {
+        let stamped = match stamp_departures {
+            true => Stamped::Both,
+            false => Stamped::Received,
+        };
+        let raw = match Self::raw(v4, outlet, stamped) {
+            Ok(socket) => return Ok((socket, IcmpAccess::Raw)),
+            Err(error) => error,
+        };
+        Self::ping(v4, outlet, stamped).map_err(|ping| IcmpError { raw, ping })
+    }
+
+    fn raw(v4: bool, outlet: &Outlet, stamped: Stamped) -> io::Result<Self> {
+        let (domain, protocol) = of(v4);
+        let socket = Socket::new(domain, Type::RAW, Some(protocol))?;
+        crate::datagram::only_echo_replies(&socket, v4)?;
+        Self::prepare(socket, v4, v4, outlet, stamped)
+    }
+
+    fn ping(v4: bool, outlet: &Outlet, stamped: Stamped) -> io::Result<(Self, IcmpAccess)> {
+        let (domain, protocol) = of(v4);
+        let socket = Socket::new(domain, Type::DGRAM, Some(protocol))?;
+        let this = Self::prepare(socket, v4, false, outlet, stamped)?;
+        if outlet.source.is_none() {
+            // The identifier takes the place of a port; binding chooses one.
+            this.socket
+                .bind(&SocketAddr::new(unspecified(v4), 0).into())?;
+        }
+        let address = this.socket.local_addr()?.as_socket();
+        let identifier = address.map_or(0, |address| address.port());
+        Ok((this, IcmpAccess::Ping { identifier }))
+    }
+
+    fn prepare(
+        socket: Socket,
+        v4: bool,
+        ip_header: bool,
+        outlet: &Outlet,
+        stamped: Stamped,
+    ) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let options = if v4 {
+            [
+                (libc::SOL_IP, libc::IP_RECVERR),
+                (libc::SOL_IP, libc::IP_RECVTTL),
+            ]
+        } else {
+            [
+                (libc::SOL_IPV6, libc::IPV6_RECVERR),
+                (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT),
+            ]
+        };
+        for (level, option) in options {
+            set_option(&socket, level, option, &1i32.to_ne_bytes())?;
+        }
+        set_option(
+            &socket,
+            libc::SOL_SOCKET,
+            libc::SO_RXQ_OVFL,
+            &1i32.to_ne_bytes(),
+        )?;
+        let buffer = RECEIVE_BUFFER_BYTES.to_ne_bytes();
+        // Beyond net.core.rmem_max it takes CAP_NET_ADMIN; with less, drops are counted all the same.
+        if set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &buffer).is_err() {
+            set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &buffer)?;
+        }
+        outlet.apply(&socket, SocketAddr::new(unspecified(v4), 0))?;
+        timestamp::enable(&socket, stamped)?;
+        timestamp::await_receive_stamps();
+        Ok(Self {
+            socket,
+            ip_header,
+            stamped,
+            first_id: 0,
+            next_id: 0,
+            received: Batch::new(MESSAGES, 2048),
+            queue: Batch::new(MESSAGES, QUOTED_BYTES),
+            drops: 0,
+        })
+    }
+
+    /// Marks the packets sent from now on with a DSCP (RFC 2474).
+    ///
+    /// # Errors
+    /// Those of setsockopt(2).
+    pub fn set_dscp(&self, dscp: u8) -> io::Result<()> {
+        crate::tcp::options::set_dscp(&self.socket, dscp)
+    }
+
+    /// Lets the packets sent from now on live for so many hops.
+    ///
+    /// # Errors
+    /// Those of setsockopt(2).
+    pub fn set_hop_limit(&self, hops: u8) -> io::Result<()> {
+        if self.socket.domain()? == Domain::IPV4 {
+            self.socket.set_ttl_v4(hops.into())
+        } else {
+            self.socket.set_unicast_hops_v6(hops.into())
+        }
+    }
+
+    /// Number of the next packet that is sent, to which its departure refers.
+    pub fn next_id(&self) -> u64 {
+        self.next_id
+    }
+
+    /// Sends the first of the packets, as many as the kernel takes; at least one.
+    ///
+    /// # Errors
+    /// Why the first packet was not sent, and with it none.
+    pub fn send(&mut self, packets: &[(SocketAddr, Vec<u8>)]) -> io::Result<usize> {
+        let addresses: Vec<SockAddr> = packets.iter().map(|(to, _)| SockAddr::from(*to)).collect();
+        let slices: Vec<IoSlice<'_>> = packets
+            .iter()
+            .map(|(_, bytes)| IoSlice::new(bytes))
+            .collect();
+        let mut headers: Vec<libc::mmsghdr> = addresses
+            .iter()
+            .zip(&slices)
+            .map(|(address, slice)| {
+                // SAFETY: mmsghdr is plain data, for which all zeroes (null pointers, no lengths)
+                // is valid.
+                let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };
+                header.msg_hdr.msg_name = address.as_ptr().cast_mut().cast();
+                header.msg_hdr.msg_namelen = address.len();
+                // An IoSlice is laid out as an iovec on Unix, by its documentation.
+                header.msg_hdr.msg_iov = std::ptr::from_ref(slice).cast_mut().cast();
+                header.msg_hdr.msg_iovlen = 1;
+                header
+            })
+            .collect();
+        // An ICMP error about an earlier packet is reported by whichever call comes next: this one
+        // clears it, and the error queue tells it.
+        let _ = self.socket.take_error();
+        let mut sent = self.send_headers(&mut headers);
+        if sent.as_ref().is_err_and(is_icmp_errno) {
+            sent = self.send_headers(&mut headers);
+        }
+        match sent {
+            Ok(sent) => {
+                self.next_id += sent as u64;
+                Ok(sent)
+            }
+            Err(error) => {
+                // After a send that failed nobody knows whether it took a number.
+                if self.stamped == Stamped::Both && error.kind() != ErrorKind::WouldBlock {
+                    self.first_id = self.next_id;
+                    timestamp::enable(&self.socket, self.stamped)?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn send_headers(&self, headers: &mut [libc::mmsghdr]) -> io::Result<usize> {
+        // SAFETY: each header describes memory that outlives the call, with its true lengths: an
+        // address and, through a slice, the bytes of a packet, both of which the kernel only reads.
+        // There are `headers.len()` of them.
+        let sent = unsafe {
+            libc::sendmmsg(
+                self.socket.as_raw_fd(),
+                headers.as_mut_ptr(),
+                headers.len() as libc::c_uint,
+                0,
+            )
+        };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Tells of each message that is waiting, at most 64; returns how many there were.
+    ///
+    /// # Errors
+    /// Those of the kernel; ICMP errors are no errors here, but told by [`EchoSocket::told`].
+    pub fn receive(&mut self, mut each: impl FnMut(Heard<'_>)) -> io::Result<usize> {
+        let count = match self.received.fill(&self.socket, 0) {
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock || is_icmp_errno(&error) => 0,
+            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
+            Err(error) => return Err(error),
+        };
+        for message in self.received.messages() {
+            self.drops = message.drops.unwrap_or(self.drops);
+            let start = match message.payload.first() {
+                Some(first) if self.ip_header => usize::from(first & 0x0f) * 4,
+                _ => 0,
+            };
+            let (Some(from), Some(bytes)) = (message.from, message.payload.get(start..)) else {
+                continue;
+            };
+            each(Heard {
+                message: bytes,
+                from: from.ip(),
+                kernel_ns: message.kernel_ns,
+                hop_limit: message.hop_limit,
+                drops: self.drops,
+            });
+        }
+        Ok(count)
+    }
+
+    /// Tells what the kernel has to tell of packets sent, at most 64 things; returns how many there
+    /// were.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn told(&mut self, mut each: impl FnMut(Told<'_>)) -> io::Result<usize> {
+        let count = match self.queue.fill(&self.socket, libc::MSG_ERRQUEUE) {
+            Ok(count) => count,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
+            {
+                0
+            }
+            Err(error) => return Err(error),
+        };
+        for (message, control) in self.queue.messages().zip(self.queue.controls()) {
+            let why = match QueueEntry::parse(control) {
+                QueueEntry::Departed { id, ns } => {
+                    let id = self.first_id + u64::from(id);
+                    each(Told::Departed { id, ns });
+                    continue;
+                }
+                QueueEntry::Unreachable(why) => why,
+                QueueEntry::Expired { .. } => Unreachable::HopLimit,
+                QueueEntry::Other => continue,
+            };
+            if let Some(to) = message.from {
+                each(Told::Failed {
+                    to: to.ip(),
+                    quoted: message.payload,
+                    why,
+                });
+            }
+        }
+        Ok(count)
+    }
+}
+
+impl AsFd for EchoSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn of(v4: bool) -> (Domain, Protocol) {
+    if v4 {
+        (Domain::IPV4, Protocol::ICMPV4)
+    } else {
+        (Domain::IPV6, Protocol::ICMPV6)
+    }
+}
+
+fn unspecified(v4: bool) -> IpAddr {
+    if v4 {
+        Ipv4Addr::UNSPECIFIED.into()
+    } else {
+        Ipv6Addr::UNSPECIFIED.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::clock::{monotonic_ns, realtime_ns};
+
+    /// An ICMP echo request, its checksum included: type 8, code 0.
+    fn request(number: u8) -> Vec<u8> {
+        let mut bytes = vec![8, 0, 0, 0, 0x70, 0x6c, 0, number, b'p', b'l'];
+        let sum: u32 = bytes
+            .chunks(2)
+            .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
+            .sum();
+        let folded = !((sum & 0xffff) + (sum >> 16)) as u16;
+        bytes.splice(2..4, folded.to_be_bytes());
+        bytes
+    }
+
+    #[test]
+    fn many_are_asked_at_once_and_each_answers() {
+        let (mut socket, access) = EchoSocket::open(true, &Outlet::default(), true).unwrap();
+        assert_eq!(access, IcmpAccess::Raw, "these tests need root");
+        let packets: Vec<_> = (1..=40)
+            .map(|n| (SocketAddr::from(([127, 0, 1, n], 0)), request(n)))
+            .collect();
+        let before = realtime_ns();
+        assert_eq!(socket.send(&packets).unwrap(), 40);
+        let (mut answered, mut departed) = (vec![], vec![]);
+        let deadline = monotonic_ns() + 1_000_000_000;
+        while (answered.len() < 40 || departed.len() < 40) && monotonic_ns() < deadline {
+            socket
+                .receive(|heard| {
+                    if let [0, 0, .., number, b'p', b'l'] = heard.message {
+                        assert_eq!(heard.from, IpAddr::from([127, 0, 1, *number]));
+                        assert!(heard.kernel_ns.unwrap() >= before);
+                        assert_eq!(heard.hop_limit, Some(64));
+                        answered.push(*number);
+                    }
+                })
+                .unwrap();
+            socket
+                .told(|told| {
+                    if let Told::Departed { id, ns } = told {
+                        assert!(ns >= before);
+                        departed.push(id);
+                    }
+                })
+                .unwrap();
+        }
+        assert_eq!(answered, (1..=40).collect::<Vec<u8>>());
+        assert_eq!(departed, (0..40).collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn a_packet_that_may_not_be_sent_is_told_alone() {
+        let (mut socket, _) = EchoSocket::open(true, &Outlet::default(), true).unwrap();
+        let to = |last| SocketAddr::from(([127, 255, 255, last], 0));
+        // The last address of the loopback's network is its broadcast address.
+        let packets = [
+            (to(254), request(1)),
+            (to(255), request(2)),
+            (to(253), request(3)),
+        ];
+        assert_eq!(socket.send(&packets).unwrap(), 1);
+        assert!(socket.send(packets.get(1..).unwrap()).is_err());
+        assert_eq!(socket.send(packets.get(2..).unwrap()).unwrap(), 1);
+        assert_eq!(socket.next_id(), 2);
+    }
+}

@@ -1,0 +1,156 @@
+//! Round trips of many targets at once, at a bounded packet rate, in memory that does not grow with
+//! time: [`targets`] says who, [`strategy`] decides when and counts, without sockets or clocks, and
+//! the network below it is one ICMP socket for each version of IP that sends and receives by batches.
+
+mod echo;
+pub mod strategy;
+pub mod targets;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use plumb_model::results::ProbeProtocol;
+use plumb_net::datagram::{Outlet, set_exact_timers};
+use plumb_wire::icmp;
+
+use crate::plan::{Plan, ProbeError};
+use crate::probing::local;
+use echo::Echoes;
+pub use strategy::{ManyLog, ManySeen, Tally};
+
+/// Packets a second above which departures are not stamped by the kernel any more: at 100,000 a second
+/// stamps take as long as the packets themselves, and what a batch takes to be sent is then shorter than
+/// what they would tell more exactly.
+pub const STAMPED_PPS: f64 = 20_000.0;
+
+/// Packets a second that may be asked for: more is load, and more than one core sends.
+const MAX_PPS: f64 = 1_000_000.0;
+
+/// Whom to probe, and how. Each round has one probe for each target, in their order; the rounds begin
+/// `period` apart, or later where the rate does not allow it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ManyPlan {
+    /// The targets; ports are not looked at.
+    pub targets: Vec<SocketAddr>,
+    /// Rounds; `None` until stopped.
+    pub rounds: Option<u64>,
+    /// No more rounds begin after this time.
+    pub duration: Option<Duration>,
+    /// From the beginning of a round to the next.
+    pub period: Duration,
+    /// Packets a second at most.
+    pub pps: f64,
+    /// Size of the payload.
+    pub size_bytes: usize,
+    /// A probe whose answer takes longer counts as lost.
+    pub timeout: Duration,
+    /// DSCP of the probes.
+    pub dscp: Option<u8>,
+    /// How many hops probes live.
+    pub hop_limit: Option<u8>,
+    /// By which way probes leave this host.
+    pub outlet: Outlet,
+}
+
+impl ManyPlan {
+    /// Three rounds a second apart, of at most a thousand packets a second.
+    pub fn new(targets: Vec<SocketAddr>) -> Self {
+        Self {
+            targets,
+            rounds: Some(3),
+            duration: None,
+            period: Duration::from_secs(1),
+            pps: 1000.0,
+            size_bytes: 64 - icmp::HEADER_BYTES,
+            timeout: Duration::from_secs(3),
+            dscp: None,
+            hop_limit: None,
+            outlet: Outlet::default(),
+        }
+    }
+
+    fn check(&self) -> Result<(), ProbeError> {
+        if !(self.pps > 0.0 && self.pps <= MAX_PPS) {
+            return Err(ProbeError::Rate);
+        }
+        let many =
+            |to: &&SocketAddr| to.ip().is_multicast() || to.ip() == IpAddr::V4(Ipv4Addr::BROADCAST);
+        if let Some(to) = self.targets.iter().find(many) {
+            return Err(ProbeError::Many {
+                name: to.ip().to_string(),
+            });
+        }
+        self.as_plan().check()
+    }
+
+    /// The same plan for one target, for what they have in common.
+    fn as_plan(&self) -> Plan {
+        let first = self.targets.first().copied();
+        let target = first.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
+        let name = match self.targets.len() {
+            1 => target.ip().to_string(),
+            many => format!("{many} targets"),
+        };
+        Plan {
+            sizes: crate::plan::Sizes::One(self.size_bytes),
+            dscp: self.dscp,
+            ..Plan::new(ProbeProtocol::Icmp, name, target)
+        }
+    }
+}
+
+/// A probing of many targets under way.
+#[derive(Debug)]
+pub struct ManyProbing {
+    thread: JoinHandle<ManyLog>,
+}
+
+impl ManyProbing {
+    /// Opens the sockets and starts the thread in the caller's network namespace. What becomes of
+    /// each probe is told through the channel where there is one, which ends with the probing.
+    ///
+    /// The thread ends when the plan is fulfilled or `stop` is set, at most the plan's timeout
+    /// and 100 ms later.
+    ///
+    /// # Errors
+    /// When the plan is impossible or sockets are refused.
+    pub fn start(
+        plan: ManyPlan,
+        stop: Arc<AtomicBool>,
+        tell: Option<mpsc::Sender<ManySeen>>,
+    ) -> Result<Self, ProbeError> {
+        plan.check()?;
+        let common = plan.as_plan();
+        let mut network = Echoes::open(&plan, &common)?;
+        let work = move || {
+            // Without it probes leave up to 50 µs late, which their lateness tells.
+            let _ = set_exact_timers();
+            strategy::run(&mut network, &plan, &stop, |seen| {
+                if let Some(tell) = &tell {
+                    // Whoever does not listen any more is no error.
+                    let _ = tell.send(seen());
+                }
+            })
+        };
+        let thread = thread::Builder::new().name("probe".into()).spawn(work);
+        Ok(Self {
+            thread: thread.map_err(local(&common, "starting a thread"))?,
+        })
+    }
+
+    /// Whether it has ended, so that [`Self::join`] would not wait.
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits for its end.
+    pub fn join(self) -> ManyLog {
+        self.thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}

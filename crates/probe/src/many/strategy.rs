@@ -1,0 +1,630 @@
+//! Whom to probe when, and what the answers mean for the counts of each target. The network, and
+//! with it the clock, is a trait, so all of this runs in virtual time.
+//!
+//! What is kept of a target is [`Tally`], whatever the number of probes; what is kept of a probe lives
+//! as long as its timeout.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use plumb_model::distribution::Distribution;
+use plumb_model::results::TimestampSource;
+use plumb_model::summary::Summary;
+use plumb_net::datagram::Unreachable;
+
+use super::ManyPlan;
+use crate::sample::{Answer, Moment, Record};
+
+/// Probes handed to the kernel at once at most: at 100,000 a second a third of a millisecond's.
+const BATCH: usize = 32;
+
+/// How often the request to stop and the timeouts are looked at while nothing else happens.
+const CHECK_NS: u64 = 100_000_000;
+
+/// How late probes may be and still be caught up with, faster than the rate: what a scheduler's
+/// delay costs. Beyond it the schedule moves, so that a pause does not become a burst.
+const CATCH_UP_NS: u64 = 5_000_000;
+
+/// How long to wait where the kernel has no room for a packet just now.
+const NO_ROOM_NS: u64 = 500_000;
+
+/// Failures of receiving, one after the other, before probing ends.
+const MAX_FAILURES: u32 = 16;
+
+/// Something that the network told.
+#[derive(Debug, Clone, Copy)]
+pub enum ManyEvent {
+    /// A probe entered the packet scheduler.
+    Departed {
+        /// Its number.
+        number: u64,
+        /// When, ns of CLOCK_REALTIME.
+        ns: u64,
+    },
+    /// An answer came in.
+    Answered {
+        /// The lower half of the number of the probe that it answers.
+        number: u32,
+        /// Who sent it.
+        from: IpAddr,
+        /// Its payload.
+        size_bytes: usize,
+        /// When we had it in hand.
+        at: Moment,
+        /// When the kernel received it, ns of CLOCK_REALTIME.
+        kernel_ns: Option<u64>,
+        /// The hop limit (TTL) that it bore.
+        hop_limit: Option<u8>,
+        /// Packets that our socket had dropped until then.
+        drops: u32,
+    },
+    /// An ICMP error came back.
+    Failed {
+        /// Where the probe was sent to.
+        to: IpAddr,
+        /// The lowest quarter of the probe's number.
+        sequence: u16,
+        /// What the error says.
+        why: Unreachable,
+    },
+}
+
+/// What came of handing probes to the kernel.
+#[derive(Debug)]
+pub struct Sending {
+    /// How many it took, from the first on.
+    pub sent: usize,
+    /// Just before.
+    pub before: Moment,
+    /// Just after.
+    pub after: Moment,
+    /// Where it took none: why not the first.
+    pub error: Option<io::Error>,
+}
+
+/// What carries probes and knows the time.
+pub trait ManyNetwork {
+    /// The clocks.
+    fn now(&mut self) -> Moment;
+
+    /// Whether departures are told.
+    fn stamps_departures(&self) -> bool;
+
+    /// Sends probes of these numbers to these targets, in order, as many as it can at once.
+    fn send(&mut self, probes: &[(u64, u32)]) -> Sending;
+
+    /// Adds what is there, as much as it takes at once.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    fn receive(&mut self, events: &mut Vec<ManyEvent>) -> io::Result<()>;
+
+    /// Waits until there may be an event, or CLOCK_MONOTONIC reaches `until_ns`.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    fn wait(&mut self, until_ns: u64) -> io::Result<()>;
+}
+
+/// What became of a probe, told as soon as it is known. Targets are numbered from 0 as in the plan.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ManySeen {
+    /// A probe was answered in time.
+    Answered {
+        /// Of which target.
+        target: u32,
+        /// Round of the probe, from 0.
+        round: u64,
+        /// The round trip.
+        rtt: Duration,
+        /// Payload of the answer.
+        size_bytes: usize,
+        /// The hop limit of the answer.
+        hop_limit: Option<u8>,
+        /// When the answer was in hand, ns of CLOCK_REALTIME.
+        at_ns: u64,
+    },
+    /// Another answer to the same probe.
+    Again {
+        /// Of which target.
+        target: u32,
+        /// Round of the probe.
+        round: u64,
+    },
+    /// No answer came within the timeout.
+    Lost {
+        /// Of which target.
+        target: u32,
+        /// Round of the probe.
+        round: u64,
+    },
+    /// An ICMP error came back.
+    Failed {
+        /// About which target.
+        target: u32,
+        /// What it said.
+        why: Unreachable,
+    },
+}
+
+/// What is known of one target.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Tally {
+    /// Probes sent.
+    pub sent: u64,
+    /// Probes answered in time.
+    pub received: u64,
+    /// Answers beyond the first to the same probe.
+    pub duplicates: u64,
+    /// Answers to a probe of an earlier round than one already answered (RFC 4737).
+    pub reordered: u64,
+    /// Answers after the timeout, whose probes count as lost.
+    pub late: u64,
+    /// Probes that our own machine refused to send.
+    pub refused: u64,
+    /// Shortest and longest round trip, ns.
+    pub min_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+    /// What the latest ICMP error said.
+    pub error: Option<Unreachable>,
+    /// One above the latest round answered.
+    next_round: u64,
+    /// Mean of the round trips, and the sum of the squared differences from it (Welford), in ns.
+    mean_ns: f64,
+    squares: f64,
+}
+
+impl Tally {
+    fn answered(&mut self, rtt: Duration, round: u64) {
+        let ns = u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX);
+        self.min_ns = match self.received {
+            0 => ns,
+            _ => self.min_ns.min(ns),
+        };
+        self.max_ns = self.max_ns.max(ns);
+        self.received += 1;
+        let off = ns as f64 - self.mean_ns;
+        self.mean_ns += off / self.received as f64;
+        self.squares += off * (ns as f64 - self.mean_ns);
+        if round < self.next_round {
+            self.reordered += 1;
+        } else {
+            self.next_round = round + 1;
+        }
+    }
+
+    /// Mean round trip; `None` without answers.
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.received > 0).then_some(self.mean_ns / 1e9)
+    }
+
+    /// The population's standard deviation of the round trips.
+    pub fn stddev_s(&self) -> Option<f64> {
+        (self.received > 0).then(|| (self.squares / self.received as f64).max(0.0).sqrt() / 1e9)
+    }
+}
+
+/// What remains of a probing.
+#[derive(Debug)]
+pub struct ManyLog {
+    /// Each target, as in the plan.
+    pub tallies: Vec<Tally>,
+    /// Round trips of all targets together.
+    pub rtt_s: Option<Distribution>,
+    /// How late probes left against the schedule, which moves where the machine does not keep up.
+    pub lateness_s: Option<Distribution>,
+    /// Answers from an address that was not asked.
+    pub strays: u64,
+    /// Answers that our own socket dropped for want of buffer.
+    pub dropped_here: u64,
+    /// Whose clock stamped the round trips.
+    pub timestamps: TimestampSource,
+    /// The start, on CLOCK_MONOTONIC.
+    pub started_monotonic_ns: u64,
+    /// From the start until the last probe was sent.
+    pub sending_s: f64,
+    /// From the start until nothing more was waited for.
+    pub duration_s: f64,
+    /// What must be known to read the numbers.
+    pub notes: Vec<String>,
+}
+
+/// A probe whose timeout has not passed.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    sent: Moment,
+    departed_ns: Option<u64>,
+    /// Answered, or never sent.
+    settled: bool,
+    refused: bool,
+}
+
+struct Prober<'a> {
+    plan: &'a ManyPlan,
+    stamped: bool,
+    gap_ns: f64,
+    period_ns: f64,
+    /// When the schedule begins; it moves when we do not keep up.
+    start_ns: u64,
+    started_ns: u64,
+    timeout_ns: u64,
+    to_send: u64,
+    next: u64,
+    /// The probes from number `base` on.
+    flights: VecDeque<Flight>,
+    base: u64,
+    outstanding: u64,
+    last_sent_ns: u64,
+    tallies: Vec<Tally>,
+    rtts: Summary,
+    lateness: Summary,
+    user_stamps: u64,
+    strays: u64,
+    drops: u32,
+    notes: Vec<String>,
+}
+
+/// Probes by the plan until
+/// 1. all its probes have been sent, or `stop` is set, and
+/// 2. every probe sent has been answered, or the timeout has passed since the last was sent.
+pub(super) fn run(
+    network: &mut impl ManyNetwork,
+    plan: &ManyPlan,
+    stop: &AtomicBool,
+    mut tell: impl FnMut(&dyn Fn() -> ManySeen),
+) -> ManyLog {
+    let mut prober = Prober::new(plan, network.now(), network.stamps_departures());
+    let mut due = Vec::with_capacity(BATCH);
+    let mut events = Vec::new();
+    let mut failures = 0;
+    loop {
+        let now_ns = network.now().monotonic_ns;
+        if stop.load(Ordering::Relaxed) {
+            prober.to_send = prober.next;
+        }
+        prober.due(now_ns, &mut due);
+        let mut no_room_until = None;
+        if !due.is_empty() {
+            let sending = network.send(&due);
+            let no_room = sending
+                .error
+                .as_ref()
+                .is_some_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+            if no_room {
+                no_room_until = Some(now_ns + NO_ROOM_NS);
+            } else {
+                prober.sent(&due, sending);
+            }
+        }
+        events.clear();
+        match network.receive(&mut events) {
+            Ok(()) => failures = 0,
+            Err(error) => {
+                failures += 1;
+                prober.note(format!("receiving failed: {error}"));
+                if failures >= MAX_FAILURES {
+                    prober.note("probing ended early, because receiving kept failing".to_owned());
+                    break;
+                }
+            }
+        }
+        for event in &events {
+            prober.take(*event, &mut tell);
+        }
+        let now_ns = network.now().monotonic_ns;
+        prober.expire(now_ns, &mut tell);
+        if prober.finished() {
+            break;
+        }
+        let wake = no_room_until.unwrap_or_else(|| prober.wake(now_ns));
+        if events.is_empty()
+            && wake > now_ns
+            && let Err(error) = network.wait(wake)
+        {
+            prober.note(format!(
+                "probing ended early, because waiting failed: {error}"
+            ));
+            break;
+        }
+    }
+    let ended_ns = network.now().monotonic_ns;
+    prober.expire(u64::MAX, &mut tell);
+    prober.into_log(ended_ns)
+}
+
+impl<'a> Prober<'a> {
+    fn new(plan: &'a ManyPlan, started: Moment, stamped: bool) -> Self {
+        let targets = plan.targets.len() as u64;
+        let gap_ns = 1e9 / plan.pps;
+        let period_ns = (plan.period.as_nanos() as f64).max(gap_ns * targets as f64);
+        let rounds = match plan.duration {
+            Some(duration) => {
+                let in_time = (duration.as_nanos() as f64 / period_ns).ceil() as u64;
+                plan.rounds.unwrap_or(u64::MAX).min(in_time)
+            }
+            None => plan.rounds.unwrap_or(u64::MAX),
+        };
+        Self {
+            plan,
+            stamped,
+            gap_ns,
+            period_ns,
+            start_ns: started.monotonic_ns,
+            started_ns: started.monotonic_ns,
+            timeout_ns: u64::try_from(plan.timeout.as_nanos()).unwrap_or(u64::MAX),
+            to_send: targets.saturating_mul(rounds),
+            next: 0,
+            flights: VecDeque::new(),
+            base: 0,
+            outstanding: 0,
+            last_sent_ns: started.monotonic_ns,
+            tallies: vec![Tally::default(); plan.targets.len()],
+            rtts: Summary::new(),
+            lateness: Summary::new(),
+            user_stamps: 0,
+            strays: 0,
+            drops: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    fn target(&self, number: u64) -> u32 {
+        (number % self.plan.targets.len().max(1) as u64) as u32
+    }
+
+    fn round(&self, number: u64) -> u64 {
+        number / self.plan.targets.len().max(1) as u64
+    }
+
+    fn due_ns(&self, number: u64) -> u64 {
+        let after = self.round(number) as f64 * self.period_ns
+            + f64::from(self.target(number)) * self.gap_ns;
+        self.start_ns.saturating_add(after as u64)
+    }
+
+    /// The probes that are due, as many as are sent at once.
+    fn due(&mut self, now_ns: u64, due: &mut Vec<(u64, u32)>) {
+        due.clear();
+        if self.next < self.to_send {
+            let late = now_ns.saturating_sub(self.due_ns(self.next));
+            self.start_ns += late.saturating_sub(CATCH_UP_NS);
+        }
+        let mut number = self.next;
+        while due.len() < BATCH && number < self.to_send && self.due_ns(number) <= now_ns {
+            due.push((number, self.target(number)));
+            number += 1;
+        }
+    }
+
+    fn sent(&mut self, due: &[(u64, u32)], sending: Sending) {
+        let Sending {
+            sent,
+            before,
+            after,
+            error,
+        } = sending;
+        let took = after.realtime_ns.saturating_sub(before.realtime_ns);
+        for (place, (number, target)) in due.iter().take(sent).enumerate() {
+            self.lateness
+                .record(before.monotonic_ns.saturating_sub(self.due_ns(*number)), 1);
+            // Without stamps: packets of a batch enter one after the other while it is being sent.
+            let share = took.saturating_mul(place as u64) / sent.max(1) as u64;
+            let departed = (!self.stamped).then(|| before.realtime_ns + share);
+            self.fly(before, departed, false);
+            if let Some(tally) = self.tallies.get_mut(*target as usize) {
+                tally.sent += 1;
+            }
+        }
+        if let (0, Some(error), Some((_, target))) = (sent, error, due.first()) {
+            self.note(format!("our own machine did not send a probe: {error}"));
+            if let Some(tally) = self.tallies.get_mut(*target as usize) {
+                tally.refused += 1;
+            }
+            self.fly(before, None, true);
+        }
+        self.last_sent_ns = after.monotonic_ns;
+    }
+
+    fn fly(&mut self, sent: Moment, departed_ns: Option<u64>, refused: bool) {
+        self.flights.push_back(Flight {
+            sent,
+            departed_ns,
+            settled: refused,
+            refused,
+        });
+        self.outstanding += u64::from(!refused);
+        self.next += 1;
+    }
+
+    fn take(&mut self, event: ManyEvent, tell: &mut impl FnMut(&dyn Fn() -> ManySeen)) {
+        match event {
+            ManyEvent::Departed { number, ns } => {
+                if let Some(flight) = self.flight(number) {
+                    flight.departed_ns.get_or_insert(ns);
+                }
+            }
+            ManyEvent::Answered { .. } => self.answered(event, tell),
+            ManyEvent::Failed { to, sequence, why } => self.failed(to, sequence, why, tell),
+        }
+    }
+
+    fn flight(&mut self, number: u64) -> Option<&mut Flight> {
+        let index = usize::try_from(number.checked_sub(self.base)?).ok()?;
+        self.flights.get_mut(index)
+    }
+
+    fn answered(&mut self, event: ManyEvent, tell: &mut impl FnMut(&dyn Fn() -> ManySeen)) {
+        let ManyEvent::Answered {
+            number: lower,
+            from,
+            size_bytes,
+            at,
+            kernel_ns,
+            hop_limit,
+            drops,
+        } = event
+        else {
+            return;
+        };
+        self.drops = drops;
+        // The latest number with that lower half.
+        let behind = (self.next as u32).wrapping_sub(1).wrapping_sub(lower);
+        let Some(number) = self.next.checked_sub(1 + u64::from(behind)) else {
+            return; // never sent: whoever made it up does not belong in the counts
+        };
+        let (target, round) = (self.target(number), self.round(number));
+        let asked = self.plan.targets.get(target as usize).map(SocketAddr::ip);
+        if asked != Some(from) {
+            self.strays += 1;
+            return;
+        }
+        let Some(flight) = self.flight(number) else {
+            if let Some(tally) = self.tallies.get_mut(target as usize) {
+                tally.late += 1;
+            }
+            return;
+        };
+        if flight.refused {
+            return;
+        }
+        if flight.settled {
+            if let Some(tally) = self.tallies.get_mut(target as usize) {
+                tally.duplicates += 1;
+            }
+            tell(&|| ManySeen::Again { target, round });
+            return;
+        }
+        flight.settled = true;
+        let record = Record {
+            due_ns: 0,
+            sent: flight.sent,
+            size_bytes: 0,
+            refused: false,
+            departed_ns: flight.departed_ns,
+            answer: Some(Answer {
+                sequence: lower,
+                at,
+                kernel_ns,
+                far_end: None,
+                hop_limit,
+                drops,
+            }),
+            duplicates: 0,
+            reordered: false,
+        };
+        let Some(trip) = record.round_trip() else {
+            return;
+        };
+        self.outstanding -= 1;
+        if trip.rtt > self.plan.timeout {
+            if let Some(tally) = self.tallies.get_mut(target as usize) {
+                tally.late += 1;
+            }
+            tell(&|| ManySeen::Lost { target, round });
+            return;
+        }
+        self.user_stamps += u64::from(trip.timestamps == TimestampSource::User);
+        self.rtts
+            .record(u64::try_from(trip.rtt.as_nanos()).unwrap_or(u64::MAX), 1);
+        if let Some(tally) = self.tallies.get_mut(target as usize) {
+            tally.answered(trip.rtt, round);
+        }
+        tell(&|| ManySeen::Answered {
+            target,
+            round,
+            rtt: trip.rtt,
+            size_bytes,
+            hop_limit,
+            at_ns: at.realtime_ns,
+        });
+    }
+
+    /// An error quotes the lower half of a probe's number: the probe is one of those that may be
+    /// meant whose target it was sent to.
+    fn failed(
+        &mut self,
+        to: IpAddr,
+        sequence: u16,
+        why: Unreachable,
+        tell: &mut impl FnMut(&dyn Fn() -> ManySeen),
+    ) {
+        let ago = (self.next as u16).wrapping_sub(1).wrapping_sub(sequence);
+        let mut number = self.next.checked_sub(1 + u64::from(ago));
+        while let Some(candidate) = number.filter(|number| *number >= self.base) {
+            let target = self.target(candidate);
+            let asked = self.plan.targets.get(target as usize).map(SocketAddr::ip);
+            if asked == Some(to) {
+                if let Some(tally) = self.tallies.get_mut(target as usize) {
+                    tally.error = Some(why);
+                }
+                tell(&|| ManySeen::Failed { target, why });
+                return;
+            }
+            number = candidate.checked_sub(1 << 16);
+        }
+        self.strays += 1;
+    }
+
+    /// Gives up the probes whose timeout has passed.
+    fn expire(&mut self, now_ns: u64, tell: &mut impl FnMut(&dyn Fn() -> ManySeen)) {
+        while let Some(flight) = self.flights.front() {
+            if now_ns < flight.sent.monotonic_ns.saturating_add(self.timeout_ns) {
+                break;
+            }
+            if !flight.settled {
+                self.outstanding -= 1;
+                let (target, round) = (self.target(self.base), self.round(self.base));
+                tell(&|| ManySeen::Lost { target, round });
+            }
+            self.flights.pop_front();
+            self.base += 1;
+        }
+    }
+
+    fn finished(&self) -> bool {
+        self.next >= self.to_send && self.outstanding == 0
+    }
+
+    /// Until when to wait for events.
+    fn wake(&self, now_ns: u64) -> u64 {
+        let next = match self.next < self.to_send {
+            true => self.due_ns(self.next),
+            false => self.last_sent_ns.saturating_add(self.timeout_ns),
+        };
+        next.min(now_ns.saturating_add(CHECK_NS))
+    }
+
+    /// Keeps what must be known to read the numbers; the same thing once.
+    fn note(&mut self, note: String) {
+        if self.notes.len() < 8 && !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    fn into_log(self, ended_ns: u64) -> ManyLog {
+        let since = |ns: u64| ns.saturating_sub(self.started_ns) as f64 / 1e9;
+        let received: u64 = self.tallies.iter().map(|tally| tally.received).sum();
+        ManyLog {
+            rtt_s: self.rtts.distribution(),
+            lateness_s: self.lateness.distribution(),
+            strays: self.strays,
+            dropped_here: self.drops.into(),
+            timestamps: match received > 0 && self.stamped && self.user_stamps == 0 {
+                true => TimestampSource::Kernel,
+                false => TimestampSource::User,
+            },
+            started_monotonic_ns: self.started_ns,
+            sending_s: since(self.last_sent_ns),
+            duration_s: since(ended_ns),
+            notes: self.notes,
+            tallies: self.tallies,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
