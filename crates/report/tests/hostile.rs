@@ -8,6 +8,10 @@ mod sample;
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::*;
 use plumb_model::grade::Grade;
+use plumb_model::results::host::{
+    Bus, CachedMetrics, Check, CheckState, Connection, HostResult, Interface, LinkCounters,
+    LinkMode, Listener, Machine, Owner, Sockets,
+};
 use plumb_model::results::responsiveness::{
     ResponsivenessResult, RpmConfidence, RpmProbes, RpmTimes,
 };
@@ -337,8 +341,83 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         throughput.boxed(),
         port.boxed(),
         transactions.boxed(),
-        responsiveness.boxed()
+        responsiveness.boxed(),
+        machine().boxed(),
     ]
+}
+
+/// A machine whose names came from drivers, programs and networks.
+fn machine() -> impl Strategy<Value = Outcome> {
+    (vec(words(), 8), vec(number(), 3), any::<u64>()).prop_map(|(text, v, count)| {
+        let owner = Some(Owner {
+            pid: 1,
+            program: text[0].clone(),
+        });
+        Outcome::Host(Box::new(HostResult {
+            audit: [CheckState::Fine, CheckState::Unknown, CheckState::Found]
+                .map(|state| Check {
+                    subject: text[1].clone(),
+                    state,
+                    summary: text[2].clone(),
+                })
+                .into(),
+            interfaces: vec![Interface {
+                name: text[3].clone(),
+                driver: Some(text[4].clone()),
+                up: true,
+                carrier: true,
+                link: Some(LinkMode {
+                    speed_bps: Some(v[0]),
+                    ..LinkMode::default()
+                }),
+                bus: Some(Bus {
+                    kind: text[5].clone(),
+                    speed_bps: Some(v[1]),
+                    ..Bus::default()
+                }),
+                counters: LinkCounters {
+                    rx_bytes: count,
+                    rx_errors: count,
+                    tx_errors: count,
+                    ..LinkCounters::default()
+                },
+                ..Interface::default()
+            }],
+            counters: [
+                ("TcpRetransSegs".to_owned(), count.cast_signed()),
+                (text[6].clone(), 1),
+            ]
+            .into(),
+            sockets: Sockets {
+                connections: vec![Connection {
+                    local: text[7].clone(),
+                    owner: owner.clone(),
+                    rtt_s: v[2],
+                    rwnd_ratio: Some(v[0]),
+                    ..Connection::default()
+                }],
+                listeners: vec![Listener {
+                    local: text[7].clone(),
+                    owner,
+                    waiting: count,
+                    backlog: count,
+                }],
+                connections_left_out: 3,
+                ..Sockets::default()
+            },
+            cached_metrics: vec![CachedMetrics {
+                remote: text[0].clone(),
+                age_s: Some(v[1]),
+                ..CachedMetrics::default()
+            }],
+            machine: Machine {
+                product: Some(text[1].clone()),
+                hypervisor: Some(text[2].clone()),
+                ..Machine::default()
+            },
+            ..HostResult::default()
+        }))
+    })
 }
 
 prop_compose! {

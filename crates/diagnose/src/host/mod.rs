@@ -17,6 +17,7 @@ mod module;
 mod mtu;
 mod obsolete;
 mod offloads;
+mod pause;
 mod power;
 mod queueing;
 mod softnet;
@@ -127,9 +128,10 @@ fn headline(checks: &[Check], findings: &[Finding]) -> String {
 type Rule = fn(&Facts<'_>) -> Vec<Judged>;
 
 /// From the cable upwards.
-const RULES: [Rule; 19] = [
+const RULES: [Rule; 20] = [
     link::examine,
     errors::examine,
+    pause::examine,
     module::examine,
     wifi::examine,
     mtu::examine,

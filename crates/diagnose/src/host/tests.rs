@@ -306,6 +306,24 @@ fn frames_and_rings() {
 }
 
 #[test]
+fn pause_frames() {
+    let paused = |count: u64| {
+        move |h: &mut HostResult| {
+            h.interfaces[0].pause = Some(Pause {
+                autonegotiation: true,
+                receive: true,
+                send: true,
+            });
+            let counters = &mut h.interfaces[0].driver_counters;
+            counters.insert("rx_flow_control_xoff".into(), count);
+        }
+    };
+    one(Cause::PauseFlood, Severity::Warning, paused(50_000));
+    // A burst of them among 100 million packets.
+    assert_eq!(causes(&after(paused(5000))), []);
+}
+
+#[test]
 fn light_and_radio() {
     let module = |receive: Option<f64>| {
         move |h: &mut HostResult| {

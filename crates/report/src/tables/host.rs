@@ -202,7 +202,8 @@ pub(super) fn connections(run: &Run) -> Table {
             table.row(connection_cells(connection));
         }
         let shown = host.sockets.connections.len().min(MOST_CONNECTIONS);
-        let all = host.sockets.connections.len() as u64 + host.sockets.connections_left_out;
+        let all = (host.sockets.connections.len() as u64)
+            .saturating_add(host.sockets.connections_left_out);
         if all > shown as u64 {
             table.note = Some(format!("{shown} of {all}."));
         }
