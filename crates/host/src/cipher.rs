@@ -5,18 +5,22 @@
 //! some ten percent; what ssh uses it does not time.
 
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plumb_model::results::host::{CipherResult, CipherSpeed, CipherUse};
+use plumb_net::clock::ThreadClock;
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey, chacha20_poly1305_openssh as openssh};
 
 /// The largest record of TLS (RFC 8446 section 5.1): what a bulk transfer is made of.
 const BLOCK_BYTES: usize = 16 * 1024;
 
-/// How long each direction of each cipher is timed; the best of as many slices counts, because a
-/// slice in which something else ran says nothing of the cipher.
+/// Processor time for which each direction of each cipher is timed; the best of as many slices counts,
+/// because in others something else had a share of the core.
 const SLICE: Duration = Duration::from_millis(8);
 const SLICES: usize = 5;
+
+/// Blocks between two looks at the clock, which takes a good part of the time of one.
+const BATCH: u64 = 16;
 
 /// A cipher's name as its program has it, and the algorithm.
 type Named = (&'static str, &'static str, Algorithm);
@@ -168,20 +172,28 @@ fn speeds(algorithm: Algorithm) -> Option<(f64, f64)> {
     }
 }
 
-/// The best rate of several slices, in bits a second; `None` when the work fails.
+/// The best rate of several slices, in bits a second of processor time, so that other programs on
+/// this machine do not count; `None` when the work fails, or there is no such clock.
 fn fastest(work: &mut dyn FnMut() -> bool) -> Option<f64> {
+    let clock = ThreadClock::of_this_thread().ok()?;
     let mut best: f64 = 0.0;
     for _ in 0..SLICES {
-        let begun = Instant::now();
+        let begun = clock.read()?;
         let mut blocks = 0_u64;
-        while begun.elapsed() < SLICE {
-            if !work() {
-                return None;
+        let used = loop {
+            for _ in 0..BATCH {
+                if !work() {
+                    return None;
+                }
             }
-            blocks += 1;
-        }
+            blocks += BATCH;
+            let used = clock.read()?.saturating_sub(begun);
+            if used >= SLICE {
+                break used;
+            }
+        };
         let bits = blocks as f64 * BLOCK_BYTES as f64 * 8.0;
-        best = best.max(bits / begun.elapsed().as_secs_f64());
+        best = best.max(bits / used.as_secs_f64());
     }
     Some(best)
 }

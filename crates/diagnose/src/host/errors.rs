@@ -35,10 +35,24 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
                     ),
                 );
             }
-            let (count, of, field) = if received >= sent {
-                (damaged, "received", "rx_crc_errors")
+            let largest = |parts: [(&'static str, u64); 3]| {
+                let worst = parts.into_iter().max_by_key(|(_, count)| *count);
+                worst.unwrap_or_default()
+            };
+            let (count, of, (field, part)) = if received >= sent {
+                let parts = [
+                    ("rx_crc_errors", counters.rx_crc_errors),
+                    ("rx_frame_errors", counters.rx_frame_errors),
+                    ("rx_length_errors", counters.rx_length_errors),
+                ];
+                (damaged, "received", largest(parts))
             } else {
-                (lost, "sent", "tx_carrier_errors")
+                let parts = [
+                    ("tx_carrier_errors", counters.tx_carrier_errors),
+                    ("tx_aborted_errors", counters.tx_aborted_errors),
+                    ("", 0),
+                ];
+                (lost, "sent", largest(parts))
             };
             found(
                 subject,
@@ -54,8 +68,8 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
             .place(Place::LocalSegment)
             .evidence(facts.evidence(
                 format!("interfaces[{place}].counters.{field}"),
-                count as f64,
-                &format!("one part of the frames {of} broken, with the other errors of the kind"),
+                part as f64,
+                "the largest of the counters of the kind",
                 0.0,
             ))
             .advice(

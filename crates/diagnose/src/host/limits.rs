@@ -101,7 +101,7 @@ fn near(
     .sysctl(
         "Raise the limit, once it is known who needs so many.",
         key,
-        most.saturating_mul(4).min(i32::MAX as u64).to_string(),
+        most.saturating_mul(4).min(i64::MAX as u64).to_string(),
         "Room again.",
     )
     .done()

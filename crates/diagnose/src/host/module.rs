@@ -15,7 +15,10 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
             let module = interface.module.as_ref()?;
             let name = &interface.name;
             let subject = format!("{name} light");
-            let weakest = module.receive_dbm.iter().flatten().copied().reduce(f64::min);
+            let lanes = module.receive_dbm.iter().enumerate();
+            let lit = lanes.filter_map(|(lane, dbm)| Some((lane, (*dbm)?)));
+            let weakest = lit.min_by(|a, b| a.1.total_cmp(&b.1));
+            let (lane, weakest) = (weakest.map_or(0, |w| w.0), weakest.map(|w| w.1));
             let limit = module.receive_low_dbm.unwrap_or(DARK_DBM);
             Some(match weakest {
                 Some(dbm) if dbm > limit => fine(
@@ -33,12 +36,20 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
                     },
                 )
                 .place(Place::LocalSegment)
-                .evidence(facts.evidence(
-                    format!("interfaces[{place}].module.receive_dbm[0]"),
-                    dbm.unwrap_or(f64::from(i16::MIN)),
-                    "light received, in decibels over a milliwatt",
-                    limit,
-                ))
+                .evidence(match dbm {
+                    Some(dbm) => facts.evidence(
+                        format!("interfaces[{place}].module.receive_dbm[{lane}]"),
+                        dbm,
+                        "light received, in decibels over a milliwatt",
+                        limit,
+                    ),
+                    None => facts.evidence(
+                        format!("interfaces[{place}].counters.rx_packets"),
+                        interface.counters.rx_packets as f64,
+                        "packets received so far; the module measures no light in any lane now",
+                        0.0,
+                    ),
+                })
                 .advice(
                     "Clean both connectors, look for a tight bend, then measure the fibre; the wavelengths of both modules must agree.",
                     "More light, and no damaged frames.",

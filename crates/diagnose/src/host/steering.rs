@@ -1,7 +1,7 @@
 //! Which processors serve received packets.
 
 use plumb_model::finding::{Cause, InterfaceChange, PathKind, Severity};
-use plumb_model::results::host::Interface;
+use plumb_model::results::host::{Interface, InterruptLine};
 
 use super::{Facts, Judged, fine, found};
 
@@ -69,12 +69,12 @@ fn interrupts(facts: &Facts<'_>, interface: &Interface) -> Option<Judged> {
             ),
         ));
     }
-    let place = facts
-        .host
-        .interrupts
-        .iter()
-        .position(|line| line.interface == *name)?;
     let cpu = each.iter().position(|count| *count == most)?;
+    let on_it = |line: &InterruptLine| line.counts.get(cpu).copied().unwrap_or_default();
+    let here = facts.host.interrupts.iter().enumerate();
+    let (place, busiest) = here
+        .filter(|(_, line)| line.interface == *name)
+        .max_by_key(|(_, line)| on_it(line))?;
     let draft = found(
         subject,
         Cause::OneProcessorReceives,
@@ -89,8 +89,8 @@ fn interrupts(facts: &Facts<'_>, interface: &Interface) -> Option<Judged> {
     .sure(0.7)
     .evidence(facts.evidence(
         format!("interrupts[{place}].counts[{cpu}]"),
-        most as f64,
-        "interrupts on one processor, held against nine tenths of all",
+        on_it(busiest) as f64,
+        "interrupts of the busiest line on that processor; all its lines there are held against nine tenths of all",
         all as f64 * ALL_RATIO,
     ));
     let channels = interface.channels.filter(|c| c.combined_max > c.combined);

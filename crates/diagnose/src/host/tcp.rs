@@ -190,7 +190,7 @@ fn buffer(facts: &Facts<'_>, side: Side) -> Judged {
     .sure(0.9)
     .evidence(facts.evidence(format!("sysctls[{}].value", place(facts, key)), most as f64, &format!("largest {name}, held against what {} over 100 ms takes in flight", si(rate, "bit/s")), needed))
     .sysctl(
-        format!("Let the {name} grow to {}; it grows only as far as a connection needs. It does nothing on a LAN.", si(proposal as f64, "B")),
+        format!("Let the {name} grow to what {} over 100 ms takes; it grows only as far as a connection needs. It does nothing on a LAN.", si(rate, "bit/s")),
         key,
         format!("{least} {initial} {proposal}"),
         "One connection can fill the link over 100 ms, if the path and the other end can.",

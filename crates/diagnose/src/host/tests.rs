@@ -187,7 +187,9 @@ fn causes(audit: &Audit) -> Vec<(Cause, Severity)> {
 /// A change after which exactly one thing is wrong.
 #[track_caller]
 fn one(cause: Cause, severity: Severity, change: impl FnOnce(&mut HostResult)) -> Audit {
-    let audit = after(change);
+    let mut host = healthy();
+    change(&mut host);
+    let audit = audit(&host, "m1");
     assert_eq!(causes(&audit), [(cause, severity)]);
     let finding = &audit.findings[0];
     assert!(

@@ -35,7 +35,10 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
 }
 
 fn signal(facts: &Facts<'_>, place: usize, interface: &Interface, wifi: &Wifi) -> Option<Judged> {
-    let dbm = wifi.average_signal_dbm.or(wifi.signal_dbm)?;
+    let (field, dbm) = match (wifi.average_signal_dbm, wifi.signal_dbm) {
+        (Some(dbm), _) => ("average_signal_dbm", dbm),
+        (None, dbm) => ("signal_dbm", dbm?),
+    };
     let subject = format!("{} signal", interface.name);
     if dbm >= WEAK_DBM {
         return Some(fine(
@@ -58,7 +61,7 @@ fn signal(facts: &Facts<'_>, place: usize, interface: &Interface, wifi: &Wifi) -
             ),
         )
         .evidence(facts.evidence(
-            format!("interfaces[{place}].wifi.signal_dbm"),
+            format!("interfaces[{place}].wifi.{field}"),
             dbm.into(),
             "signal in decibels over a milliwatt; high rates need more",
             WEAK_DBM.into(),
