@@ -1,8 +1,8 @@
 //! How fast one core encrypts: the ciphers of TLS that plumb itself uses, and of those that ssh offers
 //! the ones that the same library (ring) has.
 //!
-//! The library's AES-GCM and ChaCha20-Poly1305 are BoringSSL's assembly, as fast as OpenSSL's within
-//! some ten percent; what ssh uses it does not time.
+//! What ssh itself uses is OpenSSL, which is not timed: its AES-GCM is as fast, its ChaCha20-Poly1305 up to
+//! three times as fast where the processor has AVX-512 (seen with OpenSSL 3.0).
 
 use std::process::{Command, Stdio};
 use std::time::Duration;

@@ -4,8 +4,6 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
-
 use common::{PLUMB, need_root, plumb, stderr, stdout};
 use plumb_model::finding::Cause;
 use plumb_model::results::Outcome;
@@ -48,21 +46,6 @@ fn in_node(script: &str) -> Run {
 
 fn causes(run: &Run) -> Vec<Cause> {
     run.findings.iter().map(|finding| finding.cause).collect()
-}
-
-#[test]
-fn this_machine_is_read_quickly() {
-    // The number is 150 ms on a quiet machine; five tries and room for others who use this one.
-    let fastest = (0..5).map(|_| {
-        let begun = Instant::now();
-        let output = plumb(&["host", "--json"]);
-        assert!(output.status.success(), "{}", stderr(&output));
-        let run = Run::from_json(&stdout(&output)).unwrap();
-        assert!(run.measurements[0].duration_s > 0.0);
-        begun.elapsed()
-    });
-    let fastest = fastest.min().unwrap();
-    assert!(fastest < Duration::from_millis(600), "{fastest:?}");
 }
 
 #[test]
