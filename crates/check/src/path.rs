@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use plumb_model::results::Outcome;
-use plumb_model::results::path::{MapPlace, Multipath, PathResult};
+use plumb_model::results::path::{MapPlace, Multipath, PathDistance, PathResult};
 use plumb_model::run::Run;
+use plumb_model::units::human_seconds;
 use plumb_net::clock;
 use plumb_probe::path::atlas::{self, Atlas};
 use plumb_probe::path::multipath::{self, MultipathPlan};
@@ -87,6 +88,9 @@ pub fn run(
     names.wait(NAMES_WAIT);
     describe(&mut result, wanted, &names);
     tell_times(&mut result, log.started_ns);
+    if let Some(note) = result.distance.as_ref().and_then(impossible) {
+        assembly.note(note);
+    }
     let mut params = serde_json::Map::new();
     params.insert(
         "interval_s".to_owned(),
@@ -227,6 +231,18 @@ fn describe(result: &mut PathResult, wanted: &Wanted, names: &Names) {
         }
     }
     result.distance = atlas::distance(&result.hops, wanted.here);
+}
+
+/// What a round trip that light could not make says of the places.
+fn impossible(distance: &PathDistance) -> Option<String> {
+    let rtt_s = distance
+        .rtt_s
+        .filter(|rtt_s| *rtt_s < distance.light_rtt_s)?;
+    Some(format!(
+        "A round trip of {} is less than light in fibre takes over the known places ({}): the database is wrong about one of them.",
+        human_seconds(rtt_s),
+        human_seconds(distance.light_rtt_s)
+    ))
 }
 
 fn tell_times(result: &mut PathResult, started_ns: u64) {

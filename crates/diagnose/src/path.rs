@@ -273,7 +273,6 @@ mod tests {
             alterations: Vec::new(),
             syn_ack: None,
             multipath: None,
-            return_path: None,
             distance: None,
         }
     }

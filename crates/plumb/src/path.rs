@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use plumb_check::path::{self, Wanted};
+use plumb_check::watcher::Watcher;
 use plumb_model::results::path::MapPlace;
 use plumb_model::units::parse_duration;
 use plumb_probe::path::atlas::{Atlas, degrees};
@@ -212,6 +213,15 @@ impl Arguments {
     }
 }
 
+/// Looks on and says nothing.
+struct Nobody;
+
+impl Watcher for Nobody {
+    fn step(&self, _name: &str, _takes: Duration) {}
+
+    fn update(&self, _text: &str) {}
+}
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         arguments.first_hop <= arguments.max_hops,
@@ -239,13 +249,25 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut view = (arguments.continuous && text)
         .then(|| View::open(&stop))
         .flatten();
-    let line = Line::new();
-    let run = path::run(command_line(), &wanted, &line, &stop, &mut |log, names| {
-        if let Some(view) = &mut view {
-            view.show(log, names);
-        }
-    })?;
+    // A view says all that a progress line would.
+    let line: Box<dyn Watcher> = if view.is_some() {
+        Box::new(Nobody)
+    } else {
+        Box::new(Line::new())
+    };
+    let run = path::run(
+        command_line(),
+        &wanted,
+        line.as_ref(),
+        &stop,
+        &mut |log, names| {
+            if let Some(view) = &mut view {
+                view.show(log, names);
+            }
+        },
+    )?;
     drop((line, view));
+    run.notes.extend(target.families_note(arguments.family()));
     match arguments.form.chosen() {
         Some(form) => {
             print(&forms::render(&run, form))?;

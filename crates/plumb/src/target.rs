@@ -86,6 +86,17 @@ impl Target {
         })
     }
 
+    /// What must be said where the name has addresses of both versions and nobody chose.
+    pub(crate) fn families_note(&self, asked: Family) -> Option<String> {
+        (self.both_families && asked == Family::Any).then(|| {
+            format!(
+                "{} has addresses of IPv4 and of IPv6, of which the resolver prefers {}; -4 and -6 choose.",
+                self.name,
+                self.address.ip()
+            )
+        })
+    }
+
     /// Its address, with this port unless the user typed another.
     pub(crate) fn at(&self, port: u16) -> SocketAddr {
         let mut address = self.address;

@@ -491,6 +491,9 @@ fn one_line_is_seen_alike_by_mtr_and_traceroute() {
          setpriv --reuid 65534 --clear-groups --inh-caps=-all --bounding-set=-all plumb path -n b --json
          setpriv --reuid 65534 --clear-groups --inh-caps=-all --bounding-set=-all plumb path -n -u b --json
          plumb path -n --dot b
+         f=$(mktemp); printf '10.0.0.0/24,64500,Near,52.37,4.90\\n10.0.1.0/24,64501,Far,35.68,139.69\\n10.0.3.0/24,64502,Home,52.4,4.9\\n' > $f
+         plumb path -n b --asn-db $f --json; rm $f
+         ! plumb path b --asn-db /etc/passwd 2>&1
          ! plumb path 255.255.255.255 2>&1
          ! plumb path -f 5 -m 3 b 2>&1
          ip route add unreachable 192.0.2.0/24; ! plumb path 192.0.2.1 2>&1",
@@ -554,7 +557,19 @@ fn one_line_is_seen_alike_by_mtr_and_traceroute() {
             .as_ref()
             .is_some_and(|offer| offer.sack && offer.mss_bytes.is_some())
     );
-    let rest = lines[9..].join("\n");
+    let (documents, rest): (Vec<&str>, Vec<&str>) =
+        lines[9..].iter().partition(|line| line.starts_with('{'));
+    let places = Run::from_json(documents[0]).unwrap();
+    let asns: Vec<_> = path(&places).hops.iter().map(|hop| hop.asn).collect();
+    assert_eq!(asns, [Some(64500), Some(64501), None, Some(64502)]);
+    // By Tokyo from Amsterdam to Amsterdam, in 20 ms, which light could.
+    assert_eq!(places.findings[0].cause, Cause::RouteDetour);
+    assert!(places.findings[0].summary.contains("hop 2"), "{places:?}");
+    let rest = rest.join("\n");
+    assert!(
+        rest.contains("is no database of networks: line 1"),
+        "{rest}"
+    );
     assert!(
         rest.contains("\"1: 10.0.0.2\" -> \"2: 10.0.1.2\""),
         "{rest}"

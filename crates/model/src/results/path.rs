@@ -56,8 +56,6 @@ pub struct PathResult {
     pub syn_ack: Option<SynAckSeen>,
     /// All ways that flows may take, where they were asked for.
     pub multipath: Option<Multipath>,
-    /// The way back, as the responder at the target sees it.
-    pub return_path: Option<Box<ReturnPath>>,
     /// How long the path is on the map, where places are known.
     pub distance: Option<PathDistance>,
 }
@@ -295,21 +293,6 @@ pub struct MultipathNode {
     pub next: Vec<Option<String>>,
     /// How it shares, where there are several next.
     pub balancing: Option<Balancing>,
-}
-
-/// The way back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ReturnPath {
-    /// Our address, as the responder sees it.
-    pub address: String,
-    /// Whether the responder's probes reached it.
-    pub reached: bool,
-    /// From the responder on.
-    pub hops: Vec<PathHop>,
-    /// Whether the two directions differ in length or in networks.
-    pub asymmetric: bool,
-    /// What differs, in words.
-    pub differences: Vec<String>,
 }
 
 /// The length of the path over the places that are known.

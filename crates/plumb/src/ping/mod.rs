@@ -215,12 +215,7 @@ fn one(arguments: &Arguments, host: &str) -> anyhow::Result<ExitCode> {
     let pinged = ping::run(command_line(), plan, &live, &stop)?;
     drop(live);
     let mut run = pinged.run;
-    if target.both_families && arguments.family() == Family::Any {
-        run.notes.push(format!(
-            "{} has addresses of IPv4 and of IPv6, of which the resolver prefers {address}; -4 and -6 choose.",
-            target.name
-        ));
-    }
+    run.notes.extend(target.families_note(arguments.family()));
     if arguments.json_lines {
         output.save(run)?;
     } else {

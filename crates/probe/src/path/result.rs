@@ -138,7 +138,6 @@ impl TraceLog {
             alterations: self.alterations(last_hop),
             syn_ack: self.syn_ack(),
             multipath: None,
-            return_path: None,
             distance: None,
         }
     }

@@ -30,12 +30,6 @@ pub(super) fn tables(run: &Run) -> Vec<Table> {
     let mut tables = Vec::new();
     for (measurement, path) in paths(run) {
         tables.push(hops(measurement, path));
-        if let Some(back) = &path.return_path {
-            let title = format!("The way back, from {} to {}", path.address, back.address);
-            let mut table = hop_table(title, &back.hops);
-            table.note = (!back.differences.is_empty()).then(|| back.differences.join(" "));
-            tables.push(table);
-        }
         tables.push(alterations(path));
         tables.push(routes(path));
         tables.push(changes(path));
