@@ -148,6 +148,7 @@ mod tests {
             far_clock: None,
             drops: vec![],
             hop_limit_changes_s: vec![],
+            answers: Default::default(),
             icmp_errors: Default::default(),
             started_monotonic_ns: 0,
             duration_s: exchanges.len() as f64,

@@ -24,6 +24,7 @@ pub mod phase;
 pub mod ping;
 pub mod pings;
 pub mod places;
+pub mod port;
 pub mod probes;
 pub mod profiles;
 pub mod responsiveness;

@@ -309,7 +309,7 @@ impl ProbeLogs {
         for log in self.streams() {
             let name = match log.protocol {
                 ProbeProtocol::Udp | ProbeProtocol::Stamp => "rtt",
-                ProbeProtocol::Icmp => "rtt_icmp",
+                _ => "rtt_icmp",
             };
             series.insert(name.to_owned(), window_series(log, window));
             identify(log, window, &mut params);

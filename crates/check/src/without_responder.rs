@@ -86,7 +86,7 @@ pub fn run(
             started_ns,
             duration_s: Window::until_now(started_ns).seconds(),
             params: serde_json::Map::new(),
-            outcome: Outcome::Port(result),
+            outcome: Outcome::Port(Box::new(result)),
             series: Default::default(),
         });
     }
@@ -136,5 +136,6 @@ fn connect(address: SocketAddr) -> PortResult {
         connected: times.len() as u64,
         connect_s: Distribution::of(times),
         error,
+        ..PortResult::default()
     }
 }

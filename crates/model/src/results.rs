@@ -9,6 +9,7 @@ pub mod owd;
 pub mod path;
 pub mod ping;
 pub mod pings;
+pub mod port;
 pub mod quic;
 pub mod responsiveness;
 pub mod sharing;
@@ -29,6 +30,7 @@ use owd::OwdResult;
 use path::PathResult;
 pub use ping::{PingResult, ProbeProtocol, TimestampSource};
 use pings::PingsResult;
+pub use port::PortResult;
 use quic::QuicResult;
 use responsiveness::ResponsivenessResult;
 use sharing::Sharing;
@@ -64,7 +66,7 @@ pub enum Outcome {
     /// Round trips while the path was loaded.
     LoadedLatency(LoadedLatencyResult),
     /// Whether a TCP port answers, and how fast.
-    Port(PortResult),
+    Port(Box<PortResult>),
     /// Whether one TCP connection could fill the path, as far as buffers go.
     Tcp(TcpResult),
     /// What became of the datagrams of a stream.
@@ -118,23 +120,6 @@ impl Direction {
             Self::Both => "both",
         }
     }
-}
-
-/// Whether a TCP port accepted connections.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PortResult {
-    /// Address connected to.
-    pub address: String,
-    /// TCP port.
-    pub port: u16,
-    /// Connections tried.
-    pub tried: u64,
-    /// Connections established.
-    pub connected: u64,
-    /// Time from SYN to established; absent when none was.
-    pub connect_s: Option<Distribution>,
-    /// What the last failed attempt said.
-    pub error: Option<String>,
 }
 
 /// The bandwidth-delay product of a direction against the windows that both ends allow one

@@ -17,6 +17,7 @@ mod output;
 mod owd;
 mod path;
 mod ping;
+mod port;
 mod progress;
 mod rate;
 mod report;
@@ -57,6 +58,9 @@ enum Verb {
     /// Round trips of small packets
     #[command(after_long_help = ping::LIMITS)]
     Ping(ping::Arguments),
+    /// Whether TCP ports answer: name, connect, TLS and first byte apart; how long silence is kept
+    #[command(after_long_help = port::LIMITS)]
+    Port(port::Arguments),
     /// How large packets may be, hop by hop
     #[command(after_long_help = mtu::LIMITS)]
     Mtu(mtu::Arguments),
@@ -103,6 +107,7 @@ fn main() -> ExitCode {
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Serve(arguments) => serve::run(&arguments),
         Verb::Ping(arguments) => ping::run(&arguments),
+        Verb::Port(arguments) => port::run(&arguments),
         Verb::Mtu(arguments) => mtu::run(&arguments),
         Verb::Path(arguments) => path::run(&arguments),
         Verb::Owd(arguments) => owd::run(&arguments),

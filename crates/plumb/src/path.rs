@@ -255,7 +255,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         Box::new(Line::new())
     };
-    let run = path::run(
+    let mut run = path::run(
         command_line(),
         &wanted,
         line.as_ref(),

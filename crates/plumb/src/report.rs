@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use plumb_model::results::Direction;
-use plumb_report::{compare, flent, html, text};
+use plumb_report::{compare, flent, html, standalone, text};
 
 use crate::output::{print, read_run, save, style};
 
@@ -19,6 +19,9 @@ pub(crate) struct Arguments {
     /// Write one HTML page that needs nothing else; without it, text is printed
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
+    /// Write the chart over time as an SVG file of its own
+    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["output", "after", "flent"])]
+    svg: Option<PathBuf>,
     /// Write a phase of load as a data file of flent (`.flent.gz`), for its plots
     #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "after"])]
     flent: Option<PathBuf>,
@@ -54,6 +57,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let packed = flent::export(&run, arguments.phase.map(Direction::from))
             .with_context(|| format!("cannot write {}", file.display()))?;
         save(file, packed)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(file) = &arguments.svg {
+        let chart = standalone::svg(&run).with_context(|| {
+            format!(
+                "cannot draw {}: nothing in it was measured over time",
+                arguments.run.display()
+            )
+        })?;
+        save(file, chart)?;
         return Ok(ExitCode::SUCCESS);
     }
     let after = arguments.after.as_deref().map(read_run).transpose()?;

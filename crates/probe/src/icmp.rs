@@ -127,6 +127,8 @@ impl Network for IcmpEcho {
                 sequence,
                 at,
                 kernel_ns,
+                measured: None,
+                said: None,
                 far_end: None,
                 hop_limit,
                 drops,

@@ -1,12 +1,16 @@
 //! Thin traffic: round-trip probes on an open-loop schedule, stamped by the kernel.
 //!
 //! [`plan`] says what to send, [`strategy`] decides when and reads what comes back, without
-//! sockets or clocks; the network that it does that on is ICMP or UDP echo; [`probing`] is the
+//! sockets or clocks; the network that it does that on is a file a protocol; [`probing`] is the
 //! thread it runs in, and [`log`] what remains. [`many`] does the same with many targets at once.
 
 mod channel;
+mod connections;
+mod dns;
+pub mod exchange;
 pub mod hop;
 mod icmp;
+pub mod idle;
 pub mod log;
 pub mod many;
 pub mod mtu;
@@ -17,6 +21,7 @@ pub mod sample;
 mod stamp;
 pub mod strategy;
 mod udp;
+mod udp_port;
 
 pub use log::ProbeLog;
 pub use plan::{Plan, ProbeError, Sizes};

@@ -33,6 +33,8 @@ pub struct ProbeLog {
     pub drops: Vec<(f64, u32)>,
     /// When an answer's hop limit differed from that of the one before.
     pub hop_limit_changes_s: Vec<f64>,
+    /// Answers by what they were, where the protocol has several.
+    pub answers: BTreeMap<String, u64>,
     /// ICMP errors that came back, by what they said.
     pub icmp_errors: BTreeMap<String, u64>,
     /// The start, on CLOCK_MONOTONIC.
@@ -85,6 +87,7 @@ impl ProbeLog {
                 .iter()
                 .filter(|t| within(t))
                 .count() as u64,
+            answers: self.answers.clone(),
             icmp_errors: self.icmp_errors.clone(),
             sizes: sizes(&samples),
             send_errors: self.refused_s.iter().filter(|t| within(t)).count() as u64,
@@ -229,6 +232,7 @@ mod tests {
             far_clock: None,
             drops: vec![(0.25, 3), (9.0, 1)],
             hop_limit_changes_s: vec![0.31],
+            answers: BTreeMap::new(),
             icmp_errors: BTreeMap::new(),
             started_monotonic_ns: 0,
             duration_s: 0.4,

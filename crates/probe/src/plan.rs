@@ -12,6 +12,9 @@ use plumb_wire::{icmp, native::echo};
 /// The fastest schedule: faster is load, not probing, and a waste of both ends.
 const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
+/// The fastest schedule of connections, of which each costs both ends more than a packet.
+const MIN_CONNECTION_INTERVAL: Duration = Duration::from_millis(10);
+
 /// Flooding sends the next probe when this has passed without an answer: 100 a second, as ping -f.
 pub const FLOOD_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -41,6 +44,9 @@ pub struct Plan {
     /// Whether to send the next probe as soon as the one before is answered, or after
     /// [`FLOOD_INTERVAL`], and not by the interval.
     pub flood: bool,
+    /// What is asked for: a name for DNS, a page for HTTP and HTTPS; `None` for the servers of the root,
+    /// and the page `/`.
+    pub ask: Option<String>,
     /// Sizes of the payload of the ICMP or UDP packets.
     pub sizes: Sizes,
     /// A probe whose answer takes longer than this counts as lost.
@@ -135,10 +141,12 @@ impl Plan {
             count: None,
             duration: None,
             flood: false,
+            ask: None,
             sizes: Sizes::One(match protocol {
                 ProbeProtocol::Icmp => 64 - icmp::HEADER_BYTES,
                 ProbeProtocol::Udp => echo::MIN_BYTES,
                 ProbeProtocol::Stamp => stamp::OPEN_BYTES,
+                _ => 56,
             }),
             stamp_key: None,
             timeout: Duration::from_secs(3),
@@ -153,10 +161,11 @@ impl Plan {
     /// The smallest payload that holds what a probe carries.
     pub fn least_size_bytes(&self) -> usize {
         match self.protocol {
-            ProbeProtocol::Icmp => icmp::MARK_BYTES,
+            ProbeProtocol::Icmp | ProbeProtocol::UdpPort => icmp::MARK_BYTES,
             ProbeProtocol::Udp => echo::MIN_BYTES,
             ProbeProtocol::Stamp if self.stamp_key.is_some() => stamp::AUTHENTICATED_BYTES,
             ProbeProtocol::Stamp => stamp::OPEN_BYTES,
+            _ => 0,
         }
     }
 
@@ -174,6 +183,9 @@ impl Plan {
         }
         if self.interval < MIN_INTERVAL && !self.flood {
             return Err(ProbeError::Interval);
+        }
+        if self.connects() && (self.flood || self.interval < MIN_CONNECTION_INTERVAL) {
+            return Err(ProbeError::Connections);
         }
         if self.dscp.is_some_and(|dscp| dscp > MAX_DSCP) {
             return Err(ProbeError::Dscp);
@@ -194,6 +206,25 @@ impl Plan {
         }
     }
 
+    /// Whether each probe is a connection.
+    pub(crate) fn connects(&self) -> bool {
+        use ProbeProtocol::{Http, Https, Tcp};
+        matches!(self.protocol, Tcp | Http | Https)
+    }
+
+    /// The name alone, of what the user typed.
+    pub(crate) fn host(&self) -> &str {
+        let bare = self
+            .name
+            .strip_prefix('[')
+            .and_then(|rest| rest.split_once(']'));
+        match (bare, self.name.split_once(':')) {
+            (Some((address, _)), _) => address,
+            (None, Some((host, port))) if !port.contains(':') => host,
+            _ => &self.name,
+        }
+    }
+
     /// How many probes will be sent if nobody stops them.
     pub(crate) fn probes(&self) -> u32 {
         let by_count = self.count.unwrap_or(u64::MAX);
@@ -210,12 +241,10 @@ impl Plan {
     pub(crate) fn far_end(&self) -> String {
         match self.protocol {
             ProbeProtocol::Icmp => self.name.clone(),
-            ProbeProtocol::Udp | ProbeProtocol::Stamp if self.name.contains(':') => {
+            _ if self.name.contains(':') => {
                 format!("[{}]:{}", self.name, self.target.port())
             }
-            ProbeProtocol::Udp | ProbeProtocol::Stamp => {
-                format!("{}:{}", self.name, self.target.port())
-            }
+            _ => format!("{}:{}", self.name, self.target.port()),
         }
     }
 }
@@ -228,6 +257,14 @@ pub enum ProbeError {
         "cannot probe more often than every {MIN_INTERVAL:?}: choose a longer interval, or measure with load"
     )]
     Interval,
+    /// Connections would come too fast.
+    #[error(
+        "connections are not made faster than one every {MIN_CONNECTION_INTERVAL:?}, nor in a flood: choose a longer interval"
+    )]
+    Connections,
+    /// The name cannot be asked for.
+    #[error(transparent)]
+    Name(plumb_wire::dns::NameError),
     /// The packet rate is none.
     #[error("a packet rate is above 0 and at most 1000000 a second; more is load")]
     Rate,

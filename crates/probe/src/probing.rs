@@ -8,12 +8,15 @@ use std::time::Duration;
 use plumb_model::results::ProbeProtocol;
 use plumb_net::datagram::{DatagramSocket, set_exact_timers};
 
+use crate::connections::Connections;
+use crate::dns::DnsQuestions;
 use crate::icmp::IcmpEcho;
 use crate::log::ProbeLog;
 use crate::plan::{Plan, ProbeError};
 use crate::stamp::StampEcho;
 use crate::strategy::{self, Network};
 use crate::udp::UdpEcho;
+use crate::udp_port::UdpPort;
 
 /// How far a probing has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -134,6 +137,11 @@ impl Probing {
             ProbeProtocol::Icmp => Self::spawn(IcmpEcho::open(&plan)?, plan, stop, seen),
             ProbeProtocol::Udp => Self::spawn(UdpEcho::open(&plan)?, plan, stop, seen),
             ProbeProtocol::Stamp => Self::spawn(StampEcho::open(&plan)?, plan, stop, seen),
+            ProbeProtocol::UdpPort => Self::spawn(UdpPort::open(&plan)?, plan, stop, seen),
+            ProbeProtocol::Tcp | ProbeProtocol::Http | ProbeProtocol::Https => {
+                Self::spawn(Connections::open(&plan), plan, stop, seen)
+            }
+            ProbeProtocol::Dns => Self::spawn(DnsQuestions::open(&plan)?, plan, stop, seen),
         }
     }
 

@@ -5,9 +5,11 @@
 //! constant while nobody steps the clock: it is read with every probe sent and received, and a
 //! round trip over which it changed falls back to our own monotonic readings.
 
+use std::fmt;
 use std::time::Duration;
 
 use plumb_model::results::TimestampSource;
+use plumb_wire::dns::code_name;
 
 /// How much the two clocks may part between two readings, above the uncertainty of the
 /// readings, before it is a step: far above noise, and too little to spoil a round trip.
@@ -59,6 +61,36 @@ pub struct Exchange {
     pub arrived_ns: i64,
 }
 
+/// What an answer was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    /// A connection was accepted.
+    SynAck,
+    /// It was refused by a reset.
+    Reset,
+    /// The status of a page.
+    Http(u16),
+    /// The response code of a DNS server.
+    Dns(u8),
+    /// An echo service sent the datagram back.
+    Echo,
+    /// The host has nothing at that UDP port.
+    PortUnreachable,
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SynAck => f.write_str("SYN-ACK"),
+            Self::Reset => f.write_str("RST"),
+            Self::Http(status) => write!(f, "HTTP {status}"),
+            Self::Dns(code) => f.write_str(code_name(*code)),
+            Self::Echo => f.write_str("echo"),
+            Self::PortUnreachable => f.write_str("port unreachable"),
+        }
+    }
+}
+
 /// An answer, as it came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
@@ -68,6 +100,11 @@ pub struct Answer {
     pub at: Moment,
     /// When the kernel received it, ns of CLOCK_REALTIME.
     pub kernel_ns: Option<u64>,
+    /// The round trip, where something else than the two stamps measured it: a kernel's TCP, or the
+    /// thread that held the connection.
+    pub measured: Option<(Duration, TimestampSource)>,
+    /// What the answer was, where the protocol has several.
+    pub said: Option<Said>,
     /// What the far end said; a host that answers ICMP says nothing.
     pub far_end: Option<FarEnd>,
     /// The hop limit (TTL) that it bore when it came in, where the protocol tells.
@@ -146,6 +183,13 @@ impl Record {
     /// The round trip, once there is an answer.
     pub(crate) fn round_trip(&self) -> Option<RoundTrip> {
         let answer = self.answer?;
+        if let Some((rtt, timestamps)) = answer.measured {
+            return Some(RoundTrip {
+                rtt,
+                residence_ignored: false,
+                timestamps,
+            });
+        }
         let (total, timestamps) = match self.kernel_ns(&answer) {
             Some(ns) => (ns, TimestampSource::Kernel),
             None => (
@@ -285,6 +329,8 @@ mod tests {
             sequence: 0,
             at: moment(1026 * MS),
             kernel_ns: Some(APART + 1021 * MS),
+            measured: None,
+            said: None,
             far_end,
             hop_limit: Some(64),
             drops: 0,

@@ -84,7 +84,7 @@ impl StampEcho {
                     Some(Event::Unreachable(why)) => {
                         return Err(nobody(format!("an ICMP error came back: {why}")));
                     }
-                    Some(Event::Answered(_) | Event::Departed { .. }) | None => {}
+                    Some(Event::Answered(_) | Event::Departed { .. } | Event::Told(_)) | None => {}
                 }
             }
         }
@@ -142,6 +142,8 @@ impl StampEcho {
                 sequence,
                 at,
                 kernel_ns: received.kernel_ns,
+                measured: None,
+                said: None,
                 far_end: Some(FarEnd {
                     received_ns: reply.received_ns,
                     sent_ns: reply.sent_ns,

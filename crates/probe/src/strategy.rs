@@ -21,7 +21,7 @@ const STOP_CHECK_NS: u64 = 100_000_000;
 const MAX_RECEIVE_FAILURES: u32 = 16;
 
 /// Something that the network told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A probe entered the packet scheduler.
     Departed {
@@ -34,6 +34,8 @@ pub enum Event {
     Answered(Answer),
     /// An ICMP error came in.
     Unreachable(Unreachable),
+    /// Something else came of a probe, in words; it is not answered.
+    Told(String),
 }
 
 /// What carries probes and knows the time.
@@ -146,6 +148,8 @@ struct Prober {
     /// The hop limit of the latest answer, and when it changed.
     hop_limit: Option<u8>,
     hop_limit_changes: Vec<u64>,
+    /// Answers by what they were.
+    answers: BTreeMap<String, u64>,
     /// ICMP errors by what they said.
     icmp_errors: BTreeMap<String, u64>,
     notes: Vec<String>,
@@ -178,6 +182,7 @@ impl Prober {
             last_rtt: None,
             hop_limit: None,
             hop_limit_changes: Vec::new(),
+            answers: BTreeMap::new(),
             icmp_errors: BTreeMap::new(),
             notes: Vec::new(),
         }
@@ -284,6 +289,10 @@ impl Prober {
                 }
             }
             Event::Answered(answer) => self.answered(answer, progress),
+            Event::Told(told) => {
+                progress.tell(|| Seen::Told(told.clone()));
+                self.note(told);
+            }
             Event::Unreachable(why) => {
                 let told = why.to_string();
                 progress.tell(|| Seen::Told(format!("an ICMP error came back: {told}")));
@@ -323,6 +332,9 @@ impl Prober {
             return; // late, which is lost
         };
         self.received += 1;
+        if let Some(said) = answer.said {
+            *self.answers.entry(said.to_string()).or_default() += 1;
+        }
         self.last_rtt = Some(trip.rtt);
         let size_bytes = record.size_bytes;
         progress.tell(|| Seen::Answered {
@@ -387,6 +399,7 @@ impl Prober {
                 .iter()
                 .map(|ns| since_start(*ns))
                 .collect(),
+            answers: self.answers,
             icmp_errors: self.icmp_errors,
             started_monotonic_ns: start,
             duration_s: since_start(ended_ns),

@@ -74,7 +74,7 @@ impl UdpEcho {
                     Some(Event::Unreachable(why)) => {
                         return Err(no_echo(format!("an ICMP error came back: {why}")));
                     }
-                    Some(Event::Answered(_) | Event::Departed { .. }) | None => {}
+                    Some(Event::Answered(_) | Event::Departed { .. } | Event::Told(_)) | None => {}
                 }
             }
             if this.cookie_ns != 0 {
@@ -151,6 +151,8 @@ impl Network for UdpEcho {
                         sequence: datagram.client_sequence,
                         at,
                         kernel_ns: received.kernel_ns,
+                        measured: None,
+                        said: None,
                         far_end: Some(FarEnd {
                             received_ns: datagram.server_receive_ns,
                             sent_ns: datagram.server_send_ns,

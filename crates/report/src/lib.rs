@@ -9,6 +9,7 @@ pub mod flent;
 pub mod html;
 mod number;
 pub mod path;
+pub mod standalone;
 mod svg;
 mod tables;
 pub mod text;

@@ -25,6 +25,7 @@ mod owd;
 mod path;
 mod ping;
 mod pings;
+mod port;
 mod quic;
 pub(crate) mod rates;
 mod responsiveness;
@@ -153,7 +154,9 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         ping::losses(run),
         pings::together(run),
         pings::targets(run),
-        ports(run),
+        port::ports(run),
+        port::talk(run),
+        port::silence(run),
         owd::delays(run),
         owd::packets(run),
         owd::clocks(run),
@@ -405,35 +408,6 @@ fn limits(run: &Run) -> Table {
             size(row.result.tcp.send_buffer_bytes),
             size(row.result.tcp_receiver.receive_buffer_bytes),
             size(row.result.tcp_receiver.max_window_bytes),
-        ]);
-    }
-    table
-}
-
-/// Whether TCP ports answered.
-fn ports(run: &Run) -> Table {
-    let mut table = Table::new(
-        "TCP port",
-        &[
-            ("", Text),
-            ("tried", Number),
-            ("connected", Number),
-            ("p50", Number),
-            ("p95", Number),
-            ("max", Number),
-            ("last error", Text),
-        ],
-    );
-    for (_, port) in view::ports(run) {
-        let time = |v: Option<f64>| v.map_or_else(|| ABSENT.to_owned(), number::seconds);
-        table.row([
-            format!("port {}", port.port),
-            port.tried.to_string(),
-            port.connected.to_string(),
-            time(port.connect_s.map(|d| d.p50)),
-            time(port.connect_s.map(|d| d.p95)),
-            time(port.connect_s.map(|d| d.max)),
-            port.error.clone().unwrap_or_default(),
         ]);
     }
     table

@@ -262,7 +262,7 @@ pub(crate) fn windows(run: &Run) -> impl Iterator<Item = &TcpResult> {
 /// The port tests of a Run.
 pub(crate) fn ports(run: &Run) -> impl Iterator<Item = (&Measurement, &PortResult)> {
     run.measurements.iter().filter_map(|m| match &m.outcome {
-        Outcome::Port(p) => Some((m, p)),
+        Outcome::Port(p) => Some((m, p.as_ref())),
         _ => None,
     })
 }
@@ -291,9 +291,12 @@ pub(crate) fn leading_protocol(run: &Run) -> ProbeProtocol {
         rows.iter()
             .any(|l| l.protocol == *protocol && l.rtt_s.is_some())
     };
+    // A ping by another protocol stands alone.
+    let first = rows.first().map(|l| l.protocol);
     [ProbeProtocol::Udp, ProbeProtocol::Stamp]
         .into_iter()
         .find(there)
+        .or(first.filter(|protocol| *protocol != ProbeProtocol::Udp))
         .unwrap_or(ProbeProtocol::Icmp)
 }
 

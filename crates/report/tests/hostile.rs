@@ -107,6 +107,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
                 reordered: 0,
                 send_errors: 0,
                 late: sent,
+                answers: [(address.clone(), sent)].into(),
                 losses: plumb_model::results::udp::LossPattern::default(),
                 hop_limits: vec![],
                 hop_limit_changes: 0,
@@ -288,14 +289,17 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         option::of(words()),
     )
         .prop_map(|(address, port, connect_s, error)| {
-            Outcome::Port(PortResult {
+            Outcome::Port(Box::new(PortResult {
                 address,
                 port,
                 tried: 1,
                 connected: 1,
                 connect_s,
+                banner: error.clone(),
+                hints: error.iter().cloned().collect(),
                 error,
-            })
+                ..PortResult::default()
+            }))
         });
     let responsiveness = (
         vec(option::of(number()), 8),

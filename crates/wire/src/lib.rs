@@ -1,8 +1,11 @@
 //! Bytes to types and back, for every protocol that plumb speaks, and the sessions of its own
 //! protocol as state machines. Nothing here does I/O; whatever comes in is treated as hostile.
 
+pub mod certificate;
 pub mod checksum;
+pub mod dns;
 pub mod fragment;
+pub mod http_head;
 pub mod icmp;
 pub mod icmp_error;
 pub mod icmp_report;

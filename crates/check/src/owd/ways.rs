@@ -250,6 +250,7 @@ mod tests {
             drops: vec![],
             hop_limit_changes_s: vec![],
             icmp_errors: Default::default(),
+            answers: Default::default(),
             started_monotonic_ns: 0,
             duration_s: 1.0,
             notes: vec![],

@@ -16,7 +16,18 @@ pub enum ProbeProtocol {
     Icmp,
     /// The UDP echo of plumb's own responder; the far end's residence time is taken out.
     Udp,
-    /// STAMP or TWAMP Light (RFC 8762, RFC 5357); the far end's residence time is taken out.
+    /// Plain datagrams to a UDP port: an echo service, or the host that says that nothing is there,
+    /// answers.
+    UdpPort,
+    /// TCP connections, which are reset at once.
+    Tcp,
+    /// The head of a page over HTTP/1.1, on a connection of its own each.
+    Http,
+    /// The same over TLS.
+    Https,
+    /// Questions to a DNS server.
+    Dns,
+    /// STAMP test packets (RFC 8762); the reflector's residence time is taken out.
     Stamp,
 }
 
@@ -26,6 +37,11 @@ impl ProbeProtocol {
         match self {
             Self::Icmp => "icmp",
             Self::Udp => "udp",
+            Self::UdpPort => "udp_port",
+            Self::Tcp => "tcp",
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Dns => "dns",
             Self::Stamp => "stamp",
         }
     }
@@ -74,6 +90,10 @@ pub struct PingResult {
     /// ICMP errors that came back about probes, by what they said.
     #[serde(default)]
     pub icmp_errors: BTreeMap<String, u64>,
+    /// What the answers were, by how often, where the protocol has several: `SYN-ACK`, `RST`, `HTTP
+    /// 200`, `NOERROR`, `port unreachable`.
+    #[serde(default)]
+    pub answers: BTreeMap<String, u64>,
     /// The figures of each size, where several were sent.
     #[serde(default)]
     pub sizes: Vec<SizeRoundTrips>,

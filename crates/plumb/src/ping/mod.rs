@@ -18,6 +18,7 @@ use plumb_net::datagram::{Outlet, PathMtuDiscovery};
 use plumb_probe::many::ManyPlan;
 use plumb_probe::{Plan, Sizes};
 use plumb_wire::native::spec::PORT;
+use plumb_wire::{dns, stamp};
 
 use crate::output::Output;
 use crate::target::{Family, Target, command_line, interruptible};
@@ -33,6 +34,7 @@ Examples:
   plumb ping -f -w 10 server             as fast as answers come, for ten seconds
   plumb ping 192.0.2.0/24 --pps 500      who answers in a network
   plumb ping --file hosts --json-lines   a stream for programs
+  plumb ping --protocol https server     the head of a page; also tcp, http, dns, stamp, udp-port
 
 Limits: without root, ICMP works where net.ipv4.ping_group_range allows it. Routers may answer
 ICMP late or not at all although they forward everything else. A machine too busy to keep the
@@ -58,7 +60,7 @@ pub(crate) struct Arguments {
     /// Print what fping prints
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "json_lines"])]
     fping: Option<fping::Format>,
-    /// What probes are made of; UDP needs `plumb serve` at the far end
+    /// What probes are made of
     #[arg(long, value_enum, default_value_t = Protocol::Icmp)]
     protocol: Protocol,
     /// How many probes to send to each; 0 for no end [default: 10, to several 3, no end with
@@ -118,9 +120,13 @@ pub(crate) struct Arguments {
     /// Print an object in JSON for each answer and loss as it comes, one a line
     #[arg(long, conflicts_with_all = ["quiet", "stamp", "json"])]
     json_lines: bool,
-    /// UDP port of the responder, where HOST names none (HOST:PORT)
-    #[arg(long, default_value_t = PORT)]
-    port: u16,
+    /// Port at the far end, where HOST names none (HOST:PORT) [default: that of the protocol]
+    #[arg(long)]
+    port: Option<u16>,
+    /// What is asked for: a name of a DNS server [default: the servers of the root], a page over HTTP
+    /// [default: /]
+    #[arg(long, value_name = "NAME|PATH")]
+    ask: Option<String>,
     #[command(flatten)]
     output: Output,
 }
@@ -131,6 +137,35 @@ enum Protocol {
     Icmp,
     /// The UDP echo of `plumb serve`
     Udp,
+    /// Plain datagrams to a UDP port: an echo service, or a closed port, answers
+    UdpPort,
+    /// TCP connections, reset at once; a closed port answers too
+    Tcp,
+    /// The head of a page over HTTP
+    Http,
+    /// The head of a page over HTTPS
+    Https,
+    /// Questions to a DNS server
+    Dns,
+    /// STAMP (RFC 8762), and TWAMP-Light
+    Stamp,
+}
+
+impl Protocol {
+    /// As Runs call it, and the port where none is given.
+    fn facts(self) -> (ProbeProtocol, u16) {
+        match self {
+            Self::Icmp => (ProbeProtocol::Icmp, 0),
+            Self::Udp => (ProbeProtocol::Udp, PORT),
+            // RFC 862.
+            Self::UdpPort => (ProbeProtocol::UdpPort, 7),
+            Self::Tcp => (ProbeProtocol::Tcp, 80),
+            Self::Http => (ProbeProtocol::Http, 80),
+            Self::Https => (ProbeProtocol::Https, 443),
+            Self::Dns => (ProbeProtocol::Dns, dns::PORT),
+            Self::Stamp => (ProbeProtocol::Stamp, stamp::PORT),
+        }
+    }
 }
 
 /// As ping names them.
@@ -207,6 +242,7 @@ fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 fn one(arguments: &Arguments, host: &str) -> anyhow::Result<ExitCode> {
     let target = Target::resolve_as(host, arguments.family())?;
+    arguments.refuse_what_does_not_apply()?;
     let output = arguments.output.begin()?;
     let stop = interruptible()?;
     let plan = arguments.plan(&target);
@@ -234,6 +270,29 @@ impl Arguments {
             (_, true) => Family::V6,
             _ => Family::Any,
         }
+    }
+
+    /// What concerns single packets, which connections and the error queue leave to the kernel.
+    fn refuse_what_does_not_apply(&self) -> anyhow::Result<()> {
+        use Protocol::{Dns, Http, Https, Icmp, Stamp, Tcp, Udp, UdpPort};
+        let (name, given) = match self.protocol {
+            Icmp | Udp | Stamp => return Ok(()),
+            Dns => ("dns", self.size.is_some() || self.sweep.is_some()),
+            UdpPort => ("udp-port", self.from.is_some() || self.pmtudisc.is_some()),
+            Tcp | Http | Https => (
+                "tcp, http and https",
+                self.from.is_some()
+                    || self.pmtudisc.is_some()
+                    || self.ttl.is_some()
+                    || self.size.is_some()
+                    || self.sweep.is_some(),
+            ),
+        };
+        anyhow::ensure!(
+            !given,
+            "{name}: the sizes (-s, --sweep) or the way of the packets (-I, -M, -t) cannot be chosen there: leave them out"
+        );
+        Ok(())
     }
 
     fn lines(&self) -> Lines {
@@ -281,11 +340,9 @@ impl Arguments {
     }
 
     fn plan(&self, target: &Target) -> Plan {
-        let protocol = match self.protocol {
-            Protocol::Icmp => ProbeProtocol::Icmp,
-            Protocol::Udp => ProbeProtocol::Udp,
-        };
-        let mut plan = Plan::new(protocol, &target.name, target.at(self.port));
+        let (protocol, port) = self.protocol.facts();
+        let mut plan = Plan::new(protocol, &target.name, target.at(self.port.unwrap_or(port)));
+        plan.ask = self.ask.clone();
         plan.count = match (self.count, self.deadline) {
             (Some(0), _) | (None, Some(_)) => None,
             (Some(count), _) => Some(count),

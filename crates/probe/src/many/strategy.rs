@@ -509,6 +509,8 @@ impl<'a> Prober<'a> {
                 sequence: lower,
                 at,
                 kernel_ns,
+                measured: None,
+                said: None,
                 far_end: None,
                 hop_limit,
                 drops,

@@ -105,6 +105,8 @@ impl Known {
             sequence: number.into(),
             at,
             kernel_ns,
+            measured: None,
+            said: None,
             far_end: None,
             hop_limit: None,
             drops: 0,

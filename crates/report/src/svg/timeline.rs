@@ -315,7 +315,7 @@ fn rate_legend(timeline: &Timeline) -> Vec<(&'static str, String)> {
 fn round_trip_legend(timeline: &Timeline) -> Vec<(&'static str, String)> {
     let other = match timeline.leading {
         ProbeProtocol::Udp | ProbeProtocol::Stamp => ProbeProtocol::Icmp,
-        ProbeProtocol::Icmp => ProbeProtocol::Udp,
+        _ => ProbeProtocol::Udp,
     };
     let name = |protocol: ProbeProtocol| protocol.name().to_uppercase();
     let faint = timeline.round_trips.iter().any(|t| t.faint);

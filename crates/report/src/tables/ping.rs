@@ -21,6 +21,7 @@ pub(super) fn probes(run: &Run) -> Table {
             ("reord", Number),
             ("late", Number),
             ("TTL", Text),
+            ("answers", Text),
             ("unsent", Number),
             ("dropped", Number),
             ("late p99", Number),
@@ -37,6 +38,7 @@ pub(super) fn probes(run: &Run) -> Table {
             ping.reordered.to_string(),
             some(ping.late),
             hop_limits(ping),
+            answers(ping),
             ping.send_errors.to_string(),
             ping.dropped_here.to_string(),
             ping.lateness_s
@@ -56,6 +58,14 @@ fn some(count: u64) -> String {
         0 => String::new(),
         count => count.to_string(),
     }
+}
+
+/// What the answers were, by how often.
+fn answers(ping: &PingResult) -> String {
+    let each = ping.answers.iter();
+    each.map(|(what, times)| format!("{what} ×{times}"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The hop limits that answers bore, and how often that changed.

@@ -92,14 +92,15 @@ pub fn ping_and_port() -> Run {
     run.verdict = None;
     run.measurements.push(Measurement {
         id: "m2".into(),
-        outcome: Outcome::Port(PortResult {
+        outcome: Outcome::Port(Box::new(PortResult {
             address: "203.0.113.7".into(),
             port: 443,
             tried: 5,
             connected: 4,
             connect_s: Distribution::of([0.0191, 0.0193, 0.0190, 0.0204]),
             error: Some("timed out after 3 s".into()),
-        }),
+            ..PortResult::default()
+        })),
         at_s: 5.2,
         duration_s: 3.1,
         params: serde_json::Map::new(),
@@ -340,6 +341,7 @@ fn ping(protocol: ProbeProtocol, rtt: &Series) -> PingResult {
         reordered: 0,
         send_errors: 0,
         late: 0,
+        answers: std::collections::BTreeMap::new(),
         losses: plumb_model::results::udp::LossPattern::default(),
         hop_limits: vec![],
         hop_limit_changes: 0,

@@ -1,0 +1,194 @@
+//! `plumb port`: TCP ports, with what is said on them, part by part.
+
+mod hints;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use plumb_model::distribution::Distribution;
+use plumb_model::results::Outcome;
+use plumb_model::results::port::{IdleResult, PortResult, PortState, PortTls};
+use plumb_model::run::Run;
+use plumb_net::clock::monotonic_ns;
+use plumb_net::netlink::interface_name;
+use plumb_net::route::next_hop;
+use plumb_probe::exchange::{Exchange, NoConnection, Talk, exchange};
+use plumb_probe::idle;
+
+use crate::assembly::{Assembly, Measured};
+use crate::watcher::Watcher;
+use hints::{Way, hints};
+
+/// Ports whose services begin with TLS (IANA's registry of services).
+const TLS_PORTS: &[u16] = &[
+    443, 465, 563, 636, 853, 989, 990, 992, 993, 995, 5061, 5671, 6514, 8443, 8883,
+];
+/// Ports at which a page can be asked for, with TLS or without.
+const HTTP_PORTS: &[u16] = &[80, 443, 3000, 8000, 8008, 8080, 8081, 8443, 8888];
+
+/// How long what a service says by itself is waited for: reverse look-ups hold many up for a second.
+const LISTEN: Duration = Duration::from_millis(1500);
+
+/// What to try.
+#[derive(Debug, Clone)]
+pub struct PortPlan {
+    /// The host as the user typed it.
+    pub name: String,
+    /// Its address.
+    pub address: SocketAddr,
+    /// Time that looking the name up took; `None` where an address was typed.
+    pub name_s: Option<f64>,
+    /// The ports.
+    pub ports: Vec<u16>,
+    /// Connections to each.
+    pub tries: u64,
+    /// How long each may take.
+    pub timeout: Duration,
+    /// Whether to speak TLS; `None` for the ports that usually do.
+    pub tls: Option<bool>,
+    /// Whether to ask for a page's head; `None` for the ports that usually have one.
+    pub http: Option<bool>,
+    /// The page.
+    pub path: String,
+    /// How long connections are silent at most, to see how long they are kept.
+    pub idle: Option<Duration>,
+}
+
+/// Tries each port, one after the other.
+pub fn run(command: Vec<String>, plan: &PortPlan, watcher: &dyn Watcher, stop: &AtomicBool) -> Run {
+    let mut assembly = Assembly::begin(command, &plan.name, plan.address.ip());
+    for port in &plan.ports {
+        if stop.load(Ordering::Relaxed) {
+            assembly.note("Stopped before all ports were tried.");
+            break;
+        }
+        watcher.step(&format!("port {port} of {}", plan.name), Duration::ZERO);
+        let started_ns = monotonic_ns();
+        let result = try_port(plan, *port, watcher, stop);
+        let mut params = serde_json::Map::new();
+        params.insert("timeout_s".to_owned(), plan.timeout.as_secs_f64().into());
+        assembly.add(Measured {
+            started_ns,
+            duration_s: monotonic_ns().saturating_sub(started_ns) as f64 / 1e9,
+            params,
+            outcome: Outcome::Port(Box::new(result)),
+            series: BTreeMap::new(),
+        });
+    }
+    assembly.finish()
+}
+
+fn try_port(plan: &PortPlan, port: u16, watcher: &dyn Watcher, stop: &AtomicBool) -> PortResult {
+    let address = SocketAddr::new(plan.address.ip(), port);
+    let address = match (plan.address, address) {
+        (SocketAddr::V6(scoped), SocketAddr::V6(mut address)) => {
+            address.set_scope_id(scoped.scope_id());
+            SocketAddr::V6(address)
+        }
+        (_, address) => address,
+    };
+    let asks = plan.http.unwrap_or_else(|| HTTP_PORTS.contains(&port));
+    let talk = Talk {
+        host: plan.name.clone(),
+        tls: plan.tls.unwrap_or_else(|| TLS_PORTS.contains(&port)),
+        path: asks.then(|| plan.path.clone()),
+        listen: LISTEN,
+        dscp: None,
+    };
+    let mut result = PortResult {
+        address: address.ip().to_string(),
+        port,
+        name_s: plan.name_s,
+        ..PortResult::default()
+    };
+    let mut seen: Vec<Exchange> = Vec::new();
+    for _ in 0..plan.tries {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        result.tried += 1;
+        let state = match exchange(address, &talk, plan.timeout) {
+            Ok(exchange) => {
+                result.error = exchange.error.clone().or(result.error);
+                seen.push(exchange);
+                PortState::Open
+            }
+            Err(NoConnection::Refused(_)) => {
+                result.error =
+                    Some("connection refused: the host is there, and nothing listens".to_owned());
+                PortState::Refused
+            }
+            Err(NoConnection::NoAnswer) => {
+                result.error = Some("no answer: filtered on the way, or nobody there".to_owned());
+                PortState::Filtered
+            }
+            Err(NoConnection::Unreachable(why) | NoConnection::Local(why)) => {
+                result.error = Some(why);
+                PortState::Unreachable
+            }
+        };
+        // One that succeeded says more than any that did not.
+        if result.state != Some(PortState::Open) {
+            result.state = Some(state);
+        }
+    }
+    fill(&mut result, address.ip(), &seen);
+    if let (Some(longest), Some(PortState::Open)) = (plan.idle, result.state) {
+        watcher.update("waiting in silence");
+        match idle::search(address, longest, plan.timeout, stop) {
+            Ok(found) => {
+                let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+                result.idle = Some(IdleResult {
+                    kept_s: seconds(found.kept),
+                    lost_s: seconds(found.lost),
+                    closed_s: seconds(found.closed),
+                    tried: found.tried,
+                });
+            }
+            Err(error) => result.error = Some(format!("silence could not be tried: {error}")),
+        }
+    }
+    result
+}
+
+fn fill(result: &mut PortResult, address: IpAddr, seen: &[Exchange]) {
+    let times = |of: fn(&Exchange) -> Option<Duration>| {
+        Distribution::of(seen.iter().filter_map(of).map(|time| time.as_secs_f64()))
+    };
+    result.connected = seen.len() as u64;
+    result.connect_s = times(|seen| Some(seen.connect));
+    result.first_byte_s = times(|seen| seen.first_byte);
+    let last = seen.iter().rev();
+    result.http_status = last
+        .clone()
+        .find_map(|seen| seen.head.as_ref().map(|h| h.status));
+    result.banner = last.clone().find_map(|seen| seen.banner.clone());
+    let handshake = times(|seen| seen.tls.as_ref().map(|tls| tls.handshake));
+    let tls = last.clone().find_map(|seen| seen.tls.clone());
+    result.tls = tls.zip(handshake).map(|(tls, handshake_s)| PortTls {
+        version: tls.version,
+        cipher_suite: tls.cipher_suite,
+        handshake_s,
+        names: tls.names,
+    });
+    if let Some(last) = seen.last() {
+        result.hints = hints(last, way_of(address).as_ref());
+    }
+}
+
+/// The interface by which packets leave to an address, and whether it is a tunnel by the type of its hardware
+/// (linux/if_arp.h: none at all, as TUN and WireGuard; PPP; IP in IP, SIT, GRE).
+fn way_of(target: IpAddr) -> Option<Way> {
+    const TUNNELS: [u32; 8] = [65534, 512, 768, 769, 776, 778, 823, 519];
+    let hop = next_hop(target).ok()??;
+    let interface = interface_name(hop.interface).ok()?;
+    let kind = Path::new("/sys/class/net").join(&interface).join("type");
+    let kind: u32 = std::fs::read_to_string(kind).ok()?.trim().parse().ok()?;
+    Some(Way {
+        tunnel: TUNNELS.contains(&kind),
+        interface,
+    })
+}

@@ -1,0 +1,141 @@
+//! `plumb port`: whether TCP ports answer, and what each part of it takes.
+
+use std::net::IpAddr;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use plumb_check::port::{self, PortPlan};
+use plumb_model::results::Outcome;
+use plumb_model::run::Run;
+use plumb_model::units::parse_duration;
+
+use crate::load_options::positive_duration;
+use crate::output::Output;
+use crate::progress::Line;
+use crate::target::{Family, Target, command_line, interruptible};
+
+/// What the verb cannot do, for its help.
+pub(crate) const LIMITS: &str = "\
+Examples:
+  plumb port server 22 443              name, connect, TLS, first byte; banner or HTTP status
+  plumb port server 22 --idle 10min     how long a NAT or firewall keeps a silent connection
+
+A port is open, refused (the host answers with a reset), filtered (nothing comes back) or
+unreachable (somebody says so). The exit status is 0 when a connection was made.
+
+Limits: connecting is timed by the kernel, what follows by plumb's own clock. Certificates are not
+verified. Edges of content networks are told by what they say of themselves. See `plumb explain port`.";
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Name or address of the host
+    host: String,
+    /// TCP ports
+    #[arg(required = true, value_parser = clap::value_parser!(u16).range(1..))]
+    ports: Vec<u16>,
+    /// Connections to each port
+    #[arg(short, long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    count: u64,
+    /// How long each may take
+    #[arg(short = 'W', long, value_name = "TIME", default_value = "5s", value_parser = positive_duration)]
+    timeout: Duration,
+    /// Speak TLS, on ports that are not known for it too
+    #[arg(long, conflicts_with = "no_tls")]
+    tls: bool,
+    /// Speak no TLS
+    #[arg(long)]
+    no_tls: bool,
+    /// Ask for the head of a page, on ports that are not known for it too
+    #[arg(long, conflicts_with = "no_http")]
+    http: bool,
+    /// Ask for nothing, and wait for what the service says by itself
+    #[arg(long)]
+    no_http: bool,
+    /// The page
+    #[arg(long, default_value = "/")]
+    path: String,
+    /// Find how long a silent connection is kept, up to this time; takes at most about twice as long
+    #[arg(long, value_name = "TIME", value_parser = idle)]
+    idle: Option<Duration>,
+    /// IPv4 only
+    #[arg(short = '4', conflicts_with = "v6")]
+    v4: bool,
+    /// IPv6 only
+    #[arg(short = '6')]
+    v6: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// A silence: of a second at least, of which the shortest tried is a part.
+fn idle(text: &str) -> Result<Duration, String> {
+    match parse_duration(text) {
+        Ok(time) if time < Duration::from_secs(1) => Err("at least 1s is needed".to_owned()),
+        other => other.map_err(|error| error.to_string()),
+    }
+}
+
+fn choice(yes: bool, no: bool) -> Option<bool> {
+    match (yes, no) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let family = match (arguments.v4, arguments.v6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
+    };
+    let begun = Instant::now();
+    let target = Target::resolve_as(&arguments.host, family)?;
+    let looked_up = begun.elapsed().as_secs_f64();
+    let output = arguments.output.begin()?;
+    let stop = interruptible()?;
+    let plan = PortPlan {
+        name: target.name.clone(),
+        address: target.address,
+        name_s: arguments
+            .host
+            .parse::<IpAddr>()
+            .is_err()
+            .then_some(looked_up),
+        ports: arguments.ports.clone(),
+        tries: arguments.count,
+        timeout: arguments.timeout,
+        tls: choice(arguments.tls, arguments.no_tls),
+        http: choice(arguments.http, arguments.no_http),
+        path: arguments.path.clone(),
+        idle: arguments.idle,
+    };
+    let line = Line::new();
+    let run = port::run(command_line(), &plan, &line, &stop);
+    drop(line);
+    let failure = failure(&run);
+    output.emit(run)?;
+    match failure {
+        None => Ok(ExitCode::SUCCESS),
+        Some(why) => anyhow::bail!("no connection to {}: {why}", target.name),
+    }
+}
+
+/// Why there was no connection to any of the ports; `None` when there was one.
+fn failure(run: &Run) -> Option<String> {
+    let ports = || {
+        run.measurements.iter().filter_map(|m| match &m.outcome {
+            Outcome::Port(port) => Some(port),
+            _ => None,
+        })
+    };
+    if ports().any(|port| port.connected > 0) {
+        return None;
+    }
+    let each = ports().map(|port| {
+        let why = port.error.as_deref().unwrap_or("not tried");
+        format!("port {}: {why}", port.port)
+    });
+    Some(each.collect::<Vec<_>>().join("; "))
+}

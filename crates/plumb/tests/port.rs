@@ -1,0 +1,287 @@
+//! `plumb port`, and `plumb ping` by other protocols than ICMP.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, UdpSocket};
+use std::thread;
+
+use common::{measured_in, plumb, stderr, stdout};
+use plumb_model::results::port::{PortResult, PortState};
+use plumb_model::results::{Outcome, PingResult};
+use plumb_model::run::Run;
+
+/// Tells the ignored test that it is a program.
+const INSIDE: &str = "PLUMB_TEST_INSIDE";
+/// Where the silent server listens.
+const PORT: u16 = 9000;
+
+fn port(run: &Run, number: usize) -> &PortResult {
+    match &run.measurements[number].outcome {
+        Outcome::Port(port) => port,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn ping(run: &Run) -> &PingResult {
+    match &run.measurements[0].outcome {
+        Outcome::Ping(ping) => ping,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn run(arguments: &[&str]) -> Run {
+    let output = plumb(&[arguments, &["--json"]].concat());
+    Run::from_json(&stdout(&output))
+        .unwrap_or_else(|e| panic!("{arguments:?}: {e} {}", stderr(&output)))
+}
+
+/// A server that answers each connection's first bytes with a page's head; its port.
+fn web_server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            if stream.read(&mut [0; 1024]).is_ok_and(|count| count > 0) {
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nCF-Ray: 8-TEST\r\n\r\n");
+            }
+        }
+    });
+    port
+}
+
+#[test]
+fn a_page_is_asked_for_and_an_edge_is_pointed_out() {
+    let web = web_server().to_string();
+    let seen = run(&["port", "127.0.0.1", &web, "--http"]);
+    let result = port(&seen, 0);
+    assert_eq!(
+        (result.state, result.http_status, result.connected),
+        (Some(PortState::Open), Some(200), 3)
+    );
+    assert!(result.connect_s.is_some() && result.first_byte_s.is_some() && result.name_s.is_none());
+    assert!(
+        result.hints.iter().any(|hint| hint.contains("Cloudflare")),
+        "{:?}",
+        result.hints
+    );
+    let seen = run(&[
+        "ping",
+        "127.0.0.1",
+        "--protocol",
+        "http",
+        "--port",
+        &web,
+        "-c",
+        "4",
+        "-i",
+        "20ms",
+    ]);
+    let result = ping(&seen);
+    assert_eq!(
+        (result.received, result.answers.get("HTTP 200")),
+        (4, Some(&4))
+    );
+}
+
+#[test]
+fn a_dns_server_is_asked() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let server = socket.local_addr().unwrap().port().to_string();
+    thread::spawn(move || {
+        let mut buffer = [0; 512];
+        while let Ok((count, from)) = socket.recv_from(&mut buffer) {
+            // The question back, as an answer: no such name.
+            buffer[2] |= 0x80;
+            buffer[3] = 3;
+            let _ = socket.send_to(&buffer[..count], from);
+        }
+    });
+    let arguments = [
+        "ping",
+        "127.0.0.1",
+        "--protocol",
+        "dns",
+        "--port",
+        &server,
+        "--ask",
+        "example.net",
+        "-c5",
+        "-i20ms",
+    ];
+    let seen = run(&arguments);
+    let result = ping(&seen);
+    assert_eq!(
+        (result.received, result.answers.get("NXDOMAIN")),
+        (5, Some(&5))
+    );
+}
+
+#[test]
+fn every_protocol_times_the_same_line() {
+    let checked = |protocol: &str, target: &str| {
+        measured_in(
+            "fibre",
+            &[
+                "ping",
+                target,
+                "--protocol",
+                protocol,
+                "-c",
+                "8",
+                "-i",
+                "30ms",
+                "-W",
+                "1",
+            ],
+        )
+    };
+    let icmp = ping(&checked("icmp", "server").run).rtt_s.unwrap().p50;
+    for (protocol, target, answer) in [
+        ("tcp", "server:7586", Some("SYN-ACK")),
+        ("tcp", "server:9", Some("RST")),
+        ("udp-port", "server:9", Some("port unreachable")),
+        ("stamp", "server", None),
+    ] {
+        let seen = checked(protocol, target);
+        let result = ping(&seen.run);
+        assert_eq!(result.received, 8, "{protocol}: {:?}", seen.run.notes);
+        if let Some(answer) = answer {
+            assert_eq!(
+                result.answers.get(answer),
+                Some(&8),
+                "{protocol}: {:?}",
+                result.answers
+            );
+        }
+        let apart = (result.rtt_s.unwrap().p50 - icmp).abs();
+        // What our own threads add where they time a reset.
+        assert!(apart < 0.003, "{protocol} {target}: {apart} from {icmp}");
+    }
+}
+
+#[test]
+fn refused_filtered_and_unreachable_are_told_apart() {
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
+        .to_string();
+    let output = plumb(&["port", "127.0.0.1", &closed, "-c1", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("connection refused"),
+        "{}",
+        stderr(&output)
+    );
+    let refused = Run::from_json(&stdout(&output)).unwrap();
+    assert_eq!(port(&refused, 0).state, Some(PortState::Refused));
+    let both = measured_in("fibre", &["port", "server", "7586", "9", "-c1"]).run;
+    assert_eq!(
+        (port(&both, 0).state, port(&both, 1).state),
+        (Some(PortState::Open), Some(PortState::Refused))
+    );
+    assert!(port(&both, 0).name_s.is_some());
+    // The lab's own addresses have nobody at 10.0.0.9, and no route leads to 192.0.2.1.
+    let script =
+        "plumb port 10.0.0.9 80 -c1 -W 300ms --json; plumb port 192.0.2.1 80 -c1 -W 300ms --json";
+    let output = plumb(&["lab", "run", "fibre", "--", "sh", "-c", script]);
+    let states: Vec<_> = stdout(&output)
+        .lines()
+        .map(|line| port(&Run::from_json(line).unwrap(), 0).state.unwrap())
+        .collect();
+    assert_eq!(states, [PortState::Filtered, PortState::Unreachable]);
+}
+
+/// A program in the laboratory: takes connections, and is silent.
+#[test]
+#[ignore = "a program that the other tests start in a laboratory"]
+fn program_silent_server() {
+    if std::env::var_os(INSIDE).is_none() {
+        return;
+    }
+    let listener = TcpListener::bind(("0.0.0.0", PORT)).unwrap();
+    // It ends with the laboratory.
+    let _kept: Vec<_> = listener.incoming().collect();
+}
+
+#[test]
+fn a_nat_that_makes_its_mapping_again_keeps_what_we_send() {
+    let this = std::env::current_exe().unwrap();
+    let service = [
+        "env",
+        &format!("{INSIDE}=1"),
+        this.to_str().unwrap(),
+        "--ignored",
+        "--exact",
+        "program_silent_server",
+    ]
+    .map(str::to_owned);
+    let scenario = format!(
+        r#"
+name = "silence"
+summary = "a test"
+[[node]]
+name = "client"
+[[node]]
+name = "server"
+[[link]]
+name = "line"
+between = ["client", "server"]
+up = [{{ type = "nat", tcp_timeout = "1500ms" }}, {{ type = "delay", delay = "2ms" }}]
+down = [{{ type = "delay", delay = "2ms" }}, {{ type = "nat", tcp_timeout = "1500ms" }}]
+[[service]]
+node = "server"
+run = {service:?}
+port = {PORT}
+"#
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("silence.toml");
+    std::fs::write(&file, scenario).unwrap();
+    let number = PORT.to_string();
+    let seen = measured_in(
+        file.to_str().unwrap(),
+        &[
+            "port",
+            "server",
+            &number,
+            "-c1",
+            "--no-http",
+            "--idle",
+            "3s",
+        ],
+    )
+    .run;
+    let idle = port(&seen, 0).idle.unwrap();
+    // The laboratory's NAT gives the next segment from inside the same port again: from this side, which
+    // speaks first, nothing is lost.
+    assert_eq!(
+        (idle.kept_s, idle.lost_s, idle.closed_s),
+        (Some(3.0), None, None)
+    );
+    assert_eq!(idle.tried, 8);
+}
+
+#[test]
+fn a_ping_is_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (saved, drawn) = (file("run.json"), file("ping.svg"));
+    assert!(
+        plumb(&["ping", "127.0.0.1", "-c5", "-i10ms", "-q", "-o", &saved])
+            .status
+            .success()
+    );
+    let output = plumb(&["report", &saved, "--svg", &drawn]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let svg = std::fs::read_to_string(drawn).unwrap();
+    assert!(
+        svg.starts_with("<svg xmlns=") && svg.contains("<path class=\"line"),
+        "{svg}"
+    );
+}

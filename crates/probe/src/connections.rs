@@ -1,0 +1,112 @@
+//! Probes that are TCP connections: the handshake, or a page's head over HTTP or HTTPS. Each has a thread
+//! of its own for as long as it takes, at most the timeout, and is reset at its end.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use plumb_model::results::{ProbeProtocol, TimestampSource};
+use plumb_net::clock::monotonic_ns;
+
+use crate::exchange::{Exchange, NoConnection, Talk, exchange};
+use crate::plan::Plan;
+use crate::sample::{Answer, Moment, Said};
+use crate::strategy::{Event, Network};
+
+/// A connection needs no more of a stack than its buffers.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// The network of connections to one far end.
+pub(crate) struct Connections {
+    target: SocketAddr,
+    talk: Talk,
+    timeout: Duration,
+    sender: mpsc::Sender<Event>,
+    events: mpsc::Receiver<Event>,
+}
+
+impl Connections {
+    pub(crate) fn open(plan: &Plan) -> Self {
+        let http = plan.protocol != ProbeProtocol::Tcp;
+        let (sender, events) = mpsc::channel();
+        Self {
+            target: plan.target,
+            talk: Talk {
+                host: plan.host().to_owned(),
+                tls: plan.protocol == ProbeProtocol::Https,
+                path: http.then(|| plan.ask.clone().unwrap_or_else(|| "/".to_owned())),
+                listen: Duration::ZERO,
+                dscp: plan.dscp,
+            },
+            timeout: plan.timeout,
+            sender,
+            events,
+        }
+    }
+}
+
+impl Network for Connections {
+    fn id(&self) -> u32 {
+        0
+    }
+
+    fn now(&mut self) -> Moment {
+        Moment::now()
+    }
+
+    fn send(&mut self, sequence: u32) -> io::Result<()> {
+        let (target, talk, timeout) = (self.target, self.talk.clone(), self.timeout);
+        let sender = self.sender.clone();
+        let work = move || {
+            // Whoever does not wait for it any more is no error.
+            let _ = sender.send(event(sequence, exchange(target, &talk, timeout)));
+        };
+        let thread = thread::Builder::new().name("connect".into());
+        thread.stack_size(STACK_BYTES).spawn(work).map(drop)
+    }
+
+    fn receive(&mut self, until_ns: u64) -> io::Result<Option<Event>> {
+        let left = Duration::from_nanos(until_ns.saturating_sub(monotonic_ns()));
+        match self.events.recv_timeout(left) {
+            Ok(event) => Ok(Some(event)),
+            // The other end is ours, and stays.
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(None),
+        }
+    }
+}
+
+/// What a connection tells: the time of the handshake, or of the head where one was asked for.
+fn event(sequence: u32, outcome: Result<Exchange, NoConnection>) -> Event {
+    let answer = |said, time| {
+        Event::Answered(Answer {
+            sequence,
+            at: Moment::now(),
+            kernel_ns: None,
+            measured: Some(time),
+            said: Some(said),
+            far_end: None,
+            hop_limit: None,
+            drops: 0,
+        })
+    };
+    match outcome {
+        Ok(Exchange {
+            head: Some(head),
+            first_byte: Some(time),
+            ..
+        }) => answer(Said::Http(head.status), (time, TimestampSource::User)),
+        Ok(Exchange {
+            error: Some(error), ..
+        }) => Event::Told(error),
+        // The answer to a SYN that was sent again is not that to the probe, which was lost.
+        Ok(Exchange {
+            syn_again: true, ..
+        }) => Event::Told("a SYN or its answer was lost".to_owned()),
+        Ok(seen) => answer(Said::SynAck, (seen.connect, seen.connect_stamps)),
+        Err(NoConnection::Refused(time)) => answer(Said::Reset, (time, TimestampSource::User)),
+        Err(NoConnection::NoAnswer) => Event::Told("no answer to a SYN".to_owned()),
+        Err(NoConnection::Unreachable(why) | NoConnection::Local(why)) => Event::Told(why),
+    }
+}

@@ -1,0 +1,88 @@
+//! Probes that are questions to a DNS server, over one UDP socket whose packets the kernel stamps.
+
+use std::io;
+
+use plumb_net::datagram::DatagramSocket;
+use plumb_wire::dns::{Query, RecordKind};
+
+use crate::channel::{Channel, Incoming};
+use crate::plan::{Plan, ProbeError};
+use crate::probing::{local, prepare, random_u32};
+use crate::sample::{Answer, Moment, Said};
+use crate::strategy::{Event, Network};
+
+/// The network of questions to one server.
+pub(crate) struct DnsQuestions {
+    channel: Channel,
+    query: Query,
+    session: u32,
+    /// Number of the latest probe.
+    latest: u32,
+}
+
+impl DnsQuestions {
+    /// Asks for a name, by default for the servers of the root, which every server knows.
+    pub(crate) fn open(plan: &Plan) -> Result<Self, ProbeError> {
+        let (name, kind) = match &plan.ask {
+            Some(name) => (name.as_str(), RecordKind::A),
+            None => (".", RecordKind::Ns),
+        };
+        let query = Query::new(name, kind).map_err(ProbeError::Name)?;
+        let socket = DatagramSocket::udp_through(plan.target, &plan.outlet)
+            .map_err(local(plan, "opening a UDP socket"))?;
+        prepare(&socket, plan)?;
+        Ok(Self {
+            channel: Channel::new(socket),
+            query,
+            session: random_u32(&plan.far_end())?,
+            latest: 0,
+        })
+    }
+}
+
+/// The number of which `lower` is the lower half, and that is not above `latest`.
+fn number(lower: u16, latest: u32) -> Option<u32> {
+    latest.checked_sub((latest as u16).wrapping_sub(lower).into())
+}
+
+impl Network for DnsQuestions {
+    fn id(&self) -> u32 {
+        self.session
+    }
+
+    fn now(&mut self) -> Moment {
+        Moment::now()
+    }
+
+    fn send(&mut self, sequence: u32) -> io::Result<()> {
+        self.latest = sequence;
+        let id = (sequence as u16).wrapping_add(self.session as u16);
+        self.channel.send(Some(sequence), &self.query.write(id))
+    }
+
+    fn receive(&mut self, until_ns: u64) -> io::Result<Option<Event>> {
+        let Self {
+            channel,
+            query,
+            session,
+            latest,
+        } = self;
+        channel.receive(until_ns, |incoming, at| {
+            let Incoming::Packet(packet, received) = incoming else {
+                return None;
+            };
+            let answer = query.answer(packet)?;
+            let lower = answer.id.wrapping_sub(*session as u16);
+            Some(Answer {
+                sequence: number(lower, *latest)?,
+                at,
+                kernel_ns: received.kernel_ns,
+                measured: None,
+                said: Some(Said::Dns(answer.code)),
+                far_end: None,
+                hop_limit: received.hop_limit,
+                drops: received.drops,
+            })
+        })
+    }
+}

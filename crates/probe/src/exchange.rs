@@ -1,0 +1,401 @@
+//! One TCP connection and what is said on it, each part timed: connecting, TLS, the first byte.
+//! It is reset at its end, so that nothing half open stays behind.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plumb_model::results::TimestampSource;
+use plumb_net::tcp::{ConnectError, TcpOptions, abort_on_close, connect, tcp_info};
+use plumb_wire::certificate;
+use plumb_wire::http_head::{Head, MAX_HEAD_BYTES, head_request};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ClientConnection, Resumption};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+
+/// Of a banner so many bytes are kept.
+const MAX_BANNER_BYTES: usize = 512;
+
+/// What is said on a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Talk {
+    /// The name that the server is asked for.
+    pub host: String,
+    /// Whether to begin with TLS.
+    pub tls: bool,
+    /// Then ask for the head of this page; `None` to say nothing.
+    pub path: Option<String>,
+    /// Where nothing is asked: how long to wait for what the server says by itself.
+    pub listen: Duration,
+    /// DSCP of the packets (RFC 2474).
+    pub dscp: Option<u8>,
+}
+
+/// What was seen of a connection.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    /// From SYN to established.
+    pub connect: Duration,
+    /// Who timed that: the kernel, unless the SYN had to be sent again.
+    pub connect_stamps: TimestampSource,
+    /// Whether the SYN was sent more than once, so that the time is not one round trip.
+    pub syn_again: bool,
+    /// This end's address.
+    pub local: Option<SocketAddr>,
+    /// The TLS handshake, if there was one.
+    pub tls: Option<TlsSeen>,
+    /// From the request, or where nothing was asked from the connection, to the first byte.
+    pub first_byte: Option<Duration>,
+    /// The answer's head, where it was one.
+    pub head: Option<Head>,
+    /// What the server said by itself, as far as it is text.
+    pub banner: Option<String>,
+    /// Why it ended before all was seen.
+    pub error: Option<String>,
+}
+
+/// A TLS handshake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsSeen {
+    /// How long it took.
+    pub handshake: Duration,
+    /// The version.
+    pub version: String,
+    /// The cipher suite, by its IANA name.
+    pub cipher_suite: String,
+    /// The names that the certificate is for. It is not verified.
+    pub names: Vec<String>,
+}
+
+/// Why there was no connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoConnection {
+    /// Nothing listens there: a reset came after that time.
+    Refused(Duration),
+    /// Nothing came back.
+    NoAnswer,
+    /// Somebody said that there is no way there, or that it is forbidden.
+    Unreachable(String),
+    /// Our own machine could not.
+    Local(String),
+}
+
+/// Connects, says what is to be said, and resets the connection.
+///
+/// # Errors
+/// When there is no connection within `timeout`; what fails later is in the exchange.
+pub fn exchange(
+    address: SocketAddr,
+    talk: &Talk,
+    timeout: Duration,
+) -> Result<Exchange, NoConnection> {
+    let options = TcpOptions {
+        no_delay: true,
+        dscp: talk.dscp,
+        ..TcpOptions::default()
+    };
+    let begun = Instant::now();
+    let stream = match connect(address, timeout, &options) {
+        Ok(stream) => stream,
+        Err(ConnectError::Refused) => return Err(NoConnection::Refused(begun.elapsed())),
+        Err(ConnectError::TimedOut) => return Err(NoConnection::NoAnswer),
+        Err(ConnectError::Unreachable(error)) => {
+            return Err(NoConnection::Unreachable(error.to_string()));
+        }
+        Err(ConnectError::Other(error)) => return Err(other(&error)),
+    };
+    let by_clock = begun.elapsed();
+    let _ = abort_on_close(&stream);
+    let info = tcp_info(&stream).ok();
+    let syn_again = info.as_ref().is_some_and(|info| info.total_retransmits > 0);
+    // The one round trip that the kernel has seen so far is that of the SYN.
+    let by_kernel = info
+        .filter(|info| info.srtt_us > 0 && !syn_again)
+        .map(|info| Duration::from_micros(info.srtt_us.into()));
+    let mut seen = Exchange {
+        connect: by_kernel.unwrap_or(by_clock),
+        connect_stamps: match by_kernel {
+            Some(_) => TimestampSource::Kernel,
+            None => TimestampSource::User,
+        },
+        syn_again,
+        local: stream.local_addr().ok(),
+        tls: None,
+        first_byte: None,
+        head: None,
+        banner: None,
+        error: None,
+    };
+    if let Err(error) = converse(stream, talk, begun + timeout, &mut seen) {
+        seen.error = Some(error);
+    }
+    Ok(seen)
+}
+
+/// EACCES and EPERM come from a firewall's or a route's prohibition.
+fn other(error: &io::Error) -> NoConnection {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => NoConnection::Unreachable(error.to_string()),
+        _ => NoConnection::Local(error.to_string()),
+    }
+}
+
+fn converse(
+    mut stream: TcpStream,
+    talk: &Talk,
+    deadline: Instant,
+    seen: &mut Exchange,
+) -> Result<(), String> {
+    if !talk.tls {
+        return speak(&mut stream, None, talk, deadline, seen);
+    }
+    let begun = Instant::now();
+    let mut session = session(&talk.host)?;
+    while session.is_handshaking() {
+        allow_until(&stream, deadline)?;
+        session
+            .complete_io(&mut stream)
+            .map_err(|error| format!("the TLS handshake failed: {}", in_words(&error)))?;
+    }
+    let names = session.peer_certificates().and_then(|chain| chain.first());
+    seen.tls = Some(TlsSeen {
+        handshake: begun.elapsed(),
+        version: session
+            .protocol_version()
+            .map_or_else(String::new, |version| {
+                format!("{version:?}").replace("TLSv1_", "TLS 1.")
+            }),
+        cipher_suite: session
+            .negotiated_cipher_suite()
+            .and_then(|suite| suite.suite().as_str())
+            .unwrap_or_default()
+            .to_owned(),
+        names: names
+            .map(|der| certificate::dns_names(der))
+            .unwrap_or_default(),
+    });
+    speak(&mut stream, Some(&mut session), talk, deadline, seen)
+}
+
+fn speak(
+    stream: &mut TcpStream,
+    mut session: Option<&mut ClientConnection>,
+    talk: &Talk,
+    deadline: Instant,
+    seen: &mut Exchange,
+) -> Result<(), String> {
+    let deadline = match &talk.path {
+        Some(_) => deadline,
+        None if talk.listen.is_zero() => return Ok(()),
+        None => deadline.min(Instant::now() + talk.listen),
+    };
+    let asked = Instant::now();
+    if let Some(path) = &talk.path {
+        let request = head_request(&talk.host, path);
+        let written = match &mut session {
+            Some(session) => rustls::Stream::new(*session, stream).write_all(&request),
+            None => stream.write_all(&request),
+        };
+        written.map_err(|error| format!("the request could not be sent: {}", in_words(&error)))?;
+    }
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 2048];
+    loop {
+        if allow_until(stream, deadline).is_err() {
+            break;
+        }
+        let read = match &mut session {
+            Some(session) => rustls::Stream::new(*session, stream).read(&mut buffer),
+            None => stream.read(&mut buffer),
+        };
+        let count = match read {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // Time is up, or the connection ended; what came before counts.
+            Err(_) => break,
+        };
+        seen.first_byte.get_or_insert_with(|| asked.elapsed());
+        bytes.extend_from_slice(buffer.get(..count).unwrap_or_default());
+        let whole = bytes.windows(4).any(|w| w == b"\r\n\r\n");
+        if talk.path.is_none() || whole || bytes.len() > MAX_HEAD_BYTES {
+            break;
+        }
+    }
+    if talk.path.is_none() {
+        bytes.truncate(MAX_BANNER_BYTES);
+        let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+        seen.banner = (!text.is_empty()).then_some(text);
+        return Ok(());
+    }
+    seen.head = Head::parse(&bytes);
+    match (&seen.head, seen.first_byte) {
+        (Some(_), _) => Ok(()),
+        (None, Some(_)) => Err("what came is not HTTP/1".to_owned()),
+        (None, None) => Err("no answer to the request".to_owned()),
+    }
+}
+
+/// Lets reads and writes of a socket take until then; an error when that is now.
+fn allow_until(stream: &TcpStream, deadline: Instant) -> Result<(), String> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err("time is up".to_owned());
+    }
+    let failed = |error: io::Error| error.to_string();
+    stream.set_read_timeout(Some(left)).map_err(failed)?;
+    stream.set_write_timeout(Some(left)).map_err(failed)
+}
+
+fn in_words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+fn session(host: &str) -> Result<ClientConnection, String> {
+    let provider = Arc::new(ring::default_provider());
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map(|builder| {
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+                .with_no_client_auth()
+        });
+    let mut config = config.map_err(|error| error.to_string())?;
+    config.resumption = Resumption::disabled();
+    let name = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
+    ClientConnection::new(Arc::new(config), name).map_err(|error| error.to_string())
+}
+
+/// Accepts every certificate: this measures, and sends nothing that is worth a secret.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::net::TcpListener;
+    use std::thread;
+
+    fn talk(path: Option<&str>, listen_ms: u64) -> Talk {
+        Talk {
+            host: "localhost".to_owned(),
+            tls: false,
+            path: path.map(str::to_owned),
+            listen: Duration::from_millis(listen_ms),
+            dscp: None,
+        }
+    }
+
+    /// A server that says this to one client, after it has read something where it is to.
+    fn server(
+        reads: bool,
+        says: &'static [u8],
+    ) -> (SocketAddr, thread::JoinHandle<io::Result<usize>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let thread = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut buffer = [0; 1024];
+            if reads {
+                assert!(stream.read(&mut buffer).unwrap() > 0);
+            }
+            stream.write_all(says).unwrap();
+            // The end of the connection.
+            stream.read(&mut buffer)
+        });
+        (address, thread)
+    }
+
+    const LONG: Duration = Duration::from_secs(5);
+
+    #[test]
+    fn a_banner_a_head_and_silence_are_told_apart_and_the_connection_is_reset() {
+        let (address, thread) = server(false, b"SSH-2.0-test\r\n");
+        let seen = exchange(address, &talk(None, 2000), LONG).unwrap();
+        assert_eq!(seen.banner.as_deref(), Some("SSH-2.0-test"));
+        assert!(seen.first_byte.is_some() && seen.connect_stamps == TimestampSource::Kernel);
+        let end = thread.join().unwrap().unwrap_err();
+        assert_eq!(end.kind(), io::ErrorKind::ConnectionReset);
+        let (address, _thread) = server(true, b"HTTP/1.1 204 No\r\nServer: x\r\n\r\n");
+        let seen = exchange(address, &talk(Some("/"), 0), LONG).unwrap();
+        assert_eq!(seen.head.unwrap().status, 204);
+        let (address, _thread) = server(false, b"");
+        let seen = exchange(address, &talk(None, 50), LONG).unwrap();
+        assert_eq!(
+            (seen.banner, seen.first_byte, seen.error),
+            (None, None, None)
+        );
+        let (address, _thread) = server(true, b"what?");
+        let seen = exchange(address, &talk(Some("/"), 0), Duration::from_millis(300)).unwrap();
+        assert!(seen.error.unwrap().contains("not HTTP"));
+    }
+
+    #[test]
+    fn a_closed_port_refuses() {
+        let closed = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        let refused = exchange(closed, &talk(None, 0), LONG);
+        assert!(
+            matches!(refused, Err(NoConnection::Refused(_))),
+            "{refused:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_tls_is_said() {
+        let (address, _thread) = server(true, b"no TLS at all, but text");
+        let tls = Talk {
+            tls: true,
+            ..talk(None, 0)
+        };
+        let seen = exchange(address, &tls, LONG).unwrap();
+        assert!(seen.tls.is_none() && seen.error.unwrap().contains("TLS handshake failed"));
+    }
+}

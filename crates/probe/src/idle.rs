@@ -1,0 +1,299 @@
+//! How long a silent connection is kept on the way: NATs and firewalls forget those that say nothing for
+//! a while (RFC 5382, section 5, asks for two hours and four minutes; many give minutes). This end
+//! speaks first after the silence, so that what a NAT makes anew for it is not seen as forgotten.
+//!
+//! Connections that are silent for different times are tried at once: in the first round for the longest
+//! time asked for and its halves, in the second for times between the longest that was kept and the
+//! shortest that was not.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use plumb_net::tcp::{ConnectError, TcpOptions, abort_on_close, connect, tcp_info};
+
+/// Silences of the first round, each half of the one before.
+const HALVES: u32 = 8;
+
+/// Silences of the second round: they part what is between the bounds of the first in ninths.
+const BETWEEN: u32 = 8;
+
+/// How long an acknowledgement is waited for, in which TCP sends again some four times at short round
+/// trips.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often the end of a wait is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What became of a connection after its silence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// A byte was acknowledged.
+    Kept,
+    /// It was not, or a reset came after that time.
+    Lost(Duration),
+    /// The server had ended the connection by itself, after that time.
+    Closed(Duration),
+    /// Not tried to its end: a shorter silence was too long already, or it was stopped.
+    Untried,
+}
+
+/// What the trials have shown so far. Pure: the trials themselves are the caller's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The longest silence that was kept.
+    pub kept: Option<Duration>,
+    /// The shortest that was not.
+    pub lost: Option<Duration>,
+    /// The shortest after which the server had closed.
+    pub closed: Option<Duration>,
+    /// How many were tried to their end.
+    pub tried: u64,
+}
+
+impl Found {
+    /// The silences to try first.
+    pub fn first_round(longest: Duration) -> Vec<Duration> {
+        (0..HALVES).map(|n| longest / (1 << n)).collect()
+    }
+
+    /// The silences to try then: none where nothing was lost, or the bounds are close.
+    pub fn second_round(&self) -> Vec<Duration> {
+        let from = self.kept.unwrap_or_default();
+        match self.lost {
+            Some(lost) if lost > from => {
+                let step = (lost - from) / (BETWEEN + 1);
+                (1..=BETWEEN).map(|n| from + step * n).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Takes in what became of a connection after that silence.
+    pub fn learn(&mut self, silence: Duration, after: After) {
+        match after {
+            After::Kept => self.kept = self.kept.max(Some(silence)),
+            After::Lost(when) => self.lost = Some(self.lost.map_or(when, |lost| lost.min(when))),
+            After::Closed(when) => {
+                self.closed = Some(self.closed.map_or(when, |closed| closed.min(when)));
+            }
+            After::Untried => return,
+        }
+        self.tried += 1;
+    }
+}
+
+/// Tries how long connections to `address` are kept that are silent for up to `longest`. Ends within twice
+/// that time, or when `stop` is set.
+///
+/// # Errors
+/// When there is no connection to begin with.
+pub fn search(
+    address: SocketAddr,
+    longest: Duration,
+    timeout: Duration,
+    stop: &AtomicBool,
+) -> Result<Found, ConnectError> {
+    // One that fails here would be no evidence later.
+    abort_on_close(&connect(address, timeout, &TcpOptions::default())?)?;
+    let mut found = Found::default();
+    for round in 0..2 {
+        let silences = match round {
+            0 => Found::first_round(longest),
+            _ => found.second_round(),
+        };
+        // The shortest silence known to be too long, in ns: longer ones need not be waited for.
+        let too_long = AtomicU64::new(u64::MAX);
+        let learnt: Vec<_> = thread::scope(|scope| {
+            let trials: Vec<_> = silences
+                .iter()
+                .map(|silence| {
+                    let too_long = &too_long;
+                    (
+                        *silence,
+                        scope.spawn(move || trial(address, *silence, timeout, too_long, stop)),
+                    )
+                })
+                .collect();
+            trials
+                .into_iter()
+                .map(|(silence, trial)| (silence, trial.join().unwrap_or(After::Untried)))
+                .collect()
+        });
+        for (silence, after) in learnt {
+            found.learn(silence, after);
+        }
+    }
+    Ok(found)
+}
+
+fn trial(
+    address: SocketAddr,
+    silence: Duration,
+    timeout: Duration,
+    too_long: &AtomicU64,
+    stop: &AtomicBool,
+) -> After {
+    let ns = u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX);
+    let Ok(mut stream) = connect(address, timeout, &TcpOptions::default()) else {
+        return After::Untried;
+    };
+    let _ = abort_on_close(&stream);
+    if stream.set_nonblocking(true).is_err() {
+        return After::Untried;
+    }
+    let begun = Instant::now();
+    while begun.elapsed() < silence {
+        if stop.load(Ordering::Relaxed) || too_long.load(Ordering::Relaxed) < ns {
+            return After::Untried;
+        }
+        match stream.read(&mut [0; 512]) {
+            Ok(0) => return After::Closed(begun.elapsed()),
+            // What the server says meanwhile is left: our silence is what is tried.
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(_) => return lost(begun.elapsed(), too_long),
+        }
+        thread::sleep(LOOK_EVERY.min(silence.saturating_sub(begun.elapsed())));
+    }
+    match acknowledged(&mut stream) {
+        true => After::Kept,
+        false => lost(silence, too_long),
+    }
+}
+
+fn lost(after: Duration, too_long: &AtomicU64) -> After {
+    let ns = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
+    too_long.fetch_min(ns, Ordering::Relaxed);
+    After::Lost(after)
+}
+
+fn acknowledged(stream: &mut TcpStream) -> bool {
+    if stream.write(&[0]).is_err() {
+        return false;
+    }
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        // A connection that was reset is in no state to acknowledge anything.
+        if stream.take_error().is_ok_and(|error| error.is_some()) {
+            return false;
+        }
+        match tcp_info(stream) {
+            Ok(info) if info.unacked_segments == 0 && info.bytes_acked > 1 => return true,
+            Ok(_) => thread::sleep(LOOK_EVERY),
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::net::TcpListener;
+
+    const S: Duration = Duration::from_secs(1);
+
+    /// Finds the bounds of something that forgets after `limit`.
+    fn found(limit: Duration, longest: Duration) -> Found {
+        let mut found = Found::default();
+        for round in 0..2 {
+            let silences = match round {
+                0 => Found::first_round(longest),
+                _ => found.second_round(),
+            };
+            for silence in silences {
+                let after = if silence < limit {
+                    After::Kept
+                } else {
+                    After::Lost(silence)
+                };
+                found.learn(silence, after);
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn the_limit_is_found_within_a_ninth() {
+        for limit_s in [3, 10, 61, 100, 299] {
+            let found = found(limit_s * S, 300 * S);
+            let (kept, lost) = (found.kept.unwrap_or_default(), found.lost.unwrap());
+            assert!(kept < limit_s * S && lost >= limit_s * S);
+            assert!(lost - kept <= lost / 9, "{limit_s}: {kept:?} to {lost:?}");
+        }
+        let never = found(1000 * S, 300 * S);
+        assert_eq!(
+            (never.kept, never.lost, never.tried),
+            (Some(300 * S), None, 8)
+        );
+        let at_once = found(Duration::ZERO, 256 * S);
+        assert_eq!(at_once.kept, None);
+        assert!(at_once.lost.unwrap() <= S);
+    }
+
+    /// A server whose connections end after some milliseconds, by a reset or in order.
+    fn ending(after_ms: u64, reset: bool) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                thread::spawn(move || {
+                    thread::sleep(Duration::from_millis(after_ms));
+                    if reset {
+                        let _ = abort_on_close(stream.as_ref().unwrap());
+                    }
+                });
+            }
+        });
+        address
+    }
+
+    #[test]
+    fn a_middlebox_that_resets_what_was_silent_is_found() {
+        let longest = Duration::from_millis(1600);
+        let found = search(ending(500, true), longest, S, &AtomicBool::new(false)).unwrap();
+        let (kept, lost) = (found.kept.unwrap(), found.lost.unwrap());
+        assert!(
+            kept < Duration::from_millis(520) && lost > Duration::from_millis(480),
+            "{found:?}"
+        );
+        assert!(lost - kept < Duration::from_millis(250), "{found:?}");
+        assert_eq!(found.closed, None);
+    }
+
+    #[test]
+    fn a_server_that_closes_is_no_middlebox_that_forgets() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(200));
+                    drop(stream);
+                });
+            }
+        });
+        let found = search(
+            address,
+            Duration::from_millis(800),
+            S,
+            &AtomicBool::new(false),
+        )
+        .unwrap();
+        assert_eq!(found.lost, None);
+        let closed = found.closed.unwrap();
+        assert!(
+            closed >= Duration::from_millis(190) && closed < Duration::from_millis(790),
+            "{closed:?}"
+        );
+        assert!(
+            found
+                .kept
+                .is_some_and(|kept| kept < Duration::from_millis(201))
+        );
+    }
+}
