@@ -97,7 +97,7 @@ pub(crate) struct Arguments {
     /// Show addresses alone
     #[arg(short, long)]
     no_names: bool,
-    /// Networks and places: a text file of PREFIX,ASN,NAME[,LATITUDE,LONGITUDE] lines
+    /// Networks and places: a text file of `PREFIX,ASN,NAME[,LATITUDE,LONGITUDE]` lines
     #[arg(short = 'z', long, value_name = "FILE")]
     asn_db: Option<PathBuf>,
     /// Where this host is, in degrees north and east

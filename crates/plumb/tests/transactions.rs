@@ -168,8 +168,9 @@ fn encrypted_streams_carry_what_the_link_leaves_for_payload() {
         );
         assert!(rate.bps <= most, "{} of {most}", rate.bps);
         assert_eq!(rate.protocol, "tls");
-        // The streams' handshakes compete for two processors and the line: the first one is not held
-        // up by the others.
-        is_round_trips(rate.tls.as_ref().unwrap().handshake_s.min, 1.0);
+        // One round trip and not two. How long it takes alone is held above: here the streams'
+        // handshakes compete for two processors and the line.
+        let handshake_s = rate.tls.as_ref().unwrap().handshake_s.min;
+        assert!((RTT_S..2.0 * RTT_S).contains(&handshake_s), "{handshake_s}");
     }
 }

@@ -21,7 +21,7 @@ pub fn trimmed_mean(samples: impl IntoIterator<Item = f64>) -> Option<f64> {
     Some(kept.iter().sum::<f64>() / kept.len() as f64)
 }
 
-/// Whether the last [`DISTANCE`] values differ by less than [`TOLERANCE`] of the latest: their
+/// Whether the last [`DISTANCE`] values differ by less than `TOLERANCE` of the latest: their
 /// population standard deviation.
 pub fn is_stable(values: &[f64]) -> bool {
     let Some(last) = values

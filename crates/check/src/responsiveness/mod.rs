@@ -1,6 +1,6 @@
 //! Responsiveness under working conditions in round trips a minute, after
 //! draft-ietf-ippm-responsiveness: which streams that takes, and the result. When what happens is
-//! decided in [`controller`], the arithmetic is in [`formula`].
+//! decided in [`mod@controller`], the arithmetic is in [`formula`].
 //!
 //! The draft's carrier is HTTP/2 over TLS. Here it is plumb's own protocol over TLS 1.3: the same
 //! handshakes, and records between the payload where HTTP/2 has frames. So the method has another

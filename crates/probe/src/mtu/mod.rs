@@ -2,7 +2,7 @@
 //! routers or found by silence, hop by hop. The network is a trait, so that the search runs in
 //! virtual time.
 //!
-//! [`search`] finds sizes, [`mss`] what becomes of TCP's maximum segment size, and [`rounds`] is
+//! [`mod@search`] finds sizes, [`mss`] what becomes of TCP's maximum segment size, and `rounds` is
 //! what both send by: many probes at once, again where nobody answered.
 
 pub mod mss;

@@ -1,7 +1,7 @@
 //! What became of the packets of one UDP stream, found as they come, in bounded memory: loss,
 //! duplicates, reordering, delay. Pure; packets come with their number and times.
 //!
-//! A window over the sequence numbers ([`window`]) knows for each of the last 131,072 packets
+//! A window over the sequence numbers (`window`) knows for each of the last 131,072 packets
 //! whether it came. What leaves the window without having come is lost.
 
 mod delay;
