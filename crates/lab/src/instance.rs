@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use plumb_link::chain;
 use plumb_model::run::{LabBackend, LabMark};
@@ -26,6 +28,15 @@ use crate::stretch::Reading;
 
 /// Said when SCHED_FIFO was refused.
 const ORDINARY_PRIORITY: &str = "links are carried at ordinary priority, so packets may be late when the machine is busy: real-time priority takes root outside any user namespace";
+
+/// How long nothing may enter a link, with nothing inside any, for the links to be still. A packet
+/// takes some 20 µs from one link's device to the next's, and a driver that waits for a busy
+/// processor some milliseconds.
+const STILL: Duration = Duration::from_millis(20);
+
+/// How long a laboratory whose program has ended waits for that at most: longer than a round trip
+/// by a geostationary satellite, and no nuisance where a service sends for ever.
+const SETTLES_IN: Duration = Duration::from_secs(1);
 
 /// A running laboratory. The drivers stop when it is dropped.
 pub struct Instance {
@@ -279,6 +290,24 @@ impl Instance {
                 known(&end.link, &links, "emulated links")
             ))
         })
+    }
+
+    /// Waits until the links are still, or [`SETTLES_IN`] has passed: what a program sent last is
+    /// still on its way when it has ended, and one link has counted it and the next has not.
+    pub(crate) fn settle(&self) {
+        let give_up = Instant::now() + SETTLES_IN;
+        let mut before = None;
+        while Instant::now() < give_up {
+            let now = self.carriers.iter().fold((0, 0), |(offered, inside), c| {
+                let stats = c.driver.with(|on| on.chain.stats(self.epoch.now()));
+                (offered + stats.offered.packets, inside + stats.backlog.packets)
+            });
+            if now.1 == 0 && before == Some(now) {
+                return;
+            }
+            before = Some(now);
+            thread::sleep(STILL);
+        }
     }
 
     /// What the links did until now.

@@ -171,6 +171,7 @@ fn supervise(
         Err(status) => return Ok(status),
     };
     let status = wait_inside(&signals, &child, &services)?;
+    instance.settle();
     for scribe in scribes {
         if let Err(e) = scribe.end() {
             instance.note(format!("what was to be written down is not whole: {e}"));
