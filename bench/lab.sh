@@ -104,3 +104,18 @@ done
 median() { printf '%s\n' $1 | sort -g | awk '{v[NR]=$1} END {print (NR%2) ? v[(NR+1)/2] : (v[NR/2]+v[NR/2+1])/2}'; }
 awk -v o="$(median "$ours")" -v f="$(median "$forward")" -v k="$(median "$keep")" 'BEGIN {
     printf "50 Mbit/s, processor time of a packet: link %.1f µs; bare TUN pair %.1f µs, ratio %.2f; with a timer for each packet %.1f µs, ratio %.2f\n", o, f, o/f, k, o/k }'
+
+# Fifty nodes in a row, with veth between them: the time from the command to a program in the first
+# one and back, everything taken down. At most 2 s.
+awk 'BEGIN {
+    print "name = \"row\"\nsummary = \"row\""
+    for (i = 0; i < 50; i++) printf "[[node]]\nname = \"n%d\"\nforward = true\n", i
+    for (i = 1; i < 50; i++) printf "[[link]]\nname = \"l%d\"\nbetween = [\"n%d\", \"n%d\"]\n", i, i - 1, i
+}' > "$work/row.toml"
+took=""
+for _ in $(seq $pairs); do
+    began=$(date +%s.%N)
+    "$plumb" lab run "$work/row.toml" -- true
+    took+=" $(awk -v b="$began" -v e="$(date +%s.%N)" 'BEGIN { print e - b }')"
+done
+echo "fifty nodes up and down: $(median "$took") s"
