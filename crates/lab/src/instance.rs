@@ -300,7 +300,10 @@ impl Instance {
         while Instant::now() < give_up {
             let now = self.carriers.iter().fold((0, 0), |(offered, inside), c| {
                 let stats = c.driver.with(|on| on.chain.stats(self.epoch.now()));
-                (offered + stats.offered.packets, inside + stats.backlog.packets)
+                (
+                    offered + stats.offered.packets,
+                    inside + stats.backlog.packets,
+                )
             });
             if now.1 == 0 && before == Some(now) {
                 return;
