@@ -3,10 +3,10 @@
 //! examines a reply whole before the customer gets any of it: it waits until the server closes
 //! or, on a connection that stays open, has been silent for a time.
 //!
-//! IPv4. It knows nothing of HTTP, so it cannot tell the end of a reply by its length.
+//! It knows nothing of HTTP, so it cannot tell the end of a reply by its length.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, SocketAddrV4, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -61,9 +61,9 @@ impl Proxy {
                 Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(e) => return Err(e.into()),
             };
-            let (SocketAddr::V4(from), SocketAddr::V4(to)) = (from, client.local_addr()?) else {
-                continue;
-            };
+            // The server is spoken to in the family that the client used.
+            let own_form = |at: SocketAddr| SocketAddr::new(at.ip().to_canonical(), at.port());
+            let (from, to) = (own_form(from), own_form(client.local_addr()?));
             if connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
                 connections.fetch_sub(1, Ordering::Relaxed);
                 continue;
@@ -82,8 +82,8 @@ impl Proxy {
 /// [`SILENCE`] after the last byte.
 fn relay(
     client: &TcpStream,
-    from: SocketAddrV4,
-    to: SocketAddrV4,
+    from: SocketAddr,
+    to: SocketAddr,
     hold: Option<Duration>,
 ) -> io::Result<()> {
     let server = &intercept::connect_as(from, to, CONNECT_WITHIN)?;

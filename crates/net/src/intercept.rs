@@ -3,7 +3,7 @@
 //! and the sockets may use the addresses of both ends (IP_TRANSPARENT, ip(7)).
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
@@ -15,6 +15,7 @@ use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::netlink::{Netlink, NetlinkError, interface_index};
+use crate::sysctl;
 
 /// A routing table of our own, in which every address is this machine's. Any number above 255
 /// that nobody else uses.
@@ -26,6 +27,11 @@ const PRIORITY: u32 = 1000;
 /// Connections that the kernel holds complete until they are accepted.
 const LISTEN_BACKLOG: i32 = 128;
 
+/// Whether the network namespace of the calling thread has IPv6.
+fn has_ipv6() -> bool {
+    sysctl::read("net.ipv6.conf.lo.disable_ipv6").is_ok_and(|disabled| disabled == "0")
+}
+
 /// Sends TCP packets here that come in by the interface `clients` for the port `port`, and what
 /// comes back for them by the interface `servers`; in the network namespace of the calling
 /// thread, for good.
@@ -34,12 +40,26 @@ const LISTEN_BACKLOG: i32 = 128;
 /// Those of the kernel: it may lack policy routing.
 pub fn intercept(clients: &str, servers: &str, port: u16) -> Result<(), NetlinkError> {
     let mut netlink = Netlink::open()?;
+    intercept_family(&mut netlink, AddressFamily::Inet, clients, servers, port)?;
+    if has_ipv6() {
+        intercept_family(&mut netlink, AddressFamily::Inet6, clients, servers, port)?;
+    }
+    Ok(())
+}
+
+fn intercept_family(
+    netlink: &mut Netlink,
+    family: AddressFamily,
+    clients: &str,
+    servers: &str,
+    port: u16,
+) -> Result<(), NetlinkError> {
     let loopback = interface_index("lo").map_err(|source| NetlinkError {
         what: "find the interface lo".to_owned(),
         source,
     })?;
     let mut route = RouteMessage::default();
-    route.header.address_family = AddressFamily::Inet;
+    route.header.address_family = family;
     route.header.protocol = RouteProtocol::Static;
     route.header.scope = RouteScope::Host;
     route.header.kind = RouteType::Local;
@@ -58,7 +78,7 @@ pub fn intercept(clients: &str, servers: &str, port: u16) -> Result<(), NetlinkE
         (servers, RuleAttribute::SourcePortRange(ports)),
     ] {
         let mut rule = RuleMessage::default();
-        rule.header.family = AddressFamily::Inet;
+        rule.header.family = family;
         rule.header.action = RuleAction::ToTable;
         rule.attributes = vec![
             RuleAttribute::Table(TABLE),
@@ -76,14 +96,22 @@ pub fn intercept(clients: &str, servers: &str, port: u16) -> Result<(), NetlinkE
     Ok(())
 }
 
-/// Listens on a port of all IPv4 addresses, those of others too: an accepted connection's local
-/// address is the one that the client meant.
+/// Listens on a port of all addresses, those of others too: an accepted connection's local address
+/// is the one that the client meant. IPv4 comes in IPv6's form (RFC 4291, section 2.5.5.2) where
+/// there is IPv6.
 ///
 /// # Errors
 /// Those of the kernel.
 pub fn listen(port: u16) -> io::Result<TcpListener> {
-    let socket = transparent()?;
-    socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)).into())?;
+    let everywhere = match has_ipv6() {
+        true => SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
+        false => SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
+    };
+    let socket = transparent(everywhere)?;
+    if everywhere.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    socket.bind(&everywhere.into())?;
     socket.listen(LISTEN_BACKLOG)?;
     Ok(socket.into())
 }
@@ -93,19 +121,23 @@ pub fn listen(port: u16) -> io::Result<TcpListener> {
 /// # Errors
 /// Those of the kernel.
 pub fn connect_as(
-    client: SocketAddrV4,
-    server: SocketAddrV4,
+    client: SocketAddr,
+    server: SocketAddr,
     timeout: Duration,
 ) -> io::Result<TcpStream> {
-    let socket = transparent()?;
+    let socket = transparent(server)?;
     socket.bind(&client.into())?;
     socket.connect_timeout(&server.into(), timeout)?;
     Ok(socket.into())
 }
 
-fn transparent() -> io::Result<Socket> {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_ip_transparent_v4(true)?;
+/// A socket of an address's family that may use anybody's address.
+fn transparent(like: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(like), Type::STREAM, Some(Protocol::TCP))?;
+    match like {
+        SocketAddr::V4(_) => socket.set_ip_transparent_v4(true)?,
+        SocketAddr::V6(_) => socket.set_ip_transparent_v6(true)?,
+    }
     // The port of an earlier connection in TIME_WAIT may be used again.
     socket.set_reuse_address(true)?;
     Ok(socket)

@@ -400,11 +400,12 @@ fn program_slow_server() {
     if std::env::var_os(INSIDE).is_none() {
         return;
     }
-    let listener = TcpListener::bind(("0.0.0.0", PORT)).unwrap();
+    let listener = TcpListener::bind(("::", PORT)).unwrap();
     // It ends with the laboratory.
     for stream in listener.incoming() {
         let mut stream = stream.unwrap();
         let peer = stream.peer_addr().unwrap();
+        let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
         stream.read_exact(&mut [0]).unwrap();
         writeln!(stream, "peer={peer}").unwrap();
         std::thread::sleep(SLOW);
@@ -420,7 +421,8 @@ fn program_waiting_client() {
     if std::env::var_os(INSIDE).is_none() {
         return;
     }
-    let mut stream = TcpStream::connect(server(false)).unwrap();
+    let ipv6 = std::env::var_os(IPV6).is_some();
+    let mut stream = TcpStream::connect(server(ipv6)).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_secs(4)))
         .unwrap();
@@ -437,7 +439,7 @@ fn program_waiting_client() {
 
 #[test]
 fn a_buffering_proxy_keeps_the_reply_until_the_server_is_silent() {
-    let seen = |options: &str| {
+    let seen = |ipv6: bool, options: &str| {
         let scenario = format!(
             r#"
         name = "proxy"
@@ -467,15 +469,23 @@ fn a_buffering_proxy_keeps_the_reply_until_the_server_is_silent() {
         "#,
             role("program_slow_server"),
         );
-        let seen = in_lab(&scenario, &role("program_waiting_client").join(" "));
+        let family = if ipv6 {
+            format!("{IPV6}=1 ")
+        } else {
+            String::new()
+        };
+        let client = role("program_waiting_client").join(" ");
+        let seen = in_lab(&scenario, &format!("env {family}{client}"));
         // Nobody sees that it is there.
         assert_eq!(seen.said["peer"], seen.said["local"]);
         (seen.number("first_ms"), seen.number("all_ms"))
     };
-    let (first, all) = seen("");
+    let (first, all) = seen(false, "");
     assert!(first < 250 && all >= 300, "{first} {all}");
-    let (first, all) = seen(r#", "--buffer", "500ms""#);
-    assert!(first >= 800 && all - first < 250, "{first} {all}");
+    for ipv6 in [false, true] {
+        let (first, all) = seen(ipv6, r#", "--buffer", "500ms""#);
+        assert!(first >= 800 && all - first < 250, "{first} {all}");
+    }
     let refused = plumb(&["lab", "proxy", "--clients", "lan", "--servers", "line"]);
     assert!(stderr(&refused).contains("not inside a lab"));
 }
