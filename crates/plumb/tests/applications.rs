@@ -4,44 +4,22 @@
 
 mod common;
 
-use common::live::scenario;
-use common::{measured_in, plumb, stderr};
+use common::network::Network;
+use common::{plumb, stderr};
 use plumb_model::results::app::AppResult;
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::Run;
 
-/// A line of 20 Mbit/s and 15 ms upwards, 25 ms downwards, with this queue upwards.
-fn line(queue: &str) -> String {
-    format!(
-        r#"
-name = "line"
-summary = "a line of 20 Mbit/s, 15 ms up and 25 ms down"
-[[node]]
-name = "client"
-[[node]]
-name = "server"
-[[link]]
-name = "line"
-between = ["client", "server"]
-up = [
-    {{ type = "shaper", rate = "20mbit", queue = {queue} }},
-    {{ type = "delay", delay = "15ms" }},
-]
-down = [{{ type = "delay", delay = "25ms" }}]
-[[service]]
-node = "server"
-run = ["plumb", "serve", "--quiet"]
-port = 7586
-"#
-    )
-}
-
 /// A queue that CUBIC fills to half a second.
 const BLOATED: &str = r#"{ type = "fifo", limit = "500ms" }"#;
 
+/// Measures over a line of 20 Mbit/s and 15 ms upwards, 25 ms downwards, with this queue upwards.
 fn measured(queue: &str, command: &[&str]) -> Run {
-    let file = scenario(&line(queue));
-    measured_in(file.path().to_str().unwrap(), command).run
+    let up = format!(
+        r#"{{ type = "shaper", rate = "20mbit", queue = {queue} }}, {{ type = "delay", delay = "15ms" }}"#
+    );
+    let down = r#"{ type = "delay", delay = "25ms" }"#;
+    Network::served_line(&up, down).measured(command).run
 }
 
 /// How an application fared in a phase.

@@ -4,8 +4,8 @@
 
 mod common;
 
-use common::live::scenario;
-use common::{measured_in, plumb, stderr};
+use common::network::Network;
+use common::{plumb, stderr};
 use plumb_model::results::Outcome;
 use plumb_model::results::available_bandwidth::{
     AvailableBandwidthResult, RateLimit, SearchEnd, StepVerdict,
@@ -14,42 +14,20 @@ use plumb_model::results::available_bandwidth::{
 /// UDP payload of 50 Mbit/s of IP, in packets of 1400 bytes of it.
 const LINE_BPS: f64 = 50e6 * 1400.0 / 1428.0;
 
-/// A line of 50 Mbit/s and 40 ms with these cells upwards and these buffers at the server.
-fn line(cells: &str, tcp_rmem: &str) -> String {
-    format!(
-        r#"
-name = "line"
-summary = "a line of 50 Mbit/s and 40 ms"
-[[node]]
-name = "client"
-[[node]]
-name = "server"
-[node.sysctl]
-"net.ipv4.tcp_rmem" = "{tcp_rmem}"
-[[link]]
-name = "line"
-between = ["client", "server"]
-up = [{cells} {{ type = "delay", delay = "20ms" }}]
-down = [{{ type = "delay", delay = "20ms" }}]
-[[service]]
-node = "server"
-run = ["plumb", "serve", "--quiet"]
-port = 7586
-"#
-    )
-}
-
 /// A queue of a quarter of a second: a step of 1.5 s overflows it only far above the rate.
 const QUEUE: &str =
-    r#"{ type = "shaper", rate = "50mbit", queue = { type = "fifo", limit = "250ms" } },"#;
+    r#"{ type = "shaper", rate = "50mbit", queue = { type = "fifo", limit = "250ms" } }"#;
 
 /// Buffers that hold the line's bandwidth-delay product many times.
 const LARGE: &str = "4096 131072 33554432";
 
+/// Searches a line of 50 Mbit/s and 40 ms with these cells upwards and these buffers at the server.
 fn searched(cells: &str, tcp_rmem: &str, options: &[&str]) -> AvailableBandwidthResult {
-    let file = scenario(&line(cells, tcp_rmem));
+    let delay = r#"{ type = "delay", delay = "20ms" }"#;
+    let mut line = Network::served_line(&format!("{cells}, {delay}"), delay);
+    line.sysctl("server", "net.ipv4.tcp_rmem", tcp_rmem);
     let command = [&["rate", "server", "--available", "--up"], options].concat();
-    let checked = measured_in(file.path().to_str().unwrap(), &command);
+    let checked = line.measured(&command);
     let found = checked
         .run
         .measurements
@@ -100,7 +78,7 @@ fn a_receive_window_that_holds_tcp_back() {
 
 #[test]
 fn a_policer_and_losses_by_chance() {
-    let cells = r#"{ type = "policer", rate = "50mbit", burst = "30kB" }, { type = "loss", ratio = "0.4%" },"#;
+    let cells = r#"{ type = "policer", rate = "50mbit", burst = "30kB" }, { type = "loss", ratio = "0.4%" }"#;
     let result = searched(cells, LARGE, &["--application-rate", "100kbit"]);
     finds_the_line(&result);
     assert_eq!(result.limit, RateLimit::Application, "{result:#?}");

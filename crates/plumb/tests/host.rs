@@ -4,7 +4,8 @@
 
 mod common;
 
-use common::{PLUMB, need_root, plumb, stderr, stdout};
+use common::network::Network;
+use common::{PLUMB, plumb, stderr, stdout};
 use plumb_model::finding::Cause;
 use plumb_model::results::Outcome;
 use plumb_model::results::host::{HostResult, PageCache};
@@ -18,29 +19,9 @@ fn host(run: &Run) -> &HostResult {
     }
 }
 
-/// What `plumb host --json` says at the end of a shell script in a node of a lab.
+/// What `plumb host --json` says at the end of a shell script in one of two nodes.
 fn in_node(script: &str) -> Run {
-    need_root();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("two.toml");
-    let nodes = ["a", "b"]
-        .map(|name| format!("[[node]]\nname = \"{name}\"\n"))
-        .concat();
-    let scenario = format!(
-        "name = \"two\"\nsummary = \"two hosts\"\n{nodes}[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n"
-    );
-    std::fs::write(&file, scenario).unwrap();
-    let output = plumb(&[
-        "lab",
-        "run",
-        file.to_str().unwrap(),
-        "--",
-        "bash",
-        "-ec",
-        script,
-    ]);
-    assert!(output.status.success(), "{script}: {}", stderr(&output));
-    let text = stdout(&output);
+    let (text, _) = Network::line("", "").script(&format!("set -e; {script}"));
     Run::from_json(text.lines().last().unwrap()).unwrap()
 }
 
@@ -201,7 +182,7 @@ fn counters_become_rates() {
     // 40 echo requests in 2 s, and as many answers.
     let run = in_node(
         "plumb host --live 250ms --count 12 --json > /tmp/live.json & L=$!; sleep 0.4; \
-         ping -q -c 40 -i 0.05 b > /dev/null; wait $L; cat /tmp/live.json; rm /tmp/live.json",
+         ping -q -c 40 -i 0.05 server > /dev/null; wait $L; cat /tmp/live.json; rm /tmp/live.json",
     );
     let measurement = &run.measurements[0];
     let Outcome::HostRates(rates) = &measurement.outcome else {

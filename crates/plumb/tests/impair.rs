@@ -7,7 +7,8 @@ mod common;
 
 use std::process::{Command, Output};
 
-use common::live::{PAIR, scenario};
+use common::live::pair;
+use common::network::Network;
 use common::{PLUMB, need_root, plumb, stderr, stdout};
 use plumb_model::run::Run;
 
@@ -82,25 +83,9 @@ fn somebody_elses_queue_is_left_alone() {
 #[test]
 fn a_cell_that_the_kernel_cannot_be_is_named() {
     need_root();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("dsl.toml");
-    std::fs::write(
-        &file,
-        r#"
-name = "dsl"
-summary = "a line with PTM"
-[[node]]
-name = "a"
-[[node]]
-name = "b"
-[[link]]
-name = "line"
-between = ["a", "b"]
-up = [{ type = "shaper", name = "modem", rate = "1mbit", framing = "pppoe-ptm" }]
-"#,
-    )
-    .unwrap();
-    let file = file.to_str().unwrap();
+    let modem = r#"{ type = "shaper", name = "modem", rate = "1mbit", framing = "pppoe-ptm" }"#;
+    let file = Network::line(modem, "").file();
+    let file = file.path().to_str().unwrap();
     for options in [&[][..], &["--repeat", "2"]] {
         let run = [
             &["lab", "run", file, "--backend", "kernel"],
@@ -124,7 +109,7 @@ up = [{ type = "shaper", name = "modem", rate = "1mbit", framing = "pppoe-ptm" }
 #[test]
 fn a_run_over_the_kernels_links_says_so() {
     need_root();
-    let file = scenario(PAIR);
+    let file = pair().file();
     for backend in ["kernel", "emulated"] {
         let output = Command::new(PLUMB)
             .args(["lab", "run", "--backend", backend])

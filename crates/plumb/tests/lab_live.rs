@@ -11,7 +11,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::Command;
 
-use common::live::{Lab, PAIR, Terminal, alone, done, refused, running, scenario, until};
+use common::live::{Lab, Terminal, alone, done, pair, refused, running, until};
 use common::machine::{all_end, descendants, signal};
 use common::{PLUMB, plumb, stderr, stdout};
 use plumb_lab::scenario::Way;
@@ -287,10 +287,8 @@ fn outlives_its_terminal_but_not_its_starter_before_it_is_ready() {
         done(&["lab", "shell", "client", "--", "true"]);
         done(&["lab", "down"]);
 
-        let never_ready = format!(
-            "{PAIR}\n[[service]]\nnode = \"server\"\nrun = [\"sleep\", \"1000\"]\nport = 1\n"
-        );
-        let file = scenario(&never_ready);
+        let mut never_ready = pair();
+        let file = never_ready.service("server", &["sleep", "1000"], 1).file();
         for name in ["INT", "KILL"] {
             let mut starter = Command::new(PLUMB)
                 .args(["lab", "up", file.path().to_str().unwrap()])
@@ -308,9 +306,8 @@ fn outlives_its_terminal_but_not_its_starter_before_it_is_ready() {
 #[test]
 fn a_service_that_ends_is_told() {
     alone(|| {
-        let file = scenario(&format!(
-            "{PAIR}\n[[service]]\nnode = \"server\"\nrun = [\"sh\", \"-c\", \"echo no luck >&2; exit 3\"]\nport = 1\n"
-        ));
+        let ends = ["sh", "-c", "echo no luck >&2; exit 3"];
+        let file = pair().service("server", &ends, 1).file();
         refused(
             &["lab", "up", file.path().to_str().unwrap()],
             &["on server", "ended at once (exit status 3): no luck"],
@@ -335,7 +332,7 @@ fn a_service_that_ends_is_told() {
 #[test]
 fn a_run_answers_for_its_own_time_only() {
     alone(|| {
-        let file = scenario(PAIR);
+        let file = pair().file();
         let lab = Lab::up(&[file.path().to_str().unwrap()]);
         // A packet for a device that is down cannot be written: that is an overrun for good.
         done(&[

@@ -6,39 +6,27 @@ mod common;
 
 use std::process::Command;
 
+use common::network::Network;
 use serde_json::Value;
 
-const SCENARIO: &str = r#"
-name = "look"
-summary = "a slow line that loses"
-[[node]]
-name = "a"
-[[node]]
-name = "b"
-[[link]]
-name = "l"
-between = ["a", "b"]
-up = [
-    { type = "shaper", rate = "5mbit", queue = { type = "fifo", limit = "20p" } },
-    { type = "loss", ratio = "10%" },
-]
-down = [{ type = "delay", delay = "1ms" }]
-[vary]
-"l.up.shaper.rate" = ["5mbit", "50mbit"]
-"#;
-
+/// Runs a command in a network whose slow line loses; files that the options name are in the folder.
 fn lab_run(options: &[&str], command: &[&str]) -> (tempfile::TempDir, String) {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("look.toml"), SCENARIO).unwrap();
+    let mut line = Network::line(
+        r#"{ type = "shaper", rate = "5mbit", queue = { type = "fifo", limit = "20p" } }, { type = "loss", ratio = "10%" }"#,
+        r#"{ type = "delay", delay = "1ms" }"#,
+    );
+    line.add("[vary]\n\"line.up.shaper.rate\" = [\"5mbit\", \"50mbit\"]");
+    let (file, folder) = (line.file(), tempfile::tempdir().unwrap());
     let output = Command::new(common::PLUMB)
         .current_dir(&folder)
-        .args(["lab", "run", "./look.toml"])
+        .args(["lab", "run"])
+        .arg(file.path())
         .args(options)
         .arg("--")
         .args(command)
         .output()
         .unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let errors = common::stderr(&output);
     assert!(output.status.success(), "{errors}");
     (folder, errors)
 }
@@ -64,15 +52,15 @@ fn the_log_and_the_captures_hold_every_packet() {
             "--log",
             "log",
             "--capture",
-            "l@a=a.pcapng",
+            "line@client=a.pcapng",
             "--capture",
-            "l@b=b.pcapng",
+            "line@server=b.pcapng",
         ],
         &[
             "plumb",
             "lab",
             "flood",
-            "b",
+            "server",
             "--rate",
             "10mbit",
             "--duration",
@@ -81,7 +69,7 @@ fn the_log_and_the_captures_hold_every_packet() {
     );
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     let stats: Value = serde_json::from_slice(&read("stats.json")).unwrap();
-    let chain = &stats["links"]["l"]["up"]["chain"];
+    let chain = &stats["links"]["line"]["up"]["chain"];
     let count = |pointer: &str| chain.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
     // 500 ms of 10 Mbit/s are 437 packets of 1428 bytes; half of them fit.
     assert!(count("/offered/packets") > 300);
@@ -126,7 +114,7 @@ fn a_full_disk_stops_the_log_and_not_the_lab() {
             "plumb",
             "lab",
             "flood",
-            "b",
+            "server",
             "--rate",
             "10mbit",
             "--duration",
@@ -146,7 +134,7 @@ fn the_seed_that_was_drawn_gives_the_same_network_again() {
     let two = drawn(&["--vary", "--repeat", "2", "--seed", "7"]);
     assert_eq!(two.len(), 2);
     assert!(
-        two[0].contains("l.up.shaper.rate=") && two[0] != two[1],
+        two[0].contains("line.up.shaper.rate=") && two[0] != two[1],
         "{two:?}"
     );
     assert_eq!(drawn(&["--vary", "--seed", "8"]), two[1..]);

@@ -10,7 +10,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use common::{need_root, plumb, stderr, stdout};
+use common::network::Network;
+use common::{plumb, stderr, words};
 use plumb_lab::scenario::Way;
 use plumb_lab::stats::LabStats;
 use plumb_net::tcp::{TcpInfo, abort_on_close, tcp_info};
@@ -132,59 +133,32 @@ fn role(name: &str) -> Vec<String> {
 
 /// Runs `script` on the first node of a network; `{client}` in it is the client that sends
 /// 200 kB.
-fn in_lab(scenario: &str, script: &str) -> Seen {
-    need_root();
-    let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    std::fs::write(file("lab.toml"), scenario).unwrap();
+fn in_lab(network: &Network, script: &str) -> Seen {
     let client = format!("env {SEND}=200000 {}", role("program_client").join(" "));
-    let script = script.replace("{client}", &client);
-    let output = plumb(&[
-        "lab",
-        "run",
-        &file("lab.toml"),
-        "--stats",
-        &file("stats.json"),
-        "--",
-        "sh",
-        "-c",
-        &script,
-    ]);
-    let text = stdout(&output);
-    assert!(output.status.success(), "{text}{}", stderr(&output));
+    let (text, stats) = network.script(&script.replace("{client}", &client));
     let said = text.lines().filter_map(|line| line.strip_prefix("said: "));
     let pairs = said
         .flat_map(str::split_whitespace)
         .filter_map(|pair| pair.split_once('='));
     Seen {
         said: pairs.map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
-        stats: serde_json::from_str(&std::fs::read_to_string(file("stats.json")).unwrap()).unwrap(),
+        stats,
         text,
     }
 }
 
+/// Has a node run one of this program's roles.
+fn runs(network: &mut Network, node: &str, name: &str) {
+    let role = role(name);
+    let role: Vec<_> = role.iter().map(String::as_str).collect();
+    network.service(node, &role, PORT);
+}
+
 /// A client and a server with one line between.
-fn line(up: &str, down: &str) -> String {
-    format!(
-        r#"
-        name = "line"
-        summary = "x"
-        [[node]]
-        name = "client"
-        [[node]]
-        name = "server"
-        [[link]]
-        name = "line"
-        between = ["client", "server"]
-        up = [{up}]
-        down = [{down}]
-        [[service]]
-        node = "server"
-        run = {:?}
-        port = {PORT}
-        "#,
-        role("program_server")
-    )
+fn line(up: &str, down: &str) -> Network {
+    let mut line = Network::line(up, down);
+    runs(&mut line, "server", "program_server");
+    line
 }
 
 const TWO_MS: &str = r#"{ type = "delay", delay = "2ms" }"#;
@@ -249,10 +223,9 @@ fn stripped_options_are_not_agreed_on() {
 #[test]
 fn ecn_is_refused_or_lost() {
     let asks = |cell: &str| {
-        line(cell, cell).replace(
-            "name = \"client\"\n",
-            "name = \"client\"\nsysctl = { \"net.ipv4.tcp_ecn\" = \"1\" }\n",
-        )
+        let mut line = line(cell, cell);
+        line.sysctl("client", "net.ipv4.tcp_ecn", "1");
+        line
     };
     let ecn = TcpInfo::ECN | TcpInfo::ECN_SEEN;
     let seen = in_lab(&asks(""), "{client}");
@@ -309,47 +282,21 @@ fn icmp_is_worse_off_than_tcp() {
 
 #[test]
 fn two_clients_share_one_address() {
-    let scenario = |nat: &str| {
-        format!(
-            r#"
-        name = "nat"
-        summary = "x"
-        ipv6 = false
-        [[node]]
-        name = "a"
-        [[node]]
-        name = "b"
-        [[node]]
-        name = "router"
-        forward = true
-        [[node]]
-        name = "server"
-        [[link]]
-        name = "lan-a"
-        between = ["a", "router"]
-        [[link]]
-        name = "lan-b"
-        between = ["b", "router"]
-        [[link]]
-        name = "line"
-        between = ["router", "server"]
-        up = [{nat}]
-        down = [{nat}]
-        [[service]]
-        node = "server"
-        run = {:?}
-        port = {PORT}
-        [[service]]
-        node = "b"
-        run = {:?}
-        port = {PORT}
-        "#,
-            role("program_server"),
-            role("program_other_client"),
-        )
+    let two_clients = |nat: &str| {
+        let mut network = Network::default();
+        network.without_ipv6();
+        network.node("a", "").node("b", "");
+        network.node("router", "forward = true").node("server", "");
+        network.link("lan-a", ["a", "router"], "");
+        network.link("lan-b", ["b", "router"], "");
+        let cells = format!("up = [{nat}]\ndown = [{nat}]");
+        network.link("line", ["router", "server"], &cells);
+        runs(&mut network, "server", "program_server");
+        runs(&mut network, "b", "program_other_client");
+        network
     };
     let script = "plumb ping server --count 3 --interval 10ms --json; {client}";
-    let seen = in_lab(&scenario(r#"{ type = "nat" }"#), script);
+    let seen = in_lab(&two_clients(r#"{ type = "nat" }"#), script);
     let peer: SocketAddr = seen.said["peer"].parse().unwrap();
     let local: SocketAddr = seen.said["local"].parse().unwrap();
     assert_eq!(local.ip().to_string(), "10.0.0.1");
@@ -370,7 +317,7 @@ fn two_clients_share_one_address() {
 
     // The other client holds the only place in a small table.
     let seen = in_lab(
-        &scenario(r#"{ type = "nat", max_mappings = 1 }"#),
+        &two_clients(r#"{ type = "nat", max_mappings = 1 }"#),
         "plumb ping server --count 2 --interval 10ms --timeout 200ms --json || true",
     );
     assert_eq!(seen.dropped(Way::Up, "nat_table_full"), 2, "{}", seen.text);
@@ -439,51 +386,33 @@ fn program_waiting_client() {
 
 #[test]
 fn a_buffering_proxy_keeps_the_reply_until_the_server_is_silent() {
-    let seen = |ipv6: bool, options: &str| {
-        let scenario = format!(
-            r#"
-        name = "proxy"
-        summary = "x"
-        [[node]]
-        name = "client"
-        [[node]]
-        name = "proxy"
-        forward = true
-        [[node]]
-        name = "server"
-        [[link]]
-        name = "lan"
-        between = ["client", "proxy"]
-        [[link]]
-        name = "line"
-        between = ["proxy", "server"]
-        up = [{TWO_MS}]
-        [[service]]
-        node = "server"
-        run = {:?}
-        port = {PORT}
-        [[service]]
-        node = "proxy"
-        run = ["plumb", "lab", "proxy", "--clients", "lan", "--servers", "line", "--port", "{PORT}"{options}]
-        port = {PORT}
-        "#,
-            role("program_slow_server"),
-        );
+    let seen = |ipv6: bool, options: &[&str]| {
+        let mut network = Network::default();
+        network.node("client", "").node("proxy", "forward = true");
+        network.node("server", "");
+        network.link("lan", ["client", "proxy"], "");
+        let cells = format!("up = [{TWO_MS}]");
+        network.link("line", ["proxy", "server"], &cells);
+        runs(&mut network, "server", "program_slow_server");
+        let port = PORT.to_string();
+        let proxy = words("plumb lab proxy --clients lan --servers line");
+        let proxy = [&proxy[..], &["--port", &port], options].concat();
+        network.service("proxy", &proxy, PORT);
         let family = if ipv6 {
             format!("{IPV6}=1 ")
         } else {
             String::new()
         };
         let client = role("program_waiting_client").join(" ");
-        let seen = in_lab(&scenario, &format!("env {family}{client}"));
+        let seen = in_lab(&network, &format!("env {family}{client}"));
         // Nobody sees that it is there.
         assert_eq!(seen.said["peer"], seen.said["local"]);
         (seen.number("first_ms"), seen.number("all_ms"))
     };
-    let (first, all) = seen(false, "");
+    let (first, all) = seen(false, &[]);
     assert!(first < 250 && all >= 300, "{first} {all}");
     for ipv6 in [false, true] {
-        let (first, all) = seen(ipv6, r#", "--buffer", "500ms""#);
+        let (first, all) = seen(ipv6, &["--buffer", "500ms"]);
         assert!(first >= 800 && all - first < 250, "{first} {all}");
     }
     let refused = plumb(&["lab", "proxy", "--clients", "lan", "--servers", "line"]);

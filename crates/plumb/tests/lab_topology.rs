@@ -11,46 +11,25 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::process::Command;
 use std::time::Duration;
 
-use common::{PLUMB, need_root, plumb, stderr, stdout};
+use common::network::Network;
+use common::{PLUMB, need_root, stderr, stdout};
 use plumb_lab::scenario::Way;
 use plumb_lab::stats::LabStats;
 
-/// Nodes, links between them (`A B NAME`, emulated), and more lines of TOML.
-fn scenario(hosts: &[&str], routers: &[&str], links: &[&str], more: &str) -> String {
-    let mut text = "name = \"test\"\nsummary = \"a test\"\n".to_owned();
+/// Nodes, and links between them (`A B NAME`, emulated).
+fn network(hosts: &[&str], routers: &[&str], links: &[&str]) -> Network {
+    let mut network = Network::default();
     for host in hosts {
-        text += &format!("[[node]]\nname = \"{host}\"\n");
+        network.node(host, "");
     }
     for router in routers {
-        text += &format!("[[node]]\nname = \"{router}\"\nforward = true\n");
+        network.node(router, "forward = true");
     }
     for link in links {
         let [a, b, name]: [&str; 3] = link.split(' ').collect::<Vec<_>>().try_into().unwrap();
-        text += &format!(
-            "[[link]]\nname = \"{name}\"\nbetween = [\"{a}\", \"{b}\"]\nemulated = true\n"
-        );
+        network.link(name, [a, b], "emulated = true");
     }
-    text + more
-}
-
-/// Runs a shell script in the first node; what it printed, and what the links did.
-fn run(scenario: &str, script: &str) -> (String, LabStats) {
-    need_root();
-    let folder = tempfile::tempdir().unwrap();
-    let (file, stats) = (folder.path().join("x.toml"), folder.path().join("s.json"));
-    std::fs::write(&file, scenario).unwrap();
-    let (file, stats) = (file.to_str().unwrap(), stats.to_str().unwrap());
-    let output = plumb(&[
-        "lab", "run", file, "--stats", stats, "--", "bash", "-c", script,
-    ]);
-    assert!(
-        output.status.success(),
-        "{script}: {}{}",
-        stdout(&output),
-        stderr(&output)
-    );
-    let stats = std::fs::read_to_string(stats).unwrap();
-    (stdout(&output), serde_json::from_str(&stats).unwrap())
+    network
 }
 
 /// Packets that entered a direction of a link.
@@ -66,29 +45,29 @@ fn ttls(text: &str) -> Vec<u8> {
 }
 
 /// Two ways from a to b: by r1, or by r2 and r3.
-fn two_ways(more: &str) -> String {
-    scenario(
+fn two_ways() -> Network {
+    network(
         &["a", "b"],
         &["r1", "r2", "r3"],
         &["a r1 a1", "a r2 a2", "r1 b b1", "r2 r3 c", "r3 b b3"],
-        more,
     )
 }
 
 /// Two ways from the router g to the router h as long as each other; a is before, b behind them.
-fn diamond(more: &str) -> String {
+fn diamond() -> Network {
     let links = [
         "a g up", "g r1 g1", "g r2 g2", "r1 h h1", "r2 h h2", "h b down",
     ];
-    scenario(&["a", "b"], &["g", "r1", "r2", "h"], &links, more)
-        .replace("name = \"b\"\n", "name = \"b\"\nsilent = true\n")
+    let mut diamond = network(&["a", "b"], &["g", "r1", "r2", "h"], &links);
+    diamond.set("b", "silent = true");
+    diamond
 }
 
 #[test]
 fn both_families_reach_everybody() {
     let links = ["a r1 a1", "r1 r2 c", "r2 b b2"];
-    let text = scenario(&["a", "b"], &["r1", "r2"], &links, "");
-    let (seen, stats) = run(&text, "for f in 4 6; do ping -$f -c1 -W1 b; done");
+    let mut network = network(&["a", "b"], &["r1", "r2"], &links);
+    let (seen, stats) = network.script("for f in 4 6; do ping -$f -c1 -W1 b; done");
     assert_eq!(ttls(&seen), [62, 62], "{seen}");
     assert!(
         seen.contains("10.0.2.2") && seen.contains("fd00:0:0:2::2"),
@@ -97,7 +76,7 @@ fn both_families_reach_everybody() {
     assert_eq!(offered(&stats, "c", Way::Up), 2, "nothing else crossed");
     // Without IPv6 there is none.
     let script = "ping -c1 -W1 b; ! ping -6 -c1 -W1 b 2>/dev/null; cat /proc/net/if_inet6";
-    let (seen, _) = run(&format!("ipv6 = false\n{text}"), script);
+    let (seen, _) = network.without_ipv6().script(script);
     assert_eq!(ttls(&seen), [62], "{seen}");
     assert!(!seen.contains("fd00"), "{seen}");
 }
@@ -105,7 +84,7 @@ fn both_families_reach_everybody() {
 #[test]
 fn idle_links_carry_nothing() {
     // Two seconds: routers repeat what they say when they start within one.
-    let (_, stats) = run(&two_ways(""), "sleep 2");
+    let (_, stats) = two_ways().script("sleep 2");
     for (link, ways) in &stats.links {
         for (way, what) in ways {
             assert_eq!(what.chain.offered.packets, 0, "{link}.{}", way.name());
@@ -115,10 +94,10 @@ fn idle_links_carry_nothing() {
 
 #[test]
 fn routes_may_differ_by_direction() {
-    let (seen, stats) = run(
-        &two_ways("[[route]]\nnode = \"b\"\nto = \"a\"\nvia = \"r3\"\n"),
-        "for f in 4 6; do ping -$f -c1 -W1 -t2 b; ! ping -$f -c1 -W1 -t1 b >&2; done",
-    );
+    let mut network = two_ways();
+    network.add("[[route]]\nnode = \"b\"\nto = \"a\"\nvia = \"r3\"");
+    let (seen, stats) = network
+        .script("for f in 4 6; do ping -$f -c1 -W1 -t2 b; ! ping -$f -c1 -W1 -t1 b >&2; done");
     // One router on the way there, two on the way back.
     assert_eq!(ttls(&seen), [62, 62], "{seen}");
     assert_eq!(
@@ -130,13 +109,13 @@ fn routes_may_differ_by_direction() {
 
 #[test]
 fn a_route_changes_at_its_time() {
-    let change = |node: &str, to: &str, via: &str| {
-        format!("[[route]]\nnode = \"{node}\"\nto = \"{to}\"\nvia = \"{via}\"\nat = \"1500ms\"\n")
-    };
-    let (seen, stats) = run(
-        &two_ways(&(change("b", "a", "r3") + &change("a", "b", "r2"))),
-        "ping -i0.1 -c25 -W1 b & ping -6 -i0.1 -c25 -W1 b; wait",
-    );
+    let mut network = two_ways();
+    for (node, to, via) in [("b", "a", "r3"), ("a", "b", "r2")] {
+        network.add(&format!(
+            "[[route]]\nnode = \"{node}\"\nto = \"{to}\"\nvia = \"{via}\"\nat = \"1500ms\""
+        ));
+    }
+    let (seen, stats) = network.script("ping -i0.1 -c25 -W1 b & ping -6 -i0.1 -c25 -W1 b; wait");
     for family in ["(10.0.", "(fd00:"] {
         let lines: Vec<&str> = seen
             .lines()
@@ -154,19 +133,20 @@ fn a_route_changes_at_its_time() {
 
 #[test]
 fn equal_paths_are_shared_by_flow() {
-    let text = diamond("[[route]]\nnode = \"g\"\nto = \"b\"\nvia = [\"r1\", \"r2\"]\n");
+    let mut network = diamond();
+    network.add("[[route]]\nnode = \"g\"\nto = \"b\"\nvia = [\"r1\", \"r2\"]");
     let each = |stats: &LabStats| ["g1", "g2"].map(|link| offered(stats, link, Way::Up));
     for address in ["10.0.5.2", "fd00:0:0:5::2"] {
         // Each opening takes another port.
         let script = format!("for i in $(seq 64); do echo x > /dev/udp/{address}/9; done");
-        let (_, stats) = run(&text, &script);
+        let (_, stats) = network.script(&script);
         let [one, two] = each(&stats);
         assert_eq!(one + two, 64, "{address}: each once");
         // Fewer than 12 of 64 fair coins: one in 10 million.
         assert!(one.min(two) >= 12, "{address}: {one} and {two}");
         let script =
             format!("exec 3<>/dev/udp/{address}/9; for i in $(seq 64); do echo x >&3; done");
-        let (_, stats) = run(&text, &script);
+        let (_, stats) = network.script(&script);
         let mut one_flow = each(&stats);
         one_flow.sort_unstable();
         assert_eq!(one_flow, [0, 64], "{address}");
@@ -175,18 +155,17 @@ fn equal_paths_are_shared_by_flow() {
 
 #[test]
 fn equal_paths_are_shared_by_packet() {
-    let serve = |node: &str| program(node, "node_answers");
-    let text = diamond(&format!(
-        "[[route]]\nnode = \"g\"\nto = \"b\"\nvia = [\"r1\", \"r2\"]\nbalance = \"packet\"\n{}",
-        serve("b")
-    ));
+    let mut network = diamond();
+    network
+        .add("[[route]]\nnode = \"g\"\nto = \"b\"\nvia = [\"r1\", \"r2\"]\nbalance = \"packet\"");
+    answers(&mut network, "b");
     // One flow of datagrams, then one of TCP, whose segments must not cross put together.
     for address in ["10.0.5.2", "fd00:0:0:5::2"] {
         let script = format!(
             "exec 3<>/dev/udp/{address}/9; for i in $(seq 64); do echo x >&3; done
              head -c 1000000 /dev/zero > /dev/tcp/{address}/{PORT}"
         );
-        let (_, stats) = run(&text, &script);
+        let (_, stats) = network.script(&script);
         let [one, two] = ["g1", "g2"].map(|link| offered(&stats, link, Way::Up));
         assert!(one + two > 64 + 1_000_000 / 1500, "{one} and {two}");
         assert!(one.abs_diff(two) <= 1, "{address}: {one} and {two}");
@@ -197,13 +176,14 @@ fn equal_paths_are_shared_by_packet() {
 #[test]
 fn what_is_known_better_is_not_shared() {
     // The node's own packets, to a network and to a host on it.
-    let text = two_ways(
+    let mut network = two_ways();
+    network.add(
         "[[route]]\nnode = \"a\"\nto = \"b1\"\nvia = [\"r1\", \"r2\"]\nbalance = \"packet\"\n\
          [[route]]\nnode = \"a\"\nto = \"b\"\nvia = \"r1\"\n",
     );
     for (to, wanted) in [("b", [40, 0]), ("r1.b1", [20, 20])] {
         let script = format!("for f in 4 6; do ping -$f -c20 -i0.01 -W0.2 {to}; done");
-        let (_, stats) = run(&text, &script);
+        let (_, stats) = network.script(&script);
         let shares = ["a1", "a2"].map(|link| offered(&stats, link, Way::Up));
         assert_eq!(shares, wanted, "{to}");
     }
@@ -211,21 +191,14 @@ fn what_is_known_better_is_not_shared() {
 
 #[test]
 fn a_silent_hop_forwards_and_never_answers() {
-    let text = scenario(
-        &["a", "b"],
-        &["r1", "r2"],
-        &["a r1 a1", "r1 r2 c", "r2 b b2"],
-        "",
-    )
-    .replace(
-        "name = \"r1\"\nforward = true\n",
-        "name = \"r1\"\nforward = true\nsilent = true\n",
-    );
+    let links = ["a r1 a1", "r1 r2 c", "r2 b b2"];
+    let mut network = network(&["a", "b"], &["r1", "r2"], &links);
+    network.set("r1", "silent = true");
     let script = "for f in 4 6; do
         for t in 1 2 3; do echo hop $(ping -$f -n -c3 -i0.05 -W0.3 -t$t b | grep -c 'exceeded\\|ttl='); done
         echo echo $(ping -$f -c1 -W0.3 r1 | grep -c ttl=)
     done";
-    let (seen, stats) = run(&text, script);
+    let (seen, stats) = network.script(script);
     let answers: Vec<&str> = seen.lines().collect();
     let one_family = ["hop 0", "hop 3", "hop 3", "echo 0"];
     assert_eq!(answers, [one_family, one_family].concat());
@@ -238,16 +211,13 @@ fn a_silent_hop_forwards_and_never_answers() {
 
 #[test]
 fn every_address_has_a_name() {
-    let text = two_ways("").replacen(
-        "name = \"b\"\n",
-        "name = \"b\"\nnames = [\"www.example\"]\n",
-        1,
-    );
+    let mut network = two_ways();
+    network.set("b", "names = [\"www.example\"]");
     let script = "
         for n in b www.example r2.c r2; do getent ahosts $n | awk '/STREAM/ {print $1}'; done
         for a in 10.0.3.1 fd00:0:0:3::1 10.0.1.2 fd00:0:0:1::2; do getent hosts $a; done
     ";
-    let (seen, _) = run(&text, script);
+    let (seen, _) = network.script(script);
     let words: Vec<Vec<&str>> = seen
         .lines()
         .map(|l| l.split_whitespace().collect())
@@ -273,14 +243,11 @@ fn every_address_has_a_name() {
 
 #[test]
 fn several_clients_share_a_lan_and_a_router() {
-    let text = scenario(
-        &["pc1", "pc2", "server"],
-        &["router"],
-        &["router server line"],
-        "[[lan]]\nname = \"home\"\nnodes = [\"router\", \"pc1\", \"pc2\"]\n",
-    );
+    let hosts = ["pc1", "pc2", "server"];
+    let mut network = network(&hosts, &["router"], &["router server line"]);
+    network.add("[[lan]]\nname = \"home\"\nnodes = [\"router\", \"pc1\", \"pc2\"]");
     let script = "for f in 4 6; do for h in pc2 server; do ping -$f -c1 -W1 $h; done; done; getent hosts 10.0.1.1";
-    let (seen, _) = run(&text, script);
+    let (seen, _) = network.script(script);
     assert_eq!(ttls(&seen), [64, 63, 64, 63], "{seen}");
     assert!(seen.contains("router.home"), "{seen}");
 }
@@ -288,10 +255,7 @@ fn several_clients_share_a_lan_and_a_router() {
 #[test]
 fn multicast_reaches_its_receivers_only() {
     for group in ["239.1.2.3", "ff3e::1234"] {
-        let services: String = ["pc1", "pc2", "pc3"]
-            .map(|node| program(node, "node_answers"))
-            .concat();
-        let text = scenario(
+        let mut network = network(
             &["server", "pc1", "pc2", "pc3"],
             &["core", "edge"],
             &[
@@ -301,10 +265,13 @@ fn multicast_reaches_its_receivers_only() {
                 "core pc2 l2",
                 "edge pc3 l3",
             ],
-            &format!(
-                "{services}[[multicast]]\ngroup = \"{group}\"\nfrom = \"server\"\nto = [\"pc1\", \"pc2\"]\n"
-            ),
         );
+        for node in ["pc1", "pc2", "pc3"] {
+            answers(&mut network, node);
+        }
+        network.add(&format!(
+            "[[multicast]]\ngroup = \"{group}\"\nfrom = \"server\"\nto = [\"pc1\", \"pc2\"]"
+        ));
         let exe = std::env::current_exe().unwrap();
         let script = format!(
             "export PLUMB_TEST_GROUP={group}; {} --exact node_asks --ignored --nocapture",
@@ -312,19 +279,11 @@ fn multicast_reaches_its_receivers_only() {
         );
         // Programs find the group in their environment, and services in that of the laboratory.
         need_root();
-        let folder = tempfile::tempdir().unwrap();
-        let (file, stats) = (folder.path().join("x.toml"), folder.path().join("s.json"));
-        std::fs::write(&file, text).unwrap();
+        let (file, stats) = (network.file(), tempfile::NamedTempFile::new().unwrap());
         let output = Command::new(PLUMB)
-            .args(["lab", "run", file.to_str().unwrap()])
-            .args([
-                "--stats",
-                stats.to_str().unwrap(),
-                "--",
-                "bash",
-                "-c",
-                &script,
-            ])
+            .args(["lab", "run", "--stats"])
+            .args([stats.path(), file.path()])
+            .args(["--", "bash", "-c", &script])
             .env("PLUMB_TEST_GROUP", group)
             .output()
             .unwrap();
@@ -341,13 +300,13 @@ fn multicast_reaches_its_receivers_only() {
 #[test]
 fn fifty_nodes_come_up_and_leave_nothing() {
     let names: Vec<String> = (0..50).map(|i| format!("n{i}")).collect();
-    let mut text = "name = \"x\"\nsummary = \"x\"\n".to_owned();
+    let mut network = Network::default();
     for name in &names {
-        text += &format!("[[node]]\nname = \"{name}\"\nforward = true\n");
+        network.node(name, "forward = true");
     }
     for pair in names.windows(2) {
         let [a, b] = pair else { unreachable!() };
-        text += &format!("[[link]]\nname = \"{a}-{b}\"\nbetween = [\"{a}\", \"{b}\"]\n");
+        network.link(&format!("{a}-{b}"), [a, b], "");
     }
     need_root();
     let machine = || {
@@ -360,7 +319,7 @@ fn fifty_nodes_come_up_and_leave_nothing() {
         })
     };
     let before = machine();
-    let (seen, _) = run(&text, "for f in 4 6; do ping -$f -c1 -W1 n49; done");
+    let (seen, _) = network.script("for f in 4 6; do ping -$f -c1 -W1 n49; done");
     assert_eq!(ttls(&seen), [64 - 48, 64 - 48], "{seen}");
     assert_eq!(machine(), before);
 }
@@ -370,12 +329,12 @@ fn fifty_nodes_come_up_and_leave_nothing() {
 /// Where [`node_answers`] listens.
 const PORT: u16 = 7000;
 
-/// A service that runs one of the programs below.
-fn program(node: &str, name: &str) -> String {
+/// Has a node run [`node_answers`].
+fn answers(network: &mut Network, node: &str) {
     let exe = std::env::current_exe().unwrap();
-    format!(
-        "[[service]]\nnode = \"{node}\"\nrun = [{exe:?}, \"--exact\", \"{name}\", \"--ignored\"]\nport = {PORT}\n"
-    )
+    let program = ["--exact", "node_answers", "--ignored"];
+    let program = [&[exe.to_str().unwrap()], &program[..]].concat();
+    network.service(node, &program, PORT);
 }
 
 /// The group that the test names, if it does.

@@ -6,8 +6,8 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::live::scenario;
-use common::{need_root, plumb, stderr, stdout};
+use common::network::Network;
+use common::{logged_in, measured_in};
 use plumb_model::results::udp::UdpResult;
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::Run;
@@ -16,24 +16,15 @@ use serde_json::Value;
 /// Bytes of the IP packets that carry the payload of these tests.
 const PACKET_BYTES: u64 = 1028;
 
-/// Runs `plumb rate server --udp` with these options; the Run and the lines of the log.
-fn rate(scenario: &str, options: &[&str]) -> (Run, Vec<Value>) {
-    need_root();
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("log");
-    let mut arguments = vec!["lab", "run", scenario, "--log", log.to_str().unwrap(), "--"];
-    arguments.extend([
-        "plumb", "rate", "server", "--udp", "--size", "1000", "--json",
-    ]);
-    arguments.extend(options);
-    let output = plumb(&arguments);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let run = Run::from_json(&stdout(&output)).unwrap();
-    let text = std::fs::read_to_string(&log).unwrap();
-    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    let lines: Vec<Value> = lines.collect();
-    assert!(lines.iter().all(|line| line.get("missed").is_none()));
-    (run, lines)
+/// `plumb rate server --udp` with these options.
+fn rate<'a>(options: &[&'a str]) -> Vec<&'a str> {
+    [&["rate", "server", "--udp", "--size", "1000"], options].concat()
+}
+
+/// No line of the log is missing.
+fn complete((run, log): (Run, Vec<Value>)) -> (Run, Vec<Value>) {
+    assert!(log.iter().all(|line| line.get("missed").is_none()));
+    (run, log)
 }
 
 fn result(run: &Run, direction: Direction) -> &UdpResult {
@@ -119,37 +110,17 @@ fn measured(udp: &UdpResult) -> Fate {
 
 #[test]
 fn loss_duplicates_and_reordering_are_exact_by_packet() {
-    let file = scenario(
+    let line = Network::served_line(
+        r#"{ type = "gilbert_elliott", p = "1%", r = "30%" }, { type = "delay", delay = "10ms" }"#,
         r#"
-name = "faults"
-summary = "a line that loses, repeats and reorders"
-[[node]]
-name = "client"
-[[node]]
-name = "server"
-[[link]]
-name = "line"
-between = ["client", "server"]
-up = [
-    { type = "gilbert_elliott", p = "1%", r = "30%" },
-    { type = "delay", delay = "10ms" },
-]
-down = [
     { type = "loss", ratio = "2%" },
     { type = "reorder", ratio = "10%", extent = 3 },
     { type = "duplicate", ratio = "5%" },
     { type = "delay", delay = "10ms" },
-]
-[[service]]
-node = "server"
-run = ["plumb", "serve", "--quiet"]
-port = 7586
 "#,
     );
-    let (run, log) = rate(
-        file.path().to_str().unwrap(),
-        &["--both", "--rate", "8mbit", "--duration", "3s"],
-    );
+    let command = rate(&["--both", "--rate", "8mbit", "--duration", "3s"]);
+    let (run, log) = complete(line.logged(&command));
     for (direction, way) in [(Direction::Up, "up"), (Direction::Down, "down")] {
         let (truth, measured) = (truth(&log, way), measured(result(&run, direction)));
         assert_eq!(measured, truth, "{way}");
@@ -162,7 +133,8 @@ port = 7586
 
 #[test]
 fn one_way_delay_is_within_its_uncertainty_where_ways_differ() {
-    let (run, log) = rate("asymmetric-route", &["--rate", "1mbit", "--duration", "2s"]);
+    let command = rate(&["--rate", "1mbit", "--duration", "2s"]);
+    let (run, log) = complete(logged_in("asymmetric-route", &command));
     // What goes up takes 5 ms, and what comes down 25 ms over another link; both ends have one
     // clock here, which is how the truth is known.
     for (direction, way) in [(Direction::Up, "up"), (Direction::Down, "down")] {
@@ -185,29 +157,10 @@ fn one_way_delay_is_within_its_uncertainty_where_ways_differ() {
 
 #[test]
 fn a_slow_line_shows_its_rate_and_not_what_was_asked() {
-    let file = scenario(
-        r#"
-name = "slow"
-summary = "a slow line"
-[[node]]
-name = "client"
-[[node]]
-name = "server"
-[[link]]
-name = "line"
-between = ["client", "server"]
-up = [{ type = "shaper", rate = "5mbit", queue = { type = "fifo", limit = "100ms" } }]
-down = [{ type = "shaper", rate = "5mbit", queue = { type = "fifo", limit = "100ms" } }]
-[[service]]
-node = "server"
-run = ["plumb", "serve", "--quiet"]
-port = 7586
-"#,
-    );
-    let (run, log) = rate(
-        file.path().to_str().unwrap(),
-        &["--rate", "8mbit", "--duration", "3s"],
-    );
+    let queue =
+        r#"{ type = "shaper", rate = "5mbit", queue = { type = "fifo", limit = "100ms" } }"#;
+    let command = rate(&["--rate", "8mbit", "--duration", "3s"]);
+    let (run, log) = complete(Network::served_line(queue, queue).logged(&command));
     for (direction, way) in [(Direction::Up, "up"), (Direction::Down, "down")] {
         let udp = result(&run, direction);
         let goodput = 5e6 * 1000.0 / PACKET_BYTES as f64;
@@ -222,22 +175,10 @@ port = 7586
 
 #[test]
 fn what_may_not_be_cut_and_does_not_fit_is_not_sent() {
-    need_root();
     // The way up takes 1400 bytes, and says so to who sends more.
-    let mut arguments = vec![
-        "lab",
-        "run",
-        "mtu-with-icmp",
-        "--",
-        "plumb",
-        "rate",
-        "server",
-    ];
-    arguments.extend("--udp --size 1400 --up --rate 1mbit --duration 1s".split(' '));
-    arguments.extend(["--dont-fragment", "--json"]);
-    let output = plumb(&arguments);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let run = Run::from_json(&stdout(&output)).unwrap();
+    let command = "rate server --udp --size 1400 --up --rate 1mbit --duration 1s --dont-fragment";
+    let command: Vec<_> = command.split(' ').collect();
+    let run = measured_in("mtu-with-icmp", &command).run;
     let udp = run.measurements.iter().find_map(|m| match &m.outcome {
         Outcome::Udp(udp) => Some(udp),
         _ => None,

@@ -4,9 +4,8 @@
 
 mod common;
 
-use std::fmt::Write as _;
-
-use common::{Checked, measured_in, plumb, stderr};
+use common::network::Network;
+use common::{Checked, in_lab, measured_in, plumb, stderr};
 use plumb_model::finding::Cause;
 use plumb_model::results::Outcome;
 use plumb_model::results::mtu::{MtuMethod, MtuResult};
@@ -22,9 +21,8 @@ fn result(checked: &Checked) -> &MtuResult {
 type Line = (u32, bool);
 
 /// A chain of routers with these lines between them, the first behind the first router.
-fn chain(lines: &[Line]) -> String {
-    let mut text =
-        "name = \"chain\"\nsummary = \"a chain of routers\"\nsource = \"none\"\n".to_owned();
+fn chain(lines: &[Line]) -> Network {
+    let mut chain = Network::default();
     let routers = lines.len();
     let name = |node: usize| match node {
         0 => "client".to_owned(),
@@ -33,40 +31,25 @@ fn chain(lines: &[Line]) -> String {
     };
     for node in 0..=routers + 1 {
         let forward = (1..=routers).contains(&node);
-        writeln!(
-            text,
-            "[[node]]\nname = \"{}\"\nforward = {forward}",
-            name(node)
-        )
-        .unwrap();
+        chain.node(&name(node), &format!("forward = {forward}"));
     }
-    writeln!(
-        text,
-        "[[link]]\nname = \"near\"\nbetween = [\"client\", \"r1\"]"
-    )
-    .unwrap();
+    chain.link("near", ["client", "r1"], "");
     for (index, (bytes, tells)) in lines.iter().enumerate() {
-        let (from, to) = (name(index + 1), name(index + 2));
-        writeln!(
-            text,
-            "[[link]]\nname = \"l{index}\"\nbetween = [\"{from}\", \"{to}\"]\n\
-             up = [{{ type = \"mtu\", bytes = {bytes}, icmp = {tells}, fragment = false }}, {{ type = \"delay\", delay = \"1ms\" }}]\n\
-             down = [{{ type = \"delay\", delay = \"1ms\" }}]"
-        )
-        .unwrap();
+        chain.link(
+            &format!("l{index}"),
+            [&name(index + 1), &name(index + 2)],
+            &format!(
+                "up = [{{ type = \"mtu\", bytes = {bytes}, icmp = {tells}, fragment = false }}, {{ type = \"delay\", delay = \"1ms\" }}]\n\
+                 down = [{{ type = \"delay\", delay = \"1ms\" }}]"
+            ),
+        );
     }
-    text
+    chain
 }
 
 /// What plumb says of a chain against what it is.
 fn holds(lines: &[Line], options: &[&str]) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("chain.toml");
-    std::fs::write(&file, chain(lines)).unwrap();
-    let checked = measured_in(
-        file.to_str().unwrap(),
-        &[&["mtu", "server"], options].concat(),
-    );
+    let checked = chain(lines).measured(&[&["mtu", "server"], options].concat());
     let mtu = result(&checked);
     let mut least = 1500;
     let mut sizes = vec![Some(1500)];
@@ -88,7 +71,6 @@ fn holds(lines: &[Line], options: &[&str]) {
 
 #[test]
 fn varied_paths_are_found_as_they_are() {
-    common::need_root();
     let cases: [(&[Line], &[&str]); 9] = [
         (&[(1500, true)], &[]),
         (
@@ -142,7 +124,6 @@ fn a_clamped_segment_size_is_told_with_its_hop() {
 
 #[test]
 fn what_cannot_be_measured_is_said() {
-    common::need_root();
     let says = |arguments: &[&str], status: i32, expected: &str| {
         let output = plumb(arguments);
         assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
@@ -151,23 +132,9 @@ fn what_cannot_be_measured_is_said() {
     says(&["mtu", "224.0.0.1"], 1, "no single host");
     says(&["mtu", "no.such.host.invalid"], 1, "no.such.host.invalid");
     says(&["mtu", "localhost", "--max", "60"], 2, "60");
-    let gone = [
-        "lab",
-        "run",
-        "mtu-hops",
-        "--",
-        "plumb",
-        "mtu",
-        "10.0.3.77",
-        "-W",
-        "100ms",
-        "-q",
-        "1",
-        "-m",
-        "4",
-    ];
     // The routers answer, the far end does not: what was learnt is a result.
-    let output = plumb(&gone);
+    let gone = "plumb mtu 10.0.3.77 -W 100ms -q 1 -m 4";
+    let output = in_lab("mtu-hops", &[], &gone.split(' ').collect::<Vec<_>>());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(common::stdout(&output).contains("did not answer"));
 }

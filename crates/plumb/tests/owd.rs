@@ -7,7 +7,8 @@ mod common;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use common::{Checked, measured_in, need_root, plumb, stderr, stdout};
+use common::network::Network;
+use common::{Checked, measured_in, plumb, stderr, stdout};
 use plumb_lab::scenario::Way;
 use plumb_model::finding::Cause;
 use plumb_model::results::owd::{ClockMethod, OwdResult};
@@ -63,28 +64,15 @@ fn ways_that_differ_are_seen_by_one_clock_and_bounded_by_two() {
     );
 }
 
-/// Loses one of so many packets of UDP each way, and duplicates some.
-const LOSSY: &str = r#"
-name = "lossy"
-summary = "each way loses packets of its own"
-source = "none"
-node = [{ name = "client" }, { name = "server" }]
-[[link]]
-name = "line"
-between = ["client", "server"]
-up = [
+/// Loses one of so many packets of UDP each way, and reorders some.
+const LOSSY_UP: &str = r#"
     { type = "periodic_loss", every = 9, first = 8, match = "udp" },
     { type = "delay", delay = "3ms" },
-]
-down = [
+"#;
+const LOSSY_DOWN: &str = r#"
     { type = "periodic_loss", every = 7, first = 5, match = "udp" },
     { type = "reorder", ratio = "10%" },
     { type = "delay", delay = "3ms" },
-]
-[[service]]
-node = "server"
-run = ["plumb", "serve", "--quiet", "--stamp-key-file", "KEY"]
-port = 7586
 "#;
 
 /// Packets that the link lost on a way.
@@ -95,26 +83,14 @@ fn lost(checked: &Checked, way: Way) -> u64 {
 
 #[test]
 fn each_ways_losses_are_those_of_the_link() {
-    need_root();
-    let folder = tempfile::tempdir().unwrap();
-    let key = folder.path().join("key");
+    let key = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&key, "a key of both\n").unwrap();
-    let file = folder.path().join("lossy.toml");
-    let key = key.to_str().unwrap();
-    std::fs::write(&file, LOSSY.replace("KEY", key)).unwrap();
-    let options = [
-        "owd",
-        "server",
-        "--key-file",
-        key,
-        "-c",
-        "300",
-        "-i",
-        "5ms",
-        "-W",
-        "500ms",
-    ];
-    let checked = measured_in(file.to_str().unwrap(), &options);
+    let key = key.path().to_str().unwrap();
+    let mut line = Network::line(LOSSY_UP, LOSSY_DOWN);
+    let serve = ["plumb", "serve", "--quiet", "--stamp-key-file", key];
+    line.service("server", &serve, 7586);
+    let options = ["-c", "300", "-i", "5ms", "-W", "500ms"];
+    let checked = line.measured(&[&["owd", "server", "--key-file", key], &options[..]].concat());
     let owd = result(&checked.run);
     assert!(owd.authenticated && owd.far_counts);
     let lost = |way| lost(&checked, way);
@@ -127,42 +103,20 @@ fn each_ways_losses_are_those_of_the_link() {
     assert!(owd.down.reordering.reordered > 0);
     assert_eq!((owd.up.duplicates, owd.down.duplicates), (Some(0), Some(0)));
     // Without the key there is no answer, and it is said what to do.
-    let denied = [
-        "lab",
-        "run",
-        file.to_str().unwrap(),
-        "--",
-        "plumb",
-        "owd",
-        "--stamp",
-        "server",
-    ];
-    let output = plumb(&denied);
+    let output = line.run(&["plumb", "owd", "--stamp", "server"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("same key"), "{}", stderr(&output));
 }
 
 #[test]
 fn duplicates_are_those_of_the_way_that_made_them() {
-    need_root();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("twice.toml");
     let cells = |ratio: &str| {
         format!(
-            "[{{ type = \"duplicate\", ratio = \"{ratio}\" }}, {{ type = \"delay\", delay = \"3ms\" }}]"
+            r#"{{ type = "duplicate", ratio = "{ratio}" }}, {{ type = "delay", delay = "3ms" }}"#
         )
     };
-    let text = format!(
-        "name = \"twice\"\nsummary = \"packets come twice\"\nsource = \"none\"\n\
-         node = [{{ name = \"client\" }}, {{ name = \"server\" }}]\n\
-         [[link]]\nname = \"line\"\nbetween = [\"client\", \"server\"]\nup = {}\ndown = {}\n\
-         [[service]]\nnode = \"server\"\nrun = [\"plumb\", \"serve\", \"--quiet\"]\nport = 7586\n",
-        cells("20%"),
-        cells("10%"),
-    );
-    std::fs::write(&file, text).unwrap();
-    let options = ["owd", "server", "-c", "100", "-i", "5ms"];
-    let checked = measured_in(file.to_str().unwrap(), &options);
+    let line = Network::served_line(&cells("20%"), &cells("10%"));
+    let checked = line.measured(&["owd", "server", "-c", "100", "-i", "5ms"]);
     let owd = result(&checked.run);
     let link = |way| {
         let chain = &checked.stats.links["line"][&way].chain;

@@ -8,79 +8,28 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
 
-use common::{need_root, plumb, stderr, stdout};
+use common::network::Network;
 use plumb_model::finding::Cause;
 use plumb_model::results::Outcome;
 use plumb_model::results::path::{AlteredField, Balancing, HopAnswers, PathResult};
 use plumb_model::run::Run;
 
-/// Scenario text that grows: nodes, links between them in the order of their networks.
-struct Net {
-    nodes: String,
-    links: String,
-    more: String,
-    count: usize,
+/// A network of which `a` is the first node.
+fn network() -> Network {
+    let mut network = Network::default();
+    network.node("a", "forward = false");
+    network
 }
 
-impl Net {
-    fn new() -> Self {
-        Self {
-            nodes: "[[node]]\nname = \"a\"\nforward = false\n".to_owned(),
-            links: String::new(),
-            more: String::new(),
-            count: 0,
-        }
-    }
-
-    fn node(&mut self, name: &str, more: &str) {
-        let _ = writeln!(self.nodes, "[[node]]\nname = \"{name}\"\n{more}");
-    }
-
-    /// A link; tells its number, which is in its addresses.
-    fn link(&mut self, a: &str, b: &str, cells: &str) -> usize {
-        let number = self.count;
-        let _ = writeln!(
-            self.links,
-            "[[link]]\nname = \"l{number}\"\nbetween = [\"{a}\", \"{b}\"]\n{cells}"
-        );
-        self.count += 1;
-        number
-    }
-
-    fn text(&self) -> String {
-        format!(
-            "name = \"test\"\nsummary = \"a test\"\n{}{}{}",
-            self.nodes, self.links, self.more
-        )
-    }
-}
-
-/// Runs a script in the first node of a network.
-fn run(network: &str, script: &str) -> String {
-    need_root();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("x.toml");
-    std::fs::write(&file, network).unwrap();
-    let output = plumb(&[
-        "lab",
-        "run",
-        file.to_str().unwrap(),
-        "--",
-        "bash",
-        "-c",
-        script,
-    ]);
-    assert!(
-        output.status.success(),
-        "{script}: {}{}",
-        stdout(&output),
-        stderr(&output)
-    );
-    stdout(&output)
+/// A link with these cells; tells its number, which is in its addresses.
+fn link(net: &mut Network, a: &str, b: &str, cells: &str) -> usize {
+    let number = net.links();
+    net.link(&format!("l{number}"), [a, b], cells);
+    number
 }
 
 /// The Runs of a script that prints each on a line, by a label before it.
-fn runs(network: &str, commands: &[(String, String)]) -> BTreeMap<String, Run> {
+fn runs(network: &Network, commands: &[(String, String)]) -> BTreeMap<String, Run> {
     // Four at a time: a trace mostly waits. Each into a file: what several write into a pipe mixes.
     let mut script = "d=$(mktemp -d)\n".to_owned();
     for batch in commands.chunks(4) {
@@ -94,8 +43,8 @@ fn runs(network: &str, commands: &[(String, String)]) -> BTreeMap<String, Run> {
         script += "for i in ${p[@]}; do wait $i || exit 9; done\n";
     }
     script += "cd $d; for f in *; do printf '%s\\t' $f; cat $f; done; rm -r $d\n";
-    run(network, &script)
-        .lines()
+    let (text, _) = network.script(&script);
+    text.lines()
         .map(|line| {
             let (label, json) = line.split_once('\t').expect(line);
             (label.to_owned(), Run::from_json(json).unwrap())
@@ -180,7 +129,7 @@ impl Change {
 }
 
 /// A line of routers from the client to a target of its own.
-fn branch(net: &mut Net, dice: &mut Dice, number: usize) -> Branch {
+fn branch(net: &mut Network, dice: &mut Dice, number: usize) -> Branch {
     let length = 1 + dice.below(5) as usize;
     let mut branch = Branch {
         target: format!("t{number}"),
@@ -214,15 +163,15 @@ fn branch(net: &mut Net, dice: &mut Dice, number: usize) -> Branch {
         hop if hop <= length => format!("r{number}-{}", hop - 1),
         _ => format!("t{number}"),
     };
-    for link in 0..=length {
+    for hop in 0..=length {
         let mut cells = String::new();
         match branch.change {
-            Some((at, change)) if at == link => {
+            Some((at, change)) if at == hop => {
                 cells = format!("up = [{}]\n", change.cell());
             }
             _ => {}
         }
-        if branch.limited.is_some_and(|hop| hop == link) {
+        if branch.limited == Some(hop) {
             // Of what comes back over this line, only every now and then a time exceeded.
             cells =
                 "down = [{ type = \"icmp_limit\", per_second = 1, types = [\"time-exceeded\"] }]\n"
@@ -230,7 +179,7 @@ fn branch(net: &mut Net, dice: &mut Dice, number: usize) -> Branch {
         }
         branch
             .links
-            .push(net.link(&name(link), &name(link + 1), &cells));
+            .push(link(net, &name(hop), &name(hop + 1), &cells));
     }
     branch
 }
@@ -242,7 +191,7 @@ fn sixty_lines_are_seen_as_they_are() {
     let mut dice = Dice(7);
     let mut checked = 0;
     for part in 0..3 {
-        let mut net = Net::new();
+        let mut net = network();
         let branches: Vec<Branch> = (0..20).map(|i| branch(&mut net, &mut dice, i)).collect();
         let commands: Vec<_> = branches
             .iter()
@@ -260,7 +209,7 @@ fn sixty_lines_are_seen_as_they_are() {
                 )
             })
             .collect();
-        let seen = runs(&net.text(), &commands);
+        let seen = runs(&net, &commands);
         for (branch, (_, command)) in branches.iter().zip(&commands) {
             let path = path(&seen[&branch.target]);
             let what = format!("part {part}, {command}: {branch:?}: {path:?}");
@@ -314,7 +263,7 @@ fn check(branch: &Branch, path: &PathResult, v6: bool, what: &str) {
 }
 
 /// Two routers with some between, behind a router and before a target.
-fn diamond(net: &mut Net, number: usize, width: usize, by: &str) -> (String, usize) {
+fn diamond(net: &mut Network, number: usize, width: usize, by: &str) -> (String, usize) {
     let (g, h, t) = (
         format!("g{number}"),
         format!("h{number}"),
@@ -324,29 +273,27 @@ fn diamond(net: &mut Net, number: usize, width: usize, by: &str) -> (String, usi
         net.node(name, "forward = true\n");
     }
     net.node(&t, "forward = false\n");
-    let up = net.link("a", &g, "");
+    let up = link(net, "a", &g, "");
     let mut via = Vec::new();
     for i in 0..width {
         let m = format!("m{number}-{i}");
         net.node(&m, "forward = true\n");
-        net.link(&g, &m, "");
-        net.link(&m, &h, "");
-        via.push(format!("\"{m}\""));
+        link(net, &g, &m, "");
+        link(net, &m, &h, "");
+        via.push(m);
     }
-    net.link(&h, &t, "");
+    link(net, &h, &t, "");
     if width > 1 {
-        let _ = write!(
-            net.more,
-            "[[route]]\nnode = \"{g}\"\nto = \"{t}\"\nvia = [{}]\nbalance = \"{by}\"\n",
-            via.join(", ")
-        );
+        net.add(&format!(
+            "[[route]]\nnode = \"{g}\"\nto = \"{t}\"\nvia = {via:?}\nbalance = \"{by}\""
+        ));
     }
     (t, up)
 }
 
 #[test]
 fn all_ways_are_found_and_told_apart() {
-    let mut net = Net::new();
+    let mut net = network();
     let cases = [
         (1, "flow"),
         (2, "flow"),
@@ -366,7 +313,7 @@ fn all_ways_are_found_and_told_apart() {
             format!("{target} {family} --all-paths --confidence 0.9999"),
         ));
     }
-    let seen = runs(&net.text(), &commands);
+    let seen = runs(&net, &commands);
     for (number, (width, by)) in cases.iter().enumerate() {
         let all = path(&seen[&format!("c{number}")])
             .multipath
@@ -390,31 +337,32 @@ fn all_ways_are_found_and_told_apart() {
 /// One network for what needs a line that carries cells: loss, a change of the route, delay.
 #[test]
 fn loss_begins_where_it_does_and_routes_change_when_they_do() {
-    let mut net = Net::new();
+    let mut net = network();
     for name in ["r1", "r3", "q1", "q2", "q3"] {
         net.node(name, "forward = true\n");
     }
     // Linux as it comes: six answers at once to an address, then one a second.
     net.node(
         "r2",
-        "forward = true\n[node.sysctl]\n\"net.ipv4.icmp_ratelimit\" = \"1000\"\n",
+        "forward = true\nsysctl.\"net.ipv4.icmp_ratelimit\" = \"1000\"",
     );
     net.node("lossy", "");
     net.node("moving", "forward = false\n");
-    net.link("a", "r1", "");
-    net.link("r1", "r2", "");
-    net.link(
+    link(&mut net, "a", "r1", "");
+    link(&mut net, "r1", "r2", "");
+    link(
+        &mut net,
         "r2",
         "r3",
         "up = [{ type = \"periodic_loss\", every = 5, match = \"icmp\" }]\n",
     );
-    net.link("r3", "lossy", "");
-    net.link("a", "q1", "");
-    net.link("q1", "q2", "");
-    net.link("q1", "q3", "");
-    net.link("q2", "moving", "");
-    net.link("q3", "moving", "");
-    net.more += "[[route]]\nnode = \"q1\"\nto = \"moving\"\nvia = \"q3\"\nat = \"3s\"\n";
+    link(&mut net, "r3", "lossy", "");
+    link(&mut net, "a", "q1", "");
+    link(&mut net, "q1", "q2", "");
+    link(&mut net, "q1", "q3", "");
+    link(&mut net, "q2", "moving", "");
+    link(&mut net, "q3", "moving", "");
+    net.add("[[route]]\nnode = \"q1\"\nto = \"moving\"\nvia = \"q3\"\nat = \"3s\"");
     let commands = [
         (
             "lossy".to_owned(),
@@ -425,7 +373,7 @@ fn loss_begins_where_it_does_and_routes_change_when_they_do() {
             "moving -4 --icmp --cycles 25 --interval 200ms".to_owned(),
         ),
     ];
-    let seen = runs(&net.text(), &commands);
+    let seen = runs(&net, &commands);
 
     let run = &seen["lossy"];
     let lossy = path(run);
@@ -463,23 +411,22 @@ fn loss_begins_where_it_does_and_routes_change_when_they_do() {
 /// A network for what needs no cells: other protocols, mtr and traceroute beside, what is refused.
 #[test]
 fn one_line_is_seen_alike_by_mtr_and_traceroute() {
-    let mut net = Net::new();
+    let mut net = network();
     for name in ["r1", "r2", "r3"] {
         net.node(name, "forward = true\n");
     }
     net.node("b", "");
-    net.link("a", "r1", "");
-    net.link(
+    link(&mut net, "a", "r1", "");
+    link(
+        &mut net,
         "r1",
         "r2",
         "up = [{ type = \"delay\", delay = \"10ms\" }]\n",
     );
-    net.link("r2", "r3", "");
-    net.link("r3", "b", "");
-    net.more +=
-        "[[service]]\nnode = \"b\"\nrun = [\"plumb\", \"serve\", \"--quiet\"]\nport = 7586\n";
-    let seen = run(
-        &net.text(),
+    link(&mut net, "r2", "r3", "");
+    link(&mut net, "r3", "b", "");
+    net.serves("b");
+    let (seen, _) = net.script(
         "command -v mtr traceroute >/dev/null || (apt-get update -qq && apt-get install -y -qq mtr-tiny traceroute) >/dev/null 2>&1
          mtr -n -j -c 3 -i 0.2 b | tr -d '\\n'; echo
          plumb path -n --mtr-json b | tr -d '\\n'; echo

@@ -5,58 +5,14 @@
 mod common;
 
 use std::collections::{BTreeMap, HashMap};
-use std::process::Output;
 
-use common::{Checked, measured_in, need_root, plumb, stderr, stdout};
+use common::network::Network;
+use common::{Checked, plumb, stderr, stdout};
 use plumb_lab::scenario::Way;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::{Outcome, PingResult, TimestampSource};
 use plumb_model::run::Run;
 use plumb_wire::probe_key::ProbeKey;
-
-/// A client and a server, and a line between them.
-fn line(up: &str, down: &str) -> String {
-    format!(
-        r#"
-name = "test"
-summary = "a test"
-[[node]]
-name = "client"
-[[node]]
-name = "server"
-[[link]]
-name = "line"
-between = ["client", "server"]
-up = [{up}]
-down = [{down}]
-"#
-    )
-}
-
-/// Runs a verb in a network that a text describes.
-fn measured(scenario: &str, command: &[&str]) -> Checked {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("ping-test.toml");
-    std::fs::write(&file, scenario).unwrap();
-    measured_in(file.to_str().unwrap(), command)
-}
-
-/// Runs a script on the client of such a network.
-fn script(scenario: &str, script: &str) -> Output {
-    need_root();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("ping-test.toml");
-    std::fs::write(&file, scenario).unwrap();
-    plumb(&[
-        "lab",
-        "run",
-        file.to_str().unwrap(),
-        "--",
-        "sh",
-        "-c",
-        script,
-    ])
-}
 
 fn ping(run: &Run) -> &PingResult {
     match &run.measurements[0].outcome {
@@ -96,7 +52,7 @@ fn round_trips_are_those_that_the_link_recorded() {
         "--sweep",
         "56..1400:192",
     ];
-    let checked = measured(&line(way, way), &sweep);
+    let checked = Network::line(way, way).measured(&sweep);
     let result = ping(&checked.run);
     assert_eq!(
         (result.sent, result.received, result.sizes.len()),
@@ -137,10 +93,8 @@ fn round_trips_are_those_that_the_link_recorded() {
 fn loss_and_duplicates_are_those_that_the_link_counted() {
     let up = r#"{ type = "gilbert_elliott", p = "3%", r = "30%" }, { type = "duplicate", ratio = "10%" }, { type = "delay", delay = "5ms" }"#;
     let down = r#"{ type = "delay", delay = "5ms" }"#;
-    let checked = measured(
-        &line(up, down),
-        &["ping", "server", "-c", "500", "-i", "4ms", "-W", "0.4"],
-    );
+    let probes = ["ping", "server", "-c", "500", "-i", "4ms", "-W", "0.4"];
+    let checked = Network::line(up, down).measured(&probes);
     let result = ping(&checked.run);
     let cells = &checked.stats.links["line"][&Way::Up].chain.cells;
     let lost = cells["gilbert_elliott"].dropped["loss"];
@@ -175,10 +129,9 @@ fn loss_and_duplicates_are_those_that_the_link_counted() {
 fn reordering_is_what_the_link_did() {
     let up =
         r#"{ type = "reorder", ratio = "10%", extent = 3 }, { type = "delay", delay = "5ms" }"#;
-    let checked = measured(
-        &line(up, r#"{ type = "delay", delay = "5ms" }"#),
-        &["ping", "server", "-c", "300", "-i", "4ms", "-W", "0.4"],
-    );
+    let down = r#"{ type = "delay", delay = "5ms" }"#;
+    let probes = ["ping", "server", "-c", "300", "-i", "4ms", "-W", "0.4"];
+    let checked = Network::line(up, down).measured(&probes);
     // RFC 4737, section 3.3, over the order in which the link let the answers go.
     let mut next = 0;
     let mut reordered = 0;
@@ -197,13 +150,11 @@ fn reordering_is_what_the_link_did() {
 #[test]
 fn an_interface_that_goes_down_in_mid_run_costs_only_its_probes() {
     let delay = r#"{ type = "delay", delay = "5ms" }"#;
-    let output = script(
-        &line(delay, delay),
+    let (text, _) = Network::line(delay, delay).script(
         "plumb ping server -c 30 -i 30ms -W 0.3 --json & sleep 0.3; ip link set line down; sleep 0.3; \
          ip link set line up; wait $!",
     );
-    assert!(output.status.success(), "{}", stderr(&output));
-    let run = Run::from_json(&stdout(&output)).unwrap();
+    let run = Run::from_json(&text).unwrap();
     let result = ping(&run);
     assert_eq!(result.sent + result.send_errors, 30);
     assert!((5..=25).contains(&result.received), "{result:?}");
@@ -213,10 +164,8 @@ fn an_interface_that_goes_down_in_mid_run_costs_only_its_probes() {
 #[test]
 fn a_silent_far_end_is_a_result_and_no_success() {
     let lossy = r#"{ type = "loss", ratio = "100%" }"#;
-    let output = script(
-        &line(lossy, ""),
-        "plumb ping server -c 3 -i 10ms -W 0.1 --json",
-    );
+    let probes = "plumb ping server -c 3 -i 10ms -W 0.1 --json";
+    let output = Network::line(lossy, "").run(&probes.split(' ').collect::<Vec<_>>());
     assert_eq!(output.status.code(), Some(1));
     assert!(
         stderr(&output).contains("nothing came back from server"),
@@ -235,22 +184,8 @@ fn a_silent_far_end_is_a_result_and_no_success() {
 fn many_targets_are_each_told_what_the_link_did() {
     let up = r#"{ type = "loss", ratio = "10%" }, { type = "duplicate", ratio = "10%" }, { type = "delay", delay = "8ms" }"#;
     let down = r#"{ type = "delay", delay = "8ms" }"#;
-    let checked = measured(
-        &line(up, down),
-        &[
-            "ping",
-            "server",
-            "10.0.0.9",
-            "no-such.invalid",
-            "localhost",
-            "-c",
-            "200",
-            "-i",
-            "5ms",
-            "-W",
-            "0.4",
-        ],
-    );
+    let probes = "ping server 10.0.0.9 no-such.invalid localhost -c 200 -i 5ms -W 0.4";
+    let checked = Network::line(up, down).measured(&probes.split(' ').collect::<Vec<_>>());
     let Outcome::Pings(result) = &checked.run.measurements[0].outcome else {
         panic!("{:?}", checked.run.measurements);
     };

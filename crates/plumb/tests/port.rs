@@ -8,7 +8,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::thread;
 
-use common::{measured_in, plumb, stderr, stdout};
+use common::network::Network;
+use common::{in_lab, measured_in, plumb, stderr, stdout};
 use plumb_model::results::port::{PortResult, PortState};
 use plumb_model::results::{Outcome, PingResult};
 use plumb_model::run::Run;
@@ -189,7 +190,7 @@ fn refused_filtered_and_unreachable_are_told_apart() {
     // The lab's own addresses have nobody at 10.0.0.9, and no route leads to 192.0.2.1.
     let script =
         "plumb port 10.0.0.9 80 -c1 -W 300ms --json; plumb port 192.0.2.1 80 -c1 -W 300ms --json";
-    let output = plumb(&["lab", "run", "fibre", "--", "sh", "-c", script]);
+    let output = in_lab("fibre", &[], &["sh", "-c", script]);
     let states: Vec<_> = stdout(&output)
         .lines()
         .map(|line| port(&Run::from_json(line).unwrap(), 0).state.unwrap())
@@ -212,51 +213,19 @@ fn program_silent_server() {
 #[test]
 fn a_nat_that_makes_its_mapping_again_keeps_what_we_send() {
     let this = std::env::current_exe().unwrap();
-    let service = [
-        "env",
-        &format!("{INSIDE}=1"),
-        this.to_str().unwrap(),
-        "--ignored",
-        "--exact",
-        "program_silent_server",
-    ]
-    .map(str::to_owned);
-    let scenario = format!(
-        r#"
-name = "silence"
-summary = "a test"
-[[node]]
-name = "client"
-[[node]]
-name = "server"
-[[link]]
-name = "line"
-between = ["client", "server"]
-up = [{{ type = "nat", tcp_timeout = "1500ms" }}, {{ type = "delay", delay = "2ms" }}]
-down = [{{ type = "delay", delay = "2ms" }}, {{ type = "nat", tcp_timeout = "1500ms" }}]
-[[service]]
-node = "server"
-run = {service:?}
-port = {PORT}
-"#
+    let inside = format!("{INSIDE}=1");
+    let test = ["--ignored", "--exact", "program_silent_server"];
+    let server = [&["env", &inside, this.to_str().unwrap()][..], &test].concat();
+    let (nat, delay) = (
+        r#"{ type = "nat", tcp_timeout = "1500ms" }"#,
+        r#"{ type = "delay", delay = "2ms" }"#,
     );
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("silence.toml");
-    std::fs::write(&file, scenario).unwrap();
+    let mut line = Network::line(&format!("{nat}, {delay}"), &format!("{delay}, {nat}"));
+    line.service("server", &server, PORT);
     let number = PORT.to_string();
-    let seen = measured_in(
-        file.to_str().unwrap(),
-        &[
-            "port",
-            "server",
-            &number,
-            "-c1",
-            "--no-http",
-            "--idle",
-            "3s",
-        ],
-    )
-    .run;
+    let options = ["-c1", "--no-http", "--idle", "3s"];
+    let command = [&["port", "server", &number], &options[..]].concat();
+    let seen = line.measured(&command).run;
     let idle = port(&seen, 0).idle.unwrap();
     // The laboratory's NAT gives the next segment from inside the same port again: from this side, which
     // speaks first, nothing is lost.

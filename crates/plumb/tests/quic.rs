@@ -4,55 +4,20 @@
 
 mod common;
 
-use common::live::scenario;
-use common::{need_root, plumb, stderr, stdout};
+use common::network::Network;
 use plumb_model::results::Outcome;
-use plumb_model::run::Run;
-use serde_json::Value;
 
 const LINE_BPS: f64 = 20e6;
 
-/// 40 ms there and back, and a queue that overflows.
-const SCENARIO: &str = r#"
-name = "quic"
-summary = "20 Mbit/s and a queue that overflows"
-[[node]]
-name = "client"
-[[node]]
-name = "server"
-[[link]]
-name = "line"
-between = ["client", "server"]
-up = [
-    { type = "shaper", rate = "20mbit", queue = { type = "fifo", limit = "100ms" } },
-    { type = "delay", delay = "20ms" },
-]
-down = [
-    { type = "shaper", rate = "20mbit", queue = { type = "fifo", limit = "100ms" } },
-    { type = "delay", delay = "20ms" },
-]
-[[service]]
-node = "server"
-run = ["plumb", "serve", "--quiet"]
-port = 7586
-"#;
+/// A queue that overflows; 40 ms there and back.
+const WAY: &str = r#"{ type = "shaper", rate = "20mbit", queue = { type = "fifo", limit = "100ms" } }, { type = "delay", delay = "20ms" }"#;
 
 const UDP: u64 = 17;
 
 #[test]
 fn quic_carries_what_the_line_does_and_loses_what_it_drops() {
-    need_root();
-    let (file, folder) = (scenario(SCENARIO), tempfile::tempdir().unwrap());
-    let log = folder.path().join("log");
-    let mut arguments = vec!["lab", "run", file.path().to_str().unwrap()];
-    arguments.extend(["--log", log.to_str().unwrap(), "--"]);
-    arguments.extend("plumb rate server --quic --duration 4s --json".split(' '));
-    let output = plumb(&arguments);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let run = Run::from_json(&stdout(&output)).unwrap();
-    let text = std::fs::read_to_string(&log).unwrap();
-    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    let lines: Vec<Value> = lines.collect();
+    let command = ["rate", "server", "--quic", "--duration", "4s"];
+    let (run, lines) = Network::served_line(WAY, WAY).logged(&command);
     assert_eq!(run.measurements.len(), 2);
     for measurement in &run.measurements {
         let Outcome::Quic(result) = &measurement.outcome else {

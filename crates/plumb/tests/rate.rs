@@ -6,41 +6,24 @@ mod common;
 
 use std::io::Write;
 
-use common::{need_root, plumb, stderr, stdout};
+use common::network::Network;
+use common::{in_lab, plumb, stderr, stdout};
 use plumb_lab::scenario::Scenario;
-use plumb_lab::stats::LabStats;
 use plumb_lab::truth::truth;
-use plumb_model::run::Run;
 
 /// A line of the given rate, and what its upload must say.
-fn line(rate_bps: u64) -> String {
+fn line(rate_bps: u64) -> Network {
     // A queue of 20 ms, and at least 30 packets; buffers that hold the path and its queue several
     // times over.
     let queue = (rate_bps / 8 / 50).max(45_000);
-    let link = format!(
-        r#"[ {{ type = "shaper", rate = "{rate_bps}bit", framing = "ethernet", queue = {{ type = "fifo", limit = "{queue}B" }} }}, {{ type = "delay", delay = "2ms" }} ]"#
+    let way = format!(
+        r#"{{ type = "shaper", rate = "{rate_bps}bit", framing = "ethernet", queue = {{ type = "fifo", limit = "{queue}B" }} }}, {{ type = "delay", delay = "2ms" }}"#
     );
-    format!(
+    let mut line = Network::served_line(&way, &way);
+    line.sysctl("client", "net.ipv4.tcp_wmem", "4096 131072 67108864");
+    line.sysctl("server", "net.ipv4.tcp_rmem", "4096 131072 67108864");
+    line.add(&format!(
         r#"
-name = "line"
-summary = "one line"
-[[node]]
-name = "client"
-[node.sysctl]
-"net.ipv4.tcp_wmem" = "4096 131072 67108864"
-[[node]]
-name = "server"
-[node.sysctl]
-"net.ipv4.tcp_rmem" = "4096 131072 67108864"
-[[link]]
-name = "line"
-between = ["client", "server"]
-up = {link}
-down = {link}
-[[service]]
-node = "server"
-run = ["plumb", "serve", "--quiet"]
-port = 7586
 [[truth.value]]
 what = "the rate is the payload that the line delivered"
 measurement = {{ kind = "throughput", direction = "up" }}
@@ -57,12 +40,12 @@ max = {max}
         // 1448 bytes of payload in 1538 on the wire, to 2 %.
         min = 0.98 * rate_bps as f64 * 1448.0 / 1538.0,
         max = 1.02 * rate_bps as f64 * 1448.0 / 1538.0,
-    )
+    ));
+    line
 }
 
 #[test]
 fn rates_are_those_of_the_line_from_1_mbit_to_5_gbit() {
-    need_root();
     let mut wrong = Vec::new();
     for (rate_bps, duration) in [
         (1_000_000, "8s"),
@@ -71,20 +54,9 @@ fn rates_are_those_of_the_line_from_1_mbit_to_5_gbit() {
         (1_000_000_000, "4s"),
         (5_000_000_000, "4s"),
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, stats) = (folder.path().join("line.toml"), folder.path().join("stats"));
-        std::fs::write(&file, line(rate_bps)).unwrap();
-        let (file, stats) = (file.to_str().unwrap(), stats.to_str().unwrap());
-        let measure = ["plumb", "rate", "server", "--up", "--duration", duration];
-        let mut arguments = vec!["lab", "run", file, "--stats", stats, "--"];
-        arguments.extend(measure);
-        arguments.push("--json");
-        let output = plumb(&arguments);
-        assert!(output.status.success(), "{}", stderr(&output));
-        let run = Run::from_json(&stdout(&output)).unwrap();
-        let stats: LabStats =
-            serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
-        let mut scenario = Scenario::load(file).unwrap();
+        let measure = ["rate", "server", "--up", "--duration", duration];
+        let checked = line(rate_bps).measured(&measure);
+        let (run, mut scenario) = (checked.run, checked.scenario);
         let overrun = run.local.lab.as_ref().is_some_and(|lab| lab.overrun);
         if overrun && rate_bps > 1_000_000_000 {
             // Whether the machine fills the line is its own affair (`bench/lab.sh`); a line that it
@@ -96,7 +68,7 @@ fn rates_are_those_of_the_line_from_1_mbit_to_5_gbit() {
                 "the machine did not keep up with {rate_bps} bit/s"
             );
         }
-        let deviations = truth(&scenario, &run, &stats);
+        let deviations = truth(&scenario, &run, &checked.stats);
         wrong.extend(deviations.iter().map(|d| format!("{rate_bps} bit/s: {d}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -104,16 +76,15 @@ fn rates_are_those_of_the_line_from_1_mbit_to_5_gbit() {
 
 /// The name of the largest share of time in the upload of a scenario.
 fn limited_by(scenario: &str) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("run.json");
     let truth = Scenario::load(scenario).unwrap().truth;
-    let mut arguments = vec!["lab", "run", scenario, "--"];
-    arguments.extend(truth.measure.iter().map(String::as_str));
-    arguments.extend(["-o", file.to_str().unwrap()]);
-    let output = plumb(&arguments);
+    let measure = truth.measure.iter().map(String::as_str);
+    let output = in_lab(
+        scenario,
+        &[],
+        &measure.chain(["--json"]).collect::<Vec<_>>(),
+    );
     assert!(output.status.success(), "{}", stderr(&output));
-    let run: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let run: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
     let measurements = run["measurements"].as_array().unwrap();
     let upload = measurements.iter().find(|m| m["kind"] == "throughput");
     let limited = &upload.unwrap()["result"]["tcp"]["limited"];
@@ -124,7 +95,6 @@ fn limited_by(scenario: &str) -> String {
 
 #[test]
 fn the_largest_share_names_what_limits() {
-    need_root();
     for (scenario, share) in [
         ("limited-receiver", "rwnd_ratio"),
         ("limited-sender", "sndbuf_ratio"),
@@ -135,44 +105,18 @@ fn the_largest_share_names_what_limits() {
     }
 }
 
-/// Two machines whose kernels agree on ECN and Fast Open.
-const AGREED: &str = r#"
-name = "agreed"
-summary = "ECN and Fast Open at both ends"
-[[node]]
-name = "client"
-[node.sysctl]
-"net.ipv4.tcp_ecn" = "1"
-[[node]]
-name = "server"
-[node.sysctl]
-"net.ipv4.tcp_fastopen" = "3"
-[[link]]
-name = "line"
-between = ["client", "server"]
-up = [{ type = "shaper", rate = "100mbit" }, { type = "delay", delay = "5ms" }]
-down = [{ type = "shaper", rate = "100mbit" }, { type = "delay", delay = "5ms" }]
-[[service]]
-node = "server"
-run = ["plumb", "serve", "--quiet"]
-port = 7586
-"#;
-
-/// The Run of `plumb rate server` in a scenario.
-fn rate_in(scenario: &str, options: &[&str]) -> serde_json::Value {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("scenario.toml");
-    std::fs::write(&file, scenario).unwrap();
-    let lab = ["lab", "run", file.to_str().unwrap(), "--"];
-    let measure = ["plumb", "rate", "server", "--duration", "1s", "--json"];
-    let output = plumb(&[&lab[..], &measure, options].concat());
-    assert!(output.status.success(), "{}", stderr(&output));
-    serde_json::from_str(&stdout(&output)).unwrap()
+/// The Run of `plumb rate server` between two machines with these settings for ECN and Fast Open.
+fn rate_between(ecn: &str, fast_open: &str, options: &[&str]) -> serde_json::Value {
+    let way = r#"{ type = "shaper", rate = "100mbit" }, { type = "delay", delay = "5ms" }"#;
+    let mut line = Network::served_line(way, way);
+    line.sysctl("client", "net.ipv4.tcp_ecn", ecn);
+    line.sysctl("server", "net.ipv4.tcp_fastopen", fast_open);
+    let measure = [&["rate", "server", "--duration", "1s"], options].concat();
+    line.measured(&measure).json
 }
 
 #[test]
 fn what_the_ends_agreed_on_is_in_the_result() {
-    need_root();
     let asked = [
         "--ecn",
         "--fast-open",
@@ -182,7 +126,7 @@ fn what_the_ends_agreed_on_is_in_the_result() {
         "--dscp",
         "AF41",
     ];
-    let run = rate_in(AGREED, &asked);
+    let run = rate_between("1", "3", &asked);
     let rates = |run: &serde_json::Value| -> Vec<serde_json::Value> {
         let all = run["measurements"].as_array().unwrap().iter();
         all.filter(|m| m["kind"] == "throughput").cloned().collect()
@@ -206,10 +150,7 @@ fn what_the_ends_agreed_on_is_in_the_result() {
     );
 
     // Where the kernels do not: it is said, and what to set where.
-    let neither = AGREED
-        .replace("\"3\"", "\"0\"")
-        .replace("tcp_ecn\" = \"1\"", "tcp_ecn\" = \"0\"");
-    let run = rate_in(&neither, &["--up", "--ecn", "--fast-open"]);
+    let run = rate_between("0", "0", &["--up", "--ecn", "--fast-open"]);
     let tcp = &rates(&run)[0]["result"]["tcp"];
     assert_eq!(
         (&tcp["ecn"], &tcp["fast_open"]),

@@ -4,8 +4,7 @@
 
 mod common;
 
-use common::live::scenario;
-use common::{need_root, plumb, stderr, stdout};
+use common::network::Network;
 use jiff::Timestamp;
 use plumb_model::results::responsiveness::{ResponsivenessResult, RpmConfidence};
 use plumb_model::results::{Direction, Outcome};
@@ -15,31 +14,19 @@ use serde_json::Value;
 /// 10 Mbit/s both ways, 20 ms there and back: downwards with one queue of 400 ms for everybody,
 /// upwards with FQ-CoDel. The ends' windows fill the line but not that queue: nothing is lost, so that
 /// answers in band wait for nothing but the queue.
-const SCENARIO: &str = r#"
-name = "responsiveness"
-summary = "bloated downwards, managed upwards"
-[[node]]
-name = "client"
-sysctl = { "net.ipv4.tcp_rmem" = "4096 131072 131072" }
-[[node]]
-name = "server"
-sysctl = { "net.ipv4.tcp_rmem" = "4096 131072 131072" }
-[[link]]
-name = "line"
-between = ["client", "server"]
-up = [
-    { type = "shaper", rate = "10mbit", queue = { type = "fq_codel" } },
-    { type = "delay", delay = "10ms" },
-]
-down = [
-    { type = "shaper", rate = "10mbit", queue = { type = "fifo", limit = "400ms" } },
-    { type = "delay", delay = "10ms" },
-]
-[[service]]
-node = "server"
-run = ["plumb", "serve", "--quiet"]
-port = 7586
-"#;
+fn line() -> Network {
+    let way = |queue: &str| {
+        format!(
+            r#"{{ type = "shaper", rate = "10mbit", queue = {queue} }}, {{ type = "delay", delay = "10ms" }}"#
+        )
+    };
+    let (up, down) = (r#""fq_codel""#, r#"{ type = "fifo", limit = "400ms" }"#);
+    let mut line = Network::served_line(&way(up), &way(down));
+    for end in ["client", "server"] {
+        line.sysctl(end, "net.ipv4.tcp_rmem", "4096 131072 131072");
+    }
+    line
+}
 
 /// The result of a direction, and when its measurement ended after the Run began.
 fn result(run: &Run, direction: Direction) -> (f64, &ResponsivenessResult) {
@@ -76,22 +63,7 @@ fn mean_transit_s(log: &[Value], way: &str, (from_s, to_s): (f64, f64)) -> f64 {
 
 #[test]
 fn round_trips_a_minute_are_those_of_the_link() {
-    need_root();
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (log, file) = (path("log"), scenario(SCENARIO));
-    let command = "load server --rpm --streams 4 --json";
-    let mut arguments = vec!["lab", "run", file.path().to_str().unwrap()];
-    arguments.extend(["--log", &log, "--", "plumb"]);
-    arguments.extend(command.split(' '));
-    let output = plumb(&arguments);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let run = Run::from_json(&stdout(&output)).unwrap();
-    let lines = std::fs::read_to_string(&log).unwrap();
-    let lines: Vec<Value> = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let (run, lines) = line().logged(&["load", "server", "--rpm", "--streams", "4"]);
     let (end_s, down) = result(&run, Direction::Down);
     // Both clocks are the machine's.
     let zero_ns = lines[0]["started_unix_ns"].as_u64().unwrap();

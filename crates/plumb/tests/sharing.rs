@@ -4,37 +4,10 @@
 
 mod common;
 
-use common::live::scenario;
-use common::measured_in;
+use common::network::Network;
 use plumb_model::results::sharing::Sharing;
 use plumb_model::results::{Outcome, ThroughputResult};
 use plumb_model::run::Run;
-
-/// A line of 20 Mbit/s and 20 ms with that queue; what its users send shares the way up.
-fn line(queue: &str) -> String {
-    format!(
-        r#"
-name = "shared-line"
-summary = "a line of 20 Mbit/s and 20 ms, and its queue"
-[[node]]
-name = "client"
-[[node]]
-name = "server"
-[[link]]
-name = "line"
-between = ["client", "server"]
-up = [
-    {{ type = "shaper", rate = "20mbit", queue = {queue} }},
-    {{ type = "delay", delay = "10ms" }},
-]
-down = [{{ type = "delay", delay = "10ms" }}]
-[[service]]
-node = "server"
-run = ["plumb", "serve", "--quiet"]
-port = 7586
-"#
-    )
-}
 
 /// A queue of three bandwidth-delay products, which everybody shares.
 const FIFO: &str = r#"{ type = "fifo", limit = "150kB" }"#;
@@ -42,10 +15,12 @@ const FIFO: &str = r#"{ type = "fifo", limit = "150kB" }"#;
 /// A queue for each flow.
 const FQ_CODEL: &str = r#""fq_codel""#;
 
+/// An upload over a line of 20 Mbit/s and 20 ms with that queue; what its users send shares the way up.
 fn upload(queue: &str, options: &[&str]) -> (Run, ThroughputResult) {
-    let file = scenario(&line(queue));
+    let delay = r#"{ type = "delay", delay = "10ms" }"#;
+    let up = format!(r#"{{ type = "shaper", rate = "20mbit", queue = {queue} }}, {delay}"#);
     let command = [&["rate", "server", "--up"], options].concat();
-    let run = measured_in(file.path().to_str().unwrap(), &command).run;
+    let run = Network::served_line(&up, delay).measured(&command).run;
     let result = run
         .measurements
         .iter()

@@ -5,31 +5,11 @@
 
 mod common;
 
-use common::{PLUMB, need_root};
+use common::network::Network;
 use plumb_model::results::{Outcome, TransactionsResult};
-use plumb_model::run::Run;
 
-/// 20 ms there and back. What is lost is said by number, for each kind of packet.
-const SCENARIO: &str = r#"
-name = "transactions"
-summary = "twenty milliseconds"
-[[node]]
-name = "client"
-[[node]]
-name = "server"
-[[link]]
-name = "line"
-between = ["client", "server"]
-up = [
-    { type = "index_loss", packets = [LOST], match = "KIND" },
-    { type = "delay", delay = "10ms" },
-]
-down = [{ type = "delay", delay = "10ms" }]
-[[service]]
-node = "server"
-run = ["plumb", "serve", "--quiet"]
-port = 7586
-"#;
+/// Half of the round trip.
+const DELAY: &str = r#"{ type = "delay", delay = "10ms" }"#;
 
 const RTT_S: f64 = 0.020;
 
@@ -37,25 +17,12 @@ const RTT_S: f64 = 0.020;
 /// each round trip of a median on a busy machine.
 const SLACK_S: f64 = 0.002;
 
-fn in_lab(scenario: &str, command: &[&str]) -> Run {
-    need_root();
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("s.toml"), scenario).unwrap();
-    let output = std::process::Command::new(PLUMB)
-        .current_dir(&folder)
-        .args(["lab", "run", "./s.toml", "--", "plumb"])
-        .args(command)
-        .arg("--json")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", common::stderr(&output));
-    Run::from_json(&common::stdout(&output)).unwrap()
-}
-
-fn transactions(lost: (&str, &str), options: &[&str]) -> TransactionsResult {
-    let scenario = SCENARIO.replace("LOST", lost.1).replace("KIND", lost.0);
+/// What is lost upwards is said by number, of one kind of packet.
+fn transactions((kind, numbers): (&str, &str), options: &[&str]) -> TransactionsResult {
+    let lost = format!(r#"{{ type = "index_loss", packets = [{numbers}], match = "{kind}" }}"#);
+    let line = Network::served_line(&format!("{lost}, {DELAY}"), DELAY);
     let command = [&["transactions", "server", "--duration", "3s"], options].concat();
-    let run = in_lab(&scenario, &command);
+    let run = line.measured(&command).run;
     let [measurement] = run.measurements.as_slice() else {
         panic!("{:?}", run.measurements)
     };
@@ -141,14 +108,11 @@ fn what_the_link_loses_shows_where_it_was_lost() {
 
 #[test]
 fn encrypted_streams_carry_what_the_link_leaves_for_payload() {
-    let line = r#"{ type = "shaper", rate = "50mbit", framing = "ethernet", queue = { type = "fifo", limit = "250kB" } },"#;
-    let scenario = SCENARIO
-        .replace(
-            r#"    { type = "index_loss", packets = [LOST], match = "KIND" },"#,
-            line,
-        )
-        .replace(r#"down = [{"#, &format!("down = [{line} {{"));
-    let run = in_lab(&scenario, &["rate", "server", "--tls", "--duration", "8s"]);
+    let way = format!(
+        r#"{{ type = "shaper", rate = "50mbit", framing = "ethernet", queue = {{ type = "fifo", limit = "250kB" }} }}, {DELAY}"#
+    );
+    let command = ["rate", "server", "--tls", "--duration", "8s"];
+    let run = Network::served_line(&way, &way).measured(&command).run;
     let rates: Vec<_> = run
         .measurements
         .iter()

@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::network::scenario;
 use common::{Checked, check_in, repository};
 use plumb_lab::scenario::Scenario;
 use plumb_lab::truth::{Deviation, truth};
@@ -106,10 +107,8 @@ fn long_fat_rcvbuf() {
 fn changed(name: &str, from: &str, to: &str, options: &[&str]) -> (Run, Vec<String>) {
     let text = Scenario::text(name).unwrap();
     assert!(text.contains(from), "{name} has no '{from}'");
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join(format!("{name}-changed.toml"));
-    std::fs::write(&file, text.replace(from, to)).unwrap();
-    let checked = check_in(file.to_str().unwrap(), options);
+    let file = scenario(&text.replace(from, to));
+    let checked = check_in(file.path().to_str().unwrap(), options);
     let deviations = deviations(&checked, &Scenario::load(name).unwrap());
     (checked.run, deviations)
 }

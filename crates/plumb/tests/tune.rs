@@ -8,7 +8,7 @@ mod common;
 use std::process::Output;
 
 use common::live::alone;
-use common::{plumb, stderr, stdout};
+use common::{in_lab, plumb, stderr, stdout};
 use plumb_model::finding::{Actor, Place};
 use plumb_model::results::Outcome;
 use plumb_model::results::tune::TuneDecision;
@@ -18,7 +18,7 @@ use plumb_model::tune::{TunePlan, Worth};
 /// Runs a script on the client of the long, fat path, whose send buffer is pinned small.
 fn on_client(script: &str) -> Output {
     let script = format!("set -eu\n{script}");
-    plumb(&["lab", "run", "long-fat-sndbuf", "--", "sh", "-c", &script])
+    in_lab("long-fat-sndbuf", &[], &["sh", "-c", &script])
 }
 
 fn says(script: &str) -> String {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use plumb_net::namespace::Namespaces;
 
 use super::machine::{descendants, is_alive, machine, signal};
+use super::network::Network;
 use super::{need_root, plumb, stderr, stdout};
 
 /// Runs a test in a network of its own, and sees that it leaves the machine as it was.
@@ -112,26 +113,13 @@ pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// A scenario in a file.
-pub(crate) fn scenario(text: &str) -> tempfile::NamedTempFile {
-    let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
-    file.write_all(text.as_bytes()).unwrap();
-    file
-}
-
 /// Two machines and an emulated link between them that takes no time.
-pub(crate) const PAIR: &str = r#"
-name = "pair"
-summary = "two machines"
-[[node]]
-name = "client"
-[[node]]
-name = "server"
-[[link]]
-name = "wire"
-between = ["client", "server"]
-emulated = true
-"#;
+pub(crate) fn pair() -> Network {
+    let mut pair = Network::default();
+    pair.node("client", "").node("server", "");
+    pair.link("wire", ["client", "server"], "emulated = true");
+    pair
+}
 
 /// A terminal that somebody types at.
 pub(crate) struct Terminal {

@@ -10,6 +10,7 @@
 
 pub(crate) mod live;
 pub(crate) mod machine;
+pub(crate) mod network;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -17,6 +18,7 @@ use std::process::{Command, Output};
 use plumb_lab::scenario::Scenario;
 use plumb_lab::stats::LabStats;
 use plumb_model::run::Run;
+use serde_json::Value;
 
 /// The program under test.
 pub(crate) const PLUMB: &str = env!("CARGO_BIN_EXE_plumb");
@@ -39,6 +41,11 @@ pub(crate) fn need_root() {
     );
 }
 
+/// The words of a command line in which no word has a blank.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
+}
+
 pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -52,7 +59,7 @@ pub(crate) struct Checked {
     pub(crate) scenario: Scenario,
     pub(crate) run: Run,
     pub(crate) stats: LabStats,
-    pub(crate) json: serde_json::Value,
+    pub(crate) json: Value,
 }
 
 /// Runs `plumb check server` in a scenario, by name or file.
@@ -62,23 +69,10 @@ pub(crate) fn check_in(scenario: &str, options: &[&str]) -> Checked {
 
 /// Runs a verb of plumb that prints a Run in a scenario, by name or file.
 pub(crate) fn measured_in(scenario: &str, command: &[&str]) -> Checked {
-    need_root();
     let folder = tempfile::tempdir().expect("a folder");
     let stats = folder.path().join("stats.json");
-    let mut arguments = vec![
-        "lab",
-        "run",
-        scenario,
-        "--stats",
-        stats.to_str().expect("UTF-8"),
-        "--",
-    ];
-    arguments.push("plumb");
-    arguments.extend(command);
-    arguments.push("--json");
-    let output = plumb(&arguments);
-    assert!(output.status.success(), "{scenario}: {}", stderr(&output));
-    let text = stdout(&output);
+    let options = ["--stats", stats.to_str().expect("UTF-8")];
+    let text = printed_run(scenario, &options, command);
     if let Some(kept) = std::env::var_os("PLUMB_KEEP_RUNS") {
         // For whoever wants to look at what a test saw.
         let name = Path::new(scenario).file_stem().expect("a name").to_owned();
@@ -93,6 +87,35 @@ pub(crate) fn measured_in(scenario: &str, command: &[&str]) -> Checked {
             .expect("LabStats"),
         json: serde_json::from_str(&text).expect("JSON"),
     }
+}
+
+/// Runs a verb of plumb that prints a Run in a scenario, by name or file; the Run, and the lines of
+/// the links' log.
+pub(crate) fn logged_in(scenario: &str, command: &[&str]) -> (Run, Vec<Value>) {
+    let log = tempfile::NamedTempFile::new().expect("a file");
+    let options = ["--log", log.path().to_str().expect("UTF-8")];
+    let text = printed_run(scenario, &options, command);
+    let log = std::fs::read_to_string(log.path()).expect("the log");
+    let lines = log.lines();
+    (
+        Run::from_json(&text).expect("a Run"),
+        lines
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect(),
+    )
+}
+
+fn printed_run(scenario: &str, options: &[&str], command: &[&str]) -> String {
+    let command = [&["plumb"], command, &["--json"]].concat();
+    let output = in_lab(scenario, options, &command);
+    assert!(output.status.success(), "{scenario}: {}", stderr(&output));
+    stdout(&output)
+}
+
+/// Runs a command in the first node of a scenario, by name or file.
+pub(crate) fn in_lab(scenario: &str, options: &[&str], command: &[&str]) -> Output {
+    need_root();
+    plumb(&[&["lab", "run", scenario], options, &["--"], command].concat())
 }
 
 /// The repository.
