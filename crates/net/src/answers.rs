@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
-use crate::datagram::control::{Beside, CONTROL_BYTES};
-use crate::datagram::{receive_message, set_option};
+use crate::datagram::control::Beside;
+use crate::datagram::{only_icmp_types, receive_message, set_option, tell_drops};
 use crate::timestamp::{self, Stamped};
 
 /// Receive buffer asked for, in bytes: a burst of answers to all hops, with what else comes.
@@ -47,29 +47,13 @@ impl AnswerSocket {
     /// # Errors
     /// Without CAP_NET_RAW: `EPERM`.
     pub fn icmp(v4: bool, types: &[u8]) -> io::Result<Self> {
-        // ICMP_FILTER (linux/icmp.h) and ICMP6_FILTER (RFC 3542, section 3.2): a bit set blocks
-        // that type. ICMP_FILTER knows the types up to 31.
-        let mut words = [u32::MAX; 8];
-        for kind in types {
-            if let Some(word) = words.get_mut(usize::from(kind / 32)) {
-                *word &= !(1 << (kind % 32));
-            }
-        }
-        let filter: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let (protocol, level, bytes) = if v4 {
-            (Protocol::ICMPV4, libc::SOL_RAW, 4)
+        let protocol = if v4 {
+            Protocol::ICMPV4
         } else {
-            (Protocol::ICMPV6, libc::SOL_ICMPV6, 32)
+            Protocol::ICMPV6
         };
-        /// ICMP_FILTER and ICMP6_FILTER are the same number.
-        const FILTER: i32 = 1;
         let this = Self::open(v4, protocol)?;
-        set_option(
-            &this.socket,
-            level,
-            FILTER,
-            filter.get(..bytes).unwrap_or_default(),
-        )?;
+        only_icmp_types(&this.socket, v4, types)?;
         Ok(this)
     }
 
@@ -94,9 +78,8 @@ impl AnswerSocket {
         } else {
             (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT)
         };
-        for (level, option) in [(level, option), (libc::SOL_SOCKET, libc::SO_RXQ_OVFL)] {
-            set_option(&socket, level, option, &1i32.to_ne_bytes())?;
-        }
+        set_option(&socket, level, option, &1i32.to_ne_bytes())?;
+        tell_drops(&socket)?;
         timestamp::enable(&socket, Stamped::Received)?;
         timestamp::await_receive_stamps();
         Ok(Self {
@@ -111,15 +94,8 @@ impl AnswerSocket {
     /// # Errors
     /// Those of the kernel.
     pub fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Heard>> {
-        loop {
-            let mut control = [0; CONTROL_BYTES];
-            let message = match receive_message(&self.socket, buffer, &mut control, 0) {
-                Ok(message) => message,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            let beside = Beside::parse(control.get(..message.control_len).unwrap_or_default());
+        while let Some(message) = receive_message(&self.socket, buffer, 0)? {
+            let beside = Beside::parse(message.control());
             self.drops = beside.drops.unwrap_or(self.drops);
             let start = match buffer.first() {
                 Some(first) if self.ip_header => usize::from(first & 0x0f) * 4,
@@ -138,6 +114,7 @@ impl AnswerSocket {
                 drops: self.drops,
             }));
         }
+        Ok(None)
     }
 }
 

@@ -12,7 +12,7 @@ use nix::sys::time::TimeSpec;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::datagram::control::{Beside, CONTROL_BYTES};
-use crate::datagram::set_option;
+use crate::datagram::{set_option, tell_drops};
 use crate::tcp::{get_option, socket_memory};
 use crate::timestamp::{self, Stamped};
 
@@ -144,15 +144,19 @@ impl BulkSocket {
     /// # Errors
     /// Those of the kernel.
     pub fn prepare_to_receive(&self, gro: bool) -> io::Result<()> {
-        let on = 1i32.to_ne_bytes();
-        set_option(&self.socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &on)?;
+        tell_drops(&self.socket)?;
         self.set(
             (libc::SOL_IP, libc::IP_RECVTOS),
             (libc::SOL_IPV6, libc::IPV6_RECVTCLASS),
             1,
         )?;
         if gro {
-            set_option(&self.socket, libc::SOL_UDP, libc::UDP_GRO, &on)?;
+            set_option(
+                &self.socket,
+                libc::SOL_UDP,
+                libc::UDP_GRO,
+                &1i32.to_ne_bytes(),
+            )?;
         }
         timestamp::enable(&self.socket, Stamped::Received)?;
         timestamp::await_receive_stamps();

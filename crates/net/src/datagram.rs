@@ -16,10 +16,13 @@ mod notice;
 mod outlet;
 mod system;
 pub use control::LocalAddress;
-use control::{Beside, CONTROL_BYTES, QueueEntry, dscp_control};
+use control::{Beside, QueueEntry, dscp_control};
 pub use notice::{Expired, Notice, QUOTED_BYTES, Unreachable};
 pub use outlet::{Outlet, PathMtuDiscovery};
-pub(crate) use system::{receive_message, set_option};
+pub(crate) use system::{
+    only_echo_replies, only_icmp_types, receive_message, set_option, tell_drops,
+    tell_errors_and_hops,
+};
 
 /// Number of a packet sent, which its departure stamp refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -220,20 +223,7 @@ impl DatagramSocket {
         outlet: &Outlet,
     ) -> io::Result<Self> {
         // The errors are also what makes the kernel say ENOBUFS when our own queue drops a packet.
-        let options = if target.is_ipv4() {
-            [
-                (libc::SOL_IP, libc::IP_RECVERR),
-                (libc::SOL_IP, libc::IP_RECVTTL),
-            ]
-        } else {
-            [
-                (libc::SOL_IPV6, libc::IPV6_RECVERR),
-                (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT),
-            ]
-        };
-        for (level, option) in options {
-            set_option(&socket, level, option, &1i32.to_ne_bytes())?;
-        }
+        tell_errors_and_hops(&socket, target.is_ipv4())?;
         outlet.apply(&socket, target)?;
         socket.connect(&target.into())?;
         Self::prepare(socket, ip_header, Stamped::Both)
@@ -241,12 +231,7 @@ impl DatagramSocket {
 
     fn prepare(socket: Socket, ip_header: bool, stamped: Stamped) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        set_option(
-            &socket,
-            libc::SOL_SOCKET,
-            libc::SO_RXQ_OVFL,
-            &1i32.to_ne_bytes(),
-        )?;
+        tell_drops(&socket)?;
         timestamp::enable(&socket, stamped)?;
         timestamp::await_receive_stamps();
         Ok(Self {
@@ -357,18 +342,16 @@ impl DatagramSocket {
     /// Those of the kernel; ICMP errors are no errors here but [`Notice`]s.
     pub fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         loop {
-            let mut control = [0; CONTROL_BYTES];
-            let message = match receive_message(&self.socket, buffer, &mut control, 0) {
-                Ok(message) => message,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            let message = match receive_message(&self.socket, buffer, 0) {
+                Ok(Some(message)) => message,
+                Ok(None) => return Ok(None),
                 Err(error) if is_icmp_errno(&error) => {
                     self.read_error_queue()?;
                     continue;
                 }
                 Err(error) => return Err(error),
             };
-            let beside = Beside::parse(control.get(..message.control_len).unwrap_or_default());
+            let beside = Beside::parse(message.control());
             self.drops = beside.drops.unwrap_or(self.drops);
             let header = if self.ip_header {
                 ip_header_bytes(buffer)
@@ -418,20 +401,12 @@ impl DatagramSocket {
     fn read_error_queue(&mut self) -> io::Result<()> {
         // As many as are read at once; far more than a probing socket has outstanding.
         while self.notices.len() < 1024 {
-            let mut control = [0; CONTROL_BYTES];
             let mut quoted = [0; QUOTED_BYTES];
-            let message = match receive_message(
-                &self.socket,
-                &mut quoted,
-                &mut control,
-                libc::MSG_ERRQUEUE,
-            ) {
-                Ok(message) => message,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
+            let Some(message) = receive_message(&self.socket, &mut quoted, libc::MSG_ERRQUEUE)?
+            else {
+                break;
             };
-            match QueueEntry::parse(control.get(..message.control_len).unwrap_or_default()) {
+            match QueueEntry::parse(message.control()) {
                 QueueEntry::Departed { id, ns } => {
                     self.notices.push_back(Notice::Departed {
                         id: SendId(self.first_id + u64::from(id)),
@@ -483,25 +458,6 @@ impl AsFd for DatagramSocket {
 pub fn set_exact_timers() -> io::Result<()> {
     // Zero would mean the default.
     Ok(nix::sys::prctl::set_timerslack(1)?)
-}
-
-/// Lets a raw socket receive echo replies and nothing else.
-pub(crate) fn only_echo_replies(socket: &Socket, v4: bool) -> io::Result<()> {
-    /// ICMP_FILTER and ICMP6_FILTER are the same number.
-    const FILTER: i32 = 1;
-    if v4 {
-        // ICMP_FILTER (linux/icmp.h): a bit set blocks that type; all but echo reply, 0.
-        return set_option(socket, libc::SOL_RAW, FILTER, &(!1u32).to_ne_bytes());
-    }
-    // ICMP6_FILTER (RFC 3542, section 3.2): the same over 256 bits; all but 129.
-    let mut words = [u32::MAX; 8];
-    words
-        .iter_mut()
-        .skip(129 / 32)
-        .take(1)
-        .for_each(|word| *word &= !(1 << (129 % 32)));
-    let filter: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    set_option(socket, libc::SOL_ICMPV6, FILTER, &filter)
 }
 
 /// The errors that the kernel makes of ICMP errors (net/ipv4/icmp.c, icmp_err_convert;

@@ -9,7 +9,10 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::bulk::Batch;
 use crate::datagram::control::QueueEntry;
-use crate::datagram::{IcmpAccess, IcmpError, Outlet, Unreachable, is_icmp_errno, set_option};
+use crate::datagram::{
+    IcmpAccess, IcmpError, Outlet, Unreachable, is_icmp_errno, only_echo_replies, set_option,
+    tell_drops, tell_errors_and_hops,
+};
 use crate::timestamp::{self, Stamped};
 
 /// Packets received in one system call.
@@ -100,7 +103,7 @@ impl EchoSocket {
     fn raw(v4: bool, outlet: &Outlet, stamped: Stamped) -> io::Result<Self> {
         let (domain, protocol) = of(v4);
         let socket = Socket::new(domain, Type::RAW, Some(protocol))?;
-        crate::datagram::only_echo_replies(&socket, v4)?;
+        only_echo_replies(&socket, v4)?;
         Self::prepare(socket, v4, v4, outlet, stamped)
     }
 
@@ -126,26 +129,8 @@ impl EchoSocket {
         stamped: Stamped,
     ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        let options = if v4 {
-            [
-                (libc::SOL_IP, libc::IP_RECVERR),
-                (libc::SOL_IP, libc::IP_RECVTTL),
-            ]
-        } else {
-            [
-                (libc::SOL_IPV6, libc::IPV6_RECVERR),
-                (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT),
-            ]
-        };
-        for (level, option) in options {
-            set_option(&socket, level, option, &1i32.to_ne_bytes())?;
-        }
-        set_option(
-            &socket,
-            libc::SOL_SOCKET,
-            libc::SO_RXQ_OVFL,
-            &1i32.to_ne_bytes(),
-        )?;
+        tell_errors_and_hops(&socket, v4)?;
+        tell_drops(&socket)?;
         let buffer = RECEIVE_BUFFER_BYTES.to_ne_bytes();
         // Beyond net.core.rmem_max it takes CAP_NET_ADMIN; with less, drops are counted all the same.
         if set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &buffer).is_err() {

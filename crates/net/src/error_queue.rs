@@ -3,14 +3,14 @@
 //! tracepath(8) does it. They never block.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::datagram::control::{Beside, CONTROL_BYTES, messages};
-use crate::datagram::{receive_message, set_option};
+use crate::datagram::control::{Beside, messages};
+use crate::datagram::{receive_message, set_option, tell_errors_and_hops};
 use crate::timestamp::{self, Stamped};
 
 /// What the kernel told.
@@ -112,20 +112,7 @@ impl ErrorQueueSocket {
         let v4 = target.is_ipv4();
         let socket = Socket::new(Domain::for_address(target), Type::DGRAM, Some(protocol))?;
         socket.set_nonblocking(true)?;
-        let options = if v4 {
-            [
-                (libc::SOL_IP, libc::IP_RECVERR),
-                (libc::SOL_IP, libc::IP_RECVTTL),
-            ]
-        } else {
-            [
-                (libc::SOL_IPV6, libc::IPV6_RECVERR),
-                (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT),
-            ]
-        };
-        for (level, option) in options {
-            set_option(&socket, level, option, &1i32.to_ne_bytes())?;
-        }
+        tell_errors_and_hops(&socket, v4)?;
         timestamp::enable(&socket, Stamped::Both)?;
         timestamp::await_receive_stamps();
         Ok(Self {
@@ -231,25 +218,27 @@ impl ErrorQueueSocket {
         if let Some(told) = self.queued(buffer)? {
             return Ok(Some(told));
         }
-        let Some((length, from, control)) = self.receive(buffer, 0)? else {
+        // The error of an ICMP message is told here too, and cleared by it; the message itself is in
+        // the error queue.
+        let Ok(Some(message)) = receive_message(&self.socket, buffer, 0) else {
             return Ok(None);
         };
-        let beside = Beside::parse(&control);
-        Ok(from.map(|from| Told::Packet {
+        let beside = Beside::parse(message.control());
+        Ok(message.from.map(|from| Told::Packet {
             from,
             kernel_ns: beside.kernel_ns,
             hop_limit: beside.hop_limit,
-            payload: buffer.get(..length).unwrap_or_default().to_vec(),
+            payload: buffer.get(..message.len).unwrap_or_default().to_vec(),
         }))
     }
 
     /// The next entry of the error queue.
     fn queued(&self, buffer: &mut [u8]) -> io::Result<Option<Told>> {
         // The address of an entry of the queue is that which the packet was sent to.
-        while let Some((length, to, control)) = self.receive(buffer, libc::MSG_ERRQUEUE)? {
-            let payload = buffer.get(..length).unwrap_or_default();
-            let port = to.map_or(0, |to| to.port());
-            match queue_entry(&control, port, payload) {
+        while let Some(entry) = receive_message(&self.socket, buffer, libc::MSG_ERRQUEUE)? {
+            let payload = buffer.get(..entry.len).unwrap_or_default();
+            let port = entry.from.map_or(0, |to| to.port());
+            match queue_entry(entry.control(), port, payload) {
                 Some(Told::Departed { id, ns }) => {
                     let id = self.first_id + id;
                     return Ok(Some(Told::Departed { id, ns }));
@@ -259,30 +248,6 @@ impl ErrorQueueSocket {
             }
         }
         Ok(None)
-    }
-
-    /// One message: its length, who sent it, and what the kernel says beside it.
-    #[allow(clippy::type_complexity)]
-    fn receive(
-        &self,
-        buffer: &mut [u8],
-        flags: i32,
-    ) -> io::Result<Option<(usize, Option<SocketAddr>, Vec<u8>)>> {
-        loop {
-            let mut control = [0; CONTROL_BYTES];
-            match receive_message(&self.socket, buffer, &mut control, flags) {
-                Ok(message) => {
-                    let control = control.get(..message.control_len).unwrap_or_default();
-                    return Ok(Some((message.len, message.from, control.to_vec())));
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // The error of an ICMP message is told here too, and cleared by it; the message
-                // itself is in the error queue.
-                Err(_) if flags == 0 => return Ok(None),
-                Err(error) => return Err(error),
-            }
-        }
     }
 }
 

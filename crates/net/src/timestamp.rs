@@ -5,7 +5,7 @@
 //! stamped as it enters the packet scheduler (SOF_TIMESTAMPING_TX_SCHED): the queue of our own
 //! host is part of the path, the scheduling of our process is not.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
@@ -79,15 +79,9 @@ fn loopback_packet_is_stamped() -> io::Result<bool> {
     socket.set_nonblocking(true)?;
     enable(&socket, Stamped::Received)?;
     socket.send(&[0])?;
-    let mut beside = [0; control::CONTROL_BYTES];
-    match receive_message(&socket, &mut [0], &mut beside, 0) {
-        Ok(message) => {
-            let told = beside.get(..message.control_len).unwrap_or_default();
-            Ok(control::Beside::parse(told).kernel_ns.is_some())
-        }
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-        Err(error) => Err(error),
-    }
+    let message = receive_message(&socket, &mut [0], 0)?;
+    let stamp = message.and_then(|message| control::Beside::parse(message.control()).kernel_ns);
+    Ok(stamp.is_some())
 }
 
 #[cfg(test)]

@@ -1,25 +1,47 @@
-//! The two system calls whose arguments the libraries do not cover.
+//! The two system calls whose arguments the libraries do not cover, and the options that several
+//! sockets share.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
 use socket2::{SockAddr, Socket};
 
+use super::control::CONTROL_BYTES;
+
 /// What recvmsg(2) returned besides the bytes.
 pub(crate) struct Message {
     pub(crate) len: usize,
-    pub(crate) control_len: usize,
     pub(crate) from: Option<SocketAddr>,
+    control: [u8; CONTROL_BYTES],
+    control_len: usize,
 }
 
-/// recvmsg(2).
+impl Message {
+    /// The control messages (cmsg(3)).
+    pub(crate) fn control(&self) -> &[u8] {
+        self.control.get(..self.control_len).unwrap_or_default()
+    }
+}
+
+/// The next message of a socket that does not block; `None` when none is waiting.
 pub(crate) fn receive_message(
     socket: &Socket,
     payload: &mut [u8],
-    control: &mut [u8],
     flags: i32,
-) -> io::Result<Message> {
+) -> io::Result<Option<Message>> {
+    loop {
+        match recvmsg(socket, payload, flags) {
+            Ok(message) => return Ok(Some(message)),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn recvmsg(socket: &Socket, payload: &mut [u8], flags: i32) -> io::Result<Message> {
+    let mut control = [0; CONTROL_BYTES];
     let mut vector = libc::iovec {
         iov_base: payload.as_mut_ptr().cast(),
         iov_len: payload.len(),
@@ -47,8 +69,9 @@ pub(crate) fn receive_message(
     let (len, from) = unsafe { SockAddr::try_init(receive) }?;
     Ok(Message {
         len: len.min(payload.len()),
-        control_len: header.msg_controllen as usize,
         from: from.as_socket(),
+        control,
+        control_len: header.msg_controllen as usize,
     })
 }
 
@@ -69,4 +92,59 @@ pub(crate) fn set_option(socket: &Socket, level: i32, option: i32, value: &[u8])
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// Tells of ICMP errors about what was sent, and the time to live, or hop limit, of what comes in
+/// (ip(7), ipv6(7)).
+pub(crate) fn tell_errors_and_hops(socket: &Socket, v4: bool) -> io::Result<()> {
+    let options = if v4 {
+        [
+            (libc::SOL_IP, libc::IP_RECVERR),
+            (libc::SOL_IP, libc::IP_RECVTTL),
+        ]
+    } else {
+        [
+            (libc::SOL_IPV6, libc::IPV6_RECVERR),
+            (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT),
+        ]
+    };
+    options
+        .into_iter()
+        .try_for_each(|(level, option)| switch_on(socket, level, option))
+}
+
+/// Tells how many packets the socket has dropped for want of buffer (socket(7), SO_RXQ_OVFL).
+pub(crate) fn tell_drops(socket: &Socket) -> io::Result<()> {
+    switch_on(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL)
+}
+
+/// Lets a raw socket receive echo replies and nothing else: types 0 (RFC 792) and 129 (RFC 4443).
+pub(crate) fn only_echo_replies(socket: &Socket, v4: bool) -> io::Result<()> {
+    only_icmp_types(socket, v4, &[if v4 { 0 } else { 129 }])
+}
+
+/// Lets a raw socket of ICMP (`v4`) or ICMPv6 receive these types and no others.
+pub(crate) fn only_icmp_types(socket: &Socket, v4: bool, types: &[u8]) -> io::Result<()> {
+    /// ICMP_FILTER and ICMP6_FILTER are the same number.
+    const FILTER: i32 = 1;
+    // ICMP_FILTER (linux/icmp.h) and ICMP6_FILTER (RFC 3542, section 3.2): a bit set blocks
+    // that type. ICMP_FILTER knows the types up to 31.
+    let mut words = [u32::MAX; 8];
+    for kind in types {
+        if let Some(word) = words.get_mut(usize::from(kind / 32)) {
+            *word &= !(1 << (kind % 32));
+        }
+    }
+    let filter: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let (level, bytes) = if v4 {
+        (libc::SOL_RAW, 4)
+    } else {
+        (libc::SOL_ICMPV6, 32)
+    };
+    let filter = filter.get(..bytes).unwrap_or_default();
+    set_option(socket, level, FILTER, filter)
+}
+
+fn switch_on(socket: &Socket, level: i32, option: i32) -> io::Result<()> {
+    set_option(socket, level, option, &1i32.to_ne_bytes())
 }
