@@ -14,16 +14,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plumb_wire::native::control::Fingerprint;
-use rustls::client::Resumption;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use plumb_wire::tls::{client, provider};
+use rustls::pki_types::{PrivatePkcs8KeyDer, ServerName};
 use rustls::version::TLS13;
 use rustls::{
-    CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct,
-    ServerConfig, ServerConnection, SignatureScheme,
+    CertificateError, ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection,
 };
-use sha2::{Digest as _, Sha256};
 
 use crate::frames::{LinkError, remaining};
 
@@ -78,7 +74,7 @@ impl Identity {
     pub fn generate() -> Result<Self, TlsError> {
         let made = rcgen::generate_simple_self_signed(vec!["plumb".to_owned()])?;
         let certificate = made.cert.der().clone();
-        let fingerprint = fingerprint(&certificate);
+        let fingerprint = Fingerprint::of(&certificate);
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])?
@@ -116,19 +112,8 @@ impl Trust {
     /// # Errors
     /// Only when the cryptography does not know TLS 1.3, which it does.
     pub fn in_certificate(fingerprint: Fingerprint) -> Result<Self, TlsError> {
-        let provider = provider();
-        let pin = Pin {
-            fingerprint,
-            algorithms: provider.signature_verification_algorithms,
-        };
-        let mut config = ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&TLS13])?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(pin))
-            .with_no_client_auth();
-        config.resumption = Resumption::disabled();
         Ok(Self {
-            config: Arc::new(config),
+            config: Arc::new(client(Some(fingerprint))?),
         })
     }
 }
@@ -163,8 +148,8 @@ impl TlsSession {
     pub fn connect(socket: &TcpStream, trust: &Trust, deadline: Instant) -> Result<Self, TlsError> {
         // Nobody looks at the name: the fingerprint alone decides.
         let name = ServerName::from(IpAddr::from(Ipv4Addr::LOCALHOST));
-        let client = ClientConnection::new(Arc::clone(&trust.config), name)?;
-        shake(client.into(), socket, deadline)
+        let connection = ClientConnection::new(Arc::clone(&trust.config), name)?;
+        shake(connection.into(), socket, deadline)
     }
 
     /// The server's handshake, likewise.
@@ -404,62 +389,6 @@ impl Write for Timed<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// ring: it builds with a C compiler alone, which linking needs anyway.
-fn provider() -> Arc<CryptoProvider> {
-    Arc::new(ring::default_provider())
-}
-
-fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
-    Fingerprint(Sha256::digest(certificate).into())
-}
-
-/// Accepts one certificate, whoever signed it and however old it is.
-#[derive(Debug)]
-struct Pin {
-    fingerprint: Fingerprint,
-    algorithms: WebPkiSupportedAlgorithms,
-}
-
-impl ServerCertVerifier for Pin {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        if fingerprint(certificate) == self.fingerprint {
-            Ok(ServerCertVerified::assertion())
-        } else {
-            Err(CertificateError::ApplicationVerificationFailure.into())
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(rustls::PeerIncompatible::Tls13RequiredForQuic.into())
-    }
-
-    /// That the server has the key of the certificate, and does not only know the certificate.
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
     }
 }
 

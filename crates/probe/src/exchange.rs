@@ -8,13 +8,10 @@ use std::time::{Duration, Instant};
 
 use plumb_model::results::TimestampSource;
 use plumb_net::tcp::{ConnectError, TcpOptions, abort_on_close, connect, tcp_info};
-use plumb_wire::certificate;
 use plumb_wire::http_head::{Head, MAX_HEAD_BYTES, head_request};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ClientConnection, Resumption};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use plumb_wire::{certificate, tls};
+use rustls::client::ClientConnection;
+use rustls::pki_types::ServerName;
 
 /// Of a banner so many bytes are kept.
 const MAX_BANNER_BYTES: usize = 512;
@@ -257,61 +254,11 @@ fn in_words(error: &io::Error) -> String {
     }
 }
 
+/// Accepts every certificate: this measures, and sends nothing that is worth a secret.
 fn session(host: &str) -> Result<ClientConnection, String> {
-    let provider = Arc::new(ring::default_provider());
-    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .map(|builder| {
-            builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
-                .with_no_client_auth()
-        });
-    let mut config = config.map_err(|error| error.to_string())?;
-    config.resumption = Resumption::disabled();
+    let config = tls::client(None).map_err(|error| error.to_string())?;
     let name = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
     ClientConnection::new(Arc::new(config), name).map_err(|error| error.to_string())
-}
-
-/// Accepts every certificate: this measures, and sends nothing that is worth a secret.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }
 
 #[cfg(test)]

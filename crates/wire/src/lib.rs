@@ -18,4 +18,5 @@ pub mod recent;
 pub mod rewrite;
 pub mod stamp;
 pub mod tcp_options;
+pub mod tls;
 pub mod virtio;

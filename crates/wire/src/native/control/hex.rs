@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
 
 use crate::native::spec::{FINGERPRINT_BYTES, TOKEN_BYTES};
 
@@ -14,6 +15,13 @@ pub struct Token(pub [u8; TOKEN_BYTES]);
 /// SHA-256 of a certificate in DER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint(pub [u8; FINGERPRINT_BYTES]);
+
+impl Fingerprint {
+    /// That of a certificate in DER.
+    pub fn of(certificate: &[u8]) -> Self {
+        Self(Sha256::digest(certificate).into())
+    }
+}
 
 /// A secret does not belong in a log.
 impl fmt::Debug for Token {
