@@ -1,7 +1,7 @@
 //! A packet that came in on a link: IP, its transport, ICMP and what is done to it.
 #![no_main]
 
-use plumb_wire::icmp_error::too_big;
+use plumb_wire::too_big::too_big;
 use plumb_wire::ip::{IpPacket, set_ce};
 use plumb_wire::probe_key::ProbeKey;
 use plumb_wire::{fragment, rewrite};

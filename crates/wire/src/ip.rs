@@ -318,6 +318,17 @@ impl<'a> IpPacket<'a> {
         Some((kind, code))
     }
 
+    /// Whether it is an ICMP or ICMPv6 message that reports an error or redirects, about which no error
+    /// may be sent (RFC 1122 section 3.2.2, RFC 4443 section 2.4 e).
+    pub fn is_icmp_error(&self) -> bool {
+        match (self.protocol, self.icmp_type()) {
+            // Unreachable, source quench, redirect, time exceeded, parameter problem.
+            (ICMP, Some((kind, _))) => matches!(kind, 3 | 4 | 5 | 11 | 12),
+            (ICMPV6, Some((kind, _))) => kind < 128 || kind == 137,
+            _ => false,
+        }
+    }
+
     /// An ICMP or ICMPv6 echo's `(type, identifier, sequence)`.
     pub fn icmp_echo(&self) -> Option<(u8, u16, u16)> {
         if self.fragment {

@@ -11,8 +11,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use plumb_wire::fragment::fragment;
-use plumb_wire::icmp_error::too_big;
 use plumb_wire::ip::IpPacket;
+use plumb_wire::too_big::too_big;
 use plumb_wire::virtio::VirtioHeader;
 use serde::{Deserialize, Serialize};
 

@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plumb_model::units::duration_text;
-use plumb_wire::icmp_error::reports_errors;
 use plumb_wire::ip::{FlowKey, ICMP, IpPacket, TCP, UDP};
 use plumb_wire::rewrite::{End, TransportSum, refresh_icmp_checksum, set_end, set_icmp_address};
 use serde::{Deserialize, Serialize};
@@ -160,10 +159,7 @@ impl State {
         if ip.is_fragment() || ip.total_len() != packet.data.len() {
             return Err(DropCause::NatUntranslatable);
         }
-        if ip
-            .icmp_type()
-            .is_some_and(|(kind, _)| reports_errors(ip.protocol(), kind))
-        {
+        if ip.is_icmp_error() {
             return self.translate_error(packet, direction).map(|()| true);
         }
         let flow = endpoint(&ip.flow(), direction.inside(), ip.icmp_echo().is_some())
@@ -311,7 +307,7 @@ mod tests {
     use crate::packet::tests::{ACK, ipv6_header, tcp};
     use crate::spec::ChainSpec;
     use plumb_wire::checksum::{Sum, checksum, pseudo_header};
-    use plumb_wire::icmp_error::too_big;
+    use plumb_wire::too_big::too_big;
     use plumb_wire::virtio::VirtioHeader;
     use proptest::prelude::*;
 

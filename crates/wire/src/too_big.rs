@@ -1,4 +1,4 @@
-//! The ICMP errors that a router sends about a packet too large for its next line:
+//! Writing the ICMP errors that a router sends about a packet too large for its next line:
 //! "fragmentation needed" (RFC 1191 section 4) and "packet too big" (RFC 4443 section 3.2).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -18,27 +18,12 @@ const HOPS: u8 = 64;
 /// Internetwork control (RFC 1812 section 4.3.2.5).
 const PRECEDENCE: u8 = 0xc0;
 
-/// Whether no error may be sent about ICMP or ICMPv6 messages of this type: they report errors
-/// or redirect (RFC 1122 section 3.2.2, RFC 4443
-/// section 2.4 e).
-pub fn reports_errors(protocol: u8, kind: u8) -> bool {
-    match protocol {
-        // Unreachable, source quench, redirect, time exceeded, parameter problem.
-        ICMP => matches!(kind, 3 | 4 | 5 | 11 | 12),
-        ICMPV6 => kind < 128 || kind == 137,
-        _ => false,
-    }
-}
-
 /// The error, from the router's address `from`, that tells the sender of `packet` to send no more
 /// than `mtu` bytes; `None` when none may be sent about it (RFC 1122 section 3.2.2, RFC 4443
 /// section 2.4 e), or `from` is of the other version.
 pub fn too_big(packet: &[u8], mtu: u16, from: IpAddr) -> Option<Vec<u8>> {
     let ip = IpPacket::parse(packet)?;
-    if ip
-        .icmp_type()
-        .is_some_and(|(kind, _)| reports_errors(ip.protocol(), kind))
-    {
+    if ip.is_icmp_error() {
         return None;
     }
     match (from, ip.source(), ip.destination()) {
