@@ -74,6 +74,7 @@ fn index_over_time(logs: &DirectionLogs<'_>) -> Series {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
+    use crate::summary::{DirectionOutcome, summarise};
     use plumb_model::results::{CpuUse, Direction};
     use plumb_wire::native::control::report::{
         Count, ReceiverLog, ReceiverTail, SenderLog, SenderTail,
@@ -106,6 +107,25 @@ mod tests {
         (sender, ReceiverLog { tail, counts })
     }
 
+    fn summary(
+        senders: &[SenderLog],
+        receivers: &[ReceiverLog],
+        groups: &[Range<u32>],
+        duration_s: f64,
+    ) -> DirectionOutcome {
+        summarise(&DirectionLogs {
+            direction: Direction::Down,
+            senders,
+            receivers,
+            groups,
+            duration_s,
+            receiver_shift_s: 0.0,
+            all_arrived: false,
+            cpu: CpuUse::default(),
+            tls: None,
+        })
+    }
+
     #[test]
     fn shares_by_hand() {
         // 3 and 1, then 2 and 2, then 1 and 3 Mbit/s beside 4, 4 and 4.
@@ -116,23 +136,7 @@ mod tests {
         ]
         .into_iter()
         .unzip();
-        let logs = DirectionLogs {
-            direction: Direction::Down,
-            senders: &senders,
-            receivers: &receivers,
-            groups: &[0..2, 2..3],
-            duration_s: 3.0,
-            receiver_shift_s: 0.0,
-            all_arrived: false,
-            cpu: CpuUse {
-                local_ratio: 0.0,
-                remote_ratio: None,
-                local_s_per_gb: None,
-                remote_s_per_gb: None,
-            },
-            tls: None,
-        };
-        let outcome = crate::summary::summarise(&logs);
+        let outcome = summary(&senders, &receivers, &[0..2, 2..3], 3.0);
         let shared = outcome.result.sharing.unwrap();
         // 2, 2 and 4 Mbit/s in all: 8² / (3 · 24).
         assert!((shared.jain_index.unwrap() - 64.0 / 72.0).abs() < 1e-6);
@@ -165,23 +169,8 @@ mod tests {
     #[test]
     fn one_stream_shares_with_nobody() {
         let (sender, receiver) = stream(0, "cubic", &[1.0]);
-        let logs = DirectionLogs {
-            direction: Direction::Up,
-            senders: &[sender],
-            receivers: &[receiver],
-            groups: std::slice::from_ref(&(0..1)),
-            duration_s: 1.0,
-            receiver_shift_s: 0.0,
-            all_arrived: false,
-            cpu: CpuUse {
-                local_ratio: 0.0,
-                remote_ratio: None,
-                local_s_per_gb: None,
-                remote_s_per_gb: None,
-            },
-            tls: None,
-        };
-        let outcome = crate::summary::summarise(&logs);
+        let one = std::slice::from_ref(&(0..1));
+        let outcome = summary(&[sender], &[receiver], one, 1.0);
         assert_eq!(outcome.result.sharing, None);
         assert!(!outcome.series.contains_key("jain_index"));
     }

@@ -271,7 +271,7 @@ pub struct TcpReceiver {
 }
 
 /// Share of one processor used by plumb's own process at each end.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
     /// This host; 1 is one core.
     pub local_ratio: f64,

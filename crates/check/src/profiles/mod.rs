@@ -274,12 +274,7 @@ mod tests {
                 clock_offset_s: 0.0,
                 clock_drift_s: None,
             }),
-            cpu: CpuUse {
-                local_ratio: 0.0,
-                remote_ratio: None,
-                local_s_per_gb: None,
-                remote_s_per_gb: None,
-            },
+            cpu: CpuUse::default(),
             error: None,
         }
     }

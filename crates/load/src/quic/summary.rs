@@ -206,12 +206,7 @@ mod tests {
             }],
             ..QuicReport::default()
         };
-        let cpu = CpuUse {
-            local_ratio: 0.0,
-            remote_ratio: None,
-            local_s_per_gb: None,
-            remote_s_per_gb: None,
-        };
+        let cpu = CpuUse::default();
         let ends = Ends {
             flows: &flows,
             local: &local,

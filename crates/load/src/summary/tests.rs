@@ -3,13 +3,6 @@ use super::*;
 use plumb_wire::native::control::report::{Count, ReceiverTail};
 use proptest::prelude::*;
 
-const CPU: CpuUse = CpuUse {
-    local_ratio: 0.5,
-    remote_ratio: None,
-    local_s_per_gb: None,
-    remote_s_per_gb: None,
-};
-
 /// `mbps` megabits a second of one stream in samples of 100 ms, from `from_s` on.
 fn counted(stream: u32, mbps: f64, from_s: f64, until_s: f64) -> ReceiverLog {
     let bytes_at = |t_s: f64| ((t_s - from_s).max(0.0) * mbps * 1e6 / 8.0) as u64;
@@ -74,7 +67,7 @@ fn logs<'a>(senders: &'a [SenderLog], receivers: &'a [ReceiverLog]) -> Direction
         duration_s: 5.0,
         receiver_shift_s: 0.0,
         all_arrived: false,
-        cpu: CPU,
+        cpu: CpuUse::default(),
         tls: None,
     }
 }

@@ -309,12 +309,7 @@ mod tests {
         // The fourth is due half a second from now, and is waited for.
         assert_eq!(schedule.next(&stage, &mut log), Some(None));
         assert!(first.elapsed() >= Duration::from_secs(3));
-        let cpu = plumb_model::results::CpuUse {
-            local_ratio: 0.0,
-            remote_ratio: None,
-            local_s_per_gb: None,
-            remote_s_per_gb: None,
-        };
+        let cpu = plumb_model::results::CpuUse::default();
         assert_eq!(log.result(&flow(Some(1.0)), 1.0, cpu).delayed, 2);
         stage.stop();
         assert_eq!(schedule.next(&stage, &mut log), None);

@@ -203,13 +203,6 @@ mod tests {
     use super::*;
     use plumb_model::results::TransactionTransport;
 
-    const CPU: CpuUse = CpuUse {
-        local_ratio: 0.5,
-        remote_ratio: None,
-        local_s_per_gb: None,
-        remote_s_per_gb: None,
-    };
-
     fn flow(connect: bool) -> TransactionFlow {
         TransactionFlow {
             transport: TransactionTransport::Tls,
@@ -242,7 +235,7 @@ mod tests {
         let mut other = TransactionLog::of_stream();
         other.delay();
         other.merge(&log);
-        let result = other.result(&flow(true), 4.0, CPU);
+        let result = other.result(&flow(true), 4.0, CpuUse::default());
         assert_eq!(
             (
                 result.completed,
@@ -273,7 +266,7 @@ mod tests {
 
     #[test]
     fn nothing_completed_has_no_times() {
-        let result = TransactionLog::failed("gone").result(&flow(false), 1.0, CPU);
+        let result = TransactionLog::failed("gone").result(&flow(false), 1.0, CpuUse::default());
         assert_eq!(
             (result.latency_s, result.rate_tps, result.failed),
             (None, 0.0, 1)
@@ -299,7 +292,10 @@ mod tests {
         let mut log = log_of(&[10, 30]);
         log.merge(&log_of(&[20]));
         log.merge(&TransactionLog::of_stream());
-        let times = log.result(&flow(false), 1.0, CPU).latency_s.unwrap();
+        let times = log
+            .result(&flow(false), 1.0, CpuUse::default())
+            .latency_s
+            .unwrap();
         assert_eq!((times.count, times.min, times.max), (3, 0.010, 0.030));
         assert!(
             (times.mean - 0.020).abs() < 1e-9 && (times.p50 - 0.020).abs() < 2e-5,

@@ -151,13 +151,6 @@ mod tests {
     use super::*;
     use plumb_wire::native::control::flow::udp::Pattern;
 
-    const CPU: CpuUse = CpuUse {
-        local_ratio: 0.5,
-        remote_ratio: None,
-        local_s_per_gb: None,
-        remote_s_per_gb: None,
-    };
-
     fn summary(sender: Option<UdpSenderLog>, receiver: Option<UdpReceiverLog>) -> UdpOutcome {
         let flows = [Flows {
             count: 1,
@@ -177,7 +170,7 @@ mod tests {
             local: &local,
             remote: &remote,
             duration_s: 2.0,
-            cpu: CPU,
+            cpu: CpuUse::default(),
         });
         assert_eq!(all.len(), 1);
         all.remove(0)
