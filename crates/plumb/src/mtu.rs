@@ -9,7 +9,7 @@ use plumb_check::mtu::{self, Probes, Wanted};
 use crate::load_options::positive_duration;
 use crate::output::Output;
 use crate::progress::Line;
-use crate::target::{Family, Target, command_line};
+use crate::target::{FamilyOptions, Target, command_line};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -25,12 +25,8 @@ probes are tried then. Hops that do not answer are passed over. See `plumb expla
 pub(crate) struct Arguments {
     /// Name or address of the far end; a port behind it is asked for TCP's maximum segment size
     host: String,
-    /// Use IPv4
-    #[arg(short = '4', conflicts_with = "v6")]
-    v4: bool,
-    /// Use IPv6
-    #[arg(short = '6')]
-    v6: bool,
+    #[command(flatten)]
+    family: FamilyOptions,
     /// Do not follow what routers tell: find sizes by silence alone
     #[arg(long)]
     no_icmp: bool,
@@ -64,12 +60,7 @@ enum Protocol {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let family = match (arguments.v4, arguments.v6) {
-        (true, _) => Family::V4,
-        (_, true) => Family::V6,
-        _ => Family::Any,
-    };
-    let target = Target::resolve_as(&arguments.host, family)?;
+    let target = Target::resolve_as(&arguments.host, arguments.family.chosen())?;
     let output = arguments.output.begin()?;
     let wanted = Wanted {
         tcp_port: Some(target.address.port()).filter(|port| *port != 0),

@@ -12,7 +12,7 @@ use plumb_probe::{Plan, Sizes};
 use crate::load_options::positive_duration;
 use crate::output::Output;
 use crate::progress::Line;
-use crate::target::{Family, Target, command_line, interruptible};
+use crate::target::{FamilyOptions, Target, command_line, interruptible};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -28,12 +28,8 @@ shared; the table says how far the delays are known. See `plumb explain one-way-
 pub(crate) struct Arguments {
     /// Name or address of the far end; also `NAME:PORT` and `[ADDRESS]:PORT`
     host: String,
-    /// Use IPv4
-    #[arg(short = '4', conflicts_with = "v6")]
-    v4: bool,
-    /// Use IPv6
-    #[arg(short = '6')]
-    v6: bool,
+    #[command(flatten)]
+    family: FamilyOptions,
     /// Send STAMP packets (RFC 8762), to UDP port 862 where HOST names none
     #[arg(long)]
     stamp: bool,
@@ -63,12 +59,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let family = match (arguments.v4, arguments.v6) {
-        (true, _) => Family::V4,
-        (_, true) => Family::V6,
-        _ => Family::Any,
-    };
-    let target = Target::resolve_as(&arguments.host, family)?;
+    let target = Target::resolve_as(&arguments.host, arguments.family.chosen())?;
     let key = arguments.key_file.as_deref().map(crate::key::read);
     let key = key.transpose()?;
     let output = arguments.output.begin()?;

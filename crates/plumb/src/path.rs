@@ -18,7 +18,7 @@ use plumb_report::path as forms;
 use crate::load_options::positive_duration;
 use crate::output::{Output, print};
 use crate::progress::Line;
-use crate::target::{Family, Target, command_line, interruptible};
+use crate::target::{FamilyOptions, Target, command_line, interruptible};
 
 mod live;
 use live::View;
@@ -88,12 +88,8 @@ pub(crate) struct Arguments {
     /// Do not send a marked probe to each hop to see what becomes of DSCP and ECN
     #[arg(long)]
     no_marks: bool,
-    /// Use IPv4
-    #[arg(short = '4', conflicts_with = "ipv6")]
-    ipv4: bool,
-    /// Use IPv6
-    #[arg(short = '6')]
-    ipv6: bool,
+    #[command(flatten)]
+    family: FamilyOptions,
     /// Show addresses alone
     #[arg(short, long)]
     no_names: bool,
@@ -182,14 +178,6 @@ impl Arguments {
         }
     }
 
-    fn family(&self) -> Family {
-        match (self.ipv4, self.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        }
-    }
-
     fn plan(&self, target: &Target) -> TracePlan {
         /// So many cycles may follow each other fast; more would be a load on routers.
         const FAST_CYCLES: u32 = 10;
@@ -229,7 +217,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         arguments.first_hop,
         arguments.max_hops
     );
-    let target = Target::resolve_as(&arguments.host, arguments.family())?;
+    let target = Target::resolve_as(&arguments.host, arguments.family.chosen())?;
     let atlas = arguments.asn_db.as_deref().map(read_atlas).transpose()?;
     let output = arguments.output.begin()?;
     let stop = interruptible()?;
@@ -267,7 +255,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         },
     )?;
     drop((line, view));
-    run.notes.extend(target.families_note(arguments.family()));
+    run.notes
+        .extend(target.families_note(arguments.family.chosen()));
     match arguments.form.chosen() {
         Some(form) => {
             print(&forms::render(&run, form))?;

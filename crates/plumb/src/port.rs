@@ -13,7 +13,7 @@ use plumb_model::units::parse_duration;
 use crate::load_options::positive_duration;
 use crate::output::Output;
 use crate::progress::Line;
-use crate::target::{Family, Target, command_line, interruptible};
+use crate::target::{FamilyOptions, Target, command_line, interruptible};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -58,12 +58,8 @@ pub(crate) struct Arguments {
     /// Find how long a silent connection is kept, up to this time; takes at most about twice as long
     #[arg(long, value_name = "TIME", value_parser = idle)]
     idle: Option<Duration>,
-    /// IPv4 only
-    #[arg(short = '4', conflicts_with = "v6")]
-    v4: bool,
-    /// IPv6 only
-    #[arg(short = '6')]
-    v6: bool,
+    #[command(flatten)]
+    family: FamilyOptions,
     #[command(flatten)]
     output: Output,
 }
@@ -85,13 +81,8 @@ fn choice(yes: bool, no: bool) -> Option<bool> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let family = match (arguments.v4, arguments.v6) {
-        (true, _) => Family::V4,
-        (_, true) => Family::V6,
-        _ => Family::Any,
-    };
     let begun = Instant::now();
-    let target = Target::resolve_as(&arguments.host, family)?;
+    let target = Target::resolve_as(&arguments.host, arguments.family.chosen())?;
     let looked_up = begun.elapsed().as_secs_f64();
     let output = arguments.output.begin()?;
     let stop = interruptible()?;

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::Args;
 use plumb_load::client::{Client, ClientError};
 use plumb_net::process::on_interrupt;
 
@@ -32,6 +33,27 @@ pub(crate) enum Family {
     V4,
     /// IPv6.
     V6,
+}
+
+/// The options that choose a version of IP.
+#[derive(Args)]
+pub(crate) struct FamilyOptions {
+    /// Use IPv4
+    #[arg(short = '4', conflicts_with = "v6")]
+    v4: bool,
+    /// Use IPv6
+    #[arg(short = '6')]
+    v6: bool,
+}
+
+impl FamilyOptions {
+    pub(crate) fn chosen(&self) -> Family {
+        match (self.v4, self.v6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        }
+    }
 }
 
 impl Target {

@@ -21,7 +21,7 @@ use plumb_wire::native::spec::PORT;
 use plumb_wire::{dns, stamp};
 
 use crate::output::Output;
-use crate::target::{Family, Target, command_line, interruptible};
+use crate::target::{FamilyOptions, Target, command_line, interruptible};
 use live::{Lines, Live};
 use many::{Printer, Shown};
 
@@ -99,12 +99,8 @@ pub(crate) struct Arguments {
     /// What becomes of probes larger than the path carries whole
     #[arg(short = 'M', long, value_enum, value_name = "HOW")]
     pmtudisc: Option<PathMtu>,
-    /// IPv4 only
-    #[arg(short = '4', conflicts_with = "v6")]
-    v4: bool,
-    /// IPv6 only
-    #[arg(short = '6')]
-    v6: bool,
+    #[command(flatten)]
+    family: FamilyOptions,
     /// Show addresses, not names
     #[arg(short, long)]
     numeric: bool,
@@ -209,7 +205,7 @@ fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         "several far ends are probed by ICMP, in one size and at a rate: leave out --protocol, --sweep and --flood"
     );
     let file = arguments.file.as_deref().map(many::read).transpose()?;
-    let targets = many::resolve(&arguments.hosts, file.as_deref(), arguments.family())?;
+    let targets = many::resolve(&arguments.hosts, file.as_deref(), arguments.family.chosen())?;
     anyhow::ensure!(
         !targets.found.is_empty(),
         "none of the far ends was found ({}): check the spelling, or give addresses",
@@ -241,7 +237,7 @@ fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn one(arguments: &Arguments, host: &str) -> anyhow::Result<ExitCode> {
-    let target = Target::resolve_as(host, arguments.family())?;
+    let target = Target::resolve_as(host, arguments.family.chosen())?;
     arguments.refuse_what_does_not_apply()?;
     let output = arguments.output.begin()?;
     let stop = interruptible()?;
@@ -251,7 +247,8 @@ fn one(arguments: &Arguments, host: &str) -> anyhow::Result<ExitCode> {
     let pinged = ping::run(command_line(), plan, &live, &stop)?;
     drop(live);
     let mut run = pinged.run;
-    run.notes.extend(target.families_note(arguments.family()));
+    run.notes
+        .extend(target.families_note(arguments.family.chosen()));
     if arguments.json_lines {
         output.save(run)?;
     } else {
@@ -264,14 +261,6 @@ fn one(arguments: &Arguments, host: &str) -> anyhow::Result<ExitCode> {
 }
 
 impl Arguments {
-    fn family(&self) -> Family {
-        match (self.v4, self.v6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        }
-    }
-
     /// What concerns single packets, which connections and the error queue leave to the kernel.
     fn refuse_what_does_not_apply(&self) -> anyhow::Result<()> {
         use Protocol::{Dns, Http, Https, Icmp, Stamp, Tcp, Udp, UdpPort};
