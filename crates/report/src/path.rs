@@ -50,16 +50,16 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).map_or_else(|_| String::new(), |text| text + "\n")
 }
 
-/// What mtr shows of a hop: milliseconds, per cent.
+/// What mtr shows of a hop.
 struct Hub<'a> {
     host: &'a str,
     loss_percent: f64,
-    last_ms: f64,
-    mean_ms: f64,
-    best_ms: f64,
-    worst_ms: f64,
-    stddev_ms: f64,
+    /// One for each of [`TIMES`].
+    times_ms: [f64; 5],
 }
+
+/// mtr's names of its columns of times.
+const TIMES: [&str; 5] = ["Last", "Avg", "Best", "Wrst", "StDev"];
 
 impl<'a> Hub<'a> {
     fn of(hop: &'a PathHop) -> Self {
@@ -78,11 +78,13 @@ impl<'a> Hub<'a> {
                 .or(hop.address.as_deref())
                 .unwrap_or("???"),
             loss_percent: hop.unanswered_ratio * 100.0,
-            last_ms: hop.last_rtt_s.unwrap_or(0.0) * 1000.0,
-            mean_ms: rtt(|d| d.mean),
-            best_ms: rtt(|d| d.min),
-            worst_ms: rtt(|d| d.max),
-            stddev_ms: rtt(|d| d.stddev) * sample,
+            times_ms: [
+                hop.last_rtt_s.unwrap_or(0.0) * 1000.0,
+                rtt(|d| d.mean),
+                rtt(|d| d.min),
+                rtt(|d| d.max),
+                rtt(|d| d.stddev) * sample,
+            ],
         }
     }
 }
@@ -105,18 +107,10 @@ fn mtr_json(run: &Run, path: &PathResult) -> Value {
                 fields.insert("ASN".to_owned(), format!("AS{asn}").into());
             }
             if let Some(fields) = value.as_object_mut() {
-                for (name, number) in [
-                    ("Loss%", hub.loss_percent),
-                    ("Last", hub.last_ms),
-                    ("Avg", hub.mean_ms),
-                    ("Best", hub.best_ms),
-                    ("Wrst", hub.worst_ms),
-                    ("StDev", hub.stddev_ms),
-                ] {
-                    fields.insert(name.to_owned(), rounded(number).into());
-                    if name == "Loss%" {
-                        fields.insert("Snt".to_owned(), hop.sent.into());
-                    }
+                fields.insert("Loss%".to_owned(), rounded(hub.loss_percent).into());
+                fields.insert("Snt".to_owned(), hop.sent.into());
+                for (name, ms) in TIMES.iter().zip(hub.times_ms) {
+                    fields.insert((*name).to_owned(), rounded(ms).into());
                 }
             }
             value
@@ -139,21 +133,20 @@ fn mtr_csv(run: &Run, path: &PathResult) -> String {
     let field = |text: &str| text.replace([',', '\n', '"'], " ");
     for hop in &path.hops {
         let hub = Hub::of(hop);
-        let _ = writeln!(
+        let _ = write!(
             text,
-            "plumb.{},{began},OK,{},{},{},{:.2},{},0,{:.2},{:.2},{:.2},{:.2},{:.2}",
+            "plumb.{},{began},OK,{},{},{},{:.2},{},0",
             run.plumb,
             field(target(run)),
             hop.ttl,
             field(hub.host),
             hub.loss_percent,
-            hop.sent,
-            hub.last_ms,
-            hub.mean_ms,
-            hub.best_ms,
-            hub.worst_ms,
-            hub.stddev_ms
+            hop.sent
         );
+        for ms in hub.times_ms {
+            let _ = write!(text, ",{ms:.2}");
+        }
+        text.push('\n');
     }
     text
 }
@@ -175,19 +168,15 @@ fn mtr_report(run: &Run, path: &PathResult) -> String {
     );
     for hop in &path.hops {
         let hub = Hub::of(hop);
-        let _ = writeln!(
+        let _ = write!(
             text,
-            "{:>3}.|-- {:<width$} {:>5.1}% {:>5} {:>6.1} {:>5.1} {:>5.1} {:>5.1} {:>5.1}",
-            hop.ttl,
-            hub.host,
-            hub.loss_percent,
-            hop.sent,
-            hub.last_ms,
-            hub.mean_ms,
-            hub.best_ms,
-            hub.worst_ms,
-            hub.stddev_ms
+            "{:>3}.|-- {:<width$} {:>5.1}% {:>5} ",
+            hop.ttl, hub.host, hub.loss_percent, hop.sent
         );
+        for ms in hub.times_ms {
+            let _ = write!(text, " {ms:>5.1}");
+        }
+        text.push('\n');
     }
     text
 }
