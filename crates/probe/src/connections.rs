@@ -81,14 +81,9 @@ impl Network for Connections {
 fn event(sequence: u32, outcome: Result<Exchange, NoConnection>) -> Event {
     let answer = |said, time| {
         Event::Answered(Answer {
-            sequence,
-            at: Moment::now(),
-            kernel_ns: None,
             measured: Some(time),
             said: Some(said),
-            far_end: None,
-            hop_limit: None,
-            drops: 0,
+            ..Answer::at(Moment::now(), sequence)
         })
     };
     match outcome {

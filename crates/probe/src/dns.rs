@@ -74,14 +74,11 @@ impl Network for DnsQuestions {
             let answer = query.answer(packet)?;
             let lower = answer.id.wrapping_sub(*session as u16);
             Some(Answer {
-                sequence: number(lower, *latest)?,
-                at,
                 kernel_ns: received.kernel_ns,
-                measured: None,
                 said: Some(Said::Dns(answer.code)),
-                far_end: None,
                 hop_limit: received.hop_limit,
                 drops: received.drops,
+                ..Answer::at(at, number(lower, *latest)?)
             })
         })
     }

@@ -124,14 +124,10 @@ impl Network for IcmpEcho {
                 Incoming::Expired(_) => return None,
             };
             Some(Answer {
-                sequence,
-                at,
                 kernel_ns,
-                measured: None,
-                said: None,
-                far_end: None,
                 hop_limit,
                 drops,
+                ..Answer::at(at, sequence)
             })
         })
     }

@@ -113,6 +113,22 @@ pub struct Answer {
     pub drops: u32,
 }
 
+impl Answer {
+    /// An answer of which nothing more is known.
+    pub fn at(at: Moment, sequence: u32) -> Self {
+        Self {
+            sequence,
+            at,
+            kernel_ns: None,
+            measured: None,
+            said: None,
+            far_end: None,
+            hop_limit: None,
+            drops: 0,
+        }
+    }
+}
+
 /// What was seen of one probe so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Record {
@@ -326,14 +342,10 @@ mod tests {
     /// Sent at 1000 ms, departed 1 ms later, arrived 20 ms later, read 5 ms after that.
     fn record(far_end: Option<FarEnd>) -> Record {
         let answer = Answer {
-            sequence: 0,
-            at: moment(1026 * MS),
             kernel_ns: Some(APART + 1021 * MS),
-            measured: None,
-            said: None,
             far_end,
             hop_limit: Some(64),
-            drops: 0,
+            ..Answer::at(moment(1026 * MS), 0)
         };
         Record {
             due_ns: 999 * MS,

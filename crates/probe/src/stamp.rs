@@ -139,11 +139,7 @@ impl StampEcho {
             let sequence = reply.request.sequence.checked_sub(FIRST_NUMBER)?;
             let counts = reply.sequence != reply.request.sequence;
             Some(Answer {
-                sequence,
-                at,
                 kernel_ns: received.kernel_ns,
-                measured: None,
-                said: None,
                 far_end: Some(FarEnd {
                     received_ns: reply.received_ns,
                     sent_ns: reply.sent_ns,
@@ -152,6 +148,7 @@ impl StampEcho {
                 }),
                 hop_limit: received.hop_limit,
                 drops: received.drops,
+                ..Answer::at(at, sequence)
             })
         })
     }

@@ -148,11 +148,7 @@ impl Network for UdpEcho {
                 Kind::Reply => {
                     *answered_ns = at.monotonic_ns;
                     Some(Answer {
-                        sequence: datagram.client_sequence,
-                        at,
                         kernel_ns: received.kernel_ns,
-                        measured: None,
-                        said: None,
                         far_end: Some(FarEnd {
                             received_ns: datagram.server_receive_ns,
                             sent_ns: datagram.server_send_ns,
@@ -162,6 +158,7 @@ impl Network for UdpEcho {
                         }),
                         hop_limit: received.hop_limit,
                         drops: received.drops,
+                        ..Answer::at(at, datagram.client_sequence)
                     })
                 }
                 Kind::CookieRequest | Kind::Probe => None,

@@ -70,14 +70,10 @@ impl UdpPort {
     fn event(&self, told: Told, at: Moment) -> Option<Event> {
         let answer = |sequence, kernel_ns, hop_limit, said| {
             Event::Answered(Answer {
-                sequence,
-                at,
                 kernel_ns,
-                measured: None,
                 said: Some(said),
-                far_end: None,
                 hop_limit,
-                drops: 0,
+                ..Answer::at(at, sequence)
             })
         };
         match told {

@@ -506,14 +506,10 @@ impl<'a> Prober<'a> {
             refused: false,
             departed_ns: flight.departed_ns,
             answer: Some(Answer {
-                sequence: lower,
-                at,
                 kernel_ns,
-                measured: None,
-                said: None,
-                far_end: None,
                 hop_limit,
                 drops,
+                ..Answer::at(at, lower)
             }),
             duplicates: 0,
             reordered: false,

@@ -123,14 +123,7 @@ impl HopNetwork for FakePath {
                 probe: *probe,
                 rtt: Duration::from_nanos(rtt_ns),
                 timestamps: TimestampSource::Kernel,
-                answer: Answer {
-                    from: Self::address(hop),
-                    kind,
-                    hop_limit: Some(64),
-                    quote: Vec::new(),
-                    labels: Vec::new(),
-                    segment: Vec::new(),
-                },
+                answer: Answer::plain(Self::address(hop), kind, Some(64)),
             };
             self.queue.insert((self.now_ns + rtt_ns, id), answered);
         }

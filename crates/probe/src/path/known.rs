@@ -102,14 +102,8 @@ impl Known {
     ) -> Option<Answered> {
         let mut out = self.by_number.remove(&number)?;
         out.record.answer = Some(sample::Answer {
-            sequence: number.into(),
-            at,
             kernel_ns,
-            measured: None,
-            said: None,
-            far_end: None,
-            hop_limit: None,
-            drops: 0,
+            ..sample::Answer::at(at, number.into())
         });
         let trip = out.record.round_trip()?;
         Some(Answered {
@@ -140,14 +134,7 @@ mod tests {
     }
 
     fn answer() -> Answer {
-        Answer {
-            from: Ipv4Addr::LOCALHOST.into(),
-            kind: AnswerKind::EchoReply,
-            hop_limit: None,
-            quote: Vec::new(),
-            labels: Vec::new(),
-            segment: Vec::new(),
-        }
+        Answer::plain(Ipv4Addr::LOCALHOST.into(), AnswerKind::EchoReply, None)
     }
 
     #[test]

@@ -440,14 +440,7 @@ mod tests {
                     probe: *probe,
                     rtt: Duration::from_millis(1),
                     timestamps: TimestampSource::Kernel,
-                    answer: Answer {
-                        from,
-                        kind,
-                        hop_limit: None,
-                        quote: Vec::new(),
-                        labels: Vec::new(),
-                        segment: Vec::new(),
-                    },
+                    answer: Answer::plain(from, kind, None),
                 });
             }
             Ok(id)

@@ -78,6 +78,18 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// An answer that quotes nothing.
+    pub fn plain(from: IpAddr, kind: AnswerKind, hop_limit: Option<u8>) -> Self {
+        Self {
+            from,
+            kind,
+            hop_limit,
+            quote: Vec::new(),
+            labels: Vec::new(),
+            segment: Vec::new(),
+        }
+    }
+
     /// The quoted packet, where enough of it is there.
     pub fn quoted(&self) -> Option<IpPacket<'_>> {
         IpPacket::parse(&self.quote)

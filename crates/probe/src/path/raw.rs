@@ -280,14 +280,7 @@ fn direct_answer(set: &ProbeSet, heard: &Heard, message: &[u8]) -> Option<(u16, 
 }
 
 fn plain(heard: &Heard, kind: AnswerKind) -> Answer {
-    Answer {
-        from: heard.from.ip(),
-        kind,
-        hop_limit: heard.hop_limit,
-        quote: Vec::new(),
-        labels: Vec::new(),
-        segment: Vec::new(),
-    }
+    Answer::plain(heard.from.ip(), kind, heard.hop_limit)
 }
 
 /// The address that our packets to a target bear.

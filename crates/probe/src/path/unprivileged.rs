@@ -132,14 +132,7 @@ impl UnprivilegedHops {
             Told::Error(error) => {
                 let number = self.number_of(&error)?;
                 let report = Report::of(self.version, error.kind, error.code, error.mtu_bytes)?;
-                let answer = Answer {
-                    from: error.by,
-                    kind: AnswerKind::Icmp(report),
-                    hop_limit: error.hop_limit,
-                    quote: Vec::new(),
-                    labels: Vec::new(),
-                    segment: Vec::new(),
-                };
+                let answer = Answer::plain(error.by, AnswerKind::Icmp(report), error.hop_limit);
                 self.known.answered(number, at, error.kernel_ns, answer)
             }
             Told::Packet {
@@ -160,14 +153,7 @@ impl UnprivilegedHops {
                     }
                     None => (AnswerKind::Datagram, self.number_to(from.port())?),
                 };
-                let answer = Answer {
-                    from: from.ip(),
-                    kind,
-                    hop_limit,
-                    quote: Vec::new(),
-                    labels: Vec::new(),
-                    segment: Vec::new(),
-                };
+                let answer = Answer::plain(from.ip(), kind, hop_limit);
                 self.known.answered(number, at, kernel_ns, answer)
             }
         }

@@ -105,14 +105,9 @@ impl<F: FnMut(u32) -> Vec<u64>> Network for Stoppable<'_, F> {
             net.put(
                 arrives,
                 Event::Answered(Answer {
-                    sequence,
-                    at,
                     kernel_ns,
-                    measured: None,
-                    said: None,
-                    far_end: None,
                     hop_limit: Some(60),
-                    drops: 0,
+                    ..Answer::at(at, sequence)
                 }),
             );
         }
@@ -308,16 +303,7 @@ fn a_clock_step_spoils_neither_round_trips_nor_the_schedule() {
 fn numbers_never_sent_and_icmp_errors_leave_the_counts_alone() {
     let mut net = Virtual::new(|_| vec![20 * MS]);
     let at = net.at(START + 50 * MS);
-    let forged = Answer {
-        sequence: 99,
-        at,
-        kernel_ns: None,
-        measured: None,
-        said: None,
-        far_end: None,
-        hop_limit: None,
-        drops: 0,
-    };
+    let forged = Answer::at(at, 99);
     net.put(at.monotonic_ns, Event::Answered(forged));
     net.put(
         at.monotonic_ns,
@@ -439,14 +425,11 @@ fn a_change_of_the_way_back_shows_in_the_hop_limit() {
             &quiet,
         );
         let answer = Answer {
-            sequence,
-            at: clock.at(START + u64::from(sequence) * 100 * MS + 20 * MS),
-            kernel_ns: None,
-            measured: None,
-            said: None,
-            far_end: None,
             hop_limit: Some(hops),
-            drops: 0,
+            ..Answer::at(
+                clock.at(START + u64::from(sequence) * 100 * MS + 20 * MS),
+                sequence,
+            )
         };
         prober.take(Event::Answered(answer), &quiet);
     }
@@ -462,19 +445,13 @@ fn times_of_the_far_end_that_make_no_sense_are_noted() {
         let mut prober = Prober::new(&plan(1), clock.at(START));
         prober.sent(clock.at(START), Ok(()), &ProgressHandle::default());
         let answer = Event::Answered(Answer {
-            sequence: 0,
-            at: clock.at(START + 20 * MS),
-            kernel_ns: None,
-            measured: None,
-            said: None,
             far_end: Some(FarEnd {
                 received_ns: 0,
                 sent_ns,
                 count: None,
                 hop_limit: None,
             }),
-            hop_limit: None,
-            drops: 0,
+            ..Answer::at(clock.at(START + 20 * MS), 0)
         });
         prober.take(answer, &ProgressHandle::default());
         prober.into_log(&plan(1), 7, START + 20 * MS)
@@ -496,14 +473,8 @@ fn drops_of_our_own_socket_are_counted_once() {
     for (ms, drops) in [(30, 2), (130, 2), (230, 5)] {
         let at = clock.at(START + ms * MS);
         let answer = Answer {
-            sequence: 0,
-            at,
-            kernel_ns: None,
-            measured: None,
-            said: None,
-            far_end: None,
-            hop_limit: None,
             drops,
+            ..Answer::at(at, 0)
         };
         prober.take(Event::Answered(answer), &ProgressHandle::default());
     }

@@ -92,14 +92,7 @@ impl HopNetwork for Fake {
                     probe: *probe,
                     rtt: Duration::from_nanos(hop.rtt_ns),
                     timestamps: TimestampSource::Kernel,
-                    answer: Answer {
-                        from,
-                        kind,
-                        hop_limit: Some(64u8.saturating_sub(index as u8)),
-                        quote: Vec::new(),
-                        labels: Vec::new(),
-                        segment: Vec::new(),
-                    },
+                    answer: Answer::plain(from, kind, Some(64u8.saturating_sub(index as u8))),
                 },
             );
         }
