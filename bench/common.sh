@@ -30,6 +30,27 @@ serve() {
     sleep 0.5
 }
 
+# line UP DOWN: the scenario of a client and a server, and a line of these cells between them.
+line() {
+    cat <<TOML
+name = "bench"
+summary = "a line"
+[[node]]
+name = "client"
+[[node]]
+name = "server"
+[[link]]
+name = "line"
+between = ["client", "server"]
+up = [$1]
+down = [$2]
+[[service]]
+node = "server"
+run = ["plumb", "serve", "--quiet"]
+port = 7586
+TOML
+}
+
 # The median of numbers, one a line.
 median() { sort -g | awk '{v[NR]=$1} END {print (NR%2) ? v[(NR+1)/2] : (v[NR/2]+v[NR/2+1])/2}'; }
 # json EXPRESSION: a Python expression of the document `d` from standard input.

@@ -64,26 +64,9 @@ done
 
 # A hundred streams through a link that serves each in turn, with pinned windows that always leave
 # something waiting and never overflow it: what is left of a difference is the program's own.
-cat >"$work/fair.toml" <<'TOML'
-name = "fair"
-summary = "a queue for each flow"
-[[node]]
-name = "client"
-[[node]]
-name = "server"
-[[link]]
-name = "line"
-between = ["client", "server"]
-up = [
-    { type = "shaper", rate = "500mbit", framing = "ethernet", queue = { type = "fq_codel", flows = 65536, limit = "20000p", target = "1s", interval = "10s" } },
-    { type = "delay", delay = "5ms" },
-]
-down = [{ type = "delay", delay = "5ms" }]
-[[service]]
-node = "server"
-run = ["plumb", "serve", "--quiet"]
-port = 7586
-TOML
+queue='{ type = "fq_codel", flows = 65536, limit = "20000p", target = "1s", interval = "10s" }'
+delay='{ type = "delay", delay = "5ms" }'
+line '{ type = "shaper", rate = "500mbit", framing = "ethernet", queue = '"$queue }, $delay" "$delay" >"$work/fair.toml"
 for _ in $(seq "$pairs"); do
     "$plumb" lab run "$work/fair.toml" -- "$plumb" rate server --up --streams 100 --window 64KiB --duration 10s --json 2>/dev/null |
         python3 -c "

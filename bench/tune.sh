@@ -6,6 +6,7 @@
 set -euo pipefail
 plumb=$(realpath "$1")
 agree=0
+. "$(dirname "$0")/common.sh"
 
 # Name of the scenario; what must become of each part of the plan; options.
 trial() {
@@ -23,30 +24,9 @@ trial() {
 # 100 Mbit/s over 20 ms that lose one packet in a hundred.
 lossy=$(mktemp --suffix=.toml)
 trap 'rm -f "$lossy"' EXIT
-cat > "$lossy" <<'TOML'
-name = "lossy"
-summary = "100 Mbit/s over 20 ms, 1 % of the packets lost"
-[[node]]
-name = "client"
-[[node]]
-name = "server"
-[[link]]
-name = "line"
-between = ["client", "server"]
-up = [
-    { type = "shaper", rate = "100mbit", framing = "ethernet", queue = { type = "fifo", limit = "500kB" } },
-    { type = "loss", ratio = "1%" },
-    { type = "delay", delay = "10ms" },
-]
-down = [
-    { type = "shaper", rate = "100mbit", framing = "ethernet", queue = { type = "fifo", limit = "500kB" } },
-    { type = "delay", delay = "10ms" },
-]
-[[service]]
-node = "server"
-run = ["plumb", "serve", "--quiet"]
-port = 7586
-TOML
+shaper='{ type = "shaper", rate = "100mbit", framing = "ethernet", queue = { type = "fifo", limit = "500kB" } }'
+delay='{ type = "delay", delay = "10ms" }'
+line "$shaper, { type = \"loss\", ratio = \"1%\" }, $delay" "$shaper, $delay" > "$lossy"
 
 trial long-fat-sndbuf kept --rate 1gbit --rtt 150ms --duration 5s
 trial ocean-stock "kept undone" --rate 1gbit --rtt 150ms --duration 6s
