@@ -10,7 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{PLUMB, plumb, stderr, stdout};
+use common::{PLUMB, plumb, stderr, stdout, words};
 use plumb_model::run::Run;
 
 /// Runs plumb and fails when it takes longer than `within`.
@@ -75,6 +75,18 @@ impl Responder {
             sleep(Duration::from_millis(20));
         }
         Self { child, port }
+    }
+
+    /// A download that goes on until somebody ends it.
+    fn long_download(&self) -> Child {
+        let line = "rate 127.0.0.1 --down --duration 20s --budget 2TB --json";
+        Command::new(PLUMB)
+            .args(words(line))
+            .args(["--port", &self.port.to_string()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     }
 }
 
@@ -186,22 +198,7 @@ fn an_unknown_congestion_control_is_refused_before_anything_is_sent() {
 #[test]
 fn an_interrupted_measurement_keeps_what_it_has() {
     let responder = Responder::start();
-    let port = responder.port.to_string();
-    let client = Command::new(PLUMB)
-        .args([
-            "rate",
-            "127.0.0.1",
-            "--port",
-            &port,
-            "--down",
-            "--duration",
-            "20s",
-        ])
-        .args(["--budget", "2TB", "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let client = responder.long_download();
     sleep(Duration::from_secs(2));
     let pid = client.id().to_string();
     assert!(
@@ -266,23 +263,7 @@ fn without_a_responder_check_measures_what_it_can() {
 #[test]
 fn a_server_that_dies_is_noticed() {
     let responder = Responder::start();
-    let port = responder.port.to_string();
-    let client = Command::new(PLUMB)
-        .args([
-            "rate",
-            "127.0.0.1",
-            "--port",
-            &port,
-            "--down",
-            "--duration",
-            "20s",
-            "--budget",
-            "2TB",
-        ])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let client = responder.long_download();
     sleep(Duration::from_secs(2));
     let started = Instant::now();
     drop(responder);

@@ -4,12 +4,11 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use common::machine::{all_end, descendants, machine, signal};
+use common::machine::{all_end, descendants, machine, says_ready, signal};
 use common::{PLUMB, need_root, plumb, stderr, stdout};
 use plumb_lab::stats::LabStats;
 use plumb_model::run::Run;
@@ -31,11 +30,7 @@ fn sleeping_lab() -> (Child, Vec<u32>) {
         .process_group(0)
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
-    assert_eq!(line, "ready\n");
+    says_ready(&mut child);
     let inside = descendants(child.id());
     // The inner process, the service, the shell and its sleep.
     assert!(inside.len() >= 4, "{inside:?}");

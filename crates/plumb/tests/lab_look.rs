@@ -7,6 +7,7 @@ mod common;
 use std::process::Command;
 
 use common::network::Network;
+use common::words;
 use serde_json::Value;
 
 /// Runs a command in a network whose slow line loses; files that the options name are in the folder.
@@ -56,16 +57,7 @@ fn the_log_and_the_captures_hold_every_packet() {
             "--capture",
             "line@server=b.pcapng",
         ],
-        &[
-            "plumb",
-            "lab",
-            "flood",
-            "server",
-            "--rate",
-            "10mbit",
-            "--duration",
-            "500ms",
-        ],
+        &words("plumb lab flood server --rate 10mbit --duration 500ms"),
     );
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     let stats: Value = serde_json::from_slice(&read("stats.json")).unwrap();
@@ -110,16 +102,7 @@ fn the_log_and_the_captures_hold_every_packet() {
 fn a_full_disk_stops_the_log_and_not_the_lab() {
     let (_, errors) = lab_run(
         &["--log", "/dev/full"],
-        &[
-            "plumb",
-            "lab",
-            "flood",
-            "server",
-            "--rate",
-            "10mbit",
-            "--duration",
-            "300ms",
-        ],
+        &words("plumb lab flood server --rate 10mbit --duration 300ms"),
     );
     assert!(errors.contains("No space left"), "{errors}");
 }

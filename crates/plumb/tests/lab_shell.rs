@@ -4,11 +4,11 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
 use common::live::{Lab, Terminal, alone, refused};
-use common::machine::{all_end, descendants, signal};
+use common::machine::{all_end, descendants, says_ready, signal};
 use common::{PLUMB, plumb, stderr, stdout};
 
 #[test]
@@ -83,11 +83,7 @@ fn sleeping_shell() -> Child {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
-    assert_eq!(line, "ready\n");
+    says_ready(&mut child);
     child
 }
 

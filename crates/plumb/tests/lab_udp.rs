@@ -7,7 +7,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::network::Network;
-use common::{logged_in, measured_in};
+use common::{logged_in, measured_in, words};
 use plumb_model::results::udp::UdpResult;
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::Run;
@@ -177,8 +177,7 @@ fn a_slow_line_shows_its_rate_and_not_what_was_asked() {
 fn what_may_not_be_cut_and_does_not_fit_is_not_sent() {
     // The way up takes 1400 bytes, and says so to who sends more.
     let command = "rate server --udp --size 1400 --up --rate 1mbit --duration 1s --dont-fragment";
-    let command: Vec<_> = command.split(' ').collect();
-    let run = measured_in("mtu-with-icmp", &command).run;
+    let run = measured_in("mtu-with-icmp", &words(command)).run;
     let udp = run.measurements.iter().find_map(|m| match &m.outcome {
         Outcome::Udp(udp) => Some(udp),
         _ => None,

@@ -5,7 +5,7 @@
 mod common;
 
 use common::network::Network;
-use common::{Checked, in_lab, measured_in, plumb, stderr};
+use common::{Checked, in_lab, measured_in, plumb, stderr, words};
 use plumb_model::finding::Cause;
 use plumb_model::results::Outcome;
 use plumb_model::results::mtu::{MtuMethod, MtuResult};
@@ -133,8 +133,8 @@ fn what_cannot_be_measured_is_said() {
     says(&["mtu", "no.such.host.invalid"], 1, "no.such.host.invalid");
     says(&["mtu", "localhost", "--max", "60"], 2, "60");
     // The routers answer, the far end does not: what was learnt is a result.
-    let gone = "plumb mtu 10.0.3.77 -W 100ms -q 1 -m 4";
-    let output = in_lab("mtu-hops", &[], &gone.split(' ').collect::<Vec<_>>());
+    let gone = words("plumb mtu 10.0.3.77 -W 100ms -q 1 -m 4");
+    let output = in_lab("mtu-hops", &[], &gone);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(common::stdout(&output).contains("did not answer"));
 }

@@ -7,7 +7,7 @@ mod common;
 use std::collections::{BTreeMap, HashMap};
 
 use common::network::Network;
-use common::{Checked, plumb, stderr, stdout};
+use common::{Checked, plumb, stderr, stdout, words};
 use plumb_lab::scenario::Way;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::{Outcome, PingResult, TimestampSource};
@@ -164,8 +164,8 @@ fn an_interface_that_goes_down_in_mid_run_costs_only_its_probes() {
 #[test]
 fn a_silent_far_end_is_a_result_and_no_success() {
     let lossy = r#"{ type = "loss", ratio = "100%" }"#;
-    let probes = "plumb ping server -c 3 -i 10ms -W 0.1 --json";
-    let output = Network::line(lossy, "").run(&probes.split(' ').collect::<Vec<_>>());
+    let probes = words("plumb ping server -c 3 -i 10ms -W 0.1 --json");
+    let output = Network::line(lossy, "").run(&probes);
     assert_eq!(output.status.code(), Some(1));
     assert!(
         stderr(&output).contains("nothing came back from server"),
@@ -184,8 +184,8 @@ fn a_silent_far_end_is_a_result_and_no_success() {
 fn many_targets_are_each_told_what_the_link_did() {
     let up = r#"{ type = "loss", ratio = "10%" }, { type = "duplicate", ratio = "10%" }, { type = "delay", delay = "8ms" }"#;
     let down = r#"{ type = "delay", delay = "8ms" }"#;
-    let probes = "ping server 10.0.0.9 no-such.invalid localhost -c 200 -i 5ms -W 0.4";
-    let checked = Network::line(up, down).measured(&probes.split(' ').collect::<Vec<_>>());
+    let probes = words("ping server 10.0.0.9 no-such.invalid localhost -c 200 -i 5ms -W 0.4");
+    let checked = Network::line(up, down).measured(&probes);
     let Outcome::Pings(result) = &checked.run.measurements[0].outcome else {
         panic!("{:?}", checked.run.measurements);
     };
@@ -279,25 +279,9 @@ fn lines_are_for_people_or_programs() {
         "{first}"
     );
     assert!(text.contains("deviation"));
-    let quiet = stdout(&plumb(&[
-        "ping",
-        "127.0.0.1",
-        "-c",
-        "3",
-        "-i",
-        "10ms",
-        "-q",
-    ]));
+    let quiet = stdout(&plumb(&words("ping 127.0.0.1 -c 3 -i 10ms -q")));
     assert!(!quiet.contains("seq=") && quiet.contains("deviation"));
-    let lines = stdout(&plumb(&[
-        "ping",
-        "127.0.0.1",
-        "-c",
-        "3",
-        "-i",
-        "10ms",
-        "--json-lines",
-    ]));
+    let lines = stdout(&plumb(&words("ping 127.0.0.1 -c 3 -i 10ms --json-lines")));
     let events: Vec<BTreeMap<String, serde_json::Value>> = lines
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())

@@ -1,7 +1,8 @@
 //! The machine that tests run on, which a laboratory must leave as it was.
 
 use std::collections::BTreeSet;
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -84,6 +85,15 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
 pub(crate) fn is_alive(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|stat| !stat.rsplit_once(')').unwrap().1.starts_with(" Z"))
+}
+
+/// Waits for a process to say that it is.
+pub(crate) fn says_ready(child: &mut Child) {
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "ready\n");
 }
 
 /// Waits until these processes have ended.
