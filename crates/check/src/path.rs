@@ -1,4 +1,5 @@
-//! `plumb path`: the way that packets take, once or for as long as wanted.
+//! `plumb path`: the way that packets take, once or for as long as wanted, and the way back where a
+//! responder tells it.
 
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
@@ -6,19 +7,26 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use plumb_model::results::Outcome;
-use plumb_model::results::path::{MapPlace, Multipath, PathDistance, PathResult};
+use plumb_model::results::path::{MapPlace, Multipath, PathDistance, PathHop, PathResult};
 use plumb_model::run::Run;
 use plumb_model::units::human_seconds;
 use plumb_net::clock;
 use plumb_probe::path::atlas::{self, Atlas};
 use plumb_probe::path::multipath::{self, MultipathPlan};
 use plumb_probe::path::names::Names;
-use plumb_probe::path::trace::{self, TraceLog, TracePlan};
-use plumb_probe::path::{Access, HopNetwork, OpenError, Opened, Protocol, Target, UDP_PORT, open};
+use plumb_probe::path::symmetry::symmetry;
+use plumb_probe::path::through::{Through, trace_what_gets_through};
+use plumb_probe::path::trace::{TraceLog, TracePlan};
+use plumb_probe::path::{Access, Protocol, Target, UDP_PORT, open};
 
 use crate::assembly::{Assembly, Measured};
 use crate::error::CheckError;
 use crate::watcher::Watcher;
+
+mod way_back;
+
+pub use way_back::Back;
+use way_back::{Asking, Heard};
 
 /// What looks for names waits for at most so long after the trace; they are looked up while it runs.
 const NAMES_WAIT: Duration = Duration::from_millis(500);
@@ -38,8 +46,19 @@ pub struct Wanted {
     pub names: bool,
     /// Networks and places.
     pub atlas: Option<Atlas>,
+    /// Whether the way back is wanted too.
+    pub back: Back,
     /// Where this host is, when it is not to be looked up by its address.
     pub here: Option<MapPlace>,
+}
+
+/// What was seen.
+#[derive(Debug)]
+pub struct Traced {
+    /// All of it.
+    pub run: Run,
+    /// Why a responder that is there, or must be, did not tell the way back.
+    pub no_way_back: Option<String>,
 }
 
 /// Traces until the plan is fulfilled or `stop` is set; `show` is given what is known so far.
@@ -52,7 +71,7 @@ pub fn run(
     watcher: &dyn Watcher,
     stop: &AtomicBool,
     show: &mut dyn FnMut(&TraceLog, &Names),
-) -> Result<Run, CheckError> {
+) -> Result<Traced, CheckError> {
     let mut assembly = Assembly::begin(command, &wanted.target.name, wanted.target.address.ip());
     watcher.step(
         &format!("tracing the path to {}", wanted.target.name),
@@ -65,7 +84,22 @@ pub fn run(
         }
         show(log, &names);
     };
-    let (protocol, access, log) = trace_what_gets_through(wanted, stop, &mut look)?;
+    let asking = Asking::begin(wanted);
+    let through = trace_what_gets_through(
+        &wanted.target,
+        &protocols(wanted),
+        &wanted.plan,
+        stop,
+        &mut look,
+    )?;
+    let Some(Through {
+        protocol,
+        access,
+        log,
+    }) = through
+    else {
+        return Err(CheckError::Cancelled);
+    };
     for note in log.notes.iter().map(String::as_str).chain(access.missing()) {
         assembly.note(note);
     }
@@ -84,6 +118,21 @@ pub fn run(
             tried,
             notes: log.notes.join(" "),
         });
+    }
+    let mut no_way_back = None;
+    if let Some(asking) = asking {
+        watcher.step("the way back", Duration::ZERO);
+        match asking.learn(slowest(&log), stop) {
+            Ok(Some(heard)) => add_way_back(&mut result, heard, &names, &mut assembly),
+            Ok(None) if matches!(wanted.back, Back::Required(_)) => {
+                no_way_back = Some("stopped before a responder had told it".to_owned());
+            }
+            Ok(None) => {}
+            Err(error) => no_way_back = Some(error.to_string()),
+        }
+    }
+    if let Some(why) = &no_way_back {
+        assembly.note(format!("The way back is not known: {why}."));
     }
     names.wait(NAMES_WAIT);
     describe(&mut result, wanted, &names);
@@ -104,64 +153,26 @@ pub fn run(
         outcome: Outcome::Path(Box::new(result)),
         series: log.series(),
     });
-    Ok(assembly.with_findings())
+    Ok(Traced {
+        run: assembly.with_findings(),
+        no_way_back,
+    })
 }
 
-/// Traces by the protocol that was asked for, or by each in turn until the target answers: ICMP,
-/// TCP to 443 and 80, UDP. What led furthest counts where none does.
-fn trace_what_gets_through(
-    wanted: &Wanted,
-    stop: &AtomicBool,
-    look: &mut dyn FnMut(&TraceLog),
-) -> Result<(Protocol, Access, TraceLog), CheckError> {
-    let automatic = [
-        Protocol::Icmp,
-        Protocol::Tcp { port: 443 },
-        Protocol::Tcp { port: 80 },
-        Protocol::Udp { port: UDP_PORT },
-    ];
-    let protocols = match &wanted.protocol {
-        Some(protocol) => std::slice::from_ref(protocol),
-        None => automatic.as_slice(),
-    };
-    let mut best: Option<(Protocol, Access, TraceLog)> = None;
-    let mut refused: Option<OpenError> = None;
-    for protocol in protocols {
-        let mut network = match open(&wanted.target, *protocol) {
-            Ok(network) => network,
-            Err(error @ (OpenError::Icmp { .. } | OpenError::TcpNeedsRaw { .. })) => {
-                refused = refused.or(Some(error));
-                continue;
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let access = network.access();
-        // An endless trace does not go on to the next by itself: one cycle tells whether it gets through.
-        let endless_try = wanted.protocol.is_none() && wanted.plan.cycles.is_none();
-        if endless_try && !gets_through(&mut network, wanted, stop) {
-            let last = protocols.last() == Some(protocol);
-            if !last {
-                continue;
-            }
-        }
-        let log = trace_by(&mut network, *protocol, wanted, stop, look);
-        let (reached, furthest) = log.reach();
-        if reached || wanted.plan.cycles.is_none() {
-            return Ok((*protocol, access, log));
-        }
-        let further = best.as_ref().is_none_or(|best| best.2.reach().1 < furthest);
-        if further {
-            best = Some((*protocol, access, log));
-        }
-        if stop.load(std::sync::atomic::Ordering::Relaxed) {
-            break;
-        }
-    }
-    match (best, refused) {
-        (Some(best), _) => Ok(best),
-        (None, Some(error)) => Err(error.into()),
-        (None, None) => Err(CheckError::Cancelled),
-    }
+/// By the protocol that was asked for, or by each in turn until the target answers: ICMP, TCP to 443 and
+/// 80, UDP.
+fn protocols(wanted: &Wanted) -> Vec<Protocol> {
+    wanted.protocol.map_or_else(
+        || {
+            vec![
+                Protocol::Icmp,
+                Protocol::Tcp { port: 443 },
+                Protocol::Tcp { port: 80 },
+                Protocol::Udp { port: UDP_PORT },
+            ]
+        },
+        |protocol| vec![protocol],
+    )
 }
 
 /// All ways. ICMP has no ports, and many routers look at nothing else of it but the addresses: UDP
@@ -193,32 +204,39 @@ fn all_ways(
     Ok(Some(multipath::search(&mut network, &plan, stop)))
 }
 
-fn gets_through(network: &mut Opened, wanted: &Wanted, stop: &AtomicBool) -> bool {
-    let mut plan = wanted.plan.clone();
-    plan.cycles = Some(1);
-    plan.inspect = false;
-    trace::run(network, plan, stop, &mut |_| {}).reach().0
+/// Adds the way back, where a responder told it, and holds the way there against it.
+fn add_way_back(result: &mut PathResult, heard: Heard, names: &Names, assembly: &mut Assembly) {
+    for hop in &heard.way_back.hops {
+        if let Some(address) = address_of(hop) {
+            names.ask(address);
+        }
+    }
+    for note in heard.notes {
+        assembly.note(note);
+    }
+    let back = heard.way_back;
+    let there = (result.hops.as_slice(), result.reached);
+    result.symmetry = Some(symmetry(there, (&back.hops, back.reached)));
+    result.way_back = Some(Box::new(back));
 }
 
-fn trace_by(
-    network: &mut impl HopNetwork,
-    protocol: Protocol,
-    wanted: &Wanted,
-    stop: &AtomicBool,
-    look: &mut dyn FnMut(&TraceLog),
-) -> TraceLog {
-    let mut plan = wanted.plan.clone();
-    // The target needs a round trip to forget a connection that was reset.
-    let fast = plan.interval < Duration::from_secs(1);
-    plan.flow_per_cycle = fast && matches!(protocol, Protocol::Tcp { .. });
-    trace::run(network, plan, stop, look)
+/// The longest round trip of the trace.
+fn slowest(log: &TraceLog) -> Duration {
+    let seen = log.shots.iter().filter_map(|shot| shot.seen.as_ref());
+    seen.map(|seen| seen.rtt).max().unwrap_or_default()
+}
+
+fn address_of(hop: &PathHop) -> Option<IpAddr> {
+    hop.address.as_deref()?.parse().ok()
 }
 
 /// Names, networks and places.
 fn describe(result: &mut PathResult, wanted: &Wanted, names: &Names) {
-    for hop in &mut result.hops {
-        let address: Option<IpAddr> = hop.address.as_deref().and_then(|a| a.parse().ok());
-        let Some(address) = address else { continue };
+    let back = result.way_back.as_mut().map(|back| &mut back.hops);
+    for hop in result.hops.iter_mut().chain(back.into_iter().flatten()) {
+        let Some(address) = address_of(hop) else {
+            continue;
+        };
         hop.name = names.get(address);
         if let Some(entry) = wanted
             .atlas

@@ -8,15 +8,18 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use plumb_load::client::Client;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::Outcome;
-use plumb_model::results::port::{IdleResult, PortResult, PortState, PortTls};
+use plumb_model::results::port::{FirstWord, IdleResult, PortResult, PortState, PortTls};
 use plumb_model::run::Run;
 use plumb_net::clock::monotonic_ns;
 use plumb_net::netlink::interface_name;
 use plumb_net::route::next_hop;
+use plumb_net::tcp::ConnectError;
 use plumb_probe::exchange::{Exchange, NoConnection, Talk, exchange};
-use plumb_probe::idle;
+use plumb_probe::idle::{self, Speaker};
+use plumb_wire::native::spec::MAX_SILENCE;
 
 use crate::assembly::{Assembly, Measured};
 use crate::watcher::Watcher;
@@ -31,6 +34,9 @@ const HTTP_PORTS: &[u16] = &[80, 443, 3000, 8000, 8008, 8080, 8081, 8443, 8888];
 
 /// How long what a service says by itself is waited for: reverse look-ups hold many up for a second.
 const LISTEN: Duration = Duration::from_millis(1500);
+
+/// How long a responder is waited for to say that it is one.
+const GREETING: Duration = Duration::from_secs(2);
 
 /// What to try.
 #[derive(Debug, Clone)]
@@ -138,20 +144,46 @@ fn try_port(plan: &PortPlan, port: u16, watcher: &dyn Watcher, stop: &AtomicBool
     fill(&mut result, address.ip(), &seen);
     if let (Some(longest), Some(PortState::Open)) = (plan.idle, result.state) {
         watcher.update("waiting in silence");
-        match idle::search(address, longest, plan.timeout, stop) {
-            Ok(found) => {
-                let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
-                result.idle = Some(IdleResult {
-                    kept_s: seconds(found.kept),
-                    lost_s: seconds(found.lost),
-                    closed_s: seconds(found.closed),
-                    tried: found.tried,
-                });
-            }
+        match silence(plan, address, &result, longest, stop) {
+            Ok(idle) => result.idle = Some(idle),
             Err(error) => result.error = Some(format!("silence could not be tried: {error}")),
         }
     }
     result
+}
+
+/// A responder of plumb's speaks first when it is asked to; before any other service this end does.
+fn silence(
+    plan: &PortPlan,
+    address: SocketAddr,
+    seen: &PortResult,
+    longest: Duration,
+    stop: &AtomicBool,
+) -> Result<IdleResult, ConnectError> {
+    // A service that says what it is by itself is none, and is not to be puzzled.
+    let mute = seen.banner.is_none() && seen.tls.is_none() && seen.http_status.is_none();
+    let session = (mute && longest <= MAX_SILENCE)
+        .then(|| Client::connect(&plan.name, address, plan.timeout.min(GREETING)).ok())
+        .flatten();
+    let connections = session.as_ref().map(Client::silent_connections);
+    let open = connections
+        .map(|connections| move |silence: Duration| connections.open(silence, plan.timeout));
+    let speaker = match &open {
+        Some(open) => Speaker::Them(open),
+        None => Speaker::Us,
+    };
+    let found = idle::search(address, longest, plan.timeout, speaker, stop)?;
+    let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+    Ok(IdleResult {
+        kept_s: seconds(found.kept),
+        lost_s: seconds(found.lost),
+        closed_s: seconds(found.closed),
+        tried: found.tried,
+        first_word: match session {
+            Some(_) => FirstWord::FarEnd,
+            None => FirstWord::ThisHost,
+        },
+    })
 }
 
 fn fill(result: &mut PortResult, address: IpAddr, seen: &[Exchange]) {

@@ -274,6 +274,8 @@ mod tests {
             syn_ack: None,
             multipath: None,
             distance: None,
+            way_back: None,
+            symmetry: None,
         }
     }
 

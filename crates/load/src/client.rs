@@ -111,6 +111,24 @@ pub enum ClientError {
         /// For people.
         message: String,
     },
+    /// The responder does not trace the way back.
+    #[error("{name}: the responder does not trace the way back: {message}")]
+    TraceRefused {
+        /// As typed.
+        name: String,
+        /// For programs.
+        reason: Refusal,
+        /// For people.
+        message: String,
+    },
+    /// The responder did not tell the way back in time.
+    #[error("{name}: the responder did not tell the way back within {within:?}: try again")]
+    TraceLate {
+        /// As typed.
+        name: String,
+        /// How long it was waited for.
+        within: Duration,
+    },
     /// A data connection could not be opened.
     #[error(
         "{name}: stream {stream} could not be opened ({why}), though the control connection was: ask for fewer streams, or look for a firewall or connection limit on the way"
@@ -214,6 +232,10 @@ impl Client {
     /// Whom it speaks to.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    pub(crate) fn local(&self) -> std::io::Result<SocketAddr> {
+        self.link.socket.local_addr()
     }
 
     fn start(

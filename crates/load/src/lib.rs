@@ -3,6 +3,7 @@
 
 pub mod client;
 pub mod conduct;
+pub mod errands;
 pub mod file;
 pub mod frames;
 mod limits;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_check::path::{self, Wanted};
+use plumb_check::path::{self, Back, Wanted};
 use plumb_check::watcher::Watcher;
 use plumb_model::results::path::MapPlace;
 use plumb_model::units::parse_duration;
@@ -14,6 +14,7 @@ use plumb_probe::path::atlas::{Atlas, degrees};
 use plumb_probe::path::trace::TracePlan;
 use plumb_probe::path::{Protocol, Target as PathTarget, UDP_PORT};
 use plumb_report::path as forms;
+use plumb_wire::native::spec;
 
 use crate::load_options::positive_duration;
 use crate::output::{Output, print};
@@ -30,6 +31,7 @@ Examples:
   plumb path example.net --continuous       until Ctrl-C, as mtr does
   plumb path example.net --tcp=443          by SYNs to the port that matters
   plumb path example.net --all-paths        every way that equal-cost routing may take
+  plumb path example.net --both             the way back too, from 'plumb serve' there
   plumb path example.net --dot | dot -Tsvg  as a picture
 
 Limits: routers answer when they like. What is shown of a hop is of the way there and of the
@@ -90,6 +92,15 @@ pub(crate) struct Arguments {
     no_marks: bool,
     #[command(flatten)]
     family: FamilyOptions,
+    /// The way back is wanted too: fail where no 'plumb serve' tells it [default: shown where one does]
+    #[arg(long, conflicts_with = "one_way")]
+    both: bool,
+    /// Do not ask for the way back
+    #[arg(long)]
+    one_way: bool,
+    /// TCP port at which 'plumb serve' is asked for the way back
+    #[arg(long, value_name = "PORT", default_value_t = spec::PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    responder_port: u16,
     /// Show addresses alone
     #[arg(short, long)]
     no_names: bool,
@@ -178,6 +189,19 @@ impl Arguments {
         }
     }
 
+    /// Other programs' forms have no place for it.
+    fn back(&self) -> Back {
+        let shown = match self.form.chosen() {
+            None | Some(forms::Form::Dot | forms::Form::GraphJson) => true,
+            Some(_) => false,
+        };
+        match (self.both, self.one_way || !shown) {
+            (true, _) => Back::Required(self.responder_port),
+            (false, true) => Back::No,
+            (false, false) => Back::IfAnswered(self.responder_port),
+        }
+    }
+
     fn plan(&self, target: &Target) -> TracePlan {
         /// So many cycles may follow each other fast; more would be a load on routers.
         const FAST_CYCLES: u32 = 10;
@@ -227,6 +251,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         all_paths: arguments.all_paths.then_some(arguments.confidence),
         names: !arguments.no_names,
         atlas,
+        back: arguments.back(),
         here: arguments.here,
         target: PathTarget {
             name: target.name.clone(),
@@ -243,7 +268,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         Box::new(Line::new())
     };
-    let mut run = path::run(
+    let traced = path::run(
         command_line(),
         &wanted,
         line.as_ref(),
@@ -255,6 +280,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         },
     )?;
     drop((line, view));
+    let mut run = traced.run;
     run.notes
         .extend(target.families_note(arguments.family.chosen()));
     match arguments.form.chosen() {
@@ -264,7 +290,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         None => output.emit(run)?,
     }
-    Ok(ExitCode::SUCCESS)
+    match traced.no_way_back {
+        Some(why) if arguments.both => anyhow::bail!("the way back is not known: {why}"),
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 fn read_atlas(file: &std::path::Path) -> anyhow::Result<Atlas> {

@@ -17,6 +17,8 @@ use crate::target::interruptible;
 pub(crate) const LIMITS: &str = "\
 Limits: whoever can reach the port can load this machine's line within the caps above; let only
 those through whom you want. There is no authentication yet.
+Paths are traced only towards clients that speak TCP with it, four at once and one a second; without
+CAP_NET_RAW by what every user may open.
 The STAMP reflector cannot know whether senders receive at the address that they send from: it never
 answers with more than it got, and bounds its answers a second.";
 
@@ -41,6 +43,9 @@ pub(crate) struct Arguments {
     /// client's budget, removed when the phase ends
     #[arg(long, value_name = "DIRECTORY")]
     disk: Option<PathBuf>,
+    /// Do not trace paths towards clients that want to see the way back (`plumb path`)
+    #[arg(long)]
+    no_trace: bool,
     #[command(flatten)]
     stamp: Stamp,
     /// Say nothing but errors
@@ -115,6 +120,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         max_clients: arguments.max_clients,
         disk: arguments.disk.clone(),
         stamp: arguments.stamp.config()?,
+        traces: !arguments.no_trace,
     })?;
     if !arguments.quiet {
         for address in server.addresses() {

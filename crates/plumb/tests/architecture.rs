@@ -15,7 +15,7 @@ const MAY_USE: [(&str, &[&str]); 12] = [
     ("probe", &["model", "net", "wire"]),
     ("load", &["model", "net", "wire"]),
     ("host", &["model", "net"]),
-    ("serve", &["host", "load", "model", "net", "wire"]),
+    ("serve", &["host", "load", "model", "net", "probe", "wire"]),
     (
         "check",
         &["diagnose", "host", "load", "model", "net", "probe", "wire"],

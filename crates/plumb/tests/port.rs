@@ -10,7 +10,7 @@ use std::thread;
 
 use common::network::Network;
 use common::{in_lab, measured_in, plumb, stderr, stdout};
-use plumb_model::results::port::{PortResult, PortState};
+use plumb_model::results::port::{FirstWord, IdleResult, PortResult, PortState};
 use plumb_model::results::{Outcome, PingResult};
 use plumb_model::run::Run;
 
@@ -210,30 +210,44 @@ fn program_silent_server() {
     let _kept: Vec<_> = listener.incoming().collect();
 }
 
+/// What is found of a service at the server by a client behind a NAT that forgets what was silent for a second and
+/// a half.
+fn silence_behind_nat(service: &[&str], number: u16) -> IdleResult {
+    let (nat, delay) = (
+        r#"{ type = "nat", tcp_timeout = "1500ms" }"#,
+        r#"{ type = "delay", delay = "2ms" }"#,
+    );
+    let mut line = Network::line(&format!("{nat}, {delay}"), &format!("{delay}, {nat}"));
+    line.service("server", service, number);
+    let options = ["-c1", "--no-http", "--idle", "3s"];
+    let command = [&["port", "server", &number.to_string()], &options[..]].concat();
+    port(&line.measured(&command).run, 0).idle.unwrap()
+}
+
 #[test]
 fn a_nat_that_makes_its_mapping_again_keeps_what_we_send() {
     let this = std::env::current_exe().unwrap();
     let inside = format!("{INSIDE}=1");
     let test = ["--ignored", "--exact", "program_silent_server"];
     let server = [&["env", &inside, this.to_str().unwrap()][..], &test].concat();
-    let (nat, delay) = (
-        r#"{ type = "nat", tcp_timeout = "1500ms" }"#,
-        r#"{ type = "delay", delay = "2ms" }"#,
-    );
-    let mut line = Network::line(&format!("{nat}, {delay}"), &format!("{delay}, {nat}"));
-    line.service("server", &server, PORT);
-    let number = PORT.to_string();
-    let options = ["-c1", "--no-http", "--idle", "3s"];
-    let command = [&["port", "server", &number], &options[..]].concat();
-    let seen = line.measured(&command).run;
-    let idle = port(&seen, 0).idle.unwrap();
+    let idle = silence_behind_nat(&server, PORT);
     // The laboratory's NAT gives the next segment from inside the same port again: from this side, which
     // speaks first, nothing is lost.
     assert_eq!(
         (idle.kept_s, idle.lost_s, idle.closed_s),
         (Some(3.0), None, None)
     );
-    assert_eq!(idle.tried, 8);
+    assert_eq!((idle.tried, idle.first_word), (8, FirstWord::ThisHost));
+}
+
+#[test]
+fn a_nat_that_has_forgotten_shows_when_the_far_end_speaks_first() {
+    let idle = silence_behind_nat(&["plumb", "serve", "--quiet"], 7586);
+    let (kept, lost) = (idle.kept_s.unwrap(), idle.lost_s.unwrap());
+    // What was sent last, an acknowledgement, is some milliseconds younger than the silence.
+    assert!(kept < 1.55 && lost >= 1.45, "{idle:?}");
+    assert!(lost - kept < 0.25, "{idle:?}");
+    assert_eq!((idle.closed_s, idle.first_word), (None, FirstWord::FarEnd));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! How long a silent connection is kept on the way: NATs and firewalls forget those that say nothing for
-//! a while (RFC 5382, section 5, asks for two hours and four minutes; many give minutes). This end
-//! speaks first after the silence, so that what a NAT makes anew for it is not seen as forgotten.
+//! a while (RFC 5382, section 5, asks for two hours and four minutes; many give minutes). Where this end
+//! speaks first after the silence, a NAT that gives it the same port again keeps the connection although it
+//! had forgotten it; where the far end can be asked to, nothing forgotten gets through.
 //!
 //! Connections that are silent for different times are tried at once: in the first round for the longest
 //! time asked for and its halves, in the second for times between the longest that was kept and the
@@ -27,10 +28,26 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How often the end of a wait is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
+/// A byte of the far end that comes so much too soon is not that which ends the silence; its clock and
+/// ours differ by less.
+const TOO_SOON: Duration = Duration::from_millis(100);
+
+/// Opens a connection on which the far end speaks first after a silence.
+pub type OpenSilent<'a> = dyn Fn(Duration) -> Result<TcpStream, ConnectError> + Sync + 'a;
+
+/// Who speaks first after the silence.
+#[derive(Clone, Copy)]
+pub enum Speaker<'a> {
+    /// This end.
+    Us,
+    /// The far end, on connections that are opened so.
+    Them(&'a OpenSilent<'a>),
+}
+
 /// What became of a connection after its silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum After {
-    /// A byte was acknowledged.
+    /// A byte came through: ours was acknowledged, or theirs is here.
     Kept,
     /// It was not, or a reset came after that time.
     Lost(Duration),
@@ -94,10 +111,16 @@ pub fn search(
     address: SocketAddr,
     longest: Duration,
     timeout: Duration,
+    speaker: Speaker<'_>,
     stop: &AtomicBool,
 ) -> Result<Found, ConnectError> {
     // One that fails here would be no evidence later.
     abort_on_close(&connect(address, timeout, &TcpOptions::default())?)?;
+    let open = |silence: Duration| match speaker {
+        Speaker::Us => connect(address, timeout, &TcpOptions::default()),
+        Speaker::Them(open) => open(silence),
+    };
+    let theirs = matches!(speaker, Speaker::Them(_));
     let mut found = Found::default();
     for round in 0..2 {
         let silences = match round {
@@ -110,11 +133,12 @@ pub fn search(
             let trials: Vec<_> = silences
                 .iter()
                 .map(|silence| {
-                    let too_long = &too_long;
-                    (
-                        *silence,
-                        scope.spawn(move || trial(address, *silence, timeout, too_long, stop)),
-                    )
+                    let (too_long, open) = (&too_long, &open);
+                    let trial = move || match open(*silence) {
+                        Ok(stream) => trial(stream, *silence, theirs, too_long, stop),
+                        Err(_) => After::Untried,
+                    };
+                    (*silence, scope.spawn(trial))
                 })
                 .collect();
             trials
@@ -130,35 +154,35 @@ pub fn search(
 }
 
 fn trial(
-    address: SocketAddr,
+    mut stream: TcpStream,
     silence: Duration,
-    timeout: Duration,
+    theirs: bool,
     too_long: &AtomicU64,
     stop: &AtomicBool,
 ) -> After {
     let ns = u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX);
-    let Ok(mut stream) = connect(address, timeout, &TcpOptions::default()) else {
-        return After::Untried;
-    };
     let _ = abort_on_close(&stream);
     if stream.set_nonblocking(true).is_err() {
         return After::Untried;
     }
     let begun = Instant::now();
-    while begun.elapsed() < silence {
+    let listens = if theirs { silence + PATIENCE } else { silence };
+    while begun.elapsed() < listens {
         if stop.load(Ordering::Relaxed) || too_long.load(Ordering::Relaxed) < ns {
             return After::Untried;
         }
         match stream.read(&mut [0; 512]) {
             Ok(0) => return After::Closed(begun.elapsed()),
+            Ok(_) if theirs && begun.elapsed() + TOO_SOON < silence => return After::Untried,
+            Ok(_) if theirs => return After::Kept,
             // What the server says meanwhile is left: our silence is what is tried.
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(_) => return lost(begun.elapsed(), too_long),
         }
-        thread::sleep(LOOK_EVERY.min(silence.saturating_sub(begun.elapsed())));
+        thread::sleep(LOOK_EVERY.min(listens.saturating_sub(begun.elapsed())));
     }
-    match acknowledged(&mut stream) {
+    match !theirs && acknowledged(&mut stream) {
         true => After::Kept,
         false => lost(silence, too_long),
     }
@@ -255,13 +279,62 @@ mod tests {
     #[test]
     fn a_middlebox_that_resets_what_was_silent_is_found() {
         let longest = Duration::from_millis(1600);
-        let found = search(ending(500, true), longest, S, &AtomicBool::new(false)).unwrap();
+        let found = search(
+            ending(500, true),
+            longest,
+            S,
+            Speaker::Us,
+            &AtomicBool::new(false),
+        )
+        .unwrap();
         let (kept, lost) = (found.kept.unwrap(), found.lost.unwrap());
         assert!(
             kept < Duration::from_millis(520) && lost > Duration::from_millis(480),
             "{found:?}"
         );
         assert!(lost - kept < Duration::from_millis(250), "{found:?}");
+        assert_eq!(found.closed, None);
+    }
+
+    #[test]
+    fn the_far_end_speaks_first_where_it_can() {
+        // It speaks on connections that were silent for less than half a second; what it would say on the
+        // others is lost on the way.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                thread::spawn(move || {
+                    let mut stream = stream.unwrap();
+                    let mut ms = [0; 8];
+                    if stream.read_exact(&mut ms).is_err() {
+                        return;
+                    }
+                    let ms = u64::from_be_bytes(ms);
+                    thread::sleep(Duration::from_millis(ms.min(500)));
+                    if ms < 500 {
+                        let _ = stream.write(&[0]);
+                    }
+                    thread::sleep(10 * S);
+                });
+            }
+        });
+        let open = |silence: Duration| {
+            let mut stream = connect(address, S, &TcpOptions::default())?;
+            let ms = u64::try_from(silence.as_millis()).unwrap();
+            stream.write_all(&ms.to_be_bytes())?;
+            Ok(stream)
+        };
+        let longest = Duration::from_millis(900);
+        let stop = AtomicBool::new(false);
+        let found = search(address, longest, S, Speaker::Them(&open), &stop).unwrap();
+        let (kept, lost) = (found.kept.unwrap(), found.lost.unwrap());
+        let limit = Duration::from_millis(500);
+        assert!(kept < limit && lost >= limit, "{found:?}");
+        assert!(
+            lost - kept <= lost / 9 + Duration::from_millis(1),
+            "{found:?}"
+        );
         assert_eq!(found.closed, None);
     }
 
@@ -281,6 +354,7 @@ mod tests {
             address,
             Duration::from_millis(800),
             S,
+            Speaker::Us,
             &AtomicBool::new(false),
         )
         .unwrap();

@@ -35,6 +35,7 @@ mod transactions;
 mod transfer;
 mod tune;
 mod udp;
+mod way_back;
 
 /// A table whose cells are text.
 #[derive(Debug, Clone, Serialize)]

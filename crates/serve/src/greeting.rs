@@ -1,6 +1,6 @@
 //! Finds out what a new connection is: a control connection becomes a session, a data
-//! connection goes to the session that it names, encrypted first if it is to be; anything else is
-//! closed.
+//! connection goes to the session that it names, encrypted first if it is to be, and so does one that is
+//! to be silent; anything else is closed.
 
 use std::net::{IpAddr, TcpStream};
 use std::time::Instant;
@@ -10,9 +10,13 @@ use plumb_load::streams::DataConnection;
 use plumb_load::tls::TlsSession;
 use plumb_net::tcp;
 use plumb_wire::native::control::frame::{Opening, Preamble, opening};
-use plumb_wire::native::spec::{FRAME_HEADER_BYTES, GREETING_TIMEOUT, PREAMBLE_BYTES};
+use plumb_wire::native::control::silence::Silence;
+use plumb_wire::native::spec::{
+    FRAME_HEADER_BYTES, GREETING_TIMEOUT, PREAMBLE_BYTES, SILENT_PREAMBLE_BYTES,
+};
 
 use crate::registry::GreetingPlace;
+use crate::session::Hushed;
 use crate::{Shared, session};
 
 /// Reads the first frame, or the preamble and the handshake, within [`GREETING_TIMEOUT`], then runs the session or
@@ -25,6 +29,11 @@ pub(crate) fn run(shared: &Shared<'_>, socket: TcpStream, peer: IpAddr, place: G
             session::run(shared, &socket, peer, first);
         }
         Ok(Opened::Data(preamble)) => attach(shared, preamble, socket, deadline),
+        Ok(Opened::Silent(silence)) => {
+            let time = silence.time;
+            let hushed = Hushed { socket, peer, time };
+            shared.registry.hush(silence.token, hushed);
+        }
         Err(_) => (),
     }
 }
@@ -58,6 +67,7 @@ fn attach(shared: &Shared<'_>, preamble: Preamble, socket: TcpStream, deadline: 
 enum Opened {
     Control(plumb_wire::native::control::ClientMessage),
     Data(Preamble),
+    Silent(Silence),
 }
 
 fn open(socket: &TcpStream, deadline: Instant) -> Result<Opened, LinkError> {
@@ -75,6 +85,14 @@ fn open(socket: &TcpStream, deadline: Instant) -> Result<Opened, LinkError> {
             head.copy_from_slice(&first);
             read_exact_by(socket, rest, deadline)?;
             Ok(Opened::Data(Preamble::decode(&bytes)?))
+        }
+        Opening::Silent => {
+            tcp::abort_on_close(socket)?;
+            let mut bytes = [0; SILENT_PREAMBLE_BYTES];
+            let (head, rest) = bytes.split_at_mut(FRAME_HEADER_BYTES);
+            head.copy_from_slice(&first);
+            read_exact_by(socket, rest, deadline)?;
+            Ok(Opened::Silent(Silence::decode(&bytes)?))
         }
     }
 }

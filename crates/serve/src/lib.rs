@@ -1,7 +1,7 @@
 //! The far end: one responder for every client, with limits.
 //!
 //! Threads: one accepts, one echoes and one reflects for each address, one runs while a connection says what it is, two for
-//! each session, one for each stream and a sampler while a phase runs. Each says what ends it.
+//! each session, one for each stream and a sampler while a phase runs, one while a path is traced. Each says what ends it.
 
 mod disk;
 pub mod echo;
@@ -9,7 +9,9 @@ mod greeting;
 mod listener;
 mod registry;
 mod session;
+mod silence;
 mod stamp;
+mod tracing;
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
@@ -42,6 +44,8 @@ pub struct Config {
     pub disk: Option<PathBuf>,
     /// The STAMP reflector on the same addresses; none when absent.
     pub stamp: Option<StampConfig>,
+    /// Whether paths towards clients are traced for them.
+    pub traces: bool,
 }
 
 impl Default for Config {
@@ -53,6 +57,7 @@ impl Default for Config {
             max_clients: spec::MAX_CLIENTS,
             disk: None,
             stamp: None,
+            traces: true,
         }
     }
 }
@@ -176,7 +181,8 @@ impl Server {
         self.reflectors.missing()
     }
 
-    /// Serves until `stop` is set. Sessions end within a tenth of a second of that, connections
+    /// Serves until `stop` is set. Sessions end within a tenth of a second of that, or a second where a
+    /// path is traced, connections
     /// that have not said what they are, or that take no data, within 5 s.
     ///
     /// # Errors
@@ -193,6 +199,7 @@ impl Server {
             registry: Registry::new(self.config.max_clients),
             identity: Identity::generate().map_err(ServeError::Certificate)?,
             disk: self.config.disk.clone(),
+            traces: self.config.traces,
             stop,
         };
         // Whatever fails ends the rest: half a responder would be taken for a bad path.
@@ -240,6 +247,7 @@ struct Shared<'a> {
     registry: Registry,
     identity: Identity,
     disk: Option<PathBuf>,
+    traces: bool,
     stop: &'a AtomicBool,
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use plumb_load::streams::DataConnection;
 use plumb_load::transactions::answer::{Admitted, Answerer};
@@ -13,7 +14,8 @@ use plumb_wire::native::control::{Refusal, Token};
 use plumb_wire::native::spec::{MAX_GREETING, MAX_GREETING_PER_ADDRESS, MAX_STREAMS};
 
 use crate::echo::Asked;
-use crate::session::Event;
+use crate::session::{Event, Hushed};
+use crate::tracing::Budget;
 
 /// Most streams of all phases together: threads and sockets for four of the largest.
 const MAX_STREAMS_IN_ALL: u32 = 4 * MAX_STREAMS;
@@ -31,6 +33,7 @@ struct Inner {
     sessions: HashMap<Token, SyncSender<Event>>,
     loads: HashMap<IpAddr, u32>,
     answerers: HashMap<Token, Arc<Answerer>>,
+    traces: Budget,
 }
 
 impl Registry {
@@ -99,6 +102,23 @@ impl Registry {
             registry: self,
             peer,
         })
+    }
+
+    /// The right to trace the path towards `peer`.
+    pub(crate) fn trace(&self, peer: IpAddr) -> Result<TracePlace<'_>, (Refusal, String)> {
+        self.lock().traces.begin(peer, Instant::now())?;
+        Ok(TracePlace {
+            registry: self,
+            peer,
+        })
+    }
+
+    /// Hands a connection that is to be silent to its session, as [`Registry::attach`] does.
+    pub(crate) fn hush(&self, token: Token, connection: Hushed) {
+        let session = self.lock().sessions.get(&token).cloned();
+        if let Some(session) = session {
+            let _ = session.try_send(Event::Hushed(connection));
+        }
     }
 
     /// Hands a data connection to its session; closes it when there is none, or when the
@@ -191,6 +211,19 @@ impl Drop for AnsweringPlace<'_> {
     fn drop(&mut self) {
         self.registry.lock().answerers.remove(&self.token);
         self.answerer.stop();
+    }
+}
+
+/// The right to trace a path.
+#[derive(Debug)]
+pub(crate) struct TracePlace<'a> {
+    registry: &'a Registry,
+    peer: IpAddr,
+}
+
+impl Drop for TracePlace<'_> {
+    fn drop(&mut self) {
+        self.registry.lock().traces.end(self.peer);
     }
 }
 

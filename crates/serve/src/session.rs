@@ -2,7 +2,7 @@
 //! What is allowed when is decided by [`ServerSession`]; this is its shell.
 
 use std::net::{IpAddr, Shutdown, TcpStream};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::{Builder, scope};
 use std::time::{Duration, Instant};
@@ -17,7 +17,10 @@ use plumb_net::bulk::BulkSocket;
 use plumb_wire::native::control::flow::Transport;
 use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::session::{ServerSession, Step};
-use plumb_wire::native::control::{ClientMessage, ErrorCode, ServerMessage, Start, Token, Welcome};
+use plumb_wire::native::control::trace::TraceRequest;
+use plumb_wire::native::control::{
+    ClientMessage, ErrorCode, Refusal, ServerMessage, Start, Token, Welcome,
+};
 use plumb_wire::native::spec::{
     MAX_CLIENT_FRAME_BYTES, MAX_SERVER_FRAME_BYTES, MOST_STREAMS, SILENCE_TIMEOUT, STOP_GRACE,
     TOKEN_BYTES,
@@ -27,7 +30,9 @@ use crate::Shared;
 use crate::disk::{self, Files};
 use crate::echo::Asked;
 use crate::listener::STOP_INTERVAL;
-use crate::registry::{AnsweringPlace, LoadClaim};
+use crate::registry::{AnsweringPlace, LoadClaim, TracePlace};
+use crate::silence::Silences;
+use crate::tracing;
 
 /// Events that wait for a session: all streams of the largest phase that may be configured,
 /// and messages beside them. A client that sends more waits.
@@ -43,14 +48,34 @@ pub(crate) enum Event {
     Attached(Box<DataConnection>),
     /// A datagram asked for a UDP stream; it may come again and again.
     Asked(Asked),
+    /// A connection that is to be silent named the session.
+    Hushed(Hushed),
+    /// The path towards the client was traced, or could not be.
+    Traced(ServerMessage),
     /// The control connection is over.
     Gone,
 }
 
+/// A connection that is to be silent.
+#[derive(Debug)]
+pub(crate) struct Hushed {
+    /// The connection.
+    pub(crate) socket: TcpStream,
+    /// Whom it comes from.
+    pub(crate) peer: IpAddr,
+    /// For how long.
+    pub(crate) time: Duration,
+}
+
 /// Runs the session whose first message is `first`, until the client leaves, breaks the
 /// protocol or is silent for [`SILENCE_TIMEOUT`], or the responder stops: at most that time
-/// after it, when the client takes no data.
-pub(crate) fn run(shared: &Shared<'_>, socket: &TcpStream, peer: IpAddr, first: ClientMessage) {
+/// after it, when the client takes no data, or a second when a path is traced.
+pub(crate) fn run<'a>(
+    shared: &'a Shared<'a>,
+    socket: &TcpStream,
+    peer: IpAddr,
+    first: ClientMessage,
+) {
     let mut token = Token([0; TOKEN_BYTES]);
     if getrandom::fill(&mut token.0).is_err() {
         return;
@@ -67,19 +92,35 @@ pub(crate) fn run(shared: &Shared<'_>, socket: &TcpStream, peer: IpAddr, first: 
         );
         return;
     };
-    let mut session = Session {
-        shared,
-        socket,
-        peer,
-        token,
-        started: Instant::now(),
-        state: ServerSession::new(shared.limits),
-        claim: None,
-        attached: Vec::new(),
-        traffic: None,
-        answering: None,
-    };
+    let over = AtomicBool::new(false);
+    let telling = events.clone();
+    let (telling, over) = (&telling, &over);
     scope(|scope| {
+        // Ends within a second of the session: with its stop, and when nobody takes what it tells.
+        let start_trace = |request: TraceRequest, place: TracePlace<'a>| {
+            let towards = tracing::towards(socket)?;
+            let thread = Builder::new().name("plumb-trace".to_owned());
+            thread.spawn_scoped(scope, move || {
+                let told = tracing::trace(towards, &request, over);
+                drop(place);
+                let _ = telling.send(Event::Traced(told));
+            })?;
+            Ok(())
+        };
+        let mut session = Session {
+            shared,
+            socket,
+            peer,
+            token,
+            started: Instant::now(),
+            state: ServerSession::new(shared.limits),
+            claim: None,
+            attached: Vec::new(),
+            traffic: None,
+            answering: None,
+            silences: Silences::default(),
+            start_trace: &start_trace,
+        };
         let reader = Builder::new().name("plumb-control".to_owned());
         if reader
             .spawn_scoped(scope, move || read_messages(socket, &events))
@@ -88,6 +129,7 @@ pub(crate) fn run(shared: &Shared<'_>, socket: &TcpStream, peer: IpAddr, first: 
             // An error means that the client is gone; there is nobody to tell.
             let _ = session.serve(first, &incoming);
         }
+        over.store(true, Ordering::Relaxed);
         // Ends the reader: it waits for the socket or for room among the events.
         drop(incoming);
         let _ = socket.shutdown(Shutdown::Both);
@@ -126,9 +168,9 @@ fn send(socket: &TcpStream, message: &ServerMessage) -> Result<(), LinkError> {
     )
 }
 
-struct Session<'a> {
+struct Session<'a, 's> {
     shared: &'a Shared<'a>,
-    socket: &'a TcpStream,
+    socket: &'s TcpStream,
     peer: IpAddr,
     token: Token,
     started: Instant,
@@ -137,12 +179,14 @@ struct Session<'a> {
     attached: Vec<Carrier>,
     traffic: Option<Traffic>,
     answering: Option<AnsweringPlace<'a>>,
+    silences: Silences,
+    start_trace: &'s dyn Fn(TraceRequest, TracePlace<'a>) -> std::io::Result<()>,
 }
 
 /// Whether the session goes on.
 type Goes = std::ops::ControlFlow<()>;
 
-impl Session<'_> {
+impl Session<'_, '_> {
     fn serve(&mut self, first: ClientMessage, incoming: &Receiver<Event>) -> Result<(), LinkError> {
         let mut goes = self.on_message(first)?;
         while goes.is_continue() {
@@ -150,6 +194,11 @@ impl Session<'_> {
                 Ok(Event::Message(message)) => self.on_message(message)?,
                 Ok(Event::Attached(connection)) => self.attach(Carrier::Tcp(*connection))?,
                 Ok(Event::Asked(asked)) => self.on_asked(&asked)?,
+                Ok(Event::Hushed(hushed)) => self.on_hushed(hushed),
+                Ok(Event::Traced(told)) => {
+                    let steps = self.state.on_traced(told);
+                    self.carry_out(steps)?
+                }
                 Ok(Event::Gone) | Err(RecvTimeoutError::Disconnected) => Goes::Break(()),
                 Err(RecvTimeoutError::Timeout) => Goes::Continue(()),
             };
@@ -160,6 +209,7 @@ impl Session<'_> {
                     message,
                 });
             }
+            self.silences.speak();
             if goes.is_continue() {
                 let steps = self.state.on_time(self.now());
                 goes = self.carry_out(steps)?;
@@ -177,7 +227,43 @@ impl Session<'_> {
             .state
             .deadline()
             .map(|deadline| deadline.saturating_sub(self.now()));
-        until_deadline.unwrap_or(STOP_INTERVAL).min(STOP_INTERVAL)
+        let until_spoken = self.silences.wait();
+        let waits = until_deadline.into_iter().chain(until_spoken);
+        waits.fold(STOP_INTERVAL, Duration::min)
+    }
+
+    /// Nobody is spoken to who did not ask.
+    fn on_hushed(&mut self, hushed: Hushed) -> Goes {
+        if hushed.peer == self.peer {
+            self.silences.take(hushed.socket, hushed.time);
+        }
+        Goes::Continue(())
+    }
+
+    fn trace(&mut self, request: TraceRequest) -> Result<Goes, LinkError> {
+        let begun = if self.shared.traces {
+            let place = self.shared.registry.trace(self.peer);
+            place.and_then(|place| {
+                (self.start_trace)(request, place).map_err(|error| {
+                    let message = format!("its machine could not start it ({error})");
+                    (Refusal::Failed, message)
+                })
+            })
+        } else {
+            let message = "it was started with --no-trace".to_owned();
+            Err((Refusal::NotPermitted, message))
+        };
+        let Err((reason, message)) = begun else {
+            return Ok(Goes::Continue(()));
+        };
+        let id = request.id;
+        let refused = ServerMessage::TraceRefused {
+            id,
+            reason,
+            message,
+        };
+        let steps = self.state.on_traced(refused);
+        self.carry_out(steps)
     }
 
     fn on_message(&mut self, message: ClientMessage) -> Result<Goes, LinkError> {
@@ -264,6 +350,7 @@ impl Session<'_> {
                     }
                 }
                 Step::Finish { phase } => self.finish(phase)?,
+                Step::Trace(request) => return self.trace(request),
                 Step::Close => return Ok(Goes::Break(())),
             }
         }

@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
 
+mod way_back;
+
+pub use way_back::{Comparison, LineBothWays, PathSymmetry, Sameness, WayBack};
+
 /// What probes of a path are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -58,6 +62,12 @@ pub struct PathResult {
     pub multipath: Option<Multipath>,
     /// How long the path is on the map, where places are known.
     pub distance: Option<PathDistance>,
+    /// The way back, where a responder at the target told it.
+    #[serde(default)]
+    pub way_back: Option<Box<WayBack>>,
+    /// The way there held against the way back.
+    #[serde(default)]
+    pub symmetry: Option<PathSymmetry>,
 }
 
 /// How a hop answers.

@@ -89,13 +89,27 @@ pub struct PortTls {
 /// How long a connection may be silent and still be carried.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleResult {
-    /// The longest silence after which a byte was still acknowledged; absent where none was.
+    /// The longest silence after which a byte still got through; absent where none did.
     pub kept_s: Option<f64>,
-    /// The shortest silence after which none was: something on the way had forgotten the
+    /// The shortest silence after which none did: something on the way had forgotten the
     /// connection; absent where every one was kept.
     pub lost_s: Option<f64>,
     /// The shortest silence in which the server itself ended the connection.
     pub closed_s: Option<f64>,
     /// Silences tried.
     pub tried: u64,
+    /// Who spoke first after each.
+    #[serde(default)]
+    pub first_word: FirstWord,
+}
+
+/// Who speaks first after a silence.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FirstWord {
+    /// This host: a NAT that gives it the same port again hides that it had forgotten the connection.
+    #[default]
+    ThisHost,
+    /// The far end, which was asked to: what is forgotten does not get through.
+    FarEnd,
 }

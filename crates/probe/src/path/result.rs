@@ -139,14 +139,16 @@ impl TraceLog {
             syn_ack: self.syn_ack(),
             multipath: None,
             distance: None,
+            way_back: None,
+            symmetry: None,
         }
     }
 
-    /// The probes to each hop that count, without the marked ones.
+    /// The probes to each hop that count, without the marked ones and those that were cut off here.
     fn by_hop(&self, last_hop: u8) -> BTreeMap<u8, Vec<&Shot>> {
         let mut hops: BTreeMap<u8, Vec<&Shot>> = BTreeMap::new();
         for shot in &self.shots {
-            if shot.cycle.is_some() && shot.hops <= last_hop {
+            if shot.cycle.is_some() && shot.hops <= last_hop && shot.counts() {
                 hops.entry(shot.hops).or_default().push(shot);
             }
         }
@@ -197,7 +199,10 @@ impl TraceLog {
                     .iter()
                     .filter(|shot| cycle_of(shot).is_some_and(|cycle| members.contains(&cycle)))
                     .collect();
-                let to_end: Vec<&&Shot> = shots.iter().filter(|shot| shot.hops == end).collect();
+                let to_end: Vec<&&Shot> = shots
+                    .iter()
+                    .filter(|shot| shot.hops == end && shot.counts())
+                    .collect();
                 let rtts = to_end.iter().filter_map(|shot| rtt(shot));
                 let times = || shots.iter().map(|shot| self.seconds(shot.sent_ns));
                 PathRoute {

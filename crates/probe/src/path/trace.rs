@@ -5,6 +5,7 @@
 //! not answer: a trace takes about as long as its slowest answer, not the sum of all.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -120,6 +121,16 @@ pub struct Shot {
     pub sent_ns: u64,
     /// What answered in time.
     pub seen: Option<Seen>,
+    /// Whether it was under way when this host lost its own way out: that nothing came back to it says
+    /// nothing of the path.
+    pub cut_off: bool,
+}
+
+impl Shot {
+    /// Whether what became of it says something of the path.
+    pub fn counts(&self) -> bool {
+        self.seen.is_some() || !self.cut_off
+    }
 }
 
 /// What remains of a trace.
@@ -343,11 +354,15 @@ impl Tracer {
                             hops: probe.hops,
                             sent_ns,
                             seen: None,
+                            cut_off: false,
                         });
                         self.last_sent_ns = sent_ns;
                     }
                     Err(error) => {
                         self.log.refused += 1;
+                        if is_cut_off(&error) {
+                            self.cut_off(sent_ns);
+                        }
                         self.note(format!("This host did not send some probes: {error}."));
                     }
                 }
@@ -358,6 +373,23 @@ impl Tracer {
         if self.log.plan.cycles.is_none() {
             self.rounds.drain(..open);
         }
+    }
+
+    /// What is still waited for cannot come back, if it was sent as lately as answers take.
+    fn cut_off(&mut self, now: u64) {
+        let since = now.saturating_sub(self.patience_ns(PATIENCE_NS));
+        for index in self.waiting.values() {
+            if let Some(shot) = self.log.shots.get_mut(*index) {
+                shot.cut_off |= shot.sent_ns >= since;
+            }
+        }
+    }
+
+    fn patience_ns(&self, least: u64) -> u64 {
+        let timeout = u64::try_from(self.log.plan.timeout.as_nanos()).unwrap_or(u64::MAX);
+        least
+            .max(self.slowest_ns.saturating_mul(PATIENCE_ROUND_TRIPS))
+            .min(timeout)
     }
 
     fn take(&mut self, network: &impl HopNetwork, answered: Answered) {
@@ -427,11 +459,7 @@ impl Tracer {
         } else {
             PATIENCE_UNREACHED_NS
         };
-        let timeout = u64::try_from(self.log.plan.timeout.as_nanos()).unwrap_or(u64::MAX);
-        let patience = least
-            .max(self.slowest_ns.saturating_mul(PATIENCE_ROUND_TRIPS))
-            .min(timeout);
-        self.last_sent_ns.saturating_add(patience)
+        self.last_sent_ns.saturating_add(self.patience_ns(least))
     }
 
     fn wake(&self, now: u64, stopped: bool) -> u64 {
@@ -457,6 +485,14 @@ impl Tracer {
             self.log.notes.push(note);
         }
     }
+}
+
+/// Whether this host has no way out any more: its interface is down, or its route gone.
+fn is_cut_off(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NetworkDown | io::ErrorKind::NetworkUnreachable
+    )
 }
 
 /// What matters of an answer.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plumb_model::results::path::{Balancing, PathResult};
+use plumb_model::results::path::{Balancing, PathResult, Sameness};
 use serde_json::{Value, json};
 
 /// A node: its distance and its address; none for one that does not answer.
@@ -64,7 +64,56 @@ fn id(node: &Node) -> String {
     }
 }
 
+/// The way back: its nodes, from the target on, and which of them share a line or a router with a node of
+/// the way there.
+struct Back {
+    /// Identity, distance from the target, address.
+    nodes: Vec<(String, u8, Option<String>)>,
+    edges: Vec<(String, String)>,
+    same: Vec<(String, String)>,
+}
+
+impl Back {
+    fn of(path: &PathResult) -> Option<Self> {
+        let back = path.way_back.as_deref()?;
+        let there = |ttl: u8| {
+            let hop = path.hops.iter().find(|hop| hop.ttl == ttl);
+            id(&(ttl, hop.and_then(|hop| hop.address.clone())))
+        };
+        let last = back.hops.last().filter(|_| back.reached).map(|hop| hop.ttl);
+        let name = |ttl: u8, address: &Option<String>| match address {
+            _ if Some(ttl) == last => id(&(0, None)),
+            Some(address) => format!("back {ttl}: {address}"),
+            None => format!("back {ttl}: *"),
+        };
+        let nodes: Vec<_> = back
+            .hops
+            .iter()
+            .map(|hop| (name(hop.ttl, &hop.address), hop.ttl, hop.address.clone()))
+            .collect();
+        let start = path.hops.last().map_or(0, |hop| hop.ttl);
+        let mut from = there(start);
+        let mut edges = Vec::new();
+        for (node, ..) in &nodes {
+            edges.push((std::mem::replace(&mut from, node.clone()), node.clone()));
+        }
+        let lines = path.symmetry.iter().flat_map(|symmetry| &symmetry.lines);
+        let same = lines
+            .filter(|line| line.sameness == Sameness::Same)
+            .filter_map(|line| {
+                let hop = back
+                    .hops
+                    .iter()
+                    .find(|hop| Some(hop.ttl) == line.return_ttl)?;
+                Some((there(line.forward_ttl?), name(hop.ttl, &hop.address)))
+            })
+            .collect();
+        Some(Self { nodes, edges, same })
+    }
+}
+
 /// Graphviz's language; addresses are text of our own making, so nothing needs escaping but quotes.
+/// The way back is blue, and what shares a line or a router is joined by dots.
 pub(super) fn dot(path: &PathResult) -> String {
     let quoted = |text: &str| format!("\"{}\"", text.replace(['"', '\\'], ""));
     let graph = Graph::of(path);
@@ -79,10 +128,21 @@ pub(super) fn dot(path: &PathResult) -> String {
         };
         text += &format!("  {} -> {}{style};\n", quoted(&id(from)), quoted(&id(to)));
     }
+    if let Some(back) = Back::of(path) {
+        for (from, to) in &back.edges {
+            let (from, to) = (quoted(from), quoted(to));
+            text += &format!("  {from} -> {to} [color=blue, label=\"back\"];\n");
+        }
+        for (one, other) in &back.same {
+            let (one, other) = (quoted(one), quoted(other));
+            text += &format!("  {one} -> {other} [dir=none, style=dotted, constraint=false];\n");
+        }
+    }
     text + "}\n"
 }
 
-/// `{"nodes": [{"id", "ttl", "address"}], "edges": [{"from", "to", "balancing"}]}`.
+/// `{"nodes": [{"id", "ttl", "address"}], "edges": [{"from", "to", "balancing"}]}`, and where it is known
+/// `"back": {"nodes", "edges", "same"}`, whose times to live count from the target.
 pub(super) fn json(path: &PathResult) -> Value {
     let graph = Graph::of(path);
     let nodes: Vec<Value> = graph
@@ -95,5 +155,22 @@ pub(super) fn json(path: &PathResult) -> Value {
         .iter()
         .map(|((from, to), balancing)| json!({ "from": id(from), "to": id(to), "balancing": balancing }))
         .collect();
-    json!({ "nodes": nodes, "edges": edges })
+    let mut value = json!({ "nodes": nodes, "edges": edges });
+    if let (Some(back), Some(fields)) = (Back::of(path), value.as_object_mut()) {
+        let nodes: Vec<Value> = back
+            .nodes
+            .iter()
+            .map(|(id, ttl, address)| json!({ "id": id, "ttl": ttl, "address": address }))
+            .collect();
+        let pairs = |pairs: &[(String, String)]| -> Vec<Value> {
+            pairs
+                .iter()
+                .map(|(from, to)| json!({ "from": from, "to": to }))
+                .collect()
+        };
+        let back =
+            json!({ "nodes": nodes, "edges": pairs(&back.edges), "same": pairs(&back.same) });
+        fields.insert("back".to_owned(), back);
+    }
+    value
 }

@@ -7,6 +7,7 @@ use plumb_model::run::{Measurement, Run};
 
 use super::Kind::{Number, Text};
 use super::Table;
+use super::way_back::both_ways;
 use crate::number::{self, ABSENT, Scale};
 
 /// The columns of a hop.
@@ -30,6 +31,7 @@ pub(super) fn tables(run: &Run) -> Vec<Table> {
     let mut tables = Vec::new();
     for (measurement, path) in paths(run) {
         tables.push(hops(measurement, path));
+        tables.push(both_ways(path));
         tables.push(alterations(path));
         tables.push(routes(path));
         tables.push(changes(path));

@@ -1,5 +1,6 @@
 //! TCP ports: whether they answered, what was said, how long silence was kept.
 
+use plumb_model::results::port::FirstWord;
 use plumb_model::run::Run;
 
 use super::Kind::{Number, Text};
@@ -109,6 +110,7 @@ pub(super) fn silence(run: &Run) -> Table {
             ("forgotten after", Number),
             ("closed by the server after", Number),
             ("tried", Number),
+            ("spoke first", Text),
         ],
     );
     for (_, port) in view::ports(run) {
@@ -120,6 +122,10 @@ pub(super) fn silence(run: &Run) -> Table {
             time(idle.lost_s),
             time(idle.closed_s),
             idle.tried.to_string(),
+            match idle.first_word {
+                FirstWord::FarEnd => "the far end".to_owned(),
+                FirstWord::ThisHost => String::new(),
+            },
         ]);
         if let Some(lost) = idle.lost_s {
             let kept = idle.kept_s.unwrap_or(0.0);

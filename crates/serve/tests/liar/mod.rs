@@ -104,6 +104,7 @@ fn answers(message: ClientMessage) -> Vec<ServerMessage> {
                 notes: Vec::new(),
             }),
         }],
+        ClientMessage::Trace(_) => Vec::new(),
         ClientMessage::Ping { id } => vec![ServerMessage::Pong { id }],
     }
 }

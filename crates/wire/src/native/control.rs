@@ -8,6 +8,8 @@ pub mod frame;
 mod hex;
 pub mod report;
 pub mod session;
+pub mod silence;
+pub mod trace;
 
 use plumb_model::run::HostFacts;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,7 @@ pub use hex::{Fingerprint, Token};
 use report::quic::{QuicReceiverLog, QuicSample, QuicSenderLog};
 use report::udp::{UdpReceiverLog, UdpSenderLog};
 use report::{Count, ReportTail, TcpSample};
+use trace::{TraceReport, TraceRequest};
 
 /// What a client says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +40,8 @@ pub enum ClientMessage {
         /// The phase.
         phase: u32,
     },
+    /// Asks for the path from the server to the client; between phases only.
+    Trace(TraceRequest),
     /// Says that the client is there.
     Ping {
         /// Comes back in the Pong.
@@ -151,6 +156,17 @@ pub enum ServerMessage {
         /// What is said once for each stream, and of the phase.
         report: Box<ReportTail>,
     },
+    /// The path from the server to the client.
+    Traced(Box<TraceReport>),
+    /// The path is not traced; the session goes on.
+    TraceRefused {
+        /// That of the request.
+        id: u32,
+        /// Why, for programs.
+        reason: Refusal,
+        /// Why, for people.
+        message: String,
+    },
     /// The answer to Ping.
     Pong {
         /// That of the Ping.
@@ -189,11 +205,11 @@ pub struct Limits {
     pub max_streams: u32,
 }
 
-/// Why a phase does not take place.
+/// Why a phase, or a trace, does not take place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
-    /// Another phase runs for the same address, or the server carries all that it may.
+    /// Another one runs for the same address, or the server carries all that it may.
     Busy,
     /// More streams than the server allows, or none.
     Streams,
@@ -206,6 +222,8 @@ pub enum Refusal {
     NotAttached,
     /// It asks for a file at the server's end, which the server does not lend, or without a limit.
     Disk,
+    /// The server may not do it, by its configuration or its machine's.
+    NotPermitted,
     /// The server's machine could not start it.
     Failed,
     /// A reason of a later version.

@@ -17,6 +17,9 @@
 //! control   C→S  Stop (both ends abort the data connections)
 //!                                      S→C  Samples, Counts, UdpSent, UdpReceived …, Result
 //!           C→S  Ping every 500 ms     S→C  Pong
+//! control   C→S  Trace                 S→C  Traced (the path towards the client), or TraceRefused
+//! silent    C→S  32-byte preamble on a connection of its own (token, time); then neither end says
+//!                anything for that time, and the server says one byte
 //! ```
 
 use std::time::Duration;
@@ -25,7 +28,7 @@ use std::time::Duration;
 pub const PORT: u16 = 7586;
 
 /// Version of the protocol; it rises when either end would misread the other.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// Bytes of the length that precedes each control frame, big-endian.
 pub const FRAME_HEADER_BYTES: usize = 4;
@@ -128,3 +131,43 @@ pub const MAX_CC_NAME_BYTES: usize = 15;
 
 /// Longest text inside a message, such as a reason or an error.
 pub const MAX_TEXT_BYTES: usize = 512;
+
+/// Longest path that a responder traces towards a client: paths of more than 30 hops are rare, of more
+/// than 64 unheard of.
+pub const MAX_TRACE_HOPS: u8 = 64;
+
+/// Most probes to each hop of it: 320 in all, whose report of some 45 kB still gets through a path of
+/// 100 kbit/s within [`SILENCE_TIMEOUT`].
+pub const MAX_TRACE_CYCLES: u8 = 5;
+
+/// How long a responder waits for the answer to a probe: above the round trip over a geostationary
+/// satellite.
+pub const TRACE_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Longest that tracing towards a client takes: two protocols one after the other, each until it
+/// has looked as far as it may and waited for [`TRACE_PROBE_TIMEOUT`].
+pub const TRACE_TIME: Duration = Duration::from_secs(6);
+
+/// Traces at once, one for each address: with the probes of [`MAX_TRACE_HOPS`] fewer packets than one
+/// stream of voice takes.
+pub const MAX_TRACES: usize = 4;
+
+/// Traces that may begin without a pause, and how long it takes until there is one more: a page of
+/// people who try it at once, and then 320 probes a second at the very most.
+pub const TRACE_BURST: u32 = 8;
+/// See [`TRACE_BURST`].
+pub const TRACE_EVERY: Duration = Duration::from_secs(1);
+
+/// First bytes of a connection that is to be silent: its first four are no length of a frame, as those
+/// of [`DATA_MAGIC`], and not those.
+pub const SILENT_MAGIC: [u8; 8] = *b"hushPLUM";
+
+/// Bytes of its preamble.
+pub const SILENT_PREAMBLE_BYTES: usize = 32;
+
+/// Longest silence after which a responder speaks first: above the 2 h 4 min that a NAT should keep a
+/// connection (RFC 5382, section 5).
+pub const MAX_SILENCE: Duration = Duration::from_secs(3 * 3600);
+
+/// Silent connections of one session: two rounds of eight, and as many that were lost meanwhile.
+pub const MAX_SILENT: usize = 32;

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Token;
 use crate::native::spec::{
-    DATA_MAGIC, FRAME_HEADER_BYTES, MAX_FIRST_FRAME_BYTES, PREAMBLE_BYTES, VERSION,
+    DATA_MAGIC, FRAME_HEADER_BYTES, MAX_FIRST_FRAME_BYTES, MAX_SILENCE, PREAMBLE_BYTES,
+    SILENT_MAGIC, VERSION,
 };
 
 /// Bytes that are no frame or preamble of this protocol.
@@ -41,6 +42,12 @@ pub enum FrameError {
     Version {
         /// As announced.
         found: u16,
+    },
+    /// The preamble asks for too long a silence.
+    #[error("a silence of {seconds} s, where up to {} s are kept", MAX_SILENCE.as_secs())]
+    Silence {
+        /// As asked.
+        seconds: u64,
     },
     /// The preamble names no known role.
     #[error("an unknown role ({found}) of a data connection")]
@@ -95,15 +102,20 @@ pub enum Opening {
     Control(usize),
     /// A data connection: the rest of the preamble follows.
     Data,
+    /// A connection that is to be silent: the rest of its preamble follows.
+    Silent,
 }
 
-/// Tells a control connection from a data connection.
+/// Tells a control connection, a data connection and a silent one apart.
 ///
 /// # Errors
-/// When it is neither.
+/// When it is none of them.
 pub fn opening(first: [u8; FRAME_HEADER_BYTES]) -> Result<Opening, FrameError> {
     if DATA_MAGIC.starts_with(&first) {
         return Ok(Opening::Data);
+    }
+    if SILENT_MAGIC.starts_with(&first) {
+        return Ok(Opening::Silent);
     }
     frame_length(first, MAX_FIRST_FRAME_BYTES)
         .map(Opening::Control)

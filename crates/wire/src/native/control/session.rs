@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use super::flow::{self, Flow, Flows, Transport};
 use super::frame::{Preamble, Role};
+use super::trace::TraceRequest;
 use super::{ClientMessage, ErrorCode, Limits, Refusal, ServerMessage, Start};
 use crate::native::spec::{ATTACH_TIMEOUT, STOP_GRACE, VERSION};
 
@@ -32,6 +33,8 @@ pub enum Step {
         /// The phase.
         phase: u32,
     },
+    /// Trace towards the client, and tell the session when it is done.
+    Trace(TraceRequest),
     /// Close the connection; the session is over, with any phase that is under way.
     Close,
 }
@@ -49,6 +52,8 @@ pub type Admission<'a> = &'a mut dyn FnMut(&Start) -> Result<(), (Refusal, Strin
 pub struct ServerSession {
     limits: Limits,
     last_phase: Option<u32>,
+    /// Whether a trace is under way.
+    tracing: bool,
     state: State,
 }
 
@@ -74,6 +79,7 @@ impl ServerSession {
         Self {
             limits,
             last_phase: None,
+            tracing: false,
             state: State::Greeting,
         }
     }
@@ -105,12 +111,42 @@ impl ServerSession {
             ),
             (State::Greeting, _) => self.fail(ErrorCode::Protocol, "the first message must be hello".into()),
             (_, ClientMessage::Hello { .. }) => self.fail(ErrorCode::Protocol, "hello came twice".into()),
+            (_, ClientMessage::Trace(request)) => vec![self.trace(request)],
             (_, ClientMessage::Ping { id }) => vec![Step::Send(ServerMessage::Pong { id })],
             (State::Idle, ClientMessage::Start(start)) => self.start(now, start, admit),
             (_, ClientMessage::Start(start)) => {
                 vec![refused(start.phase, Refusal::Busy, "a phase of this session is under way".into())]
             }
             (_, ClientMessage::Stop { phase }) => self.stop(phase),
+        }
+    }
+
+    /// What a step Trace asked for is done, or was not begun: the client is told, and may ask for another.
+    pub fn on_traced(&mut self, answer: ServerMessage) -> Vec<Step> {
+        self.tracing = false;
+        match self.state {
+            State::Closed => Vec::new(),
+            _ => vec![Step::Send(answer)],
+        }
+    }
+
+    /// Under load a trace would show the load, and add to it.
+    fn trace(&mut self, request: TraceRequest) -> Step {
+        let admitted = request.check().and_then(|()| match self.state {
+            State::Idle if !self.tracing => Ok(()),
+            State::Idle => Err((Refusal::Busy, "a trace of this session is under way".into())),
+            _ => Err((Refusal::Busy, "a phase of this session is under way".into())),
+        });
+        match admitted {
+            Ok(()) => {
+                self.tracing = true;
+                Step::Trace(request)
+            }
+            Err((reason, message)) => Step::Send(ServerMessage::TraceRefused {
+                id: request.id,
+                reason,
+                message,
+            }),
         }
     }
 
@@ -453,8 +489,45 @@ mod tests {
         }
     }
 
+    #[test]
+    fn one_trace_at_a_time_and_none_under_load() {
+        let request = |id| TraceRequest {
+            id,
+            protocol: None,
+            max_hops: 30,
+            cycles: 3,
+        };
+        let refused = |steps: &[Step]| {
+            steps.iter().find_map(|step| match step {
+                Step::Send(ServerMessage::TraceRefused { id, reason, .. }) => Some((*id, *reason)),
+                _ => None,
+            })
+        };
+        let mut session = idle();
+        let ask =
+            |session: &mut ServerSession, id| tell(session, 0, ClientMessage::Trace(request(id)));
+        assert_eq!(ask(&mut session, 1), [Step::Trace(request(1))]);
+        assert_eq!(refused(&ask(&mut session, 2)), Some((2, Refusal::Busy)));
+        let done = ServerMessage::Pong { id: 1 };
+        assert_eq!(session.on_traced(done.clone()), [Step::Send(done)]);
+        let endless = ClientMessage::Trace(TraceRequest {
+            max_hops: 255,
+            ..request(3)
+        });
+        assert_eq!(
+            refused(&tell(&mut session, 0, endless)),
+            Some((3, Refusal::Malformed))
+        );
+        tell(&mut session, 0, ClientMessage::Start(start(1, 1, 0)));
+        assert_eq!(refused(&ask(&mut session, 4)), Some((4, Refusal::Busy)));
+        let mut greeting = ServerSession::new(LIMITS);
+        assert_eq!(ask(&mut greeting, 5).last(), Some(&Step::Close));
+        assert_eq!(greeting.on_traced(ServerMessage::Pong { id: 1 }), []);
+    }
+
     #[derive(Debug, Clone)]
     enum Event {
+        Traced,
         Message(ClientMessage),
         Attached(Preamble),
         Time(u64),
@@ -475,6 +548,10 @@ mod tests {
             3 => starts,
             2 => (0..6_u32).prop_map(|phase| Event::Message(ClientMessage::Stop { phase })),
             1 => any::<u64>().prop_map(|id| Event::Message(ClientMessage::Ping { id })),
+            2 => (any::<u32>(), any::<u8>(), 0..8_u8).prop_map(|(id, max_hops, cycles)| {
+                Event::Message(ClientMessage::Trace(TraceRequest { id, protocol: None, max_hops, cycles }))
+            }),
+            1 => Just(Event::Traced),
             8 => (0..6_u32, 0..3_u32, any::<bool>()).prop_map(|(phase, stream, up)| {
                 Event::Attached(preamble(phase, if up { Role::Up } else { Role::Down }, stream))
             }),
@@ -491,7 +568,7 @@ mod tests {
                                  busy in any::<bool>()) {
             let mut session = ServerSession::new(LIMITS);
             let mut now = Duration::ZERO;
-            let (mut admitted, mut running, mut closed) = (false, false, false);
+            let (mut admitted, mut running, mut closed, mut tracing) = (false, false, false, false);
             let opening = first.then(|| Event::Message(hello()));
             for event in opening.into_iter().chain(rest) {
                 let mut asked = 0;
@@ -506,6 +583,10 @@ mod tests {
                         session.on_time(now)
                     }
                     Event::Failed => session.on_failed(String::new()),
+                    Event::Traced => {
+                        tracing = false;
+                        session.on_traced(ServerMessage::Pong { id: 0 })
+                    }
                 };
                 prop_assert!(!closed || steps.is_empty());
                 prop_assert!(asked == 0 || !admitted);
@@ -515,6 +596,7 @@ mod tests {
                         Step::Run(_) => { prop_assert!(admitted && !running); running = true; }
                         Step::Finish { .. } => { prop_assert!(running); running = false; admitted = false; }
                         Step::Abandon => { prop_assert!(admitted); running = false; admitted = false; }
+                        Step::Trace(_) => { prop_assert!(!tracing && !admitted); tracing = true; }
                         Step::Close => closed = true,
                         Step::Welcome | Step::Send(_) => (),
                     }

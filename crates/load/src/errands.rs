@@ -1,0 +1,100 @@
+//! Two small things that a responder does for its client without any load: it traces the path towards it,
+//! and speaks first on connections that were silent.
+
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use plumb_net::tcp::{self, ConnectError, TcpOptions};
+use plumb_wire::native::control::report::clip;
+use plumb_wire::native::control::silence::Silence;
+use plumb_wire::native::control::trace::{TraceReport, TraceRequest};
+use plumb_wire::native::control::{ClientMessage, ServerMessage, Token};
+
+use crate::client::{Client, ClientError};
+use crate::frames::write_all_by;
+
+impl Client {
+    /// Has the responder trace the path to this host, and waits for it for at most `within`. The report has passed
+    /// its check.
+    ///
+    /// # Errors
+    /// When the responder refuses, goes away, does not answer in time, or tells what cannot be.
+    pub fn trace_back(
+        &self,
+        request: &TraceRequest,
+        within: Duration,
+    ) -> Result<TraceReport, ClientError> {
+        let deadline = Instant::now() + within;
+        self.send(&ClientMessage::Trace(*request))?;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.next_message(left)? {
+                Some(ServerMessage::Traced(report)) => {
+                    return match report.check(request, self.address().ip()) {
+                        Ok(()) => Ok(*report),
+                        Err(why) => Err(self.protocol_error(&why.to_string())),
+                    };
+                }
+                Some(ServerMessage::TraceRefused {
+                    id,
+                    reason,
+                    message,
+                }) if id == request.id => {
+                    return Err(ClientError::TraceRefused {
+                        name: self.name.clone(),
+                        reason,
+                        message: clip(message),
+                    });
+                }
+                Some(_) => return Err(self.protocol_error("it answered out of turn")),
+                None if left.is_zero() => {
+                    return Err(ClientError::TraceLate {
+                        name: self.name.clone(),
+                        within,
+                    });
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// What is needed to open connections that are to be silent; they end with this session.
+    pub fn silent_connections(&self) -> SilentConnections {
+        SilentConnections {
+            address: self.address(),
+            token: self.welcome().token,
+        }
+    }
+
+    /// Where this end of the control connection is.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn local_address(&self) -> std::io::Result<SocketAddr> {
+        self.local()
+    }
+}
+
+/// Opens connections on which the responder speaks first.
+#[derive(Debug, Clone, Copy)]
+pub struct SilentConnections {
+    address: SocketAddr,
+    token: Token,
+}
+
+impl SilentConnections {
+    /// A connection on which nobody speaks from now on, until the responder does after `time`.
+    ///
+    /// # Errors
+    /// When there is no connection within `timeout`.
+    pub fn open(&self, time: Duration, timeout: Duration) -> Result<TcpStream, ConnectError> {
+        let deadline = Instant::now() + timeout;
+        let stream = tcp::connect(self.address, timeout, &TcpOptions::default())?;
+        let silence = Silence {
+            token: self.token,
+            time,
+        };
+        write_all_by(&stream, &silence.encode(), deadline)?;
+        Ok(stream)
+    }
+}
