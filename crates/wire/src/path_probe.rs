@@ -83,6 +83,15 @@ pub struct Numbered {
     pub ask_ecn: bool,
 }
 
+/// What an answer says of the probe that it is to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Named {
+    /// Its number.
+    pub number: u16,
+    /// The flow whose identifier or port it came back to.
+    pub flow: u16,
+}
+
 /// The maximum segment size that a SYN announces, in bytes: what Ethernet carries, as most hosts do.
 pub fn announced_mss(v4: bool) -> u16 {
     let ip_header_bytes = if v4 {
@@ -345,9 +354,10 @@ impl ProbeSet {
         claimed.filter(|number| to_target && (1..=MAX_NUMBER).contains(number))
     }
 
-    /// The number of the probe that an answer of the target is to: an echo reply, a segment or a
-    /// datagram, without its IP header. A datagram without plumb's mark is told by nothing: `Some(0)`.
-    pub fn answered(&self, protocol: u8, message: &[u8]) -> Option<u16> {
+    /// The probe that an answer of the target is to: an echo reply, a segment or a datagram, without its
+    /// IP header. A datagram without plumb's mark is told by nothing, and its number is 0. The caller knows which
+    /// flow that number was of: an answer to another identifier or port is none.
+    pub fn answered(&self, protocol: u8, message: &[u8]) -> Option<Named> {
         if protocol != self.protocol() {
             return None;
         }
@@ -355,23 +365,31 @@ impl ProbeSet {
             Transport::Icmp { identifier } => {
                 let reply = Echo::parse(self.version(), message)?;
                 let mark = Mark::parse(reply.payload)?;
+                let flow = reply.identifier.wrapping_sub(identifier);
                 let ours = reply.kind == Kind::Reply
-                    && reply.identifier.wrapping_sub(identifier) < FLOWS
+                    && flow < FLOWS
                     && mark.session == self.session
                     && mark.sequence == u32::from(reply.sequence);
-                ours.then_some(reply.sequence)
+                ours.then_some(Named {
+                    number: reply.sequence,
+                    flow,
+                })
             }
             Transport::Udp {
                 source_port,
                 destination_port,
             } => {
                 let [a, b, ..] = words(message)?;
-                let ours = a == destination_port && b.wrapping_sub(source_port) < FLOWS;
+                let flow = b.wrapping_sub(source_port);
+                let ours = a == destination_port && flow < FLOWS;
                 let mark = message.get(SHORT_HEADER_BYTES..).and_then(Mark::parse);
                 let number = mark
                     .filter(|mark| mark.session == self.session)
                     .and_then(|mark| u16::try_from(mark.sequence).ok());
-                ours.then_some(number.unwrap_or(0))
+                ours.then_some(Named {
+                    number: number.unwrap_or(0),
+                    flow,
+                })
             }
             Transport::Tcp {
                 source_port,
@@ -382,9 +400,10 @@ impl ProbeSet {
                 let number = u32::from_be_bytes(*acknowledged)
                     .wrapping_sub(1)
                     .wrapping_sub(self.session);
-                let ours = a == destination_port && b.wrapping_sub(source_port) < FLOWS;
+                let flow = b.wrapping_sub(source_port);
+                let ours = a == destination_port && flow < FLOWS;
                 let number = u16::try_from(number).ok()?;
-                (ours && (1..=MAX_NUMBER).contains(&number)).then_some(number)
+                (ours && (1..=MAX_NUMBER).contains(&number)).then_some(Named { number, flow })
             }
         }
     }
@@ -545,13 +564,14 @@ mod tests {
                 ..request
             }
             .write(echo.version());
-            assert_eq!(echo.answered(echo.protocol(), &reply), Some(77));
+            let named = |flow| Some(Named { number: 77, flow });
+            assert_eq!(echo.answered(echo.protocol(), &reply), named(2));
             assert_eq!(echo.answered(TCP, &reply), None);
             let tcp = set(v6, TRANSPORTS[2], 0xffff_fff0);
             let mut segment = vec![0; 20];
             segment[..4].copy_from_slice(&[443u16, 50_001].map(u16::to_be_bytes).concat());
             segment[8..12].copy_from_slice(&0xffff_fff0u32.wrapping_add(78).to_be_bytes());
-            assert_eq!(tcp.answered(TCP, &segment), Some(77));
+            assert_eq!(tcp.answered(TCP, &segment), named(1));
             segment[1] = 80;
             assert_eq!(tcp.answered(TCP, &segment), None);
             let reset = tcp.reset(77, 1).unwrap();

@@ -154,6 +154,30 @@ mod tests {
     }
 
     #[test]
+    fn a_step_of_the_wall_clock_does_not_show() {
+        for step_ns in [-3_600_000_000_000_i64, 3_600_000_000_000] {
+            let stepped = |ns: u64| ns.checked_add_signed(step_ns).unwrap();
+            let mut known = Known::default();
+            let (_, number) = known.next();
+            let early = Moment {
+                realtime_ns: 10_000_000_000_000,
+                ..moment(0)
+            };
+            known.sent(&Probe::to(3), early);
+            known.departed(number, early.realtime_ns + 10_000);
+            let late = Moment {
+                realtime_ns: stepped(early.realtime_ns + 9_000_000),
+                ..moment(9_000_000)
+            };
+            let kernel_ns = Some(stepped(early.realtime_ns + 8_010_000));
+            let got = known.answered(number, late, kernel_ns, answer()).unwrap();
+            // Our own readings then, which nobody steps.
+            assert_eq!(got.rtt, Duration::from_millis(9));
+            assert_eq!(got.timestamps, TimestampSource::User);
+        }
+    }
+
+    #[test]
     fn numbers_come_round_and_the_oldest_are_forgotten() {
         let mut known = Known::default();
         for i in 0..70_000u64 {

@@ -1,7 +1,7 @@
 //! What to probe with: the sockets that are allowed, and what is missing without privileges.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 use super::probe::{Answered, HopNetwork, Probe, ProbeId};
 use super::raw::RawHops;
@@ -71,7 +71,9 @@ impl Access {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The target is many hosts, or none.
-    #[error("cannot explore the path to {name}: {address} is no single host")]
+    #[error(
+        "cannot explore the path to {name}: {address} is no single host, but a broadcast or multicast address"
+    )]
     NotOneHost {
         /// As the user typed it.
         name: String,
@@ -180,7 +182,7 @@ impl HopNetwork for Opened {
 pub fn open(target: &Target, protocol: Protocol) -> Result<Opened, OpenError> {
     let name = || target.name.clone();
     let address = target.address.ip();
-    if is_not_one_host(address) {
+    if is_not_one_host(address) || is_broadcast_here(target.address) {
         return Err(OpenError::NotOneHost {
             name: name(),
             address,
@@ -232,6 +234,17 @@ fn is_not_one_host(address: IpAddr) -> bool {
         IpAddr::V4(v4) => v4.is_multicast() || v4.is_broadcast() || v4.is_unspecified(),
         IpAddr::V6(v6) => v6.is_multicast() || v6.is_unspecified(),
     }
+}
+
+/// Whether it is the broadcast address of a network of this host: the kernel lets nobody connect to it who has
+/// not said that that is meant (EACCES, `net/ipv4/datagram.c`). Connecting sends nothing.
+fn is_broadcast_here(mut address: SocketAddr) -> bool {
+    if address.is_ipv6() {
+        return false;
+    }
+    address.set_port(9);
+    let connected = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|s| s.connect(address));
+    connected.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 #[cfg(test)]
@@ -319,7 +332,14 @@ mod tests {
 
     #[test]
     fn many_hosts_are_no_target() {
-        for address in ["255.255.255.255", "224.0.0.1", "0.0.0.0", "ff02::1", "::"] {
+        for address in [
+            "255.255.255.255",
+            "127.255.255.255",
+            "224.0.0.1",
+            "0.0.0.0",
+            "ff02::1",
+            "::",
+        ] {
             let refused = open(&target(address, 0), Protocol::Icmp);
             assert!(
                 matches!(refused, Err(OpenError::NotOneHost { .. })),

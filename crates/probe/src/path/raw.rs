@@ -12,7 +12,7 @@ use plumb_net::wait;
 use plumb_wire::icmp::Version;
 use plumb_wire::icmp_report::IcmpReport;
 use plumb_wire::ip::{self, ICMP, ICMPV6, TCP, UDP};
-use plumb_wire::path_probe::{FLOWS, Numbered, ProbeSet, Transport};
+use plumb_wire::path_probe::{FLOWS, Named, Numbered, ProbeSet, Transport};
 
 use super::known::Known;
 use super::open::{Protocol, Target};
@@ -151,7 +151,7 @@ impl RawHops {
             let at = Moment::now();
             self.take_departures()?;
             let message = self.buffer.get(heard.start..heard.end).unwrap_or_default();
-            if let Some((number, answer)) = icmp_answer(&self.set, &heard, message)
+            if let Some((number, answer)) = icmp_answer(&self.set, &self.known, &heard, message)
                 && let Some(answered) = self.known.answered(number, at, heard.kernel_ns, answer)
             {
                 if !answered.answer.is_arrival(self.target) {
@@ -169,14 +169,14 @@ impl RawHops {
             if heard.from.ip() != self.target {
                 continue;
             }
-            let Some((number, answer)) = direct_answer(&self.set, &heard, message) else {
+            let Some((named, answer)) = direct_answer(&self.set, &heard, message) else {
                 continue;
             };
             // A program that answers by UDP repeats nothing that would name the probe: it is the
             // nearest that can have arrived.
-            let number = match number {
+            let number = match named.number {
                 0 => self.known.first_beyond(self.furthest),
-                number => Some(number),
+                _ => of_its_flow(&self.known, named),
             };
             let Some(number) = number else { continue };
             if answer.kind == AnswerKind::SynAck
@@ -234,14 +234,26 @@ impl HopNetwork for RawHops {
     }
 }
 
+/// The number of the probe that an answer names, where it came back to that probe's own identifier or port.
+fn of_its_flow(known: &Known, named: Named) -> Option<u16> {
+    let probe = known.probe(named.number)?;
+    (probe.flow == named.flow).then_some(named.number)
+}
+
 /// An ICMP message that is an answer, and the number of the probe.
-fn icmp_answer(set: &ProbeSet, heard: &Heard, message: &[u8]) -> Option<(u16, Answer)> {
+fn icmp_answer(
+    set: &ProbeSet,
+    known: &Known,
+    heard: &Heard,
+    message: &[u8],
+) -> Option<(u16, Answer)> {
     let (version, protocol) = if heard.from.is_ipv4() {
         (Version::V4, ICMP)
     } else {
         (Version::V6, ICMPV6)
     };
-    if let Some(number) = set.answered(protocol, message) {
+    if let Some(named) = set.answered(protocol, message) {
+        let number = of_its_flow(known, named)?;
         return Some((number, plain(heard, AnswerKind::EchoReply)));
     }
     let report = IcmpReport::parse(version, message)?;
@@ -256,11 +268,11 @@ fn icmp_answer(set: &ProbeSet, heard: &Heard, message: &[u8]) -> Option<(u16, An
     ))
 }
 
-/// What the target answered by the probes' own protocol, and the number of the probe.
-fn direct_answer(set: &ProbeSet, heard: &Heard, message: &[u8]) -> Option<(u16, Answer)> {
-    let number = set.answered(set.protocol(), message)?;
+/// What the target answered by the probes' own protocol, and which probe that is to.
+fn direct_answer(set: &ProbeSet, heard: &Heard, message: &[u8]) -> Option<(Named, Answer)> {
+    let named = set.answered(set.protocol(), message)?;
     if set.protocol() == UDP {
-        return Some((number, plain(heard, AnswerKind::Datagram)));
+        return Some((named, plain(heard, AnswerKind::Datagram)));
     }
     let flags = *message.get(13)?;
     let kind = if flags & ip::RST != 0 {
@@ -271,7 +283,7 @@ fn direct_answer(set: &ProbeSet, heard: &Heard, message: &[u8]) -> Option<(u16, 
         return None;
     };
     Some((
-        number,
+        named,
         Answer {
             segment: message.to_vec(),
             ..plain(heard, kind)

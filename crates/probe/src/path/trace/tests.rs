@@ -3,7 +3,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io;
 
 use super::*;
 use crate::path::open::Protocol;
@@ -22,6 +21,8 @@ struct Fake {
     asked: Vec<u32>,
     /// From this time on the second hop is another.
     detour_from_ns: u64,
+    /// From this time on, for so long, our own interface is down.
+    down: (u64, u64),
 }
 
 #[derive(Clone)]
@@ -55,6 +56,7 @@ impl Fake {
             asked: vec![0; hops.len()],
             hops,
             detour_from_ns: u64::MAX,
+            down: (u64::MAX, 0),
         }
     }
 }
@@ -67,6 +69,12 @@ impl HopNetwork for Fake {
     fn send(&mut self, probe: &Probe) -> io::Result<ProbeId> {
         let id = self.sent;
         self.sent += 1;
+        let (down_ns, for_ns) = self.down;
+        if self.now >= down_ns && self.now - down_ns < for_ns {
+            // Whatever is on its way finds nobody.
+            self.queue.clear();
+            return Err(io::ErrorKind::NetworkUnreachable.into());
+        }
         let index = usize::from(probe.hops).min(self.hops.len()) - 1;
         let hop = self.hops.get(index).unwrap();
         let asked = self.asked.get_mut(index).unwrap();
@@ -238,4 +246,36 @@ fn stopping_ends_an_endless_trace() {
     });
     assert_eq!(log.cycles, 5);
     assert!(took_ms(&log) < 4_700, "{}", took_ms(&log));
+}
+
+#[test]
+fn an_interface_that_goes_down_is_no_loss_on_the_path() {
+    for (down_ms, for_ms, hears) in [(410, 300, 17), (410, 100_000, 5)] {
+        let mut fake = Fake::new(line(5, 40 * MS));
+        // While the answers of the fifth cycle are on their way.
+        fake.down = (fake.now + down_ms * MS, for_ms * MS);
+        let log = traced(fake, |plan| {
+            plan.cycles = Some(20);
+            plan.interval = Duration::from_millis(100);
+        });
+        let result = log.result(Protocol::Icmp);
+        assert!(result.reached && result.loss.is_none(), "{result:?}");
+        assert!(log.refused > 0 && log.notes.iter().any(|note| note.contains("did not send")));
+        let last = result.hops.last().unwrap();
+        assert_eq!(last.sent, last.received);
+        assert!(
+            last.received >= hears - 2 && last.received <= hears,
+            "{last:?}"
+        );
+    }
+}
+
+#[test]
+fn there_may_be_255_hops_and_no_more() {
+    for (hops, reached) in [(255, true), (300, false)] {
+        let log = trace(line(hops, 200 * MS), |plan| plan.last_hop = 255);
+        let result = log.result(Protocol::Icmp);
+        assert_eq!((result.reached, result.hops.len()), (reached, 255));
+        assert!(result.loss.is_none() && result.hops.iter().all(|hop| hop.received == 3));
+    }
 }
