@@ -27,6 +27,16 @@ pub enum CheckError {
         /// Why.
         source: SearchError,
     },
+    /// The lines of a path could not be measured.
+    #[error(
+        "cannot measure what the lines to {name} carry: {source}; look at `ip route get` and the interface, then try again"
+    )]
+    Capacity {
+        /// As the user typed it.
+        name: String,
+        /// Why.
+        source: std::io::Error,
+    },
     /// Nothing came back.
     #[error(
         "nothing came back from {name}: it does not answer {tried}; check the name, that it is up, and the firewalls on the way. {notes}"

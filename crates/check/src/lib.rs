@@ -5,7 +5,7 @@
 //! probes beside it; [`probes`] are the probe streams that run from beginning to end, [`places`] those on the
 //! way that they are aimed at; [`shape`] is what flows in a phase;
 //! [`responsiveness`] conducts a phase that measures round trips a minute;
-//! [`mtu`] is how large packets may be, [`owd`] each way by itself;
+//! [`mtu`] is how large packets may be, [`owd`] each way by itself, [`capacity`] what each line could carry;
 //! [`transactions`] are requests and answers instead of a load; [`assembly`] makes the Run.
 
 mod announcement;
@@ -13,6 +13,7 @@ pub mod assembly;
 pub mod available;
 mod beside;
 pub mod budget;
+pub mod capacity;
 pub mod clocks;
 pub mod error;
 pub mod host;

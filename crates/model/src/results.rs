@@ -3,6 +3,7 @@
 
 pub mod app;
 pub mod available_bandwidth;
+pub mod capacity;
 pub mod host;
 pub mod mtu;
 pub mod owd;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::Distribution;
 use app::AppResult;
 use available_bandwidth::AvailableBandwidthResult;
+use capacity::CapacityResult;
 use host::{CipherResult, DiskResult, HostResult, RatesResult};
 use mtu::MtuResult;
 use owd::OwdResult;
@@ -93,6 +95,8 @@ pub enum Outcome {
     Owd(Box<OwdResult>),
     /// How large packets may be.
     Mtu(Box<MtuResult>),
+    /// What the lines of a path could carry.
+    Capacity(Box<CapacityResult>),
     /// What a part of a tuning plan did to the rate.
     Tune(Box<TuneResult>),
 }

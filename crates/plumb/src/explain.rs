@@ -25,6 +25,7 @@ const PAGES: &[(&str, &str)] = &[
         "responsiveness",
         include_str!("../../../kb/responsiveness.md"),
     ),
+    ("capacity", include_str!("../../../kb/capacity.md")),
     ("mtu", include_str!("../../../kb/mtu.md")),
     ("path", include_str!("../../../kb/path.md")),
     (
@@ -58,6 +59,10 @@ const ALIASES: &[(&str, &str)] = &[
     ("send-buffer-small", "tcp-buffers"),
     ("receive-buffer-small", "tcp-buffers"),
     ("pmtud-black-hole", "mtu"),
+    ("pathchar", "capacity"),
+    ("pchar", "capacity"),
+    ("packet-train", "capacity"),
+    ("packet-pair", "capacity"),
     ("mss-clamped", "mtu"),
     ("pmtud", "mtu"),
     ("owd", "one-way-delay"),

@@ -1,6 +1,7 @@
 //! The command. One file a verb: it parses, calls the crate that does the work, and prints.
 
 mod calc;
+mod capacity;
 mod check;
 mod compare;
 mod direction;
@@ -64,6 +65,9 @@ enum Verb {
     /// How large packets may be, hop by hop
     #[command(after_long_help = mtu::LIMITS)]
     Mtu(mtu::Arguments),
+    /// What each line of the path could carry: rate, latency, queueing, and the narrowest place
+    #[command(after_long_help = capacity::LIMITS)]
+    Capacity(capacity::Arguments),
     /// The way that packets take: hops, loss, routes, what is done to packets
     #[command(after_long_help = path::LIMITS)]
     Path(Box<path::Arguments>),
@@ -109,6 +113,7 @@ fn main() -> ExitCode {
         Verb::Ping(arguments) => ping::run(&arguments),
         Verb::Port(arguments) => port::run(&arguments),
         Verb::Mtu(arguments) => mtu::run(&arguments),
+        Verb::Capacity(arguments) => capacity::run(&arguments),
         Verb::Path(arguments) => path::run(&arguments),
         Verb::Owd(arguments) => owd::run(&arguments),
         Verb::Rate(arguments) => rate::run(&arguments),

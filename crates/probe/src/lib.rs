@@ -4,6 +4,7 @@
 //! sockets or clocks; the network that it does that on is a file a protocol; [`probing`] is the
 //! thread it runs in, and [`log`] what remains. [`many`] does the same with many targets at once.
 
+pub mod capacity;
 mod channel;
 mod connections;
 mod dns;

@@ -29,6 +29,8 @@ pub(crate) struct UdpEcho {
     channel: Channel,
     session: u32,
     sizes: Sizes,
+    /// Size that answers are asked to have; as large as the probes where it is 0.
+    answer_bytes: u16,
     cookie: Cookie,
     /// When the cookie came, when one was last asked for, and when a probe was last answered.
     cookie_ns: u64,
@@ -48,6 +50,7 @@ impl UdpEcho {
             channel: Channel::new(socket),
             session,
             sizes: plan.sizes,
+            answer_bytes: 0,
             cookie: Cookie::default(),
             cookie_ns: 0,
             asked_ns: now,
@@ -87,6 +90,14 @@ impl UdpEcho {
         )))
     }
 
+    /// The same with answers as small as they can be.
+    pub(crate) fn with_small_answers(self) -> Self {
+        Self {
+            answer_bytes: MIN_BYTES as u16,
+            ..self
+        }
+    }
+
     fn ask_for_cookie(&mut self) -> io::Result<()> {
         self.asked_ns = monotonic_ns();
         self.channel.send(
@@ -119,9 +130,12 @@ impl Network for UdpEcho {
             let _ = self.ask_for_cookie();
         }
         let sent_ns = i64::try_from(monotonic_ns()).unwrap_or(i64::MAX);
-        let probe = Datagram::probe(self.cookie, self.session, sequence, sent_ns)
-            .write(self.sizes.of(sequence));
-        self.channel.send(Some(sequence), &probe)
+        let probe = Datagram {
+            answer_bytes: self.answer_bytes,
+            ..Datagram::probe(self.cookie, self.session, sequence, sent_ns)
+        };
+        let bytes = probe.write(self.sizes.of(sequence));
+        self.channel.send(Some(sequence), &bytes)
     }
 
     fn receive(&mut self, until_ns: u64) -> io::Result<Option<Event>> {

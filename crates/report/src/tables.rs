@@ -16,6 +16,7 @@ pub(crate) use facts::{facts, lab};
 
 mod app;
 mod available;
+mod capacity;
 mod changes;
 mod facts;
 mod host;
@@ -164,6 +165,8 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         mtu::paths(run),
         mtu::hops(run),
         mtu::segments(run),
+        capacity::lines(run),
+        capacity::trains(run),
     ];
     path::tables(run)
         .into_iter()

@@ -4,6 +4,7 @@ use plumb_model::distribution::Distribution;
 use plumb_model::grade::Grade;
 use plumb_model::results::app::AppResult;
 use plumb_model::results::available_bandwidth::AvailableBandwidthResult;
+use plumb_model::results::capacity::CapacityResult;
 use plumb_model::results::mtu::MtuResult;
 use plumb_model::results::owd::OwdResult;
 use plumb_model::results::udp::UdpResult;
@@ -46,7 +47,8 @@ impl Phase {
             | Outcome::HostDisk(_)
             | Outcome::HostCipher(_)
             | Outcome::Owd(_)
-            | Outcome::Mtu(_) => Self::Idle,
+            | Outcome::Mtu(_)
+            | Outcome::Capacity(_) => Self::Idle,
             Outcome::Tune(t) => t.direction.into(),
             Outcome::Throughput(t) => t.direction.into(),
             Outcome::LoadedLatency(l) => l.direction.into(),
@@ -181,6 +183,7 @@ pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
             | Outcome::HostDisk(_)
             | Outcome::HostCipher(_)
             | Outcome::Mtu(_)
+            | Outcome::Capacity(_)
             | Outcome::Owd(_)
             | Outcome::Quic(_)
             | Outcome::Tune(_) => return None,
@@ -271,6 +274,14 @@ pub(crate) fn ports(run: &Run) -> impl Iterator<Item = (&Measurement, &PortResul
 pub(crate) fn owds(run: &Run) -> impl Iterator<Item = (&Measurement, &OwdResult)> {
     run.measurements.iter().filter_map(|m| match &m.outcome {
         Outcome::Owd(owd) => Some((m, owd.as_ref())),
+        _ => None,
+    })
+}
+
+/// What the lines of paths could carry.
+pub(crate) fn capacities(run: &Run) -> impl Iterator<Item = (&Measurement, &CapacityResult)> {
+    run.measurements.iter().filter_map(|m| match &m.outcome {
+        Outcome::Capacity(capacity) => Some((m, capacity.as_ref())),
         _ => None,
     })
 }

@@ -6,7 +6,6 @@
 //! what both send by: many probes at once, again where nobody answered.
 
 pub mod mss;
-mod rounds;
 pub mod search;
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::rounds::Rounds;
+use crate::path::rounds::Rounds;
 use crate::path::{Answer, AnswerKind, HopNetwork, Probe};
 use plumb_wire::icmp_report::Report;
 

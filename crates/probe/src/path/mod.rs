@@ -20,6 +20,7 @@ mod open;
 pub mod probe;
 pub mod raw;
 pub mod result;
+pub(crate) mod rounds;
 pub mod routes;
 pub mod symmetry;
 pub mod through;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use crate::path::{Answer, HopNetwork, Probe, ProbeId};
+use super::probe::{Answer, HopNetwork, Probe, ProbeId};
 
 /// From one probe of a round to the next: a round of sixteen full packets passes a line of
 /// 6 Mbit/s as it is sent, and the queue of a slower one holds it.
@@ -15,18 +15,18 @@ const SLACK_NS: u64 = 150_000_000;
 
 /// Sends rounds of probes.
 #[derive(Debug)]
-pub(super) struct Rounds<'a, N> {
+pub(crate) struct Rounds<'a, N> {
     network: &'a mut N,
     /// Times that a probe is sent before it counts as lost (RFC 8899, section 5.1.2: MAX_PROBES).
     tries: u32,
     /// Longest wait for an answer.
     timeout_ns: u64,
     longest_rtt: Option<Duration>,
-    pub(super) sent: u64,
+    pub(crate) sent: u64,
 }
 
 impl<'a, N: HopNetwork> Rounds<'a, N> {
-    pub(super) fn new(network: &'a mut N, tries: u32, timeout: Duration) -> Self {
+    pub(crate) fn new(network: &'a mut N, tries: u32, timeout: Duration) -> Self {
         Self {
             network,
             tries,
@@ -42,7 +42,7 @@ impl<'a, N: HopNetwork> Rounds<'a, N> {
     ///
     /// # Errors
     /// Those of the kernel.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &mut self,
         probes: &[Probe],
         wanted: impl Fn(usize, &[Option<Answer>]) -> bool,
@@ -129,7 +129,7 @@ impl<'a, N: HopNetwork> Rounds<'a, N> {
 
 /// Whether a failure to send is like a loss: the packet was too large, or there was no buffer or no
 /// route, which may be over the next time.
-fn is_loss(error: &io::Error) -> bool {
+pub(crate) fn is_loss(error: &io::Error) -> bool {
     /// errno(3).
     const EMSGSIZE: i32 = 90;
     const ENETDOWN: i32 = 100;

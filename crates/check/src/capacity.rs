@@ -1,0 +1,471 @@
+//! `plumb capacity`: what each line of a path could carry, by how round trips to each hop grow with
+//! size, and its narrowest place, by trains of packets.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use plumb_model::distribution::Distribution;
+use plumb_model::results::Outcome;
+use plumb_model::results::capacity::{
+    CapacityEnd, CapacityHop, CapacityResult, CapacitySize, Doubt, RateStatus, TrainMethod,
+    TrainResult,
+};
+use plumb_model::results::path::PathProtocol;
+use plumb_model::run::Run;
+use plumb_model::units::si;
+use plumb_net::{clock, path_mtu};
+use plumb_probe::ProbeError;
+use plumb_probe::capacity::hops::{HopFound, HopsFound, HopsPlan, answers, hops};
+use plumb_probe::capacity::send_trains;
+use plumb_probe::capacity::trains::TrainsPlan;
+use plumb_probe::path::{self, OpenError, Opened, Protocol, Target, UDP_PORT};
+use plumb_wire::native::spec::PORT;
+
+use crate::assembly::{Assembly, Measured};
+use crate::error::CheckError;
+use crate::watcher::Watcher;
+
+/// What packets of a network without jumbo frames have, bytes.
+const ETHERNET_BYTES: u32 = 1500;
+
+/// Trains may take this share of the bytes, and this share of the time above theirs.
+const TRAINS_SHARE: u64 = 2;
+
+/// Trains take no longer than this.
+const TRAINS_TIME: Duration = Duration::from_secs(30);
+
+/// Single packets and trains contradict each other where the narrowest line is this much faster by single
+/// packets than by trains.
+const CONTRADICTION: f64 = 1.25;
+
+/// A hop that answers less than this share is told to limit its answers; more are lost by chance.
+const SELDOM: f64 = 0.9;
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// The far end as the user typed it.
+    pub name: String,
+    /// Its address; the port is that of its responder, 0 for the usual one.
+    pub address: SocketAddr,
+    /// What probes of hops are made of; when absent, what the far end answers.
+    pub protocol: Option<PathProtocol>,
+    /// Whether hops are looked at.
+    pub hops: bool,
+    /// Packets of the longest train; none are sent when 0.
+    pub longest_train: u32,
+    /// How many hops to look at.
+    pub max_hops: u8,
+    /// The largest packet, whole IP packet; what the interface sends when absent, up to a jumbo frame.
+    pub largest_bytes: Option<u16>,
+    /// From one probe to the next on average.
+    pub interval: Duration,
+    /// How long hops are probed at most.
+    pub time: Duration,
+    /// Bytes of IP packets sent at most.
+    pub bytes: u64,
+    /// Longest wait for an answer while it is found out who answers.
+    pub timeout: Duration,
+}
+
+impl Wanted {
+    /// What it will cost at most, for those who pay for it.
+    pub fn announcement(&self) -> String {
+        let mut parts = Vec::new();
+        if self.hops {
+            parts.push(format!(
+                "single packets for at most {:.0} s, {:.0} a second",
+                self.time.as_secs_f64(),
+                1.0 / self.interval.as_secs_f64().max(1e-9)
+            ));
+        }
+        if self.longest_train > 0 {
+            parts.push(format!(
+                "trains of up to {} packets as fast as this host sends",
+                self.longest_train
+            ));
+        }
+        format!(
+            "{} to {}, at most {} in all (--bytes changes that)",
+            parts.join(", then "),
+            self.name,
+            si(self.bytes as f64, "B")
+        )
+    }
+
+    fn target(&self) -> Target {
+        Target {
+            name: self.name.clone(),
+            address: self.address,
+        }
+    }
+}
+
+/// Measures until all is known, `stop` is set, or time or bytes are spent.
+///
+/// # Errors
+/// When the path cannot be probed, or nothing answers.
+pub fn run(
+    command: Vec<String>,
+    wanted: &Wanted,
+    watcher: &dyn Watcher,
+    stop: &AtomicBool,
+) -> Result<Run, CheckError> {
+    let to = wanted.address.ip();
+    let mut assembly = Assembly::begin(command, &wanted.name, to);
+    let started_ns = clock::monotonic_ns();
+    let interface = path_mtu::interface_bytes(to).ok().flatten();
+    let largest = interface
+        .unwrap_or(ETHERNET_BYTES)
+        .min(wanted.largest_bytes.map_or(u32::from(u16::MAX), u32::from));
+    let largest = u16::try_from(largest).unwrap_or(u16::MAX);
+    let mut found = None;
+    if wanted.hops {
+        found = Some(look_at_hops(wanted, largest, watcher, stop, &mut assembly)?);
+    }
+    let spent = found.as_ref().map_or(0, |(_, found)| found.sent_bytes);
+    let train = if wanted.longest_train > 0 && !stop.load(Ordering::Relaxed) {
+        let whole = found.as_ref().and_then(|(_, found)| {
+            let of = |hop: &HopFound| hop.largest_bytes;
+            found.hops.iter().filter_map(of).min()
+        });
+        let packet_bytes = whole.unwrap_or(largest).into();
+        let bytes = wanted.bytes.saturating_sub(spent);
+        let bytes = if wanted.hops {
+            bytes
+        } else {
+            bytes / TRAINS_SHARE
+        };
+        let plan = TrainsPlan {
+            packet_bytes,
+            longest_packets: wanted.longest_train,
+            bytes,
+            time: TRAINS_TIME,
+        };
+        look_by_trains(wanted, &plan, watcher, stop, &mut assembly)?
+    } else {
+        None
+    };
+    let anything = found
+        .as_ref()
+        .is_some_and(|(_, found)| !found.hops.is_empty());
+    if !anything && train.is_none() {
+        if stop.load(Ordering::Relaxed) {
+            return Err(CheckError::Cancelled);
+        }
+        return Err(CheckError::Silence {
+            name: wanted.name.clone(),
+            tried: "UDP, ICMP echoes or the routers on the way probes".to_owned(),
+            notes: String::new(),
+        });
+    }
+    let result = result(wanted, found, train, &mut assembly);
+    assembly.add(Measured {
+        started_ns,
+        duration_s: clock::monotonic_ns().saturating_sub(started_ns) as f64 / 1e9,
+        params: params(wanted),
+        outcome: Outcome::Capacity(Box::new(result)),
+        series: BTreeMap::new(),
+    });
+    Ok(assembly.with_findings())
+}
+
+/// Probes hops by what the far end answers: UDP, whose answers are small, or echoes.
+fn look_at_hops(
+    wanted: &Wanted,
+    largest_bytes: u16,
+    watcher: &dyn Watcher,
+    stop: &AtomicBool,
+    assembly: &mut Assembly,
+) -> Result<(PathProtocol, HopsFound), CheckError> {
+    let local = |source| CheckError::Capacity {
+        name: wanted.name.clone(),
+        source,
+    };
+    let to = wanted.address.ip();
+    watcher.step(
+        &format!("looking for who answers on the way to {}", wanted.name),
+        Duration::ZERO,
+    );
+    let mut chosen: Option<(PathProtocol, Opened)> = None;
+    let tried = wanted.protocol.map_or_else(
+        || vec![PathProtocol::Udp, PathProtocol::Icmp],
+        |protocol| vec![protocol],
+    );
+    let automatic = tried.len() > 1;
+    for protocol in tried {
+        let opened = match path::open(&wanted.target(), as_opened(protocol)) {
+            Ok(opened) => opened,
+            // Ping sockets may be forbidden where UDP is not.
+            Err(OpenError::Icmp { .. }) if chosen.is_some() => break,
+            Err(error) => return Err(error.into()),
+        };
+        let mut opened = opened;
+        if !automatic || answers(&mut opened, to, wanted.timeout).map_err(local)? {
+            chosen = Some((protocol, opened));
+            break;
+        }
+        // Where the far end answers nothing, UDP it is: routers answer that.
+        chosen.get_or_insert((protocol, opened));
+    }
+    let Some((protocol, mut network)) = chosen else {
+        return Err(CheckError::Cancelled);
+    };
+    if let Some(missing) = network.access().missing() {
+        assembly.note(format!(
+            "{missing}. How large answers are is not seen either: they are taken to be as large as routers may make them, \
+             so what lines carry back is not known."
+        ));
+    }
+    let plan = HopsPlan {
+        target: to,
+        max_hops: wanted.max_hops,
+        largest_bytes,
+        interval: wanted.interval,
+        time: wanted.time,
+        bytes: wanted.bytes / TRAINS_SHARE,
+        timeout: wanted.timeout,
+        seed: clock::realtime_ns(),
+    };
+    watcher.step("single packets of several sizes to each hop", wanted.time);
+    let found = hops(&mut network, &plan, stop, &mut |known, of| {
+        watcher.update(&format!("{known} of {of} lines known"));
+    })
+    .map_err(local)?;
+    Ok((protocol, found))
+}
+
+fn as_opened(protocol: PathProtocol) -> Protocol {
+    match protocol {
+        PathProtocol::Icmp => Protocol::Icmp,
+        _ => Protocol::Udp { port: UDP_PORT },
+    }
+}
+
+/// Sends trains to the far end's responder, or where there is none as echoes.
+fn look_by_trains(
+    wanted: &Wanted,
+    plan: &TrainsPlan,
+    watcher: &dyn Watcher,
+    stop: &AtomicBool,
+    assembly: &mut Assembly,
+) -> Result<Option<TrainResult>, CheckError> {
+    let mut target = wanted.address;
+    if target.port() == 0 {
+        target.set_port(PORT);
+    }
+    let send = |method| {
+        watcher.step("trains of packets", Duration::ZERO);
+        send_trains(&wanted.name, target, method, plan, stop, &mut |count| {
+            watcher.update(&format!("{count} sent"));
+        })
+    };
+    match send(TrainMethod::Native) {
+        Ok(Some(train)) => return Ok(Some(train)),
+        Ok(None) | Err(ProbeError::NoEcho { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    match send(TrainMethod::Echo) {
+        Ok(Some(train)) => {
+            assembly.note(format!(
+                "No plumb responder at {} (UDP port {}): trains were echoes, which pass both ways, so their rate is that of \
+                 the narrower one. Start `plumb serve` there for the way there alone.",
+                wanted.name,
+                target.port()
+            ));
+            Ok(Some(train))
+        }
+        Ok(None) => {
+            assembly.note(format!(
+                "{} answers neither plumb's probes (UDP port {}) nor echoes: no trains came through.",
+                wanted.name,
+                target.port()
+            ));
+            Ok(None)
+        }
+        Err(error @ ProbeError::Icmp { .. }) => {
+            assembly.note(format!("No trains could be sent: {error}."));
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn result(
+    wanted: &Wanted,
+    found: Option<(PathProtocol, HopsFound)>,
+    train: Option<TrainResult>,
+    assembly: &mut Assembly,
+) -> CapacityResult {
+    let train_sent = train.as_ref().map_or(0, |train| train.sent);
+    let train_bytes = train
+        .as_ref()
+        .map_or(0, |train| train.sent * u64::from(train.packet_bytes));
+    let mut result = CapacityResult {
+        address: wanted.address.ip().to_string(),
+        protocol: None,
+        hops: Vec::new(),
+        reached: false,
+        narrowest_ttl: None,
+        train,
+        rtt_s: None,
+        pipe_bytes: None,
+        ended: CapacityEnd::NotBegun,
+        sent: train_sent,
+        sent_bytes: train_bytes,
+    };
+    let Some((protocol, found)) = found else {
+        return result;
+    };
+    result.protocol = Some(protocol);
+    result.reached = found.reached;
+    result.ended = found.ended;
+    result.sent += found.sent;
+    result.sent_bytes += found.sent_bytes;
+    let last = found.hops.last().and_then(|hop| hop.fit);
+    result.rtt_s = last.filter(|_| found.reached).map(|fit| fit.base.value);
+    result.hops = describe(&found.hops);
+    let measured = result
+        .hops
+        .iter()
+        .filter_map(|hop| Some((hop.ttl, hop.rate.bps?)));
+    let narrowest = measured.min_by(|a, b| a.1.total_cmp(&b.1));
+    result.narrowest_ttl = narrowest.map(|(ttl, _)| ttl);
+    result.pipe_bytes = narrowest
+        .zip(result.rtt_s)
+        .map(|((_, bps), rtt)| bps * rtt / 8.0);
+    notes(wanted, &found, &result, narrowest, assembly);
+    result
+}
+
+/// Hops as they are told.
+fn describe(found: &[HopFound]) -> Vec<CapacityHop> {
+    let mean_queueing: Vec<Option<f64>> = found
+        .iter()
+        .map(|hop| hop.queueing().map(|queueing| queueing.mean))
+        .collect();
+    found
+        .iter()
+        .enumerate()
+        .map(|(index, hop)| {
+            let before = match hop.line.nearer {
+                Some(0) => Some(0.0),
+                Some(nearer) => mean_queueing.get(nearer - 1).copied().flatten(),
+                None => None,
+            };
+            let here = mean_queueing.get(index).copied().flatten();
+            CapacityHop {
+                ttl: hop.ttl,
+                address: hop.address.map(|address| address.to_string()),
+                sent: hop.sent,
+                received: hop.received,
+                largest_bytes: hop.largest_bytes.map(u32::from),
+                answer_bytes: hop.answer_bytes.map(u32::from),
+                lines: hop.line.lines,
+                rate: hop.line.rate.clone(),
+                back_rate: hop.line.back.clone(),
+                latency_s: hop.line.latency_s.map(|(value, _)| value.max(0.0)),
+                latency_error_s: hop.line.latency_s.map(|(_, error)| error),
+                queueing_s: hop.queueing(),
+                sizes: hop
+                    .sizes
+                    .iter()
+                    .filter_map(|of_size| {
+                        Some(CapacitySize {
+                            size_bytes: of_size.size_bytes.into(),
+                            answer_bytes: of_size.answer_bytes.into(),
+                            rtt_s: Distribution::of(of_size.rtt_s.iter().copied())?,
+                        })
+                    })
+                    .collect(),
+                line_queueing_s: here
+                    .zip(before)
+                    .map(|(here, before)| (here - before).max(0.0)),
+            }
+        })
+        .collect()
+}
+
+/// What must be said beside the numbers.
+fn notes(
+    wanted: &Wanted,
+    found: &HopsFound,
+    result: &CapacityResult,
+    narrowest: Option<(u8, f64)>,
+    assembly: &mut Assembly,
+) {
+    if !found.reached {
+        assembly.note(format!(
+            "{} itself did not answer probes: the lines behind the last hop that did are not in the table.",
+            wanted.name
+        ));
+    }
+    let limited: Vec<String> = found
+        .hops
+        .iter()
+        .filter(|hop| hop.limited && (hop.received as f64) < SELDOM * hop.sent as f64)
+        .map(|hop| format!("{} ({} of {} answered)", hop.ttl, hop.received, hop.sent))
+        .collect();
+    if !limited.is_empty() {
+        assembly.note(format!(
+            "Some hops limit how many probes they answer and were probed more seldom: {}. More --time makes them sure.",
+            limited.join(", ")
+        ));
+    }
+    let elsewhere: u64 = found.hops.iter().map(|hop| hop.others).sum();
+    if elsewhere > 0 {
+        assembly.note(format!(
+            "{elsewhere} answers came from other routers than at first and were left out: packets take several ways, or the \
+             way changed (plumb path --all-paths)."
+        ));
+    }
+    let open = result.hops.iter().any(|hop| {
+        hop.rate.status != RateStatus::Measured && hop.rate.doubts.contains(&Doubt::Timing)
+    });
+    let ended = match found.ended {
+        CapacityEnd::Time => Some("--time"),
+        CapacityEnd::Bytes => Some("--bytes"),
+        _ => None,
+    };
+    if let (true, Some(option)) = (open, ended) {
+        assembly.note(format!(
+            "It ended before every line was known as well as it can be: more {option} narrows the bounds."
+        ));
+    }
+    let train = result.train.as_ref();
+    let by_train = train.and_then(|train| train.rate.bps);
+    let both_ways = train.is_some_and(|train| train.method == TrainMethod::Echo);
+    let least_known = narrowest.map(|(_, bps)| bps);
+    if let (Some(line), Some(train)) = (least_known, by_train)
+        && line > CONTRADICTION * train
+    {
+        let way_back = if both_ways {
+            ", the way back is narrower,"
+        } else {
+            ""
+        };
+        assembly.note(format!(
+            "Trains get {} where single packets find no line slower than {}: a token bucket lets single packets pass \
+             faster than it lets many{way_back} or other traffic has its share.",
+            si(train, "bit/s"),
+            si(line, "bit/s")
+        ));
+    }
+}
+
+fn params(wanted: &Wanted) -> serde_json::Map<String, serde_json::Value> {
+    let mut params = serde_json::Map::new();
+    params.insert(
+        "interval_s".to_owned(),
+        wanted.interval.as_secs_f64().into(),
+    );
+    params.insert("time_s".to_owned(), wanted.time.as_secs_f64().into());
+    params.insert("bytes".to_owned(), wanted.bytes.into());
+    params.insert(
+        "longest_train_packets".to_owned(),
+        wanted.longest_train.into(),
+    );
+    params
+}

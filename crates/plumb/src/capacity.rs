@@ -1,0 +1,129 @@
+//! `plumb capacity`: what each line of a path could carry.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use plumb_check::capacity::{self, Wanted};
+use plumb_model::results::path::PathProtocol;
+use plumb_model::units::ByteCount;
+
+use crate::load_options::positive_duration;
+use crate::output::Output;
+use crate::progress::Line;
+use crate::target::{Family, Target, command_line, interruptible};
+
+/// What the verb cannot do, for its help.
+pub(crate) const LIMITS: &str = "\
+Examples:
+  plumb capacity server                      every line, and the narrowest place by trains of packets
+  plumb capacity --only trains server        a few seconds: the narrowest place alone
+  plumb capacity --only hops --time 2m server    fast or noisy lines need more answers
+  plumb capacity --train 1000 server         find token buckets of up to 1.5 MB
+
+Limits: lines above some 400 Mbit/s are told as `at least`; a switch inside a line makes it seem slower;
+routers that answer seldom need more --time; IPv6 routers quote so much that fast lines need more
+answers. Run `plumb serve` at the far end for trains of the way there alone. See `plumb explain
+capacity`.";
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Name or address of the far end; a port behind it is that of its `plumb serve`
+    host: String,
+    /// Use IPv4
+    #[arg(short = '4', conflicts_with = "v6")]
+    v4: bool,
+    /// Use IPv6
+    #[arg(short = '6')]
+    v6: bool,
+    /// Measure this alone
+    #[arg(long, value_enum)]
+    only: Option<Part>,
+    /// What probes of hops are made of [default: UDP, or ICMP where the far end answers that alone]
+    #[arg(long, value_enum)]
+    protocol: Option<Protocol>,
+    /// How long hops are probed at most; it ends sooner when all is known
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
+    time: Duration,
+    /// Time from one probe of hops to the next on average; longer where the lines are slow
+    #[arg(short, long, value_name = "TIME", default_value = "10ms", value_parser = interval)]
+    interval: Duration,
+    /// The most that may be sent; hops may take half of it
+    #[arg(long, value_name = "SIZE", default_value = "20MB")]
+    bytes: ByteCount,
+    /// Packets of the longest train: it must outlast a token bucket to see the rate behind it
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(8..=1000))]
+    train: u32,
+    /// The largest packet, in bytes [default: what the interface sends]
+    #[arg(short, long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(200..))]
+    size: Option<u16>,
+    /// How many hops to look at
+    #[arg(short = 'm', long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u8).range(1..=255))]
+    max_hops: u8,
+    /// Longest wait for an answer while it is found out who answers
+    #[arg(short = 'W', long, value_name = "TIME", default_value = "1s", value_parser = positive_duration)]
+    timeout: Duration,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Each line, by single packets
+    Hops,
+    /// The narrowest place, by trains of packets
+    Trains,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Protocol {
+    /// UDP: answers are small, so figures are of the way there
+    Udp,
+    /// ICMP echo: the last line's figures are of both ways
+    Icmp,
+}
+
+/// A pause that does not make a load of probes.
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = positive_duration(text).map_err(|error| error.to_string())?;
+    if interval < Duration::from_millis(1) {
+        return Err("faster than one probe every 1ms is load".to_owned());
+    }
+    Ok(interval)
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let family = match (arguments.v4, arguments.v6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
+    };
+    let target = Target::resolve_as(&arguments.host, family)?;
+    let output = arguments.output.begin()?;
+    let stop = interruptible()?;
+    let wanted = Wanted {
+        name: target.name,
+        address: target.address,
+        protocol: arguments.protocol.map(|protocol| match protocol {
+            Protocol::Udp => PathProtocol::Udp,
+            Protocol::Icmp => PathProtocol::Icmp,
+        }),
+        hops: arguments.only != Some(Part::Trains),
+        longest_train: match arguments.only {
+            Some(Part::Hops) => 0,
+            _ => arguments.train,
+        },
+        max_hops: arguments.max_hops,
+        largest_bytes: arguments.size,
+        interval: arguments.interval,
+        time: arguments.time,
+        bytes: arguments.bytes.bytes(),
+        timeout: arguments.timeout,
+    };
+    anstream::eprintln!("plumb: {}", wanted.announcement());
+    let line = Line::new();
+    let run = capacity::run(command_line(), &wanted, &line, &stop)?;
+    drop(line);
+    output.emit(run)?;
+    Ok(ExitCode::SUCCESS)
+}

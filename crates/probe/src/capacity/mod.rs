@@ -1,0 +1,69 @@
+//! What the lines of a path could carry: rate, latency and queueing of each line by how round trips
+//! grow with size, and the rate of the narrowest place by how trains of packets spread out.
+//!
+//! [`mod@hops`] decides what to probe when; [`mod@fit`] is how round trips to one hop grow, [`mod@lines`]
+//! what lies between two hops. [`mod@trains`] decides which trains to send and what they say together,
+//! [`mod@dispersion`] is how one arrived; [`send_trains`] opens what they are sent by. What decides is
+//! told the time by the network, which is a trait.
+
+pub mod dispersion;
+pub mod fit;
+pub mod hops;
+pub mod lines;
+mod random;
+#[cfg(test)]
+mod tests;
+pub mod trains;
+
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+
+use plumb_model::results::ProbeProtocol;
+use plumb_model::results::capacity::{TrainMethod, TrainResult};
+
+use crate::icmp::IcmpEcho;
+use crate::plan::{Plan, ProbeError, Sizes};
+use crate::probing::local;
+use crate::udp::UdpEcho;
+use trains::TrainsPlan;
+
+/// IP and UDP headers; those of an ICMP echo are as long.
+const fn headers_bytes(v4: bool) -> u32 {
+    if v4 { 28 } else { 48 }
+}
+
+/// Sends trains to a far end by a method until its rate is known, `stop` is set, or time or bytes are
+/// spent; `show` is told how many were sent. `None` where none came through.
+///
+/// # Errors
+/// When nobody answers that method, or our own machine fails.
+pub fn send_trains(
+    name: &str,
+    target: SocketAddr,
+    method: TrainMethod,
+    plan: &TrainsPlan,
+    stop: &AtomicBool,
+    show: &mut dyn FnMut(u32),
+) -> Result<Option<TrainResult>, ProbeError> {
+    let protocol = match method {
+        TrainMethod::Native => ProbeProtocol::Udp,
+        TrainMethod::Echo => ProbeProtocol::Icmp,
+    };
+    let mut probes = Plan::new(protocol, name, target);
+    let payload = plan
+        .packet_bytes
+        .saturating_sub(headers_bytes(target.is_ipv4()));
+    probes.sizes = Sizes::One((payload as usize).max(probes.least_size_bytes()));
+    probes.check()?;
+    match method {
+        TrainMethod::Native => {
+            let mut network = UdpEcho::open(&probes)?.with_small_answers();
+            trains::trains(&mut network, plan, method, stop, show)
+        }
+        TrainMethod::Echo => {
+            let mut network = IcmpEcho::open(&probes)?;
+            trains::trains(&mut network, plan, method, stop, show)
+        }
+    }
+    .map_err(local(&probes, "sending a train of packets"))
+}
