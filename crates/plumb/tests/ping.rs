@@ -319,3 +319,33 @@ fn what_cannot_be_probed_is_said() {
         );
     }
 }
+
+#[test]
+fn what_ends_on_the_way_on_purpose_is_no_error_of_whoever_pings_beside_it() {
+    let mut routed = Network::default();
+    routed.node("client", "").node("router", "forward = true");
+    routed.node("server", "");
+    routed.link("near", ["client", "router"], "");
+    routed.link("far", ["router", "server"], "");
+    let script = |script| routed.run(&["sh", "-c", script]);
+    // A raw socket is told of whatever expires on the way to its far end.
+    let output = script(
+        "plumb ping server --protocol icmp --ttl 1 --count 8 --interval 50ms >/dev/null 2>&1 & \
+         plumb ping server --protocol icmp --count 10 --interval 50ms --json; wait",
+    );
+    let run = Run::from_json(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let Outcome::Ping(ping) = &run.measurements[0].outcome else {
+        panic!("{:?}", run.measurements)
+    };
+    assert_eq!((ping.received, ping.icmp_errors.len()), (10, 0), "{ping:?}");
+    assert!(!run.notes.iter().any(|note| note.contains("ICMP error")));
+
+    // Its own probes are.
+    let output =
+        script("plumb ping server --protocol icmp --ttl 1 --count 3 --interval 50ms --json");
+    assert!(
+        stderr(&output).contains("hop limit exceeded"),
+        "{}",
+        stderr(&output)
+    );
+}

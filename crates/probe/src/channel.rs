@@ -54,6 +54,23 @@ pub(crate) enum Incoming<'a> {
     Expired(&'a Expired),
 }
 
+/// What came of one of our probes.
+pub(crate) enum Told {
+    /// It was answered.
+    Answered(Answer),
+    /// It ended on the way, where it was to go further.
+    Expired,
+}
+
+impl From<Told> for Event {
+    fn from(told: Told) -> Self {
+        match told {
+            Told::Answered(answer) => Self::Answered(answer),
+            Told::Expired => Self::Unreachable(Unreachable::HopLimit),
+        }
+    }
+}
+
 /// A socket to one far end.
 pub(crate) struct Channel {
     socket: DatagramSocket,
@@ -83,12 +100,13 @@ impl Channel {
         Ok(())
     }
 
-    /// The next event until `until_ns` of CLOCK_MONOTONIC; `read` tells what is an answer, and
-    /// `None` comes early after a packet that is not.
+    /// The next event until `until_ns` of CLOCK_MONOTONIC; `read` tells what came of which probe, and
+    /// `None` comes early after a packet that is of none. A raw socket is told of every echo
+    /// request that expires on the way to its far end, whoever sent it.
     pub(crate) fn receive(
         &mut self,
         until_ns: u64,
-        mut read: impl FnMut(Incoming<'_>, Moment) -> Option<Answer>,
+        mut read: impl FnMut(Incoming<'_>, Moment) -> Option<Told>,
     ) -> io::Result<Option<Event>> {
         loop {
             // The stamp of a departure is queued before the answer can come, so look for it first.
@@ -98,11 +116,10 @@ impl Channel {
                     None => continue,
                 },
                 Some(Notice::Expired(expired)) => {
-                    let answer = read(Incoming::Expired(&expired), Moment::now());
-                    return Ok(Some(answer.map_or(
-                        Event::Unreachable(Unreachable::HopLimit),
-                        Event::Answered,
-                    )));
+                    match read(Incoming::Expired(&expired), Moment::now()) {
+                        Some(told) => return Ok(Some(told.into())),
+                        None => continue,
+                    }
                 }
                 Some(Notice::Unreachable(why)) => return Ok(Some(Event::Unreachable(why))),
                 None => {}
@@ -111,7 +128,7 @@ impl Channel {
                 let at = Moment::now();
                 let packet = self.buffer.get(..received.len).unwrap_or_default();
                 let incoming = Incoming::Packet(packet, &received);
-                return Ok(read(incoming, at).map(Event::Answered));
+                return Ok(read(incoming, at).map(Event::from));
             }
             if monotonic_ns() >= until_ns {
                 return Ok(None);

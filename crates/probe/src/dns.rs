@@ -5,7 +5,7 @@ use std::io;
 use plumb_net::datagram::DatagramSocket;
 use plumb_wire::dns::{Query, RecordKind};
 
-use crate::channel::{Channel, Incoming};
+use crate::channel::{Channel, Incoming, Told};
 use crate::plan::{Plan, ProbeError};
 use crate::probing::{local, prepare, random_u32};
 use crate::sample::{Answer, Moment, Said};
@@ -69,17 +69,18 @@ impl Network for DnsQuestions {
         } = self;
         channel.receive(until_ns, |incoming, at| {
             let Incoming::Packet(packet, received) = incoming else {
-                return None;
+                // A socket of UDP is told of its own packets only.
+                return Some(Told::Expired);
             };
             let answer = query.answer(packet)?;
             let lower = answer.id.wrapping_sub(*session as u16);
-            Some(Answer {
+            Some(Told::Answered(Answer {
                 kernel_ns: received.kernel_ns,
                 said: Some(Said::Dns(answer.code)),
                 hop_limit: received.hop_limit,
                 drops: received.drops,
                 ..Answer::at(at, number(lower, *latest)?)
-            })
+            }))
         })
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use plumb_net::datagram::{DatagramSocket, Expired, IcmpAccess};
 use plumb_wire::icmp::{Echo, EchoHeader, Kind, Mark, Version};
 
-use crate::channel::{Channel, Incoming};
+use crate::channel::{Channel, Incoming, Told};
 use crate::plan::{Plan, ProbeError, Sizes};
 use crate::probing::{prepare, random_u32};
 use crate::sample::{Answer, Moment};
@@ -115,20 +115,20 @@ impl Network for IcmpEcho {
                     received.hop_limit,
                     received.drops,
                 ),
-                Incoming::Expired(told) if routers_answer => (
-                    expired(version, identifier, latest, told)?,
-                    told.kernel_ns,
-                    None,
-                    told.drops,
-                ),
-                Incoming::Expired(_) => return None,
+                Incoming::Expired(told) => {
+                    let sequence = expired(version, identifier, latest, told)?;
+                    if !routers_answer {
+                        return Some(Told::Expired);
+                    }
+                    (sequence, told.kernel_ns, None, told.drops)
+                }
             };
-            Some(Answer {
+            Some(Told::Answered(Answer {
                 kernel_ns,
                 hop_limit,
                 drops,
                 ..Answer::at(at, sequence)
-            })
+            }))
         })
     }
 }
@@ -158,6 +158,7 @@ mod tests {
         assert_eq!(number(65_537, 1), Some(65_537));
         assert_eq!(number(65_537, 65_535), Some(65_535));
         assert_eq!(number(5, 6), None, "not sent yet");
+        // Of another socket with the same far end, which this one is told of as well.
         assert_eq!(expired(Version::V4, 0x1235, 5, &quoted(3)), None);
         assert_eq!(
             expired(

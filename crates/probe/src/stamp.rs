@@ -6,7 +6,7 @@ use plumb_net::clock::{discipline, monotonic_ns, realtime_ns};
 use plumb_net::datagram::{DatagramSocket, Unreachable};
 use plumb_wire::stamp::{ErrorEstimate, Key, Reply, Request, TimeFormat};
 
-use crate::channel::{Channel, Incoming};
+use crate::channel::{Channel, Incoming, Told};
 use crate::plan::{Plan, ProbeError, Sizes};
 use crate::probing::{local, prepare, random_u32};
 use crate::sample::{Answer, FarClock, FarEnd, Moment};
@@ -123,7 +123,8 @@ impl StampEcho {
         } = self;
         channel.receive(until_ns, |incoming, at| {
             let Incoming::Packet(packet, received) = incoming else {
-                return None;
+                // A socket of UDP is told of its own packets only.
+                return Some(Told::Expired);
             };
             // Reflectors that know only RFC 8762 say zero, and those of TWAMP what they like there.
             let reply = Reply::parse(packet, key.as_ref())?;
@@ -138,7 +139,7 @@ impl StampEcho {
             });
             let sequence = reply.request.sequence.checked_sub(FIRST_NUMBER)?;
             let counts = reply.sequence != reply.request.sequence;
-            Some(Answer {
+            Some(Told::Answered(Answer {
                 kernel_ns: received.kernel_ns,
                 far_end: Some(FarEnd {
                     received_ns: reply.received_ns,
@@ -149,7 +150,7 @@ impl StampEcho {
                 hop_limit: received.hop_limit,
                 drops: received.drops,
                 ..Answer::at(at, sequence)
-            })
+            }))
         })
     }
 }

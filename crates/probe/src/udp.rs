@@ -6,7 +6,7 @@ use plumb_net::clock::monotonic_ns;
 use plumb_net::datagram::{DatagramSocket, Unreachable};
 use plumb_wire::native::echo::{Cookie, Datagram, EPOCH, Kind, MIN_BYTES};
 
-use crate::channel::{Channel, Incoming};
+use crate::channel::{Channel, Incoming, Told};
 use crate::plan::{Plan, ProbeError, Sizes};
 use crate::probing::{local, prepare, random_u32};
 use crate::sample::{Answer, FarEnd, Moment};
@@ -149,7 +149,8 @@ impl Network for UdpEcho {
         } = self;
         channel.receive(until_ns, |incoming, at| {
             let Incoming::Packet(packet, received) = incoming else {
-                return None;
+                // A socket of UDP is told of its own packets only.
+                return Some(Told::Expired);
             };
             let datagram =
                 Datagram::parse(packet).filter(|datagram| datagram.session == *session)?;
@@ -161,7 +162,7 @@ impl Network for UdpEcho {
                 }
                 Kind::Reply => {
                     *answered_ns = at.monotonic_ns;
-                    Some(Answer {
+                    Some(Told::Answered(Answer {
                         kernel_ns: received.kernel_ns,
                         far_end: Some(FarEnd {
                             received_ns: datagram.server_receive_ns,
@@ -173,7 +174,7 @@ impl Network for UdpEcho {
                         hop_limit: received.hop_limit,
                         drops: received.drops,
                         ..Answer::at(at, datagram.client_sequence)
-                    })
+                    }))
                 }
                 Kind::CookieRequest | Kind::Probe => None,
             }
