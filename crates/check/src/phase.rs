@@ -14,10 +14,11 @@ use plumb_model::results::{
 };
 use plumb_model::series::Series;
 use plumb_model::units::{human_seconds, si};
+use plumb_net::clock::apart_ns;
 
 use crate::assembly::{Assembly, Measured};
 use crate::beside::Beside;
-use crate::clocks::{Clocks, Incomparable};
+use crate::clocks::{Comparison, Incomparable};
 use crate::periodicity;
 use crate::probes::{ProbeLogs, Window, result};
 use crate::profiles;
@@ -51,6 +52,8 @@ const MOST_STREAM_SERIES: usize = 8;
 pub struct Phase {
     spec: PhaseSpec,
     outcome: PhaseOutcome,
+    /// CLOCK_REALTIME less CLOCK_MONOTONIC when it began, ns.
+    apart_ns: i64,
     /// What its conductor found, where it had one.
     responsiveness: Option<Found>,
 }
@@ -92,6 +95,7 @@ impl Phase {
             watcher.update(&(way(down, "down", p.down_bps) + &way(up, "up", p.up_bps)));
         };
         let mut controller = spec.controller();
+        let apart_ns = apart_ns();
         let outcome = match &mut controller {
             Some(conductor) => client.run_conducted_phase(&plan, conductor, &progress, cancel)?,
             None => client.run_phase(&plan, &progress, cancel)?,
@@ -99,6 +103,7 @@ impl Phase {
         Ok(Self {
             spec,
             outcome,
+            apart_ns,
             responsiveness: controller.map(Controller::finish),
         })
     }
@@ -146,14 +151,15 @@ impl Phase {
     }
 
     /// Adds what became of its datagrams, with their delays where the clocks could be compared.
-    pub fn record_udp(&self, assembly: &mut Assembly, clocks: Result<Clocks, Incomparable>) {
+    pub fn record_udp(&self, assembly: &mut Assembly, clocks: Result<Comparison, Incomparable>) {
         for udp in &self.outcome.udp {
             let mut result = udp.result.clone();
             let above = result.receiver.as_ref().and_then(|r| r.pdv_s);
             let delay = udp.min_delay_ns.zip(above);
             match (delay, &clocks, udp.clock_stepped) {
                 (Some((min_ns, above)), Ok(clocks), false) => {
-                    let one_way = clocks.delay(result.direction, min_ns, &above);
+                    let (direction, phase) = (result.direction, self.window());
+                    let one_way = clocks.delay(direction, phase, self.apart_ns, min_ns, &above);
                     result.one_way_delay = Some(one_way);
                 }
                 (Some(_), Err(why), false) => {

@@ -21,7 +21,7 @@ use plumb_wire::native::control::flow::Flow;
 
 use crate::assembly::Assembly;
 use crate::budget::Budget;
-use crate::clocks::{Clocks, Incomparable};
+use crate::clocks::{Comparison, Incomparable};
 use crate::error::CheckError;
 use crate::phase::{Group, Phase, PhaseSpec};
 use crate::places;
@@ -214,13 +214,15 @@ pub fn run(
             client.address().port()
         ));
     }
+    let clocks = match logs.udp() {
+        Some(log) => Comparison::by(log),
+        None => Err(Incomparable::Silence),
+    };
     for (phase, drained) in &phases {
         phase.record_rates(&mut assembly);
         phase.record_asked(&mut assembly);
         phase.record_quic(&mut assembly);
         phase.record_responsiveness(&mut assembly);
-        let log = logs.udp().ok_or(Incomparable::Silence);
-        let clocks = log.and_then(|log| Clocks::compare(log, quiet.window, after.window));
         phase.record_udp(&mut assembly, clocks);
         if let Some(idle) = idle_ping.as_ref().filter(|_| phase.has_load()) {
             phase.record_latency(&mut assembly, &logs, quiet.window, idle, *drained);

@@ -209,7 +209,6 @@ mod tests {
             late: false,
             size_bytes: 56 + sequence as usize % 2,
             hop_limit: rtt_ms.map(|ms| if ms < 50 { 64 } else { 63 }),
-            far_offset_ns: None,
             exchange: None,
         }
     }

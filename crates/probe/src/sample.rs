@@ -175,9 +175,6 @@ pub struct Sample {
     pub size_bytes: usize,
     /// The hop limit that the answer bore when it came in; absent where the protocol does not tell.
     pub hop_limit: Option<u8>,
-    /// The far end's clock less ours in nanoseconds, known to within half of the round trip;
-    /// absent where the round trip is not of the kernel's stamps at this end.
-    pub far_offset_ns: Option<i64>,
     /// The times at both ends, of an answer however late; absent where the far end tells none.
     pub exchange: Option<Exchange>,
 }
@@ -282,11 +279,6 @@ impl Record {
                 .answer
                 .and_then(|answer| answer.hop_limit)
                 .filter(|_| in_time.is_some()),
-            far_offset_ns: in_time
-                .filter(|trip| {
-                    trip.timestamps == TimestampSource::Kernel && !trip.residence_ignored
-                })
-                .and_then(|_| self.far_offset_ns()),
             exchange: self.exchange(),
         })
     }
@@ -309,15 +301,6 @@ impl Record {
             far,
             arrived_ns: signed(answer.at.monotonic_ns).saturating_sub(idle_ns),
         })
-    }
-
-    /// The far end's clock less ours (RFC 5905, section 8).
-    fn far_offset_ns(&self) -> Option<i64> {
-        let answer = self.answer?;
-        let far = answer.far_end?;
-        let ours = i128::from(self.departed_ns?) + i128::from(answer.kernel_ns?);
-        let theirs = i128::from(far.received_ns) + i128::from(far.sent_ns);
-        i64::try_from((theirs - ours) / 2).ok()
     }
 }
 

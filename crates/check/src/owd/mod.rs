@@ -1,6 +1,5 @@
 //! `plumb owd`: delay, loss and order of each way, by the native echo or by STAMP.
 
-mod clock;
 mod ways;
 
 use std::sync::Arc;
@@ -18,9 +17,9 @@ use plumb_net::clock::{apart_ns, discipline};
 use plumb_probe::{Exchange, FarClock, Plan, ProbeLog, Probing};
 
 use crate::assembly::{Assembly, Measured};
+use crate::clocks::Comparison;
 use crate::error::CheckError;
 use crate::watcher::Watcher;
-use clock::Comparison;
 
 /// How often whoever looks on is told.
 const TELL_EVERY: Duration = Duration::from_millis(100);

@@ -235,7 +235,6 @@ mod tests {
                 late: false,
                 size_bytes: 44,
                 hop_limit: None,
-                far_offset_ns: None,
                 exchange,
             });
         }
