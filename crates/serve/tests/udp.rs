@@ -68,11 +68,12 @@ fn every_packet_of_both_ways_is_accounted_for() {
             (Direction::Up, 0)
         ]
     );
-    // The last may be cut off where the stage began before its streams.
+    // However late a busy machine gets to a stream: its schedule begins a millisecond after its phase
+    // at the latest, and at most one slot of the last is cut off.
     outcome.udp.iter().for_each(|o| {
         let sender = o.result.sender.as_ref().unwrap();
         let slots = sender.sent + sender.missed + sender.refused;
-        assert!((490..=500).contains(&slots), "{sender:?}");
+        assert!((499..=500).contains(&slots), "{sender:?}");
         whole(o, slots);
     });
     // The session goes on, also with TCP.

@@ -23,6 +23,10 @@ use crate::stage::{POLL_INTERVAL, Stage};
 /// late on a machine that saves power. It is the most that one packet costs of a processor.
 const SPIN_NS: u64 = 60_000;
 
+/// A stream's schedule begins when its thread runs, and so long after its phase at the latest: slots
+/// that passed before a busy machine got to it count as missed, or its rate would seem the path's.
+const BEGINS_WITHIN: Duration = Duration::from_millis(1);
+
 /// ICMP errors after which the far end is held to be gone: one may be about anything.
 const MOST_UNREACHABLE: u32 = 16;
 
@@ -142,7 +146,9 @@ impl<'a> Trains<'a> {
     ) -> io::Result<()> {
         let tolerance = Schedule::tolerance(self.flow).as_nanos() as u64 * self.segments();
         let duration_ns = self.duration.as_nanos() as u64;
-        let started_ns = monotonic_ns();
+        let mut over_ns = None;
+        let held_up = stage.started.elapsed().saturating_sub(BEGINS_WITHIN);
+        let started_ns = monotonic_ns().saturating_sub(held_up.as_nanos() as u64);
         loop {
             let first = schedule.next();
             for _ in 1..self.segments() {
@@ -152,7 +158,7 @@ impl<'a> Trains<'a> {
                 return Ok(());
             }
             let due_ns = started_ns + first.due_ns;
-            let Some(now_ns) = wait_until(due_ns, stage) else {
+            let Some(now_ns) = wait_until(due_ns, stage, &mut over_ns) else {
                 return Ok(());
             };
             let late_ns = now_ns - due_ns;
@@ -260,15 +266,18 @@ fn is_unreachable(error: &io::Error) -> bool {
     )
 }
 
-/// Waits until CLOCK_MONOTONIC reaches `due_ns`, and tells what it is then; `None` when the stage
-/// is over before.
-fn wait_until(due_ns: u64, stage: &Stage) -> Option<u64> {
+/// Waits until CLOCK_MONOTONIC reaches `due_ns`, and tells what it is then; `None` for what is due
+/// after the stage was seen to be over, since `over_ns`.
+fn wait_until(due_ns: u64, stage: &Stage, over_ns: &mut Option<u64>) -> Option<u64> {
     let poll_ns = POLL_INTERVAL.as_nanos() as u64;
     loop {
-        if stage.is_over() {
+        let now_ns = monotonic_ns();
+        if over_ns.is_none() && stage.is_over() {
+            *over_ns = Some(now_ns);
+        }
+        if over_ns.is_some_and(|over_ns| due_ns > over_ns) {
             return None;
         }
-        let now_ns = monotonic_ns();
         if now_ns >= due_ns {
             return Some(now_ns);
         }
