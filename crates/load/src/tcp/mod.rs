@@ -7,6 +7,7 @@ pub(crate) mod probed;
 mod receiver;
 pub(crate) mod sampler;
 mod sender;
+mod zero_copy;
 
 use std::io;
 use std::net::TcpStream;
@@ -15,7 +16,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use plumb_net::tcp::{self, copyless::memory_file};
+use plumb_net::tcp;
 use plumb_wire::native::control::flow::TcpFlow;
 use plumb_wire::native::control::report::{
     ReceiverLog, ReceiverTail, SenderLog, SenderTail, StreamEnd,
@@ -29,6 +30,7 @@ use probed::{Connection, Load};
 use receiver::Destination;
 use sampler::{Looked, Record};
 use sender::Origin;
+use zero_copy::{InPlace, Refused, copied_for_device};
 
 pub(crate) use sender::payload;
 
@@ -74,6 +76,8 @@ struct Running {
     socket: Arc<TcpStream>,
     /// Time waited for the stream's file, where it has one.
     file_wait_us: Option<Arc<AtomicU64>>,
+    /// Whether it copied although it was not to.
+    refused: Arc<Refused>,
     thread: JoinHandle<Option<StreamEnd>>,
 }
 
@@ -86,6 +90,7 @@ struct Prepared {
     counter: Arc<AtomicU64>,
     tls: Option<TlsSession>,
     file: Option<(StreamFile, Arc<AtomicU64>)>,
+    refused: Arc<Refused>,
 }
 
 impl Prepared {
@@ -100,6 +105,7 @@ impl Prepared {
         Running {
             socket: self.socket,
             file_wait_us: self.file.map(|(_, wait_us)| wait_us),
+            refused: self.refused,
             thread,
         }
     }
@@ -114,6 +120,7 @@ impl From<TcpLoad> for Prepared {
             counter: Arc::default(),
             tls: stream.tls,
             file: stream.file.map(|file| (file, Arc::default())),
+            refused: Arc::default(),
         }
     }
 }
@@ -226,14 +233,18 @@ impl TcpStreams {
             let file_wait_us = stream.file_wait_us.map(|us| us.load(Ordering::Relaxed));
             (ended, file_wait_us)
         };
+        let mut copied = false;
         let senders: Vec<_> = self
             .senders
             .into_iter()
             .map(|(tail, stream)| {
+                let refused = Arc::clone(&stream.refused);
                 let (ended, file_wait_us) = join(stream);
+                copied |= refused.is_set();
                 SenderTail {
                     ended,
                     file_wait_us,
+                    zero_copy: tail.zero_copy && !refused.is_set(),
                     ..tail
                 }
             })
@@ -257,6 +268,9 @@ impl TcpStreams {
         drop(sockets);
 
         let record = record.unwrap_or_default();
+        if copied {
+            self.notes.push(zero_copy::REFUSED.to_owned());
+        }
         TcpLogs {
             senders: senders
                 .into_iter()
@@ -292,6 +306,10 @@ impl TcpStreams {
         let mut tails = Vec::new();
         for stream in outgoing {
             let socket = &stream.socket;
+            let in_place = stream.flow.zero_copy && stream.file.is_none();
+            if in_place {
+                notes.extend(copied_for_device(socket));
+            }
             let negotiated = tcp::negotiated(socket).unwrap_or_default();
             notes.extend(options::congestion_control(socket, &stream.flow));
             notes.extend(options::not_agreed(&stream.flow, &negotiated));
@@ -305,7 +323,7 @@ impl TcpStreams {
                 ecn: negotiated.ecn,
                 fast_open: negotiated.fast_open,
                 mptcp: negotiated.mptcp,
-                zero_copy: stream.flow.zero_copy && stream.file.is_none(),
+                zero_copy: in_place,
                 ..SenderTail::default()
             });
         }
@@ -357,7 +375,8 @@ impl Payload {
         }
         if stream.flow.zero_copy {
             let payload = self.0.get(..length).unwrap_or(&self.0);
-            return Ok(Origin::InPlace(memory_file(payload)?, length));
+            let in_place = InPlace::new(payload, Arc::clone(&stream.refused))?;
+            return Ok(Origin::InPlace(in_place, Arc::clone(&self.0)));
         }
         Ok(Origin::Memory(Arc::clone(&self.0), length))
     }

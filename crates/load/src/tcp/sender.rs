@@ -1,16 +1,16 @@
 //! One sending stream: writes as fast as TCP takes it.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use plumb_net::tcp::{self, copyless::send_from};
+use plumb_net::tcp;
 use plumb_wire::native::control::report::StreamEnd;
 
 use super::background::Background;
+use super::zero_copy::InPlace;
 use crate::file::{Ready, Source};
 use crate::stage::{POLL_INTERVAL, Stage, retry};
 use crate::tls::{Pipe, TlsSession};
@@ -38,8 +38,8 @@ pub(crate) fn payload(length: usize) -> Arc<[u8]> {
 pub(super) enum Origin {
     /// The first so many of these bytes again and again, copied at each write.
     Memory(Arc<[u8]>, usize),
-    /// The same bytes again and again, sent from where they lie.
-    InPlace(File, usize),
+    /// The same, sent from where they lie; copied where the kernel does not do that.
+    InPlace(InPlace, Arc<[u8]>),
     /// A file, written in pieces of at most so many bytes.
     File(Source, usize),
 }
@@ -47,7 +47,8 @@ pub(super) enum Origin {
 impl Origin {
     fn ready(&mut self) -> io::Result<Ready> {
         Ok(match self {
-            Self::Memory(_, length) | Self::InPlace(_, length) => Ready::Bytes(*length),
+            Self::Memory(_, length) => Ready::Bytes(*length),
+            Self::InPlace(bytes, _) => Ready::Bytes(bytes.length()),
             Self::File(source, most) => match source.ready()? {
                 Ready::Bytes(count) => Ready::Bytes(count.min(*most)),
                 other => other,
@@ -59,7 +60,13 @@ impl Origin {
     fn send(&mut self, stream: &TcpStream, pipe: &mut Pipe<'_>, count: usize) -> io::Result<usize> {
         match self {
             Self::Memory(payload, _) => pipe.write(payload.get(..count).unwrap_or(payload)),
-            Self::InPlace(file, _) => send_from(stream, file, count),
+            Self::InPlace(bytes, payload) => match bytes.send(stream, count)? {
+                Some(sent) => Ok(sent),
+                None => {
+                    *self = Self::Memory(Arc::clone(payload), bytes.length());
+                    self.send(stream, pipe, count)
+                }
+            },
             Self::File(source, _) => {
                 let bytes = source.bytes();
                 let sent = pipe.write(bytes.get(..count).unwrap_or(bytes))?;
