@@ -298,6 +298,13 @@ impl Phase {
                 self.spec.name()
             ));
         }
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let cpu = self
+            .throughput(self.spec.direction)
+            .map(|carried| &carried.cpu);
+        for note in responsiveness::limits::notes(self.spec.direction, found, cpu, processors) {
+            assembly.note(note);
+        }
         let size = (self.spec.streams(), interval);
         let seconds = self.outcome.duration_s;
         let result = responsiveness::result(self.spec.direction, found, size, seconds);
@@ -408,12 +415,8 @@ impl Phase {
         params.extend(identity);
         let bps = |d: &Option<DirectionOutcome>| d.as_ref().map(|d| d.result.bps);
         let classes = self.classes(&beside);
-        for (class, what) in &classes {
-            if what.idle_rtt_s.is_some() && what.rtt_s.is_none() {
-                assembly.note(format!(
-                    "No probe of the class {class} came back during the phase '{name}': either the load starves it, or the network drops its DSCP. The grade is that of best effort."
-                ));
-            }
+        for note in starved(&classes, name) {
+            assembly.note(note);
         }
         let increase_s = rtt.above(idle_rtt.p50);
         let found = self.responsiveness.as_ref();
@@ -518,6 +521,30 @@ impl Phase {
     }
 }
 
+/// Share of its probes from which on a class that does not lose them when idle is starved: what a queue
+/// that drops for everybody, or a bad radio, takes is far less.
+const STARVED_RATIO: f64 = 0.9;
+
+/// Says which classes the load leaves (nearly) nothing.
+fn starved(classes: &BTreeMap<String, ClassLatency>, phase: &str) -> Vec<String> {
+    let is_starved = |class: &ClassLatency| {
+        class.idle_rtt_s.is_some() && class.loss_ratio.is_some_and(|lost| lost >= STARVED_RATIO)
+    };
+    classes
+        .iter()
+        .filter(|(_, class)| is_starved(class))
+        .map(|(name, class)| {
+            let lost = match class.rtt_s {
+                None => "No probe".to_owned(),
+                Some(rtt) => format!("Of the probes only {}", rtt.count),
+            };
+            format!(
+                "{lost} of the class {name} came back during the phase '{phase}', and when idle they did: either the load starves it, or the network drops its DSCP. The grade is that of best effort."
+            )
+        })
+        .collect()
+}
+
 /// Says what of the losses was our own doing.
 fn note_own_losses(assembly: &mut Assembly, udp: &UdpResult) {
     let Some(receiver) = udp.receiver.as_ref() else {
@@ -571,5 +598,42 @@ fn title(spec: &PhaseSpec) -> &'static str {
         Direction::Down => "downloading",
         Direction::Up => "uploading",
         Direction::Both => "both ways at once",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use plumb_model::distribution::Distribution;
+
+    fn class(idle: bool, answered: &[f64], lost: f64) -> ClassLatency {
+        ClassLatency {
+            dscp: 8,
+            down_bps: None,
+            up_bps: None,
+            idle_rtt_s: idle.then(|| Distribution::of([0.02]).unwrap()),
+            rtt_s: Distribution::of(answered.iter().copied()),
+            increase_s: None,
+            loss_ratio: Some(lost),
+        }
+    }
+
+    #[test]
+    fn a_class_that_gets_nothing_is_told_and_one_that_loses_some_is_not() {
+        let classes = BTreeMap::from([
+            ("BK".to_owned(), class(true, &[], 1.0)),
+            ("BE".to_owned(), class(true, &[0.1, 0.2], 0.5)),
+            ("CS5".to_owned(), class(true, &[4.0], 0.98)),
+            // It did not come back before the load either.
+            ("EF".to_owned(), class(false, &[], 1.0)),
+        ]);
+        let notes = starved(&classes, "both");
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        assert!(notes[0].starts_with("No probe of the class BK") && notes[0].contains("'both'"));
+        assert!(
+            notes[1].starts_with("Of the probes only 1 of the class CS5"),
+            "{notes:?}"
+        );
     }
 }

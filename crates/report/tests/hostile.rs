@@ -319,6 +319,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
                 goodput_bps: v[3],
                 goodput_confidence: RpmConfidence::Low,
                 goodput_stable_after_s: v[4],
+                spread_ratio: v[4],
                 connections: count,
                 interval_s: 1.0,
                 trimmed_mean_s: RpmTimes {

@@ -14,7 +14,7 @@ use plumb_model::distribution::Distribution;
 use plumb_model::results::responsiveness::{RpmConfidence, RpmProbes, RpmTimes};
 use plumb_model::series::{Series, Unit};
 
-use super::formula::{DISTANCE, Rpm, is_stable, trimmed_mean};
+use super::formula::{DISTANCE, Rpm, is_stable, spread, trimmed_mean};
 
 /// Most probes a second of each kind together (MPS).
 const MOST_PROBES_PER_S: f64 = 100.0;
@@ -62,6 +62,8 @@ pub struct Found {
     pub rpm: Rpm,
     /// How far they can be trusted.
     pub confidence: RpmConfidence,
+    /// What that rests on: how far the last four values lay apart, as a share of the latest.
+    pub spread_ratio: Option<f64>,
     /// The moving average at the end.
     pub goodput_bps: Option<f64>,
     /// How far that can be trusted.
@@ -119,19 +121,20 @@ impl Controller {
             0 => Rpm::of(&trimmed),
             _ => Rpm::default(),
         };
-        let spread = |times: &Vec<f64>| Distribution::of(times.iter().copied());
+        let all = |times: &Vec<f64>| Distribution::of(times.iter().copied());
         Found {
             rpm,
             confidence: confidence(self.rpms.len(), is_stable(&self.rpms)),
+            spread_ratio: spread(&self.rpms),
             goodput_bps: self.averages.last().copied(),
             goodput_confidence: confidence(self.averages.len(), self.goodput_stable_at_s.is_some()),
             goodput_stable_after_s: self.goodput_stable_at_s,
             trimmed_mean_s: trimmed,
             times_s: RpmTimes {
-                connect: spread(&times.connect),
-                tls_handshake: spread(&times.tls_handshake),
-                first_answer: spread(&times.first_answer),
-                in_band: spread(&times.in_band),
+                connect: all(&times.connect),
+                tls_handshake: all(&times.tls_handshake),
+                first_answer: all(&times.first_answer),
+                in_band: all(&times.in_band),
             },
             probes: self.outcomes,
             broken_connections: self.broken_connections,
@@ -378,6 +381,7 @@ mod tests {
         };
         let (found, after_s) = run(&path, 9.5);
         assert_eq!((found.confidence, after_s), (RpmConfidence::Medium, 9.5));
+        assert!(found.spread_ratio.unwrap() > 0.05, "{found:?}");
         assert!(found.rpm.both().is_some());
     }
 

@@ -21,20 +21,19 @@ pub fn trimmed_mean(samples: impl IntoIterator<Item = f64>) -> Option<f64> {
     Some(kept.iter().sum::<f64>() / kept.len() as f64)
 }
 
-/// Whether the last [`DISTANCE`] values differ by less than `TOLERANCE` of the latest: their
-/// population standard deviation.
-pub fn is_stable(values: &[f64]) -> bool {
-    let Some(last) = values
-        .len()
-        .checked_sub(DISTANCE)
-        .and_then(|first| values.get(first..))
-    else {
-        return false;
-    };
+/// Population standard deviation of the last [`DISTANCE`] values as a share of the latest; nothing of
+/// fewer, or where the latest is zero.
+pub fn spread(values: &[f64]) -> Option<f64> {
+    let last = values.get(values.len().checked_sub(DISTANCE)?..)?;
     let mean = last.iter().sum::<f64>() / last.len() as f64;
     let variance = last.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / last.len() as f64;
-    last.last()
-        .is_some_and(|latest| *latest > 0.0 && variance.sqrt() < TOLERANCE * latest)
+    let latest = *last.last()?;
+    (latest > 0.0).then(|| variance.sqrt() / latest)
+}
+
+/// Whether the last [`DISTANCE`] values differ by less than `TOLERANCE` of the latest.
+pub fn is_stable(values: &[f64]) -> bool {
+    spread(values).is_some_and(|spread| spread < TOLERANCE)
 }
 
 /// Round trips a minute.
@@ -89,6 +88,8 @@ mod tests {
         assert!(!is_stable(&[100.0; 3]));
         assert!(is_stable(&[1.0, 100.0, 100.0, 100.0, 100.0]));
         assert!(!is_stable(&[0.0; 4]));
+        assert_eq!((spread(&[0.0; 4]), spread(&[7.0; 3])), (None, None));
+        assert_eq!(spread(&[90.0, 110.0, 90.0, 110.0]), Some(10.0 / 110.0));
     }
 
     #[test]

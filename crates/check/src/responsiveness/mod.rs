@@ -8,6 +8,7 @@
 
 pub mod controller;
 pub mod formula;
+pub(crate) mod limits;
 
 use std::time::Duration;
 
@@ -92,6 +93,7 @@ pub fn result(
         rpm: found.rpm.both(),
         rpm_method: METHOD.to_owned(),
         confidence: found.confidence,
+        spread_ratio: found.spread_ratio,
         foreign_rpm: found.rpm.foreign,
         in_band_rpm: found.rpm.in_band,
         goodput_bps: found.goodput_bps,

@@ -19,6 +19,9 @@ pub struct ResponsivenessResult {
     pub rpm_method: String,
     /// How far `rpm` can be trusted.
     pub confidence: RpmConfidence,
+    /// Standard deviation of the last four values as a share of the latest: below 0.05 they count as
+    /// stable. Absent where it was looked at fewer than four times.
+    pub spread_ratio: Option<f64>,
     /// Round trips a minute of a new connection: of TCP's handshake, that of TLS and the first
     /// request, a third each.
     pub foreign_rpm: Option<f64>,

@@ -1,7 +1,7 @@
 //! Round trips a minute, and what they are made of.
 
 use plumb_model::results::Outcome;
-use plumb_model::results::responsiveness::ResponsivenessResult;
+use plumb_model::results::responsiveness::{ResponsivenessResult, RpmConfidence};
 use plumb_model::run::Run;
 
 use super::Kind::{Number, Text};
@@ -47,6 +47,7 @@ pub(super) fn table(run: &Run) -> Table {
                 .map_or_else(|| ABSENT.to_owned(), number::rate),
             result.connections.to_string(),
         ]);
+        notes.push(format!(" {}: {}.", phase.title(), explained(result)));
         let probes = &result.probes;
         if probes.failed > 0 {
             let why = probes.error.as_deref().unwrap_or("it is not known why");
@@ -65,6 +66,26 @@ pub(super) fn table(run: &Run) -> Table {
         )
     });
     table
+}
+
+/// Why there is as much confidence as there is.
+fn explained(result: &ResponsivenessResult) -> String {
+    let name = result.confidence.name();
+    let spread = result.spread_ratio.map(number::percent);
+    let spread = spread.map_or_else(String::new, |spread| format!(" (by {spread})"));
+    let why = match result.confidence {
+        RpmConfidence::High => {
+            format!("the last four values lay apart by less than 5 % of the latest{spread}")
+        }
+        RpmConfidence::Medium => format!(
+            "there were four values or more, and the last four still lay apart by 5 % or more{spread}; --duration allows more time"
+        ),
+        RpmConfidence::Low => match result.goodput_stable_after_s {
+            None => "the goodput had not become stable when the time was over, so hardly anything was probed; --duration allows more time".to_owned(),
+            Some(_) => "there were fewer than four values when the time was over; --duration allows more time".to_owned(),
+        },
+    };
+    format!("confidence {name}, because {why}")
 }
 
 fn results(run: &Run) -> impl Iterator<Item = (Phase, &ResponsivenessResult)> {
