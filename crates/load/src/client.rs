@@ -212,6 +212,12 @@ impl Client {
                     within: timeout,
                 });
             }
+            Err(error @ ConnectError::NoPort) => {
+                return Err(ClientError::Local {
+                    name,
+                    why: error.to_string(),
+                });
+            }
             Err(error) => {
                 return Err(ClientError::Unreachable {
                     name,

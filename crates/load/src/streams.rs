@@ -6,7 +6,7 @@ use std::thread::{Builder, scope};
 use std::time::{Duration, Instant};
 
 use plumb_net::bulk::BulkSocket;
-use plumb_net::tcp::{self, TcpOptions};
+use plumb_net::tcp::{self, ConnectError, TcpOptions};
 use plumb_wire::native::control::flow::{self, Flow, Flows};
 use plumb_wire::native::control::frame::{Preamble, Role};
 use plumb_wire::native::control::{Start, Token, Welcome};
@@ -225,7 +225,11 @@ impl FarEnd {
                     prepare(flow, role == Role::Down, &socket)?;
                     Ok(socket)
                 };
-                let socket = open().map_err(|error| error.to_string())?;
+                let socket = open().map_err(|error| match error.kind() {
+                    // What UDP says where TCP says EADDRNOTAVAIL (inet_autobind).
+                    io::ErrorKind::WouldBlock => ConnectError::NoPort.to_string(),
+                    _ => error.to_string(),
+                })?;
                 return Ok(Carrier::Udp(self.preamble(role, stream, false), socket));
             }
         };

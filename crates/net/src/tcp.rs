@@ -92,6 +92,11 @@ pub enum ConnectError {
     /// A router or this host has no way there, or is not allowed to use it.
     #[error("unreachable ({0})")]
     Unreachable(io::Error),
+    /// This host has no port left to connect from (connect(2), EADDRNOTAVAIL).
+    #[error(
+        "this host has no free port: too many connections, or a narrow net.ipv4.ip_local_port_range; widen it, or wait a minute for those that have ended"
+    )]
+    NoPort,
     /// Something else.
     #[error("{0}")]
     Other(io::Error),
@@ -105,6 +110,7 @@ impl From<io::Error> for ConnectError {
             io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
                 Self::Unreachable(error)
             }
+            io::ErrorKind::AddrNotAvailable => Self::NoPort,
             _ => Self::Other(error),
         }
     }

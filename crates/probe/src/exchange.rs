@@ -102,6 +102,9 @@ pub fn exchange(
         Err(ConnectError::Unreachable(error)) => {
             return Err(NoConnection::Unreachable(error.to_string()));
         }
+        Err(error @ ConnectError::NoPort) => {
+            return Err(NoConnection::Local(error.to_string()));
+        }
         Err(ConnectError::Other(error)) => return Err(other(&error)),
     };
     let by_clock = begun.elapsed();
