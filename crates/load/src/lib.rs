@@ -1,6 +1,7 @@
 //! Heavy traffic: senders, receivers and samplers that know no role, what their logs come to,
 //! and the client of the native responder.
 
+mod belief;
 pub mod client;
 pub mod conduct;
 pub mod errands;

@@ -12,6 +12,7 @@ use plumb_wire::native::control::report::quic::QuicReceiverLog;
 use plumb_wire::native::control::report::udp::UdpReceiverLog;
 use plumb_wire::native::control::report::{ReceiverLog, Report, SenderLog, TcpSample};
 
+use crate::belief::without_the_impossible;
 use crate::phase::{EndedEarly, PhaseOutcome};
 use crate::quic::summary as quic;
 use crate::summary::{DirectionLogs, summarise};
@@ -76,9 +77,12 @@ pub(crate) fn outcome(
         report: local,
         transactions,
     } = local;
+    let has_record = remote.is_some();
+    let mut remote = remote.unwrap_or_default();
+    let not_believed = without_the_impossible(&local, &mut remote);
     let mut cpu = CpuUse {
         local_ratio: ratio(&local),
-        remote_ratio: remote.as_ref().map(ratio),
+        remote_ratio: has_record.then(|| ratio(&remote)),
         local_s_per_gb: None,
         remote_s_per_gb: None,
     };
@@ -88,7 +92,6 @@ pub(crate) fn outcome(
         series: BTreeMap::from([("completed_count".to_owned(), log.series(duration_s))]),
     });
     let transactions = transactions.collect();
-    let remote = remote.unwrap_or_default();
     let all_arrived = matches!(
         ended_early,
         Some(EndedEarly::Budget | EndedEarly::SourceEnded)
@@ -173,7 +176,7 @@ pub(crate) fn outcome(
         udp,
         quic,
         transactions,
-        notes: here.chain(there).collect(),
+        notes: here.chain(there).chain(not_believed).collect(),
     }
 }
 

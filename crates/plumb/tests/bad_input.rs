@@ -6,11 +6,12 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{PLUMB, plumb, stderr, stdout, words};
+use common::responder::Responder;
+use common::{plumb, stderr, stdout};
 use plumb_model::run::Run;
 
 /// Runs plumb and fails when it takes longer than `within`.
@@ -33,68 +34,6 @@ fn says(output: &Output, status: i32, words: &[&str]) {
         "{words:?} in: {text}"
     );
     assert!(!text.contains("panicked"), "{text}");
-}
-
-/// A responder on loopback, ended when dropped.
-struct Responder {
-    child: Child,
-    port: u16,
-}
-
-impl Responder {
-    fn start() -> Self {
-        Self::start_with(&[])
-    }
-
-    fn start_with(options: &[&str]) -> Self {
-        // A free port: bound, read and given back.
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let child = Command::new(PLUMB)
-            .args([
-                "serve",
-                "--listen",
-                "127.0.0.1",
-                "--port",
-                &port.to_string(),
-                "--quiet",
-            ])
-            .args(options)
-            .stderr(Stdio::inherit())
-            .spawn()
-            .unwrap();
-        let started = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(
-                started.elapsed() < Duration::from_secs(5),
-                "the responder does not listen"
-            );
-            sleep(Duration::from_millis(20));
-        }
-        Self { child, port }
-    }
-
-    /// A download that goes on until somebody ends it.
-    fn long_download(&self) -> Child {
-        let line = "rate 127.0.0.1 --down --duration 20s --budget 2TB --json";
-        Command::new(PLUMB)
-            .args(words(line))
-            .args(["--port", &self.port.to_string()])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
-    }
-}
-
-impl Drop for Responder {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 #[test]

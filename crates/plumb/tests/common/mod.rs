@@ -11,6 +11,7 @@
 pub(crate) mod live;
 pub(crate) mod machine;
 pub(crate) mod network;
+pub(crate) mod responder;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,6 +1,7 @@
 //! A responder that keeps to the protocol on its control connections, and does with each data
 //! connection what a test wants.
 #![allow(clippy::unwrap_used, unreachable_pub)]
+#![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -26,6 +27,11 @@ pub struct Liar {
 impl Liar {
     /// `with_data` gets every data connection after its preamble, in a thread of its own.
     pub fn start(with_data: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
+        Self::that_says(honest, with_data)
+    }
+
+    /// The same with another way to answer on its control connections.
+    pub fn that_says(says: Says, with_data: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let with_data = Arc::new(with_data);
@@ -37,7 +43,7 @@ impl Liar {
                     let mut first = [0; spec::FRAME_HEADER_BYTES];
                     socket.read_exact(&mut first).unwrap();
                     match opening(first).unwrap() {
-                        Opening::Control(length) => control(&socket, length),
+                        Opening::Control(length) => control(&socket, length, says),
                         Opening::Data => {
                             socket
                                 .read_exact(
@@ -54,19 +60,17 @@ impl Liar {
     }
 }
 
-fn control(mut socket: &TcpStream, mut length: usize) {
+fn control(mut socket: &TcpStream, mut length: usize, says: Says) {
     loop {
         let Ok(message) = read_body(socket, length, Instant::now() + TIMEOUT) else {
             return;
         };
-        for answer in answers(message) {
-            write_frame(
-                socket,
-                &answer,
-                spec::MAX_SERVER_FRAME_BYTES,
-                Instant::now() + TIMEOUT,
-            )
-            .unwrap();
+        for answer in says(message) {
+            let deadline = Instant::now() + TIMEOUT;
+            // The client may have gone.
+            if write_frame(socket, &answer, spec::MAX_SERVER_FRAME_BYTES, deadline).is_err() {
+                return;
+            }
         }
         let _ = socket.flush();
         let mut header = [0; spec::FRAME_HEADER_BYTES];
@@ -77,7 +81,11 @@ fn control(mut socket: &TcpStream, mut length: usize) {
     }
 }
 
-fn answers(message: ClientMessage) -> Vec<ServerMessage> {
+/// What is answered to a message.
+pub type Says = fn(ClientMessage) -> Vec<ServerMessage>;
+
+/// What a responder says that has nothing to report.
+pub fn honest(message: ClientMessage) -> Vec<ServerMessage> {
     match message {
         ClientMessage::Hello { .. } => vec![ServerMessage::Welcome(Box::new(Welcome {
             token: Token([7; 16]),
