@@ -1,6 +1,8 @@
 //! What the probes beside the main stream saw of a phase: each class of traffic, and each place on
 //! the way.
 
+use std::collections::BTreeMap;
+
 use plumb_model::dscp::Class;
 use plumb_model::results::{ClassLatency, PathQueueing, PlaceLatency};
 use plumb_probe::ProbeLog;
@@ -57,5 +59,66 @@ impl Beside<'_> {
         };
         let places = self.logs.places().iter().filter_map(of).collect();
         places::queueing(places, &trips(far), far_idle_s, &trips(nearest))
+    }
+}
+
+/// Share of its probes from which on a class that does not lose them when idle is starved: what a queue
+/// that drops for everybody, or a bad radio, takes is far less.
+const STARVED_RATIO: f64 = 0.9;
+
+/// Says which classes the load leaves (nearly) nothing.
+pub(crate) fn starved(classes: &BTreeMap<String, ClassLatency>, phase: &str) -> Vec<String> {
+    let is_starved = |class: &ClassLatency| {
+        class.idle_rtt_s.is_some() && class.loss_ratio.is_some_and(|lost| lost >= STARVED_RATIO)
+    };
+    classes
+        .iter()
+        .filter(|(_, class)| is_starved(class))
+        .map(|(name, class)| {
+            let lost = match class.rtt_s {
+                None => "No probe".to_owned(),
+                Some(rtt) => format!("Of the probes only {}", rtt.count),
+            };
+            format!(
+                "{lost} of the class {name} came back during the phase '{phase}', and when idle they did: either the load starves it, or the network drops its DSCP. The grade is that of best effort."
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use plumb_model::distribution::Distribution;
+
+    fn class(idle: bool, answered: &[f64], lost: f64) -> ClassLatency {
+        ClassLatency {
+            dscp: 8,
+            down_bps: None,
+            up_bps: None,
+            idle_rtt_s: idle.then(|| Distribution::of([0.02]).unwrap()),
+            rtt_s: Distribution::of(answered.iter().copied()),
+            increase_s: None,
+            loss_ratio: Some(lost),
+        }
+    }
+
+    #[test]
+    fn a_class_that_gets_nothing_is_told_and_one_that_loses_some_is_not() {
+        let classes = BTreeMap::from([
+            ("BK".to_owned(), class(true, &[], 1.0)),
+            ("BE".to_owned(), class(true, &[0.1, 0.2], 0.5)),
+            ("CS5".to_owned(), class(true, &[4.0], 0.98)),
+            // It did not come back before the load either.
+            ("EF".to_owned(), class(false, &[], 1.0)),
+        ]);
+        let notes = starved(&classes, "both");
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        assert!(notes[0].starts_with("No probe of the class BK") && notes[0].contains("'both'"));
+        assert!(
+            notes[1].starts_with("Of the probes only 1 of the class CS5"),
+            "{notes:?}"
+        );
     }
 }

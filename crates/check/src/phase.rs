@@ -7,7 +7,6 @@ use plumb_load::DirectionOutcome;
 use plumb_load::client::{Client, ClientError};
 use plumb_load::phase::{EndedEarly, PhaseOutcome, PhasePlan};
 use plumb_model::grade::{DSLREPORTS, Grade};
-use plumb_model::results::udp::{UdpReceiver, UdpResult};
 use plumb_model::results::{
     ClassLatency, Direction, LoadedLatencyResult, Outcome, Periodic, PingResult, RAMP_S,
     ThroughputResult,
@@ -17,8 +16,7 @@ use plumb_model::units::{human_seconds, si};
 use plumb_net::clock::apart_ns;
 
 use crate::assembly::{Assembly, Measured};
-use crate::beside::Beside;
-use crate::clocks::{Comparison, Incomparable};
+use crate::beside::{self, Beside};
 use crate::periodicity;
 use crate::probes::{ProbeLogs, Window, result};
 use crate::profiles;
@@ -27,6 +25,7 @@ use crate::responsiveness::controller::{Controller, Found};
 use crate::shape::Shape;
 use crate::watcher::Watcher;
 
+mod datagrams;
 mod spec;
 
 pub use spec::{Group, PhaseSpec};
@@ -148,43 +147,6 @@ impl Phase {
                 r.completed * (r.request_bytes + r.response_bytes)
             }))
             .sum()
-    }
-
-    /// Adds what became of its datagrams, with their delays where the clocks could be compared.
-    pub fn record_udp(&self, assembly: &mut Assembly, clocks: Result<Comparison, Incomparable>) {
-        for udp in &self.outcome.udp {
-            let mut result = udp.result.clone();
-            let above = result.receiver.as_ref().and_then(|r| r.pdv_s);
-            let delay = udp.min_delay_ns.zip(above);
-            match (delay, &clocks, udp.clock_stepped) {
-                (Some((min_ns, above)), Ok(clocks), false) => {
-                    let (direction, phase) = (result.direction, self.window());
-                    let one_way = clocks.delay(direction, phase, self.apart_ns, min_ns, &above);
-                    result.one_way_delay = Some(one_way);
-                }
-                (Some(_), Err(why), false) => {
-                    assembly.note(format!("One-way delay was not measured: {why}."))
-                }
-                (Some(_), _, true) => assembly.note(format!(
-                    "One-way delay was not measured: {}.",
-                    Incomparable::Stepped
-                )),
-                (None, ..) => {}
-            }
-            note_own_losses(assembly, &result);
-            assembly.add(Measured {
-                started_ns: self.outcome.started_monotonic_ns,
-                duration_s: self.outcome.duration_s,
-                params: self.spec.params(),
-                outcome: match self.spec.application(result.direction, result.stream) {
-                    Some((profile, stream)) => {
-                        Outcome::App(Box::new(profiles::result(profile, stream, &result)))
-                    }
-                    None => Outcome::Udp(Box::new(result)),
-                },
-                series: udp.series.clone(),
-            });
-        }
     }
 
     /// Adds how the applications fared that ask over TCP.
@@ -404,7 +366,7 @@ impl Phase {
             ));
             return;
         };
-        let beside = Beside {
+        let seen = Beside {
             logs,
             idle_window,
             loaded_window,
@@ -414,8 +376,8 @@ impl Phase {
         let mut params = self.spec.params();
         params.extend(identity);
         let bps = |d: &Option<DirectionOutcome>| d.as_ref().map(|d| d.result.bps);
-        let classes = self.classes(&beside);
-        for note in starved(&classes, name) {
+        let classes = self.classes(&seen);
+        for note in beside::starved(&classes, name) {
             assembly.note(note);
         }
         let increase_s = rtt.above(idle_rtt.p50);
@@ -436,7 +398,7 @@ impl Phase {
             rpm_method: rpm.map(|_| responsiveness::METHOD.to_owned()),
             drain_s,
             classes,
-            path: beside.path(far_idle_s),
+            path: seen.path(far_idle_s),
             periodic: self.periodic(&series),
         };
         assembly.add(Measured {
@@ -494,7 +456,7 @@ impl Phase {
     }
 
     /// What each class got, where there are several.
-    fn classes(&self, beside: &Beside<'_>) -> BTreeMap<String, ClassLatency> {
+    fn classes(&self, seen: &Beside<'_>) -> BTreeMap<String, ClassLatency> {
         let classes = self.spec.shape.classes(self.spec.streams());
         if classes.len() < 2 {
             return BTreeMap::new();
@@ -513,82 +475,11 @@ impl Phase {
             let latency = ClassLatency {
                 down_bps: carried(&self.outcome.down),
                 up_bps: carried(&self.outcome.up),
-                ..beside.class(class)
+                ..seen.class(class)
             };
             found.insert(class.name.to_owned(), latency);
         }
         found
-    }
-}
-
-/// Share of its probes from which on a class that does not lose them when idle is starved: what a queue
-/// that drops for everybody, or a bad radio, takes is far less.
-const STARVED_RATIO: f64 = 0.9;
-
-/// Says which classes the load leaves (nearly) nothing.
-fn starved(classes: &BTreeMap<String, ClassLatency>, phase: &str) -> Vec<String> {
-    let is_starved = |class: &ClassLatency| {
-        class.idle_rtt_s.is_some() && class.loss_ratio.is_some_and(|lost| lost >= STARVED_RATIO)
-    };
-    classes
-        .iter()
-        .filter(|(_, class)| is_starved(class))
-        .map(|(name, class)| {
-            let lost = match class.rtt_s {
-                None => "No probe".to_owned(),
-                Some(rtt) => format!("Of the probes only {}", rtt.count),
-            };
-            format!(
-                "{lost} of the class {name} came back during the phase '{phase}', and when idle they did: either the load starves it, or the network drops its DSCP. The grade is that of best effort."
-            )
-        })
-        .collect()
-}
-
-/// Says what of the losses was our own doing.
-fn note_own_losses(assembly: &mut Assembly, udp: &UdpResult) {
-    let Some(receiver) = udp.receiver.as_ref() else {
-        return;
-    };
-    note_host_losses(assembly, udp, receiver);
-    if receiver.dropped_here == 0 {
-        return;
-    }
-    let what = if udp.gro {
-        "trains of packets"
-    } else {
-        "packets"
-    };
-    assembly.note(format!(
-        "The receiving host of the {}load dropped {} {what} itself: its receive buffer of {} was full. They are not lost on the path; a larger net.core.rmem_max, CAP_NET_ADMIN there, or a lower rate helps.",
-        udp.direction.name(),
-        receiver.dropped_here,
-        receiver
-            .receive_buffer_bytes
-            .map_or_else(|| "unknown size".to_owned(), |bytes| si(bytes as f64, "B"))
-    ));
-}
-
-/// Says what the receiving host lost beyond what the stream's own socket knows of.
-fn note_host_losses(assembly: &mut Assembly, udp: &UdpResult, receiver: &UdpReceiver) {
-    let Some(host) = receiver.host.filter(|_| receiver.lost > 0) else {
-        return;
-    };
-    let direction = udp.direction.name();
-    let beyond = host.in_errors.saturating_sub(host.csum_errors);
-    let beyond = beyond.saturating_sub(receiver.dropped_here);
-    if beyond > 0 {
-        assembly.note(format!(
-            "UDP of the receiving host of the {direction}load failed to deliver {beyond} datagrams more than its socket dropped ({} for want of room, {} for want of memory): some of the losses may be that host's and not the path's.",
-            host.rcvbuf_errors,
-            host.mem_errors
-        ));
-    }
-    if host.csum_errors > 0 {
-        assembly.note(format!(
-            "{} datagrams came to the receiving host of the {direction}load with a wrong checksum: the path damages packets, which count as lost.",
-            host.csum_errors
-        ));
     }
 }
 
@@ -598,42 +489,5 @@ fn title(spec: &PhaseSpec) -> &'static str {
         Direction::Down => "downloading",
         Direction::Up => "uploading",
         Direction::Both => "both ways at once",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-    use super::*;
-    use plumb_model::distribution::Distribution;
-
-    fn class(idle: bool, answered: &[f64], lost: f64) -> ClassLatency {
-        ClassLatency {
-            dscp: 8,
-            down_bps: None,
-            up_bps: None,
-            idle_rtt_s: idle.then(|| Distribution::of([0.02]).unwrap()),
-            rtt_s: Distribution::of(answered.iter().copied()),
-            increase_s: None,
-            loss_ratio: Some(lost),
-        }
-    }
-
-    #[test]
-    fn a_class_that_gets_nothing_is_told_and_one_that_loses_some_is_not() {
-        let classes = BTreeMap::from([
-            ("BK".to_owned(), class(true, &[], 1.0)),
-            ("BE".to_owned(), class(true, &[0.1, 0.2], 0.5)),
-            ("CS5".to_owned(), class(true, &[4.0], 0.98)),
-            // It did not come back before the load either.
-            ("EF".to_owned(), class(false, &[], 1.0)),
-        ]);
-        let notes = starved(&classes, "both");
-        assert_eq!(notes.len(), 2, "{notes:?}");
-        assert!(notes[0].starts_with("No probe of the class BK") && notes[0].contains("'both'"));
-        assert!(
-            notes[1].starts_with("Of the probes only 1 of the class CS5"),
-            "{notes:?}"
-        );
     }
 }
