@@ -11,6 +11,7 @@ use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
 use crate::files::OpenFiles;
 use crate::load_options::{Defaults, LoadArguments, positive_duration};
+use crate::usage::wrong;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -108,9 +109,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         ),
     };
     if arguments.rpm && arguments.load.loads_both_at_once() {
-        anyhow::bail!(
-            "round trips a minute are measured one way at a time: leave --both out, or ask for --down or --up"
-        );
+        return Err(wrong(
+            "round trips a minute are measured one way at a time: leave --both out, or ask for --down or --up",
+        ));
     }
     arguments.load.run(Defaults {
         directions,

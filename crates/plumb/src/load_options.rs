@@ -24,6 +24,7 @@ use crate::mix::Mix;
 use crate::output::{Begun, Output};
 use crate::progress::Line;
 use crate::target::{Target, command_line, interruptible};
+use crate::usage::wrong;
 
 /// How to load the path; what is not given is the verb's own.
 #[derive(Args)]
@@ -147,7 +148,7 @@ impl LoadOptions {
             (Flow::Tcp(tcp), cc) => Flow::Tcp(TcpFlow { cc, ..tcp }),
             (Flow::Quic(quic), cc) => Flow::Quic(QuicFlow { cc, ..quic }),
             (Flow::Udp(_) | Flow::Transactions(_), Some(_)) => {
-                anyhow::bail!("--cc is of TCP: leave it out with --udp")
+                return Err(wrong("--cc is of TCP: leave it out with --udp"));
             }
             (flow, None) => flow,
         };
@@ -161,7 +162,7 @@ impl LoadOptions {
             bytes: defaults.bytes,
             groups: mix
                 .groups(self.streams.unwrap_or(defaults.streams), &flow)
-                .map_err(anyhow::Error::msg)?,
+                .map_err(wrong)?,
             applications: defaults.applications,
             shape: defaults.shape,
             budget: match defaults.bytes {

@@ -28,6 +28,7 @@ mod tcp_options;
 mod transactions;
 mod tune;
 mod udp_options;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -129,6 +130,9 @@ fn main() -> ExitCode {
     };
     result.unwrap_or_else(|error| {
         anstream::eprintln!("plumb: {}", output::message(&error));
-        ExitCode::from(FAILED)
+        ExitCode::from(match error.is::<usage::UsageError>() {
+            true => usage::STATUS,
+            false => FAILED,
+        })
     })
 }

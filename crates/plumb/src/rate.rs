@@ -15,6 +15,7 @@ use crate::files::Files;
 use crate::load_options::{Defaults, LoadArguments, enough_budget};
 use crate::tcp_options::TcpOptions;
 use crate::udp_options::UdpOptions;
+use crate::usage::wrong;
 
 /// What may be transferred unless said otherwise: ten seconds each way at 8 Gbit/s.
 const BUDGET: ByteCount = ByteCount::from_bytes(20_000_000_000);
@@ -89,7 +90,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     let files = arguments.files.open()?;
     if matches!(flow, Flow::Udp(_)) && (files.from.is_some() || files.to.is_some()) {
-        anyhow::bail!("files go over TCP: leave --from and --to out with --udp");
+        return Err(wrong(
+            "files go over TCP: leave --from and --to out with --udp",
+        ));
     }
     let mut directions = arguments.files.directions();
     if directions.is_empty() && arguments.profile.is_empty() {
@@ -116,9 +119,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn quic(tcp: TcpFlow) -> anyhow::Result<Flow> {
     let dscp = tcp.dscp;
     if (TcpFlow { dscp: None, ..tcp }) != TcpFlow::default() {
-        anyhow::bail!(
-            "of the options of TCP only --dscp and --cc go with --quic: leave the others out"
-        );
+        return Err(wrong(
+            "of the options of TCP only --dscp and --cc go with --quic: leave the others out",
+        ));
     }
     Ok(Flow::Quic(QuicFlow { cc: None, dscp }))
 }

@@ -15,6 +15,7 @@ use crate::load_options::{enough_budget, positive_duration};
 use crate::output::Output;
 use crate::progress::Line;
 use crate::target::{Target, command_line, interruptible};
+use crate::usage::wrong;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -108,7 +109,7 @@ impl Arguments {
         };
         match flow.check() {
             Ok(()) => Ok(flow),
-            Err((_, why)) => anyhow::bail!("cannot ask for such transactions: {why}"),
+            Err((_, why)) => Err(wrong(format!("cannot ask for such transactions: {why}"))),
         }
     }
 }

@@ -13,6 +13,8 @@ use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
 use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::datagram::HEADER_BYTES;
 
+use crate::usage::wrong;
+
 /// From this rate on trains are sent and received unless told otherwise: packets one by one take
 /// a processor whole at about twice that.
 const TRAINS_FROM_BPS: f64 = 1e9;
@@ -94,7 +96,9 @@ impl UdpOptions {
         let dscp = tcp.dscp;
         let other = TcpFlow { dscp: None, ..tcp };
         if other != TcpFlow::default() {
-            bail!("of the options of TCP only --dscp goes with --udp: leave the others out");
+            return Err(wrong(
+                "of the options of TCP only --dscp goes with --udp: leave the others out",
+            ));
         }
         let pattern = self.pattern(rate)?;
         let mut flow = UdpFlow {
@@ -129,7 +133,7 @@ impl UdpOptions {
         };
         flows
             .check()
-            .map_err(|(_, why)| anyhow::anyhow!("--udp cannot be so: {why}"))?;
+            .map_err(|(_, why)| wrong(format!("--udp cannot be so: {why}")))?;
         Ok(flows.flow)
     }
 
@@ -141,7 +145,11 @@ impl UdpOptions {
         let rate = match rate {
             Rate::Of(rate) => rate,
             Rate::Max if self.pattern == "constant" => return Ok(Pattern::Max),
-            Rate::Max => bail!("--rate max has no pattern: leave --pattern out, or give a rate"),
+            Rate::Max => {
+                return Err(wrong(
+                    "--rate max has no pattern: leave --pattern out, or give a rate",
+                ));
+            }
         };
         let pps = rate.bps() as f64 / (f64::from(self.size) * 8.0);
         match (name, argument) {

@@ -76,7 +76,7 @@ fn transactions_that_cannot_be_are_refused_before_anything_is_sent() {
     ] {
         // Nothing listens there, which would be said otherwise.
         let command = [&["transactions", "127.0.0.1", "--port", "1"], options].concat();
-        says(&plumb(&command), 1, &["cannot ask", why]);
+        says(&plumb(&command), 2, &["cannot ask", why]);
     }
 }
 

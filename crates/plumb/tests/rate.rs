@@ -188,6 +188,20 @@ fn options_that_cannot_be_are_usage_errors() {
         ),
         (&["--tls", "--discard"], &["--tls", "--discard"]),
         (&["--until", "tired"], &["steady"]),
+        (
+            &["--udp", "--rate", "2000gbit"],
+            &["no interface has", "1.6e12"],
+        ),
+        (&["--udp", "--rate", "1mbit", "--size", "10"], &["10 bytes"]),
+        (
+            &["--udp", "--rate", "1mbit", "--mss", "1000"],
+            &["--udp", "--dscp"],
+        ),
+        (
+            &["--udp", "--rate", "max", "--pattern", "poisson"],
+            &["--rate max", "--pattern"],
+        ),
+        (&["--quic", "--zero-copy"], &["--quic", "--dscp"]),
     ] {
         let output = plumb(&[&["rate", "127.0.0.1"], options].concat());
         let text = stderr(&output);
