@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Transactions side by side with qperf, which is in Debian where netperf is not, and sends a byte and
-# waits for one as netperf's TCP_RR and UDP_RR do: medians of five pairs, and their ratio. Needs
-# root and a quiet machine.
+# waits for one as netperf's TCP_RR and UDP_RR do: medians of five pairs, and their ratio, which has no bound.
+# Needs root and a quiet machine.
 set -euo pipefail
 plumb=$(realpath "$1")
 pairs=${2:-5}
@@ -11,6 +11,7 @@ seconds=2
 need ip iproute2; need qperf qperf; need python3 python3
 pair "$plumb"
 serve qperf
+echo "load average: $(cut -d ' ' -f 1-3 /proc/loadavg)"
 
 ours() { # options: transactions a second
     ip netns exec "$client" "$plumb" transactions "$address" --duration ${seconds}s "$@" --json 2>/dev/null |

@@ -9,6 +9,7 @@ pairs=5
 need ip iproute2; need iperf3 iperf3; need python3 python3
 pair "$plumb"
 serve iperf3 -s
+echo "load average: $(cut -d ' ' -f 1-3 /proc/loadavg)"
 
 udp='next(m["result"] for m in d["measurements"] if m["kind"]=="udp")'
 rate() { ip netns exec "$client" "$plumb" rate "$address" --up --udp --duration 3s --json "$@" 2>/dev/null; }
@@ -22,9 +23,9 @@ for _ in $(seq $pairs); do
         json "d['end']['sum_received']['bits_per_second']/1e9")"
 done
 o=$(printf '%s\n' $ours | median) p=$(printf '%s\n' $peers | median) l=$(printf '%s\n' $lost | median)
-awk -v o="$o" -v p="$p" -v l="$l" 'BEGIN {
-    printf "%-44s plumb %10.4g Gbit/s   iperf3 %10.4g Gbit/s   ratio %.2f; lost %.3g %%\n",
-        "UDP up, 1400 bytes, GSO and GRO, veth", o, p, o/p, l }'
+echo "UDP up, 1400 bytes, GSO and GRO, veth: plumb $o Gbit/s, iperf3 $p Gbit/s"
+verdict "  ratio" "$(awk -v o="$o" -v p="$p" 'BEGIN { print o / p }')" "" '>=' 15
+verdict "  lost by plumb" "$l" % '<=' 0
 
 late="" missed=""
 for _ in $(seq $pairs); do
@@ -32,9 +33,8 @@ for _ in $(seq $pairs); do
     late+=" $(json "$udp['sender']['lateness_s']['p99']*1e6" <<<"$run")"
     missed+=" $(json "$udp['sender']['missed']*100/($udp['sender']['sent']+$udp['sender']['missed'])" <<<"$run")"
 done
-printf '%-44s %.1f µs late (p99; at most 20), %.3g %% of slots missed\n' \
-    "UDP up at 500 Mbit/s, packets one by one" \
-    "$(printf '%s\n' $late | median)" "$(printf '%s\n' $missed | median)"
+verdict "UDP up at 500 Mbit/s, packets one by one: late (p99)" "$(printf '%s\n' $late | median)" µs '<=' 20
+printf '  slots missed: %.3g %%\n' "$(printf '%s\n' $missed | median)"
 
 # Round trips idle, and beside 500 Mbit/s that the link carries without a queue.
 above=""
@@ -48,5 +48,4 @@ for _ in $(seq $pairs); do
     wait "$load"
     above+=" $(awk -v b="$beside" -v i="$idle" 'BEGIN { print b - i }')"
 done
-printf '%-44s %.0f µs above idle (p99; at most 200)\n' "UDP round trip beside 500 Mbit/s of UDP" \
-    "$(printf '%s\n' $above | median)"
+verdict "UDP round trip beside 500 Mbit/s of UDP, above idle (p99)" "$(printf '%s\n' $above | median)" µs '<=' 200
