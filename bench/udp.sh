@@ -3,7 +3,7 @@
 # the round trips beside it. Needs root and a quiet machine.
 set -euo pipefail
 plumb=$(realpath "$1")
-pairs=5
+pairs=${PAIRS:-5}
 
 . "$(dirname "$0")/common.sh"
 need ip iproute2; need iperf3 iperf3; need python3 python3
@@ -12,11 +12,13 @@ serve iperf3 -s
 echo "load average: $(cut -d ' ' -f 1-3 /proc/loadavg)"
 
 udp='next(m["result"] for m in d["measurements"] if m["kind"]=="udp")'
-rate() { ip netns exec "$client" "$plumb" rate "$address" --up --udp --duration 3s --json "$@" 2>/dev/null; }
+rate() { # seconds, options
+    ip netns exec "$client" "$plumb" rate "$address" --up --udp --duration "${1}s" --json "${@:2}" 2>/dev/null
+}
 
 ours="" peers="" lost=""
 for _ in $(seq $pairs); do
-    run=$(rate --rate max --size 1400 --budget 100GB)
+    run=$(rate 3 --rate max --size 1400 --budget 100GB)
     ours+=" $(json "$udp['bps']/1e9" <<<"$run")"
     lost+=" $(json "$udp['receiver']['loss_ratio']*100" <<<"$run")"
     peers+=" $(ip netns exec "$client" iperf3 -c "$address" -u -b 0 -l 1400 -t 3 -J |
@@ -29,7 +31,7 @@ verdict "  lost by plumb" "$l" % '<=' 0
 
 late="" missed=""
 for _ in $(seq $pairs); do
-    run=$(rate --rate 500mbit --size 1400)
+    run=$(rate 3 --rate 500mbit --size 1400)
     late+=" $(json "$udp['sender']['lateness_s']['p99']*1e6" <<<"$run")"
     missed+=" $(json "$udp['sender']['missed']*100/($udp['sender']['sent']+$udp['sender']['missed'])" <<<"$run")"
 done
@@ -41,7 +43,7 @@ above=""
 for _ in $(seq $pairs); do
     idle=$(ip netns exec "$client" "$plumb" ping "$address" --protocol udp --count 150 --interval 20ms --json 2>/dev/null |
         json 'd["measurements"][0]["result"]["rtt_s"]["p99"]*1e6')
-    rate --rate 500mbit --size 1400 --duration 4s >/dev/null & load=$!
+    rate 4 --rate 500mbit --size 1400 >/dev/null & load=$!
     sleep 1
     beside=$(ip netns exec "$client" "$plumb" ping "$address" --protocol udp --count 120 --interval 20ms --json 2>/dev/null |
         json 'd["measurements"][0]["result"]["rtt_s"]["p99"]*1e6')
