@@ -2,10 +2,15 @@
 //! nothing of the host's settings in it.
 
 use std::fs;
+use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use plumb_net::namespace::{Namespaces, bind_mount, detach_mount, mount_kernel_fs};
+use plumb_net::namespace::{
+    Namespaces, bind_mount, bind_mount_tree, detach_mount, mount_kernel_fs,
+};
 use plumb_net::netlink::{Netlink, interface_index};
 use plumb_net::sysctl;
 
@@ -101,6 +106,9 @@ fn mount_files(hosts: &str, ipv6: bool, notes: &mut Vec<String>) -> Result<(), L
     // real ones, and then taken off the place where it was mounted.
     let stage = Path::new("/tmp");
     mount_kernel_fs("tmpfs", stage)?;
+    for (number, directory) in PRIVATE_DIRECTORIES.iter().map(Path::new).enumerate() {
+        private_directory(&stage.join(number.to_string()), directory)?;
+    }
     for (name, text) in [
         ("hosts", hosts),
         ("resolv.conf", "# no resolver in this network\n"),
@@ -118,22 +126,41 @@ fn mount_files(hosts: &str, ipv6: bool, notes: &mut Vec<String>) -> Result<(), L
             );
         }
     }
-    for (number, directory) in PRIVATE_DIRECTORIES.iter().map(Path::new).enumerate() {
-        // Nothing can be laid over a directory that is not there: root makes an empty one, once. Who may
-        // not make it may not write to it either.
-        let _ = fs::create_dir(directory);
-        if directory.is_dir() {
-            let staged = stage.join(number.to_string());
-            fs::create_dir(&staged)?;
-            bind_mount(&staged, directory)?;
-        }
-    }
     // A name service cache would answer with the host's names.
     if Path::new("/run/nscd").is_dir() {
         mount_kernel_fs("tmpfs", Path::new("/run/nscd"))?;
     }
     detach_mount(stage)?;
     Ok(())
+}
+
+/// Lays an empty directory over one of the machine's. Nothing can be laid over a directory that is not there,
+/// and the laboratory makes none on the real machine; so its parent is covered by one that has it, and leads
+/// to everything else in the parent.
+fn private_directory(staged: &Path, directory: &Path) -> io::Result<()> {
+    fs::create_dir(staged)?;
+    if directory.is_dir() {
+        return bind_mount(staged, directory);
+    }
+    let (Some(parent), Some(name)) = (
+        directory.parent().filter(|p| p.is_dir()),
+        directory.file_name(),
+    ) else {
+        return Ok(());
+    };
+    /// Where what the parent really has is found.
+    const REAL: &str = ".of-the-machine";
+    fs::create_dir(staged.join(REAL))?;
+    for entry in fs::read_dir(parent)? {
+        let entry = entry?.file_name();
+        symlink(Path::new(REAL).join(&entry), staged.join(&entry))?;
+    }
+    fs::create_dir(staged.join(name))?;
+    // What is covered is still reached through its descriptor.
+    let real = File::open(parent)?;
+    bind_mount(staged, parent)?;
+    let real = format!("/proc/self/fd/{}", real.as_raw_fd());
+    bind_mount_tree(Path::new(&real), &parent.join(REAL))
 }
 
 fn settle_kernel(
@@ -187,4 +214,49 @@ fn settle_kernel(
         sysctl::write(key, value)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_directory_that_is_not_there_is_made_in_the_node_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let (lib, staged) = (place.path().join("lib"), place.path().join("staged"));
+        fs::create_dir(&lib).unwrap();
+        fs::write(lib.join("theirs"), "x").unwrap();
+        let made = Namespaces::create("private", || {
+            private_directory(&staged, &lib.join("plumb"))?;
+            fs::write(lib.join("plumb/journal"), "y")?;
+            fs::write(lib.join("new"), "z")?;
+            Ok::<_, io::Error>(())
+        });
+        made.unwrap();
+        let names = |at: &Path| -> Vec<_> {
+            let entries = fs::read_dir(at).unwrap();
+            entries.map(|e| e.unwrap().file_name()).collect()
+        };
+        assert_eq!(names(&lib), ["theirs"], "nothing was made on the machine");
+        assert_eq!(fs::read_to_string(lib.join("theirs")).unwrap(), "x");
+    }
+
+    #[test]
+    fn everything_else_beside_it_is_still_there() {
+        let place = tempfile::tempdir().unwrap();
+        let (lib, staged) = (place.path().join("lib"), place.path().join("staged"));
+        fs::create_dir_all(lib.join("dpkg")).unwrap();
+        fs::write(lib.join("dpkg/status"), "x").unwrap();
+        let seen = std::sync::Mutex::new(Vec::new());
+        let made = Namespaces::create("beside", || {
+            private_directory(&staged, &lib.join("plumb"))?;
+            let mut seen = seen.lock().unwrap();
+            seen.push(fs::read_to_string(lib.join("dpkg/status"))?);
+            seen.push(fs::read_dir(lib.join("plumb"))?.count().to_string());
+            Ok::<_, io::Error>(())
+        });
+        made.unwrap();
+        assert_eq!(*seen.lock().unwrap(), ["x", "0"]);
+    }
 }

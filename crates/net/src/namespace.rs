@@ -170,6 +170,21 @@ pub fn bind_mount(from: &Path, at: &Path) -> io::Result<()> {
     )?)
 }
 
+/// The same with all that is mounted below `from`: without it a user namespace, in which those mounts are
+/// locked together, refuses.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn bind_mount_tree(from: &Path, at: &Path) -> io::Result<()> {
+    Ok(mount(
+        Some(from),
+        at,
+        None::<&str>,
+        MsFlags::MS_BIND | MsFlags::MS_REC,
+        None::<&str>,
+    )?)
+}
+
 /// Takes a mount away from the tree; what still uses it keeps it.
 ///
 /// # Errors
