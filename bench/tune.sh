@@ -8,16 +8,18 @@ plumb=$(realpath "$1")
 agree=0
 . "$(dirname "$0")/common.sh"
 
+. "$(dirname "$0")/common.sh"
+need python3 python3
+
 # Name of the scenario; what must become of each part of the plan; options.
 trial() {
     scenario=$1 expected=$2
     shift 2
-    decided=$("$plumb" lab run "$scenario" -- plumb tune verify server "$@" --runtime --yes --json 2> /dev/null |
-        jq -r '[.measurements[] | select(.kind == "tune") | .result]
-            | (map("\(.part): \(.effect_ratio * 1000 | round / 10) % in \(.runs) runs: \(.decision)") | join("; ")),
-              (map(if .decision == "kept" then "kept" else "undone" end) | join(" "))')
-    echo "$(basename "$scenario"): $(head -n 1 <<< "$decided")"
-    [ "$(tail -n 1 <<< "$decided")" = "$expected" ] || { echo "  expected: $expected"; return; }
+    run=$("$plumb" lab run "$scenario" -- plumb tune verify server "$@" --runtime --yes --json 2> /dev/null)
+    tuned="[m['result'] for m in d['measurements'] if m['kind'] == 'tune']"
+    echo "$(basename "$scenario"): $(json "'; '.join('%s: %+.1f %% in %d runs: %s' % (r['part'], r['effect_ratio'] * 100, r['runs'], r['decision']) for r in $tuned)" <<< "$run")"
+    decided=$(json "' '.join('kept' if r['decision'] == 'kept' else 'undone' for r in $tuned)" <<< "$run")
+    [ "$decided" = "$expected" ] || { echo "  expected: $expected"; return; }
     agree=$((agree + $(wc -w <<< "$expected")))
 }
 
