@@ -20,12 +20,12 @@ use plumb_net::clock;
 use crate::assembly::{Assembly, Measured};
 
 /// Reads this machine, as the network namespace of the calling thread shows it, and judges it.
-pub fn run(command: Vec<String>) -> Run {
+pub fn run(command: Vec<String>, catalogue: &Catalogue) -> Run {
     let mut assembly = Assembly::here(command);
     let started_ns = clock::monotonic_ns();
-    let mut result = survey(&mut Source::system());
+    let mut result = survey(&mut Source::system(), catalogue);
     let mut audit = audit(&result, &assembly.next_id());
-    as_the_catalogue_advises(&mut audit.findings, &result);
+    as_the_catalogue_advises(&mut audit.findings, &result, catalogue);
     result.audit.clone_from(&audit.checks);
     for unread in &result.unread {
         assembly.note(format!(
@@ -51,10 +51,7 @@ pub fn run(command: Vec<String>) -> Run {
 
 /// Gives variables the values of the catalogue of knobs, which `plumb tune` goes by too, where it has
 /// a value for a long path. No value exceeds what the kernel takes.
-fn as_the_catalogue_advises(findings: &mut [Finding], host: &HostResult) {
-    let Ok(catalogue) = Catalogue::built_in() else {
-        return;
-    };
+fn as_the_catalogue_advises(findings: &mut [Finding], host: &HostResult, catalogue: &Catalogue) {
     let (rate_bps, rtt_s) = long_path(host);
     let situation = Situation {
         rate_bps,

@@ -108,9 +108,9 @@ fn local(
             Evidence {
                 measurement: measurement.id.clone(),
                 field: "result.path.local_increase_s.p95".to_owned(),
-                value: increase,
+                value: increase.into(),
                 rule: "increase of the 95th percentile to the gateway under load over its idle median".to_owned(),
-                threshold: WARNING_S,
+                threshold: WARNING_S.into(),
             },
         ],
         fixes: vec![Fix {
@@ -165,9 +165,9 @@ fn finding(
     let evidence = |field: &str, value: f64, rule: &str, threshold: f64| Evidence {
         measurement: measurement.id.clone(),
         field: field.to_owned(),
-        value,
+        value: value.into(),
         rule: rule.to_owned(),
-        threshold,
+        threshold: threshold.into(),
     };
     Some(Finding {
         cause,

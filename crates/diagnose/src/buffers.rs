@@ -94,9 +94,9 @@ fn finding(
     let mut evidence = vec![Evidence {
         measurement: measurement.id.clone(),
         field: field.to_owned(),
-        value: ratio,
+        value: ratio.into(),
         rule: format!("share of the time that the sender waited for the {what}"),
-        threshold: WARNING_RATIO,
+        threshold: WARNING_RATIO.into(),
     }];
     let (held, held_field) = match side {
         Side::Sender => (result.tcp.send_buffer_bytes, "result.tcp.send_buffer_bytes"),
@@ -109,13 +109,13 @@ fn finding(
         evidence.push(Evidence {
             measurement: measurement.id.clone(),
             field: held_field.to_owned(),
-            value: held as f64,
+            value: (held as f64).into(),
             rule: format!(
                 "held against the bandwidth-delay product of {} and {}",
                 si(target_bps, "bit/s"),
                 human_seconds(rtt)
             ),
-            threshold: needed,
+            threshold: needed.into(),
         });
     }
     Some(Finding {

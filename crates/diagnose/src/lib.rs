@@ -54,7 +54,8 @@ fn excess(finding: &Finding) -> f64 {
     finding
         .evidence
         .first()
-        .map_or(0.0, |e| e.value / e.threshold)
+        .and_then(|e| Some(e.value.number()? / e.threshold.number()?))
+        .unwrap_or(0.0)
 }
 
 impl<'a> Case<'a> {

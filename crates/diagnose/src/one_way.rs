@@ -46,9 +46,9 @@ pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
                 evidence: vec![Evidence {
                     measurement: measurement.id.clone(),
                     field: field.to_owned(),
-                    value: up_s.max(down_s),
+                    value: up_s.max(down_s).into(),
                     rule: "median of this way, against that of the other and what the clocks may be off by".to_owned(),
-                    threshold: up_s.min(down_s) + certain_s,
+                    threshold: (up_s.min(down_s) + certain_s).into(),
                 }],
                 fixes: Vec::new(),
                 kb: "one-way-delay".to_owned(),

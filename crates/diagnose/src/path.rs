@@ -34,9 +34,9 @@ fn evidence(m: &Measurement, field: &str, value: f64, rule: &str, threshold: f64
     Evidence {
         measurement: m.id.clone(),
         field: format!("result.{field}"),
-        value,
+        value: value.into(),
         rule: rule.to_owned(),
-        threshold,
+        threshold: threshold.into(),
     }
 }
 

@@ -116,9 +116,9 @@ fn black_hole(measurement: &Measurement, mtu: &MtuResult) -> Option<Finding> {
             Evidence {
                 measurement: measurement.id.clone(),
                 field: "result.black_hole_after".to_owned(),
-                value: after.into(),
+                value: f64::from(after).into(),
                 rule: "the last hop that large packets were seen to reach".to_owned(),
-                threshold: after.into(),
+                threshold: f64::from(after).into(),
             },
         ],
         fixes,

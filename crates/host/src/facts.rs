@@ -7,20 +7,22 @@
 mod counters;
 mod cpu;
 mod files;
-mod interface;
+pub(crate) mod interface;
 mod interrupts;
-mod machine;
+pub(crate) mod machine;
 mod neighbours;
-mod queues;
+pub(crate) mod queues;
 mod sockets;
 mod softnet;
 mod source;
-mod sysctls;
+pub(crate) mod sysctls;
 
 use plumb_model::results::host::{CachedMetrics, Clock, HostResult};
 use plumb_model::run::HostFacts;
 use plumb_net::netlink::tcp_metrics::tcp_metrics;
 use plumb_net::sysctl;
+
+use crate::knobs::Catalogue;
 
 pub use counters::{counters, link_counters};
 pub use softnet::softnet;
@@ -54,13 +56,14 @@ pub fn facts() -> HostFacts {
 }
 
 /// Reads everything that `plumb host` shows, in the network namespace of the calling thread. What
-/// cannot be read is absent and listed; the audit is left empty.
-pub fn survey(source: &mut Source) -> HostResult {
+/// cannot be read is absent and listed; the audit is left empty. The catalogue says which kernel variables
+/// bear on the network.
+pub fn survey(source: &mut Source, catalogue: &Catalogue) -> HostResult {
     let mut result = HostResult {
         machine: machine::machine(source),
-        interfaces: interface::interfaces(source),
+        interfaces: interface::interfaces(source, None),
         qdiscs: queues::qdiscs(source),
-        sysctls: sysctls::sysctls(source),
+        sysctls: sysctls::sysctls(source, catalogue),
         counters: counters(source),
         softnet: softnet(source),
         cached_metrics: cached_metrics(source),
@@ -140,7 +143,8 @@ mod tests {
 
     #[test]
     fn the_survey_of_this_machine_agrees_with_its_files() {
-        let result = survey(&mut Source::system());
+        let catalogue = Catalogue::built_in().unwrap();
+        let result = survey(&mut Source::system(), &catalogue);
         let lo = result.interfaces.iter().find(|i| i.name == "lo").unwrap();
         assert_eq!((lo.mtu_bytes, lo.hardware.as_str()), (65536, "loopback"));
         assert!(lo.addresses.contains(&"127.0.0.1/8".to_owned()));
@@ -162,7 +166,8 @@ mod tests {
     #[test]
     fn a_machine_that_tells_nothing_is_no_error() {
         let empty = tempfile::tempdir().unwrap();
-        let result = survey(&mut Source::below(empty.path()));
+        let catalogue = Catalogue::built_in().unwrap();
+        let result = survey(&mut Source::below(empty.path()), &catalogue);
         assert!(result.counters.is_empty() && result.softnet.is_empty());
         let unread: Vec<_> = result.unread.iter().map(|u| u.what.as_str()).collect();
         assert!(

@@ -77,6 +77,18 @@ fn change(InterfaceAction { interface, change }: &InterfaceAction) -> Vec<String
         InterfaceChange::ReceiveRingPackets(packets) => {
             format!("ethtool -G {interface} rx {packets}")
         }
+        InterfaceChange::TransmitQueuePackets(packets) => {
+            format!("ip link set dev {interface} txqueuelen {packets}")
+        }
+        InterfaceChange::AdaptiveReceive(on) => {
+            format!("ethtool -C {interface} adaptive-rx {}", word(*on))
+        }
+        InterfaceChange::DriverQueueMostBytes { bytes, .. } => format!(
+            "for queue in /sys/class/net/{interface}/queues/tx-*; do echo {bytes} > $queue/byte_queue_limits/limit_max; done"
+        ),
+        InterfaceChange::EnergyEfficient(on) => {
+            format!("ethtool --set-eee {interface} eee {}", word(*on))
+        }
         InterfaceChange::Qdisc(kind) => format!("tc qdisc replace dev {interface} root {kind}"),
         InterfaceChange::Autonegotiation(on) => {
             format!("ethtool -s {interface} autoneg {}", word(*on))

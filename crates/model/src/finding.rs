@@ -90,8 +90,10 @@ pub enum Cause {
     FragmentsLost,
     /// A table or a limit of this machine is nearly full.
     LimitNear,
-    /// The processor saves power while packets wait.
+    /// A processor or a link saves power while packets wait.
     PowerSaving,
+    /// The network card interrupts for every packet, or waits long before it does.
+    CoalescingUnfit,
     /// Nothing holds the clock to true time.
     ClockUnsynchronised,
     /// The kernel reads time from a slow clock.
@@ -157,6 +159,7 @@ impl Cause {
             Self::FragmentsLost => "fragments-lost",
             Self::LimitNear => "limit-near",
             Self::PowerSaving => "power-saving",
+            Self::CoalescingUnfit => "coalescing-unfit",
             Self::ClockUnsynchronised => "clock-unsynchronised",
             Self::ClockSourceSlow => "clock-source-slow",
             Self::WifiWeak => "wifi-weak",
@@ -262,19 +265,57 @@ impl Severity {
     }
 }
 
-/// A number that a finding rests on.
+/// What was measured, or what it was held against: a number, or a word such as a clock's name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Observed {
+    /// A number, in the unit that the field's name says.
+    Number(f64),
+    /// A word.
+    Word(String),
+}
+
+impl Observed {
+    /// The number; `None` where it is a word.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Word(_) => None,
+        }
+    }
+}
+
+impl From<f64> for Observed {
+    fn from(number: f64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<u32> for Observed {
+    fn from(number: u32) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl From<&str> for Observed {
+    fn from(word: &str) -> Self {
+        Self::Word(word.to_owned())
+    }
+}
+
+/// What a finding rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// The measurement's id.
     pub measurement: String,
-    /// Path to the number inside the measurement, such as `result.increase_s.p95`.
+    /// Path to it inside the measurement, such as `result.increase_s.p95`.
     pub field: String,
-    /// The number.
-    pub value: f64,
+    /// What was measured.
+    pub value: Observed,
     /// What was asked of it, in words.
     pub rule: String,
-    /// The number it was held against.
-    pub threshold: f64,
+    /// What it was held against.
+    pub threshold: Observed,
 }
 
 /// Who has to act.
@@ -399,6 +440,19 @@ pub enum InterfaceChange {
     },
     /// Descriptors for received packets.
     ReceiveRingPackets(u32),
+    /// Packets that a queueing discipline without a limit of its own holds (txqueuelen).
+    TransmitQueuePackets(u32),
+    /// Let the driver fit its interrupts to what arrives.
+    AdaptiveReceive(bool),
+    /// The most bytes that each of the driver's own queues may hold (BQL).
+    DriverQueueMostBytes {
+        /// How many queues there are: `tx-0` and those after it.
+        queues: u32,
+        /// The most bytes of each.
+        bytes: u64,
+    },
+    /// Let the link sleep between frames (IEEE 802.3az).
+    EnergyEfficient(bool),
     /// The queueing discipline for what it sends, by its kernel name.
     Qdisc(String),
     /// Negotiate speed and duplex.

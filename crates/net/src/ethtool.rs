@@ -180,6 +180,8 @@ impl Ethtool {
             send_s: seconds(5),
             send_packets: word(answer, 6),
             adaptive_receive: word(answer, 10) != 0,
+            // Only netlink tells ([`crate::netlink::driver`]).
+            adaptive_receive_possible: None,
             adaptive_send: word(answer, 11) != 0,
         })
     }

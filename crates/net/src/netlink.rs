@@ -3,6 +3,7 @@
 //! Blocking, one request at a time, in the network namespace of the calling thread.
 
 pub mod attribute;
+pub mod driver;
 mod dump;
 mod generic;
 pub mod link;
@@ -252,6 +253,20 @@ impl Netlink {
                 .into_iter()
                 .collect(),
             "set up interface",
+        )
+    }
+
+    /// Sets how many packets a queueing discipline without a limit of its own holds (IFLA_TXQLEN).
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn set_queue_length(&mut self, index: u32, packets: u32) -> Result<(), NetlinkError> {
+        self.set_link(
+            index,
+            LinkFlags::empty(),
+            LinkFlags::empty(),
+            vec![LinkAttribute::TxQueueLen(packets)],
+            "set the length of the transmit queue of interface",
         )
     }
 

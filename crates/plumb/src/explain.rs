@@ -114,6 +114,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("listen-overflow", "host"),
     ("limit-near", "host"),
     ("power-saving", "host"),
+    ("coalescing-unfit", "host"),
     ("clock-unsynchronised", "host"),
     ("clock-source-slow", "host"),
     ("wifi-weak", "host"),

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use plumb_check::host::{self, live, speed};
 use plumb_host::disk::Plan;
+use plumb_host::knobs::Catalogue;
 use plumb_model::units::{BitRate, ByteCount};
 use plumb_report::text;
 
@@ -128,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (None, Some(every)) => watch(arguments, every)?,
         (None, None) => {
             let output = arguments.output.begin()?;
-            output.emit(host::run(command_line()))?;
+            output.emit(host::run(command_line(), &Catalogue::built_in()?))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -1,5 +1,6 @@
 //! Numbers as people read them, whatever the number: units of the model, bounded length.
 
+use plumb_model::finding::{Evidence, Observed};
 use plumb_model::units;
 
 /// What stands where there is no number.
@@ -83,6 +84,18 @@ pub(crate) fn threshold(field: &str, value: f64) -> String {
     of_field(field, value)
         .replacen(".00 ", " ", 1)
         .replacen(".0 ", " ", 1)
+}
+
+/// What evidence has, and what it was held against: numbers in the unit of the field, or words.
+pub(crate) fn evidence(evidence: &Evidence) -> (String, String) {
+    let text = |value: &Observed, of: fn(&str, f64) -> String| match value {
+        Observed::Number(number) => of(&evidence.field, *number),
+        Observed::Word(word) => word.clone(),
+    };
+    (
+        text(&evidence.value, of_field),
+        text(&evidence.threshold, threshold),
+    )
 }
 
 /// The text of a change with its sign.

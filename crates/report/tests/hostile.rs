@@ -440,7 +440,7 @@ prop_compose! {
 
 prop_compose! {
     fn finding()(text in vec(words(), 8), v in vec(number(), 3), critical in any::<bool>()) -> Finding {
-        let evidence = Evidence { measurement: text[0].clone(), field: text[1].clone(), value: v[0], rule: text[2].clone(), threshold: v[1] };
+        let evidence = Evidence { measurement: text[0].clone(), field: text[1].clone(), value: Observed::Word(text[3].clone()), rule: text[2].clone(), threshold: v[1].into() };
         let fix = Fix {
             on: Actor::Router,
             summary: text[3].clone(),

@@ -1,11 +1,9 @@
 //! Packets that a network card dropped because its ring was full.
 
 use plumb_model::finding::{Cause, InterfaceChange, PathKind, Severity};
+use plumb_model::results::host::OVERRUN_RATIO;
 
 use super::{Facts, Judged, fine, found, ratio, unknown};
-
-/// One packet in a million: above it a transfer over a long path notices.
-const WARNING_RATIO: f64 = 1e-6;
 
 pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
     let mut judged = Vec::new();
@@ -13,13 +11,10 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
         let counters = &interface.counters;
         let name = &interface.name;
         let subject = format!("{name} receive ring");
-        let overrun = counters
-            .rx_missed_errors
-            .saturating_add(counters.rx_fifo_errors)
-            .saturating_add(counters.rx_over_errors);
+        let overrun = counters.overruns();
         let share = ratio(overrun, counters.rx_packets.saturating_add(overrun));
         let rings = interface.rings;
-        if share < WARNING_RATIO {
+        if share < OVERRUN_RATIO {
             judged.push(match rings {
                 Some(rings) => fine(
                     subject,

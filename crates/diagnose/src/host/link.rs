@@ -62,10 +62,10 @@ fn duplex(facts: &Facts<'_>, place: usize, interface: &Interface, link: &LinkMod
             .place(Place::LocalSegment)
             .sure(if mismatch { 0.95 } else { 0.85 })
             .evidence(facts.evidence(
-                format!("interfaces[{place}].counters.collisions"),
-                interface.counters.collisions as f64,
-                "collisions so far; the duplex itself is half",
-                0.0,
+                format!("interfaces[{place}].link.duplex"),
+                Duplex::Half.name(),
+                &format!("the duplex; {} collisions so far", interface.counters.collisions),
+                Duplex::Full.name(),
             ))
             .interface(
                 "Let both ends negotiate: a duplex set by hand at one end leaves the other guessing.",
@@ -207,9 +207,9 @@ fn steadiness(facts: &Facts<'_>, place: usize, interface: &Interface) -> Option<
         .sure(0.6)
         .evidence(facts.evidence(
             format!("interfaces[{place}].carrier_changes"),
-            changes.into(),
+            changes,
             "changes of the carrier, whatever the reason",
-            MOST_CHANGES.into(),
+            MOST_CHANGES,
         ))
         .advice(
             "If nobody plugged it in and out so often: look at the cable, the other end's port and energy-efficient Ethernet.",

@@ -7,7 +7,9 @@
 
 mod broadcast;
 mod clock;
+mod coalescing;
 mod drops;
+mod energy;
 mod errors;
 mod limits;
 mod link;
@@ -30,8 +32,8 @@ mod udp;
 mod wifi;
 
 use plumb_model::finding::{
-    Action, Actor, Cause, Evidence, Finding, Fix, InterfaceAction, InterfaceChange, PathKind,
-    Place, Severity, SysctlAction, Verdict,
+    Action, Actor, Cause, Evidence, Finding, Fix, InterfaceAction, InterfaceChange, Observed,
+    PathKind, Place, Severity, SysctlAction, Verdict,
 };
 use plumb_model::results::host::{Check, CheckState, HostResult, Interface};
 
@@ -128,10 +130,11 @@ fn headline(checks: &[Check], findings: &[Finding]) -> String {
 type Rule = fn(&Facts<'_>) -> Vec<Judged>;
 
 /// From the cable upwards.
-const RULES: [Rule; 20] = [
+const RULES: [Rule; 22] = [
     link::examine,
     errors::examine,
     pause::examine,
+    energy::examine,
     module::examine,
     wifi::examine,
     mtu::examine,
@@ -139,6 +142,7 @@ const RULES: [Rule; 20] = [
     offloads::examine,
     queueing::examine,
     drops::examine,
+    coalescing::examine,
     softnet::examine,
     steering::examine,
     power::examine,
@@ -174,16 +178,16 @@ impl<'a> Facts<'a> {
     fn evidence(
         &self,
         field: impl std::fmt::Display,
-        value: f64,
+        value: impl Into<Observed>,
         rule: &str,
-        threshold: f64,
+        threshold: impl Into<Observed>,
     ) -> Evidence {
         Evidence {
             measurement: self.measurement.to_owned(),
             field: format!("result.{field}"),
-            value,
+            value: value.into(),
             rule: rule.to_owned(),
-            threshold,
+            threshold: threshold.into(),
         }
     }
 

@@ -25,9 +25,9 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
                 )
                 .evidence(facts.evidence(
                     format!("interfaces[{place}].mtu_bytes"),
-                    interface.mtu_bytes.into(),
+                    interface.mtu_bytes,
                     "largest packet, held against the least that IPv6 needs",
-                    IPV6_LEAST_BYTES.into(),
+                    IPV6_LEAST_BYTES,
                 ))
                 .interface(
                     "Let it take at least what IPv6 needs, if its link can.",
@@ -149,9 +149,9 @@ fn mismatch(
     .sure(0.9)
     .evidence(facts.evidence(
         format!("interfaces[{place}].mtu_bytes"),
-        interface.mtu_bytes.into(),
+        interface.mtu_bytes,
         "largest packet, held against the largest in the same segment",
-        largest.into(),
+        largest,
     ))
     .interface(
         "Give every interface of the segment the same MTU: the larger one only if all of them, switches included, take it.",

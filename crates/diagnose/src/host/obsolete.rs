@@ -24,18 +24,12 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
                         sysctl.key
                     ),
                 )
-                .evidence(
-                    facts.evidence(
-                        format!("sysctls[{place}].value"),
-                        value
-                            .split_whitespace()
-                            .next()
-                            .and_then(|n| n.parse().ok())
-                            .unwrap_or_default(),
-                        "the value, which the catalogue of knobs refuses",
-                        0.0,
-                    ),
-                )
+                .evidence(facts.evidence(
+                    format!("sysctls[{place}].value"),
+                    value,
+                    "the value, which the catalogue of knobs refuses",
+                    "any other",
+                ))
                 .advice(
                     "Take it out of sysctl.d and set it back to the kernel's default.",
                     "As before somebody set it.",

@@ -1,7 +1,7 @@
 //! Work that hardware or kernel can do in large pieces.
 
 use plumb_model::finding::{Cause, InterfaceChange, PathKind, Severity};
-use plumb_model::results::host::Interface;
+use plumb_model::results::host::{FAST_BPS, Interface};
 
 use super::{Facts, Judged, fine, found};
 
@@ -23,16 +23,10 @@ const WANTED: [(&str, &str); 5] = [
     ),
 ];
 
-/// From this rate on a processor that sees every packet alone is what ends the rate: 1 Gbit/s is
-/// 81,000 packets of 1500 bytes a second.
-const FAST_BPS: f64 = 1e9;
-
 pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
     let mut judged = Vec::new();
     for (place, interface) in facts.in_use() {
-        // A TUN device splits or does not as the program behind it wants.
-        let programs = interface.kind.as_deref() == Some("tun");
-        if interface.offloads.is_empty() || interface.wifi.is_some() || programs {
+        if interface.offloads.is_empty() || interface.wifi.is_some() || interface.is_a_programs() {
             continue;
         }
         let off: Vec<_> = WANTED

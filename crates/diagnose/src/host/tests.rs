@@ -57,10 +57,17 @@ fn healthy() -> HostResult {
             send_packets: 512,
             send_max_packets: 4096,
         }),
+        energy_efficient: Some(false),
+        coalescing: Some(Coalescing {
+            receive_s: 50e-6,
+            adaptive_receive_possible: Some(true),
+            ..Coalescing::default()
+        }),
         byte_limits: vec![ByteLimit {
             queue: 0,
             limit_bytes: 30_280,
             inflight_bytes: 0,
+            limit_max_bytes: Some(1_879_048_192),
         }],
         steering: vec![Steering {
             queue: "rx-0".into(),
@@ -625,4 +632,70 @@ fn old_advice_and_clocks() {
     one(Cause::ClockSourceSlow, Severity::Warning, |h| {
         h.clock.source = Some("hpet".into())
     });
+}
+
+#[test]
+fn interrupts_for_every_packet_and_late_ones() {
+    let adaptive = |audit: &Audit| match &audit.findings[0].fixes[0].action {
+        Some(Action::Interface(action)) => action.change == InterfaceChange::AdaptiveReceive(true),
+        _ => false,
+    };
+    let unfit = |change: fn(&mut Coalescing)| {
+        one(Cause::CoalescingUnfit, Severity::Info, |h| {
+            change(h.interfaces[0].coalescing.as_mut().unwrap());
+        })
+    };
+    let every = unfit(|c| c.receive_s = 0.0);
+    assert!(adaptive(&every) && every.findings[0].summary.contains("every packet"));
+    let late = unfit(|c| c.receive_s = 1e-3);
+    assert!(
+        adaptive(&late) && late.findings[0].summary.contains("1.0 ms"),
+        "{late:?}"
+    );
+    let cannot = unfit(|c| {
+        c.receive_s = 1e-3;
+        c.adaptive_receive_possible = Some(false);
+    });
+    assert!(cannot.findings[0].fixes[0].action.is_none());
+    // One that adapts, and a paravirtual card, are left alone.
+    for change in [
+        (|i: &mut Interface| i.coalescing.as_mut().unwrap().adaptive_receive = true)
+            as fn(&mut Interface),
+        |i| i.driver = Some("virtio_net".into()),
+    ] {
+        let mut host = healthy();
+        host.interfaces[0].coalescing.as_mut().unwrap().receive_s = 0.0;
+        change(&mut host.interfaces[0]);
+        assert_eq!(causes(&audit(&host, "m1")), []);
+    }
+}
+
+#[test]
+fn a_link_that_sleeps() {
+    let sleeps = one(Cause::PowerSaving, Severity::Info, |h| {
+        h.interfaces[0].energy_efficient = Some(true);
+    });
+    assert!(sleeps.findings[0].matters_for == [PathKind::Lan]);
+    let mut host = healthy();
+    host.interfaces[0].energy_efficient = Some(true);
+    host.interfaces[0].carrier_changes = Some(40);
+    let worst = &audit(&host, "m1").findings[0];
+    assert_eq!(
+        (worst.cause, worst.severity),
+        (Cause::PowerSaving, Severity::Warning)
+    );
+}
+
+#[test]
+fn evidence_may_be_a_word() {
+    let half = one(Cause::LinkDuplexHalf, Severity::Critical, |h| {
+        h.interfaces[0].link.as_mut().unwrap().duplex = Some(Duplex::Half);
+    });
+    let evidence = &half.findings[0].evidence[0];
+    assert_eq!(evidence.value, "half".into());
+    let json = serde_json::to_value(evidence).unwrap();
+    assert_eq!(
+        (&json["value"], &json["threshold"]),
+        (&"half".into(), &"full".into())
+    );
 }

@@ -62,9 +62,9 @@ fn signal(facts: &Facts<'_>, place: usize, interface: &Interface, wifi: &Wifi) -
         )
         .evidence(facts.evidence(
             format!("interfaces[{place}].wifi.{field}"),
-            dbm.into(),
+            f64::from(dbm),
             "signal in decibels over a milliwatt; high rates need more",
-            WEAK_DBM.into(),
+            f64::from(WEAK_DBM),
         ))
         .advice(
             "Move closer, or put an access point into this room; a cable is better still.",

@@ -4,15 +4,17 @@ mod bus;
 
 use plumb_model::results::host::{ByteLimit, Interface, Steering};
 use plumb_net::ethtool::Ethtool;
+use plumb_net::netlink::driver::Drivers;
 use plumb_net::netlink::link::links;
 use plumb_net::netlink::wifi::radios;
 
 use super::Source;
 
-/// The interfaces of the network namespace of the calling thread. One that goes away while it is
-/// asked has what was known by then.
-pub(super) fn interfaces(source: &mut Source) -> Vec<Interface> {
+/// The interfaces of the network namespace of the calling thread, or the one of that number. One that
+/// goes away while it is asked has what was known by then.
+pub(crate) fn interfaces(source: &mut Source, only: Option<u32>) -> Vec<Interface> {
     let mut interfaces = source.asked("interfaces", links());
+    interfaces.retain(|interface| only.is_none_or(|index| interface.index == index));
     let mut radios = source.asked("radios", radios());
     let mut ethtool = match Ethtool::open() {
         Ok(ethtool) => Some(ethtool),
@@ -36,7 +38,25 @@ pub(super) fn interfaces(source: &mut Source) -> Vec<Interface> {
         interface.wifi = radio.map(|place| radios.swap_remove(place).1);
         ask_sysfs(source, interface);
     }
+    ask_for_adaptation(&mut interfaces);
     interfaces
+}
+
+/// Which drivers could fit their interrupts to what arrives; kernels before 5.7 do not tell.
+fn ask_for_adaptation(interfaces: &mut [Interface]) {
+    let mut with_coalescing = interfaces
+        .iter_mut()
+        .filter_map(|interface| Some((interface.name.as_str(), interface.coalescing.as_mut()?)))
+        .peekable();
+    if with_coalescing.peek().is_none() {
+        return;
+    }
+    let Ok(mut drivers) = Drivers::open() else {
+        return;
+    };
+    for (name, coalescing) in with_coalescing {
+        coalescing.adaptive_receive_possible = drivers.can_adapt_receive(name).ok();
+    }
 }
 
 /// What a driver does not know it answers with an error, which is no news.
@@ -112,6 +132,7 @@ fn ask_sysfs(source: &mut Source, interface: &mut Interface) {
             });
         }
         let mut limit = |file: &str| source.number(&format!("{place}/byte_queue_limits/{file}"));
+        let most = limit("limit_max");
         if let (Some(number), Some(limit_bytes), Some(inflight_bytes)) = (
             queue.strip_prefix("tx-").and_then(|n| n.parse().ok()),
             limit("limit"),
@@ -121,6 +142,7 @@ fn ask_sysfs(source: &mut Source, interface: &mut Interface) {
                 queue: number,
                 limit_bytes,
                 inflight_bytes,
+                limit_max_bytes: most,
             });
         }
     }

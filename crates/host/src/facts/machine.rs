@@ -20,7 +20,7 @@ const HYPERVISORS: [(&str, &str); 12] = [
     ("Microsoft Corporation Virtual Machine", "Hyper-V"),
 ];
 
-pub(super) fn machine(source: &mut Source) -> Machine {
+pub(crate) fn machine(source: &mut Source) -> Machine {
     let dmi = ["sys_vendor", "product_name"].map(|name| {
         source
             .optional(&format!("/sys/class/dmi/id/{name}"))

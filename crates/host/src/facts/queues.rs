@@ -8,7 +8,7 @@ use super::Source;
 
 /// The queueing disciplines of this namespace; those of an interface that has gone meanwhile are
 /// left out.
-pub(super) fn qdiscs(source: &mut Source) -> Vec<Qdisc> {
+pub(crate) fn qdiscs(source: &mut Source) -> Vec<Qdisc> {
     let found = source.asked("queueing disciplines", ask());
     let links = source.asked("interfaces", links());
     let named = found.into_iter().filter_map(|(index, mut qdisc)| {

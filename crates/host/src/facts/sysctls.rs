@@ -19,12 +19,8 @@ const STATES: [&str; 7] = [
 
 /// The variables of the network namespace of the calling thread: every one of the catalogue that
 /// this kernel has or should have, by name.
-pub(super) fn sysctls(source: &mut Source) -> Vec<Sysctl> {
+pub(crate) fn sysctls(source: &mut Source, catalogue: &Catalogue) -> Vec<Sysctl> {
     let release = source.optional("/proc/sys/kernel/osrelease");
-    let catalogue = Catalogue::built_in().unwrap_or_else(|error| {
-        source.note("the catalogue of knobs", &error);
-        Catalogue { knobs: Vec::new() }
-    });
     let mut all: Vec<Sysctl> = catalogue
         .of(Os::Linux)
         .filter(|knob| knob.kind == Kind::Sysctl)
@@ -96,7 +92,8 @@ mod tests {
         file(root.path(), "net.ipv4.tcp_rmem", "4096\t131072\t6291456\n");
         file(root.path(), "net.ipv4.tcp_sack", "0\n");
         file(root.path(), "net.ipv4.tcp_timestamps", "1\n");
-        let all = sysctls(&mut Source::below(root.path()));
+        let catalogue = Catalogue::built_in().unwrap();
+        let all = sysctls(&mut Source::below(root.path()), &catalogue);
         let of = |key: &str| all.iter().find(|s| s.key == key);
         assert_eq!(
             of("net.ipv4.tcp_rmem").unwrap().value.as_deref(),

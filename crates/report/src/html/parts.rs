@@ -118,12 +118,15 @@ impl<'a> RunPart<'a> {
 
 impl<'a> FindingPart<'a> {
     fn of(finding: &'a Finding, fate: Option<&'static str>) -> Self {
-        let evidence = finding.evidence.iter().map(|e| EvidencePart {
-            measurement: &e.measurement,
-            field: &e.field,
-            value: number::of_field(&e.field, e.value),
-            rule: &e.rule,
-            threshold: number::threshold(&e.field, e.threshold),
+        let evidence = finding.evidence.iter().map(|e| {
+            let (value, threshold) = number::evidence(e);
+            EvidencePart {
+                measurement: &e.measurement,
+                field: &e.field,
+                value,
+                rule: &e.rule,
+                threshold,
+            }
         });
         let fixes = finding.fixes.iter().map(|fix| FixPart {
             actor: fix.on.name().replace('-', " "),

@@ -68,13 +68,10 @@ fn finding(page: &mut Page<'_>, finding: &Finding) {
         page.line("  Evidence");
     }
     for evidence in &finding.evidence {
+        let (value, threshold) = number::evidence(evidence);
         let line = format!(
-            "{} {} = {} (rule: {}, threshold {})",
-            evidence.measurement,
-            evidence.field,
-            number::of_field(&evidence.field, evidence.value),
-            evidence.rule,
-            number::threshold(&evidence.field, evidence.threshold),
+            "{} {} = {value} (rule: {}, threshold {threshold})",
+            evidence.measurement, evidence.field, evidence.rule,
         );
         page.wrapped("    ", FAINT, &line);
     }

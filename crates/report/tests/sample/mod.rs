@@ -248,16 +248,16 @@ fn finding() -> Finding {
             Evidence {
                 measurement: "m4".into(),
                 field: "result.increase_s.p95".into(),
-                value: 0.688,
+                value: 0.688.into(),
                 rule: "p95 of the increase over idle, grade C or worse".into(),
-                threshold: 0.06,
+                threshold: 0.06.into(),
             },
             Evidence {
                 measurement: "m3".into(),
                 field: "result.tcp.limited.network_ratio".into(),
-                value: 0.97,
+                value: 0.97.into(),
                 rule: "the senders waited for the network, not for a buffer".into(),
-                threshold: 0.5,
+                threshold: 0.5.into(),
             },
         ],
         fixes: vec![Fix {

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 pub use cipher::{CipherResult, CipherSpeed, CipherUse};
 pub use disk::{DiskPass, DiskResult, FileAccess, FileWork, PageCache};
 pub use interface::{
-    Bus, ByteLimit, Channels, Coalescing, Duplex, Interface, LinkCounters, LinkMode, Module,
-    Offload, Pause, Rings, Steering,
+    Bus, ByteLimit, Channels, Coalescing, Duplex, FAST_BPS, Interface, LinkCounters, LinkMode,
+    Module, OVERRUN_RATIO, Offload, Pause, Rings, Steering,
 };
 pub use rates::RatesResult;
 pub use socket::{CachedMetrics, Connection, Listener, Owner, Sockets};

@@ -1,0 +1,91 @@
+//! How long a network card gathers packets before it interrupts.
+
+use plumb_model::finding::{Cause, InterfaceChange, PathKind, Severity};
+use plumb_model::results::host::{Coalescing, FAST_BPS, Interface};
+use plumb_model::units::human_seconds;
+
+use super::{Facts, Found, Judged, fine, found};
+
+/// A fixed wait that the round trips of a LAN notice, in seconds.
+const LONG_WAIT_S: f64 = 250e-6;
+
+pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
+    facts
+        .hardware()
+        .filter_map(|(place, interface)| {
+            let coalescing = interface.coalescing.as_ref()?;
+            Some(judge(facts, place, interface, coalescing))
+        })
+        .collect()
+}
+
+fn judge(facts: &Facts<'_>, place: usize, interface: &Interface, set: &Coalescing) -> Judged {
+    let name = &interface.name;
+    let subject = format!("{name} interrupts");
+    let wait = human_seconds(set.receive_s);
+    if set.adaptive_receive {
+        return fine(
+            subject,
+            format!("{name} fits its interrupts to what arrives"),
+        );
+    }
+    let speed = interface.link.as_ref().and_then(|link| link.speed_bps);
+    let fast = speed.is_some_and(|bps| bps >= FAST_BPS);
+    // A paravirtual card interrupts only while the guest sleeps (`virtqueue_enable_cb`), whatever it is set to.
+    let virtual_card = interface
+        .driver
+        .as_deref()
+        .is_some_and(|d| d.starts_with("virtio"));
+    let at_once = set.receive_s == 0.0 && set.receive_packets <= 1;
+    if at_once && virtual_card {
+        return fine(
+            subject,
+            format!("{name} is paravirtual: it interrupts only while nobody polls it"),
+        );
+    }
+    let field = format!("interfaces[{place}].coalescing.receive_s");
+    let finding = if set.receive_s > LONG_WAIT_S {
+        found(
+            subject,
+            Cause::CoalescingUnfit,
+            Severity::Info,
+            &[PathKind::Lan],
+            format!("{name} waits up to {wait} before it interrupts, which every sparse packet is late by."),
+        )
+        .evidence(facts.evidence(field, set.receive_s, "longest wait after a packet was received", LONG_WAIT_S))
+    } else if at_once && fast {
+        found(
+            subject,
+            Cause::CoalescingUnfit,
+            Severity::Info,
+            &[PathKind::Lan, PathKind::BusyServer, PathKind::Router],
+            format!("{name} interrupts for every packet that it receives: 81,000 times a second for each Gbit/s of full packets."),
+        )
+        .evidence(facts.evidence(field, 0.0, "longest wait after a packet was received; none means an interrupt for each", "more than 0"))
+    } else {
+        return fine(
+            subject,
+            format!("{name} waits at most {wait} before it interrupts"),
+        );
+    };
+    fixed(finding, interface, set).done()
+}
+
+fn fixed(finding: Found, interface: &Interface, set: &Coalescing) -> Found {
+    let expect = "Few interrupts under load, and none that is late when little arrives.";
+    if set.adaptive_receive_possible == Some(false) {
+        return finding.advice(
+            format!(
+                "The driver of {0} cannot adapt: choose a time of 20 to 100 us (ethtool -C {0} rx-usecs 50).",
+                interface.name
+            ),
+            expect,
+        );
+    }
+    finding.interface(
+        "Let the driver fit its interrupts to what arrives, where it can.",
+        interface,
+        InterfaceChange::AdaptiveReceive(true),
+        expect,
+    )
+}
