@@ -25,7 +25,7 @@ TIME_LIMIT_S=600
 # The last line that it must say (vm/init).
 PASSED='plumb-vm: all tests passed'
 # What the tests load.
-MODULES='veth tun dummy sch_netem sch_tbf sch_htb sch_cake sch_codel sch_fq_codel sch_pie sch_red sch_prio sch_fq tcp_bbr'
+MODULES='veth tun dummy sch_netem sch_tbf sch_htb sch_cake sch_codel sch_fq_codel sch_pie sch_red sch_prio sch_fq tcp_bbr vmxnet3'
 # Programs that the tests run, besides busybox.
 TOOLS='tc ip iperf3 modprobe'
 
@@ -120,6 +120,7 @@ install vm/init "$root/init"
 echo "vm: Linux $release: a minute and a half"
 status=0
 timeout "$TIME_LIMIT_S" qemu-system-x86_64 -accel tcg -icount shift=0,sleep=off -rtc clock=vm -cpu max -smp 1 -m 1024 \
+    -netdev user,id=net,restrict=on -device vmxnet3,netdev=net,romfile= \
     -nodefaults -no-user-config -display none -no-reboot -serial stdio \
     -kernel "$vm/kernel/boot/vmlinuz-$release" -initrd "$vm/initramfs.gz" \
     -append "console=ttyS0 quiet panic=-1 oops=panic plumb.tests=$tests plumb.filter=$filter" \

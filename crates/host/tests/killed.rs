@@ -1,5 +1,5 @@
 //! A process that is killed at any moment of applying or undoing a plan leaves a machine that undo puts
-//! back, byte for byte. In a network namespace of its own, with the kernel's real variables.
+//! back, byte for byte. In a network namespace of its own, with the kernel's real variables and its loopback.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use nix::sys::signal::{Signal, raise};
 use plumb_host::tune::apply::{apply, undo};
+use plumb_host::tune::interface::Setting;
 use plumb_host::tune::journal::{Directory, Journal, JournalError, Step, Store, Target};
 use plumb_host::tune::machine::{Machine, MachineError, ThisMachine};
 use plumb_net::namespace::Namespaces;
@@ -85,8 +86,22 @@ fn steps(drop_in: &Path) -> Vec<Step> {
         .iter()
         .map(|(key, value)| step(Target::Sysctl((*key).to_owned()), value))
         .collect();
+    steps.extend(on_the_loopback().map(|(target, value)| step(target, value)));
     steps.push(step(Target::File(drop_in.to_owned()), "# settings\n"));
     steps
+}
+
+/// One of each kind that an interface without hardware has.
+fn on_the_loopback() -> [(Target, &'static str); 3] {
+    let lo = |setting| Target::Interface("lo".to_owned(), setting);
+    [
+        (Target::Qdisc("lo".to_owned()), "pfifo 7586:"),
+        (
+            lo(Setting::Offload("tx-tcp-segmentation".to_owned())),
+            "off",
+        ),
+        (lo(Setting::QueueLength), "321"),
+    ]
 }
 
 fn files(place: &Path) -> (PathBuf, PathBuf) {
@@ -104,7 +119,16 @@ fn machine(place: &Path) -> Vec<String> {
         .filter(|name| name != "state")
         .collect();
     names.sort();
-    VARIABLES.iter().map(proc).chain(names).collect()
+    let interface = on_the_loopback().map(|(target, _)| {
+        let value = ThisMachine.read(&target).unwrap();
+        value.unwrap_or_default()
+    });
+    VARIABLES
+        .iter()
+        .map(proc)
+        .chain(names)
+        .chain(interface)
+        .collect()
 }
 
 /// Not a test by itself: the process that is killed.
@@ -172,7 +196,7 @@ fn undo_restores_after_a_kill_at_every_moment() {
                 at += 1;
             }
             // Reads, writes and saves, before and after each, there and back.
-            assert!(at > 60, "only {at} moments");
+            assert!(at > 100, "only {at} moments");
             Ok::<_, io::Error>(())
         })
         .unwrap();

@@ -2,9 +2,7 @@
 //! nothing of the host's settings in it.
 
 use std::fs;
-use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -156,11 +154,8 @@ fn private_directory(staged: &Path, directory: &Path) -> io::Result<()> {
         symlink(Path::new(REAL).join(&entry), staged.join(&entry))?;
     }
     fs::create_dir(staged.join(name))?;
-    // What is covered is still reached through its descriptor.
-    let real = File::open(parent)?;
-    bind_mount(staged, parent)?;
-    let real = format!("/proc/self/fd/{}", real.as_raw_fd());
-    bind_mount_tree(Path::new(&real), &parent.join(REAL))
+    bind_mount_tree(parent, &staged.join(REAL))?;
+    bind_mount_tree(staged, parent)
 }
 
 fn settle_kernel(

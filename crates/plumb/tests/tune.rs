@@ -5,10 +5,10 @@
 
 mod common;
 
-use std::process::Output;
+use std::process::{Command, Output};
 
 use common::live::alone;
-use common::{in_lab, plumb, stderr, stdout};
+use common::{PLUMB, in_lab, plumb, stderr, stdout};
 use plumb_model::finding::{Actor, Place};
 use plumb_model::results::Outcome;
 use plumb_model::results::tune::TuneDecision;
@@ -34,7 +34,10 @@ fn says(script: &str) -> String {
 
 /// What every script begins with: all that a plan may change, and where it is kept.
 const HEAD: &str = r#"
-    state() { sysctl -a -r '^net\.(ipv4|core)' 2>/dev/null | grep -v -e secret -e key; find /etc/sysctl.d /var/lib/plumb -type f ! -name lock -exec md5sum {} +; }
+    # A number of a process is not unique here: every laboratory counts its own.
+    before=$(mktemp -p /dev/shm) said=$(mktemp -p /dev/shm)
+    trap 'rm -f "$before" "$said"' EXIT
+    state() { sysctl -a -r '^net\.(ipv4|core)' 2>/dev/null | grep -v -e secret -e key -e '^net.ipv4.conf' -e '^net.ipv4.neigh'; find /etc/sysctl.d /var/lib/plumb -type f ! -name lock -exec md5sum {} +; }
     path='--rate 1gbit --rtt 150ms'
 "#;
 
@@ -43,7 +46,7 @@ fn applied_seen_and_undone_byte_for_byte() {
     alone(|| {
         let text = says(&format!(
             r#"{HEAD}
-            state > /dev/shm/plumb-test-$$
+            state > $before
             echo 'net/ipv4/tcp_wmem = 1 2 3' > /etc/sysctl.d/99-other.conf
             plumb tune apply $path --yes
             rm /etc/sysctl.d/99-other.conf
@@ -55,8 +58,7 @@ fn applied_seen_and_undone_byte_for_byte() {
             # It belongs to the machine, and is refused by name.
             plumb tune plan --rate 10gbit --rtt 100ms --loss 1%
             plumb tune undo
-            state | diff /dev/shm/plumb-test-$$ - && echo restored
-            rm /dev/shm/plumb-test-$$
+            state | diff $before - && echo restored
             plumb tune undo
             plumb tune status
             "#
@@ -129,25 +131,24 @@ fn bad_input_changes_nothing() {
     alone(|| {
         let text = says(&format!(
             r#"{HEAD}
-            refused() {{ if "$@" > /dev/null 2> /dev/shm/plumb-said-$$ < /dev/null; then echo "NOT REFUSED: $*"; fi; cat /dev/shm/plumb-said-$$; rm /dev/shm/plumb-said-$$; }}
-            state > /dev/shm/plumb-test-$$
+            refused() {{ if "$@" > /dev/null 2> $said < /dev/null; then echo "NOT REFUSED: $*"; fi; cat $said; }}
+            state > $before
             refused plumb tune apply $path
             refused plumb tune apply --yes
             mkdir -p /var/lib/plumb/tune
             refused flock /var/lib/plumb/tune/lock plumb tune apply $path --yes
-            state | diff /dev/shm/plumb-test-$$ - && echo untouched
+            state | diff $before - && echo untouched
             echo '{{"schema": "plumb.tune-journal/1", "id' > /var/lib/plumb/tune/journal.json
             refused plumb tune apply $path --yes
             refused plumb tune undo
             refused plumb tune status
             rm /var/lib/plumb/tune/journal.json
-            state | diff /dev/shm/plumb-test-$$ - && echo untouched
+            state | diff $before - && echo untouched
             # Nobody may write it: nothing is begun.
             mount -o bind,ro /proc/sys /proc/sys
             refused plumb tune apply $path --yes
             umount /proc/sys
-            state | diff /dev/shm/plumb-test-$$ - && echo untouched
-            rm /dev/shm/plumb-test-$$
+            state | diff $before - && echo untouched
             "#
         ));
         for words in [
@@ -164,6 +165,104 @@ fn bad_input_changes_nothing() {
             !text.contains("NOT REFUSED") && !text.contains("panicked"),
             "{text}"
         );
+    });
+}
+
+/// An interface of the node itself, with a plain queue that is too short for the path.
+const FAR: &str = r#"
+    ip link add far type veth peer name raf
+    ip addr add 198.51.100.1/24 dev far
+    ip link set far txqueuelen 100
+    ip link set raf up; ip link set far up
+    ip route add 192.0.2.0/24 dev far
+    tc qdisc add dev far root handle 1: pfifo_fast
+    qlen() { cat /sys/class/net/far/tx_queue_len; }
+"#;
+
+#[test]
+fn an_interface_is_set_and_put_back_and_may_vanish() {
+    alone(|| {
+        let text = says(&format!(
+            r#"{HEAD}{FAR}
+            state > $before
+            plumb tune apply $path --yes
+            echo "now $(qlen)"
+            plumb tune status
+            plumb tune undo
+            echo "then $(qlen)"
+            plumb tune apply $path --except txqueuelen --except tcp_wmem --except tcp_slow_start_after_idle --yes
+            ! plumb tune apply $path --except tcp_wmen --yes 2>&1
+            plumb tune apply $path --runtime --yes > /dev/null
+            ip link del far
+            plumb tune status
+            plumb tune undo
+            state | diff $before - && echo restored
+            "#
+        ));
+        for words in [
+            "txqueuelen: 100 -> 1000",
+            "not brought back at boot: let your system do it when it sets the interface up: ip link set dev far txqueuelen 1000",
+            "now 1000\n",
+            "the length of the transmit queue of far: 100 -> 1000: as set",
+            "then 100\n",
+            "Nothing needs to change",
+            "no change of 'tcp_wmen' to leave out; it has: txqueuelen, net.ipv4.tcp_wmem,",
+            "far: 100 -> 1000: gone with its interface",
+            "Gone with its interface: the length of the transmit queue of far",
+            "restored\n",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+    });
+}
+
+#[test]
+fn a_terminal_is_asked() {
+    alone(|| {
+        let text = says(&format!(
+            r#"{HEAD}
+            on_a_terminal() {{ script --quiet --return --command "plumb tune apply $path --runtime" /dev/null; }}
+            wmem() {{ sysctl -n net.ipv4.tcp_wmem; }}
+            for answer in n '' yes,please; do echo "$answer" | on_a_terminal; wmem; done
+            echo y | on_a_terminal
+            wmem
+            plumb tune undo > /dev/null
+            "#
+        ));
+        assert_eq!(
+            text.matches("Change this machine so? [y/N]").count(),
+            4,
+            "{text}"
+        );
+        assert_eq!(text.matches("Nothing was changed.").count(), 3, "{text}");
+        assert_eq!(text.matches("\n4096\t16384\t524288").count(), 3, "{text}");
+        assert!(
+            text.contains("Done: 2 changes.") && text.contains("4096\t16384\t67108864"),
+            "{text}"
+        );
+    });
+}
+
+/// On a machine that never had plumb, a laboratory's node has a place for the journal, and the machine has none
+/// afterwards.
+#[test]
+fn a_lab_makes_nothing_on_the_machine() {
+    alone(|| {
+        let script = format!(
+            r#"mount -t tmpfs none /var/lib; echo theirs > /var/lib/other
+            {PLUMB} lab run long-fat-sndbuf -- sh -c 'plumb tune apply --rate 1gbit --rtt 150ms --runtime --yes | grep Done
+                ls /var/lib/plumb/tune; cat /var/lib/other'
+            echo "left: $(ls -A /var/lib | tr '\n' ' ')""#
+        );
+        let output = Command::new("unshare")
+            .args(["--mount", "sh", "-euc", &script])
+            .output()
+            .unwrap();
+        let text = stdout(&output);
+        assert!(output.status.success(), "{text}{}", stderr(&output));
+        for words in ["Done: ", "journal.json", "theirs", "left: other \n"] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
     });
 }
 

@@ -26,40 +26,67 @@ pub struct Part {
     pub changes: Vec<PlannedChange>,
 }
 
+/// What a transfer shows: changes that make sense together only, and the direction of the data that shows
+/// them. In the order in which they are tried, each on top of what was kept: what the others need comes first.
+const PARTS: [(&str, Direction, &[&str]); 10] = [
+    (
+        "window scaling",
+        Direction::Down,
+        &["net.ipv4.tcp_window_scaling"],
+    ),
+    ("send buffer", Direction::Up, &["net.ipv4.tcp_wmem"]),
+    (
+        "receive buffer",
+        Direction::Down,
+        &["net.ipv4.tcp_rmem", "net.ipv4.tcp_moderate_rcvbuf"],
+    ),
+    (
+        "congestion control and queue",
+        Direction::Up,
+        &[
+            "net.ipv4.tcp_congestion_control",
+            "net.core.default_qdisc",
+            "qdisc fq",
+        ],
+    ),
+    (
+        "sending offloads",
+        Direction::Up,
+        &["offload tso", "offload gso"],
+    ),
+    ("receiving offload", Direction::Down, &["offload gro"]),
+    ("driver queue", Direction::Up, &["driver queue"]),
+    ("transmit queue", Direction::Up, &["txqueuelen"]),
+    ("receive ring", Direction::Down, &["ring rx"]),
+    (
+        "interrupt coalescing",
+        Direction::Down,
+        &["interrupt coalescing"],
+    ),
+];
+
 /// Which changes of a plan a transfer shows, part by part in the order in which they are tried; and those
 /// that it does not show, which nothing can be proved of.
 pub fn parts(plan: &HostPlan) -> (Vec<Part>, Vec<PlannedChange>) {
-    let mut parts = vec![
-        Part {
-            name: "send buffer",
-            direction: Direction::Up,
-            changes: Vec::new(),
-        },
-        Part {
-            name: "receive buffer",
-            direction: Direction::Down,
-            changes: Vec::new(),
-        },
-        Part {
-            name: "congestion control and queue",
-            direction: Direction::Up,
-            changes: Vec::new(),
-        },
-    ];
-    let mut unseen = Vec::new();
-    for change in &plan.changes {
-        let part = match change.knob.as_str() {
-            "net.ipv4.tcp_wmem" => Some(0),
-            "net.ipv4.tcp_rmem" => Some(1),
-            "net.ipv4.tcp_congestion_control" | "net.core.default_qdisc" | "qdisc fq" => Some(2),
-            _ => None,
-        };
-        match part.and_then(|part| parts.get_mut(part)) {
-            Some(part) => part.changes.push(change.clone()),
-            None => unseen.push(change.clone()),
-        }
-    }
-    parts.retain(|part| !part.changes.is_empty());
+    let of = |knobs: &[&str]| -> Vec<PlannedChange> {
+        let mut changes = plan.changes.clone();
+        changes.retain(|change| knobs.contains(&change.knob.as_str()));
+        changes
+    };
+    let parts = PARTS
+        .iter()
+        .map(|(name, direction, knobs)| Part {
+            name,
+            direction: *direction,
+            changes: of(knobs),
+        })
+        .filter(|part| !part.changes.is_empty())
+        .collect();
+    let mut unseen = plan.changes.clone();
+    unseen.retain(|change| {
+        let mut shown = PARTS.iter().flat_map(|(_, _, knobs)| *knobs);
+        !shown.any(|knob| *knob == change.knob)
+    });
     (parts, unseen)
 }
 
@@ -229,9 +256,11 @@ mod tests {
             "net.ipv4.tcp_rmem",
             "net.ipv4.tcp_congestion_control",
             "net.ipv4.tcp_slow_start_after_idle",
+            "ring rx",
         ]);
         let (parts, unseen) = parts(&plan);
-        assert_eq!(parts.len(), 3);
+        assert_eq!(parts.len(), 4);
+        assert_eq!(parts[3].direction, Direction::Down);
         assert_eq!(unseen[0].knob, "net.ipv4.tcp_slow_start_after_idle");
         let mut bench = Fake::default();
         let (results, kept) = prove(&mut bench, &parts, RUNS).unwrap();
@@ -240,6 +269,7 @@ mod tests {
             decisions,
             [
                 TuneDecision::Kept,
+                TuneDecision::TooLittle,
                 TuneDecision::TooLittle,
                 TuneDecision::TooLittle
             ]

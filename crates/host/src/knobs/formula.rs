@@ -1,6 +1,8 @@
 //! How the value of a knob follows from a path and a host. Pure, and the only place where values are
 //! computed; the catalogue says which knob follows which rule.
 
+pub mod interface;
+
 use plumb_model::formula::response::{Algorithm, tolerance};
 use plumb_model::formula::{USABLE_BUFFER_RATIO, buffer_for};
 use plumb_model::tune::Role;
@@ -43,6 +45,16 @@ pub enum Formula {
     MustBe,
     /// No less than the catalogue wants.
     AtLeast,
+    /// As many packets as the receive ring can hold, where it was full.
+    ReceiveRing,
+    /// The kernel's own length of a plain queue, where it is far from it.
+    QueueLength,
+    /// An offload as the catalogue wants it.
+    Offload,
+    /// Adaptive, where a fixed wait does not suit.
+    Coalescing,
+    /// No limit of somebody's that starves a fast link.
+    DriverQueue,
 }
 
 /// What the host has at present, as far as values depend on it.
@@ -54,6 +66,8 @@ pub struct Present<'a> {
     pub congestion_controls: Option<&'a str>,
     /// The one that is chosen, or will be.
     pub congestion_control: Option<&'a str>,
+    /// The interface that leads to the path.
+    pub interface: interface::Present<'a>,
 }
 
 /// What should become of a knob.
@@ -98,6 +112,18 @@ const ETHERNET_MTU_BYTES: u32 = 1500;
 const SHORT_PATH_BYTES: f64 = 500_000.0;
 
 impl Formula {
+    /// Whether it looks at an interface, its counters and its driver.
+    pub fn is_of_an_interface(self) -> bool {
+        matches!(
+            self,
+            Self::ReceiveRing
+                | Self::QueueLength
+                | Self::Offload
+                | Self::Coalescing
+                | Self::DriverQueue
+        )
+    }
+
     /// The rule in words.
     pub fn words(self, wanted: Option<&str>) -> String {
         let text = match self {
@@ -116,6 +142,22 @@ impl Formula {
             Self::NoSlowStartAfterIdle => "0 on long paths, where the algorithm is not BBR",
             Self::WindowsAutotuning => "normal, or experimental above 16 MB in flight",
             Self::MtuProbing => "1 where the interface's MTU is above 1500",
+            Self::ReceiveRing => "the most that it can hold, where packets found it full",
+            Self::QueueLength => {
+                "1000 with pfifo_fast, where it is shorter at 1 Gbit/s and above, or is over 50 ms"
+            }
+            Self::Offload => {
+                return format!(
+                    "{}, from 1 Gbit/s on, where the driver lets it be changed",
+                    wanted.unwrap_or_default()
+                );
+            }
+            Self::Coalescing => {
+                "adaptive, where the driver can and interrupts for every packet, or waits over 0.25 ms"
+            }
+            Self::DriverQueue => {
+                "1879048192, the kernel's own, where somebody made it less than 128 KiB at 1 Gbit/s and above"
+            }
             Self::MustBe => return format!("always {}", wanted.unwrap_or_default()),
             Self::AtLeast => return format!("at least {}", wanted.unwrap_or_default()),
         };
@@ -171,6 +213,11 @@ pub fn advise(knob: &Knob, situation: &Situation, present: Present<'_>) -> Advic
             }
         }
         Formula::AtLeast => at_least(knob, present.value),
+        Formula::ReceiveRing
+        | Formula::QueueLength
+        | Formula::Offload
+        | Formula::Coalescing
+        | Formula::DriverQueue => interface::advise(knob, situation, present.interface),
     }
 }
 
@@ -482,6 +529,7 @@ mod tests {
             value,
             congestion_controls: Some("reno cubic bbr"),
             congestion_control: Some("cubic"),
+            ..Present::default()
         };
         advise(catalogue.find(os, name).unwrap(), situation, present)
     }

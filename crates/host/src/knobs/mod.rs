@@ -89,6 +89,8 @@ pub struct Knob {
     pub value: Formula,
     /// The value that formulas with a fixed one want.
     pub wanted: Option<String>,
+    /// The kernel's name of an offload (`net/ethtool/common.c`).
+    pub feature: Option<String>,
     /// The roles that such a value is for; every one when empty.
     #[serde(default)]
     pub roles: Vec<Role>,
@@ -275,8 +277,10 @@ mod tests {
                 "{}: half a range",
                 knob.name
             );
-            let needs = matches!(knob.value, Formula::MustBe | Formula::AtLeast);
+            let offload = knob.value == Formula::Offload;
+            let needs = offload || matches!(knob.value, Formula::MustBe | Formula::AtLeast);
             assert_eq!(needs, knob.wanted.is_some(), "{}", knob.name);
+            assert_eq!(offload, knob.feature.is_some(), "{}", knob.name);
             if let Some(wanted) = &knob.wanted {
                 knob.check(wanted).unwrap();
                 assert!(knob.never(wanted, None).is_none(), "{}", knob.name);

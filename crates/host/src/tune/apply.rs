@@ -4,6 +4,7 @@
 use plumb_model::finding::{Action, InterfaceAction, InterfaceChange};
 use plumb_model::tune::HostPlan;
 
+use super::interface::Setting;
 use super::journal::{Journal, JournalError, State, Step, Store, Target};
 use super::machine::{HANDLE, Machine, MachineError};
 
@@ -27,7 +28,9 @@ pub enum ApplyError {
     #[error("the plan has no change that plumb can make on this host")]
     Nothing,
     /// What is there cannot be read, or not be put back.
-    #[error("{target} could not be put back afterwards ({source}): nothing was changed")]
+    #[error(
+        "{target} could not be put back afterwards ({source}): nothing was changed; the rest of the plan can be had with --except"
+    )]
     NotUndoable {
         /// What it is.
         target: Target,
@@ -35,7 +38,9 @@ pub enum ApplyError {
         source: MachineError,
     },
     /// Refused on the way; what was done is undone.
-    #[error("{target} could not be changed ({reason}): everything is as it was")]
+    #[error(
+        "{target} could not be changed ({reason}): everything is as it was; the rest of the plan can be had with --except"
+    )]
     RolledBack {
         /// What it is.
         target: Target,
@@ -63,6 +68,8 @@ pub struct Undone {
     pub restored: Vec<Target>,
     /// What somebody changed since, and its present value: left as they set it.
     pub kept: Vec<(Target, String)>,
+    /// What went with its interface.
+    pub gone: Vec<Target>,
     /// What could not be put back, and why: it stays in the journal.
     pub failed: Vec<(Target, String)>,
 }
@@ -76,6 +83,8 @@ pub enum Standing {
     AsBefore,
     /// Somebody set it to something else.
     Changed(String),
+    /// The interface that it is of is gone, and took it along.
+    Gone,
     /// It cannot be read.
     Unreadable(String),
 }
@@ -83,7 +92,7 @@ pub enum Standing {
 /// The changes that a plan's actions ask for; with `drop_in` also the file that brings the variables back
 /// at boot, which is written last. Old values are still to be read.
 pub fn steps(plan: &HostPlan, drop_in: Option<(&std::path::Path, String)>) -> Vec<Step> {
-    let step = |target, new: String| Step {
+    let step = |(target, new): (Target, String)| Step {
         target,
         old: None,
         new: Some(new),
@@ -91,25 +100,52 @@ pub fn steps(plan: &HostPlan, drop_in: Option<(&std::path::Path, String)>) -> Ve
     let mut steps: Vec<_> = plan
         .changes
         .iter()
-        .filter_map(|change| match change.action.as_ref()? {
-            Action::Sysctl(set) => Some(step(Target::Sysctl(set.key.clone()), set.value.clone())),
-            Action::Interface(InterfaceAction {
-                interface,
-                change: InterfaceChange::Qdisc(kind),
-            }) => Some(step(
-                Target::Qdisc(interface.clone()),
-                format!("{kind} {HANDLE}"),
-            )),
-            Action::Interface(_) | Action::Shaper(_) => None,
+        .filter_map(|change| change.action.as_ref())
+        .flat_map(|action| match action {
+            Action::Sysctl(set) => vec![(Target::Sysctl(set.key.clone()), set.value.clone())],
+            Action::Interface(action) => of_an_interface(action),
+            Action::Shaper(_) => Vec::new(),
         })
+        .map(step)
         .collect();
     let variables = |step: &Step| matches!(step.target, Target::Sysctl(_));
     if let Some((path, text)) = drop_in
         && steps.iter().any(variables)
     {
-        steps.push(step(Target::File(path.to_owned()), text));
+        steps.push(step((Target::File(path.to_owned()), text)));
     }
     steps
+}
+
+/// What an action sets on an interface, and to what. A smaller or larger MTU, the link's speed and the
+/// radio's sleep can cut a host off, and which processor serves what is irqbalance's: these are left to people.
+fn of_an_interface(action: &InterfaceAction) -> Vec<(Target, String)> {
+    let word = |on: bool| if on { "on" } else { "off" }.to_owned();
+    let device = &action.interface;
+    let set = |setting, value| vec![(Target::Interface(device.clone(), setting), value)];
+    match &action.change {
+        InterfaceChange::Qdisc(kind) => {
+            vec![(Target::Qdisc(device.clone()), format!("{kind} {HANDLE}"))]
+        }
+        InterfaceChange::Offload { feature, on } => {
+            set(Setting::Offload(feature.clone()), word(*on))
+        }
+        InterfaceChange::ReceiveRingPackets(packets) => {
+            set(Setting::ReceiveRing, packets.to_string())
+        }
+        InterfaceChange::TransmitQueuePackets(packets) => {
+            set(Setting::QueueLength, packets.to_string())
+        }
+        InterfaceChange::AdaptiveReceive(on) => set(Setting::AdaptiveReceive, word(*on)),
+        InterfaceChange::DriverQueueMostBytes { queues, bytes } => (0..*queues)
+            .flat_map(|queue| set(Setting::DriverQueue(queue), bytes.to_string()))
+            .collect(),
+        InterfaceChange::MtuBytes(_)
+        | InterfaceChange::Autonegotiation(_)
+        | InterfaceChange::EnergyEfficient(_)
+        | InterfaceChange::WifiPowerSave(_)
+        | InterfaceChange::ReceiveProcessors { .. } => Vec::new(),
+    }
 }
 
 /// Does steps: reads and keeps the old values, tries whether each could be put back, and changes one after
@@ -146,7 +182,7 @@ pub fn apply(
         let old = machine.read(&step.target).map_err(not_undoable)?;
         // A value that the kernel does not take back, as a congestion control that a namespace may not
         // choose, could not be undone. Writing what is there changes nothing.
-        if matches!(step.target, Target::Sysctl(_)) {
+        if matches!(step.target, Target::Sysctl(_) | Target::Interface(..)) {
             machine
                 .write(&step.target, old.as_deref())
                 .map_err(not_undoable)?;
@@ -236,10 +272,7 @@ pub fn undo(
                 }
             }
             Standing::Changed(now) => undone.kept.push((target, now)),
-            // An interface that went took its queue with it.
-            Standing::Unreadable(why) if matches!(target, Target::Qdisc(_)) => {
-                undone.kept.push((target, why));
-            }
+            Standing::Gone => undone.gone.push(target),
             Standing::Unreadable(why) => undone.failed.push((target, why)),
         }
     }
@@ -252,6 +285,7 @@ pub fn undo(
 /// How a setting is at present.
 pub fn standing(machine: &mut impl Machine, step: &Step) -> Standing {
     match machine.read(&step.target) {
+        Err(MachineError::NoInterface(_)) => Standing::Gone,
         Err(e) => Standing::Unreadable(e.to_string()),
         Ok(now) if same(&step.target, now.as_deref(), step.new.as_deref()) => Standing::AsSet,
         Ok(now) if same(&step.target, now.as_deref(), step.old.as_deref()) => Standing::AsBefore,
@@ -300,6 +334,8 @@ mod tests {
         refuses: Vec<&'static str>,
         read_only: Vec<&'static str>,
         clamps: Vec<(&'static str, &'static str)>,
+        /// Writing this one, the interfaces go.
+        vanishes: Option<&'static str>,
     }
 
     fn key(target: &Target) -> String {
@@ -325,6 +361,10 @@ mod tests {
                 return Err(refused());
             }
             let same = value == self.values.get(&name).map(String::as_str);
+            if self.vanishes == Some(name.as_str()) && !same {
+                self.values.retain(|key, _| !key.contains("usb0"));
+                return Err(MachineError::NoInterface("usb0".to_owned()));
+            }
             if self.refuses.contains(&name.as_str()) && !same {
                 return Err(refused());
             }
@@ -399,6 +439,110 @@ mod tests {
         let error = go(&mut store, &mut machine).unwrap_err();
         assert!(error.to_string().contains("made 5 of 6"), "{error}");
         assert_eq!(machine.values["a"], "1\t2\t3");
+    }
+
+    #[test]
+    fn an_interface_that_vanishes_takes_its_settings_along() {
+        let ring = || Target::Interface("usb0".to_owned(), Setting::ReceiveRing);
+        let steps = || {
+            let mut steps = three();
+            steps.insert(
+                1,
+                Step {
+                    target: ring(),
+                    old: None,
+                    new: Some("4096".to_owned()),
+                },
+            );
+            steps
+        };
+        let with_usb = || {
+            let mut machine = fake();
+            machine.values.insert(key(&ring()), "256".to_owned());
+            machine
+        };
+        // Before anything is changed: nothing is.
+        let (mut store, mut machine) = (Memory::default(), fake());
+        let before = machine.values.clone();
+        let error = apply(
+            &mut store,
+            &mut machine,
+            "i".into(),
+            "n".into(),
+            None,
+            steps(),
+        );
+        assert!(
+            error
+                .unwrap_err()
+                .to_string()
+                .contains("there is no interface")
+        );
+        assert_eq!((machine.values, store.0), (before, None));
+        // While it is being set: everything else is put back.
+        let (mut store, mut machine) = (Memory::default(), with_usb());
+        machine.vanishes = Some("c");
+        let error = apply(
+            &mut store,
+            &mut machine,
+            "i".into(),
+            "n".into(),
+            None,
+            steps(),
+        );
+        assert!(
+            error
+                .unwrap_err()
+                .to_string()
+                .contains("everything is as it was")
+        );
+        assert_eq!((machine.values, store.0), (fake().values, None));
+        // Afterwards: undoing puts the rest back, and says so.
+        let (mut store, mut machine) = (Memory::default(), with_usb());
+        let journal = apply(
+            &mut store,
+            &mut machine,
+            "i".into(),
+            "n".into(),
+            None,
+            steps(),
+        );
+        machine.values.remove(&key(&ring()));
+        let step = journal.unwrap().steps[1].clone();
+        assert_eq!(standing(&mut machine, &step), Standing::Gone);
+        let undone = undo(&mut store, &mut machine).unwrap().unwrap();
+        assert_eq!((undone.gone, undone.failed), (vec![ring()], vec![]));
+        assert_eq!((machine.values, store.0), (fake().values, None));
+    }
+
+    #[test]
+    fn a_variable_that_this_kernel_lacks_stops_everything() {
+        let network = plumb_net::namespace::Namespaces::create("absent", || Ok::<_, io::Error>(()));
+        let told = network.unwrap().in_network(|| {
+            let step = |key: &str| Step {
+                target: Target::Sysctl(key.to_owned()),
+                old: None,
+                new: Some("1".to_owned()),
+            };
+            let steps = vec![step("net.ipv4.tcp_mtu_probing"), step("net.ipv4.no_such")];
+            let machine = &mut super::super::machine::ThisMachine;
+            let error = apply(
+                &mut Memory::default(),
+                machine,
+                "i".into(),
+                "n".into(),
+                None,
+                steps,
+            );
+            let now = plumb_net::sysctl::read("net.ipv4.tcp_mtu_probing").unwrap();
+            Ok::<_, io::Error>((error.unwrap_err().to_string(), now))
+        });
+        let (error, now) = told.unwrap();
+        assert!(
+            error.contains("net.ipv4.no_such") && error.contains("nothing was changed"),
+            "{error}"
+        );
+        assert_eq!(now, "0");
     }
 
     #[test]

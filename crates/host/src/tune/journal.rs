@@ -10,6 +10,8 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
+use super::interface::Setting;
+
 /// Version of the file; the number rises when a reader of the old one would misread it.
 const SCHEMA: &str = "plumb.tune-journal/1";
 
@@ -31,6 +33,8 @@ pub enum Target {
     /// The outermost queueing discipline of an interface. Its value is kind and handle, or `default`
     /// where the kernel chose it.
     Qdisc(String),
+    /// Another setting of an interface.
+    Interface(String, Setting),
     /// A file; absent is a value too.
     File(PathBuf),
 }
@@ -40,6 +44,7 @@ impl std::fmt::Display for Target {
         match self {
             Self::Sysctl(key) => f.write_str(key),
             Self::Qdisc(device) => write!(f, "the queueing discipline of {device}"),
+            Self::Interface(device, setting) => write!(f, "{setting} of {device}"),
             Self::File(path) => write!(f, "{}", path.display()),
         }
     }
@@ -286,7 +291,9 @@ fn parse(text: &str, drop_in: &Path) -> Result<Journal, String> {
     for step in &journal.steps {
         let sound = match &step.target {
             Target::Sysctl(key) => plain(key) && step.old.is_some() && step.new.is_some(),
-            Target::Qdisc(device) => plain(device) && step.old.is_some() && step.new.is_some(),
+            Target::Qdisc(device) | Target::Interface(device, _) => {
+                plain(device) && step.old.is_some() && step.new.is_some()
+            }
             Target::File(path) => path == drop_in,
         };
         if !sound {
@@ -346,6 +353,16 @@ mod tests {
                     "1 2 4",
                 ),
                 step(Target::Qdisc("eth0".into()), Some("default"), "fq 7586:"),
+                step(
+                    Target::Interface("eth0".into(), Setting::Offload("rx-gro".into())),
+                    Some("off"),
+                    "on",
+                ),
+                step(
+                    Target::Interface("eth0".into(), Setting::DriverQueue(3)),
+                    Some("3000"),
+                    "1879048192",
+                ),
                 step(Target::File(DROP_IN.into()), None, "x\n"),
             ],
         )
@@ -373,7 +390,17 @@ mod tests {
         let whole = serde_json::to_string(&journal()).unwrap();
         let elsewhere = whole.replace(DROP_IN, "/etc/passwd");
         let up = whole.replace("net.ipv4.tcp_wmem", "../../etc/passwd");
-        for text in ["", "{}", &whole[..whole.len() / 2], &elsewhere, &up] {
+        let device = whole.replace("eth0", "../../../etc");
+        let setting = whole.replace("driver_queue", "firmware");
+        for text in [
+            "",
+            "{}",
+            &whole[..whole.len() / 2],
+            &elsewhere,
+            &up,
+            &device,
+            &setting,
+        ] {
             fs::write(&file, text).unwrap();
             let error = Directory::look(place.path(), Path::new(DROP_IN)).unwrap_err();
             assert!(error.to_string().contains("nothing was changed"), "{error}");

@@ -3,9 +3,12 @@
 use std::fs;
 use std::io;
 
+use plumb_net::netlink::queue::qdiscs;
+use plumb_net::netlink::{NetlinkError, interface_index};
 use plumb_net::sysctl::{self, SysctlError};
 use plumb_net::tc::{self, TcError};
 
+use super::interface::{self, SettingError};
 use super::journal::{Target, replace, sync_directory, unfinished};
 
 /// Handle of disciplines that plumb installs, its port read as hexadecimal: what bears it is ours.
@@ -23,6 +26,12 @@ pub enum MachineError {
     /// A queueing discipline.
     #[error(transparent)]
     Tc(#[from] TcError),
+    /// What the kernel said of its queueing disciplines.
+    #[error(transparent)]
+    Netlink(#[from] NetlinkError),
+    /// A setting of an interface.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// An interface that is not there, any more.
     #[error("there is no interface {0}")]
     NoInterface(String),
@@ -52,6 +61,11 @@ pub trait Machine {
     fn write(&mut self, target: &Target, value: Option<&str>) -> Result<(), MachineError>;
 }
 
+/// The number of an interface.
+fn number(device: &str) -> Result<u32, MachineError> {
+    interface_index(device).map_err(|_| MachineError::NoInterface(device.to_owned()))
+}
+
 /// This machine, in the network namespace of the calling thread.
 #[derive(Debug, Default)]
 pub struct ThisMachine;
@@ -61,15 +75,19 @@ impl Machine for ThisMachine {
         match target {
             Target::Sysctl(key) => Ok(Some(sysctl::read(key)?)),
             Target::Qdisc(device) => {
-                if !std::path::Path::new("/sys/class/net").join(device).exists() {
-                    return Err(MachineError::NoInterface(device.clone()));
-                }
-                let root = tc::qdiscs(device)?.into_iter().find(|q| q.root);
+                let index = number(device)?;
+                let root = qdiscs()?
+                    .into_iter()
+                    .find(|(on, q)| *on == index && q.parent == "root");
                 // What the kernel installs of itself has no handle (`qdisc_create_dflt`).
                 Ok(Some(match root {
-                    Some(q) if q.handle != "0:" => format!("{} {}", q.kind, q.handle),
+                    Some((_, q)) if q.handle != "0:" => format!("{} {}", q.kind, q.handle),
                     _ => DEFAULT_QDISC.to_owned(),
                 }))
+            }
+            Target::Interface(device, setting) => {
+                number(device)?;
+                Ok(Some(interface::read(device, setting)?))
             }
             Target::File(path) => match fs::read_to_string(path) {
                 Ok(text) => Ok(Some(text)),
@@ -97,6 +115,11 @@ impl Machine for ThisMachine {
                 tc::run(&["qdisc", "del", "dev", device, "root"])?;
                 Ok(())
             }
+            (Target::Interface(device, setting), value) => Ok(interface::write(
+                device,
+                setting,
+                value.unwrap_or_default(),
+            )?),
             (Target::File(path), value) => {
                 let error = |source| MachineError::File {
                     verb: if value.is_some() { "write" } else { "remove" },

@@ -4,6 +4,7 @@
 pub mod advice;
 pub mod apply;
 pub mod from_run;
+pub mod interface;
 pub mod journal;
 pub mod machine;
 pub mod paste;

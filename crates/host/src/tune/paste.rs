@@ -1,12 +1,13 @@
 //! Reading what somebody pasted from another machine: `sysctl -a` of Linux, macOS and the BSDs, Windows'
-//! `netsh interface tcp show global` and `supplemental`, `ethtool`, `ethtool -k` and `-g`, Solaris'
+//! `netsh interface tcp show global` and `supplemental`, `ethtool`, `ethtool -k`, `-g` and `-c`, Solaris'
 //! `ipadm show-prop`; also one after the other in one text.
 
 use std::collections::BTreeMap;
 
+use plumb_model::results::host::{Coalescing, Interface, Offload};
 use plumb_model::tune::Os;
 
-use crate::tune::snapshot::{Interface, Snapshot};
+use crate::tune::snapshot::Snapshot;
 
 /// More than any of these commands prints, in bytes.
 const MOST_BYTES: usize = 4 << 20;
@@ -16,7 +17,7 @@ const MOST_BYTES: usize = 4 << 20;
 pub enum PasteError {
     /// No line of it is known.
     #[error(
-        "it begins with '{begins}', which is no output of sysctl -a, netsh interface tcp show global, ethtool, ethtool -k, ethtool -g or ipadm show-prop: paste the whole output of one of them"
+        "it begins with '{begins}', which is no output of sysctl -a, netsh interface tcp show global, ethtool, ethtool -k, -g or -c, or ipadm show-prop: paste the whole output of one of them"
     )]
     WrongKind {
         /// Its first line.
@@ -55,6 +56,17 @@ const NETSH: [(&str, &str); 8] = [
     ("window scaling heuristics", "heuristics"),
 ];
 
+/// Offloads that `ethtool -k` has words of its own for, by the kernel's names. The first two of these words stand
+/// for several; what follows them, indented, names each.
+const OFFLOADS: [(&str, &str); 6] = [
+    ("tcp-segmentation-offload", "tx-tcp-segmentation"),
+    ("scatter-gather", "tx-scatter-gather"),
+    ("generic-segmentation-offload", "tx-generic-segmentation"),
+    ("generic-receive-offload", "rx-gro"),
+    ("large-receive-offload", "rx-lro"),
+    ("rx-checksumming", "rx-checksum"),
+];
+
 /// What is being read.
 #[derive(Default)]
 struct Read {
@@ -73,6 +85,7 @@ enum Section {
     Features,
     RingMost,
     RingNow,
+    Coalescing,
     Ipadm,
 }
 
@@ -129,6 +142,7 @@ impl Read {
             Section::Netsh => self.netsh(&lower),
             Section::Features => self.feature(&lower),
             Section::RingMost | Section::RingNow => self.ring(&lower),
+            Section::Coalescing => self.coalescing(&lower),
             Section::Ipadm => self.property(line),
             Section::None => {}
         }
@@ -148,6 +162,7 @@ impl Read {
         for (prefix, section) in [
             ("features for ", Section::Features),
             ("ring parameters for ", Section::None),
+            ("coalesce parameters for ", Section::Coalescing),
             ("settings for ", Section::None),
         ] {
             if lower.starts_with(prefix)
@@ -200,7 +215,15 @@ impl Read {
                 Some("off") => false,
                 _ => return,
             };
-            interface.offloads.insert(name.trim().to_owned(), on);
+            let known = OFFLOADS.iter().find(|(word, _)| *word == name.trim());
+            let name = known.map_or(name.trim(), |(_, kernels)| kernels);
+            // The name by itself, which comes later, is the more exact one.
+            interface.offloads.retain(|offload| offload.name != name);
+            interface.offloads.push(Offload {
+                name: name.to_owned(),
+                on,
+                fixed: state.contains("[fixed]"),
+            });
         }
     }
 
@@ -213,12 +236,33 @@ impl Read {
         ) else {
             return;
         };
-        let (now, most) = interface.ring_rx.unwrap_or_default();
-        interface.ring_rx = Some(if self.section == Section::RingMost {
-            (now, count)
+        let rings = interface.rings.get_or_insert_default();
+        if self.section == Section::RingMost {
+            rings.receive_max_packets = count;
         } else {
-            (count, most)
-        });
+            rings.receive_packets = count;
+        }
+    }
+
+    /// `Adaptive RX: off  TX: n/a`, `rx-usecs: 3`, `rx-frames: n/a`.
+    fn coalescing(&mut self, lower: &str) {
+        let (Some((name, value)), Some(interface)) = (lower.split_once(':'), &mut self.interface)
+        else {
+            return;
+        };
+        let value = value.split_whitespace().next().unwrap_or_default();
+        let coalescing = interface.coalescing.get_or_insert_with(Coalescing::default);
+        match name.trim() {
+            "adaptive rx" => {
+                coalescing.adaptive_receive = value == "on";
+                coalescing.adaptive_receive_possible = Some(value != "n/a");
+            }
+            "rx-usecs" => {
+                coalescing.receive_s = value.parse::<u32>().map_or(0.0, |us| f64::from(us) / 1e6);
+            }
+            "rx-frames" => coalescing.receive_packets = value.parse().unwrap_or_default(),
+            _ => {}
+        }
     }
 
     /// `tcp   max_buf   rw   1048576   --   1048576   128000-1073741824`.
@@ -323,19 +367,25 @@ mod tests {
 
     #[test]
     fn ethtool() {
-        let text = "Features for eth0:\nrx-checksumming: on\ntcp-segmentation-offload: off\n\ttx-tcp-segmentation: off [fixed]\ngeneric-receive-offload: on\nRing parameters for eth0:\nPre-set maximums:\nRX:\t\t4096\nTX:\t\t4096\nCurrent hardware settings:\nRX:\t\t256\nTX:\t\t256\n";
+        let text = "Features for eth0:\nrx-checksumming: on\ntcp-segmentation-offload: on\n\ttx-tcp-segmentation: off [fixed]\ngeneric-receive-offload: off\nRing parameters for eth0:\nPre-set maximums:\nRX:\t\t4096\nTX:\t\t4096\nCurrent hardware settings:\nRX:\t\t256\nTX:\t\t256\nCoalesce parameters for eth0:\nAdaptive RX: off  TX: n/a\nstats-block-usecs: n/a\nrx-usecs: 50\nrx-frames: 4\n";
         let host = read(text, None, "a file").unwrap();
         let interface = host.interface.unwrap();
         assert_eq!(interface.name, "eth0");
-        assert_eq!(interface.ring_rx, Some((256, 4096)));
+        let rings = interface.rings.unwrap();
         assert_eq!(
-            interface.offloads.get("tcp-segmentation-offload"),
-            Some(&false)
+            (rings.receive_packets, rings.receive_max_packets),
+            (256, 4096)
         );
+        let tso = interface.offload("tx-tcp-segmentation").unwrap();
+        assert!(!tso.on && tso.fixed);
+        let gro = interface.offload("rx-gro").unwrap();
+        assert!(!gro.on && !gro.fixed);
+        let coalescing = interface.coalescing.unwrap();
         assert_eq!(
-            interface.offloads.get("generic-receive-offload"),
-            Some(&true)
+            (coalescing.receive_s, coalescing.receive_packets),
+            (50e-6, 4)
         );
+        assert_eq!(coalescing.adaptive_receive_possible, Some(true));
     }
 
     #[test]
@@ -356,7 +406,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_panics(text in "(\\PC|\n|:|=|RX:|Features for |net\\.){0,200}") {
+        fn never_panics(text in "(\\PC|\n|:|=|RX:|rx-usecs: |Features for |Coalesce parameters for |net\\.){0,200}") {
             let _ = read(&text, None, "x");
         }
 

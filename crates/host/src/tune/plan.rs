@@ -2,11 +2,12 @@
 //! arguments.
 
 use plumb_model::finding::{Action, Actor, InterfaceAction, InterfaceChange, SysctlAction};
+use plumb_model::results::host::Interface;
 use plumb_model::tune::{HostPlan, Kind, Left, Os, PlannedChange, Refused, Role, Scope};
 
 use super::advice;
 use super::snapshot::Snapshot;
-use crate::knobs::formula::{Advice, Formula, Present, advise};
+use crate::knobs::formula::{Advice, Formula, Present, advise, interface};
 use crate::knobs::situation::Situation;
 use crate::knobs::{Catalogue, Knob};
 
@@ -34,7 +35,8 @@ pub fn plan_host(
         memory_bytes: situation.memory_bytes.or(host.memory_bytes),
         mtu_bytes: situation
             .mtu_bytes
-            .or(host.interface.as_ref().and_then(|i| i.mtu_bytes)),
+            .or(host.interface.as_ref().map(|i| i.mtu_bytes))
+            .filter(|mtu| *mtu != 0),
         release: situation.release.clone().or(host.release.clone()),
         ..situation.clone()
     };
@@ -84,7 +86,6 @@ pub fn plan_host(
         }
     }
     plan.memory_bytes = memory(&plan.changes);
-    interface_notes(host, &mut plan.notes);
     system_notes(host.os, situation, &mut plan);
     plan.judged = advice::judge(settings, catalogue, host, advised);
     plan
@@ -119,20 +120,24 @@ fn chosen_congestion_control(
 }
 
 fn present<'a>(knob: &Knob, host: &'a Snapshot, chosen: Option<&'a str>) -> Present<'a> {
-    let device = host.interface.as_ref().and_then(|i| i.qdisc.as_ref());
     Present {
         value: match knob.value {
-            Formula::FairQueueDevice => device.map(|(kind, _)| kind.as_str()),
+            Formula::FairQueueDevice => host.root_qdisc().map(|q| q.kind.as_str()),
             _ => host.value(&knob.name),
         },
         congestion_controls: host.choosable(),
         congestion_control: chosen,
+        interface: interface::Present {
+            interface: host.interface.as_ref(),
+            qdiscs: &host.qdiscs,
+        },
     }
 }
 
 fn current(knob: &Knob, host: &Snapshot) -> Option<String> {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    present(knob, host, None).value.map(words)
+    let present = present(knob, host, None);
+    interface::value(knob, present.interface).or_else(|| present.value.map(words))
 }
 
 /// Why a change may not be made on this host, though it would help.
@@ -164,10 +169,10 @@ fn forbidden(knob: &Knob, host: &Snapshot, current: Option<&str>) -> Option<Stri
                         .to_owned(),
                 );
             };
-            match &interface.qdisc {
-                Some((kind, handle)) if handle != "0:" => Some(format!(
-                    "somebody chose {kind} for {}, which plumb could not put back",
-                    interface.name
+            match host.root_qdisc() {
+                Some(root) if root.handle != "0:" => Some(format!(
+                    "somebody chose {} for {}, which plumb could not put back",
+                    root.kind, interface.name
                 )),
                 _ => None,
             }
@@ -182,16 +187,32 @@ fn action(knob: &Knob, host: &Snapshot, to: &str) -> Option<Action> {
             key: knob.name.clone(),
             value: to.to_owned(),
         })),
-        (Os::Linux, Kind::Interface, Formula::FairQueueDevice) => {
-            host.interface.as_ref().map(|interface| {
-                Action::Interface(InterfaceAction {
-                    interface: interface.name.clone(),
-                    change: InterfaceChange::Qdisc(to.to_owned()),
-                })
-            })
-        }
+        (Os::Linux, Kind::Interface, _) => host.interface.as_ref().and_then(|interface| {
+            Some(Action::Interface(InterfaceAction {
+                interface: interface.name.clone(),
+                change: interface_change(knob, interface, to)?,
+            }))
+        }),
         _ => None,
     }
+}
+
+fn interface_change(knob: &Knob, interface: &Interface, to: &str) -> Option<InterfaceChange> {
+    Some(match knob.value {
+        Formula::FairQueueDevice => InterfaceChange::Qdisc(to.to_owned()),
+        Formula::ReceiveRing => InterfaceChange::ReceiveRingPackets(to.parse().ok()?),
+        Formula::QueueLength => InterfaceChange::TransmitQueuePackets(to.parse().ok()?),
+        Formula::Offload => InterfaceChange::Offload {
+            feature: knob.feature.clone()?,
+            on: to == "on",
+        },
+        Formula::Coalescing => InterfaceChange::AdaptiveReceive(to == "on"),
+        Formula::DriverQueue => InterfaceChange::DriverQueueMostBytes {
+            queues: u32::try_from(interface.byte_limits.len()).ok()?,
+            bytes: to.parse().ok()?,
+        },
+        _ => return None,
+    })
 }
 
 /// Both buffers of one connection; ceilings above them hold nothing of their own.
@@ -201,33 +222,6 @@ fn memory(changes: &[PlannedChange]) -> Option<u64> {
         .filter(|change| !change.knob.ends_with("sockbuf") && !change.knob.ends_with("max_buf"))
         .filter_map(|change| change.memory_bytes)
         .reduce(u64::saturating_add)
-}
-
-/// What pasted facts of an interface say beyond the catalogue's values.
-fn interface_notes(host: &Snapshot, notes: &mut Vec<String>) {
-    let Some(interface) = &host.interface else {
-        return;
-    };
-    for (name, short) in [
-        ("tcp-segmentation-offload", "tso"),
-        ("generic-segmentation-offload", "gso"),
-        ("generic-receive-offload", "gro"),
-    ] {
-        if interface.offloads.get(name) == Some(&false) {
-            notes.push(format!(
-                "{name} is off on {0}, which costs processor above 1 Gbit/s: ethtool -K {0} {short} on",
-                interface.name
-            ));
-        }
-    }
-    if let Some((now, most)) = interface.ring_rx
-        && now < most
-    {
-        notes.push(format!(
-            "The receive ring of {0} holds {now} of at most {most} packets; where ethtool -S {0} counts packets missed: ethtool -G {0} rx {most}",
-            interface.name
-        ));
-    }
 }
 
 fn system_notes(os: Os, situation: &Situation, plan: &mut HostPlan) {
@@ -266,7 +260,9 @@ mod tests {
 
     use plumb_model::tune::Worth;
 
-    use super::super::snapshot::{ALLOWED, AVAILABLE, Interface};
+    use plumb_model::results::host::{Offload, Qdisc, Rings};
+
+    use super::super::snapshot::{ALLOWED, AVAILABLE};
     use super::*;
 
     fn stock() -> Snapshot {
@@ -290,11 +286,21 @@ mod tests {
             values: values.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
             interface: Some(Interface {
                 name: "eth0".to_owned(),
-                mtu_bytes: Some(1500),
-                qdisc: Some(("fq_codel".to_owned(), "0:".to_owned())),
+                mtu_bytes: 1500,
                 ..Interface::default()
             }),
+            qdiscs: vec![qdisc("fq_codel", "0:")],
             ..Snapshot::unknown(Os::Linux)
+        }
+    }
+
+    fn qdisc(kind: &str, handle: &str) -> Qdisc {
+        Qdisc {
+            interface: "eth0".to_owned(),
+            kind: kind.to_owned(),
+            handle: handle.to_owned(),
+            parent: "root".to_owned(),
+            ..Qdisc::default()
         }
     }
 
@@ -392,10 +398,45 @@ mod tests {
     #[test]
     fn a_chosen_queue_is_left_alone() {
         let mut host = stock();
-        host.interface.as_mut().unwrap().qdisc = Some(("cake".into(), "8001:".into()));
+        host.qdiscs = vec![qdisc("cake", "8001:")];
         let plan = plan(&host, &path(10e9, 0.050));
         assert!(!changes(&plan).contains_key("qdisc fq"));
         assert!(plan.refused.iter().any(|r| r.why.contains("chose cake")));
+    }
+
+    #[test]
+    fn an_interface_is_set_by_typed_actions() {
+        let mut host = stock();
+        let card = host.interface.as_mut().unwrap();
+        card.rings = Some(Rings {
+            receive_packets: 256,
+            receive_max_packets: 2048,
+            ..Rings::default()
+        });
+        card.counters.rx_packets = 1_000_000;
+        card.counters.rx_missed_errors = 1000;
+        card.offloads = vec![Offload {
+            name: "rx-gro".to_owned(),
+            on: false,
+            fixed: false,
+        }];
+        let plan = plan(&host, &path(10e9, 0.0003));
+        let actions: Vec<_> = plan.changes.iter().map(|c| c.action.clone()).collect();
+        let of = |change| {
+            Some(Action::Interface(InterfaceAction {
+                interface: "eth0".to_owned(),
+                change,
+            }))
+        };
+        let gro = InterfaceChange::Offload {
+            feature: "rx-gro".to_owned(),
+            on: true,
+        };
+        assert_eq!(
+            actions,
+            [of(InterfaceChange::ReceiveRingPackets(2048)), of(gro)]
+        );
+        assert_eq!(plan.changes[0].from.as_deref(), Some("256"));
     }
 
     #[test]
@@ -425,7 +466,7 @@ mod tests {
         assert_eq!(changes(&windows)["autotuninglevel"], "experimental");
         assert!(windows.notes.iter().any(|n| n.contains("cubic")));
         assert!(of(Os::Openbsd).notes.iter().any(|n| n.contains("2 MB")));
-        assert!(changes(&of(Os::Solaris)).contains_key("cwnd_max"));
+        assert!(changes(&of(Os::Solaris)).contains_key("_cwnd_max"));
         assert!(changes(&of(Os::Freebsd)).contains_key("net.inet.tcp.sendbuf_max"));
     }
 }

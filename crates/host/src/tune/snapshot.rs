@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::Path;
 
+use plumb_model::results::host::{Interface, Qdisc};
 use plumb_model::run::HostFacts;
-use plumb_model::tune::{Kind, Os};
-use plumb_net::{netlink, route, sysctl};
+use plumb_model::tune::Os;
+use plumb_net::{route, sysctl};
 
+use crate::facts::{Source, interface, machine, queues, sysctls};
 use crate::knobs::Catalogue;
 
 /// Congestion controls that the kernel has at hand.
@@ -15,32 +16,8 @@ pub const AVAILABLE: &str = "net.ipv4.tcp_available_congestion_control";
 /// Congestion controls that a network namespace may choose.
 pub const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
 
-/// A variable that only the first network namespace shows.
-const MACHINE_ONLY: &str = "/proc/sys/net/core/netdev_max_backlog";
-
-/// Whether the calling thread's network is that of the whole machine, and not a namespace within it such as
-/// a container's or a laboratory's.
-pub fn is_whole_machine() -> bool {
-    Path::new(MACHINE_ONLY).exists()
-}
-
-/// An interface that leads to the path.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Interface {
-    /// Its name.
-    pub name: String,
-    /// Largest IP packet.
-    pub mtu_bytes: Option<u32>,
-    /// Its outermost queueing discipline, and its handle: `0:` where the kernel chose it.
-    pub qdisc: Option<(String, String)>,
-    /// Offloads, by ethtool's names, and whether they are on.
-    pub offloads: BTreeMap<String, bool>,
-    /// Receive ring: packets that it holds, and that it could hold.
-    pub ring_rx: Option<(u64, u64)>,
-}
-
-/// What a host has.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a host has: the part of what `plumb host` reads that a plan needs, or what somebody pasted of it.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     /// Its system.
     pub os: Os,
@@ -50,8 +27,10 @@ pub struct Snapshot {
     pub memory_bytes: Option<u64>,
     /// Values by the names of the catalogue.
     pub values: BTreeMap<String, String>,
-    /// The interface that leads to the path.
+    /// The interface that leads to the path; of one that was pasted, what the text told.
     pub interface: Option<Interface>,
+    /// Its queueing disciplines.
+    pub qdiscs: Vec<Qdisc>,
     /// Whether what belongs to the machine may be changed too.
     pub whole_machine: bool,
     /// Whether its kernel has the queueing discipline fq, where that is known.
@@ -69,6 +48,7 @@ impl Snapshot {
             memory_bytes: None,
             values: BTreeMap::new(),
             interface: None,
+            qdiscs: Vec::new(),
             whole_machine: true,
             has_fq: None,
             from: format!("the defaults of {os}"),
@@ -78,23 +58,29 @@ impl Snapshot {
     /// This host, in the network namespace of the calling thread. `towards` is an address on the path, for
     /// the interface.
     pub fn here(catalogue: &Catalogue, towards: Option<IpAddr>) -> Self {
-        let keys = catalogue
-            .of(Os::Linux)
-            .filter(|knob| knob.kind == Kind::Sysctl)
-            .map(|knob| knob.name.as_str())
-            .chain([AVAILABLE, ALLOWED]);
-        let values = keys
-            .filter_map(|key| Some((key.to_owned(), sysctl::read(key).ok()?)))
+        let source = &mut Source::system();
+        let values = sysctls::sysctls(source, catalogue)
+            .into_iter()
+            .filter_map(|sysctl| Some((sysctl.key, sysctl.value?)))
             .collect();
+        let machine = machine::machine(source);
+        let index = route::next_hop(towards.unwrap_or(FAR_AWAY))
+            .ok()
+            .flatten()
+            .map(|hop| hop.interface);
+        let interface = index.and_then(|index| interface::interfaces(source, Some(index)).pop());
+        let mut qdiscs = queues::qdiscs(source);
+        qdiscs.retain(|q| Some(&q.interface) == interface.as_ref().map(|i| &i.name));
         let release = sysctl::read("kernel.osrelease").ok();
         Self {
             os: Os::Linux,
             has_fq: release.as_deref().and_then(has_fq),
             release,
-            memory_bytes: memory(),
+            memory_bytes: machine.memory_bytes,
             values,
-            interface: interface(towards),
-            whole_machine: is_whole_machine(),
+            interface,
+            qdiscs,
+            whole_machine: machine.first_network_namespace,
             from: "this host".to_owned(),
         }
     }
@@ -144,6 +130,11 @@ impl Snapshot {
         self.values.get(name).map(String::as_str)
     }
 
+    /// The outermost queueing discipline of the interface.
+    pub fn root_qdisc(&self) -> Option<&Qdisc> {
+        self.qdiscs.iter().find(|q| q.parent == "root")
+    }
+
     /// Congestion controls that may be chosen here, where it is known.
     pub fn choosable(&self) -> Option<&str> {
         self.value(if self.whole_machine {
@@ -175,28 +166,5 @@ fn has_fq(release: &str) -> Option<bool> {
     has("pfifo_enqueue").then(|| has("fq_enqueue"))
 }
 
-/// MemTotal of /proc/meminfo (proc(5)), in bytes.
-fn memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("MemTotal:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
-}
-
 /// Somewhere far away, whose first step is that of most paths (RFC 5737).
 const FAR_AWAY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
-
-fn interface(towards: Option<IpAddr>) -> Option<Interface> {
-    let hop = route::next_hop(towards.unwrap_or(FAR_AWAY)).ok()??;
-    let name = netlink::interface_name(hop.interface).ok()?;
-    let mtu = std::fs::read_to_string(format!("/sys/class/net/{name}/mtu"));
-    Some(Interface {
-        mtu_bytes: mtu.ok().and_then(|text| text.trim().parse().ok()),
-        qdisc: plumb_net::tc::qdiscs(&name)
-            .ok()
-            .and_then(|all| all.into_iter().find(|q| q.root))
-            .map(|q| (q.kind, q.handle)),
-        name,
-        ..Interface::default()
-    })
-}

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Args;
 use plumb_host::knobs::Catalogue;
+use plumb_host::render::commands;
 use plumb_host::tune::advice;
 use plumb_host::tune::apply::{self, Standing, Undone, standing};
 use plumb_host::tune::journal::{
@@ -18,11 +19,12 @@ use plumb_host::tune::machine::ThisMachine;
 use plumb_host::tune::plan::plan_host;
 use plumb_host::tune::render::sysctl_file;
 use plumb_host::tune::snapshot::Snapshot;
-use plumb_model::finding::Actor;
+use plumb_model::finding::{Action, Actor, InterfaceAction, InterfaceChange};
 use plumb_model::tune::{HostPlan, SCHEMA, TunePlan};
 use plumb_model::units::human_seconds;
 use plumb_report::text::render_tune_plan;
 
+use super::except::Except;
 use super::path::PathOptions;
 use crate::load_options::positive_duration;
 use crate::output::{print, style};
@@ -37,6 +39,8 @@ const STANDS: &str = "watching\n";
 pub(super) struct ApplyArguments {
     #[command(flatten)]
     path: PathOptions,
+    #[command(flatten)]
+    except: Except,
     /// Change the running system only, and leave no file behind for the next boot
     #[arg(long)]
     runtime: bool,
@@ -72,7 +76,8 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
     let path = arguments.path.resolve()?;
     let catalogue = Catalogue::built_in()?;
     let here = Snapshot::here(&catalogue, path.address());
-    let host = plan_host(&catalogue, &here, &path.situation, Actor::ThisHost, &[]);
+    let mut host = plan_host(&catalogue, &here, &path.situation, Actor::ThisHost, &[]);
+    arguments.except.leave_out(&mut host)?;
     let plan = TunePlan {
         schema: SCHEMA.to_owned(),
         path: path.planned,
@@ -96,7 +101,9 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
     }
     let runtime = arguments.runtime || arguments.time.is_some();
     let journal = make(&host, runtime, arguments.time)?.journal;
-    let mut said = format!("Done: {} changes.", host.changes.len());
+    let count = host.changes.len();
+    let changes = if count == 1 { "change" } else { "changes" };
+    let mut said = format!("Done: {count} {changes}.");
     if let Some(until) = &journal.until {
         said += &format!(" They are undone by themselves at {until}.");
     } else if runtime {
@@ -105,6 +112,11 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
         said += &format!(" {DROP_IN} brings the variables back at boot.");
         for other in overridden(&host) {
             said += &format!("\nAt boot {other} after it, and wins: take that line away.\n");
+        }
+        for command in not_at_boot(&host) {
+            said += &format!(
+                "\nNo variable, so not brought back at boot: let your system do it when it sets the interface up: {command}\n"
+            );
         }
     }
     print(&format!("{said} All is put back with: plumb tune undo\n"))?;
@@ -147,6 +159,24 @@ fn overridden(host: &HostPlan) -> Vec<String> {
         }
     }
     found
+}
+
+/// The commands of changes that are no kernel variables. A queueing discipline comes back where it is the
+/// one that interfaces get by default.
+fn not_at_boot(host: &HostPlan) -> Vec<String> {
+    let default = plumb_net::sysctl::read("net.core.default_qdisc").unwrap_or_default();
+    host.changes
+        .iter()
+        .filter_map(|change| match change.action.as_ref()? {
+            Action::Interface(InterfaceAction {
+                change: InterfaceChange::Qdisc(kind),
+                ..
+            }) if *kind == default => None,
+            action @ Action::Interface(_) => Some(commands(action)),
+            _ => None,
+        })
+        .flatten()
+        .collect()
 }
 
 /// Asks, where there is somebody to ask.
@@ -293,6 +323,9 @@ fn told(undone: &Undone) -> String {
     for (target, now) in &undone.kept {
         text += &format!("Left alone, because somebody changed it since: {target} ({now})\n");
     }
+    for target in &undone.gone {
+        text += &format!("Gone with its interface: {target}\n");
+    }
     for (target, why) in &undone.failed {
         text += &format!("NOT put back: {target}: {why}\n");
     }
@@ -346,6 +379,7 @@ pub(super) fn status(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
             Standing::AsSet => "as set".to_owned(),
             Standing::AsBefore => "as it was before".to_owned(),
             Standing::Changed(now) => format!("changed by somebody since, to {now}"),
+            Standing::Gone => "gone with its interface".to_owned(),
             Standing::Unreadable(why) => format!("cannot be read: {why}"),
         };
         text += &match (&step.target, &step.old, &step.new) {
@@ -380,6 +414,7 @@ fn document(
                     Standing::AsSet => "as-set",
                     Standing::AsBefore => "as-before",
                     Standing::Changed(_) => "changed",
+                    Standing::Gone => "gone",
                     Standing::Unreadable(_) => "unreadable",
                 }
                 .to_owned(),

@@ -1,6 +1,7 @@
 //! `plumb tune`: what to change on a host for a path, doing it, undoing it, proving it.
 
 mod change;
+mod except;
 mod path;
 mod plan;
 mod verify;
@@ -18,10 +19,12 @@ Examples:
   plumb tune plan --rate 1gbit --rtt 80ms --os windows --format powershell
   plumb tune plan --rate 1gbit --rtt 80ms --facts pasted.txt  another machine's sysctl -a, netsh, ethtool
   plumb tune apply --rate 1gbit --rtt 150ms --for 10m         reverts by itself
+  plumb tune apply --rate 10gbit --rtt 50ms --except 'ring rx'   all but that
   plumb tune undo
   plumb tune verify HOST                              measures, and keeps what helps; HOST runs plumb serve
-Limits: plumb changes kernel variables and the queueing discipline of the interface that leads to the path;
-rings, offloads and MTU it only names. A new congestion control or buffer is for new connections. In a
+Limits: plumb changes kernel variables, and of the interface that leads to the path its queueing discipline,
+receive ring, offloads, interrupt coalescing, txqueuelen and driver queue's limit, where its driver can; the MTU
+it only names. Of these, the drop-in file brings back variables at boot. A new congestion control or buffer is for new connections. In a
 namespace (a container, a lab's node) what belongs to the machine is refused by name. verify reckons with
 noise of a run of up to 20 %, and decides against a change that it cannot see.";
 

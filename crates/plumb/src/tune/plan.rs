@@ -14,6 +14,7 @@ use plumb_model::finding::Actor;
 use plumb_model::tune::{HostPlan, Os, SCHEMA, TunePlan};
 use plumb_report::text::render_tune_plan;
 
+use super::except::Except;
 use super::path::{Path, PathOptions};
 use crate::output::{print, style};
 
@@ -21,10 +22,12 @@ use crate::output::{print, style};
 pub(super) struct Arguments {
     #[command(flatten)]
     path: PathOptions,
+    #[command(flatten)]
+    except: Except,
     /// System of the host: linux, macos, windows, freebsd, openbsd, netbsd, solaris [default: this host, or what --facts is of]
     #[arg(long)]
     os: Option<Os>,
-    /// What the other host has: a file of pasted output of sysctl -a, netsh int tcp show global, ethtool, ethtool -k or -g, ipadm show-prop; - is standard input
+    /// What the other host has: a file of pasted output of sysctl -a, netsh int tcp show global, ethtool, ethtool -k, -g or -c, ipadm show-prop; - is standard input
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
     /// Judge these settings for this path: a file as sysctl.conf(5), or 'article', the complete set of "Saturating 10 Gigabit on Linux"
@@ -60,10 +63,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(file) => advice::parse(&read(file)?)
             .with_context(|| format!("cannot judge {}", file.display()))?,
     };
-    let hosts = hosts(arguments, &path, &catalogue)?
+    let mut hosts = hosts(arguments, &path, &catalogue)?
         .into_iter()
         .map(|(on, host)| plan_host(&catalogue, &host, &path.situation, on, &settings))
         .collect::<Vec<_>>();
+    for host in &mut hosts {
+        arguments.except.leave_out(host)?;
+    }
     let text = match arguments.format {
         FormatName::Text if arguments.json => {
             let plan = TunePlan {

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
@@ -15,18 +16,20 @@ use plumb_check::with_responder::{self, Plan};
 use plumb_host::knobs::Catalogue;
 use plumb_host::tune::plan::plan_host;
 use plumb_host::tune::snapshot::Snapshot;
-use plumb_model::finding::{Actor, Verdict};
+use plumb_model::finding::{Action, Actor, Verdict};
 use plumb_model::results::tune::{TuneDecision, TuneResult};
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::{Measurement, Run};
 use plumb_model::tune::{HostPlan, PlannedChange, SCHEMA, TunePlan};
 use plumb_model::units::{ByteCount, human_seconds};
+use plumb_net::netlink::link::links;
 use plumb_net::sysctl;
 use plumb_report::text::render_tune_plan;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 use plumb_wire::native::spec::PORT;
 
 use super::change::{Made, agreed, free, make};
+use super::except::Except;
 use super::path::{Path, PathOptions};
 use crate::load_options::positive_duration;
 use crate::output::{Output, style};
@@ -45,6 +48,8 @@ pub(super) struct Arguments {
     host: String,
     #[command(flatten)]
     path: PathOptions,
+    #[command(flatten)]
+    except: Except,
     /// Port of the responder
     #[arg(long, default_value_t = PORT)]
     port: u16,
@@ -84,7 +89,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     );
     let mut run = trial.measure(&[Direction::Up, Direction::Down], true)?;
     let path = arguments.path.resolve_with(&run)?;
-    let (parts, plan) = planned(&path, &trial.target)?;
+    let (parts, plan) = planned(&path, &trial.target, &arguments.except)?;
     if path.ends == [Actor::FarHost] {
         run.notes.push(
             "The far host limits, so the plan is for it: save this Run with -o FILE, and see plumb tune plan --from FILE."
@@ -121,10 +126,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// The parts of the plan for this host, and the plan.
-fn planned(path: &Path, target: &Target) -> anyhow::Result<(Vec<Part>, HostPlan)> {
+fn planned(path: &Path, target: &Target, except: &Except) -> anyhow::Result<(Vec<Part>, HostPlan)> {
     let catalogue = Catalogue::built_in()?;
     let here = Snapshot::here(&catalogue, Some(target.address.ip()));
-    let plan = plan_host(&catalogue, &here, &path.situation, Actor::ThisHost, &[]);
+    let mut plan = plan_host(&catalogue, &here, &path.situation, Actor::ThisHost, &[]);
+    except.leave_out(&mut plan)?;
     let (parts, _) = parts(&plan);
     Ok((parts, plan))
 }
@@ -264,8 +270,9 @@ impl Bench for Trial<'_> {
         {
             return Ok(());
         }
-        if let Some((_, made)) = self.in_force.take() {
+        if let Some((present, made)) = self.in_force.take() {
             made.undo()?;
+            settle(&present)?;
         }
         if changes.is_empty() {
             return Ok(());
@@ -288,7 +295,7 @@ impl Bench for Trial<'_> {
             Some(LONGEST_TRY.max(4 * self.arguments.duration)),
         )?;
         self.in_force = Some((changes.to_vec(), made));
-        Ok(())
+        settle(changes)
     }
 
     fn rate(&mut self, direction: Direction) -> anyhow::Result<f64> {
@@ -300,6 +307,38 @@ impl Bench for Trial<'_> {
                 _ => None,
             })
             .context("the far end told no rate")
+    }
+}
+
+/// Longest time in which a link comes up again: negotiation at 10GBASE-T takes some seconds.
+const LINK_UP: Duration = Duration::from_secs(15);
+
+/// Waits until the interfaces of changes carry packets: a new ring takes many links down for a moment.
+fn settle(changes: &[PlannedChange]) -> anyhow::Result<()> {
+    let touched: Vec<_> = changes
+        .iter()
+        .filter_map(|change| match &change.action {
+            Some(Action::Interface(action)) => Some(action.interface.as_str()),
+            _ => None,
+        })
+        .collect();
+    if touched.is_empty() {
+        return Ok(());
+    }
+    let until = Instant::now() + LINK_UP;
+    loop {
+        let links = links()?;
+        let down = touched.iter().find(|name| {
+            let link = links.iter().find(|link| link.name == **name);
+            link.is_none_or(|link| link.up && !link.carrier)
+        });
+        match down {
+            None => return Ok(()),
+            Some(name) if Instant::now() > until => {
+                anyhow::bail!("{name} did not come up again within 15 s of a change; it is undone")
+            }
+            Some(_) => sleep(Duration::from_millis(100)),
+        }
     }
 }
 

@@ -3,6 +3,10 @@
 use std::fs;
 use std::process::Command;
 
+use plumb_host::tune::apply::{apply, undo};
+use plumb_host::tune::interface::Setting;
+use plumb_host::tune::journal::{Directory, Step, Target};
+use plumb_host::tune::machine::{Machine as _, ThisMachine};
 use plumb_net::tc;
 
 use crate::common::{plumb, stderr, stdout};
@@ -92,4 +96,106 @@ fn fq_with_bbr_is_applied_read_back_and_undone() {
 fn said_changes(said: &str) -> usize {
     let done = said.split("Done: ").nth(1).unwrap();
     done.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// The card of the virtual machine, whose driver has a ring and offloads (vm/run.sh).
+const CARD: &str = "eth0";
+
+/// A real driver's ring and offloads, which no namespace has: set, read back, undone to what they were.
+#[test]
+fn a_drivers_ring_and_offloads_are_set_and_undone() {
+    run("modprobe", &["vmxnet3"]);
+    run("ip", &["link", "set", CARD, "up"]);
+    let target = |setting| Target::Interface(CARD.to_owned(), setting);
+    let steps = || {
+        [
+            (target(Setting::ReceiveRing), "2048"),
+            (
+                target(Setting::Offload("tx-tcp-segmentation".to_owned())),
+                "off",
+            ),
+            (target(Setting::Offload("rx-gro".to_owned())), "off"),
+            (target(Setting::QueueLength), "500"),
+        ]
+        .map(|(target, new)| Step {
+            target,
+            old: None,
+            new: Some(new.to_owned()),
+        })
+        .to_vec()
+    };
+    let now = || -> Vec<_> {
+        let read = |step: &Step| ThisMachine.read(&step.target).unwrap().unwrap();
+        steps().iter().map(read).collect()
+    };
+    let before = now();
+    let wanted: Vec<_> = steps().iter().map(|s| s.new.clone().unwrap()).collect();
+    assert!(
+        before.iter().zip(&wanted).all(|(a, b)| a != b),
+        "{before:?}"
+    );
+    let place = tempfile::tempdir().unwrap();
+    let mut store = Directory::lock(place.path(), &place.path().join("drop-in")).unwrap();
+    let machine = &mut ThisMachine;
+    apply(
+        &mut store,
+        machine,
+        "id".into(),
+        "now".into(),
+        None,
+        steps(),
+    )
+    .unwrap();
+    assert_eq!(now(), wanted);
+    let undone = undo(&mut store, machine).unwrap().unwrap();
+    assert_eq!(now(), before, "{undone:?}");
+
+    // More than the card can is refused by the driver, and everything is as it was.
+    let mut too_much = steps();
+    too_much.push(Step {
+        target: target(Setting::AdaptiveReceive),
+        old: None,
+        new: Some("on".to_owned()),
+    });
+    let error = apply(
+        &mut store,
+        machine,
+        "id".into(),
+        "now".into(),
+        None,
+        too_much,
+    );
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("adaptive interrupt coalescing of eth0"),
+        "{error}"
+    );
+    assert_eq!(now(), before);
+
+    // The plan finds what somebody switched off, and plumb switches it on.
+    run("ip", &["addr", "add", "203.0.113.1/24", "dev", CARD]);
+    run("ip", &["route", "add", "192.0.2.0/24", "dev", CARD]);
+    let gro = target(Setting::Offload("rx-gro".to_owned()));
+    machine.write(&gro, Some("off")).unwrap();
+    let apply = plumb(&[
+        "tune",
+        "apply",
+        "--runtime",
+        "--yes",
+        "--rate",
+        "1gbit",
+        "--rtt",
+        "1ms",
+    ]);
+    assert!(apply.status.success(), "{}", stderr(&apply));
+    assert!(
+        stdout(&apply).contains("offload gro: off -> on"),
+        "{}",
+        stdout(&apply)
+    );
+    assert_eq!(machine.read(&gro).unwrap().as_deref(), Some("on"));
+    assert!(plumb(&["tune", "undo"]).status.success());
+    assert_eq!(machine.read(&gro).unwrap().as_deref(), Some("off"));
+    machine.write(&gro, Some("on")).unwrap();
+    run("ip", &["link", "set", CARD, "down"]);
 }
