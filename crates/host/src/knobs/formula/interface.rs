@@ -206,6 +206,15 @@ fn coalescing(situation: &Situation, interface: &Interface) -> Advice {
     if coalescing.adaptive_receive {
         return leave("it adapts to the traffic already");
     }
+    // It interrupts only while the guest sleeps (`virtqueue_enable_cb`), whatever it is set to; and its driver
+    // names parameters that most hosts refuse.
+    if interface
+        .driver
+        .as_deref()
+        .is_some_and(|driver| driver.starts_with("virtio"))
+    {
+        return leave(format!("{name} is paravirtual: it interrupts only while nobody polls it"));
+    }
     if coalescing.adaptive_receive_possible != Some(true) {
         return leave(format!("the driver of {name} cannot adapt it"));
     }
@@ -425,6 +434,10 @@ mod tests {
         coalescing.receive_s = 0.0;
         coalescing.adaptive_receive_possible = None;
         card.tx_queue_packets = Some(100);
+        assert_eq!(advised(&card, "fq", 10e9, Role::Client), []);
+        let coalescing = card.coalescing.as_mut().unwrap();
+        coalescing.adaptive_receive_possible = Some(true);
+        card.driver = Some("virtio_net".to_owned());
         assert_eq!(advised(&card, "fq", 10e9, Role::Client), []);
         // Only a card splits and joins.
         card.offloads
