@@ -34,8 +34,8 @@ pub enum ApplyError {
     NotUndoable {
         /// What it is.
         target: Target,
-        /// Why.
-        source: MachineError,
+        /// Why. Boxed: it is far larger than any other error.
+        source: Box<MachineError>,
     },
     /// Refused on the way; what was done is undone.
     #[error(
@@ -177,7 +177,7 @@ pub fn apply(
     for step in &mut steps {
         let not_undoable = |source| ApplyError::NotUndoable {
             target: step.target.clone(),
-            source,
+            source: Box::new(source),
         };
         let old = machine.read(&step.target).map_err(not_undoable)?;
         // A value that the kernel does not take back, as a congestion control that a namespace may not
