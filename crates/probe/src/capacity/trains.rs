@@ -170,14 +170,13 @@ fn send(
     }
     let mut until_ns = network.now().monotonic_ns.saturating_add(FIRST_ANSWER_NS);
     while back.arrived.len() < sent as usize {
-        match network.receive(until_ns)? {
-            Some(event) => {
-                if back.take(event, first, method) {
-                    until_ns = network.now().monotonic_ns.saturating_add(NEXT_ANSWER_NS);
-                }
-            }
-            None if network.now().monotonic_ns >= until_ns => break,
-            None => {}
+        let event = network.receive(until_ns)?;
+        let now_ns = network.now().monotonic_ns;
+        if event.is_none() && now_ns >= until_ns {
+            break;
+        }
+        if event.is_some_and(|event| back.take(event, first, method)) {
+            until_ns = now_ns.saturating_add(NEXT_ANSWER_NS);
         }
     }
     let Back { arrived, departed } = back;
