@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumb_model::results::Outcome;
@@ -66,14 +67,15 @@ pub struct Wanted {
     pub timeout: Duration,
 }
 
-/// Finds it.
+/// Finds it, or as much as is known when `stop` is set.
 ///
 /// # Errors
-/// When the path cannot be probed, or nothing answers.
+/// When the path cannot be probed, nothing answers, or it was stopped before anything did.
 pub fn run(
     command: Vec<String>,
     wanted: &Wanted,
     watcher: &dyn Watcher,
+    stop: &AtomicBool,
 ) -> Result<Run, CheckError> {
     let to = wanted.address.ip();
     let mut assembly = Assembly::begin(command, &wanted.name, to);
@@ -96,8 +98,10 @@ pub fn run(
         &format!("probing {} with packets up to {largest} bytes", wanted.name),
         Duration::ZERO,
     );
-    let mut way = both_ways(wanted, &plan, &mut assembly)?;
-    if way.found.path_mtu_bytes.is_none() {
+    let mut way = both_ways(wanted, &plan, &mut assembly, stop)?;
+    if way.found.stopped {
+        assembly.note("Stopped before the search had ended: sizes are those known by then, and hops may take more.");
+    } else if way.found.path_mtu_bytes.is_none() {
         assembly.note(format!(
             "{} itself did not answer: the sizes are those of the way up to the last hop that did.",
             wanted.name
@@ -105,8 +109,8 @@ pub fn run(
     }
     watcher.update("looking at TCP's maximum segment size");
     let path_mtu = way.found.path_mtu_bytes.map(u32::from);
-    let mss = if way.access == Access::Raw {
-        segment_size(wanted, &way.found, path_mtu)
+    let mss = if way.access == Access::Raw && !way.found.stopped {
+        segment_size(wanted, &way.found, path_mtu, stop)
     } else {
         None
     };
@@ -139,6 +143,7 @@ pub fn run(
         path_mtu_bytes: path_mtu,
         interface_mtu_bytes: interface,
         largest_tried_bytes: largest,
+        partial: way.found.stopped,
         method: method(&way.found),
         direction: way.direction,
         hops,
@@ -165,20 +170,26 @@ struct Way {
 }
 
 /// Finds sizes with echoes, and where those give nothing or too little, with UDP.
-fn both_ways(wanted: &Wanted, plan: &MtuPlan, assembly: &mut Assembly) -> Result<Way, CheckError> {
+fn both_ways(
+    wanted: &Wanted,
+    plan: &MtuPlan,
+    assembly: &mut Assembly,
+    stop: &AtomicBool,
+) -> Result<Way, CheckError> {
     let udp = Protocol::Udp { port: UDP_PORT };
     if wanted.probes == Probes::Udp {
-        return find(wanted, plan, udp, assembly);
+        return find(wanted, plan, udp, assembly, stop);
     }
-    let echoes = find(wanted, plan, Protocol::Icmp, assembly);
+    let echoes = find(wanted, plan, Protocol::Icmp, assembly, stop);
     if wanted.probes == Probes::Icmp {
         return echoes;
     }
     match echoes {
         // Large echoes may have been lost on their way back.
+        Ok(echoes) if echoes.found.stopped => Ok(echoes),
         Ok(echoes) if echoes.found.silent > 0 || echoes.found.path_mtu_bytes.is_none() => {
             let least = echoes.found.path_mtu_bytes.unwrap_or(0);
-            match forward_if_wider(wanted, plan, least, assembly) {
+            match forward_if_wider(wanted, plan, least, assembly, stop) {
                 Some(forward) => {
                     if least > 0 {
                         assembly.note(format!(
@@ -192,7 +203,7 @@ fn both_ways(wanted: &Wanted, plan: &MtuPlan, assembly: &mut Assembly) -> Result
             }
         }
         Ok(echoes) => Ok(echoes),
-        Err(error) => find(wanted, plan, udp, assembly).map_err(|_| error),
+        Err(error) => find(wanted, plan, udp, assembly, stop).map_err(|_| error),
     }
 }
 
@@ -202,13 +213,14 @@ fn forward_if_wider(
     plan: &MtuPlan,
     least: u16,
     assembly: &mut Assembly,
+    stop: &AtomicBool,
 ) -> Option<Way> {
     let udp = Protocol::Udp { port: UDP_PORT };
     let mut network = path::open(&target(wanted), udp).ok()?;
-    if !arrives(&mut network, plan, least.checked_add(1)?).ok()? {
+    if !arrives(&mut network, plan, least.checked_add(1)?, stop).ok()? {
         return None;
     }
-    let forward = find(wanted, plan, udp, assembly).ok()?;
+    let forward = find(wanted, plan, udp, assembly, stop).ok()?;
     (forward.found.path_mtu_bytes? > least).then_some(forward)
 }
 
@@ -217,13 +229,14 @@ fn find(
     plan: &MtuPlan,
     protocol: Protocol,
     assembly: &mut Assembly,
+    stop: &AtomicBool,
 ) -> Result<Way, CheckError> {
     let mut network: Opened = path::open(&target(wanted), protocol)?;
     let access = network.access();
     if let Some(missing) = access.missing() {
         assembly.note(missing);
     }
-    let found = search(&mut network, plan).map_err(|error| match error {
+    let found = search(&mut network, plan, stop).map_err(|error| match error {
         SearchError::Silence => CheckError::Silence {
             name: wanted.name.clone(),
             tried: "probes of any size".to_owned(),
@@ -267,7 +280,12 @@ fn method(found: &Found) -> MtuMethod {
 }
 
 /// The maximum segment size on its way, by the first port that answers, and the SYNs sent.
-fn segment_size(wanted: &Wanted, found: &Found, path_mtu: Option<u32>) -> Option<(MssResult, u64)> {
+fn segment_size(
+    wanted: &Wanted,
+    found: &Found,
+    path_mtu: Option<u32>,
+    stop: &AtomicBool,
+) -> Option<(MssResult, u64)> {
     let to = wanted.address.ip();
     let typed = wanted.tcp_port;
     let ports: Vec<u16> = typed.map_or_else(|| TCP_PORTS.to_vec(), |port| vec![port]);
@@ -276,7 +294,7 @@ fn segment_size(wanted: &Wanted, found: &Found, path_mtu: Option<u32>) -> Option
     let mut best: Option<(u16, mss::Seen)> = None;
     for port in ports {
         let mut network = path::open(&target(wanted), Protocol::Tcp { port }).ok()?;
-        let Ok(seen) = mss::look(&mut network, routers, wanted.tries, wanted.timeout) else {
+        let Ok(seen) = mss::look(&mut network, routers, wanted.tries, wanted.timeout, stop) else {
             continue;
         };
         total += seen.sent;
@@ -352,6 +370,7 @@ mod tests {
             silent,
             black_hole_after: None,
             sent: 0,
+            stopped: false,
         };
         let of = |told, silent| method(&found(told, silent));
         assert_eq!(of(0, 0), MtuMethod::Unlimited);

@@ -186,6 +186,7 @@ mod tests {
             path_mtu_bytes: Some(1400),
             interface_mtu_bytes: Some(1500),
             largest_tried_bytes: 1500,
+            partial: false,
             method: MtuMethod::Probed,
             direction: MtuDirection::RoundTrip,
             hops: Vec::new(),

@@ -9,7 +9,7 @@ use plumb_check::mtu::{self, Probes, Wanted};
 use crate::load_options::positive_duration;
 use crate::output::Output;
 use crate::progress::Line;
-use crate::target::{FamilyOptions, Target, command_line};
+use crate::target::{FamilyOptions, Target, command_line, interruptible};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -18,7 +18,7 @@ Examples:
   plumb mtu --no-icmp server       by silence alone, as where routers' messages are filtered
   plumb mtu -6 server:443          over IPv6; the maximum segment size by port 443
 
-Limits: a firewall that drops large echoes alone looks like a black hole before the far end; UDP
+Ctrl-C shows what was known by then. Limits: a firewall that drops large echoes alone looks like a black hole before the far end; UDP
 probes are tried then. Hops that do not answer are passed over. See `plumb explain mtu`.";
 
 #[derive(Args)]
@@ -62,6 +62,7 @@ enum Protocol {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = Target::resolve_as(&arguments.host, arguments.family.chosen())?;
     let output = arguments.output.begin()?;
+    let stop = interruptible()?;
     let wanted = Wanted {
         tcp_port: Some(target.address.port()).filter(|port| *port != 0),
         name: target.name,
@@ -78,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         timeout: arguments.timeout,
     };
     let line = Line::new();
-    let run = mtu::run(command_line(), &wanted, &line)?;
+    let run = mtu::run(command_line(), &wanted, &line, &stop)?;
     drop(line);
     output.emit(run)?;
     Ok(ExitCode::SUCCESS)

@@ -4,14 +4,17 @@
 
 mod common;
 
+use std::fmt::Write as _;
+
 use common::network::Network;
-use common::{Checked, in_lab, measured_in, plumb, stderr, words};
+use common::{in_lab, measured_in, plumb, stderr, words};
 use plumb_model::finding::Cause;
 use plumb_model::results::Outcome;
 use plumb_model::results::mtu::{MtuMethod, MtuResult};
+use plumb_model::run::Run;
 
-fn result(checked: &Checked) -> &MtuResult {
-    match &checked.run.measurements[0].outcome {
+fn of(run: &Run) -> &MtuResult {
+    match &run.measurements[0].outcome {
         Outcome::Mtu(mtu) => mtu,
         other => panic!("{other:?}"),
     }
@@ -20,37 +23,73 @@ fn result(checked: &Checked) -> &MtuResult {
 /// A line of a chain: what it takes, and whether its router tells.
 type Line = (u32, bool);
 
-/// A chain of routers with these lines between them, the first behind the first router.
-fn chain(lines: &[Line]) -> Network {
-    let mut chain = Network::default();
-    let routers = lines.len();
-    let name = |node: usize| match node {
-        0 => "client".to_owned(),
-        last if last > routers => "server".to_owned(),
-        router => format!("r{router}"),
-    };
-    for node in 0..=routers + 1 {
-        let forward = (1..=routers).contains(&node);
-        chain.node(&name(node), &format!("forward = {forward}"));
+/// A path to measure: its lines behind the first router, and with which options.
+struct Case {
+    lines: Vec<Line>,
+    options: &'static str,
+}
+
+impl Case {
+    fn of(lines: &[Line], options: &'static str) -> Self {
+        Self {
+            lines: lines.to_vec(),
+            options,
+        }
     }
-    chain.link("near", ["client", "r1"], "");
-    for (index, (bytes, tells)) in lines.iter().enumerate() {
-        chain.link(
-            &format!("l{index}"),
-            [&name(index + 1), &name(index + 2)],
-            &format!(
-                "up = [{{ type = \"mtu\", bytes = {bytes}, icmp = {tells}, fragment = false }}, {{ type = \"delay\", delay = \"1ms\" }}]\n\
-                 down = [{{ type = \"delay\", delay = \"1ms\" }}]"
-            ),
-        );
+}
+
+/// Chains of routers from one client, each to a server of its own: `s0`, `s1` …
+fn network(cases: &[Case]) -> Network {
+    let mut network = Network::default();
+    network.node("client", "forward = false");
+    for (number, case) in cases.iter().enumerate() {
+        let routers = case.lines.len();
+        let name = |node: usize| match node {
+            0 => "client".to_owned(),
+            last if last > routers => format!("s{number}"),
+            router => format!("r{number}-{router}"),
+        };
+        for node in 1..=routers + 1 {
+            network.node(&name(node), &format!("forward = {}", node <= routers));
+        }
+        network.link(&format!("n{number}"), ["client", &name(1)], "");
+        for (index, (bytes, tells)) in case.lines.iter().enumerate() {
+            // What takes everything needs no link that plumb carries.
+            let cells = match bytes {
+                1500 => String::new(),
+                _ => format!(
+                    "up = [{{ type = \"mtu\", bytes = {bytes}, icmp = {tells}, fragment = false }}]"
+                ),
+            };
+            network.link(
+                &format!("l{number}-{index}"),
+                [&name(index + 1), &name(index + 2)],
+                &cells,
+            );
+        }
     }
-    chain
+    network
+}
+
+/// Runs a script on the client of a network, and takes the Runs that it leaves as `0`, `1` … in `$d`.
+fn measured(network: &Network, script: &str, count: usize) -> Vec<Run> {
+    let script = format!(
+        "d=$(mktemp -d)\n{script}\nfor n in $(seq 0 {}); do cat $d/$n; done; rm -r $d",
+        count - 1
+    );
+    let (text, _) = network.script(&script);
+    let runs: Vec<Run> = text
+        .lines()
+        .map(|line| Run::from_json(line).expect(line))
+        .collect();
+    assert_eq!(runs.len(), count);
+    runs
 }
 
 /// What plumb says of a chain against what it is.
-fn holds(lines: &[Line], options: &[&str]) {
-    let checked = chain(lines).measured(&[&["mtu", "server"], options].concat());
-    let mtu = result(&checked);
+fn holds(case: &Case, run: &Run) {
+    let Case { lines, options } = case;
+    let mtu = of(run);
     let mut least = 1500;
     let mut sizes = vec![Some(1500)];
     let mut hole = None;
@@ -65,48 +104,139 @@ fn holds(lines: &[Line], options: &[&str]) {
     assert_eq!(found, sizes, "{lines:?} {options:?} {mtu:?}");
     assert_eq!(mtu.path_mtu_bytes, Some(least), "{lines:?} {options:?}");
     assert_eq!(mtu.black_hole_after, hole, "{lines:?} {options:?} {mtu:?}");
-    let causes: Vec<_> = checked.run.findings.iter().map(|f| f.cause).collect();
+    let causes: Vec<_> = run.findings.iter().map(|f| f.cause).collect();
     assert_eq!(causes.contains(&Cause::PmtudBlackHole), hole.is_some());
+}
+
+/// Chains drawn by a generator that is the same every time (Knuth's MMIX): up to four routers, narrow
+/// lines and wide ones, told of and not.
+fn drawn(count: usize) -> Vec<Case> {
+    let mut state = 7u64;
+    let mut below = |n: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    (0..count)
+        .map(|number| {
+            let options = ["", "--no-icmp", "-6", "--protocol udp"][number % 4];
+            let least = if options == "-6" { 1280 } else { 600 };
+            let line = |below: &mut dyn FnMut(u64) -> u64| match below(3) {
+                0 => (1500, true),
+                _ => (least + below(u64::from(1500 - least)) as u32, below(3) > 0),
+            };
+            let lines = (0..=below(4)).map(|_| line(&mut below)).collect();
+            Case { lines, options }
+        })
+        .collect()
 }
 
 #[test]
 fn varied_paths_are_found_as_they_are() {
-    let cases: [(&[Line], &[&str]); 9] = [
-        (&[(1500, true)], &[]),
-        (
+    let mut cases = vec![
+        Case::of(&[(1500, true)], ""),
+        Case::of(
             &[(1500, true), (1492, true), (1500, true), (1400, true)],
-            &[],
+            "",
         ),
-        (&[(1492, true), (1280, false), (1300, true)], &[]),
-        (
+        Case::of(&[(1492, true), (1280, false), (1300, true)], ""),
+        Case::of(
             &[(1450, false), (1500, true), (1420, true), (1333, false)],
-            &[],
+            "",
         ),
-        (&[(1400, true), (1399, true), (1398, true)], &["--no-icmp"]),
-        (&[(1500, true), (1431, false)], &["--protocol", "udp"]),
-        (&[(1480, true), (1300, true)], &["-6"]),
-        (&[(1500, true), (1300, false), (1281, true)], &["-6"]),
-        (&[(700, true)], &["--no-icmp", "-4"]),
+        Case::of(&[(1400, true), (1399, true), (1398, true)], "--no-icmp"),
+        Case::of(&[(1500, true), (1431, false)], "--protocol udp"),
+        Case::of(&[(1480, true), (1300, true)], "-6"),
+        Case::of(&[(1500, true), (1300, false), (1281, true)], "-6"),
+        Case::of(&[(700, true)], "--no-icmp -4"),
     ];
-    // They wait more than they work: three at once.
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                while let Some((lines, options)) =
-                    cases.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
-                {
-                    holds(lines, options);
-                }
-            });
-        }
-    });
+    cases.extend(drawn(12));
+    // They wait more than they work: six at once.
+    let mut script =
+        "xargs -P 6 -L 1 bash -c 'plumb mtu s$1 ${@:2} -o '$d'/$1 >/dev/null' bash <<END\n"
+            .to_owned();
+    for (number, case) in cases.iter().enumerate() {
+        // A blank at the end would make xargs(1) take the next line too.
+        let line = format!("{number} {}", case.options);
+        writeln!(script, "{}", line.trim_end()).unwrap();
+    }
+    script.push_str("END\n");
+    let runs = measured(&network(&cases), &script, cases.len());
+    for (case, run) in cases.iter().zip(&runs) {
+        holds(case, run);
+    }
+}
+
+/// Links whose interfaces send 9000 bytes, and one of them that loses what is above 4470 in silence.
+#[test]
+fn jumbo_paths_are_measured_on_links_that_carry_them() {
+    const WIDEN: &str = "for i in /sys/class/net/*; do ip link set ${i##*/} mtu 9000; done";
+    let mut network = Network::default();
+    network
+        .node("client", "")
+        .node("r1", "forward = true")
+        .node("r2", "forward = true");
+    network.node("s1", "").node("s2", "");
+    network
+        .link("near", ["client", "r1"], "")
+        .link("wide", ["r1", "s1"], "");
+    let hole = "up = [{ type = \"mtu\", bytes = 4470, icmp = false, fragment = false }]";
+    network
+        .link("middle", ["r1", "r2"], hole)
+        .link("far", ["r2", "s2"], "");
+    // The laboratory's interfaces begin with 1500: what runs on each node widens its own.
+    let serve = format!("{WIDEN}; exec plumb serve --quiet");
+    for node in ["r1", "r2", "s1", "s2"] {
+        network.service(node, &["sh", "-c", &serve], 7586);
+    }
+    let script =
+        format!("{WIDEN}\nplumb mtu s1 -o $d/0 >/dev/null; plumb mtu s2 -o $d/1 >/dev/null");
+    let runs = measured(&network, &script, 2);
+    let whole = of(&runs[0]);
+    assert_eq!(
+        (
+            whole.path_mtu_bytes,
+            whole.interface_mtu_bytes,
+            whole.method
+        ),
+        (Some(9000), Some(9000), MtuMethod::Unlimited),
+        "{whole:?}"
+    );
+    let holed = of(&runs[1]);
+    assert_eq!(
+        (holed.path_mtu_bytes, holed.black_hole_after),
+        (Some(4470), Some(1)),
+        "{holed:?}"
+    );
+    let sizes: Vec<_> = holed.hops.iter().map(|hop| hop.mtu_bytes).collect();
+    assert_eq!(sizes, [Some(9000), Some(4470), Some(4470)]);
+}
+
+#[test]
+fn what_is_known_at_ctrl_c_is_kept() {
+    let cases = [Case::of(&[(1500, true), (1400, false)], "")];
+    // Twenty tries of what is lost take far longer than this; who stands on the way is known at once.
+    let script = "timeout --foreground --preserve-status -s INT 4 plumb mtu s0 -q 20 -o $d/0";
+    let run = &measured(&network(&cases), script, 1)[0];
+    let mtu = of(run);
+    assert!(mtu.partial && mtu.path_mtu_bytes.is_none(), "{mtu:?}");
+    let sizes: Vec<_> = mtu.hops.iter().map(|hop| hop.mtu_bytes).collect();
+    assert!(
+        sizes.len() == 2 && sizes[1].is_none_or(|size| size == 1500),
+        "{mtu:?}"
+    );
+    assert!(
+        run.notes.iter().any(|note| note.contains("Stopped before")),
+        "{:?}",
+        run.notes
+    );
 }
 
 #[test]
 fn a_clamped_segment_size_is_told_with_its_hop() {
     let checked = measured_in("mtu-hops", &["mtu", "server"]);
-    let mtu = result(&checked);
+    let mtu = of(&checked.run);
     let mss = mtu.mss.as_ref().unwrap();
     assert_eq!((mss.port, mss.sent_bytes), (7586, 1460));
     assert_eq!(

@@ -14,6 +14,9 @@ pub struct MtuResult {
     pub interface_mtu_bytes: Option<u32>,
     /// The largest size that was tried.
     pub largest_tried_bytes: u32,
+    /// Whether it was stopped before it had ended: the sizes are those known by then.
+    #[serde(default)]
+    pub partial: bool,
     /// How the sizes are known.
     pub method: MtuMethod,
     /// Which way `path_mtu_bytes` is of.

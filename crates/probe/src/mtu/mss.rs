@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumb_wire::tcp_options;
@@ -39,14 +40,15 @@ impl Seen {
 /// Sends SYNs to the first `routers` hops and to the far end; `network` is one of TCP.
 ///
 /// # Errors
-/// Those of our own machine.
+/// Those of our own machine; `Interrupted` when it was stopped.
 pub fn look(
     network: &mut impl HopNetwork,
     routers: u8,
     tries: u32,
     timeout: Duration,
+    stop: &AtomicBool,
 ) -> io::Result<Seen> {
-    let mut rounds = Rounds::new(network, tries.max(1), timeout);
+    let mut rounds = Rounds::new(network, tries.max(1), timeout, stop);
     // A flow each: one connection must not wait for another's end.
     let mut probes = vec![Probe::to(FAR_HOPS)];
     probes.extend((1..=routers).map(|hops| Probe {

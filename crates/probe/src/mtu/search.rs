@@ -11,6 +11,7 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::path::rounds::Rounds;
@@ -62,6 +63,8 @@ pub struct Found {
     pub black_hole_after: Option<u8>,
     /// Probes sent.
     pub sent: u64,
+    /// Whether it was stopped before it had ended: what is here was known by then.
+    pub stopped: bool,
 }
 
 /// One hop.
@@ -80,6 +83,9 @@ pub struct FoundHop {
 /// Why nothing was found.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
+    /// It was stopped before anybody had answered.
+    #[error("it was stopped before it was known who stands on the way")]
+    Stopped,
     /// Nobody answered.
     #[error("nothing answered, neither the far end nor a router on the way")]
     Silence,
@@ -104,27 +110,61 @@ struct Reach {
 
 /// Finds how large packets may be.
 ///
-/// It ends within about `tries` times `timeout` for each of at most 6 rounds a drop in size.
+/// It ends within about `tries` times `timeout` for each of at most 6 rounds a drop in size, and a
+/// tenth of a second after `stop` is set.
 ///
 /// # Errors
-/// When nobody answers, the path breaks meanwhile, or our own machine fails.
-pub fn search(network: &mut impl HopNetwork, plan: &MtuPlan) -> Result<Found, SearchError> {
+/// When nobody answers, the path breaks meanwhile, our own machine fails, or it is stopped before it
+/// is known who stands on the way.
+pub fn search(
+    network: &mut impl HopNetwork,
+    plan: &MtuPlan,
+    stop: &AtomicBool,
+) -> Result<Found, SearchError> {
     let mut search = Search {
-        rounds: Rounds::new(network, plan.tries.max(1), plan.timeout),
+        rounds: Rounds::new(network, plan.tries.max(1), plan.timeout, stop),
         plan,
         hops: Vec::new(),
         far_answers: false,
     };
-    search.trace()?;
-    search.descend()
+    search.trace().map_err(|error| match is_stop(&error) {
+        true => SearchError::Stopped,
+        false => error,
+    })?;
+    let mut found = Found {
+        path_mtu_bytes: None,
+        hops: Vec::new(),
+        told: 0,
+        silent: 0,
+        black_hole_after: None,
+        sent: 0,
+        stopped: false,
+    };
+    match search.descend(&mut found) {
+        Err(error) if is_stop(&error) => found.stopped = true,
+        Err(error) => return Err(error),
+        Ok(()) => {}
+    }
+    found.hops = search.hops;
+    found.sent = search.rounds.sent;
+    Ok(found)
+}
+
+fn is_stop(error: &SearchError) -> bool {
+    matches!(error, SearchError::Local(why) if why.kind() == io::ErrorKind::Interrupted)
 }
 
 /// Whether packets of a size get to the far end.
 ///
 /// # Errors
-/// Those of our own machine.
-pub fn arrives(network: &mut impl HopNetwork, plan: &MtuPlan, size: u16) -> io::Result<bool> {
-    let mut rounds = Rounds::new(network, plan.tries.max(1), plan.timeout);
+/// Those of our own machine; `Interrupted` when it was stopped.
+pub fn arrives(
+    network: &mut impl HopNetwork,
+    plan: &MtuPlan,
+    size: u16,
+    stop: &AtomicBool,
+) -> io::Result<bool> {
+    let mut rounds = Rounds::new(network, plan.tries.max(1), plan.timeout, stop);
     let answers = rounds.ask(&[probe(FAR_HOPS, size)], |_, _| true)?;
     let arrived = |answer: &Answer| answer.is_arrival(plan.target);
     Ok(answers.iter().flatten().any(arrived))
@@ -174,10 +214,8 @@ impl<N: HopNetwork> Search<'_, N> {
     }
 
     /// Goes from the largest size to one that gets to the end.
-    fn descend(mut self) -> Result<Found, SearchError> {
+    fn descend(&mut self, found: &mut Found) -> Result<(), SearchError> {
         let (mut size, mut known_to) = (self.plan.largest_bytes, 0);
-        let (mut told, mut silent, mut black_hole_after) = (0, 0, None);
-        let mut arrived = false;
         for _ in 0..MAX_LEVELS {
             let reach = self.reach(size, known_to)?;
             let furthest = if reach.arrived {
@@ -187,7 +225,7 @@ impl<N: HopNetwork> Search<'_, N> {
             };
             self.takes(known_to, furthest, size);
             if reach.arrived || self.beyond(furthest).is_empty() {
-                arrived = reach.arrived;
+                found.path_mtu_bytes = reach.arrived.then_some(size);
                 break;
             }
             known_to = furthest;
@@ -201,31 +239,24 @@ impl<N: HopNetwork> Search<'_, N> {
                 Some(next) if self.plan.listen => {
                     if self.passes(next.saturating_add(1), known_to, size)? {
                         // What was told is less than the path takes.
-                        silent += 1;
+                        found.silent += 1;
                         self.largest(next.saturating_add(1), size, known_to)?
                     } else {
-                        told += 1;
+                        found.told += 1;
                         next
                     }
                 }
                 _ => {
-                    silent += 1;
+                    found.silent += 1;
                     if reach.told.is_none() {
-                        black_hole_after.get_or_insert(known_to);
+                        found.black_hole_after.get_or_insert(known_to);
                     }
                     self.largest(0, size, known_to)?
                 }
             };
             size = next;
         }
-        Ok(Found {
-            path_mtu_bytes: arrived.then_some(size),
-            hops: self.hops,
-            told,
-            silent,
-            black_hole_after,
-            sent: self.rounds.sent,
-        })
+        Ok(())
     }
 
     /// How far probes of a size get, of which it is known that they get to hop `known_to`.

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plumb_model::results::TimestampSource;
@@ -14,6 +16,8 @@ use super::*;
 use crate::path::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
 
 const MS: u64 = 1_000_000;
+/// Nobody stops it.
+static GO_ON: AtomicBool = AtomicBool::new(false);
 
 /// A path in virtual time: the line to each hop, the far end's the last.
 #[derive(Debug, Clone)]
@@ -27,6 +31,8 @@ struct FakePath {
     lose_one_of: u64,
     queue: BTreeMap<(u64, ProbeId), Answered>,
     next: u64,
+    /// After so many probes somebody stops it.
+    stopped_after: Option<(u64, Arc<AtomicBool>)>,
 }
 
 /// A line, and the router before it.
@@ -64,6 +70,7 @@ impl FakePath {
             lose_one_of: 0,
             queue: BTreeMap::new(),
             next: 0,
+            stopped_after: None,
         }
     }
 
@@ -112,6 +119,11 @@ impl HopNetwork for FakePath {
     fn send(&mut self, probe: &Probe) -> io::Result<ProbeId> {
         let id = ProbeId(self.next);
         self.next += 1;
+        if let Some((probes, stop)) = &self.stopped_after
+            && self.next >= *probes
+        {
+            stop.store(true, Ordering::Relaxed);
+        }
         // A loss that follows no period of the search.
         let lost = self.lose_one_of > 0
             && (self.next.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33)
@@ -147,7 +159,7 @@ impl HopNetwork for FakePath {
 
 fn found(mut path: FakePath) -> Found {
     let plan = path.plan();
-    search(&mut path, &plan).unwrap()
+    search(&mut path, &plan, &GO_ON).unwrap()
 }
 
 fn sizes(found: &Found) -> Vec<Option<u16>> {
@@ -224,7 +236,7 @@ fn not_listening_gives_the_same_sizes() {
         listen: false,
         ..path.plan()
     };
-    let found = search(&mut path, &plan).unwrap();
+    let found = search(&mut path, &plan, &GO_ON).unwrap();
     assert_eq!(found.path_mtu_bytes, Some(1400));
     assert_eq!((found.told, found.silent), (0, 2));
     assert_eq!(
@@ -261,7 +273,7 @@ fn silent_hops_and_a_silent_end_leave_the_rest_known() {
         max_hops: 9,
         ..path.plan()
     };
-    let part = search(&mut path, &plan).unwrap();
+    let part = search(&mut path, &plan, &GO_ON).unwrap();
     assert_eq!(part.path_mtu_bytes, None);
     assert_eq!(
         sizes(&part),
@@ -269,7 +281,7 @@ fn silent_hops_and_a_silent_end_leave_the_rest_known() {
     );
     path.lines.truncate(1);
     let plan = path.plan();
-    let nobody = search(&mut path, &plan);
+    let nobody = search(&mut path, &plan, &GO_ON);
     assert!(matches!(nobody, Err(SearchError::Silence)));
 }
 
@@ -280,13 +292,42 @@ fn jumbo_packets_are_tried_where_the_interface_sends_them() {
         largest_bytes: 9000,
         ..path.plan()
     };
-    assert_eq!(search(&mut path, &plan).unwrap().path_mtu_bytes, Some(8996));
-    assert!(arrives(&mut path, &plan, 8996).unwrap());
-    assert!(!arrives(&mut path, &plan, 8997).unwrap());
+    assert_eq!(
+        search(&mut path, &plan, &GO_ON).unwrap().path_mtu_bytes,
+        Some(8996)
+    );
+    assert!(arrives(&mut path, &plan, 8996, &GO_ON).unwrap());
+    assert!(!arrives(&mut path, &plan, 8997, &GO_ON).unwrap());
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn what_is_known_when_it_is_stopped_is_true(
+        takes in proptest::collection::vec(68u16..=1500, 1..9),
+        probes in 1u64..120,
+    ) {
+        let lines: Vec<Line> = takes.iter().map(|takes| silent(*takes)).collect();
+        let mut path = FakePath::of(&lines);
+        let stop = Arc::new(AtomicBool::new(false));
+        path.stopped_after = Some((probes, Arc::clone(&stop)));
+        let plan = path.plan();
+        match search(&mut path, &plan, &stop) {
+            Err(SearchError::Stopped) => {}
+            Err(other) => panic!("{other}"),
+            Ok(found) => {
+                let narrowest = |hops: usize| takes.iter().take(hops).fold(1500, |a, b| a.min(*b));
+                for (hop, found) in (1..).zip(&found.hops) {
+                    // Nothing that was not seen to pass.
+                    prop_assert!(found.mtu_bytes.is_none_or(|mtu| mtu <= narrowest(hop)));
+                }
+                let whole = found.path_mtu_bytes.is_some();
+                prop_assert!(whole || found.stopped);
+                prop_assert!(!whole || found.path_mtu_bytes == Some(narrowest(takes.len())));
+            }
+        }
+    }
 
     #[test]
     fn every_path_is_found_as_it_is(
@@ -304,7 +345,7 @@ proptest! {
         // A probe and its two repetitions all lost: one in 64,000.
         path.lose_one_of = if lossy { 40 } else { 0 };
         let plan = path.plan();
-        let found = search(&mut path, &plan).unwrap();
+        let found = search(&mut path, &plan, &GO_ON).unwrap();
         let mut least = 1500;
         let narrowest: Vec<u16> = lines
             .iter()

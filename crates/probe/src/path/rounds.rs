@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::probe::{Answer, HopNetwork, Probe, ProbeId};
@@ -13,10 +14,14 @@ const GAP_NS: u64 = 2_000_000;
 /// Answers that take longer than twice the longest round trip and this are not waited for.
 const SLACK_NS: u64 = 150_000_000;
 
+/// How often the request to stop is looked at while answers are waited for.
+const LOOK_NS: u64 = 100_000_000;
+
 /// Sends rounds of probes.
 #[derive(Debug)]
 pub(crate) struct Rounds<'a, N> {
     network: &'a mut N,
+    stop: &'a AtomicBool,
     /// Times that a probe is sent before it counts as lost (RFC 8899, section 5.1.2: MAX_PROBES).
     tries: u32,
     /// Longest wait for an answer.
@@ -26,9 +31,15 @@ pub(crate) struct Rounds<'a, N> {
 }
 
 impl<'a, N: HopNetwork> Rounds<'a, N> {
-    pub(crate) fn new(network: &'a mut N, tries: u32, timeout: Duration) -> Self {
+    pub(crate) fn new(
+        network: &'a mut N,
+        tries: u32,
+        timeout: Duration,
+        stop: &'a AtomicBool,
+    ) -> Self {
         Self {
             network,
+            stop,
             tries,
             timeout_ns: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
             longest_rtt: None,
@@ -41,7 +52,7 @@ impl<'a, N: HopNetwork> Rounds<'a, N> {
     /// interest.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Those of the kernel; `Interrupted` when it is to stop, so that silence is not taken for a loss.
     pub(crate) fn ask(
         &mut self,
         probes: &[Probe],
@@ -84,6 +95,7 @@ impl<'a, N: HopNetwork> Rounds<'a, N> {
                 Err(error) if is_loss(&error) => {}
                 Err(error) => return Err(error),
             }
+            self.go_on()?;
             let until_ns = self.network.now_ns().saturating_add(GAP_NS);
             self.listen(until_ns, &mut waiting, answers, wanted)?;
         }
@@ -100,7 +112,9 @@ impl<'a, N: HopNetwork> Rounds<'a, N> {
         wanted: &impl Fn(usize, &[Option<Answer>]) -> bool,
     ) -> io::Result<()> {
         while waiting.values().any(|index| wanted(*index, answers)) {
-            let Some(answered) = self.network.receive(until_ns)? else {
+            self.go_on()?;
+            let look_ns = self.network.now_ns().saturating_add(LOOK_NS);
+            let Some(answered) = self.network.receive(until_ns.min(look_ns))? else {
                 if self.network.now_ns() >= until_ns {
                     break;
                 }
@@ -115,6 +129,14 @@ impl<'a, N: HopNetwork> Rounds<'a, N> {
             }
         }
         Ok(())
+    }
+
+    /// Unless it is to stop.
+    fn go_on(&self) -> io::Result<()> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err(io::ErrorKind::Interrupted.into()),
+            false => Ok(()),
+        }
     }
 
     /// How long to wait for the answers of a round.
