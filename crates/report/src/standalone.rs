@@ -3,12 +3,17 @@
 use plumb_model::run::Run;
 
 use crate::svg::timeline::{self, Timeline};
+use crate::svg::ways;
 
-/// The chart, with the part of the page's style sheet that it needs; `None` when no measurement of the Run
-/// has values over time.
+/// The chart of round trips and rates, or where there are none of the delays of each way, with the part
+/// of the page's style sheet that it needs; `None` when no measurement of the Run has values over
+/// time.
 pub fn svg(run: &Run) -> Option<String> {
-    let timeline = Timeline::of(run)?;
-    let chart = timeline::render(&timeline, timeline.extent());
+    let of_round_trips = Timeline::of(run);
+    let chart = match of_round_trips {
+        Some(timeline) => timeline::render(&timeline, timeline.extent()),
+        None => ways::render(run).into_iter().next()?,
+    };
     let body = chart.strip_prefix("<svg ")?;
     let (attributes, rest) = body.split_once('>')?;
     Some(format!(

@@ -8,7 +8,7 @@ use plumb_model::run::{Measurement, Run};
 use serde::Serialize;
 
 use crate::svg::cdf::{self, Curve};
-use crate::svg::classes::{self, ClassLine};
+use crate::svg::lines::{self, Line, Scale, Subject};
 use crate::svg::timeline::{self, Extent, Timeline};
 use crate::view::{self, Phase};
 
@@ -39,6 +39,25 @@ pub(super) fn timelines(runs: &[(&str, &Run)]) -> Vec<Figure> {
     lines.into_iter().map(figure).collect()
 }
 
+/// What the charts of classes are of.
+const CLASSES: Subject<'_> = Subject {
+    title: "seconds; round-trip time in ms (logarithmic)",
+    description: "Round trips over time, one line for each class of traffic",
+    scale: Scale::Logarithmic,
+};
+
+/// The delay of each way over time, a chart for each measurement of both ways.
+pub(super) fn ways(runs: &[(&str, &Run)]) -> Vec<Figure> {
+    let charts = runs.iter().flat_map(|(name, run)| {
+        let svgs = crate::svg::ways::render(run).into_iter();
+        svgs.map(|svg| Figure {
+            label: (*name).to_owned(),
+            svg: Value::from_safe_string(svg),
+        })
+    });
+    charts.collect()
+}
+
 /// The round trips of each class of traffic over time, a chart for each phase that has several.
 pub(super) fn classes(runs: &[(&str, &Run)]) -> Vec<Figure> {
     /// Colours of phases, which one phase does not need.
@@ -54,10 +73,10 @@ pub(super) fn classes(runs: &[(&str, &Run)]) -> Vec<Figure> {
                     let series = measurement.series.get(&own);
                     let best_effort = (class == BEST_EFFORT.name).then_some("rtt");
                     let series = series.or_else(|| measurement.series.get(best_effort?))?;
-                    Some(ClassLine {
+                    Some(Line {
                         name: class,
                         colour,
-                        round_trips: series,
+                        values: series,
                     })
                 })
                 .collect();
@@ -68,7 +87,7 @@ pub(super) fn classes(runs: &[(&str, &Run)]) -> Vec<Figure> {
             };
             Some(Figure {
                 label,
-                svg: Value::from_safe_string(classes::render(&lines)?),
+                svg: Value::from_safe_string(lines::render(&CLASSES, &lines)?),
             })
         });
         figures.collect()

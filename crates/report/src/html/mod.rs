@@ -40,6 +40,8 @@ struct Page<'a> {
     /// Charts over time, one a Run.
     timelines: Vec<charts::Figure>,
     classes: Vec<charts::Figure>,
+    /// Delays of each way, a chart a measurement.
+    ways: Vec<charts::Figure>,
     distribution: Option<Value>,
     /// One Run, or before and after.
     runs: Vec<RunPart<'a>>,
@@ -65,6 +67,7 @@ pub fn render(run: &Run) -> String {
         changes: None,
         timelines: charts::timelines(&[("", run)]),
         classes: charts::classes(&[("", run)]),
+        ways: charts::ways(&[("", run)]),
         distribution: charts::distribution(&[("", run)]).map(Value::from_safe_string),
         runs: vec![RunPart::of(run, "", &[])],
     })
@@ -85,6 +88,7 @@ pub fn render_comparison(before: &Run, after: &Run, comparison: &Comparison) -> 
         changes: Some(tables::changes(comparison)),
         timelines: charts::timelines(&named),
         classes: charts::classes(&named),
+        ways: charts::ways(&named),
         distribution: charts::distribution(&named).map(Value::from_safe_string),
         runs: vec![
             RunPart::of(

@@ -4,9 +4,10 @@
 
 pub(crate) mod axis;
 pub(crate) mod cdf;
-pub(crate) mod classes;
 pub(crate) mod line;
+pub(crate) mod lines;
 pub(crate) mod timeline;
+pub(crate) mod ways;
 
 use std::fmt::Write;
 
