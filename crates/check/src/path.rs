@@ -32,7 +32,7 @@ use way_back::{Asking, Heard};
 const NAMES_WAIT: Duration = Duration::from_millis(500);
 
 /// What is wanted of a path.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Wanted {
     /// Where to.
     pub target: Target,
@@ -45,7 +45,7 @@ pub struct Wanted {
     /// Whether names are looked up.
     pub names: bool,
     /// Networks and places.
-    pub atlas: Option<Atlas>,
+    pub atlas: Atlas,
     /// Whether the way back is wanted too.
     pub back: Back,
     /// Where this host is, when it is not to be looked up by its address.
@@ -135,7 +135,7 @@ pub fn run(
         assembly.note(format!("The way back is not known: {why}."));
     }
     names.wait(NAMES_WAIT);
-    describe(&mut result, wanted, &names);
+    describe(&mut result, wanted, &names, &mut assembly);
     tell_times(&mut result, log.started_ns);
     if let Some(note) = result.distance.as_ref().and_then(impossible) {
         assembly.note(note);
@@ -231,21 +231,22 @@ fn address_of(hop: &PathHop) -> Option<IpAddr> {
 }
 
 /// Names, networks and places.
-fn describe(result: &mut PathResult, wanted: &Wanted, names: &Names) {
+fn describe(result: &mut PathResult, wanted: &Wanted, names: &Names, assembly: &mut Assembly) {
     let back = result.way_back.as_mut().map(|back| &mut back.hops);
     for hop in result.hops.iter_mut().chain(back.into_iter().flatten()) {
         let Some(address) = address_of(hop) else {
             continue;
         };
         hop.name = names.get(address);
-        if let Some(entry) = wanted
-            .atlas
-            .as_ref()
-            .and_then(|atlas| atlas.look_up(address))
-        {
-            hop.asn = Some(entry.asn);
-            hop.as_name = Some(entry.name.clone());
-            hop.place = entry.place;
+        match wanted.atlas.look_up(address) {
+            Ok(entry) => {
+                (hop.asn, hop.as_name, hop.place) = (entry.asn, entry.name, entry.place);
+            }
+            Err(error) => {
+                assembly.note(format!(
+                    "A database of networks cannot be read whole: {error}"
+                ));
+            }
         }
     }
     result.distance = atlas::distance(&result.hops, wanted.here);

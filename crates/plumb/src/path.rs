@@ -13,7 +13,7 @@ use plumb_model::units::parse_duration;
 use plumb_probe::path::atlas::{Atlas, degrees};
 use plumb_probe::path::trace::TracePlan;
 use plumb_probe::path::{Protocol, Target as PathTarget, UDP_PORT};
-use plumb_report::path as forms;
+use plumb_report::path::{self as forms, Order};
 use plumb_wire::native::spec;
 
 use crate::load_options::positive_duration;
@@ -104,14 +104,20 @@ pub(crate) struct Arguments {
     /// Show addresses alone
     #[arg(short, long)]
     no_names: bool,
-    /// Networks and places: a text file of `PREFIX,ASN,NAME[,LATITUDE,LONGITUDE]` lines
+    /// Networks and places: MaxMind's database (.mmdb) of networks or of cities, or a text file of
+    /// `PREFIX,ASN,NAME[,LATITUDE,LONGITUDE]` lines; may be given several times, the first that knows tells
     #[arg(short = 'z', long, value_name = "FILE")]
-    asn_db: Option<PathBuf>,
+    asn_db: Vec<PathBuf>,
     /// Where this host is, in degrees north and east
     #[arg(long, value_name = "LATITUDE,LONGITUDE", value_parser = place, allow_hyphen_values = true)]
     here: Option<MapPlace>,
     #[command(flatten)]
     form: Form,
+    /// Fields of mtr's forms: letters as mtr's --order has them (L loss, D dropped, R received, S sent,
+    /// N newest, B best, A average, W worst, V deviation, G geometric mean, J M X I jitter: the latest,
+    /// mean, worst, interarrival)
+    #[arg(long, value_name = "FIELDS", default_value = "LS NABWV")]
+    order: Order,
     #[command(flatten)]
     output: Output,
 }
@@ -242,7 +248,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         arguments.max_hops
     );
     let target = Target::resolve_as(&arguments.host, arguments.family.chosen())?;
-    let atlas = arguments.asn_db.as_deref().map(read_atlas).transpose()?;
+    let atlas = read_atlas(&arguments.asn_db)?;
     let output = arguments.output.begin()?;
     let stop = interruptible()?;
     let wanted = Wanted {
@@ -285,7 +291,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .extend(target.families_note(arguments.family.chosen()));
     match arguments.form.chosen() {
         Some(form) => {
-            print(&forms::render(&run, form))?;
+            print(&forms::render(&run, form, &arguments.order))?;
             output.save(run)?;
         }
         None => output.emit(run)?,
@@ -296,8 +302,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn read_atlas(file: &std::path::Path) -> anyhow::Result<Atlas> {
-    let text =
-        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    Atlas::parse(&text).with_context(|| format!("{} is no database of networks", file.display()))
+fn read_atlas(files: &[PathBuf]) -> anyhow::Result<Atlas> {
+    let mut atlas = Atlas::default();
+    for file in files {
+        let bytes =
+            std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        atlas
+            .add(bytes)
+            .with_context(|| format!("{} is no database of networks", file.display()))?;
+    }
+    Ok(atlas)
 }

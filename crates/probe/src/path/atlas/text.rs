@@ -1,4 +1,4 @@
-//! Whose an address is and where: a database in a text file, one network a line,
+//! A database in a text file, one network a line,
 //! `prefix,asn,name` or `prefix,asn,name,latitude,longitude` in degrees north and east:
 //!
 //! ```text
@@ -6,40 +6,20 @@
 //! 192.0.2.0/24,64496,Example Net,52.37,4.90
 //! 2001:db8::/32,64497,"Example, Inc."
 //! ```
-//!
-//! and how long a path over known places is against the way that light takes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use plumb_model::results::path::{MapPlace, PathDistance, PathHop};
+use plumb_model::results::path::MapPlace;
+
+use super::{Entry, degrees, printable};
 
 /// Networks in a file at most: twice the prefixes of today's Internet.
 const MAX_NETWORKS: usize = 4_000_000;
-/// Mean radius of the Earth in metres (IUGG R1).
-const EARTH_RADIUS_M: f64 = 6_371_008.8;
-/// Speed of light in silica fibre in m/s: c over the group index of 1.468 (ITU-T G.652).
-const FIBRE_M_PER_S: f64 = 299_792_458.0 / 1.468;
-/// A path is a detour when it is so many times as long as the direct way …
-const DETOUR_RATIO: f64 = 2.0;
-/// … and longer by so many metres: cables go round mountains and along coasts.
-const DETOUR_M: f64 = 1_000_000.0;
-
-/// Whose a network is.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
-    /// Number of the autonomous system.
-    pub asn: u32,
-    /// Its name.
-    pub name: String,
-    /// Where it is.
-    pub place: Option<MapPlace>,
-}
-
-/// Why a database cannot be used.
+/// Why a text is no database.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("line {line}: {why}: write PREFIX,ASN,NAME or PREFIX,ASN,NAME,LATITUDE,LONGITUDE")]
-pub struct AtlasError {
+pub struct TextError {
     /// Number of the line, from 1.
     pub line: usize,
     /// What is wrong with it.
@@ -48,25 +28,25 @@ pub struct AtlasError {
 
 /// Networks, by their prefixes.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Atlas {
+pub(super) struct TextAtlas {
     networks: BTreeMap<(bool, u8, u128), Entry>,
     /// Lengths that occur, of each version.
     lengths: BTreeSet<(bool, u8)>,
 }
 
-impl Atlas {
+impl TextAtlas {
     /// Reads a database.
     ///
     /// # Errors
     /// The first line that is none.
-    pub fn parse(text: &str) -> Result<Self, AtlasError> {
+    pub(super) fn parse(text: &str) -> Result<Self, TextError> {
         let mut atlas = Self::default();
         for (number, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let wrong = |why: &str| AtlasError {
+            let wrong = |why: &str| TextError {
                 line: number + 1,
                 why: why.to_owned(),
             };
@@ -81,7 +61,7 @@ impl Atlas {
     }
 
     /// The entry of the longest prefix that an address is in.
-    pub fn look_up(&self, address: IpAddr) -> Option<&Entry> {
+    pub(super) fn look_up(&self, address: IpAddr) -> Option<&Entry> {
         let (v6, bits) = bits(address);
         let lengths = self.lengths.range((v6, 0)..=(v6, 128)).rev();
         lengths
@@ -130,14 +110,15 @@ fn parse_line(line: &str) -> Result<(Key, Entry), &'static str> {
             longitude_deg: degrees(longitude, 180.0).ok_or("the longitude is not −180 to 180")?,
         }),
     };
-    let name = name.chars().filter(|c| !c.is_control()).collect();
-    Ok(((v6, length, cut(bits, length)), Entry { asn, name, place }))
-}
-
-/// Degrees within a bound.
-pub fn degrees(text: &str, bound: f64) -> Option<f64> {
-    let value: f64 = text.trim().parse().ok()?;
-    (value.abs() <= bound).then_some(value)
+    let name = printable(name);
+    Ok((
+        (v6, length, cut(bits, length)),
+        Entry {
+            asn: Some(asn),
+            name: Some(name),
+            place,
+        },
+    ))
 }
 
 /// The fields of a line, without the quotation marks (RFC 4180).
@@ -158,52 +139,6 @@ fn fields(line: &str) -> Vec<String> {
     fields.iter().map(|field| field.trim().to_owned()).collect()
 }
 
-/// The length of the path over the hops whose place is known, from `here` where that is known;
-/// `None` with fewer than two places.
-pub fn distance(hops: &[PathHop], here: Option<MapPlace>) -> Option<PathDistance> {
-    let mut known = hops.iter().filter_map(|hop| Some((hop, hop.place?)));
-    let places: Vec<(u8, MapPlace)> = here
-        .map(|here| (0, here))
-        .into_iter()
-        .chain(known.clone().map(|(hop, place)| (hop.ttl, place)))
-        .collect();
-    let ((_, first), (_, last)) = (*places.first()?, *places.last()?);
-    if places.len() < 2 {
-        return None;
-    }
-    let along_path_m = places
-        .iter()
-        .zip(places.iter().skip(1))
-        .map(|((_, a), (_, b))| great_circle_m(*a, *b))
-        .sum();
-    let direct_m = great_circle_m(first, last);
-    let is_detour = along_path_m > direct_m * DETOUR_RATIO && along_path_m > direct_m + DETOUR_M;
-    let off_way = |place: MapPlace| great_circle_m(first, place) + great_circle_m(place, last);
-    let furthest = places
-        .iter()
-        .max_by(|a, b| off_way(a.1).total_cmp(&off_way(b.1)))
-        .map(|(ttl, _)| *ttl);
-    let least = known
-        .next_back()
-        .and_then(|(hop, _)| hop.rtt_s.map(|rtt| rtt.min));
-    Some(PathDistance {
-        along_path_m,
-        direct_m,
-        light_rtt_s: 2.0 * direct_m / FIBRE_M_PER_S,
-        rtt_s: least,
-        detour_ttl: furthest.filter(|_| is_detour),
-    })
-}
-
-/// The shortest way over the surface of a sphere (haversine formula).
-fn great_circle_m(a: MapPlace, b: MapPlace) -> f64 {
-    let half = |degrees: f64| (degrees.to_radians() / 2.0).sin().powi(2);
-    let (a_north, b_north) = (a.latitude_deg.to_radians(), b.latitude_deg.to_radians());
-    let h = half(b.latitude_deg - a.latitude_deg)
-        + a_north.cos() * b_north.cos() * half(b.longitude_deg - a.longitude_deg);
-    2.0 * EARTH_RADIUS_M * h.clamp(0.0, 1.0).sqrt().asin()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -220,8 +155,8 @@ mod tests {
     #[test]
     fn the_longest_prefix_counts() {
         let text = "# comment\n\n10.0.0.0/8,64496,Big\n10.1.0.0/16,AS64497,\"Small, Inc.\",52.37,4.90\n2001:db8::/32,64498,Six\n0.0.0.0/0,1,All\n";
-        let atlas = Atlas::parse(text).unwrap();
-        let asn = |a: &str| atlas.look_up(a.parse().unwrap()).map(|e| e.asn);
+        let atlas = TextAtlas::parse(text).unwrap();
+        let asn = |a: &str| atlas.look_up(a.parse().unwrap()).and_then(|e| e.asn);
         assert_eq!(asn("10.1.2.3"), Some(64497));
         assert_eq!(asn("10.2.2.3"), Some(64496));
         assert_eq!(asn("192.0.2.1"), Some(1));
@@ -230,7 +165,7 @@ mod tests {
             (Some(64498), None)
         );
         let entry = atlas.look_up([10, 1, 0, 1].into()).unwrap();
-        assert_eq!(entry.name, "Small, Inc.");
+        assert_eq!(entry.name.as_deref(), Some("Small, Inc."));
         assert_eq!(entry.place, Some(place(52.37, 4.9)));
     }
 
@@ -245,34 +180,22 @@ mod tests {
             ("10.0.0.0/8,1,x,NaN,0", 1),
             ("10.0.0.0/8,1", 1),
         ] {
-            assert_eq!(Atlas::parse(text).unwrap_err().line, line, "{text}");
+            assert_eq!(TextAtlas::parse(text).unwrap_err().line, line, "{text}");
         }
-    }
-
-    #[test]
-    fn distances_are_those_of_the_globe() {
-        // Amsterdam to New York: 5,860 km.
-        let (amsterdam, new_york) = (place(52.37, 4.90), place(40.71, -74.01));
-        let metres = great_circle_m(amsterdam, new_york);
-        assert!((metres / 1000.0 - 5_860.0).abs() < 20.0, "{metres}");
-        assert_eq!(great_circle_m(amsterdam, amsterdam), 0.0);
-        assert!(
-            (great_circle_m(place(0.0, 0.0), place(0.0, 180.0)) / 1000.0 - 20_015.0).abs() < 1.0
-        );
     }
 
     proptest! {
         #[test]
         fn any_text_is_survived(text in "[0-9a-f:./,\"# \nA-Z-]{0,200}") {
-            let _ = Atlas::parse(&text);
+            let _ = TextAtlas::parse(&text);
         }
 
         #[test]
         fn a_line_written_is_a_line_read(octets: [u8; 4], length in 0u8..=32, asn: u32, latitude in -90.0..90.0f64, longitude in -180.0..180.0f64) {
             let address = IpAddr::from(octets);
-            let atlas = Atlas::parse(&format!("{address}/{length},{asn},\"a, b\",{latitude},{longitude}")).unwrap();
+            let atlas = TextAtlas::parse(&format!("{address}/{length},{asn},\"a, b\",{latitude},{longitude}")).unwrap();
             let entry = atlas.look_up(address).unwrap();
-            prop_assert_eq!((entry.asn, entry.name.as_str()), (asn, "a, b"));
+            prop_assert_eq!((entry.asn, entry.name.as_deref()), (Some(asn), Some("a, b")));
             prop_assert_eq!(entry.place, Some(place(latitude, longitude)));
         }
     }

@@ -1,0 +1,359 @@
+//! mtr's report, JSON and CSV, with the fields that its `--order` chooses.
+
+use std::fmt::Write as _;
+use std::str::FromStr;
+
+use plumb_model::results::path::{PathHop, PathResult};
+use plumb_model::run::{Measurement, Run};
+use serde_json::{Value, json};
+
+use super::target;
+
+/// What mtr shows of a hop (mtr(8), `--order`); times in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Loss,
+    Dropped,
+    Received,
+    Sent,
+    Newest,
+    Best,
+    Average,
+    Worst,
+    Deviation,
+    GeometricMean,
+    Jitter,
+    JitterMean,
+    JitterWorst,
+    JitterInterarrival,
+    /// A gap between fields.
+    Space,
+}
+
+/// Each field with its letter and its head.
+const FIELDS: [(char, &str, Field); 15] = [
+    ('L', "Loss%", Field::Loss),
+    ('D', "Drop", Field::Dropped),
+    ('R', "Rcv", Field::Received),
+    ('S', "Snt", Field::Sent),
+    ('N', "Last", Field::Newest),
+    ('B', "Best", Field::Best),
+    ('A', "Avg", Field::Average),
+    ('W', "Wrst", Field::Worst),
+    ('V', "StDev", Field::Deviation),
+    ('G', "Gmean", Field::GeometricMean),
+    ('J', "Jttr", Field::Jitter),
+    ('M', "Javg", Field::JitterMean),
+    ('X', "Jmax", Field::JitterWorst),
+    ('I', "Jint", Field::JitterInterarrival),
+    (' ', " ", Field::Space),
+];
+
+/// Fields at most: each twice and more.
+const MAX_FIELDS: usize = 32;
+
+/// Which fields, in which order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order(Vec<(&'static str, Field)>);
+
+/// No order of fields.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{0}' is no order of fields: write up to {MAX_FIELDS} letters of L loss, D dropped, R received, S sent, N newest, \
+     B best, A average, W worst, V deviation, G geometric mean, J jitter, M its mean, X its worst, I interarrival \
+     jitter, such as 'LS NABWV'"
+)]
+pub struct OrderError(String);
+
+impl Default for Order {
+    /// mtr's: `LS NABWV`.
+    fn default() -> Self {
+        let usual = "LS NABWV".chars().filter_map(of_letter);
+        Self(usual.collect())
+    }
+}
+
+fn of_letter(letter: char) -> Option<(&'static str, Field)> {
+    let found = FIELDS.iter().find(|(known, ..)| *known == letter)?;
+    Some((found.1, found.2))
+}
+
+impl FromStr for Order {
+    type Err = OrderError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let fields: Option<Vec<_>> = text.chars().map(of_letter).collect();
+        fields
+            .filter(|fields| (1..=MAX_FIELDS).contains(&fields.len()))
+            .map(Self)
+            .ok_or_else(|| OrderError(text.to_owned()))
+    }
+}
+
+/// A value as it is written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Cell {
+    Percent(f64),
+    Count(u64),
+    Milliseconds(f64),
+    Nothing,
+}
+
+/// A hop, and the round trips of its probes in their order.
+struct Hub<'a> {
+    hop: &'a PathHop,
+    rtts_ms: Vec<f64>,
+}
+
+impl<'a> Hub<'a> {
+    fn all(measurement: &'a Measurement, path: &'a PathResult) -> impl Iterator<Item = Self> {
+        path.hops.iter().map(|hop| {
+            let series = measurement.series.get(&format!("rtt_hop_{}", hop.ttl));
+            let values = series.map_or(&[][..], |series| series.values.as_slice());
+            Self {
+                hop,
+                rtts_ms: values.iter().flatten().map(|s| s * 1000.0).collect(),
+            }
+        })
+    }
+
+    fn host(&self) -> &'a str {
+        let name = self.hop.name.as_deref();
+        name.or(self.hop.address.as_deref()).unwrap_or("???")
+    }
+
+    /// Differences of the round trips of answers that follow each other.
+    fn jitters(&self) -> impl Iterator<Item = f64> {
+        let next = self.rtts_ms.iter().skip(1);
+        self.rtts_ms.iter().zip(next).map(|(a, b)| (b - a).abs())
+    }
+
+    fn cell(&self, field: Field) -> Cell {
+        let hop = self.hop;
+        let rtt = |get: fn(&plumb_model::distribution::Distribution) -> f64| {
+            hop.rtt_s.as_ref().map_or(0.0, get) * 1000.0
+        };
+        let ms = Cell::Milliseconds;
+        match field {
+            Field::Loss => Cell::Percent(hop.unanswered_ratio * 100.0),
+            Field::Dropped => Cell::Count(hop.sent.saturating_sub(hop.received)),
+            Field::Received => Cell::Count(hop.received),
+            Field::Sent => Cell::Count(hop.sent),
+            Field::Newest => ms(hop.last_rtt_s.unwrap_or(0.0) * 1000.0),
+            Field::Best => ms(rtt(|d| d.min)),
+            Field::Average => ms(rtt(|d| d.mean)),
+            Field::Worst => ms(rtt(|d| d.max)),
+            Field::Deviation => {
+                // mtr divides by one less than the number of samples.
+                let sample = hop.rtt_s.map_or(1.0, |d| match d.count {
+                    0 | 1 => 1.0,
+                    n => (n as f64 / (n - 1) as f64).sqrt(),
+                });
+                ms(rtt(|d| d.stddev) * sample)
+            }
+            Field::GeometricMean => {
+                let above_zero = || self.rtts_ms.iter().filter(|ms| **ms > 0.0);
+                let logarithms: f64 = above_zero().map(|ms| ms.ln()).sum();
+                ms(match above_zero().count() {
+                    0 => 0.0,
+                    count => (logarithms / count as f64).exp(),
+                })
+            }
+            Field::Jitter => ms(self.jitters().last().unwrap_or(0.0)),
+            Field::JitterMean => {
+                let sum: f64 = self.jitters().sum();
+                ms(sum / self.jitters().count().max(1) as f64)
+            }
+            Field::JitterWorst => ms(self.jitters().fold(0.0, f64::max)),
+            // RFC 3550, section 6.4.1.
+            Field::JitterInterarrival => ms(self.jitters().fold(0.0, |j, d| j + (d - j) / 16.0)),
+            Field::Space => Cell::Nothing,
+        }
+    }
+}
+
+/// `mtr --json`.
+pub(super) fn json(
+    run: &Run,
+    measurement: &Measurement,
+    path: &PathResult,
+    order: &Order,
+) -> Value {
+    let rounded = |value: f64| (value * 1000.0).round() / 1000.0;
+    let hub = |hub: Hub<'_>| {
+        let mut fields = serde_json::Map::new();
+        fields.insert("count".to_owned(), hub.hop.ttl.into());
+        fields.insert("host".to_owned(), hub.host().into());
+        if let Some(asn) = hub.hop.asn {
+            fields.insert("ASN".to_owned(), format!("AS{asn}").into());
+        }
+        for (name, field) in &order.0 {
+            let value = match hub.cell(*field) {
+                Cell::Percent(value) | Cell::Milliseconds(value) => rounded(value).into(),
+                Cell::Count(count) => count.into(),
+                Cell::Nothing => continue,
+            };
+            fields.insert((*name).to_owned(), value);
+        }
+        Value::Object(fields)
+    };
+    let hubs: Vec<Value> = Hub::all(measurement, path).map(hub).collect();
+    json!({ "report": {
+        "mtr": { "src": "", "dst": target(run), "tests": path.cycles },
+        "hubs": hubs,
+    } })
+}
+
+/// `mtr --csv`.
+pub(super) fn csv(
+    run: &Run,
+    measurement: &Measurement,
+    path: &PathResult,
+    order: &Order,
+) -> String {
+    let mut text = "Mtr_Version,Start_Time,Status,Host,Hop,Ip".to_owned();
+    for (name, _) in &order.0 {
+        let _ = write!(text, ",{name}");
+    }
+    text.push_str(",\n");
+    let began = run
+        .started
+        .parse::<jiff::Timestamp>()
+        .map_or(0, jiff::Timestamp::as_second);
+    let field = |text: &str| text.replace([',', '\n', '"'], " ");
+    for hub in Hub::all(measurement, path) {
+        let _ = write!(
+            text,
+            "plumb.{},{began},OK,{},{},{}",
+            run.plumb,
+            field(target(run)),
+            hub.hop.ttl,
+            field(hub.host()),
+        );
+        for (_, field) in &order.0 {
+            let _ = match hub.cell(*field) {
+                Cell::Percent(value) | Cell::Milliseconds(value) => write!(text, ",{value:.2}"),
+                Cell::Count(count) => write!(text, ",{count}"),
+                Cell::Nothing => write!(text, ",0"),
+            };
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// `mtr --report`.
+pub(super) fn report(
+    run: &Run,
+    measurement: &Measurement,
+    path: &PathResult,
+    order: &Order,
+) -> String {
+    /// Before the name of each hop stand its number and three marks.
+    const NUMBER: usize = 8;
+    let widest = Hub::all(measurement, path).map(|hub| hub.host().chars().count());
+    let width = widest.max().unwrap_or(0).max(24);
+    let mut text = format!("Start: {}\n", run.started);
+    let head = format!("HOST: {}", target(run));
+    let _ = write!(text, "{head:<pad$}", pad = width + NUMBER);
+    for (name, field) in &order.0 {
+        let _ = match field {
+            Field::Space => write!(text, " "),
+            Field::Loss => write!(text, " {name:>6}"),
+            _ => write!(text, " {name:>5}"),
+        };
+    }
+    text.push('\n');
+    for hub in Hub::all(measurement, path) {
+        let _ = write!(text, "{:>3}.|-- {:<width$}", hub.hop.ttl, hub.host());
+        for (_, field) in &order.0 {
+            let _ = match hub.cell(*field) {
+                Cell::Percent(value) => write!(text, " {value:>5.1}%"),
+                Cell::Milliseconds(value) => write!(text, " {value:>5.1}"),
+                Cell::Count(count) => write!(text, " {count:>5}"),
+                Cell::Nothing => write!(text, " "),
+            };
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use plumb_model::distribution::Distribution;
+    use plumb_model::results::path::HopAnswers;
+
+    fn hop() -> PathHop {
+        let rtts = [0.010, 0.014, 0.012];
+        PathHop {
+            ttl: 1,
+            address: Some("192.0.2.1".to_owned()),
+            addresses: vec![],
+            name: None,
+            asn: None,
+            as_name: None,
+            place: None,
+            sent: 4,
+            received: 3,
+            unanswered_ratio: 0.25,
+            answers: HopAnswers::Well,
+            rtt_s: Distribution::of(rtts),
+            last_rtt_s: Some(0.012),
+            annotation: None,
+            mpls: vec![],
+            return_hops: None,
+            notes: vec![],
+        }
+    }
+
+    #[test]
+    fn every_field_is_what_mtr_means_by_it() {
+        let hop = hop();
+        let hub = Hub {
+            hop: &hop,
+            rtts_ms: vec![10.0, 14.0, 12.0],
+        };
+        let is = |letter: char| match hub.cell(of_letter(letter).unwrap().1) {
+            Cell::Percent(v) | Cell::Milliseconds(v) => (v * 1000.0).round() / 1000.0,
+            Cell::Count(n) => n as f64,
+            Cell::Nothing => f64::NAN,
+        };
+        let all: Vec<f64> = "LDRSNBAWVGJMXI".chars().map(is).collect();
+        // The geometric mean is the cube root of 1680; Jint 4/16 and then 15/16 of it and 2/16.
+        let wanted = [
+            25.0, 1.0, 3.0, 4.0, 12.0, 10.0, 12.0, 14.0, 2.0, 11.888, 2.0, 3.0, 4.0, 0.359,
+        ];
+        assert_eq!(all, wanted);
+    }
+
+    #[test]
+    fn an_order_is_letters_of_fields() {
+        assert_eq!("LS NABWV".parse::<Order>(), Ok(Order::default()));
+        let names = |text: &str| -> Vec<_> {
+            let order: Order = text.parse().unwrap();
+            order.0.iter().map(|(name, _)| *name).collect()
+        };
+        assert_eq!(
+            names("JMXI D"),
+            ["Jttr", "Javg", "Jmax", "Jint", " ", "Drop"]
+        );
+        for wrong in ["", "l", "LSQ", "é", &"L".repeat(33)] {
+            assert!(wrong.parse::<Order>().is_err(), "{wrong}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_an_order_or_refused(text in ".{0,40}") {
+            let parsed = text.parse::<Order>();
+            proptest::prop_assert_eq!(
+                parsed.is_ok(),
+                (1..=MAX_FIELDS).contains(&text.chars().count())
+                    && text.chars().all(|c| "LDRSNBAWVGJMXI ".contains(c))
+            );
+        }
+    }
+}
