@@ -11,9 +11,10 @@ need fping fping; need gcc gcc; need python3 python3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 gcc -O2 -o "$work/bare_echo" "$here/bare_echo.c"
+# The same addresses as the bare loop: 127.0.0.1 and those after it.
 python3 -c "
-for n in range(100000): print(f'127.{n >> 16}.{n >> 8 & 255}.{n & 255}' if n else '127.0.1.0')
-" | sort -u > "$work/targets"
+for n in range(1, 100001): print(f'127.{n >> 16}.{n >> 8 & 255}.{n & 255}')
+" > "$work/targets"
 echo "load average: $(cut -d ' ' -f 1-3 /proc/loadavg)"
 
 # As fast as one core goes: targets a second and false losses.
@@ -21,7 +22,8 @@ ours="" bare="" lost=0
 for _ in $(seq "$pairs"); do
     bare+=" $(taskset -c 1 "$work/bare_echo" 100000 | cut -d ' ' -f 1)"
     taskset -c 1 "$plumb" ping --file "$work/targets" --pps 1000000 -c 1 --json > "$work/run.json"
-    ours+=" $(json "d['measurements'][0]['result']['sent_pps']" < "$work/run.json")"
+    # Answers over the time until the last of them, as the bare loop counts.
+    ours+=" $(json "d['measurements'][0]['result']['received']/d['measurements'][0]['duration_s']" < "$work/run.json")"
     lost=$((lost + $(json "d['measurements'][0]['result']['sent']-d['measurements'][0]['result']['received']" < "$work/run.json")))
 done
 report "100,000 targets as fast as one core goes" /s "$ours" "$bare" "bare loop"

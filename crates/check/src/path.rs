@@ -100,7 +100,7 @@ pub fn run(
     else {
         return Err(CheckError::Cancelled);
     };
-    for note in log.notes.iter().map(String::as_str).chain(access.missing()) {
+    for note in log.notes.iter().cloned().chain(access.missing()) {
         assembly.note(note);
     }
     let mut result = log.result(protocol);

@@ -43,6 +43,7 @@ pub fn run(
     let interval_s = plan.interval.as_secs_f64();
     let sizes = plan.sizes;
     let flood = plan.flood;
+    let trust = plan.trust.clone();
     watcher.step(
         &format!("probing {name}"),
         plan.duration.unwrap_or_default(),
@@ -80,6 +81,9 @@ pub fn run(
         params.insert("flood".to_owned(), true.into());
     } else {
         params.insert("interval_s".to_owned(), interval_s.into());
+    }
+    if let Some(trust) = trust {
+        params.insert("certificates_checked".to_owned(), trust.checks().into());
     }
     if let Sizes::One(size_bytes) = sizes {
         params.insert("size_bytes".to_owned(), size_bytes.into());

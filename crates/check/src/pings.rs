@@ -45,7 +45,13 @@ pub fn run(
     let mut assembly = Assembly::begin(command, &name, None);
     let mut params = serde_json::Map::new();
     params.insert("period_s".to_owned(), plan.period.as_secs_f64().into());
-    params.insert("size_bytes".to_owned(), plan.size_bytes.into());
+    if plan.has_sizes() {
+        params.insert("size_bytes".to_owned(), plan.size_bytes.into());
+    }
+    if let Some(trust) = &plan.trust {
+        params.insert("certificates_checked".to_owned(), trust.checks().into());
+    }
+    let protocol = plan.protocol;
     params.insert("timeout_s".to_owned(), plan.timeout.as_secs_f64().into());
     let asked_pps = plan.pps;
     let (sender, seen) = mpsc::channel();
@@ -65,11 +71,15 @@ pub fn run(
     }
     let (started_ns, duration_s) = (log.started_monotonic_ns, log.duration_s);
     let notes = log.notes.join(" ");
-    let result = result(log, targets, asked_pps);
+    let result = result(log, targets, protocol, asked_pps);
     let silence = (result.received == 0).then(|| CheckError::Silence {
         name,
-        tried: "ICMP probes".to_owned(),
-        notes,
+        tried: format!("{} probes", protocol.name().to_uppercase()),
+        notes: result
+            .targets
+            .iter()
+            .find_map(|target| target.error.as_ref())
+            .map_or(notes.clone(), |why| format!("{notes}One of them: {why}")),
     });
     assembly.add(Measured {
         started_ns,
@@ -84,11 +94,11 @@ pub fn run(
     })
 }
 
-fn result(log: ManyLog, targets: Targets, asked_pps: f64) -> PingsResult {
+fn result(log: ManyLog, targets: Targets, protocol: ProbeProtocol, asked_pps: f64) -> PingsResult {
     let sum = |of: fn(&Tally) -> u64| log.tallies.iter().map(of).sum::<u64>();
     let (sent, received) = (sum(|t| t.sent), sum(|t| t.received));
     PingsResult {
-        protocol: ProbeProtocol::Icmp,
+        protocol,
         asked_pps,
         // The gaps between the packets are one less than these.
         sent_pps: match log.sending_s {
@@ -99,6 +109,7 @@ fn result(log: ManyLog, targets: Targets, asked_pps: f64) -> PingsResult {
         received,
         loss_ratio: share(sent - received, sent),
         answering: sum(|t| u64::from(t.received > 0)),
+        answers: log.answers,
         strays: log.strays,
         dropped_here: log.dropped_here,
         rtt_s: log.rtt_s,
@@ -141,6 +152,7 @@ fn of_target(name: String, address: SocketAddr, tally: &Tally) -> TargetRoundTri
         late: tally.late,
         send_errors: tally.refused,
         rtt_s: spread(),
-        icmp_error: tally.error.map(|why| why.to_string()),
+        answer: tally.said.map(|said| said.to_string()),
+        error: tally.error.as_deref().map(str::to_owned),
     }
 }

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::{Domain, MsgHdr, Protocol, SockAddr, Socket, Type};
 
+use crate::privilege::{ALLOW_PING_SOCKETS, allow_raw_sockets};
 use crate::timestamp::{self, Stamped};
 
 pub(crate) mod control;
@@ -65,8 +66,9 @@ pub enum IcmpAccess {
 /// Why no socket for ICMP echo could be had.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "cannot open a socket for ICMP echo: raw socket: {raw}; ping socket: {ping}. \
-     Run as root, give plumb CAP_NET_RAW, or add your group to net.ipv4.ping_group_range"
+    "cannot open a socket for ICMP echo: raw socket: {raw}; ping socket: {ping}. Allow raw sockets \
+     ({}) or ping sockets ({ALLOW_PING_SOCKETS}), or run as root",
+    allow_raw_sockets()
 )]
 pub struct IcmpError {
     /// What the raw socket said.
@@ -424,7 +426,9 @@ impl DatagramSocket {
                         }));
                     }
                 }
-                QueueEntry::Unreachable(why) => self.notices.push_back(Notice::Unreachable(why)),
+                QueueEntry::Unreachable { why, .. } => {
+                    self.notices.push_back(Notice::Unreachable(why));
+                }
                 QueueEntry::Other => {}
             }
         }

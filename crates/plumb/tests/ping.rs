@@ -7,7 +7,7 @@ mod common;
 use std::collections::{BTreeMap, HashMap};
 
 use common::network::Network;
-use common::{Checked, plumb, stderr, stdout, words};
+use common::{Checked, in_lab, plumb, stderr, stdout, words};
 use plumb_lab::scenario::Way;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::{Outcome, PingResult, TimestampSource};
@@ -219,6 +219,96 @@ fn many_targets_are_each_told_what_the_link_did() {
     // The link doubles what it does not lose, of both that are sent over it.
     let cells = &checked.stats.links["line"][&Way::Up].chain.cells;
     assert!(server.duplicates > 0 && server.duplicates <= cells["duplicate"].duplicated.packets);
+}
+
+#[test]
+fn many_are_probed_by_every_protocol_that_packets_or_connections_make() {
+    let script = "many='plumb ping -c 4 -i 50ms -W 1 --json'
+         $many server:7586 server:9 --protocol tcp
+         $many server server:10 --protocol udp-port --port 9 -M do -t 9 -s 100
+         $many server server --protocol stamp
+         $many server 10.0.0.2 -M do -s 2000
+         ! $many server 10.0.0.2 --protocol udp 2>&1
+         ! $many server 10.0.0.2 --protocol tcp --pps 5000 2>&1
+         ! $many server 10.0.0.2 --protocol http -M do 2>&1
+         ! plumb ping server 10.0.0.2 --flood -c 4 2>&1";
+    let output = in_lab("fibre", &[], &["bash", "-c", script]);
+    let text = stdout(&output);
+    let (documents, rest): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| line.starts_with('{'));
+    let seen: Vec<Vec<(u64, u64, Option<String>)>> = documents
+        .iter()
+        .map(|line| {
+            let run = Run::from_json(line).unwrap();
+            let Outcome::Pings(pings) = &run.measurements[0].outcome else {
+                panic!("{run:?}");
+            };
+            if let Some(rtt) = pings.rtt_s {
+                // The line takes 2 ms each way; the rest is of a busy machine.
+                assert!((0.003..0.030).contains(&rtt.p50), "{pings:?}");
+            }
+            let targets = pings.targets.iter();
+            targets
+                .map(|t| (t.received, t.send_errors, t.answer.clone()))
+                .collect()
+        })
+        .collect();
+    let each = |said: Option<&str>| (4, 0, said.map(str::to_owned));
+    let wanted = [
+        vec![each(Some("SYN-ACK")), each(Some("RST"))],
+        vec![each(Some("port unreachable")); 2],
+        vec![each(None); 2],
+        // Larger than the interface takes, and not to be cut up.
+        vec![(0, 4, None); 2],
+    ];
+    assert_eq!(seen, wanted, "{text}{}", stderr(&output));
+    let rest = rest.join("\n");
+    for why in [
+        "--protocol stamp",
+        "1000 times a second",
+        "cannot be chosen",
+        "at a rate",
+    ] {
+        assert!(rest.contains(why), "{why}: {rest}");
+    }
+}
+
+#[test]
+fn many_dns_servers_are_asked() {
+    let first = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = first.local_addr().unwrap().port();
+    let second = std::net::UdpSocket::bind(("127.0.0.2", port)).unwrap();
+    for socket in [first, second] {
+        std::thread::spawn(move || {
+            let mut buffer = [0; 512];
+            while let Ok((count, from)) = socket.recv_from(&mut buffer) {
+                // The question back, as an answer.
+                buffer[2] |= 0x80;
+                let _ = socket.send_to(&buffer[..count], from);
+            }
+        });
+    }
+    let output = plumb(&[
+        "ping",
+        "127.0.0.0/30",
+        "127.0.0.3",
+        "--protocol",
+        "dns",
+        "--port",
+        &port.to_string(),
+        "-c3",
+        "-i20ms",
+        "-W0.5",
+        "--json",
+    ]);
+    let run = Run::from_json(&stdout(&output)).unwrap();
+    let Outcome::Pings(result) = &run.measurements[0].outcome else {
+        panic!("{run:?}");
+    };
+    let received: Vec<_> = result.targets.iter().map(|t| t.received).collect();
+    assert_eq!(received, [3, 3, 0]);
+    assert_eq!(result.answers.get("NOERROR"), Some(&6));
+    assert_eq!(result.targets[2].error.as_deref(), Some("port unreachable"));
 }
 
 #[test]

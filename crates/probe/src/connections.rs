@@ -7,12 +7,12 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use plumb_model::results::{ProbeProtocol, TimestampSource};
+use plumb_model::results::TimestampSource;
 use plumb_net::clock::monotonic_ns;
 
 use crate::exchange::{Exchange, NoConnection, Talk, exchange};
 use crate::plan::Plan;
-use crate::sample::{Answer, Moment, Said};
+use crate::sample::{Answer, Measured, Moment, Phases, Said};
 use crate::strategy::{Event, Network};
 
 /// A connection needs no more of a stack than its buffers.
@@ -29,22 +29,27 @@ pub(crate) struct Connections {
 
 impl Connections {
     pub(crate) fn open(plan: &Plan) -> Self {
-        let http = plan.protocol != ProbeProtocol::Tcp;
         let (sender, events) = mpsc::channel();
         Self {
             target: plan.target,
-            talk: Talk {
-                host: plan.host().to_owned(),
-                tls: plan.protocol == ProbeProtocol::Https,
-                path: http.then(|| plan.ask.clone().unwrap_or_else(|| "/".to_owned())),
-                listen: Duration::ZERO,
-                dscp: plan.dscp,
-            },
+            talk: Talk::of(plan),
             timeout: plan.timeout,
             sender,
             events,
         }
     }
+}
+
+/// Makes a connection in a thread of its own, and hands over what it told.
+pub(crate) fn hold(
+    target: SocketAddr,
+    talk: Talk,
+    timeout: Duration,
+    then: impl FnOnce(Result<Exchange, NoConnection>) + Send + 'static,
+) -> io::Result<()> {
+    let thread = thread::Builder::new().name("connect".into());
+    let work = move || then(exchange(target, &talk, timeout));
+    thread.stack_size(STACK_BYTES).spawn(work).map(drop)
 }
 
 impl Network for Connections {
@@ -57,14 +62,16 @@ impl Network for Connections {
     }
 
     fn send(&mut self, sequence: u32) -> io::Result<()> {
-        let (target, talk, timeout) = (self.target, self.talk.clone(), self.timeout);
         let sender = self.sender.clone();
-        let work = move || {
-            // Whoever does not wait for it any more is no error.
-            let _ = sender.send(event(sequence, exchange(target, &talk, timeout)));
-        };
-        let thread = thread::Builder::new().name("connect".into());
-        thread.stack_size(STACK_BYTES).spawn(work).map(drop)
+        hold(
+            self.target,
+            self.talk.clone(),
+            self.timeout,
+            move |outcome| {
+                // Whoever does not wait for it any more is no error.
+                let _ = sender.send(event(sequence, outcome));
+            },
+        )
     }
 
     fn receive(&mut self, until_ns: u64) -> io::Result<Option<Event>> {
@@ -78,10 +85,14 @@ impl Network for Connections {
 }
 
 /// What a connection tells: the time of the handshake, or of the head where one was asked for.
-fn event(sequence: u32, outcome: Result<Exchange, NoConnection>) -> Event {
-    let answer = |said, time| {
+pub(crate) fn event(sequence: u32, outcome: Result<Exchange, NoConnection>) -> Event {
+    let answer = |said, rtt, timestamps, phases| {
         Event::Answered(Answer {
-            measured: Some(time),
+            measured: Some(Measured {
+                rtt,
+                timestamps,
+                phases,
+            }),
             said: Some(said),
             ..Answer::at(Moment::now(), sequence)
         })
@@ -89,9 +100,19 @@ fn event(sequence: u32, outcome: Result<Exchange, NoConnection>) -> Event {
     match outcome {
         Ok(Exchange {
             head: Some(head),
-            first_byte: Some(time),
+            first_byte: Some(first_byte),
+            connect,
+            tls,
             ..
-        }) => answer(Said::Http(head.status), (time, TimestampSource::User)),
+        }) => {
+            let phases = Phases {
+                connect,
+                tls: tls.map(|tls| tls.handshake),
+                first_byte,
+            };
+            let said = Said::Http(head.status);
+            answer(said, first_byte, TimestampSource::User, Some(phases))
+        }
         Ok(Exchange {
             error: Some(error), ..
         }) => Event::Told(error),
@@ -99,8 +120,8 @@ fn event(sequence: u32, outcome: Result<Exchange, NoConnection>) -> Event {
         Ok(Exchange {
             syn_again: true, ..
         }) => Event::Told("a SYN or its answer was lost".to_owned()),
-        Ok(seen) => answer(Said::SynAck, (seen.connect, seen.connect_stamps)),
-        Err(NoConnection::Refused(time)) => answer(Said::Reset, (time, TimestampSource::User)),
+        Ok(seen) => answer(Said::SynAck, seen.connect, seen.connect_stamps, None),
+        Err(NoConnection::Refused(time)) => answer(Said::Reset, time, TimestampSource::User, None),
         Err(NoConnection::NoAnswer) => Event::Told("no answer to a SYN".to_owned()),
         Err(NoConnection::Unreachable(why) | NoConnection::Local(why)) => Event::Told(why),
     }

@@ -3,15 +3,17 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plumb_model::results::TimestampSource;
+use plumb_model::results::{ProbeProtocol, TimestampSource};
 use plumb_net::tcp::{ConnectError, TcpOptions, abort_on_close, connect, tcp_info};
+use plumb_wire::certificate;
 use plumb_wire::http_head::{Head, MAX_HEAD_BYTES, head_request};
-use plumb_wire::{certificate, tls};
 use rustls::client::ClientConnection;
 use rustls::pki_types::ServerName;
+
+use crate::plan::Plan;
+use crate::trust::{Trust, disbelief};
 
 /// Of a banner so many bytes are kept.
 const MAX_BANNER_BYTES: usize = 512;
@@ -21,14 +23,28 @@ const MAX_BANNER_BYTES: usize = 512;
 pub struct Talk {
     /// The name that the server is asked for.
     pub host: String,
-    /// Whether to begin with TLS.
-    pub tls: bool,
+    /// To begin with TLS, and whose certificates to believe then.
+    pub tls: Option<Trust>,
     /// Then ask for the head of this page; `None` to say nothing.
     pub path: Option<String>,
     /// Where nothing is asked: how long to wait for what the server says by itself.
     pub listen: Duration,
     /// DSCP of the packets (RFC 2474).
     pub dscp: Option<u8>,
+}
+
+impl Talk {
+    /// What the probes of a plan say whose probes are connections.
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let http = plan.protocol != ProbeProtocol::Tcp;
+        Self {
+            host: plan.host().to_owned(),
+            tls: plan.trust.clone(),
+            path: http.then(|| plan.ask.clone().unwrap_or_else(|| "/".to_owned())),
+            listen: Duration::ZERO,
+            dscp: plan.dscp,
+        }
+    }
 }
 
 /// What was seen of a connection.
@@ -63,7 +79,7 @@ pub struct TlsSeen {
     pub version: String,
     /// The cipher suite, by its IANA name.
     pub cipher_suite: String,
-    /// The names that the certificate is for. It is not verified.
+    /// The names that the certificate is for.
     pub names: Vec<String>,
 }
 
@@ -149,11 +165,11 @@ fn converse(
     deadline: Instant,
     seen: &mut Exchange,
 ) -> Result<(), String> {
-    if !talk.tls {
+    let Some(trust) = &talk.tls else {
         return speak(&mut stream, None, talk, deadline, seen);
-    }
+    };
     let begun = Instant::now();
-    let mut session = session(&talk.host)?;
+    let mut session = session(&talk.host, trust)?;
     while session.is_handshaking() {
         allow_until(&stream, deadline)?;
         session
@@ -251,17 +267,16 @@ fn allow_until(stream: &TcpStream, deadline: Instant) -> Result<(), String> {
 }
 
 fn in_words(error: &io::Error) -> String {
+    let tls = error.get_ref().and_then(|source| source.downcast_ref());
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer in time".to_owned(),
-        _ => error.to_string(),
+        _ => tls.and_then(disbelief).unwrap_or_else(|| error.to_string()),
     }
 }
 
-/// Accepts every certificate: this measures, and sends nothing that is worth a secret.
-fn session(host: &str) -> Result<ClientConnection, String> {
-    let config = tls::client(None).map_err(|error| error.to_string())?;
+fn session(host: &str, trust: &Trust) -> Result<ClientConnection, String> {
     let name = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
-    ClientConnection::new(Arc::new(config), name).map_err(|error| error.to_string())
+    ClientConnection::new(trust.config(), name).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -274,7 +289,7 @@ mod tests {
     fn talk(path: Option<&str>, listen_ms: u64) -> Talk {
         Talk {
             host: "localhost".to_owned(),
-            tls: false,
+            tls: None,
             path: path.map(str::to_owned),
             listen: Duration::from_millis(listen_ms),
             dscp: None,
@@ -342,7 +357,7 @@ mod tests {
     fn what_is_no_tls_is_said() {
         let (address, _thread) = server(true, b"no TLS at all, but text");
         let tls = Talk {
-            tls: true,
+            tls: Some(Trust::anyone().unwrap()),
             ..talk(None, 0)
         };
         let seen = exchange(address, &tls, LONG).unwrap();

@@ -21,10 +21,12 @@ pub mod probing;
 pub mod sample;
 mod stamp;
 pub mod strategy;
+pub mod trust;
 mod udp;
 mod udp_port;
 
 pub use log::ProbeLog;
 pub use plan::{Plan, ProbeError, Sizes};
 pub use probing::{Probing, Progress, ProgressHandle, Seen};
-pub use sample::{Exchange, FarClock, FarEnd, Sample};
+pub use sample::{Exchange, FarClock, FarEnd, Phases, Said, Sample};
+pub use trust::Trust;

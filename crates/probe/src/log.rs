@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use plumb_model::distribution::Distribution;
 use plumb_model::loss::Losses;
-use plumb_model::results::ping::{HopLimit, SizeRoundTrips};
+use plumb_model::results::ping::{HopLimit, RequestPhases, SizeRoundTrips};
 use plumb_model::results::udp::LossPattern;
 use plumb_model::results::{PingResult, ProbeProtocol, TimestampSource};
 use plumb_model::series::{Series, Unit};
 
-use crate::sample::{FarClock, Sample};
+use crate::sample::{FarClock, Phases, Sample};
 
 /// Everything that was seen. Times in seconds count from the start.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +90,7 @@ impl ProbeLog {
                 .count() as u64,
             answers: self.answers.clone(),
             icmp_errors: self.icmp_errors.clone(),
+            phases: phases(&answered),
             sizes: sizes(&samples),
             send_errors: self.refused_s.iter().filter(|t| within(t)).count() as u64,
             dropped_here: self
@@ -160,6 +162,19 @@ fn hop_limits(answered: &[&Sample]) -> Vec<HopLimit> {
         .collect()
 }
 
+/// The parts of the requests; `None` where the probes are none.
+fn phases(answered: &[&Sample]) -> Option<RequestPhases> {
+    let phases = || answered.iter().filter_map(|sample| sample.phases);
+    let seconds = |part: fn(Phases) -> Option<Duration>| {
+        Distribution::of(phases().filter_map(part).map(|time| time.as_secs_f64()))
+    };
+    phases().next().map(|_| RequestPhases {
+        connect_s: seconds(|phases| Some(phases.connect)),
+        tls_s: seconds(|phases| phases.tls),
+        first_byte_s: seconds(|phases| Some(phases.first_byte)),
+    })
+}
+
 /// The figures of each size; none where all are of one.
 fn sizes(samples: &[&Sample]) -> Vec<SizeRoundTrips> {
     let mut by_size: BTreeMap<usize, Vec<&Sample>> = BTreeMap::new();
@@ -188,7 +203,6 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use std::net::Ipv4Addr;
-    use std::time::Duration;
 
     fn sample(sequence: u32, rtt_ms: Option<u64>) -> Sample {
         let scheduled_s = f64::from(sequence) * 0.1;
@@ -210,6 +224,7 @@ mod tests {
             size_bytes: 56 + sequence as usize % 2,
             hop_limit: rtt_ms.map(|ms| if ms < 50 { 64 } else { 63 }),
             exchange: None,
+            phases: None,
         }
     }
 

@@ -9,6 +9,8 @@ use plumb_net::datagram::{IcmpError, Outlet, PathMtuDiscovery};
 use plumb_wire::stamp::{self, Key};
 use plumb_wire::{icmp, native::echo};
 
+use crate::trust::Trust;
+
 /// The fastest schedule: faster is load, not probing, and a waste of both ends.
 const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
@@ -57,6 +59,8 @@ pub struct Plan {
     pub hop_limit: Option<u8>,
     /// Whether the router at which the hop limit ends answers in the far end's place.
     pub routers_answer: bool,
+    /// Whose certificates are believed; `Some` for HTTPS alone.
+    pub trust: Option<Trust>,
     /// Key by which STAMP packets are authenticated; none when absent.
     pub stamp_key: Option<Key>,
     /// By which way probes leave this host.
@@ -148,6 +152,7 @@ impl Plan {
                 ProbeProtocol::Stamp => stamp::OPEN_BYTES,
                 _ => 56,
             }),
+            trust: None,
             stamp_key: None,
             timeout: Duration::from_secs(3),
             dscp: None,
@@ -187,6 +192,9 @@ impl Plan {
         if self.connects() && (self.flood || self.interval < MIN_CONNECTION_INTERVAL) {
             return Err(ProbeError::Connections);
         }
+        if self.protocol == ProbeProtocol::Https && self.trust.is_none() {
+            return Err(ProbeError::NoTrust);
+        }
         if self.dscp.is_some_and(|dscp| dscp > MAX_DSCP) {
             return Err(ProbeError::Dscp);
         }
@@ -214,15 +222,7 @@ impl Plan {
 
     /// The name alone, of what the user typed.
     pub(crate) fn host(&self) -> &str {
-        let bare = self
-            .name
-            .strip_prefix('[')
-            .and_then(|rest| rest.split_once(']'));
-        match (bare, self.name.split_once(':')) {
-            (Some((address, _)), _) => address,
-            (None, Some((host, port))) if !port.contains(':') => host,
-            _ => &self.name,
-        }
+        bare_host(&self.name)
     }
 
     /// How many probes will be sent if nobody stops them.
@@ -249,6 +249,16 @@ impl Plan {
     }
 }
 
+/// The name alone, without the brackets of an address and without the port behind it.
+pub(crate) fn bare_host(name: &str) -> &str {
+    let bare = name.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    match (bare, name.split_once(':')) {
+        (Some((address, _)), _) => address,
+        (None, Some((host, port))) if !port.contains(':') => host,
+        _ => name,
+    }
+}
+
 /// Why probing could not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
@@ -268,6 +278,23 @@ pub enum ProbeError {
     /// The packet rate is none.
     #[error("a packet rate is above 0 and at most 1000000 a second; more is load")]
     Rate,
+    /// Connections would come too fast, all targets together.
+    #[error(
+        "connections are made at most {most} times a second, all targets together: choose a lower rate (--pps)"
+    )]
+    ConnectionRate {
+        /// The highest rate.
+        most: f64,
+    },
+    /// HTTPS without saying whom to believe.
+    #[error("cannot probe by HTTPS without knowing whose certificates to believe")]
+    NoTrust,
+    /// Each target would have to hand out a cookie first.
+    #[error(
+        "the UDP echo of `plumb serve` answers nobody before a greeting, so many far ends are not probed by it: \
+         choose --protocol stamp, which they answer too"
+    )]
+    NotMany,
     /// There is no such DSCP.
     #[error("a DSCP is 0 to {MAX_DSCP}")]
     Dscp,

@@ -61,8 +61,30 @@ pub struct Exchange {
     pub arrived_ns: i64,
 }
 
-/// What an answer was.
+/// The parts of a request over a connection of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Phases {
+    /// From SYN to established.
+    pub connect: Duration,
+    /// The TLS handshake, where there was one.
+    pub tls: Option<Duration>,
+    /// From the request to the first byte of its answer.
+    pub first_byte: Duration,
+}
+
+/// A round trip that something else than two stamps measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measured {
+    /// What it took.
+    pub rtt: Duration,
+    /// Whose clock says so.
+    pub timestamps: TimestampSource,
+    /// What came before it, where it was a part of more.
+    pub phases: Option<Phases>,
+}
+
+/// What an answer was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Said {
     /// A connection was accepted.
     SynAck,
@@ -102,7 +124,7 @@ pub struct Answer {
     pub kernel_ns: Option<u64>,
     /// The round trip, where something else than the two stamps measured it: a kernel's TCP, or the
     /// thread that held the connection.
-    pub measured: Option<(Duration, TimestampSource)>,
+    pub measured: Option<Measured>,
     /// What the answer was, where the protocol has several.
     pub said: Option<Said>,
     /// What the far end said; a host that answers ICMP says nothing.
@@ -177,6 +199,8 @@ pub struct Sample {
     pub hop_limit: Option<u8>,
     /// The times at both ends, of an answer however late; absent where the far end tells none.
     pub exchange: Option<Exchange>,
+    /// The parts of a request, where each has a connection of its own.
+    pub phases: Option<Phases>,
 }
 
 /// Times of this millennium fit.
@@ -196,11 +220,11 @@ impl Record {
     /// The round trip, once there is an answer.
     pub(crate) fn round_trip(&self) -> Option<RoundTrip> {
         let answer = self.answer?;
-        if let Some((rtt, timestamps)) = answer.measured {
+        if let Some(measured) = answer.measured {
             return Some(RoundTrip {
-                rtt,
+                rtt: measured.rtt,
                 residence_ignored: false,
-                timestamps,
+                timestamps: measured.timestamps,
             });
         }
         let (total, timestamps) = match self.kernel_ns(&answer) {
@@ -280,6 +304,10 @@ impl Record {
                 .and_then(|answer| answer.hop_limit)
                 .filter(|_| in_time.is_some()),
             exchange: self.exchange(),
+            phases: self
+                .answer
+                .and_then(|answer| answer.measured?.phases)
+                .filter(|_| in_time.is_some()),
         })
     }
 

@@ -97,13 +97,10 @@ impl StampEcho {
 
     /// Sends a packet of that number; `probe` is the number of the probe that it is.
     fn write(&mut self, number: u32, probe: Option<u32>) -> io::Result<()> {
-        let error = discipline().map_or(ErrorEstimate::new(false, UNKNOWN_ERROR), |clock| {
-            ErrorEstimate::new(clock.synchronised, clock.max_error)
-        });
         let request = Request {
             sequence: number,
             sent_ns: i64::try_from(realtime_ns()).unwrap_or(i64::MAX),
-            error,
+            error: local_error(),
             session: self.session,
         };
         let size = self.sizes.of(probe.unwrap_or(0));
@@ -153,6 +150,13 @@ impl StampEcho {
             }))
         })
     }
+}
+
+/// How far this host's clock may be off, as packets say it.
+pub(crate) fn local_error() -> ErrorEstimate {
+    discipline().map_or(ErrorEstimate::new(false, UNKNOWN_ERROR), |clock| {
+        ErrorEstimate::new(clock.synchronised, clock.max_error)
+    })
 }
 
 impl Network for StampEcho {

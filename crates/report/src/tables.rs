@@ -152,6 +152,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         windows(run),
         ping::probes(run),
         ping::spread(run),
+        ping::phases(run),
         ping::sizes(run),
         ping::losses(run),
         pings::together(run),

@@ -111,6 +111,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
                 losses: plumb_model::results::udp::LossPattern::default(),
                 hop_limits: vec![],
                 hop_limit_changes: 0,
+                phases: None,
                 icmp_errors: [(address.clone(), sent)].into(),
                 sizes: vec![],
                 dropped_here: sent,

@@ -94,6 +94,9 @@ pub struct PingResult {
     /// 200`, `NOERROR`, `port unreachable`.
     #[serde(default)]
     pub answers: BTreeMap<String, u64>,
+    /// The parts of each request, where each has a connection of its own (HTTP and HTTPS).
+    #[serde(default)]
+    pub phases: Option<RequestPhases>,
     /// The figures of each size, where several were sent.
     #[serde(default)]
     pub sizes: Vec<SizeRoundTrips>,
@@ -107,6 +110,17 @@ pub struct PingResult {
     pub lateness_s: Option<Distribution>,
     /// Whose clock stamped the round trips.
     pub timestamps: TimestampSource,
+}
+
+/// The parts of requests that were answered, each on a connection of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestPhases {
+    /// From SYN to established.
+    pub connect_s: Option<Distribution>,
+    /// The TLS handshake; absent over plain HTTP.
+    pub tls_s: Option<Distribution>,
+    /// From the request to the first byte of the answer: what counts as the round trip.
+    pub first_byte_s: Option<Distribution>,
 }
 
 /// Answers that bore one hop limit.

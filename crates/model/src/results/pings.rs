@@ -1,19 +1,21 @@
 //! What round-trip probes of many targets at once found.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ProbeProtocol, TimestampSource};
 use crate::distribution::Distribution;
 
-/// Round trips of many targets, probed in turn at a bounded packet rate.
+/// Round trips of many targets, probed in turn at a bounded rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PingsResult {
     /// Protocol of the probes.
     pub protocol: ProbeProtocol,
-    /// Packets a second that were asked for at most.
+    /// Packets, or connections, a second that were asked for at most.
     pub asked_pps: f64,
-    /// Packets a second that left, from the first to the last.
+    /// Packets, or connections, a second that left, from the first to the last.
     pub sent_pps: f64,
     /// Probes sent to all targets.
     pub sent: u64,
@@ -23,6 +25,9 @@ pub struct PingsResult {
     pub loss_ratio: f64,
     /// Targets that answered at all.
     pub answering: u64,
+    /// What the answers were, by how often, where the protocol has several.
+    #[serde(default)]
+    pub answers: BTreeMap<String, u64>,
     /// Answers from an address that was not asked.
     pub strays: u64,
     /// Answers that our own socket dropped for want of buffer (SO_RXQ_OVFL).
@@ -63,8 +68,12 @@ pub struct TargetRoundTrips {
     pub send_errors: u64,
     /// Round-trip times; absent when nothing came back.
     pub rtt_s: Option<Spread>,
-    /// What the latest ICMP error about its probes said.
-    pub icmp_error: Option<String>,
+    /// What the latest answer was, where the protocol has several: `SYN-ACK`, `HTTP 200`, `NOERROR`.
+    #[serde(default)]
+    pub answer: Option<String>,
+    /// What the latest ICMP error about its probes said, or why its latest connection failed.
+    #[serde(default)]
+    pub error: Option<String>,
 }
 
 /// What is known of values that were not all kept.

@@ -182,8 +182,11 @@ pub(crate) enum QueueEntry {
     Departed { id: u32, ns: u64 },
     /// A router told that the hop limit of a packet of this socket ended at it.
     Expired { by: IpAddr, kernel_ns: Option<u64> },
-    /// Another ICMP error about something that this socket sent.
-    Unreachable(Unreachable),
+    /// Another ICMP error about something that this socket sent, and who says so.
+    Unreachable {
+        why: Unreachable,
+        by: Option<IpAddr>,
+    },
     /// Something of no interest.
     Other,
 }
@@ -224,7 +227,10 @@ impl QueueEntry {
                     libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6
                 ) =>
             {
-                Self::Unreachable(Unreachable::of(error.errno))
+                Self::Unreachable {
+                    why: Unreachable::of(error.errno),
+                    by: error.offender,
+                }
             }
             _ => Self::Other,
         }
@@ -346,7 +352,10 @@ mod tests {
         let refused = extended(libc::ECONNREFUSED, libc::SO_EE_ORIGIN_ICMP, 0);
         assert_eq!(
             QueueEntry::parse(&refused),
-            QueueEntry::Unreachable(Unreachable::Port)
+            QueueEntry::Unreachable {
+                why: Unreachable::Port,
+                by: None
+            }
         );
         assert_eq!(
             QueueEntry::parse(&extended(1, libc::SO_EE_ORIGIN_LOCAL, 0)),
@@ -381,7 +390,10 @@ mod tests {
         let short = message(libc::SOL_IP, libc::IP_RECVERR, &head);
         assert_eq!(
             QueueEntry::parse(&short),
-            QueueEntry::Unreachable(Unreachable::Other(libc::EHOSTUNREACH))
+            QueueEntry::Unreachable {
+                why: Unreachable::Other(libc::EHOSTUNREACH),
+                by: None
+            }
         );
     }
 

@@ -48,7 +48,7 @@ pub enum PathMtuDiscovery {
 }
 
 impl PathMtuDiscovery {
-    pub(super) fn apply(self, socket: &Socket, v4: bool) -> io::Result<()> {
+    pub(crate) fn apply(self, socket: &Socket, v4: bool) -> io::Result<()> {
         let (level, option, value) = if v4 {
             let value = match self {
                 Self::Do => libc::IP_PMTUDISC_DO,

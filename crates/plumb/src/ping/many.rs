@@ -173,11 +173,16 @@ impl Printer {
                 rtt,
                 size_bytes,
                 hop_limit,
+                said,
                 ..
             } => {
+                let what = match said {
+                    Some(said) => said.to_string(),
+                    None => format!("{size_bytes} bytes"),
+                };
                 let ttl = hop_limit.map_or_else(String::new, |hops| format!(" ttl={hops}"));
                 format!(
-                    "{size_bytes} bytes from {}: seq={round}{ttl} time={:.3} ms\n",
+                    "{what} from {}: seq={round}{ttl} time={:.3} ms\n",
                     self.name(target),
                     rtt.as_secs_f64() * 1e3
                 )
@@ -189,7 +194,7 @@ impl Printer {
                 format!("no answer from {}: seq={round}\n", self.name(target))
             }
             ManySeen::Failed { target, why } => {
-                format!("{}: an ICMP error came back: {why}\n", self.name(target))
+                format!("{}: {why}\n", self.name(target))
             }
         })
     }
@@ -202,11 +207,12 @@ impl Printer {
                 rtt,
                 size_bytes,
                 hop_limit,
+                said,
                 at_ns,
             } => json!({
                 "event": "answer", "target": self.name(target), "sequence": round,
                 "size_bytes": size_bytes, "rtt_s": rtt.as_secs_f64(), "hop_limit": hop_limit,
-                "unix_s": at_ns as f64 / 1e9,
+                "answer": said.map(|said| said.to_string()), "unix_s": at_ns as f64 / 1e9,
             }),
             ManySeen::Again { target, round } => {
                 json!({"event": "duplicate", "target": self.name(target), "sequence": round})
@@ -215,7 +221,7 @@ impl Printer {
                 json!({"event": "lost", "target": self.name(target), "sequence": round})
             }
             ManySeen::Failed { target, why } => {
-                json!({"event": "told", "target": self.name(target), "what": why.to_string()})
+                json!({"event": "told", "target": self.name(target), "what": why})
             }
         };
         format!("{event}\n")

@@ -5,22 +5,26 @@ mod fping;
 mod live;
 mod many;
 
-use std::net::IpAddr;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use plumb_check::{ping, pings};
+use plumb_check::ping::{self, Pinged};
+use plumb_check::pings;
 use plumb_model::results::ProbeProtocol;
 use plumb_model::units::parse_duration;
 use plumb_net::datagram::{Outlet, PathMtuDiscovery};
+use plumb_net::privilege;
 use plumb_probe::many::ManyPlan;
-use plumb_probe::{Plan, Sizes};
+use plumb_probe::{Plan, Sizes, Trust};
 use plumb_wire::native::spec::PORT;
 use plumb_wire::{dns, stamp};
 
-use crate::output::Output;
+use crate::output::{Begun, Output};
 use crate::target::{FamilyOptions, Target, command_line, interruptible};
 use live::{Lines, Live};
 use many::{Printer, Shown};
@@ -35,10 +39,13 @@ Examples:
   plumb ping 192.0.2.0/24 --pps 500      who answers in a network
   plumb ping --file hosts --json-lines   a stream for programs
   plumb ping --protocol https server     the head of a page; also tcp, http, dns, stamp, udp-port
+  plumb ping --protocol tcp --port 22 --file hosts
+                                         which of many hosts take connections
 
-Limits: without root, ICMP works where net.ipv4.ping_group_range allows it. Routers may answer
-ICMP late or not at all although they forward everything else. A machine too busy to keep the
-schedule is seen in the lateness of the probes. See `plumb explain ping`.";
+Limits: without root, ICMP works where net.ipv4.ping_group_range allows it; where it does not, TCP
+connections are timed instead, and it is said how to allow ICMP. Routers may answer ICMP late or not
+at all although they forward everything else. A machine too busy to keep the schedule is seen in the
+lateness of the probes. See `plumb explain ping`.";
 
 /// How many probes are sent unless told otherwise.
 const COUNT: u64 = 10;
@@ -54,15 +61,22 @@ pub(crate) struct Arguments {
     /// Far ends from a file, one a line, or from standard input where it is `-`
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Packets a second at most, where there are several far ends
-    #[arg(long, value_name = "RATE", default_value_t = 1000.0)]
-    pps: f64,
+    /// Packets, or connections, a second at most, where there are several far ends [default: 1000, of
+    /// connections 100]
+    #[arg(long, value_name = "RATE")]
+    pps: Option<f64>,
     /// Print what fping prints
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "json_lines"])]
     fping: Option<fping::Format>,
-    /// What probes are made of
-    #[arg(long, value_enum, default_value_t = Protocol::Icmp)]
-    protocol: Protocol,
+    /// What probes are made of [default: icmp, or tcp where this user may not send ICMP]
+    #[arg(long, value_enum)]
+    protocol: Option<Protocol>,
+    /// Over HTTPS: who may sign the certificate, a PEM file [default: whom this system believes]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    ca: Option<PathBuf>,
+    /// Over HTTPS: take any certificate
+    #[arg(long)]
+    insecure: bool,
     /// How many probes to send to each; 0 for no end [default: 10, to several 3, no end with
     /// --deadline]
     #[arg(short, long)]
@@ -199,10 +213,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
-        matches!(arguments.protocol, Protocol::Icmp)
-            && arguments.sweep.is_none()
-            && !arguments.flood,
-        "several far ends are probed by ICMP, in one size and at a rate: leave out --protocol, --sweep and --flood"
+        arguments.sweep.is_none() && !arguments.flood,
+        "several far ends are probed in one size and at a rate: leave out --sweep and --flood, and choose a rate (--pps)"
     );
     let file = arguments.file.as_deref().map(many::read).transpose()?;
     let targets = many::resolve(&arguments.hosts, file.as_deref(), arguments.family.chosen())?;
@@ -211,9 +223,13 @@ fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         "none of the far ends was found ({}): check the spelling, or give addresses",
         targets.unresolved.join(", ")
     );
+    let probes = Probes::choose(arguments, targets.found.iter().map(|(_, address)| *address));
+    arguments
+        .refuse_what_does_not_apply(probes.protocol, true)
+        .map_err(|e| probes.explain(e))?;
     let output = arguments.output.begin()?;
     let stop = interruptible()?;
-    let plan = arguments.plan_for_many(&targets);
+    let plan = arguments.plan_for_many(probes.protocol, &targets)?;
     let shown = arguments.shown();
     let mut printer = shown.map(|shown| Printer::new(shown, &targets));
     let mut tell = printer.as_mut().map(|printer| |seen| printer.tell(seen));
@@ -223,50 +239,105 @@ fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         targets,
         tell.as_mut().map(|tell| tell as pings::Tell<'_>),
         &stop,
-    )?;
-    if arguments.fping.is_some() || arguments.json_lines {
-        printer.map(Printer::finish).transpose()?;
-        output.save(pinged.run)?;
-    } else {
-        output.emit(pinged.run)?;
-    }
-    match pinged.silence {
-        Some(silence) => Err(silence.into()),
-        None => Ok(ExitCode::SUCCESS),
-    }
+    );
+    let pinged = pinged.map_err(|error| probes.explain(error.into()))?;
+    printer.map(Printer::finish).transpose()?;
+    let printed = arguments.fping.is_some() || arguments.json_lines;
+    finish(pinged, output, &probes, None, printed)
 }
 
 fn one(arguments: &Arguments, host: &str) -> anyhow::Result<ExitCode> {
     let target = Target::resolve_as(host, arguments.family.chosen())?;
-    arguments.refuse_what_does_not_apply()?;
+    let probes = Probes::choose(arguments, [target.address]);
+    arguments
+        .refuse_what_does_not_apply(probes.protocol, false)
+        .map_err(|e| probes.explain(e))?;
     let output = arguments.output.begin()?;
     let stop = interruptible()?;
-    let plan = arguments.plan(&target);
+    let plan = arguments.plan(probes.protocol, &target)?;
     let address = target.address.ip().to_string();
     let live = Live::new(arguments.lines(), &target.name, &address, arguments.numeric);
-    let pinged = ping::run(command_line(), plan, &live, &stop)?;
+    let pinged = ping::run(command_line(), plan, &live, &stop);
     drop(live);
+    let pinged = pinged.map_err(|error| probes.explain(error.into()))?;
+    let families = target.families_note(arguments.family.chosen());
+    finish(pinged, output, &probes, families, arguments.json_lines)
+}
+
+/// Shows or saves what was learnt; nothing at all is no success.
+fn finish(
+    pinged: Pinged,
+    output: Begun<'_>,
+    probes: &Probes,
+    note: Option<String>,
+    printed: bool,
+) -> anyhow::Result<ExitCode> {
     let mut run = pinged.run;
-    run.notes
-        .extend(target.families_note(arguments.family.chosen()));
-    if arguments.json_lines {
+    run.notes.extend(probes.instead.clone());
+    run.notes.extend(note);
+    if printed {
         output.save(run)?;
     } else {
         output.emit(run)?;
     }
     match pinged.silence {
-        Some(silence) => Err(silence.into()),
+        Some(silence) => Err(probes.explain(silence.into())),
         None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// What probes are made of, and why where nobody chose it.
+struct Probes {
+    protocol: Protocol,
+    /// Why they are not ICMP, and how they could be.
+    instead: Option<String>,
+}
+
+impl Probes {
+    /// What the user asked for; else ICMP, or TCP where this user may not send ICMP to all of these.
+    fn choose(arguments: &Arguments, targets: impl IntoIterator<Item = SocketAddr>) -> Self {
+        let wanted = arguments.protocol;
+        let versions: BTreeSet<bool> = targets.into_iter().map(|to| to.is_ipv4()).collect();
+        if wanted.is_some() || versions.into_iter().all(privilege::may_echo) {
+            return Self {
+                protocol: wanted.unwrap_or(Protocol::Icmp),
+                instead: None,
+            };
+        }
+        let (_, usual) = Protocol::Tcp.facts();
+        Self {
+            protocol: Protocol::Tcp,
+            instead: Some(format!(
+                "This user may not send ICMP, so the probes are TCP connections, reset at once, to port {} where no \
+                 other is named. To allow ICMP: {}, or {}",
+                arguments.port.unwrap_or(usual),
+                privilege::allow_raw_sockets(),
+                privilege::ALLOW_PING_SOCKETS
+            )),
+        }
+    }
+
+    /// An error, with why the probes are what they are.
+    fn explain(&self, error: anyhow::Error) -> anyhow::Error {
+        match &self.instead {
+            Some(instead) => anyhow::anyhow!("{error:#}. {instead}"),
+            None => error,
+        }
     }
 }
 
 impl Arguments {
     /// What concerns single packets, which connections and the error queue leave to the kernel.
-    fn refuse_what_does_not_apply(&self) -> anyhow::Result<()> {
+    fn refuse_what_does_not_apply(&self, protocol: Protocol, many: bool) -> anyhow::Result<()> {
         use Protocol::{Dns, Http, Https, Icmp, Stamp, Tcp, Udp, UdpPort};
-        let (name, given) = match self.protocol {
+        anyhow::ensure!(
+            matches!(protocol, Https) || (self.ca.is_none() && !self.insecure),
+            "certificates are looked at over HTTPS alone: leave --ca and --insecure out, or add --protocol https"
+        );
+        let (name, given) = match protocol {
             Icmp | Udp | Stamp => return Ok(()),
             Dns => ("dns", self.size.is_some() || self.sweep.is_some()),
+            UdpPort if many => return Ok(()),
             UdpPort => ("udp-port", self.from.is_some() || self.pmtudisc.is_some()),
             Tcp | Http | Https => (
                 "tcp, http and https",
@@ -284,6 +355,24 @@ impl Arguments {
         Ok(())
     }
 
+    /// Whose certificates are believed, where there are any.
+    fn trust(&self, protocol: Protocol) -> anyhow::Result<Option<Trust>> {
+        if !matches!(protocol, Protocol::Https) {
+            return Ok(None);
+        }
+        if self.insecure {
+            return Ok(Some(Trust::anyone()?));
+        }
+        let Some(file) = &self.ca else {
+            return Ok(Some(Trust::authorities(None)?));
+        };
+        let pem = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let trust = Trust::authorities(Some(&pem));
+        Ok(Some(trust.with_context(|| {
+            format!("cannot take {} for certificates", file.display())
+        })?))
+    }
+
     fn lines(&self) -> Lines {
         if self.json_lines {
             Lines::Json
@@ -296,22 +385,42 @@ impl Arguments {
         }
     }
 
-    fn plan_for_many(&self, targets: &pings::Targets) -> ManyPlan {
-        let addresses = targets.found.iter().map(|(_, address)| *address).collect();
-        let mut plan = ManyPlan::new(addresses);
+    fn plan_for_many(
+        &self,
+        protocol: Protocol,
+        targets: &pings::Targets,
+    ) -> anyhow::Result<ManyPlan> {
+        let trust = self.trust(protocol)?;
+        let (protocol, port) = protocol.facts();
+        let port = self.port.unwrap_or(port);
+        let with_port = |(_, address): &(String, SocketAddr)| match address.port() {
+            0 => {
+                let mut address = *address;
+                address.set_port(port);
+                address
+            }
+            _ => *address,
+        };
+        let mut plan = ManyPlan::new(protocol, targets.found.iter().map(with_port).collect());
+        if plan.asks_by_name() {
+            plan.hosts = targets.found.iter().map(|(name, _)| name.clone()).collect();
+        }
+        plan.trust = trust;
+        plan.ask = self.ask.clone();
+        plan.path_mtu = self.pmtudisc.map(PathMtuDiscovery::from);
         plan.rounds = match (self.count, self.deadline) {
             (Some(0), _) | (None, Some(_)) => None,
             (count, _) => count.or(plan.rounds),
         };
         plan.duration = self.deadline;
         plan.period = self.interval.unwrap_or(plan.period);
-        plan.pps = self.pps;
+        plan.pps = self.pps.unwrap_or(plan.pps);
         plan.timeout = self.timeout;
         plan.size_bytes = self.size.unwrap_or(plan.size_bytes);
         plan.hop_limit = self.ttl;
         plan.dscp = self.tos.map(|class| class >> 2);
         plan.outlet = self.outlet();
-        plan
+        Ok(plan)
     }
 
     /// What is printed of each probe to many; nothing unless it was asked for.
@@ -328,10 +437,12 @@ impl Arguments {
         }
     }
 
-    fn plan(&self, target: &Target) -> Plan {
-        let (protocol, port) = self.protocol.facts();
+    fn plan(&self, protocol: Protocol, target: &Target) -> anyhow::Result<Plan> {
+        let trust = self.trust(protocol)?;
+        let (protocol, port) = protocol.facts();
         let mut plan = Plan::new(protocol, &target.name, target.at(self.port.unwrap_or(port)));
         plan.ask = self.ask.clone();
+        plan.trust = trust;
         plan.count = match (self.count, self.deadline) {
             (Some(0), _) | (None, Some(_)) => None,
             (Some(count), _) => Some(count),
@@ -349,7 +460,7 @@ impl Arguments {
         plan.dscp = self.tos.map(|class| class >> 2);
         plan.path_mtu = self.pmtudisc.map(PathMtuDiscovery::from);
         plan.outlet = self.outlet();
-        plan
+        Ok(plan)
     }
 
     fn outlet(&self) -> Outlet {

@@ -1,8 +1,11 @@
 //! Round trips of many targets at once, at a bounded packet rate, in memory that does not grow with
-//! time: [`targets`] says who, [`strategy`] decides when and counts, without sockets or clocks, and
-//! the network below it is one ICMP socket for each version of IP that sends and receives by batches.
+//! time: [`targets`] says who, [`strategy`] decides when and counts, without sockets or clocks. Below it
+//! is one socket for each version of IP that sends and receives by batches (`packets`, in the
+//! language of `speech`), or a bounded number of `connections`.
 
-mod echo;
+mod connections;
+mod packets;
+mod speech;
 pub mod strategy;
 pub mod targets;
 
@@ -14,12 +17,14 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use plumb_model::results::ProbeProtocol;
-use plumb_net::datagram::{Outlet, set_exact_timers};
-use plumb_wire::icmp;
+use plumb_net::datagram::{Outlet, PathMtuDiscovery, set_exact_timers};
 
 use crate::plan::{Plan, ProbeError};
 use crate::probing::local;
-use echo::Echoes;
+use crate::trust::Trust;
+use connections::ManyConnections;
+use packets::Packets;
+use strategy::ManyNetwork;
 pub use strategy::{ManyLog, ManySeen, Tally};
 
 /// Packets a second above which departures are not stamped by the kernel any more: at 100,000 a second
@@ -30,21 +35,32 @@ pub const STAMPED_PPS: f64 = 20_000.0;
 /// Packets a second that may be asked for: more is load, and more than one core sends.
 const MAX_PPS: f64 = 1_000_000.0;
 
+/// Connections a second that may be asked for: each costs both ends some hundred microseconds.
+const MAX_CONNECTIONS_PPS: f64 = 1000.0;
+
 /// Whom to probe, and how. Each round has one probe for each target, in their order; the rounds begin
 /// `period` apart, or later where the rate does not allow it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ManyPlan {
-    /// The targets; ports are not looked at.
+    /// What probes are made of.
+    pub protocol: ProbeProtocol,
+    /// The targets; ICMP does not look at their ports.
     pub targets: Vec<SocketAddr>,
+    /// What each is called where a name is asked for (HTTP, TLS), in the same order; may be empty otherwise.
+    pub hosts: Vec<String>,
+    /// What is asked for: a name for DNS, a page for HTTP and HTTPS.
+    pub ask: Option<String>,
+    /// Whose certificates are believed; `Some` for HTTPS alone.
+    pub trust: Option<Trust>,
     /// Rounds; `None` until stopped.
     pub rounds: Option<u64>,
     /// No more rounds begin after this time.
     pub duration: Option<Duration>,
     /// From the beginning of a round to the next.
     pub period: Duration,
-    /// Packets a second at most.
+    /// Packets, or connections, a second at most.
     pub pps: f64,
-    /// Size of the payload.
+    /// Size of the payload in bytes, where the protocol has one.
     pub size_bytes: usize,
     /// A probe whose answer takes longer counts as lost.
     pub timeout: Duration,
@@ -52,30 +68,62 @@ pub struct ManyPlan {
     pub dscp: Option<u8>,
     /// How many hops probes live.
     pub hop_limit: Option<u8>,
-    /// By which way probes leave this host.
+    /// By which way probes leave this host; connections leave by the routing table's.
     pub outlet: Outlet,
+    /// What becomes of packets larger than the path carries whole; `None` for the kernel's default.
+    pub path_mtu: Option<PathMtuDiscovery>,
 }
 
 impl ManyPlan {
-    /// Three rounds a second apart, of at most a thousand packets a second.
-    pub fn new(targets: Vec<SocketAddr>) -> Self {
+    /// Three rounds a second apart, of at most a thousand packets or a hundred connections a second.
+    pub fn new(protocol: ProbeProtocol, targets: Vec<SocketAddr>) -> Self {
+        let common = Plan::new(protocol, "", (Ipv4Addr::LOCALHOST, 0).into());
+        let pps = match common.connects() {
+            true => 100.0,
+            false => 1000.0,
+        };
         Self {
+            protocol,
             targets,
+            hosts: Vec::new(),
+            ask: None,
+            trust: None,
             rounds: Some(3),
             duration: None,
             period: Duration::from_secs(1),
-            pps: 1000.0,
-            size_bytes: 64 - icmp::HEADER_BYTES,
+            pps,
+            size_bytes: common.sizes.of(0),
             timeout: Duration::from_secs(3),
             dscp: None,
             hop_limit: None,
             outlet: Outlet::default(),
+            path_mtu: None,
         }
+    }
+
+    /// Whether what targets are called is said to them.
+    pub fn asks_by_name(&self) -> bool {
+        matches!(self.protocol, ProbeProtocol::Http | ProbeProtocol::Https)
+    }
+
+    /// Whether its packets have a size to choose.
+    pub fn has_sizes(&self) -> bool {
+        use ProbeProtocol::{Icmp, Stamp, UdpPort};
+        matches!(self.protocol, Icmp | Stamp | UdpPort)
     }
 
     fn check(&self) -> Result<(), ProbeError> {
         if !(self.pps > 0.0 && self.pps <= MAX_PPS) {
             return Err(ProbeError::Rate);
+        }
+        if self.protocol == ProbeProtocol::Udp {
+            return Err(ProbeError::NotMany);
+        }
+        let common = self.as_plan();
+        if common.connects() && self.pps > MAX_CONNECTIONS_PPS {
+            return Err(ProbeError::ConnectionRate {
+                most: MAX_CONNECTIONS_PPS,
+            });
         }
         let many =
             |to: &&SocketAddr| to.ip().is_multicast() || to.ip() == IpAddr::V4(Ipv4Addr::BROADCAST);
@@ -84,7 +132,7 @@ impl ManyPlan {
                 name: to.ip().to_string(),
             });
         }
-        self.as_plan().check()
+        common.check()
     }
 
     /// The same plan for one target, for what they have in common.
@@ -98,7 +146,9 @@ impl ManyPlan {
         Plan {
             sizes: crate::plan::Sizes::One(self.size_bytes),
             dscp: self.dscp,
-            ..Plan::new(ProbeProtocol::Icmp, name, target)
+            ask: self.ask.clone(),
+            trust: self.trust.clone(),
+            ..Plan::new(self.protocol, name, target)
         }
     }
 }
@@ -125,7 +175,19 @@ impl ManyProbing {
     ) -> Result<Self, ProbeError> {
         plan.check()?;
         let common = plan.as_plan();
-        let mut network = Echoes::open(&plan, &common)?;
+        if common.connects() {
+            return Self::spawn(ManyConnections::open(&plan, &common), plan, stop, tell);
+        }
+        Self::spawn(Packets::open(&plan, &common)?, plan, stop, tell)
+    }
+
+    fn spawn(
+        mut network: impl ManyNetwork + Send + 'static,
+        plan: ManyPlan,
+        stop: Arc<AtomicBool>,
+        tell: Option<mpsc::Sender<ManySeen>>,
+    ) -> Result<Self, ProbeError> {
+        let common = plan.as_plan();
         let work = move || {
             // Without it probes leave up to 50 µs late, which their lateness tells.
             let _ = set_exact_timers();

@@ -4,9 +4,9 @@
 //! What is kept of a target is [`Tally`], whatever the number of probes; what is kept of a probe lives
 //! as long as its timeout.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use plumb_model::summary::Summary;
 use plumb_net::datagram::Unreachable;
 
 use super::ManyPlan;
-use crate::sample::{Answer, Moment, Record};
+use crate::sample::{Answer, Moment, Record, Said};
 
 /// Probes handed to the kernel at once at most: at 100,000 a second a third of a millisecond's.
 const BATCH: usize = 32;
@@ -35,7 +35,7 @@ const NO_ROOM_NS: u64 = 500_000;
 const MAX_FAILURES: u32 = 16;
 
 /// Something that the network told.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum ManyEvent {
     /// A probe entered the packet scheduler.
     Departed {
@@ -46,30 +46,69 @@ pub enum ManyEvent {
     },
     /// An answer came in.
     Answered {
-        /// The lower half of the number of the probe that it answers.
-        number: u32,
+        /// Which probe it answers.
+        number: Lower,
         /// Who sent it.
         from: IpAddr,
-        /// Its payload.
+        /// Its payload, in bytes.
         size_bytes: usize,
-        /// When we had it in hand.
-        at: Moment,
-        /// When the kernel received it, ns of CLOCK_REALTIME.
-        kernel_ns: Option<u64>,
-        /// The hop limit (TTL) that it bore.
-        hop_limit: Option<u8>,
-        /// Packets that our socket had dropped until then.
-        drops: u32,
+        /// What is known of it.
+        answer: Answer,
     },
     /// An ICMP error came back.
     Failed {
         /// Where the probe was sent to.
         to: IpAddr,
-        /// The lowest quarter of the probe's number.
-        sequence: u16,
+        /// Which probe it quotes.
+        number: Lower,
         /// What the error says.
         why: Unreachable,
     },
+    /// A probe came to nothing, for a reason in words.
+    Told {
+        /// Its number.
+        number: u64,
+        /// The reason.
+        why: String,
+    },
+}
+
+/// The lower bits of a probe's number, as far as a packet bears them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lower {
+    value: u32,
+    bits: u32,
+}
+
+impl Lower {
+    /// The lowest 16 bits.
+    pub fn of_16(value: u16) -> Self {
+        let (value, bits) = (value.into(), 16);
+        Self { value, bits }
+    }
+
+    /// The lowest 32 bits.
+    pub fn of_32(value: u32) -> Self {
+        Self { value, bits: 32 }
+    }
+
+    /// The bits.
+    pub fn value(self) -> u32 {
+        self.value
+    }
+
+    /// Whether they are those of a number.
+    pub fn is_of(self, number: u64) -> bool {
+        number & ((1 << self.bits) - 1) == u64::from(self.value)
+    }
+
+    /// The numbers below `next` that have these bits, the latest first.
+    fn below(self, next: u64) -> impl Iterator<Item = u64> {
+        let step = 1u64 << self.bits;
+        let ago = next.wrapping_sub(1).wrapping_sub(self.value.into()) % step;
+        let latest = next.checked_sub(1).and_then(|last| last.checked_sub(ago));
+        std::iter::successors(latest, move |number| number.checked_sub(step))
+    }
 }
 
 /// What came of handing probes to the kernel.
@@ -110,7 +149,7 @@ pub trait ManyNetwork {
 }
 
 /// What became of a probe, told as soon as it is known. Targets are numbered from 0 as in the plan.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ManySeen {
     /// A probe was answered in time.
     Answered {
@@ -124,6 +163,8 @@ pub enum ManySeen {
         size_bytes: usize,
         /// The hop limit of the answer.
         hop_limit: Option<u8>,
+        /// What it was, where the protocol has several.
+        said: Option<Said>,
         /// When the answer was in hand, ns of CLOCK_REALTIME.
         at_ns: u64,
     },
@@ -141,17 +182,17 @@ pub enum ManySeen {
         /// Round of the probe.
         round: u64,
     },
-    /// An ICMP error came back.
+    /// An ICMP error came back, or a connection failed.
     Failed {
         /// About which target.
         target: u32,
-        /// What it said.
-        why: Unreachable,
+        /// Why, in words.
+        why: String,
     },
 }
 
 /// What is known of one target.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     /// Probes sent.
     pub sent: u64,
@@ -169,8 +210,10 @@ pub struct Tally {
     pub min_ns: u64,
     /// The longest.
     pub max_ns: u64,
-    /// What the latest ICMP error said.
-    pub error: Option<Unreachable>,
+    /// What the latest ICMP error said, or why the latest connection failed.
+    pub error: Option<Box<str>>,
+    /// What the latest answer was, where the protocol has several.
+    pub said: Option<Said>,
     /// One above the latest round answered.
     next_round: u64,
     /// Mean of the round trips, and the sum of the squared differences from it (Welford), in ns.
@@ -217,6 +260,8 @@ pub struct ManyLog {
     pub rtt_s: Option<Distribution>,
     /// How late probes left against the schedule, which moves where the machine does not keep up.
     pub lateness_s: Option<Distribution>,
+    /// What the answers were, by how often, where the protocol has several.
+    pub answers: BTreeMap<String, u64>,
     /// Answers from an address that was not asked.
     pub strays: u64,
     /// Answers that our own socket dropped for want of buffer.
@@ -263,6 +308,7 @@ struct Prober<'a> {
     rtts: Summary,
     lateness: Summary,
     user_stamps: u64,
+    answers: BTreeMap<Said, u64>,
     strays: u64,
     drops: u32,
     notes: Vec<String>,
@@ -300,7 +346,6 @@ pub(super) fn run(
                 prober.sent(&due, sending);
             }
         }
-        events.clear();
         match network.receive(&mut events) {
             Ok(()) => failures = 0,
             Err(error) => {
@@ -312,8 +357,9 @@ pub(super) fn run(
                 }
             }
         }
-        for event in &events {
-            prober.take(*event, &mut tell);
+        let idle = events.is_empty();
+        for event in events.drain(..) {
+            prober.take(event, &mut tell);
         }
         let now_ns = network.now().monotonic_ns;
         prober.expire(now_ns, &mut tell);
@@ -321,7 +367,7 @@ pub(super) fn run(
             break;
         }
         let wake = no_room_until.unwrap_or_else(|| prober.wake(now_ns));
-        if events.is_empty()
+        if idle
             && wake > now_ns
             && let Err(error) = network.wait(wake)
         {
@@ -366,6 +412,7 @@ impl<'a> Prober<'a> {
             rtts: Summary::new(),
             lateness: Summary::new(),
             user_stamps: 0,
+            answers: BTreeMap::new(),
             strays: 0,
             drops: 0,
             notes: Vec::new(),
@@ -447,9 +494,31 @@ impl<'a> Prober<'a> {
                     flight.departed_ns.get_or_insert(ns);
                 }
             }
-            ManyEvent::Answered { .. } => self.answered(event, tell),
-            ManyEvent::Failed { to, sequence, why } => self.failed(to, sequence, why, tell),
+            ManyEvent::Answered {
+                number,
+                from,
+                size_bytes,
+                answer,
+            } => self.answered(number, from, size_bytes, answer, tell),
+            ManyEvent::Failed { to, number, why } => match self.probe_of(number, to) {
+                Some(number) => self.failed(self.target(number), why.to_string(), tell),
+                None => self.strays += 1,
+            },
+            ManyEvent::Told { number, why } => self.failed(self.target(number), why, tell),
         }
+    }
+
+    /// The latest probe to that address whose number has these lower bits: of those that may still be
+    /// answered, or the latest of all.
+    fn probe_of(&self, lower: Lower, address: IpAddr) -> Option<u64> {
+        let mut candidates = lower.below(self.next);
+        let first = candidates.next()?;
+        std::iter::once(first)
+            .chain(candidates.take_while(|number| *number >= self.base))
+            .find(|number| {
+                let target = self.plan.targets.get(self.target(*number) as usize);
+                target.is_some_and(|target| target.ip() == address)
+            })
     }
 
     fn flight(&mut self, number: u64) -> Option<&mut Flight> {
@@ -457,31 +526,23 @@ impl<'a> Prober<'a> {
         self.flights.get_mut(index)
     }
 
-    fn answered(&mut self, event: ManyEvent, tell: &mut impl FnMut(&dyn Fn() -> ManySeen)) {
-        let ManyEvent::Answered {
-            number: lower,
-            from,
-            size_bytes,
-            at,
-            kernel_ns,
-            hop_limit,
-            drops,
-        } = event
-        else {
-            return;
-        };
-        self.drops = drops;
-        // The latest number with that lower half.
-        let behind = (self.next as u32).wrapping_sub(1).wrapping_sub(lower);
-        let Some(number) = self.next.checked_sub(1 + u64::from(behind)) else {
+    fn answered(
+        &mut self,
+        lower: Lower,
+        from: IpAddr,
+        size_bytes: usize,
+        answer: Answer,
+        tell: &mut impl FnMut(&dyn Fn() -> ManySeen),
+    ) {
+        self.drops = self.drops.max(answer.drops);
+        if lower.below(self.next).next().is_none() {
             return; // never sent: whoever made it up does not belong in the counts
-        };
-        let (target, round) = (self.target(number), self.round(number));
-        let asked = self.plan.targets.get(target as usize).map(SocketAddr::ip);
-        if asked != Some(from) {
+        }
+        let Some(number) = self.probe_of(lower, from) else {
             self.strays += 1;
             return;
-        }
+        };
+        let (target, round) = (self.target(number), self.round(number));
         let Some(flight) = self.flight(number) else {
             if let Some(tally) = self.tallies.get_mut(target as usize) {
                 tally.late += 1;
@@ -505,12 +566,7 @@ impl<'a> Prober<'a> {
             size_bytes: 0,
             refused: false,
             departed_ns: flight.departed_ns,
-            answer: Some(Answer {
-                kernel_ns,
-                hop_limit,
-                drops,
-                ..Answer::at(at, lower)
-            }),
+            answer: Some(answer),
             duplicates: 0,
             reordered: false,
         };
@@ -525,46 +581,38 @@ impl<'a> Prober<'a> {
             tell(&|| ManySeen::Lost { target, round });
             return;
         }
-        self.user_stamps += u64::from(trip.timestamps == TimestampSource::User);
+        // Without stamps of departures they are our own, unless something else timed the whole.
+        let kernel = trip.timestamps == TimestampSource::Kernel
+            && (self.stamped || answer.measured.is_some());
+        self.user_stamps += u64::from(!kernel);
+        if let Some(said) = answer.said {
+            *self.answers.entry(said).or_default() += 1;
+        }
         self.rtts
             .record(u64::try_from(trip.rtt.as_nanos()).unwrap_or(u64::MAX), 1);
         if let Some(tally) = self.tallies.get_mut(target as usize) {
             tally.answered(trip.rtt, round);
+            tally.said = answer.said;
         }
         tell(&|| ManySeen::Answered {
             target,
             round,
             rtt: trip.rtt,
             size_bytes,
-            hop_limit,
-            at_ns: at.realtime_ns,
+            hop_limit: answer.hop_limit,
+            said: answer.said,
+            at_ns: answer.at.realtime_ns,
         });
     }
 
-    /// An error quotes the lower half of a probe's number: the probe is one of those that may be
-    /// meant whose target it was sent to.
-    fn failed(
-        &mut self,
-        to: IpAddr,
-        sequence: u16,
-        why: Unreachable,
-        tell: &mut impl FnMut(&dyn Fn() -> ManySeen),
-    ) {
-        let ago = (self.next as u16).wrapping_sub(1).wrapping_sub(sequence);
-        let mut number = self.next.checked_sub(1 + u64::from(ago));
-        while let Some(candidate) = number.filter(|number| *number >= self.base) {
-            let target = self.target(candidate);
-            let asked = self.plan.targets.get(target as usize).map(SocketAddr::ip);
-            if asked == Some(to) {
-                if let Some(tally) = self.tallies.get_mut(target as usize) {
-                    tally.error = Some(why);
-                }
-                tell(&|| ManySeen::Failed { target, why });
-                return;
-            }
-            number = candidate.checked_sub(1 << 16);
+    fn failed(&mut self, target: u32, why: String, tell: &mut impl FnMut(&dyn Fn() -> ManySeen)) {
+        if let Some(tally) = self.tallies.get_mut(target as usize) {
+            tally.error = Some(why.as_str().into());
         }
-        self.strays += 1;
+        tell(&|| ManySeen::Failed {
+            target,
+            why: why.clone(),
+        });
     }
 
     /// Gives up the probes whose timeout has passed.
@@ -609,9 +657,14 @@ impl<'a> Prober<'a> {
         ManyLog {
             rtt_s: self.rtts.distribution(),
             lateness_s: self.lateness.distribution(),
+            answers: self
+                .answers
+                .iter()
+                .map(|(said, times)| (said.to_string(), *times))
+                .collect(),
             strays: self.strays,
             dropped_here: self.drops.into(),
-            timestamps: match received > 0 && self.stamped && self.user_stamps == 0 {
+            timestamps: match received > 0 && self.user_stamps == 0 {
                 true => TimestampSource::Kernel,
                 false => TimestampSource::User,
             },

@@ -3,6 +3,8 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
+use plumb_net::privilege::allow_raw_sockets;
+
 use super::probe::{Answered, HopNetwork, Probe, ProbeId};
 use super::raw::RawHops;
 use super::unprivileged::UnprivilegedHops;
@@ -49,21 +51,23 @@ pub enum Access {
 
 impl Access {
     /// What is missing without privileges and how to grant it; `None` where nothing is.
-    pub fn missing(self) -> Option<&'static str> {
-        match self {
-            Self::Raw => None,
-            Self::Ping => Some(
-                "Without CAP_NET_RAW the probes are ICMP echoes of a ping socket: what routers quote (changes of \
-                 DSCP, ECN and addresses, MPLS labels), TCP probes and other flows are not seen. To grant it: \
-                 sudo setcap cap_net_raw+ep \"$(command -v plumb)\"",
-            ),
-            Self::Udp => Some(
-                "Without CAP_NET_RAW the probes are UDP datagrams with a port for each hop, which may be of \
-                 different ways where routers share traffic; what routers quote (changes of DSCP, ECN and \
-                 addresses, MPLS labels) and TCP probes are not seen. To grant it: \
-                 sudo setcap cap_net_raw+ep \"$(command -v plumb)\"",
-            ),
-        }
+    pub fn missing(self) -> Option<String> {
+        let missing = match self {
+            Self::Raw => return None,
+            Self::Ping => {
+                "the probes are ICMP echoes of a ping socket: what routers quote (changes of DSCP, ECN and \
+                 addresses, MPLS labels, TCP's maximum segment size), TCP probes and other flows are not seen"
+            }
+            Self::Udp => {
+                "the probes are UDP datagrams with a port for each hop, which may be of different ways where \
+                 routers share traffic; what routers quote (changes of DSCP, ECN and addresses, MPLS labels, \
+                 TCP's maximum segment size) and TCP probes are not seen"
+            }
+        };
+        Some(format!(
+            "Without CAP_NET_RAW {missing}. To grant it: {}",
+            allow_raw_sockets()
+        ))
     }
 }
 
@@ -83,7 +87,8 @@ pub enum OpenError {
     /// TCP needs raw sockets.
     #[error(
         "cannot explore the path to {name} with TCP: that needs raw sockets ({source}). Run as root, grant them \
-         (sudo setcap cap_net_raw+ep \"$(command -v plumb)\"), or leave --tcp out"
+         ({}), or leave --tcp out",
+        allow_raw_sockets()
     )]
     TcpNeedsRaw {
         /// As the user typed it.
@@ -94,7 +99,8 @@ pub enum OpenError {
     /// Ping sockets are not allowed.
     #[error(
         "cannot explore the path to {name} with ICMP: raw socket: {raw}; ping socket: {ping}. Run as root, grant \
-         raw sockets (sudo setcap cap_net_raw+ep \"$(command -v plumb)\"), or use --udp"
+         raw sockets ({}), or probe by UDP",
+        allow_raw_sockets()
     )]
     Icmp {
         /// As the user typed it.

@@ -1,5 +1,7 @@
 //! What round-trip probes saw beyond their times: how the probing went, sizes, losses.
 
+use std::collections::BTreeMap;
+
 use plumb_model::results::{Outcome, PingResult, TimestampSource};
 use plumb_model::run::Run;
 
@@ -38,7 +40,7 @@ pub(super) fn probes(run: &Run) -> Table {
             ping.reordered.to_string(),
             some(ping.late),
             hop_limits(ping),
-            answers(ping),
+            answers(&ping.answers),
             ping.send_errors.to_string(),
             ping.dropped_here.to_string(),
             ping.lateness_s
@@ -61,8 +63,8 @@ fn some(count: u64) -> String {
 }
 
 /// What the answers were, by how often.
-fn answers(ping: &PingResult) -> String {
-    let each = ping.answers.iter();
+pub(super) fn answers(answers: &BTreeMap<String, u64>) -> String {
+    let each = answers.iter();
     each.map(|(what, times)| format!("{what} ×{times}"))
         .collect::<Vec<_>>()
         .join(", ")
@@ -124,6 +126,46 @@ pub(super) fn spread(run: &Run) -> Table {
                     .chain(figures.map(|value| scale.show(Some(value)))),
             );
         }
+    }
+    table
+}
+
+/// The parts of requests over connections of their own.
+pub(super) fn phases(run: &Run) -> Table {
+    let parts = || {
+        let phases = view::pings(run).filter_map(|(_, ping)| Some((ping, ping.phases?)));
+        phases.flat_map(|(ping, phases)| {
+            let name = ping.protocol.name();
+            [
+                (name, "connect", phases.connect_s),
+                (name, "TLS", phases.tls_s),
+                (name, "first byte", phases.first_byte_s),
+            ]
+        })
+    };
+    let typical: Vec<f64> = parts().filter_map(|(.., d)| d.map(|d| d.p50)).collect();
+    let scale = Scale::seconds(typical.iter().copied());
+    let mut table = Table::new(
+        format!("Parts of the requests, {}", scale.unit),
+        &[
+            ("", Text),
+            ("part", Text),
+            ("min", Number),
+            ("p50", Number),
+            ("p95", Number),
+            ("max", Number),
+        ],
+    );
+    for (name, part, times) in parts() {
+        let Some(times) = times else {
+            continue;
+        };
+        let figures = [times.min, times.p50, times.p95, times.max];
+        table.row(
+            [name.to_owned(), part.to_owned()]
+                .into_iter()
+                .chain(figures.map(|value| scale.show(Some(value)))),
+        );
     }
     table
 }

@@ -41,6 +41,7 @@ pub(super) fn together(run: &Run) -> Table {
             ("late p99", Number),
             ("strays", Number),
             ("dropped", Number),
+            ("answers", Text),
         ],
     );
     for pings in results(run) {
@@ -75,6 +76,7 @@ pub(super) fn together(run: &Run) -> Table {
                     late.unwrap_or_else(|| ABSENT.to_owned()),
                     some(pings.strays),
                     some(pings.dropped_here),
+                    super::ping::answers(&pings.answers),
                 ]),
         );
         if !pings.unresolved.is_empty() {
@@ -115,7 +117,8 @@ pub(super) fn targets(run: &Run) -> Table {
             ("reord", Number),
             ("late", Number),
             ("unsent", Number),
-            ("ICMP said", Text),
+            ("answer", Text),
+            ("told", Text),
         ],
     );
     for target in &rows {
@@ -149,7 +152,7 @@ pub(super) fn targets(run: &Run) -> Table {
             .into_iter()
             .chain(times.map(|time| scale.show(time)))
             .chain(counts.map(some))
-            .chain([target.icmp_error.clone().unwrap_or_default()]),
+            .chain([&target.answer, &target.error].map(|said| said.clone().unwrap_or_default())),
         );
     }
     table.note = (all > MOST_ROWS).then(|| {

@@ -345,6 +345,7 @@ fn ping(protocol: ProbeProtocol, rtt: &Series) -> PingResult {
         losses: plumb_model::results::udp::LossPattern::default(),
         hop_limits: vec![],
         hop_limit_changes: 0,
+        phases: None,
         icmp_errors: std::collections::BTreeMap::new(),
         sizes: vec![],
         dropped_here: 0,

@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use super::*;
+use crate::sample::Measured;
+use plumb_model::results::ProbeProtocol;
 
 const MS: u64 = 1_000_000;
 const START: u64 = 1_000 * MS;
@@ -58,13 +60,13 @@ impl<F: FnMut(u64) -> Vec<u64>> Virtual<F> {
 
     fn answer(&self, number: u64, arrives: u64) -> ManyEvent {
         ManyEvent::Answered {
-            number: number as u32,
+            number: Lower::of_32(number as u32),
             from: self.targets[(number % self.targets.len() as u64) as usize].ip(),
             size_bytes: 56,
-            at: self.at(arrives + 20_000),
-            kernel_ns: Some(self.at(arrives).realtime_ns),
-            hop_limit: Some(64),
-            drops: 0,
+            answer: Answer {
+                kernel_ns: Some(self.at(arrives).realtime_ns),
+                ..answer_at(number as u32, self.at(arrives + 20_000))
+            },
         }
     }
 
@@ -135,13 +137,26 @@ impl<F: FnMut(u64) -> Vec<u64>> ManyNetwork for Virtual<F> {
     }
 }
 
+fn answer_at(sequence: u32, at: Moment) -> Answer {
+    Answer {
+        sequence,
+        at,
+        kernel_ns: None,
+        measured: None,
+        said: None,
+        far_end: None,
+        hop_limit: Some(64),
+        drops: 0,
+    }
+}
+
 fn plan(targets: u32, rounds: u64) -> ManyPlan {
     let target = |n| SocketAddr::from((Ipv4Addr::from(0x0a00_0001 + n), 0));
     ManyPlan {
         rounds: Some(rounds),
         period: Duration::from_millis(100),
         timeout: Duration::from_millis(500),
-        ..ManyPlan::new((0..targets).map(target).collect())
+        ..ManyPlan::new(ProbeProtocol::Icmp, (0..targets).map(target).collect())
     }
 }
 
@@ -224,13 +239,13 @@ fn losses_duplicates_late_answers_and_strangers_are_told_apart() {
         _ => vec![10 * MS],
     });
     let stranger = ManyEvent::Answered {
-        number: 4,
+        number: Lower::of_32(4),
         from: Ipv4Addr::new(192, 0, 2, 1).into(),
         size_bytes: 56,
-        at: net.at(START + 400 * MS),
-        kernel_ns: None,
-        hop_limit: None,
-        drops: 3,
+        answer: Answer {
+            drops: 3,
+            ..answer_at(4, net.at(START + 400 * MS))
+        },
     };
     net.put(START + 400 * MS, stranger);
     let unsent = net.answer(4_000_000, START + 160 * MS);
@@ -252,8 +267,8 @@ fn losses_duplicates_late_answers_and_strangers_are_told_apart() {
     );
     assert_eq!(
         (log.strays, log.dropped_here),
-        (1, 0),
-        "drops are the latest count"
+        (1, 3),
+        "a socket counts its drops together"
     );
     let lost: Vec<_> = seen
         .iter()
@@ -277,7 +292,7 @@ fn an_error_is_of_the_target_that_it_was_sent_to() {
     for (number, at) in [(3u64, 200), (65_539, 201)] {
         let event = ManyEvent::Failed {
             to: plan.targets[number as usize].ip(),
-            sequence: number as u16,
+            number: Lower::of_16(number as u16),
             why: Unreachable::Port,
         };
         net.put(START + at * MS, event);
@@ -287,6 +302,51 @@ fn an_error_is_of_the_target_that_it_was_sent_to() {
         let told = matches!(number, 3 | 65_539);
         assert_eq!(tally.error.is_some(), told, "{number}");
     }
+}
+
+#[test]
+fn numbers_are_known_by_their_lower_bits() {
+    let below = |lower: Lower, next| lower.below(next).take(3).collect::<Vec<_>>();
+    assert_eq!(below(Lower::of_16(5), 5), [0; 0], "not sent yet");
+    assert_eq!(below(Lower::of_16(5), 6), [5]);
+    assert_eq!(below(Lower::of_16(5), 200_000), [196_613, 131_077, 65_541]);
+    assert_eq!(below(Lower::of_32(7), 1 << 33), [(1 << 32) + 7, 7]);
+    assert_eq!(below(Lower::of_32(7), 0), [0; 0]);
+    assert!(Lower::of_16(5).is_of(65_541) && !Lower::of_32(5).is_of(65_541));
+}
+
+#[test]
+fn what_answers_were_is_counted_and_failures_are_kept_in_words() {
+    let plan = plan(2, 2);
+    let mut net = Virtual::new(&plan, |number| match number {
+        1 => vec![],
+        _ => vec![10 * MS],
+    });
+    let why = "nobody there".to_owned();
+    net.put(START + 300 * MS, ManyEvent::Told { number: 1, why });
+    let refused = Answer {
+        said: Some(Said::Reset),
+        measured: Some(Measured {
+            rtt: Duration::from_millis(2),
+            timestamps: TimestampSource::Kernel,
+            phases: None,
+        }),
+        ..answer_at(0, net.at(START + 5 * MS))
+    };
+    net.put(
+        START + 5 * MS,
+        ManyEvent::Answered {
+            number: Lower::of_32(0),
+            from: plan.targets[0].ip(),
+            size_bytes: 0,
+            answer: refused,
+        },
+    );
+    let (log, _) = net.run(&plan);
+    assert_eq!(log.answers, BTreeMap::from([("RST".to_owned(), 1)]));
+    assert_eq!(log.tallies[1].error.as_deref(), Some("nobody there"));
+    assert_eq!((log.tallies[1].sent, log.tallies[1].received), (2, 1));
+    assert_eq!(log.tallies[0].min_ns, 2 * MS);
 }
 
 #[test]
@@ -313,7 +373,7 @@ proptest::proptest! {
         let mut net = Virtual::new(&plan, |n| delays[n as usize].iter().map(|ms| ms * MS).collect());
         for (number, sequence, ns) in strange {
             let to = plan.targets[0].ip();
-            net.put(START + ns % (1000 * MS), ManyEvent::Failed { to, sequence, why: Unreachable::Port });
+            net.put(START + ns % (1000 * MS), ManyEvent::Failed { to, number: Lower::of_16(sequence), why: Unreachable::Port });
             net.put(START, ManyEvent::Departed { number: number.into(), ns });
         }
         let (log, _) = net.run(&plan);

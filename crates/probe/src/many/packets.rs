@@ -1,25 +1,27 @@
-//! The network of many targets: ICMP and ICMPv6 echo, a socket for each version of IP that is asked.
+//! The network of many targets that are sent packets: a socket for each version of IP that is asked.
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use plumb_net::datagram::IcmpAccess;
-use plumb_net::echoes::{EchoSocket, Told};
+use plumb_net::datagram::{IcmpAccess, Unreachable};
+use plumb_net::unconnected::{Told, UnconnectedSocket};
 use plumb_net::wait;
-use plumb_wire::icmp::{Echo, EchoHeader, HEADER_BYTES, Kind, Mark, Version};
+use plumb_wire::icmp::Version;
 
+use super::speech::{Reading, Speech};
 use super::strategy::{ManyEvent, ManyNetwork, Sending};
 use super::{ManyPlan, STAMPED_PPS};
 use crate::plan::{Plan, ProbeError};
 use crate::probing::{local, random_u32};
-use crate::sample::Moment;
+use crate::sample::{Answer, Moment};
 
 /// One version of IP.
 struct Family {
-    socket: EchoSocket,
+    socket: UnconnectedSocket,
     version: Version,
+    /// Of ICMP.
     identifier: u16,
     /// Numbers of the probes whose departure may still be told, by the number of the packet: as
     /// many as were sent last.
@@ -57,53 +59,78 @@ impl Numbers {
 }
 
 /// The sockets.
-pub(super) struct Echoes {
+pub(super) struct Packets {
     families: Vec<Family>,
     targets: Vec<SocketAddr>,
-    session: u32,
-    size_bytes: usize,
+    speech: Speech,
     stamped: bool,
-    packets: Vec<(SocketAddr, Vec<u8>)>,
+    outgoing: Vec<(SocketAddr, Vec<u8>)>,
 }
 
-impl Echoes {
+impl Packets {
     pub(super) fn open(plan: &ManyPlan, common: &Plan) -> Result<Self, ProbeError> {
         let session = random_u32(&common.name)?;
+        let speech = Speech::of(plan, session)?;
         let stamped = plan.pps <= STAMPED_PPS;
         let mut families = Vec::new();
         for v4 in [true, false] {
-            if !plan.targets.iter().any(|to| to.is_ipv4() == v4) {
-                continue;
+            if plan.targets.iter().any(|to| to.is_ipv4() == v4) {
+                families.push(Family::open(v4, plan, common, &speech, session)?);
             }
-            let (socket, access) = EchoSocket::open(v4, &plan.outlet, stamped)
-                .map_err(|source| ProbeError::icmp(common, source))?;
-            if let Some(dscp) = plan.dscp {
-                socket
-                    .set_dscp(dscp)
-                    .map_err(local(common, "marking its packets with a DSCP"))?;
-            }
-            if let Some(hops) = plan.hop_limit {
-                socket
-                    .set_hop_limit(hops)
-                    .map_err(local(common, "limiting how far its packets go"))?;
-            }
-            families.push(Family {
-                socket,
-                version: if v4 { Version::V4 } else { Version::V6 },
-                identifier: match access {
-                    IcmpAccess::Raw => (session >> 16) as u16,
-                    IcmpAccess::Ping { identifier } => identifier,
-                },
-                sent: Numbers::default(),
-            });
         }
         Ok(Self {
             families,
             targets: plan.targets.clone(),
-            session,
-            size_bytes: plan.size_bytes,
+            speech,
             stamped,
-            packets: Vec::new(),
+            outgoing: Vec::new(),
+        })
+    }
+}
+
+impl Family {
+    fn open(
+        v4: bool,
+        plan: &ManyPlan,
+        common: &Plan,
+        speech: &Speech,
+        session: u32,
+    ) -> Result<Self, ProbeError> {
+        let stamped = plan.pps <= STAMPED_PPS;
+        let (socket, identifier) = if speech.is_icmp() {
+            let (socket, access) = UnconnectedSocket::open(v4, &plan.outlet, stamped)
+                .map_err(|source| ProbeError::icmp(common, source))?;
+            let identifier = match access {
+                IcmpAccess::Raw => (session >> 16) as u16,
+                IcmpAccess::Ping { identifier } => identifier,
+            };
+            (socket, identifier)
+        } else {
+            let socket = UnconnectedSocket::udp(v4, &plan.outlet, stamped)
+                .map_err(local(common, "opening a UDP socket"))?;
+            (socket, 0)
+        };
+        if let Some(dscp) = plan.dscp {
+            socket
+                .set_dscp(dscp)
+                .map_err(local(common, "marking its packets with a DSCP"))?;
+        }
+        if let Some(hops) = plan.hop_limit {
+            socket
+                .set_hop_limit(hops)
+                .map_err(local(common, "limiting how far its packets go"))?;
+        }
+        if let Some(mode) = plan.path_mtu {
+            socket.set_path_mtu_discovery(mode).map_err(local(
+                common,
+                "saying whether its packets may be fragmented",
+            ))?;
+        }
+        Ok(Self {
+            socket,
+            version: if v4 { Version::V4 } else { Version::V6 },
+            identifier,
+            sent: Numbers::default(),
         })
     }
 }
@@ -116,7 +143,7 @@ fn version_of(target: &SocketAddr) -> Version {
     }
 }
 
-impl ManyNetwork for Echoes {
+impl ManyNetwork for Packets {
     fn now(&mut self) -> Moment {
         Moment::now()
     }
@@ -132,17 +159,17 @@ impl ManyNetwork for Echoes {
         let alike = probes
             .iter()
             .take_while(|(_, target)| version(*target) == first);
-        self.packets.clear();
-        let before_packets = Moment::now();
+        self.outgoing.clear();
         let family = self
             .families
             .iter_mut()
             .find(|family| Some(family.version) == first);
         let Some(family) = family else {
+            let now = Moment::now();
             return Sending {
                 sent: 0,
-                before: before_packets,
-                after: before_packets,
+                before: now,
+                after: now,
                 error: Some(io::ErrorKind::InvalidInput.into()),
             };
         };
@@ -150,20 +177,13 @@ impl ManyNetwork for Echoes {
             let Some(to) = self.targets.get(*target as usize) else {
                 break;
             };
-            let mark = Mark {
-                session: self.session,
-                sequence: *number as u32,
-            };
-            let request = Echo {
-                kind: Kind::Request,
-                identifier: family.identifier,
-                sequence: *number as u16,
-                payload: &mark.payload(self.size_bytes),
-            };
-            self.packets.push((*to, request.write(family.version)));
+            let packet = self
+                .speech
+                .write(family.version, family.identifier, *number);
+            self.outgoing.push((*to, packet));
         }
         let before = Moment::now();
-        let outcome = family.socket.send(&self.packets);
+        let outcome = family.socket.send(&self.outgoing);
         let after = Moment::now();
         let (sent, error) = match outcome {
             Ok(sent) => (sent, None),
@@ -184,7 +204,7 @@ impl ManyNetwork for Echoes {
     }
 
     fn receive(&mut self, events: &mut Vec<ManyEvent>) -> io::Result<()> {
-        let session = self.session;
+        let speech = &self.speech;
         for family in &mut self.families {
             let Family {
                 socket,
@@ -193,49 +213,32 @@ impl ManyNetwork for Echoes {
                 sent,
             } = family;
             // The stamp of a departure is queued before the answer can come, so look for them first.
-            while socket.told(|told| match told {
-                Told::Departed { id, ns } => {
-                    events.extend(
-                        sent.get(id)
-                            .map(|number| ManyEvent::Departed { number, ns }),
-                    );
-                }
-                Told::Failed { to, quoted, why } => {
-                    let Some(header) = quoted.first_chunk::<HEADER_BYTES>() else {
-                        return;
-                    };
-                    let header = EchoHeader::parse(header);
-                    if header.identifier == *identifier {
-                        let sequence = header.sequence;
-                        events.push(ManyEvent::Failed { to, sequence, why });
-                    }
-                }
-            })? > 0
-            {}
+            while socket.told(|told| events.extend(take(told, speech, *identifier, sent)))? > 0 {}
             let mut at = None;
             socket.receive(|heard| {
                 let at = *at.get_or_insert_with(Moment::now);
-                let Some(reply) = Echo::parse(*version, heard.message) else {
+                let Some(reading) = speech.read(*version, *identifier, heard.message) else {
                     return;
                 };
-                let Some(mark) = Mark::parse(reply.payload) else {
-                    return;
-                };
-                let ours = reply.kind == Kind::Reply
-                    && reply.identifier == *identifier
-                    && mark.session == session
-                    && reply.sequence == mark.sequence as u16;
-                if ours {
-                    events.push(ManyEvent::Answered {
-                        number: mark.sequence,
-                        from: heard.from,
-                        size_bytes: reply.payload.len(),
-                        at,
+                let Reading {
+                    number,
+                    said,
+                    far_end,
+                    size_bytes,
+                } = reading;
+                events.push(ManyEvent::Answered {
+                    number,
+                    from: heard.from.ip(),
+                    size_bytes,
+                    answer: Answer {
                         kernel_ns: heard.kernel_ns,
+                        said,
+                        far_end,
                         hop_limit: heard.hop_limit,
                         drops: heard.drops,
-                    });
-                }
+                        ..Answer::at(at, number.value())
+                    },
+                });
             })?;
         }
         Ok(())
@@ -245,6 +248,38 @@ impl ManyNetwork for Echoes {
         let sockets: Vec<_> = self.families.iter().map(|f| f.socket.as_fd()).collect();
         wait::until(&sockets, until_ns)
     }
+}
+
+/// What the kernel told of a packet of ours.
+fn take(told: Told<'_>, speech: &Speech, identifier: u16, sent: &Numbers) -> Option<ManyEvent> {
+    let (to, by, kernel_ns, quoted, why) = match told {
+        Told::Departed { id, ns } => {
+            let number = sent.get(id)?;
+            return Some(ManyEvent::Departed { number, ns });
+        }
+        Told::Failed {
+            to,
+            by,
+            kernel_ns,
+            quoted,
+            why,
+        } => (to, by, kernel_ns, quoted, why),
+    };
+    let number = speech.quoted(identifier, quoted)?;
+    let by_the_target = why == Unreachable::Port && by == Some(to);
+    Some(match speech.refusal().filter(|_| by_the_target) {
+        Some(said) => ManyEvent::Answered {
+            number,
+            from: to,
+            size_bytes: 0,
+            answer: Answer {
+                kernel_ns,
+                said: Some(said),
+                ..Answer::at(Moment::now(), number.value())
+            },
+        },
+        None => ManyEvent::Failed { to, number, why },
+    })
 }
 
 #[cfg(test)]

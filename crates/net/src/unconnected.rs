@@ -1,5 +1,5 @@
-//! A socket for ICMP echo with many far ends at once: packets go out and come in by batches
-//! (sendmmsg(2), recvmmsg(2)). It never blocks: waiting is the caller's.
+//! A socket for probes of many far ends at once, by ICMP echo or UDP: packets go out and come in by
+//! batches (sendmmsg(2), recvmmsg(2)). It never blocks: waiting is the caller's.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,16 +10,16 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use crate::bulk::Batch;
 use crate::datagram::control::QueueEntry;
 use crate::datagram::{
-    IcmpAccess, IcmpError, Outlet, Unreachable, is_icmp_errno, only_echo_replies, set_option,
-    tell_drops, tell_errors_and_hops,
+    IcmpAccess, IcmpError, Outlet, PathMtuDiscovery, Unreachable, is_icmp_errno, only_echo_replies,
+    set_option, tell_drops, tell_errors_and_hops,
 };
 use crate::timestamp::{self, Stamped};
 
 /// Packets received in one system call.
 const MESSAGES: usize = 64;
 
-/// Of the ICMP errors that come back, as much is looked at as holds an echo's header and the mark in
-/// its payload.
+/// Of the ICMP errors that come back, as much is looked at as holds an echo's header and the number of
+/// the probe in its payload.
 const QUOTED_BYTES: usize = 64;
 
 /// Receive buffer asked for: a tenth of a second at 100,000 packets a second, of which each
@@ -29,10 +29,10 @@ const RECEIVE_BUFFER_BYTES: i32 = 8 << 20;
 /// A message received.
 #[derive(Debug, Clone, Copy)]
 pub struct Heard<'a> {
-    /// The ICMP message, its IP header taken off.
+    /// The ICMP message, or the payload of the UDP datagram.
     pub message: &'a [u8],
-    /// Who sent it.
-    pub from: IpAddr,
+    /// Who sent it; of ICMP the port means nothing.
+    pub from: SocketAddr,
     /// When the kernel received it, ns of CLOCK_REALTIME.
     pub kernel_ns: Option<u64>,
     /// Its time to live, or hop limit, as it came in.
@@ -55,16 +55,21 @@ pub enum Told<'a> {
     Failed {
         /// Where it was sent to.
         to: IpAddr,
-        /// What the error quotes from the header of the echo on; it may be short or empty.
+        /// Who says so, where the kernel tells.
+        by: Option<IpAddr>,
+        /// When the kernel received it, ns of CLOCK_REALTIME.
+        kernel_ns: Option<u64>,
+        /// What the error quotes from the header of the echo, or from the payload of the datagram on; it
+        /// may be short or empty.
         quoted: &'a [u8],
         /// What it says.
         why: Unreachable,
     },
 }
 
-/// A socket for echo requests to whomever.
+/// A socket for small packets to whomever: ICMP echoes or UDP datagrams.
 #[derive(Debug)]
-pub struct EchoSocket {
+pub struct UnconnectedSocket {
     socket: Socket,
     /// A raw socket of IPv4 is given the IP header too.
     ip_header: bool,
@@ -77,7 +82,7 @@ pub struct EchoSocket {
     drops: u32,
 }
 
-impl EchoSocket {
+impl UnconnectedSocket {
     /// A raw socket, or where that is not allowed a ping socket, for IPv4 (`v4`) or IPv6. Its
     /// departures are stamped where `stamp_departures` asks for it, which costs about as much as
     /// receiving as many packets.
@@ -98,6 +103,20 @@ impl EchoSocket {
             Err(error) => error,
         };
         Self::ping(v4, outlet, stamped).map_err(|ping| IcmpError { raw, ping })
+    }
+
+    /// A UDP socket of a port of its own, for IPv4 (`v4`) or IPv6.
+    ///
+    /// # Errors
+    /// Those of the kernel, such as that the way out does not exist.
+    pub fn udp(v4: bool, outlet: &Outlet, stamp_departures: bool) -> io::Result<Self> {
+        let stamped = match stamp_departures {
+            true => Stamped::Both,
+            false => Stamped::Received,
+        };
+        let (domain, _) = of(v4);
+        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+        Self::prepare(socket, v4, false, outlet, stamped)
     }
 
     fn raw(v4: bool, outlet: &Outlet, stamped: Stamped) -> io::Result<Self> {
@@ -171,6 +190,14 @@ impl EchoSocket {
         }
     }
 
+    /// Says what becomes of packets sent from now on that are larger than the path carries whole.
+    ///
+    /// # Errors
+    /// Those of setsockopt(2).
+    pub fn set_path_mtu_discovery(&self, mode: PathMtuDiscovery) -> io::Result<()> {
+        mode.apply(&self.socket, self.socket.domain()? == Domain::IPV4)
+    }
+
     /// Number of the next packet that is sent, to which its departure refers.
     pub fn next_id(&self) -> u64 {
         self.next_id
@@ -242,7 +269,7 @@ impl EchoSocket {
     /// Tells of each message that is waiting, at most 64; returns how many there were.
     ///
     /// # Errors
-    /// Those of the kernel; ICMP errors are no errors here, but told by [`EchoSocket::told`].
+    /// Those of the kernel; ICMP errors are no errors here, but told by [`UnconnectedSocket::told`].
     pub fn receive(&mut self, mut each: impl FnMut(Heard<'_>)) -> io::Result<usize> {
         let count = match self.received.fill(&self.socket, 0) {
             Ok(count) => count,
@@ -261,7 +288,7 @@ impl EchoSocket {
             };
             each(Heard {
                 message: bytes,
-                from: from.ip(),
+                from,
                 kernel_ns: message.kernel_ns,
                 hop_limit: message.hop_limit,
                 drops: self.drops,
@@ -286,19 +313,21 @@ impl EchoSocket {
             Err(error) => return Err(error),
         };
         for (message, control) in self.queue.messages().zip(self.queue.controls()) {
-            let why = match QueueEntry::parse(control) {
+            let (why, by) = match QueueEntry::parse(control) {
                 QueueEntry::Departed { id, ns } => {
                     let id = self.first_id + u64::from(id);
                     each(Told::Departed { id, ns });
                     continue;
                 }
-                QueueEntry::Unreachable(why) => why,
-                QueueEntry::Expired { .. } => Unreachable::HopLimit,
+                QueueEntry::Unreachable { why, by } => (why, by),
+                QueueEntry::Expired { by, .. } => (Unreachable::HopLimit, Some(by)),
                 QueueEntry::Other => continue,
             };
             if let Some(to) = message.from {
                 each(Told::Failed {
                     to: to.ip(),
+                    by,
+                    kernel_ns: message.kernel_ns,
                     quoted: message.payload,
                     why,
                 });
@@ -308,7 +337,7 @@ impl EchoSocket {
     }
 }
 
-impl AsFd for EchoSocket {
+impl AsFd for UnconnectedSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -350,7 +379,7 @@ mod tests {
 
     #[test]
     fn many_are_asked_at_once_and_each_answers() {
-        let (mut socket, access) = EchoSocket::open(true, &Outlet::default(), true).unwrap();
+        let (mut socket, access) = UnconnectedSocket::open(true, &Outlet::default(), true).unwrap();
         assert_eq!(access, IcmpAccess::Raw, "these tests need root");
         let packets: Vec<_> = (1..=40)
             .map(|n| (SocketAddr::from(([127, 0, 1, n], 0)), request(n)))
@@ -363,7 +392,7 @@ mod tests {
             socket
                 .receive(|heard| {
                     if let [0, 0, .., number, b'p', b'l'] = heard.message {
-                        assert_eq!(heard.from, IpAddr::from([127, 0, 1, *number]));
+                        assert_eq!(heard.from.ip(), IpAddr::from([127, 0, 1, *number]));
                         assert!(heard.kernel_ns.unwrap() >= before);
                         assert_eq!(heard.hop_limit, Some(64));
                         answered.push(*number);
@@ -384,8 +413,42 @@ mod tests {
     }
 
     #[test]
+    fn a_closed_port_says_so_by_whom_it_was_asked() {
+        let mut socket = UnconnectedSocket::udp(true, &Outlet::default(), true).unwrap();
+        // Bound, so that nobody else has the port, and connected elsewhere, so that it refuses.
+        let here = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        here.connect("127.0.0.1:9").unwrap();
+        let to = here.local_addr().unwrap();
+        assert_eq!(socket.send(&[(to, b"probe".to_vec())]).unwrap(), 1);
+        let mut refused = None;
+        let deadline = monotonic_ns() + 1_000_000_000;
+        while refused.is_none() && monotonic_ns() < deadline {
+            socket
+                .told(|told| {
+                    if let Told::Failed {
+                        to,
+                        by,
+                        quoted,
+                        why,
+                        ..
+                    } = told
+                    {
+                        refused = Some((to, by, quoted.to_vec(), why));
+                    }
+                })
+                .unwrap();
+        }
+        let (asked, by, quoted, why) = refused.unwrap();
+        assert_eq!(
+            (asked, by, why),
+            (to.ip(), Some(to.ip()), Unreachable::Port)
+        );
+        assert_eq!(quoted, b"probe");
+    }
+
+    #[test]
     fn a_packet_that_may_not_be_sent_is_told_alone() {
-        let (mut socket, _) = EchoSocket::open(true, &Outlet::default(), true).unwrap();
+        let (mut socket, _) = UnconnectedSocket::open(true, &Outlet::default(), true).unwrap();
         let to = |last| SocketAddr::from(([127, 255, 255, last], 0));
         // The last address of the loopback's network is its broadcast address.
         let packets = [

@@ -1,0 +1,184 @@
+//! Whose certificates are believed over TLS.
+
+use std::fmt;
+use std::sync::Arc;
+
+use plumb_wire::tls;
+use rustls::client::Resumption;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{CertificateError, ClientConfig, RootCertStore};
+
+/// Whose certificates are believed, and with that how TLS is begun. Cheap to copy.
+#[derive(Clone)]
+pub struct Trust {
+    config: Arc<ClientConfig>,
+    checks: bool,
+}
+
+/// Why nobody could be believed.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    /// The file holds no certificate.
+    #[error("there is no certificate in it: it begins with '-----BEGIN CERTIFICATE-----' (PEM)")]
+    NoCertificate,
+    /// A certificate in the file cannot be read.
+    #[error("a certificate in it cannot be read: {0}")]
+    Certificate(String),
+    /// This system believes nobody.
+    #[error(
+        "this system has no certificate of anybody to believe ({0}): install ca-certificates, give a file (--ca), \
+         or take any certificate (--insecure)"
+    )]
+    NoRoots(String),
+    /// TLS cannot be spoken.
+    #[error("TLS cannot be spoken: {0}")]
+    Tls(#[from] rustls::Error),
+}
+
+impl Trust {
+    /// Any certificate: for what measures, and sends nothing that is worth a secret.
+    ///
+    /// # Errors
+    /// When TLS cannot be spoken.
+    pub fn anyone() -> Result<Self, TrustError> {
+        let config = tls::client(None)?;
+        Ok(Self::with(config, false))
+    }
+
+    /// What the authorities of a PEM file signed, or where there is none those that the system believes
+    /// (SSL_CERT_FILE and SSL_CERT_DIR choose them, as with OpenSSL).
+    ///
+    /// # Errors
+    /// When there is no certificate of an authority, or one cannot be read.
+    pub fn authorities(pem: Option<&[u8]>) -> Result<Self, TrustError> {
+        let mut roots = RootCertStore::empty();
+        match pem {
+            Some(pem) => {
+                for certificate in CertificateDer::pem_slice_iter(pem) {
+                    let wrong = |error: String| TrustError::Certificate(error);
+                    let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+                    roots
+                        .add(certificate)
+                        .map_err(|error| wrong(error.to_string()))?;
+                }
+                if roots.is_empty() {
+                    return Err(TrustError::NoCertificate);
+                }
+            }
+            None => {
+                let found = rustls_native_certs::load_native_certs();
+                // Of hundreds some may be of a kind that is not known here.
+                let (added, _) = roots.add_parsable_certificates(found.certs);
+                if added == 0 {
+                    let why = found
+                        .errors
+                        .first()
+                        .map_or("none found".to_owned(), |e| e.to_string());
+                    return Err(TrustError::NoRoots(why));
+                }
+            }
+        }
+        let config = ClientConfig::builder_with_provider(tls::provider())
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(Self::with(config, true))
+    }
+
+    fn with(mut config: ClientConfig, checks: bool) -> Self {
+        // Each connection is timed as the first one is.
+        config.resumption = Resumption::disabled();
+        Self {
+            config: Arc::new(config),
+            checks,
+        }
+    }
+
+    /// Whether certificates are checked at all.
+    pub fn checks(&self) -> bool {
+        self.checks
+    }
+
+    pub(crate) fn config(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.config)
+    }
+}
+
+/// What to do about a certificate that was not believed; `None` where TLS failed for another reason.
+pub(crate) fn disbelief(error: &rustls::Error) -> Option<String> {
+    let rustls::Error::InvalidCertificate(why) = error else {
+        return None;
+    };
+    let why = match why {
+        CertificateError::UnknownIssuer => "nobody who is believed here signed it".to_owned(),
+        // Somebody of that name is believed, who has another key.
+        CertificateError::BadSignature => "the one whom it names did not sign it".to_owned(),
+        CertificateError::NotValidForNameContext { .. } | CertificateError::NotValidForName => {
+            "it is for another name".to_owned()
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "it is out of date".to_owned()
+        }
+        other => other.to_string(),
+    };
+    Some(format!(
+        "the certificate is not believed: {why} (--ca FILE names who may sign it, --insecure takes any)"
+    ))
+}
+
+/// The same beliefs are one value, handed around.
+impl PartialEq for Trust {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.config, &other.config)
+    }
+}
+
+impl Eq for Trust {}
+
+impl fmt::Debug for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trust")
+            .field("checks", &self.checks)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_file_without_a_certificate_is_refused() {
+        for pem in [
+            "",
+            "no certificate",
+            "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+        ] {
+            let refused = Trust::authorities(Some(pem.as_bytes()));
+            assert!(matches!(refused, Err(TrustError::NoCertificate)), "{pem}");
+        }
+        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        let refused = Trust::authorities(Some(broken.as_bytes()));
+        assert!(
+            matches!(refused, Err(TrustError::Certificate(_))),
+            "{refused:?}"
+        );
+    }
+
+    #[test]
+    fn beliefs_are_the_same_only_as_copies() {
+        let anyone = Trust::anyone().unwrap();
+        assert_eq!(anyone, anyone.clone());
+        assert_ne!(anyone, Trust::anyone().unwrap());
+        assert!(!anyone.checks());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_file_is_survived(pem: Vec<u8>) {
+            let _ = Trust::authorities(Some(&pem));
+        }
+    }
+}
