@@ -220,7 +220,8 @@ fn silence_behind_nat(service: &[&str], number: u16) -> IdleResult {
     let mut line = Network::line(&format!("{nat}, {delay}"), &format!("{delay}, {nat}"));
     line.service("server", service, number);
     let options = ["-c1", "--no-http", "--idle", "3s"];
-    let command = [&["port", "server", &number.to_string()], &options[..]].concat();
+    let text = number.to_string();
+    let command = [&["port", "server", &text], &options[..]].concat();
     port(&line.measured(&command).run, 0).idle.unwrap()
 }
 

@@ -90,7 +90,7 @@ impl ProbeLog {
                 .count() as u64,
             answers: self.answers.clone(),
             icmp_errors: self.icmp_errors.clone(),
-            phases: phases(&answered),
+            phases: phases(&answered).map(Box::new),
             sizes: sizes(&samples),
             send_errors: self.refused_s.iter().filter(|t| within(t)).count() as u64,
             dropped_here: self

@@ -96,7 +96,7 @@ pub struct PingResult {
     pub answers: BTreeMap<String, u64>,
     /// The parts of each request, where each has a connection of its own (HTTP and HTTPS).
     #[serde(default)]
-    pub phases: Option<RequestPhases>,
+    pub phases: Option<Box<RequestPhases>>,
     /// The figures of each size, where several were sent.
     #[serde(default)]
     pub sizes: Vec<SizeRoundTrips>,

@@ -258,6 +258,7 @@ mod tests {
                     hops,
                     sent_ns: 0,
                     seen: (cycle % 4 != 3 || hops == 1).then_some(seen),
+                    cut_off: false,
                 });
             }
         }

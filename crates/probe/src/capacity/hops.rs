@@ -184,7 +184,8 @@ pub fn answers(
         size_bytes: smallest_bytes(target.is_ipv4()),
         ..Probe::to(FAR_HOPS)
     };
-    let answers = Rounds::new(network, TRIES, timeout).ask(&[small], |_, _| true)?;
+    let to_the_end = AtomicBool::new(false);
+    let answers = Rounds::new(network, TRIES, timeout, &to_the_end).ask(&[small], |_, _| true)?;
     Ok(answers
         .iter()
         .flatten()
@@ -616,7 +617,9 @@ impl Survey<'_> {
         probes: &[Probe],
         wanted: impl Fn(usize, &[Option<Answer>]) -> bool,
     ) -> io::Result<Vec<Option<Answer>>> {
-        let mut rounds = Rounds::new(network, TRIES, self.plan.timeout);
+        // A round is short: a request to stop is looked at between two of them.
+        let to_the_end = AtomicBool::new(false);
+        let mut rounds = Rounds::new(network, TRIES, self.plan.timeout, &to_the_end);
         let answers = rounds.ask(probes, wanted)?;
         self.sent += rounds.sent;
         let size = probes.first().map_or(0, |probe| probe.size_bytes);

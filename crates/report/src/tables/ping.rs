@@ -133,7 +133,7 @@ pub(super) fn spread(run: &Run) -> Table {
 /// The parts of requests over connections of their own.
 pub(super) fn phases(run: &Run) -> Table {
     let parts = || {
-        let phases = view::pings(run).filter_map(|(_, ping)| Some((ping, ping.phases?)));
+        let phases = view::pings(run).filter_map(|(_, ping)| Some((ping, ping.phases.as_deref()?)));
         phases.flat_map(|(ping, phases)| {
             let name = ping.protocol.name();
             [

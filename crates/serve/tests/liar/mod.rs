@@ -52,6 +52,8 @@ impl Liar {
                                 .unwrap();
                             with_data(socket);
                         }
+                        // Nobody asks a liar for silence.
+                        Opening::Silent => {}
                     }
                 });
             }

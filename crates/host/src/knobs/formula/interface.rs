@@ -213,7 +213,9 @@ fn coalescing(situation: &Situation, interface: &Interface) -> Advice {
         .as_deref()
         .is_some_and(|driver| driver.starts_with("virtio"))
     {
-        return leave(format!("{name} is paravirtual: it interrupts only while nobody polls it"));
+        return leave(format!(
+            "{name} is paravirtual: it interrupts only while nobody polls it"
+        ));
     }
     if coalescing.adaptive_receive_possible != Some(true) {
         return leave(format!("the driver of {name} cannot adapt it"));
