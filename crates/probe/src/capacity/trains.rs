@@ -164,19 +164,19 @@ fn send(
         if sent % TAKE_EVERY == 0 {
             let now_ns = network.now().monotonic_ns;
             while let Some(event) = network.receive(now_ns)? {
-                back.take(event, first, method);
+                back.take(&event, first, method);
             }
         }
     }
     let mut until_ns = network.now().monotonic_ns.saturating_add(FIRST_ANSWER_NS);
     while back.arrived.len() < sent as usize {
-        let event = network.receive(until_ns)?;
-        let now_ns = network.now().monotonic_ns;
-        if event.is_none() && now_ns >= until_ns {
-            break;
-        }
-        if event.is_some_and(|event| back.take(event, first, method)) {
-            until_ns = now_ns.saturating_add(NEXT_ANSWER_NS);
+        match network.receive(until_ns)? {
+            Some(event) if back.take(&event, first, method) => {
+                until_ns = network.now().monotonic_ns.saturating_add(NEXT_ANSWER_NS);
+            }
+            Some(_) => {}
+            None if network.now().monotonic_ns >= until_ns => break,
+            None => {}
         }
     }
     let Back { arrived, departed } = back;
@@ -200,8 +200,8 @@ struct Back {
 
 impl Back {
     /// Takes what came; whether it is an answer to this train, whose first packet has that number.
-    fn take(&mut self, event: Event, first: u32, method: TrainMethod) -> bool {
-        match event {
+    fn take(&mut self, event: &Event, first: u32, method: TrainMethod) -> bool {
+        match *event {
             Event::Departed { sequence, ns } => {
                 self.departed.insert(sequence, signed(ns));
                 false
