@@ -1,5 +1,5 @@
-//! Whose an address is and where: from files that the user has, of MaxMind's format ([`maxmind`]) or
-//! of text ([`text`]); and how long a path over known places is ([`distance`]).
+//! Whose an address is and where: from files that the user has, of MaxMind's format (`maxmind.rs`) or
+//! of text (`text.rs`); and how long a path over known places is (`distance.rs`).
 
 use std::net::IpAddr;
 
