@@ -236,6 +236,7 @@ mod tests {
                 size_bytes: 44,
                 hop_limit: None,
                 exchange,
+                phases: None,
             });
         }
         ProbeLog {
