@@ -32,6 +32,7 @@ pub mod responsiveness;
 pub mod shape;
 pub mod transactions;
 pub mod tuning;
+mod tunnel;
 pub mod watcher;
 pub mod windows;
 pub mod with_responder;

@@ -21,6 +21,7 @@ use plumb_probe::path::{Access, Protocol, Target, UDP_PORT, open};
 
 use crate::assembly::{Assembly, Measured};
 use crate::error::CheckError;
+use crate::tunnel;
 use crate::watcher::Watcher;
 
 mod way_back;
@@ -102,6 +103,9 @@ pub fn run(
     };
     for note in log.notes.iter().cloned().chain(access.missing()) {
         assembly.note(note);
+    }
+    if let Some(hint) = tunnel::hint(wanted.target.address.ip()) {
+        assembly.note(hint);
     }
     let mut result = log.result(protocol);
     if let Some(confidence) = wanted.all_paths {

@@ -4,7 +4,6 @@ mod hints;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -14,8 +13,6 @@ use plumb_model::results::Outcome;
 use plumb_model::results::port::{FirstWord, IdleResult, PortResult, PortState, PortTls};
 use plumb_model::run::Run;
 use plumb_net::clock::monotonic_ns;
-use plumb_net::netlink::interface_name;
-use plumb_net::route::next_hop;
 use plumb_net::tcp::ConnectError;
 use plumb_probe::Trust;
 use plumb_probe::exchange::{Exchange, NoConnection, Talk, exchange};
@@ -23,8 +20,9 @@ use plumb_probe::idle::{self, Speaker};
 use plumb_wire::native::spec::MAX_SILENCE;
 
 use crate::assembly::{Assembly, Measured};
+use crate::tunnel;
 use crate::watcher::Watcher;
-use hints::{Way, hints};
+use hints::hints;
 
 /// Ports whose services begin with TLS (IANA's registry of services).
 const TLS_PORTS: &[u16] = &[
@@ -217,20 +215,7 @@ fn fill(result: &mut PortResult, address: IpAddr, seen: &[Exchange]) {
         names: tls.names,
     });
     if let Some(last) = seen.last() {
-        result.hints = hints(last, way_of(address).as_ref());
+        result.hints = hints(last);
+        result.hints.extend(tunnel::hint(address));
     }
-}
-
-/// The interface by which packets leave to an address, and whether it is a tunnel by the type of its hardware
-/// (linux/if_arp.h: none at all, as TUN and WireGuard; PPP; IP in IP, SIT, GRE).
-fn way_of(target: IpAddr) -> Option<Way> {
-    const TUNNELS: [u32; 8] = [65534, 512, 768, 769, 776, 778, 823, 519];
-    let hop = next_hop(target).ok()??;
-    let interface = interface_name(hop.interface).ok()?;
-    let kind = Path::new("/sys/class/net").join(&interface).join("type");
-    let kind: u32 = std::fs::read_to_string(kind).ok()?.trim().parse().ok()?;
-    Some(Way {
-        tunnel: TUNNELS.contains(&kind),
-        interface,
-    })
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use plumb_model::results::host::Interface;
 use plumb_net::multicast::MulticastRouter;
 use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::{MAIN_TABLE, Netlink, NextHop, interface_index};
@@ -148,6 +149,8 @@ fn raise(plan: &NodePlan, ipv6: bool, chosen: impl Fn(&str) -> bool) -> Result<(
         if interface.single_segments {
             netlink.set_single_segments(index)?;
         }
+        // So that nobody takes them for tunnels to somewhere else.
+        netlink.set_alias(index, Interface::LAB_ALIAS)?;
         netlink.set_up(index, Some(TUN_QUEUE_PACKETS))?;
         for (address, prefix) in interface.addresses() {
             netlink.add_address(index, address, prefix)?;

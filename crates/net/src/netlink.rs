@@ -217,6 +217,20 @@ impl Netlink {
         )
     }
 
+    /// Notes something of a link for whoever lists it (IFLA_IFALIAS), of up to 255 bytes.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn set_alias(&mut self, index: u32, alias: &str) -> Result<(), NetlinkError> {
+        self.set_link(
+            index,
+            LinkFlags::empty(),
+            LinkFlags::empty(),
+            vec![LinkAttribute::IfAlias(alias.to_owned())],
+            "note the alias of interface",
+        )
+    }
+
     /// The MTU of a link in bytes.
     ///
     /// # Errors

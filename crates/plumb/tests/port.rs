@@ -187,6 +187,12 @@ fn refused_filtered_and_unreachable_are_told_apart() {
         (Some(PortState::Open), Some(PortState::Refused))
     );
     assert!(port(&both, 0).name_s.is_some());
+    // Its links are TUN devices, and no tunnels.
+    assert!(
+        port(&both, 0).hints.is_empty(),
+        "{:?}",
+        port(&both, 0).hints
+    );
     // The lab's own addresses have nobody at 10.0.0.9, and no route leads to 192.0.2.1.
     let script =
         "plumb port 10.0.0.9 80 -c1 -W 300ms --json; plumb port 192.0.2.1 80 -c1 -W 300ms --json";

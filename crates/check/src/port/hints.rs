@@ -43,17 +43,8 @@ const SITES: &[&str] = &[
     "x-vercel-id",
 ];
 
-/// The kind of a link's device.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Way {
-    /// Its name.
-    pub(super) interface: String,
-    /// Whether it is a tunnel: TUN, WireGuard, PPP, IP in IP.
-    pub(super) tunnel: bool,
-}
-
 /// What can be said.
-pub(super) fn hints(seen: &Exchange, way: Option<&Way>) -> Vec<String> {
+pub(super) fn hints(seen: &Exchange) -> Vec<String> {
     let mut hints = Vec::new();
     let field = |name: &str| seen.head.as_ref().and_then(|head| head.field(name));
     let sign = SIGNS.iter().find(|(name, part, _)| {
@@ -78,12 +69,6 @@ pub(super) fn hints(seen: &Exchange, way: Option<&Way>) -> Vec<String> {
              shares its certificate."
         )),
         (None, None) => {}
-    }
-    if let Some(way) = way.filter(|way| way.tunnel) {
-        hints.push(format!(
-            "The route leaves through {}, a tunnel: the times are those of the way through its other end (a VPN?).",
-            way.interface
-        ));
     }
     hints
 }
@@ -123,25 +108,15 @@ mod tests {
     }
 
     #[test]
-    fn edges_and_tunnels_are_pointed_out_where_the_evidence_shows_them() {
-        assert!(hints(&seen(&[("server", "nginx")], &["example.net"]), None).is_empty());
-        let edge = hints(&seen(&[("cf-ray", "8f-FRA")], &[]), None);
+    fn edges_are_pointed_out_where_the_evidence_shows_them() {
+        assert!(hints(&seen(&[("server", "nginx")], &["example.net"])).is_empty());
+        let edge = hints(&seen(&[("cf-ray", "8f-FRA")], &[]));
         assert!(
             edge.iter()
                 .any(|hint| hint.contains("Cloudflare") && hint.contains("8f-FRA")),
             "{edge:?}"
         );
-        let shared = hints(&seen(&[], &["d1.cloudfront.net"]), None);
+        let shared = hints(&seen(&[], &["d1.cloudfront.net"]));
         assert!(shared.iter().any(|hint| hint.contains("CloudFront")));
-        let way = |tunnel| Way {
-            interface: "wg0".to_owned(),
-            tunnel,
-        };
-        assert!(
-            hints(&seen(&[], &[]), Some(&way(true)))
-                .iter()
-                .any(|h| h.contains("wg0"))
-        );
-        assert!(hints(&seen(&[], &[]), Some(&way(false))).is_empty());
     }
 }

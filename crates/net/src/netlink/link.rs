@@ -49,6 +49,7 @@ fn link(body: &[u8]) -> Option<Interface> {
             13 => interface.tx_queue_packets = attribute.u32(),
             // IFLA_LINKINFO, and in it IFLA_INFO_KIND.
             18 => interface.kind = find(attribute.value, 1).map(|kind| kind.text()),
+            20 => interface.alias = Some(attribute.text()).filter(|alias| !alias.is_empty()),
             23 => interface.counters = counters(&attribute),
             35 => interface.carrier_changes = attribute.u32(),
             40 => interface.gso_max_segments = attribute.u32(),

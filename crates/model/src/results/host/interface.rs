@@ -16,6 +16,8 @@ pub struct Interface {
     pub hardware: String,
     /// Kind of a virtual interface (`veth`, `bridge`, `tun` …); absent for hardware.
     pub kind: Option<String>,
+    /// What an administrator noted of it (IFLA_IFALIAS); plumb's laboratory notes [`Interface::LAB_ALIAS`].
+    pub alias: Option<String>,
     /// Whether it was set up (IFF_UP).
     pub up: bool,
     /// Whether the other end of the cable is there (IFF_LOWER_UP).
@@ -70,6 +72,28 @@ pub struct Interface {
     pub module: Option<Module>,
     /// Neighbours that the kernel knows on this link, both families.
     pub neighbours: u64,
+}
+
+impl Interface {
+    /// What plumb's laboratory notes of the TUN devices that its links end in.
+    pub const LAB_ALIAS: &str = "plumb lab";
+
+    /// Whether it carries packets in other packets to somewhere else: the kernel's own tunnels, and TUN
+    /// devices, through which programs do the same. Links of the laboratory are TUN devices too, and bear its
+    /// note. PPP is none: access lines (PPPoE) and modems are reached by it.
+    pub fn is_tunnel(&self) -> bool {
+        match self.kind.as_deref() {
+            Some(
+                "wireguard" | "ovpn" | "ipip" | "sit" | "gre" | "ip6gre" | "ip6tnl" | "vti"
+                | "vti6" | "xfrm",
+            ) => true,
+            // With Ethernet frames (TAP) it is a virtual machine's.
+            Some("tun") => {
+                self.hardware == "none" && self.alias.as_deref() != Some(Self::LAB_ALIAS)
+            }
+            _ => false,
+        }
+    }
 }
 
 /// A bus, by the part of the way from device to processor that tells its speed.
@@ -330,5 +354,37 @@ impl Interface {
     /// The offload of that name.
     pub fn offload(&self, name: &str) -> Option<&Offload> {
         self.offloads.iter().find(|offload| offload.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tunnels_are_told_from_the_laboratorys_links_and_access_lines() {
+        let of = |kind: Option<&str>, hardware: &str, alias: Option<&str>| Interface {
+            kind: kind.map(str::to_owned),
+            hardware: hardware.to_owned(),
+            alias: alias.map(str::to_owned),
+            ..Interface::default()
+        };
+        for tunnel in [
+            of(Some("wireguard"), "none", None),
+            of(Some("tun"), "none", None),
+            of(Some("tun"), "none", Some("to the office")),
+            of(Some("gre"), "gre", None),
+        ] {
+            assert!(tunnel.is_tunnel(), "{tunnel:?}");
+        }
+        for none in [
+            of(Some("tun"), "none", Some(Interface::LAB_ALIAS)),
+            of(Some("tun"), "ethernet", None),
+            of(Some("ppp"), "ppp", None),
+            of(Some("veth"), "ethernet", None),
+            of(None, "ethernet", None),
+        ] {
+            assert!(!none.is_tunnel(), "{none:?}");
+        }
     }
 }
