@@ -217,7 +217,8 @@ fn jumbo_paths_are_measured_on_links_that_carry_them() {
 fn what_is_known_at_ctrl_c_is_kept() {
     let cases = [Case::of(&[(1500, true), (1400, false)], "")];
     // Twenty tries of what is lost take far longer than this; who stands on the way is known at once.
-    let script = "timeout --foreground --preserve-status -s INT 4 plumb mtu s0 -q 20 -o $d/0";
+    let script =
+        "timeout --foreground --preserve-status -s INT 4 plumb mtu s0 -q 20 -o $d/0 >/dev/null";
     let run = &measured(&network(&cases), script, 1)[0];
     let mtu = of(run);
     assert!(mtu.partial && mtu.path_mtu_bytes.is_none(), "{mtu:?}");
