@@ -524,19 +524,22 @@ fn what_is_as_fast_as_the_sender_is_not_told() {
 
 #[test]
 fn a_token_bucket_is_named_with_its_size() {
-    let mut far = FakeFarEnd::of(5e6);
-    (far.tokens, far.holds) = (200.0, 200.0);
-    let train = sent(far);
-    let burst = train.burst.unwrap();
-    assert!(
-        (train.rate.bps.unwrap() / 5e6 - 1.0).abs() < 0.05,
-        "{train:?}"
-    );
-    assert!(
-        (burst.bucket_bytes / 300_000.0 - 1.0).abs() < 0.1,
-        "{burst:?}"
-    );
-    assert!(train.rate.doubts.contains(&Doubt::TokenBucket));
+    // The larger one holds some trains of 256 packets whole.
+    for holds in [200.0, 300.0] {
+        let mut far = FakeFarEnd::of(5e6);
+        (far.tokens, far.holds) = (holds, holds);
+        let train = sent(far);
+        let burst = train.burst.unwrap();
+        assert!(
+            (train.rate.bps.unwrap() / 5e6 - 1.0).abs() < 0.05,
+            "{train:?}"
+        );
+        assert!(
+            (burst.bucket_bytes / (holds * 1500.0) - 1.0).abs() < 0.1,
+            "{burst:?}"
+        );
+        assert!(train.rate.doubts.contains(&Doubt::TokenBucket));
+    }
 }
 
 #[test]

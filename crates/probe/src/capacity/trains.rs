@@ -2,8 +2,9 @@
 //! trait, so all of this runs in virtual time.
 //!
 //! Trains grow until one takes long enough that stamps do not matter, or is the longest allowed; that
-//! length is repeated until the middle of their rates is known. After each there is a pause of several
-//! times its length, so that the path carries others' traffic and its queue is empty for the next.
+//! length is repeated until the middle of their rates is known, or a longer one where some of it pass a
+//! token bucket at once. After each there is a pause of several times its length, so that the path
+//! carries others' traffic and its queue is empty for the next.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -93,7 +94,6 @@ pub(crate) fn trains(
     let mut seen: Vec<(u32, Option<Dispersion>)> = Vec::new();
     let mut next = Sequence::default();
     let mut length = FIRST_PACKETS.min(plan.longest_packets);
-    let mut grows = true;
     let (mut sent_bytes, mut received) = (0, 0);
     while !stop.load(Ordering::Relaxed) {
         let takes = u64::from(length) * u64::from(plan.packet_bytes);
@@ -111,16 +111,15 @@ pub(crate) fn trains(
             // Nobody answers.
             break;
         }
-        if grows && (span_s >= ENOUGH_S || length >= plan.longest_packets) {
-            grows = false;
-        } else if grows {
+        if span_s < ENOUGH_S {
+            // Also one of a length that was enough before: a token bucket that filled up in the pause
+            // lets pass what it had held back.
             length = (length * 2).min(plan.longest_packets);
         }
         let of_length = of_length(&seen, length);
-        if !grows
-            && (of_length.len() >= MOST_TRAINS
-                || of_length.len() >= LEAST_TRAINS
-                    && middle(&of_length).is_some_and(|(rate, error)| error <= SURE * rate))
+        if of_length.len() >= MOST_TRAINS
+            || of_length.len() >= LEAST_TRAINS
+                && middle(&of_length).is_some_and(|(rate, error)| error <= SURE * rate)
         {
             break;
         }
