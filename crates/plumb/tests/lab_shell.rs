@@ -56,13 +56,15 @@ fn a_shell_is_in_the_node() {
             let mut shell = sleeping_shell();
             let processes = descendants(shell.id());
             assert_eq!(processes.len(), 1, "the command");
-            if end {
+            let ended = if end {
                 signal(shell.id() as i32, "KILL");
+                Vec::new()
             } else {
+                let laboratory = lab.processes();
                 signal(lab.pid as i32, "KILL");
-                all_end(&[lab.pid]);
-            }
-            all_end(&processes);
+                laboratory
+            };
+            all_end(&[processes, ended].concat());
             shell.wait().unwrap();
         }
     });

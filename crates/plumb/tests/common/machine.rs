@@ -81,10 +81,17 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
     found
 }
 
-/// Whether a process has not ended. One that its parent has not taken note of yet is a zombie.
+/// Whether a process has not ended. One that its parent has not taken note of yet is a zombie;
+/// while threads of it besides the first still end, they hold its files, and it is alive.
 pub(crate) fn is_alive(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| !stat.rsplit_once(')').unwrap().1.starts_with(" Z"))
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return false;
+    };
+    // proc_pid_stat(5): fields 3 and 20; the name in field 2 may contain anything.
+    let mut fields = stat.rsplit_once(')').unwrap().1.split_whitespace();
+    let state = fields.next().unwrap();
+    let threads: u32 = fields.nth(16).unwrap().parse().unwrap();
+    state != "Z" || threads > 1
 }
 
 /// Waits for a process to say that it is.
