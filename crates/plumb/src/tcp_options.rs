@@ -24,7 +24,7 @@ pub(crate) struct TcpOptions {
     /// DSCP of every packet of the load: 0 to 63, or a name such as CS1, AF41, EF, LE
     #[arg(long, value_name = "DSCP", value_parser = dscp)]
     dscp: Option<u8>,
-    /// Bytes handed to the kernel at once [default: 128 KiB]
+    /// Bytes handed to the kernel at once [default: what goes out in a millisecond, 128 KiB to 1 MiB]
     #[arg(long, value_name = "SIZE", value_parser = write_size)]
     write_size: Option<u32>,
     /// Send from memory without a copy (sendfile), where the device can gather; stands for no application

@@ -94,7 +94,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    /// Bytes handed to the kernel at once.
+    /// Most bytes handed to the kernel at once.
     fn write_bytes(&self) -> usize {
         self.flow
             .write_bytes
@@ -148,8 +148,17 @@ impl TcpStreams {
             let (socket, waited) = (Arc::clone(&stream.socket), Arc::clone(&stream.counter));
             let (origin, mut tls) = (payload.origin(&stream)?, stream.tls.take());
             let background = Background::of(&stream.flow);
+            let whole = stream.flow.write_bytes.is_some();
             let thread = stage.spawn("plumb-send", move |stage| {
-                sender::run(&socket, tls.as_mut(), origin, background, &waited, stage)
+                sender::run(
+                    &socket,
+                    tls.as_mut(),
+                    origin,
+                    background,
+                    whole,
+                    &waited,
+                    stage,
+                )
             })?;
             this.senders.push((tail, stream.running(thread)));
         }
