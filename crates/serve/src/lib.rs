@@ -300,6 +300,10 @@ fn bind_both(address: SocketAddr) -> Result<Port, ServeError> {
     };
     let listen = |address| {
         let listener = tcp::listen(address)?;
+        // What is accepted begins with it. A socket that began with the machine's default and changed
+        // later keeps what that one set up: after BBR, CUBIC too is paced (Linux 6.18). A
+        // kernel without it says so when a stream asks for it.
+        let _ = tcp::set_congestion_control(&listener, spec::DEFAULT_CONGESTION_CONTROL);
         Ok((listener.local_addr()?, listener))
     };
     let listening = listen(address).or_else(|error| match without_ipv6(address, &error) {
@@ -331,7 +335,19 @@ const ADDRESS_FAMILY_NOT_SUPPORTED: i32 = 97;
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn connections_never_run_the_machines_default_first() {
+        let port = bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let _client = std::net::TcpStream::connect(port.address).unwrap();
+        let (accepted, _) = tcp::accept(&port.listener, Duration::from_secs(2)).unwrap();
+        assert_eq!(
+            tcp::congestion_control(&accepted).unwrap(),
+            spec::DEFAULT_CONGESTION_CONTROL
+        );
+    }
 
     #[test]
     fn limits_with_which_nothing_could_be_served_are_named() {
