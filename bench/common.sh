@@ -30,15 +30,19 @@ serve() {
     sleep 0.5
 }
 
-# line UP DOWN: the scenario of a client and a server, and a line of these cells between them.
+# line UP DOWN [LINES [LINES]]: the scenario of a client and a server, and a line of these cells between
+# them; lines of both nodes, and more of the server.
 line() {
     cat <<TOML
 name = "bench"
 summary = "a line"
 [[node]]
 name = "client"
+${3:-}
 [[node]]
 name = "server"
+${3:-}
+${4:-}
 [[link]]
 name = "line"
 between = ["client", "server"]
@@ -53,14 +57,16 @@ TOML
 
 # The median of numbers, one a line.
 median() { sort -g | awk '{v[NR]=$1} END {print (NR%2) ? v[(NR+1)/2] : (v[NR/2]+v[NR/2+1])/2}'; }
+# ratio OURS PEERS: the median of the ratios of pairs.
+ratio() { paste -d ' ' <(printf '%s\n' $1) <(printf '%s\n' $2) | awk '{ print $1 / $2 }' | median; }
 # json EXPRESSION: a Python expression of the document `d` from standard input.
 json() { python3 -c "import json,sys; d=json.load(sys.stdin); print($1)"; }
-# report NAME UNIT OUR-VALUES PEER-VALUES PEER: the medians and their ratio.
+# report NAME UNIT OUR-VALUES PEER-VALUES PEER: the medians, and that of the pairs' ratios.
 report() {
     local ours peers
     ours=$(printf '%s\n' $3 | median); peers=$(printf '%s\n' $4 | median)
-    awk -v n="$1" -v u="$2" -v o="$ours" -v p="$peers" -v b="$5" \
-        'BEGIN { printf "%-44s plumb %10.4g %s   %s %10.4g %s   ratio %.2f\n", n, o, u, b, p, u, o/p }'
+    awk -v n="$1" -v u="$2" -v o="$ours" -v p="$peers" -v b="$5" -v r="$(ratio "$3" "$4")" \
+        'BEGIN { printf "%-44s plumb %10.4g %s   %s %10.4g %s   ratio %.2f\n", n, o, u, b, p, u, r }'
 }
 
 # verdict NAME VALUE UNIT OPERATOR BOUND: a number beside what it is to be, and whether it is (pass, FAIL).

@@ -27,7 +27,8 @@ for _ in $(seq "$pairs"); do
     lost=$((lost + $(json "d['measurements'][0]['result']['sent']-d['measurements'][0]['result']['received']" < "$work/run.json")))
 done
 report "100,000 targets as fast as one core goes" /s "$ours" "$bare" "bare loop"
-echo "  false losses of plumb: $lost"
+verdict "  ratio" "$(ratio "$ours" "$bare")" "" '>=' 0.7
+verdict "  false losses" "$lost" "" '<=' 0
 
 # The same by processor time, which what else runs on the machine does not stretch: three rounds less one,
 # so that reading the targets and writing the Run do not count.
@@ -53,6 +54,7 @@ for _ in $(seq "$pairs"); do
     theirs+=" $(fping -f "$work/tenth" -C 1 -q -i 0.1 2>&1 | awk '{ if ($3 != "-") print $3 * 1000 }' | sort -g | awk '{v[NR]=$1} END {print v[int(NR*0.99)]}')"
 done
 report "p99 of added round trip at 10,000/s" µs "$ours" "$theirs" fping
+verdict "  plumb's" "$(printf '%s\n' $ours | median)" µs '<=' 100
 
 # Memory: the largest resident set over the number of targets, and that it does not grow with time.
 resident() { /usr/bin/env python3 -c "

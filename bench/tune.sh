@@ -6,7 +6,6 @@
 set -euo pipefail
 plumb=$(realpath "$1")
 agree=0
-. "$(dirname "$0")/common.sh"
 
 . "$(dirname "$0")/common.sh"
 need python3 python3

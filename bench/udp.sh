@@ -26,7 +26,7 @@ for _ in $(seq $pairs); do
 done
 o=$(printf '%s\n' $ours | median) p=$(printf '%s\n' $peers | median) l=$(printf '%s\n' $lost | median)
 echo "UDP up, 1400 bytes, GSO and GRO, veth: plumb $o Gbit/s, iperf3 $p Gbit/s"
-verdict "  ratio" "$(awk -v o="$o" -v p="$p" 'BEGIN { print o / p }')" "" '>=' 15
+verdict "  ratio" "$(ratio "$ours" "$peers")" "" '>=' 15
 verdict "  lost by plumb" "$l" % '<=' 0
 
 late="" missed=""
