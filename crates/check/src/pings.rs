@@ -70,16 +70,17 @@ pub fn run(
         assembly.note(note);
     }
     let (started_ns, duration_s) = (log.started_monotonic_ns, log.duration_s);
-    let notes = log.notes.join(" ");
+    let mut notes = log.notes.clone();
     let result = result(log, targets, protocol, asked_pps);
+    let one = result
+        .targets
+        .iter()
+        .find_map(|target| target.error.as_ref());
+    notes.extend(one.map(|why| format!("One of them: {why}")));
     let silence = (result.received == 0).then(|| CheckError::Silence {
         name,
         tried: format!("{} probes", protocol.name().to_uppercase()),
-        notes: result
-            .targets
-            .iter()
-            .find_map(|target| target.error.as_ref())
-            .map_or(notes.clone(), |why| format!("{notes}One of them: {why}")),
+        notes: notes.join(" "),
     });
     assembly.add(Measured {
         started_ns,

@@ -20,6 +20,7 @@ use crate::load_options::positive_duration;
 use crate::output::{Output, print};
 use crate::progress::Line;
 use crate::target::{FamilyOptions, Target, command_line, interruptible};
+use crate::usage::wrong;
 
 mod live;
 use live::View;
@@ -241,12 +242,12 @@ impl Watcher for Nobody {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    anyhow::ensure!(
-        arguments.first_hop <= arguments.max_hops,
-        "the first hop ({}) is behind the last ({}): see --max-hops",
-        arguments.first_hop,
-        arguments.max_hops
-    );
+    if arguments.first_hop > arguments.max_hops {
+        return Err(wrong(format!(
+            "the first hop ({}) is behind the last ({}): see --max-hops",
+            arguments.first_hop, arguments.max_hops
+        )));
+    }
     let target = Target::resolve_as(&arguments.host, arguments.family.chosen())?;
     let atlas = read_atlas(&arguments.asn_db)?;
     let output = arguments.output.begin()?;

@@ -159,10 +159,10 @@ impl UdpOptions {
             ("on-off-random", Some(times)) => on_off(pps, times, Times::Exponential),
             ("bursts", None) => Ok(bursts(rate, self.size)),
             ("trace", Some(file)) => trace(Path::new(file)),
-            _ => bail!(
+            _ => Err(wrong(format!(
                 "'{}' is no pattern: write constant, poisson, on-off=1s/3s, on-off-random=1s/3s, bursts or trace=FILE",
                 self.pattern
-            ),
+            ))),
         }
     }
 }
@@ -176,7 +176,7 @@ fn on_off(pps: f64, text: &str, times: Times) -> anyhow::Result<Pattern> {
     let (on, off) = text
         .split_once('/')
         .and_then(|(on, off)| Some((time(on)?, time(off)?)))
-        .with_context(|| format!("'{text}' is not two times above zero, like 1s/3s"))?;
+        .ok_or_else(|| wrong(format!("'{text}' is not two times above zero, like 1s/3s")))?;
     Ok(Pattern::OnOff {
         pps,
         on_s: on.as_secs_f64(),

@@ -66,6 +66,39 @@ fn usage_errors_are_2() {
 }
 
 #[test]
+fn options_that_contradict_each_other_are_usage_errors() {
+    for (command, why) in [
+        (
+            "ping 127.0.0.1 127.0.0.2 --flood",
+            "leave out --sweep and --flood",
+        ),
+        ("ping 127.0.0.1 --insecure", "over HTTPS alone"),
+        (
+            "ping 127.0.0.1 --protocol tcp --size 99",
+            "tcp, http and https",
+        ),
+        (
+            "ping 127.0.0.0/30 --protocol dns --size 99",
+            "dns: the sizes",
+        ),
+        ("path 127.0.0.1 --first-hop 5 --max-hops 3", "--max-hops"),
+        ("tune plan", "which path?"),
+        ("tune plan --rate 0bit --rtt 5ms", "above zero"),
+        (
+            "rate 127.0.0.1 --udp --rate 1mbit --pattern waltz",
+            "no pattern",
+        ),
+        (
+            "rate 127.0.0.1 --udp --rate 1mbit --pattern on-off=1s",
+            "two times",
+        ),
+    ] {
+        let words: Vec<&str> = command.split(' ').collect();
+        says(&plumb(&words), 2, &[why]);
+    }
+}
+
+#[test]
 fn transactions_that_cannot_be_are_refused_before_anything_is_sent() {
     for (options, why) in [
         (["--request", "0"].as_slice(), "1 to 4194304"),

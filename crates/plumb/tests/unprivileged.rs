@@ -96,7 +96,9 @@ fn each_does_what_it_can_and_says_what_is_missing() {
     }
     // Asked for ICMP by name, or for what connections have not, it fails and says how to allow it.
     let failures = rest.join("\n");
-    assert_eq!(failures.matches("status 1").count(), 2, "{failures}");
+    for status in ["status 1", "status 2"] {
+        assert_eq!(failures.matches(status).count(), 1, "{failures}");
+    }
     let grants = rest.iter().filter(|line| grants(line)).count();
     assert_eq!(grants, 2, "{failures}");
 }

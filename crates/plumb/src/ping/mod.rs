@@ -4,8 +4,8 @@ mod chart;
 mod fping;
 mod live;
 mod many;
+mod probes;
 
-use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,19 +15,17 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use plumb_check::ping::{self, Pinged};
 use plumb_check::pings;
-use plumb_model::results::ProbeProtocol;
 use plumb_model::units::parse_duration;
 use plumb_net::datagram::{Outlet, PathMtuDiscovery};
-use plumb_net::privilege;
 use plumb_probe::many::ManyPlan;
 use plumb_probe::{Plan, Sizes, Trust};
-use plumb_wire::native::spec::PORT;
-use plumb_wire::{dns, stamp};
 
 use crate::output::{Begun, Output};
 use crate::target::{FamilyOptions, Target, command_line, interruptible};
+use crate::usage::wrong;
 use live::{Lines, Live};
 use many::{Printer, Shown};
+use probes::{Probes, Protocol};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -141,43 +139,6 @@ pub(crate) struct Arguments {
     output: Output,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Protocol {
-    /// ICMP or ICMPv6 echo
-    Icmp,
-    /// The UDP echo of `plumb serve`
-    Udp,
-    /// Plain datagrams to a UDP port: an echo service, or a closed port, answers
-    UdpPort,
-    /// TCP connections, reset at once; a closed port answers too
-    Tcp,
-    /// The head of a page over HTTP
-    Http,
-    /// The head of a page over HTTPS
-    Https,
-    /// Questions to a DNS server
-    Dns,
-    /// STAMP (RFC 8762), and TWAMP-Light
-    Stamp,
-}
-
-impl Protocol {
-    /// As Runs call it, and the port where none is given.
-    fn facts(self) -> (ProbeProtocol, u16) {
-        match self {
-            Self::Icmp => (ProbeProtocol::Icmp, 0),
-            Self::Udp => (ProbeProtocol::Udp, PORT),
-            // RFC 862.
-            Self::UdpPort => (ProbeProtocol::UdpPort, 7),
-            Self::Tcp => (ProbeProtocol::Tcp, 80),
-            Self::Http => (ProbeProtocol::Http, 80),
-            Self::Https => (ProbeProtocol::Https, 443),
-            Self::Dns => (ProbeProtocol::Dns, dns::PORT),
-            Self::Stamp => (ProbeProtocol::Stamp, stamp::PORT),
-        }
-    }
-}
-
 /// As ping names them.
 #[derive(Clone, Copy, ValueEnum)]
 enum PathMtu {
@@ -212,10 +173,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    anyhow::ensure!(
-        arguments.sweep.is_none() && !arguments.flood,
-        "several far ends are probed in one size and at a rate: leave out --sweep and --flood, and choose a rate (--pps)"
-    );
+    if arguments.sweep.is_some() || arguments.flood {
+        return Err(wrong(
+            "several far ends are probed in one size and at a rate: leave out --sweep and --flood, and choose a rate (--pps)",
+        ));
+    }
     let file = arguments.file.as_deref().map(many::read).transpose()?;
     let targets = many::resolve(&arguments.hosts, file.as_deref(), arguments.family.chosen())?;
     anyhow::ensure!(
@@ -224,9 +186,7 @@ fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         targets.unresolved.join(", ")
     );
     let probes = Probes::choose(arguments, targets.found.iter().map(|(_, address)| *address));
-    arguments
-        .refuse_what_does_not_apply(probes.protocol, true)
-        .map_err(|e| probes.explain(e))?;
+    probes.check(arguments, true)?;
     let output = arguments.output.begin()?;
     let stop = interruptible()?;
     let plan = arguments.plan_for_many(probes.protocol, &targets)?;
@@ -249,9 +209,7 @@ fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn one(arguments: &Arguments, host: &str) -> anyhow::Result<ExitCode> {
     let target = Target::resolve_as(host, arguments.family.chosen())?;
     let probes = Probes::choose(arguments, [target.address]);
-    arguments
-        .refuse_what_does_not_apply(probes.protocol, false)
-        .map_err(|e| probes.explain(e))?;
+    probes.check(arguments, false)?;
     let output = arguments.output.begin()?;
     let stop = interruptible()?;
     let plan = arguments.plan(probes.protocol, &target)?;
@@ -286,75 +244,7 @@ fn finish(
     }
 }
 
-/// What probes are made of, and why where nobody chose it.
-struct Probes {
-    protocol: Protocol,
-    /// Why they are not ICMP, and how they could be.
-    instead: Option<String>,
-}
-
-impl Probes {
-    /// What the user asked for; else ICMP, or TCP where this user may not send ICMP to all of these.
-    fn choose(arguments: &Arguments, targets: impl IntoIterator<Item = SocketAddr>) -> Self {
-        let wanted = arguments.protocol;
-        let versions: BTreeSet<bool> = targets.into_iter().map(|to| to.is_ipv4()).collect();
-        if wanted.is_some() || versions.into_iter().all(privilege::may_echo) {
-            return Self {
-                protocol: wanted.unwrap_or(Protocol::Icmp),
-                instead: None,
-            };
-        }
-        let (_, usual) = Protocol::Tcp.facts();
-        Self {
-            protocol: Protocol::Tcp,
-            instead: Some(format!(
-                "This user may not send ICMP, so the probes are TCP connections, reset at once, to port {} where no \
-                 other is named. To allow ICMP: {}, or {}",
-                arguments.port.unwrap_or(usual),
-                privilege::allow_raw_sockets(),
-                privilege::ALLOW_PING_SOCKETS
-            )),
-        }
-    }
-
-    /// An error, with why the probes are what they are.
-    fn explain(&self, error: anyhow::Error) -> anyhow::Error {
-        match &self.instead {
-            Some(instead) => anyhow::anyhow!("{error:#}. {instead}"),
-            None => error,
-        }
-    }
-}
-
 impl Arguments {
-    /// What concerns single packets, which connections and the error queue leave to the kernel.
-    fn refuse_what_does_not_apply(&self, protocol: Protocol, many: bool) -> anyhow::Result<()> {
-        use Protocol::{Dns, Http, Https, Icmp, Stamp, Tcp, Udp, UdpPort};
-        anyhow::ensure!(
-            matches!(protocol, Https) || (self.ca.is_none() && !self.insecure),
-            "certificates are looked at over HTTPS alone: leave --ca and --insecure out, or add --protocol https"
-        );
-        let (name, given) = match protocol {
-            Icmp | Udp | Stamp => return Ok(()),
-            Dns => ("dns", self.size.is_some() || self.sweep.is_some()),
-            UdpPort if many => return Ok(()),
-            UdpPort => ("udp-port", self.from.is_some() || self.pmtudisc.is_some()),
-            Tcp | Http | Https => (
-                "tcp, http and https",
-                self.from.is_some()
-                    || self.pmtudisc.is_some()
-                    || self.ttl.is_some()
-                    || self.size.is_some()
-                    || self.sweep.is_some(),
-            ),
-        };
-        anyhow::ensure!(
-            !given,
-            "{name}: the sizes (-s, --sweep) or the way of the packets (-I, -M, -t) cannot be chosen there: leave them out"
-        );
-        Ok(())
-    }
-
     /// Whose certificates are believed, where there are any.
     fn trust(&self, protocol: Protocol) -> anyhow::Result<Option<Trust>> {
         if !matches!(protocol, Protocol::Https) {

@@ -14,6 +14,7 @@ use plumb_model::units::{BitRate, parse_duration};
 
 use crate::calc::share;
 use crate::output::read_run;
+use crate::usage::wrong;
 
 /// The path, and what the host does on it.
 #[derive(Args)]
@@ -100,14 +101,13 @@ impl PathOptions {
             .map(|rtt| rtt.as_secs_f64())
             .or(measured.as_ref().map(|m| m.rtt_s));
         let (Some(rate_bps), Some(rtt_s)) = (rate_bps, rtt_s) else {
-            anyhow::bail!(
-                "which path? Give --rate and --rtt, as in --rate 10gbit --rtt 50ms, or --from a saved Run"
-            );
+            return Err(wrong(
+                "which path? Give --rate and --rtt, as in --rate 10gbit --rtt 50ms, or --from a saved Run",
+            ));
         };
-        anyhow::ensure!(
-            rate_bps > 0.0 && rtt_s > 0.0,
-            "the rate and the RTT must be above zero"
-        );
+        if !(rate_bps > 0.0 && rtt_s > 0.0) {
+            return Err(wrong("the rate and the RTT must be above zero"));
+        }
         let from = match (&self.from, self.rate.is_some() && self.rtt.is_some()) {
             (Some(file), false) => format!("from {}", file.display()),
             (None, false) => "as measured".to_owned(),

@@ -1,0 +1,155 @@
+//! What the probes of `plumb ping` are made of, and what cannot be asked of each kind.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use clap::ValueEnum;
+use plumb_model::results::ProbeProtocol;
+use plumb_net::privilege;
+use plumb_wire::native::spec::PORT;
+use plumb_wire::{dns, stamp};
+
+use super::Arguments;
+use crate::usage::wrong;
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Protocol {
+    /// ICMP or ICMPv6 echo
+    Icmp,
+    /// The UDP echo of `plumb serve`
+    Udp,
+    /// Plain datagrams to a UDP port: an echo service, or a closed port, answers
+    UdpPort,
+    /// TCP connections, reset at once; a closed port answers too
+    Tcp,
+    /// The head of a page over HTTP
+    Http,
+    /// The head of a page over HTTPS
+    Https,
+    /// Questions to a DNS server
+    Dns,
+    /// STAMP (RFC 8762), and TWAMP-Light
+    Stamp,
+}
+
+impl Protocol {
+    /// As Runs call it, and the port where none is given.
+    pub(super) fn facts(self) -> (ProbeProtocol, u16) {
+        match self {
+            Self::Icmp => (ProbeProtocol::Icmp, 0),
+            Self::Udp => (ProbeProtocol::Udp, PORT),
+            // RFC 862.
+            Self::UdpPort => (ProbeProtocol::UdpPort, 7),
+            Self::Tcp => (ProbeProtocol::Tcp, 80),
+            Self::Http => (ProbeProtocol::Http, 80),
+            Self::Https => (ProbeProtocol::Https, 443),
+            Self::Dns => (ProbeProtocol::Dns, dns::PORT),
+            Self::Stamp => (ProbeProtocol::Stamp, stamp::PORT),
+        }
+    }
+}
+
+/// What probes are made of, and why where nobody chose it.
+pub(super) struct Probes {
+    pub(super) protocol: Protocol,
+    /// Why they are not ICMP, and how they could be.
+    pub(super) instead: Option<String>,
+}
+
+impl Probes {
+    /// What the user asked for; else ICMP, or TCP where this user may not send ICMP to all of these.
+    pub(super) fn choose(
+        arguments: &Arguments,
+        targets: impl IntoIterator<Item = SocketAddr>,
+    ) -> Self {
+        let wanted = arguments.protocol;
+        let versions: BTreeSet<bool> = targets.into_iter().map(|to| to.is_ipv4()).collect();
+        if wanted.is_some() || versions.into_iter().all(privilege::may_echo) {
+            return Self {
+                protocol: wanted.unwrap_or(Protocol::Icmp),
+                instead: None,
+            };
+        }
+        let (_, usual) = Protocol::Tcp.facts();
+        Self {
+            protocol: Protocol::Tcp,
+            instead: Some(format!(
+                "This user may not send ICMP, so the probes are TCP connections, reset at once, to port {} where no \
+                 other is named. To allow ICMP: {}, or {}",
+                arguments.port.unwrap_or(usual),
+                privilege::allow_raw_sockets(),
+                privilege::ALLOW_PING_SOCKETS
+            )),
+        }
+    }
+
+    /// Refuses what was asked of single packets, where connections and the error queue leave it to the kernel.
+    pub(super) fn check(&self, arguments: &Arguments, many: bool) -> anyhow::Result<()> {
+        match self.contradiction(arguments, many) {
+            Some(why) => Err(self.explain(wrong(why))),
+            None => Ok(()),
+        }
+    }
+
+    /// An error, with why the probes are what they are.
+    pub(super) fn explain(&self, error: anyhow::Error) -> anyhow::Error {
+        let Some(instead) = &self.instead else {
+            return error;
+        };
+        let told = format!("{error:#}. {instead}");
+        // Around it, not instead of it: the exit status goes by what it is.
+        error.context(told)
+    }
+
+    fn contradiction(&self, arguments: &Arguments, many: bool) -> Option<String> {
+        use Protocol::{Dns, Http, Https, Icmp, Stamp, Tcp, Udp, UdpPort};
+        let certificates = arguments.ca.is_some() || arguments.insecure;
+        if certificates && !matches!(self.protocol, Https) {
+            return Some(
+                "certificates are looked at over HTTPS alone: leave --ca and --insecure out, or add --protocol https"
+                    .to_owned(),
+            );
+        }
+        let sizes = arguments.size.is_some() || arguments.sweep.is_some();
+        let way = arguments.from.is_some() || arguments.pmtudisc.is_some();
+        let (name, given) = match self.protocol {
+            Icmp | Udp | Stamp => return None,
+            Dns => ("dns", sizes),
+            UdpPort => ("udp-port", way && !many),
+            Tcp | Http | Https => (
+                "tcp, http and https",
+                sizes || way || arguments.ttl.is_some(),
+            ),
+        };
+        given.then(|| {
+            format!(
+                "{name}: the sizes (-s, --sweep) or the way of the packets (-I, -M, -t) cannot be chosen there: leave \
+                 them out"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::message;
+    use crate::usage::UsageError;
+
+    #[test]
+    fn why_the_probes_are_no_icmp_is_added_to_errors_that_stay_what_they_are() {
+        let probes = Probes {
+            protocol: Protocol::Tcp,
+            instead: Some("No ICMP here".to_owned()),
+        };
+        let contradiction = probes.explain(wrong("leave -s out"));
+        assert_eq!(message(&contradiction), "leave -s out. No ICMP here");
+        assert!(contradiction.is::<UsageError>());
+        let silence = probes.explain(anyhow::anyhow!("timed out").context("nothing came back"));
+        assert_eq!(
+            message(&silence),
+            "nothing came back: timed out. No ICMP here"
+        );
+        assert!(!silence.is::<UsageError>());
+    }
+}
