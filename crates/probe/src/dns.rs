@@ -21,13 +21,8 @@ pub(crate) struct DnsQuestions {
 }
 
 impl DnsQuestions {
-    /// Asks for a name, by default for the servers of the root, which every server knows.
     pub(crate) fn open(plan: &Plan) -> Result<Self, ProbeError> {
-        let (name, kind) = match &plan.ask {
-            Some(name) => (name.as_str(), RecordKind::A),
-            None => (".", RecordKind::Ns),
-        };
-        let query = Query::new(name, kind).map_err(ProbeError::Name)?;
+        let query = question(plan.ask.as_deref())?;
         let socket = DatagramSocket::udp_through(plan.target, &plan.outlet)
             .map_err(local(plan, "opening a UDP socket"))?;
         prepare(&socket, plan)?;
@@ -38,6 +33,25 @@ impl DnsQuestions {
             latest: 0,
         })
     }
+}
+
+/// Asks for a name, by default for the servers of the root, which every server knows.
+pub(crate) fn question(ask: Option<&str>) -> Result<Query, ProbeError> {
+    let (name, kind) = match ask {
+        Some(name) => (name, RecordKind::A),
+        None => (".", RecordKind::Ns),
+    };
+    Query::new(name, kind).map_err(ProbeError::Name)
+}
+
+/// The id of a question: the lower half of its number, counted from anywhere.
+pub(crate) fn id(number: u64, session: u32) -> u16 {
+    (number as u16).wrapping_add(session as u16)
+}
+
+/// The lower half of the number of the question of that id.
+pub(crate) fn lower_half(id: u16, session: u32) -> u16 {
+    id.wrapping_sub(session as u16)
 }
 
 /// The number of which `lower` is the lower half, and that is not above `latest`.
@@ -56,7 +70,7 @@ impl Network for DnsQuestions {
 
     fn send(&mut self, sequence: u32) -> io::Result<()> {
         self.latest = sequence;
-        let id = (sequence as u16).wrapping_add(self.session as u16);
+        let id = id(sequence.into(), self.session);
         self.channel.send(Some(sequence), &self.query.write(id))
     }
 
@@ -73,7 +87,7 @@ impl Network for DnsQuestions {
                 return Some(Told::Expired);
             };
             let answer = query.answer(packet)?;
-            let lower = answer.id.wrapping_sub(*session as u16);
+            let lower = lower_half(answer.id, *session);
             Some(Told::Answered(Answer {
                 kernel_ns: received.kernel_ns,
                 said: Some(Said::Dns(answer.code)),

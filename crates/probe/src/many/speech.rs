@@ -2,12 +2,13 @@
 
 use plumb_model::results::ProbeProtocol;
 use plumb_net::clock::realtime_ns;
-use plumb_wire::dns::{Query, RecordKind};
+use plumb_wire::dns::Query;
 use plumb_wire::icmp::{Echo, EchoHeader, HEADER_BYTES, Kind, MARK_BYTES, Mark, Version};
 use plumb_wire::stamp::{Reply, Request};
 
 use super::ManyPlan;
 use super::strategy::Lower;
+use crate::dns;
 use crate::plan::ProbeError;
 use crate::sample::{FarEnd, Said};
 use crate::stamp::local_error;
@@ -57,14 +58,7 @@ impl Speech {
         Ok(match plan.protocol {
             ProbeProtocol::UdpPort => Self::Port(marked),
             ProbeProtocol::Stamp => Self::Stamp(marked),
-            ProbeProtocol::Dns => {
-                let (name, kind) = match &plan.ask {
-                    Some(name) => (name.as_str(), RecordKind::A),
-                    None => (".", RecordKind::Ns),
-                };
-                let query = Query::new(name, kind).map_err(ProbeError::Name)?;
-                Self::Dns(query, marked)
-            }
+            ProbeProtocol::Dns => Self::Dns(dns::question(plan.ask.as_deref())?, marked),
             _ => Self::Echo(marked),
         })
     }
@@ -89,7 +83,7 @@ impl Speech {
             }
             .write(version),
             Self::Port(marked) => mark(marked).payload(marked.size_bytes),
-            Self::Dns(query, marked) => query.write(id(number, marked.session)),
+            Self::Dns(query, marked) => query.write(dns::id(number, marked.session)),
             Self::Stamp(marked) => Request {
                 sequence: number as u32,
                 sent_ns: i64::try_from(realtime_ns()).unwrap_or(i64::MAX),
@@ -126,7 +120,7 @@ impl Speech {
             }
             Self::Dns(query, marked) => {
                 let answer = query.answer(bytes)?;
-                let number = Lower::of_16(answer.id.wrapping_sub(marked.session as u16));
+                let number = Lower::of_16(dns::lower_half(answer.id, marked.session));
                 let said = Some(Said::Dns(answer.code));
                 Some(reading(number, said, None, bytes.len()))
             }
@@ -161,7 +155,7 @@ impl Speech {
             }
             Self::Dns(_, marked) => {
                 let id = u16::from_be_bytes(*quoted.first_chunk()?);
-                Some(Lower::of_16(id.wrapping_sub(marked.session as u16)))
+                Some(Lower::of_16(dns::lower_half(id, marked.session)))
             }
             Self::Stamp(_) => {
                 let sequence = u32::from_be_bytes(*quoted.first_chunk()?);
@@ -176,11 +170,6 @@ impl Speech {
     }
 }
 
-/// The id of a question, which begins anywhere.
-fn id(number: u64, session: u32) -> u16 {
-    (number as u16).wrapping_add(session as u16)
-}
-
 /// Zero stands for none (RFC 8972, section 3).
 fn session_id(session: u32) -> u16 {
     ((session >> 16) as u16).max(1)
@@ -190,6 +179,7 @@ fn session_id(session: u32) -> u16 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use plumb_wire::dns::RecordKind;
     use proptest::prelude::*;
 
     const MARKED: Marked = Marked {
