@@ -6,9 +6,6 @@ use plumb_model::units::human_seconds;
 
 use super::{Facts, Found, Judged, fine, found};
 
-/// A fixed wait that the round trips of a LAN notice, in seconds.
-const LONG_WAIT_S: f64 = 250e-6;
-
 pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
     facts
         .hardware()
@@ -31,20 +28,15 @@ fn judge(facts: &Facts<'_>, place: usize, interface: &Interface, set: &Coalescin
     }
     let speed = interface.link.as_ref().and_then(|link| link.speed_bps);
     let fast = speed.is_some_and(|bps| bps >= FAST_BPS);
-    // A paravirtual card interrupts only while the guest sleeps (`virtqueue_enable_cb`), whatever it is set to.
-    let virtual_card = interface
-        .driver
-        .as_deref()
-        .is_some_and(|d| d.starts_with("virtio"));
-    let at_once = set.receive_s == 0.0 && set.receive_packets <= 1;
-    if at_once && virtual_card {
+    let at_once = set.interrupts_for_each();
+    if at_once && interface.is_paravirtual() {
         return fine(
             subject,
             format!("{name} is paravirtual: it interrupts only while nobody polls it"),
         );
     }
     let field = format!("interfaces[{place}].coalescing.receive_s");
-    let finding = if set.receive_s > LONG_WAIT_S {
+    let finding = if set.waits_long() {
         found(
             subject,
             Cause::CoalescingUnfit,
@@ -52,7 +44,7 @@ fn judge(facts: &Facts<'_>, place: usize, interface: &Interface, set: &Coalescin
             &[PathKind::Lan],
             format!("{name} waits up to {wait} before it interrupts, which every sparse packet is late by."),
         )
-        .evidence(facts.evidence(field, set.receive_s, "longest wait after a packet was received", LONG_WAIT_S))
+        .evidence(facts.evidence(field, set.receive_s, "longest wait after a packet was received", Coalescing::LONG_WAIT_S))
     } else if at_once && fast {
         found(
             subject,

@@ -21,9 +21,6 @@ const QUEUE_DELAY_S: f64 = 0.05;
 /// Bits of a packet of 1500 bytes on Ethernet, with everything around it (IEEE 802.3: 38 bytes).
 const PACKET_BITS: f64 = 1538.0 * 8.0;
 
-/// A fixed wait before interrupts that a LAN's round trips notice, in seconds.
-const LONG_WAIT_S: f64 = 250e-6;
-
 /// Bytes below which a driver's queue runs dry between two interrupts: two of the largest segments that the
 /// stack hands down at once (GSO_LEGACY_MAX_SIZE, 64 KiB).
 const DRIVER_QUEUE_BYTES: u64 = 2 << 16;
@@ -206,13 +203,8 @@ fn coalescing(situation: &Situation, interface: &Interface) -> Advice {
     if coalescing.adaptive_receive {
         return leave("it adapts to the traffic already");
     }
-    // It interrupts only while the guest sleeps (`virtqueue_enable_cb`), whatever it is set to; and its driver
-    // names parameters that most hosts refuse.
-    if interface
-        .driver
-        .as_deref()
-        .is_some_and(|driver| driver.starts_with("virtio"))
-    {
+    // Its driver names parameters that most hosts refuse, too.
+    if interface.is_paravirtual() {
         return leave(format!(
             "{name} is paravirtual: it interrupts only while nobody polls it"
         ));
@@ -221,14 +213,13 @@ fn coalescing(situation: &Situation, interface: &Interface) -> Advice {
         return leave(format!("the driver of {name} cannot adapt it"));
     }
     let wait_s = coalescing.receive_s;
-    let every_packet = wait_s == 0.0 && coalescing.receive_packets <= 1;
-    let why = if every_packet && situation.rate_bps >= FAST_BPS {
+    let why = if coalescing.interrupts_for_each() && situation.rate_bps >= FAST_BPS {
         format!(
             "{name} interrupts for every packet that it receives: {:.0} times a second at {}.",
             situation.rate_bps / PACKET_BITS,
             si(situation.rate_bps, "bit/s")
         )
-    } else if wait_s > LONG_WAIT_S {
+    } else if coalescing.waits_long() {
         format!(
             "{name} waits up to {} before it interrupts, however little arrives.",
             human_seconds(wait_s)

@@ -214,6 +214,21 @@ pub struct Coalescing {
     pub adaptive_send: bool,
 }
 
+impl Coalescing {
+    /// A fixed wait that the round trips of a LAN notice, in seconds.
+    pub const LONG_WAIT_S: f64 = 250e-6;
+
+    /// Whether a packet that comes alone waits for long.
+    pub fn waits_long(&self) -> bool {
+        self.receive_s > Self::LONG_WAIT_S
+    }
+
+    /// Whether every packet received interrupts at once.
+    pub fn interrupts_for_each(&self) -> bool {
+        self.receive_s == 0.0 && self.receive_packets <= 1
+    }
+}
+
 /// Byte queue limits of one transmit queue (`lib/dynamic_queue_limits.c`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ByteLimit {
@@ -344,6 +359,13 @@ impl Interface {
     /// Whether hardware sits behind it: it has a bus.
     pub fn is_physical(&self) -> bool {
         self.bus.is_some()
+    }
+
+    /// Whether it is the guest's half of a card that a hypervisor makes: it interrupts only while the guest
+    /// sleeps (`virtqueue_enable_cb`), whatever its coalescing is set to.
+    pub fn is_paravirtual(&self) -> bool {
+        let driver = self.driver.as_deref();
+        driver.is_some_and(|driver| driver.starts_with("virtio"))
     }
 
     /// Whether packets pass: up, with a carrier, and not the loopback.
