@@ -240,7 +240,11 @@ impl Client {
         self.address
     }
 
-    pub(crate) fn local(&self) -> std::io::Result<SocketAddr> {
+    /// Where this end of the control connection is.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn local_address(&self) -> std::io::Result<SocketAddr> {
         self.link.socket.local_addr()
     }
 

@@ -65,14 +65,6 @@ impl Client {
             token: self.welcome().token,
         }
     }
-
-    /// Where this end of the control connection is.
-    ///
-    /// # Errors
-    /// Those of the kernel.
-    pub fn local_address(&self) -> std::io::Result<SocketAddr> {
-        self.local()
-    }
 }
 
 /// Opens connections on which the responder speaks first.
