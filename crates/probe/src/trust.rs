@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use plumb_wire::tls;
-use rustls::client::Resumption;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{CertificateError, ClientConfig, RootCertStore};
@@ -42,8 +41,7 @@ impl Trust {
     /// # Errors
     /// When TLS cannot be spoken.
     pub fn anyone() -> Result<Self, TrustError> {
-        let config = tls::client(None)?;
-        Ok(Self::with(config, false))
+        Ok(Self::with(tls::client(None)?, false))
     }
 
     /// What the authorities of a PEM file signed, or where there is none those that the system believes
@@ -79,16 +77,10 @@ impl Trust {
                 }
             }
         }
-        let config = ClientConfig::builder_with_provider(tls::provider())
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Self::with(config, true))
+        Ok(Self::with(tls::client_that_believes(roots)?, true))
     }
 
-    fn with(mut config: ClientConfig, checks: bool) -> Self {
-        // Each connection is timed as the first one is.
-        config.resumption = Resumption::disabled();
+    fn with(config: ClientConfig, checks: bool) -> Self {
         Self {
             config: Arc::new(config),
             checks,

@@ -1,5 +1,5 @@
-//! TLS as a client has it that measures (RFC 8446): nobody is authenticated by name. That the server
-//! has the key of the certificate that it shows is verified all the same.
+//! TLS as a client has it that measures (RFC 8446): every handshake is a full one. That the server has
+//! the key of the certificate that it shows is verified, whoever may show it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use rustls::crypto::{
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::version::TLS13;
 use rustls::{
-    CertificateError, ClientConfig, DEFAULT_VERSIONS, DigitallySignedStruct, SignatureScheme,
+    CertificateError, ClientConfig, DEFAULT_VERSIONS, DigitallySignedStruct, RootCertStore,
+    SignatureScheme,
 };
 
 use crate::native::control::Fingerprint;
@@ -21,8 +22,8 @@ pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// A client of full handshakes. It accepts the certificate of that fingerprint, whoever signed it and
-/// however old it is, over TLS 1.3 alone; without one, every certificate and every version.
+/// A client that authenticates nobody by name. It accepts the certificate of that fingerprint, whoever
+/// signed it and however old it is, over TLS 1.3 alone; without one, every certificate and every version.
 ///
 /// # Errors
 /// Only when the cryptography does not know these versions, which it does.
@@ -36,13 +37,30 @@ pub fn client(accepted: Option<Fingerprint>) -> Result<ClientConfig, rustls::Err
         Some(_) => &[&TLS13],
         None => DEFAULT_VERSIONS,
     };
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
+    Ok(with_full_handshakes(config))
+}
+
+/// A client that accepts what these authorities signed for the name that it asks for.
+///
+/// # Errors
+/// Only when the cryptography does not know the usual versions, which it does.
+pub fn client_that_believes(authorities: RootCertStore) -> Result<ClientConfig, rustls::Error> {
+    let config = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(authorities)
+        .with_no_client_auth();
+    Ok(with_full_handshakes(config))
+}
+
+/// Each connection is timed as the first one is.
+fn with_full_handshakes(mut config: ClientConfig) -> ClientConfig {
     config.resumption = Resumption::disabled();
-    Ok(config)
+    config
 }
 
 #[derive(Debug)]
