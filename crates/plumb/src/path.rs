@@ -117,7 +117,7 @@ pub(crate) struct Arguments {
     /// Fields of mtr's forms: letters as mtr's --order has them (L loss, D dropped, R received, S sent,
     /// N newest, B best, A average, W worst, V deviation, G geometric mean, J M X I jitter: the latest,
     /// mean, worst, interarrival)
-    #[arg(long, value_name = "FIELDS", default_value = "LS NABWV")]
+    #[arg(long, value_name = "FIELDS", default_value = Order::USUAL)]
     order: Order,
     #[command(flatten)]
     output: Output,

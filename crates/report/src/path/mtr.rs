@@ -61,16 +61,14 @@ pub struct Order(Vec<(&'static str, Field)>);
 #[error(
     "'{0}' is no order of fields: write up to {MAX_FIELDS} letters of L loss, D dropped, R received, S sent, N newest, \
      B best, A average, W worst, V deviation, G geometric mean, J jitter, M its mean, X its worst, I interarrival \
-     jitter, such as 'LS NABWV'"
+     jitter, such as '{usual}'",
+    usual = Order::USUAL
 )]
 pub struct OrderError(String);
 
-impl Default for Order {
-    /// mtr's: `LS NABWV`.
-    fn default() -> Self {
-        let usual = "LS NABWV".chars().filter_map(of_letter);
-        Self(usual.collect())
-    }
+impl Order {
+    /// mtr's, unless another is asked for.
+    pub const USUAL: &str = "LS NABWV";
 }
 
 fn of_letter(letter: char) -> Option<(&'static str, Field)> {
@@ -331,7 +329,6 @@ mod tests {
 
     #[test]
     fn an_order_is_letters_of_fields() {
-        assert_eq!("LS NABWV".parse::<Order>(), Ok(Order::default()));
         let names = |text: &str| -> Vec<_> {
             let order: Order = text.parse().unwrap();
             order.0.iter().map(|(name, _)| *name).collect()
@@ -339,6 +336,10 @@ mod tests {
         assert_eq!(
             names("JMXI D"),
             ["Jttr", "Javg", "Jmax", "Jint", " ", "Drop"]
+        );
+        assert_eq!(
+            names(Order::USUAL),
+            ["Loss%", "Snt", " ", "Last", "Avg", "Best", "Wrst", "StDev"]
         );
         for wrong in ["", "l", "LSQ", "é", &"L".repeat(33)] {
             assert!(wrong.parse::<Order>().is_err(), "{wrong}");
