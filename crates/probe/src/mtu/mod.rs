@@ -2,8 +2,8 @@
 //! routers or found by silence, hop by hop. The network is a trait, so that the search runs in
 //! virtual time.
 //!
-//! [`mod@search`] finds sizes, [`mss`] what becomes of TCP's maximum segment size, and `rounds` is
-//! what both send by: many probes at once, again where nobody answered.
+//! [`mod@search`] finds sizes, [`mss`] what becomes of TCP's maximum segment size. Both send by the rounds
+//! of [`path`](crate::path): many probes at once, again where nobody answered.
 
 pub mod mss;
 pub mod search;

@@ -3,12 +3,14 @@
 //!
 //! [`probe`] says what a probe and its answer are, and is the seam: [`probe::HopNetwork`] sends and
 //! receives. [`raw`] does that with raw sockets, [`unprivileged`] with what every user may open;
-//! [`open()`] takes the first that is allowed.
+//! [`open()`] takes the first that is allowed. `rounds` sends many probes at once, and again where nobody
+//! answered.
 //!
 //! [`trace`] probes all hops of a path, once or for as long as wanted; [`result`] says what came of
 //! it, with [`loss`] (where packets are lost), [`routes`] (which ways they took) and [`altered`] (what
-//! was done to them). [`through`] takes the protocol that gets through. [`told`] is how a responder tells its
-//! client of the way back, and [`symmetry`] holds that against the way there. [`names`] and [`atlas`] add what hops are called, whose they are, and where.
+//! was done to them). [`through`] takes the protocol that gets through. [`told`] is how a responder tells
+//! its client of the way back, and [`symmetry`] holds that against the way there. [`names`] and [`atlas`]
+//! add what hops are called, whose they are, and where.
 
 pub mod altered;
 pub mod atlas;
