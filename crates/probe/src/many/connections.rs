@@ -9,7 +9,7 @@ use std::time::Duration;
 use plumb_net::clock::monotonic_ns;
 
 use super::ManyPlan;
-use super::strategy::{Lower, ManyEvent, ManyNetwork, Sending};
+use super::network::{Lower, ManyEvent, ManyNetwork, Sending};
 use crate::connections::{event, hold};
 use crate::exchange::Talk;
 use crate::plan::{Plan, bare_host};

@@ -4,9 +4,11 @@
 //! language of `speech`), or a bounded number of `connections`.
 
 mod connections;
+pub mod network;
 mod packets;
 mod speech;
 pub mod strategy;
+mod tally;
 pub mod targets;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -23,9 +25,10 @@ use crate::plan::{Plan, ProbeError};
 use crate::probing::local;
 use crate::trust::Trust;
 use connections::ManyConnections;
+use network::ManyNetwork;
 use packets::Packets;
-use strategy::ManyNetwork;
-pub use strategy::{ManyLog, ManySeen, Tally};
+pub use strategy::{ManyLog, ManySeen};
+pub use tally::Tally;
 
 /// Packets a second above which departures are not stamped by the kernel any more: at 100,000 a second
 /// stamps take as long as the packets themselves, and what a batch takes to be sent is then shorter than

@@ -10,8 +10,8 @@ use plumb_net::unconnected::{Told, UnconnectedSocket};
 use plumb_net::wait;
 use plumb_wire::icmp::Version;
 
+use super::network::{ManyEvent, ManyNetwork, Sending};
 use super::speech::{Reading, Speech};
-use super::strategy::{ManyEvent, ManyNetwork, Sending};
 use super::{ManyPlan, STAMPED_PPS};
 use crate::plan::{Plan, ProbeError};
 use crate::probing::{local, random_u32};

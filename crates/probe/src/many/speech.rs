@@ -7,7 +7,7 @@ use plumb_wire::icmp::{Echo, EchoHeader, HEADER_BYTES, Kind, MARK_BYTES, Mark, V
 use plumb_wire::stamp::{Reply, Request};
 
 use super::ManyPlan;
-use super::strategy::Lower;
+use super::network::Lower;
 use crate::dns;
 use crate::plan::ProbeError;
 use crate::sample::{FarEnd, Said};

@@ -13,9 +13,10 @@ use std::time::Duration;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::TimestampSource;
 use plumb_model::summary::Summary;
-use plumb_net::datagram::Unreachable;
 
 use super::ManyPlan;
+use super::network::{Lower, ManyEvent, ManyNetwork, Sending};
+use super::tally::Tally;
 use crate::sample::{Answer, Moment, Record, Said};
 
 /// Probes handed to the kernel at once at most: at 100,000 a second a third of a millisecond's.
@@ -33,120 +34,6 @@ const NO_ROOM_NS: u64 = 500_000;
 
 /// Failures of receiving, one after the other, before probing ends.
 const MAX_FAILURES: u32 = 16;
-
-/// Something that the network told.
-#[derive(Debug, Clone)]
-pub enum ManyEvent {
-    /// A probe entered the packet scheduler.
-    Departed {
-        /// Its number.
-        number: u64,
-        /// When, ns of CLOCK_REALTIME.
-        ns: u64,
-    },
-    /// An answer came in.
-    Answered {
-        /// Which probe it answers.
-        number: Lower,
-        /// Who sent it.
-        from: IpAddr,
-        /// Its payload, in bytes.
-        size_bytes: usize,
-        /// What is known of it.
-        answer: Answer,
-    },
-    /// An ICMP error came back.
-    Failed {
-        /// Where the probe was sent to.
-        to: IpAddr,
-        /// Which probe it quotes.
-        number: Lower,
-        /// What the error says.
-        why: Unreachable,
-    },
-    /// A probe came to nothing, for a reason in words.
-    Told {
-        /// Its number.
-        number: u64,
-        /// The reason.
-        why: String,
-    },
-}
-
-/// The lower bits of a probe's number, as far as a packet bears them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lower {
-    value: u32,
-    bits: u32,
-}
-
-impl Lower {
-    /// The lowest 16 bits.
-    pub fn of_16(value: u16) -> Self {
-        let (value, bits) = (value.into(), 16);
-        Self { value, bits }
-    }
-
-    /// The lowest 32 bits.
-    pub fn of_32(value: u32) -> Self {
-        Self { value, bits: 32 }
-    }
-
-    /// The bits.
-    pub fn value(self) -> u32 {
-        self.value
-    }
-
-    /// Whether they are those of a number.
-    pub fn is_of(self, number: u64) -> bool {
-        number & ((1 << self.bits) - 1) == u64::from(self.value)
-    }
-
-    /// The numbers below `next` that have these bits, the latest first.
-    fn below(self, next: u64) -> impl Iterator<Item = u64> {
-        let step = 1u64 << self.bits;
-        let ago = next.wrapping_sub(1).wrapping_sub(self.value.into()) % step;
-        let latest = next.checked_sub(1).and_then(|last| last.checked_sub(ago));
-        std::iter::successors(latest, move |number| number.checked_sub(step))
-    }
-}
-
-/// What came of handing probes to the kernel.
-#[derive(Debug)]
-pub struct Sending {
-    /// How many it took, from the first on.
-    pub sent: usize,
-    /// Just before.
-    pub before: Moment,
-    /// Just after.
-    pub after: Moment,
-    /// Where it took none: why not the first.
-    pub error: Option<io::Error>,
-}
-
-/// What carries probes and knows the time.
-pub trait ManyNetwork {
-    /// The clocks.
-    fn now(&mut self) -> Moment;
-
-    /// Whether departures are told.
-    fn stamps_departures(&self) -> bool;
-
-    /// Sends probes of these numbers to these targets, in order, as many as it can at once.
-    fn send(&mut self, probes: &[(u64, u32)]) -> Sending;
-
-    /// Adds what is there, as much as it takes at once.
-    ///
-    /// # Errors
-    /// Those of the kernel.
-    fn receive(&mut self, events: &mut Vec<ManyEvent>) -> io::Result<()>;
-
-    /// Waits until there may be an event, or CLOCK_MONOTONIC reaches `until_ns`.
-    ///
-    /// # Errors
-    /// Those of the kernel.
-    fn wait(&mut self, until_ns: u64) -> io::Result<()>;
-}
 
 /// What became of a probe, told as soon as it is known. Targets are numbered from 0 as in the plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -189,66 +76,6 @@ pub enum ManySeen {
         /// Why, in words.
         why: String,
     },
-}
-
-/// What is known of one target.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Tally {
-    /// Probes sent.
-    pub sent: u64,
-    /// Probes answered in time.
-    pub received: u64,
-    /// Answers beyond the first to the same probe.
-    pub duplicates: u64,
-    /// Answers to a probe of an earlier round than one already answered (RFC 4737).
-    pub reordered: u64,
-    /// Answers after the timeout, whose probes count as lost.
-    pub late: u64,
-    /// Probes that our own machine refused to send.
-    pub refused: u64,
-    /// Shortest and longest round trip, ns.
-    pub min_ns: u64,
-    /// The longest.
-    pub max_ns: u64,
-    /// What the latest ICMP error said, or why the latest connection failed.
-    pub error: Option<Box<str>>,
-    /// What the latest answer was, where the protocol has several.
-    pub said: Option<Said>,
-    /// One above the latest round answered.
-    next_round: u64,
-    /// Mean of the round trips, and the sum of the squared differences from it (Welford), in ns.
-    mean_ns: f64,
-    squares: f64,
-}
-
-impl Tally {
-    fn answered(&mut self, rtt: Duration, round: u64) {
-        let ns = u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX);
-        self.min_ns = match self.received {
-            0 => ns,
-            _ => self.min_ns.min(ns),
-        };
-        self.max_ns = self.max_ns.max(ns);
-        self.received += 1;
-        let off = ns as f64 - self.mean_ns;
-        self.mean_ns += off / self.received as f64;
-        self.squares += off * (ns as f64 - self.mean_ns);
-        if round < self.next_round {
-            self.reordered += 1;
-        } else {
-            self.next_round = round + 1;
-        }
-    }
-
-    /// Mean round trip; `None` without answers.
-    pub fn mean_s(&self) -> Option<f64> {
-        (self.received > 0).then_some(self.mean_ns / 1e9)
-    }
-
-    /// The population's standard deviation of the round trips.
-    pub fn stddev_s(&self) -> Option<f64> {
-        (self.received > 0).then(|| (self.squares / self.received as f64).max(0.0).sqrt() / 1e9)
-    }
 }
 
 /// What remains of a probing.

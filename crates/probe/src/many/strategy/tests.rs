@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use super::*;
 use crate::sample::Measured;
 use plumb_model::results::ProbeProtocol;
+use plumb_net::datagram::Unreachable;
 
 const MS: u64 = 1_000_000;
 const START: u64 = 1_000 * MS;
