@@ -1,0 +1,126 @@
+//! The algorithm that stands a path's loss, and what goes with it.
+
+use plumb_model::formula::response::{Algorithm, tolerance};
+use plumb_model::tune::Role;
+use plumb_model::units::{human_seconds, si};
+
+use super::{Advice, Present, same, set};
+use crate::knobs::situation::Situation;
+
+/// Loss that a clean long path has all the same: one packet in ten million, as dirty optics and
+/// overfull switches make it.
+const CLEAN_LOSS_RATIO: f64 = 1e-7;
+
+/// Payload of a segment in bytes, for response functions.
+const MSS_BYTES: f64 = 1448.0;
+
+/// Bytes in flight below which restarting after a pause costs little: the initial window grows to it
+/// in five round trips.
+const SHORT_PATH_BYTES: f64 = 500_000.0;
+
+/// Why CUBIC cannot hold the rate; none where it can.
+pub(super) fn losing(situation: &Situation) -> Option<String> {
+    let stands = tolerance(
+        Algorithm::Cubic,
+        situation.rate_bps,
+        situation.rtt_s,
+        MSS_BYTES,
+    );
+    let loss = situation.loss_ratio.unwrap_or(CLEAN_LOSS_RATIO);
+    let of = match situation.loss_ratio {
+        Some(_) => "the path loses",
+        None => "even clean paths lose about",
+    };
+    (!situation.is_lan() && loss > stands).then(|| {
+        format!(
+            "CUBIC holds {} over {} only while less than {stands:.1e} of the packets are lost, and {of} {loss:.1e}.",
+            si(situation.rate_bps, "bit/s"),
+            human_seconds(situation.rtt_s)
+        )
+    })
+}
+
+pub(super) fn standing(situation: &Situation) -> String {
+    let stands = tolerance(
+        Algorithm::Cubic,
+        situation.rate_bps,
+        situation.rtt_s,
+        MSS_BYTES,
+    );
+    format!(
+        "CUBIC holds {} over {} while less than {stands:.1e} of the packets are lost at random",
+        si(situation.rate_bps, "bit/s"),
+        human_seconds(situation.rtt_s)
+    )
+}
+
+pub(super) fn control(situation: &Situation, present: Present<'_>) -> Advice {
+    let leave = |why: String| Advice::Leave { why };
+    if situation.role == Role::Router {
+        return leave("a router's own TCP does not carry what it passes on".to_owned());
+    }
+    let Some(why) = losing(situation) else {
+        return leave(standing(situation));
+    };
+    if same(present.value, "bbr") {
+        return leave("it is bbr already".to_owned());
+    }
+    let there = |text: &str| text.split_whitespace().any(|cc| cc == "bbr");
+    if !present.congestion_controls.is_none_or(there) {
+        return leave(format!(
+            "{why} BBR would, but this kernel has none at hand: modprobe tcp_bbr"
+        ));
+    }
+    set(
+        "bbr",
+        why,
+        "New connections that this host sends on hold the rate in spite of the loss; those that exist stay as they are.",
+    )
+}
+
+pub(super) fn fair_queue(situation: &Situation, present: Present<'_>) -> Advice {
+    let leave = |why: &str| Advice::Leave {
+        why: why.to_owned(),
+    };
+    if situation.role == Role::Router {
+        return leave("on a router fq_codel or CAKE belongs there: fq serves local sockets");
+    }
+    if !same(present.congestion_control, "bbr") {
+        return leave("nothing here paces, so plain queues do as well");
+    }
+    if same(present.value, "fq") {
+        return leave("it is fq already");
+    }
+    set(
+        "fq",
+        "BBR paces its packets, and fq does that with less processor than TCP's own timers."
+            .to_owned(),
+        "Packets leave spaced out; BBR works without it too, since 4.13.",
+    )
+}
+
+pub(super) fn idle(situation: &Situation, present: Present<'_>) -> Advice {
+    let leave = |why: &str| Advice::Leave {
+        why: why.to_owned(),
+    };
+    if situation.role == Role::Router {
+        return leave("a router's own TCP does not carry what it passes on");
+    }
+    if same(present.congestion_control, "bbr") {
+        return leave("BBR skips the restart anyway");
+    }
+    if situation.bdp_bytes() < SHORT_PATH_BYTES {
+        return leave("on a short path a restart costs little");
+    }
+    if same(present.value, "0") {
+        return leave("it is 0 already");
+    }
+    set(
+        "0",
+        format!(
+            "After a pause a connection would climb from ten segments to {} again.",
+            si(situation.bdp_bytes(), "B")
+        ),
+        "Connections that pause go on at their old window; single transfers do not change.",
+    )
+}
