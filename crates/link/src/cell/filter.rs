@@ -124,8 +124,12 @@ impl<F: Filter> Cell for Filtered<F> {
         self.out.next()
     }
 
+    fn replies(&self) -> bool {
+        F::REPLIES
+    }
+
     fn keeps_for(&self, beyond: Duration) -> Duration {
-        if F::REPLIES { Duration::ZERO } else { beyond }
+        beyond
     }
 
     fn tally(&mut self) -> &mut Tally {

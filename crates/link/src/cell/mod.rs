@@ -42,9 +42,13 @@ pub(crate) trait Cell: Send {
     /// When there will be something to dequeue; `None` while nothing is under way.
     fn next_event(&self) -> Option<Time>;
 
-    /// What comes in now, and what the cell sends back for it, leaves the chain no sooner than
-    /// after this time, where the cells behind keep everything for `beyond` at least. Zero is
-    /// always true.
+    /// Whether it sends packets of its own back, which leave the chain as soon as they leave the cell.
+    fn replies(&self) -> bool {
+        false
+    }
+
+    /// What comes in now goes on out of the chain no sooner than after this time, where the cells
+    /// behind keep everything for `beyond` at least. Zero is always true.
     fn keeps_for(&self, _beyond: Duration) -> Duration {
         Duration::ZERO
     }

@@ -120,6 +120,9 @@ impl Chain {
         let mut next = self.out.front().map(|(at, _)| *at);
         let mut beyond = Duration::ZERO;
         for named in self.cells.iter().rev() {
+            if named.cell.replies() {
+                beyond = Duration::ZERO;
+            }
             let event = named.cell.next_event().map(|at| at + beyond);
             next = next.into_iter().chain(event).min();
             beyond = named.cell.keeps_for(beyond);

@@ -91,6 +91,16 @@ fn without_cells_packets_pass_at_once() {
 }
 
 #[test]
+fn a_reply_leaves_at_once_whatever_is_behind() {
+    let mut c =
+        chain(r#"chain = [{ type = "mtu", bytes = 1400 }, { type = "delay", delay = "5ms" }]"#);
+    c.enqueue(us(7), udp(1500, 1, 0));
+    assert_eq!(c.next_event(), Some(us(7)));
+    let (at, reply) = c.dequeue(us(7)).unwrap();
+    assert!(at == us(7) && reply.back);
+}
+
+#[test]
 fn probes_are_recorded_with_their_exact_times() {
     let mut c = chain(
         r#"chain = [{ type = "shaper", rate = "8mbit", queue = { type = "fifo", limit = "2p" } }, { type = "delay", delay = "5ms" }]"#,
