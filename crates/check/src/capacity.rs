@@ -2,6 +2,7 @@
 //! size, and its narrowest place, by trains of packets.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -180,9 +181,13 @@ fn look_at_hops(
     stop: &AtomicBool,
     assembly: &mut Assembly,
 ) -> Result<(PathProtocol, HopsFound), CheckError> {
-    let local = |source| CheckError::Capacity {
-        name: wanted.name.clone(),
-        source,
+    let local = |source: io::Error| match source.kind() {
+        // Nobody is known yet.
+        io::ErrorKind::Interrupted => CheckError::Cancelled,
+        _ => CheckError::Capacity {
+            name: wanted.name.clone(),
+            source,
+        },
     };
     let to = wanted.address.ip();
     watcher.step(
@@ -203,7 +208,7 @@ fn look_at_hops(
             Err(error) => return Err(error.into()),
         };
         let mut opened = opened;
-        if !automatic || answers(&mut opened, to, wanted.timeout).map_err(local)? {
+        if !automatic || answers(&mut opened, to, wanted.timeout, stop).map_err(local)? {
             chosen = Some((protocol, opened));
             break;
         }

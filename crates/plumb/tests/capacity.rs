@@ -8,6 +8,7 @@
 mod common;
 
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 use common::{Checked, measured_in, plumb, stderr, stdout};
 use plumb_model::results::Outcome;
@@ -321,4 +322,9 @@ fn what_cannot_be_measured_is_said() {
         short.as_slice(),
     ];
     says(&arguments.concat(), 1, "nothing came back");
+    let begun = Instant::now();
+    let impatient = "timeout --foreground --preserve-status -s INT 1 plumb capacity server -W 20s";
+    let arguments = ["lab", "run", silent, "--", "sh", "-c", impatient];
+    says(&arguments, 1, "stopped before anything");
+    assert!(begun.elapsed() < Duration::from_secs(15));
 }

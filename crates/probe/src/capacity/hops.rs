@@ -24,7 +24,7 @@ use plumb_model::results::capacity::CapacityEnd;
 use super::fit::{Fit, OfSize, fit};
 use super::lines::{LineFigures, lines};
 use super::random::Random;
-use crate::path::rounds::Rounds;
+use crate::path::rounds::{LOOK_NS, Rounds};
 use crate::path::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
 
 /// IP and ICMP headers of an error, and what a router quotes at most beside them: 576 bytes in all with
@@ -172,11 +172,12 @@ struct Hop {
 /// Whether the far end answers such probes.
 ///
 /// # Errors
-/// Those of our own machine.
+/// Those of our own machine; `Interrupted` when `stop` is set.
 pub fn answers(
     network: &mut impl HopNetwork,
     target: IpAddr,
     timeout: Duration,
+    stop: &AtomicBool,
 ) -> io::Result<bool> {
     /// As most hosts send.
     const FAR_HOPS: u8 = 64;
@@ -184,8 +185,7 @@ pub fn answers(
         size_bytes: smallest_bytes(target.is_ipv4()),
         ..Probe::to(FAR_HOPS)
     };
-    let to_the_end = AtomicBool::new(false);
-    let answers = Rounds::new(network, TRIES, timeout, &to_the_end).ask(&[small], |_, _| true)?;
+    let answers = Rounds::new(network, TRIES, timeout, stop).ask(&[small], |_, _| true)?;
     Ok(answers
         .iter()
         .flatten()
@@ -193,7 +193,7 @@ pub fn answers(
 }
 
 /// Probes hops until their lines are known, `stop` is set, or time or bytes are spent; `show` is told
-/// how many lines are known of how many.
+/// how many lines are known of how many. When it is stopped, what was learnt by then is told.
 ///
 /// # Errors
 /// Those of our own machine. Where nobody answers, hops are empty.
@@ -206,6 +206,7 @@ pub fn hops(
     let started_ns = network.now_ns();
     let mut survey = Survey {
         plan,
+        stop,
         hops: Vec::new(),
         reached: false,
         sent: 0,
@@ -216,10 +217,10 @@ pub fn hops(
         waiting: BTreeMap::new(),
         end_ns: started_ns.saturating_add(nanoseconds(plan.time)),
     };
-    survey.trace(network)?;
-    survey.sizes(network)?;
-    survey.warm_up(network)?;
-    let ended = survey.sample(network, stop, show)?;
+    let ended = match survey.run(network, show) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => CapacityEnd::Stopped,
+        ended => ended?,
+    };
     survey.work_out();
     Ok(HopsFound {
         reached: survey.reached,
@@ -236,6 +237,7 @@ fn nanoseconds(duration: Duration) -> u64 {
 
 struct Survey<'a> {
     plan: &'a HopsPlan,
+    stop: &'a AtomicBool,
     hops: Vec<Hop>,
     reached: bool,
     sent: u64,
@@ -250,6 +252,18 @@ struct Survey<'a> {
 }
 
 impl Survey<'_> {
+    /// All of it; `Interrupted` when it is stopped before samples are taken.
+    fn run(
+        &mut self,
+        network: &mut impl HopNetwork,
+        show: &mut dyn FnMut(usize, usize),
+    ) -> io::Result<CapacityEnd> {
+        self.trace(network)?;
+        self.sizes(network)?;
+        self.warm_up(network)?;
+        self.sample(network, show)
+    }
+
     fn v4(&self) -> bool {
         self.plan.target.is_ipv4()
     }
@@ -381,7 +395,11 @@ impl Survey<'_> {
                     .now_ns()
                     .saturating_add(nanoseconds(self.plan.timeout));
                 while network.now_ns() < until_ns {
-                    let Some(answered) = network.receive(until_ns)? else {
+                    if self.stop.load(Ordering::Relaxed) {
+                        return Err(io::ErrorKind::Interrupted.into());
+                    }
+                    let look_ns = network.now_ns().saturating_add(LOOK_NS);
+                    let Some(answered) = network.receive(until_ns.min(look_ns))? else {
                         continue;
                     };
                     if answered.id == id {
@@ -404,7 +422,6 @@ impl Survey<'_> {
     fn sample(
         &mut self,
         network: &mut impl HopNetwork,
-        stop: &AtomicBool,
         show: &mut dyn FnMut(usize, usize),
     ) -> io::Result<CapacityEnd> {
         let mut turn = 0;
@@ -412,7 +429,7 @@ impl Survey<'_> {
         let mut looked_at = self.sent;
         let ended = loop {
             let now_ns = network.now_ns();
-            if stop.load(Ordering::Relaxed) {
+            if self.stop.load(Ordering::Relaxed) {
                 break CapacityEnd::Stopped;
             }
             if now_ns >= self.end_ns {
@@ -444,7 +461,8 @@ impl Survey<'_> {
                 let gap_ns = nanoseconds(self.plan.interval) as f64 * share;
                 due_ns = due_ns.saturating_add(gap_ns as u64).max(now_ns);
             }
-            let until_ns = due_ns.min(self.end_ns);
+            let look_ns = now_ns.saturating_add(LOOK_NS);
+            let until_ns = due_ns.min(self.end_ns).min(look_ns);
             if let Some(answered) = network.receive(until_ns)? {
                 self.take(&answered);
             }
@@ -617,14 +635,12 @@ impl Survey<'_> {
         probes: &[Probe],
         wanted: impl Fn(usize, &[Option<Answer>]) -> bool,
     ) -> io::Result<Vec<Option<Answer>>> {
-        // A round is short: a request to stop is looked at between two of them.
-        let to_the_end = AtomicBool::new(false);
-        let mut rounds = Rounds::new(network, TRIES, self.plan.timeout, &to_the_end);
-        let answers = rounds.ask(probes, wanted)?;
+        let mut rounds = Rounds::new(network, TRIES, self.plan.timeout, self.stop);
+        let answers = rounds.ask(probes, wanted);
         self.sent += rounds.sent;
         let size = probes.first().map_or(0, |probe| probe.size_bytes);
         self.sent_bytes += rounds.sent * u64::from(size);
-        Ok(answers)
+        answers
     }
 }
 

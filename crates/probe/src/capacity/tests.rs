@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plumb_model::results::TimestampSource;
@@ -13,7 +14,7 @@ use plumb_model::results::capacity::{CapacityEnd, Doubt, RateStatus, TrainMethod
 use plumb_wire::icmp_report::Report;
 use proptest::prelude::*;
 
-use super::hops::{HopsFound, HopsPlan, hops};
+use super::hops::{HopsFound, HopsPlan, answers, hops};
 use super::random::Random;
 use super::trains::{TrainsPlan, trains};
 use crate::path::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
@@ -60,6 +61,9 @@ struct FakePath {
     random: Random,
     queue: BTreeMap<(u64, ProbeId), Answered>,
     next: u64,
+    /// It is set at that time.
+    stop: Arc<AtomicBool>,
+    stop_at_ns: u64,
 }
 
 impl FakePath {
@@ -74,6 +78,8 @@ impl FakePath {
             random: Random::new(1),
             queue: BTreeMap::new(),
             next: 0,
+            stop: Arc::new(AtomicBool::new(false)),
+            stop_at_ns: u64::MAX,
         }
     }
 
@@ -176,17 +182,16 @@ impl HopNetwork for FakePath {
     }
 
     fn receive(&mut self, until_ns: u64) -> io::Result<Option<Answered>> {
-        match self.queue.first_key_value() {
-            Some(((at, _), _)) if *at <= until_ns => {
-                let ((at, _), answered) = self.queue.pop_first().unwrap();
-                self.now_ns = self.now_ns.max(at);
-                Ok(Some(answered))
-            }
-            _ => {
-                self.now_ns = self.now_ns.max(until_ns);
-                Ok(None)
-            }
+        let arrived = match self.queue.first_key_value() {
+            Some(((at, _), _)) if *at <= until_ns => self.queue.pop_first(),
+            _ => None,
+        };
+        let until_ns = arrived.as_ref().map_or(until_ns, |((at, _), _)| *at);
+        self.now_ns = self.now_ns.max(until_ns);
+        if self.now_ns >= self.stop_at_ns {
+            self.stop.store(true, Ordering::Relaxed);
         }
+        Ok(arrived.map(|(_, answered)| answered))
     }
 }
 
@@ -358,6 +363,46 @@ fn time_and_bytes_are_kept_to() {
     let plan = nobody.plan();
     let found = hops(&mut nobody, &plan, &AtomicBool::new(false), &mut |_, _| {}).unwrap();
     assert!(found.hops.is_empty() && !found.reached);
+}
+
+/// Two lines; the router or the far end behind one of them answers so many probes and no more.
+fn falls_silent(hop: usize, after: f64, stop_at_ns: u64) -> (HopsPlan, FakePath) {
+    let mut lines = [1e7, 1e7].map(line);
+    lines[hop - 1].per_second = 0.0;
+    let mut path = FakePath::of(&lines);
+    path.tokens[hop - 1].0 = after;
+    path.stop_at_ns = stop_at_ns;
+    let plan = HopsPlan {
+        max_hops: 2,
+        ..path.plan()
+    };
+    (plan, path)
+}
+
+#[test]
+fn a_stop_ends_it_at_once_with_what_was_learnt() {
+    let stopped = |hop, after, at_ms: u64| {
+        let (plan, mut path) = falls_silent(hop, after, at_ms * MS);
+        let stop = Arc::clone(&path.stop);
+        let found = hops(&mut path, &plan, &stop, &mut |_, _| {}).unwrap();
+        assert_eq!(found.ended, CapacityEnd::Stopped);
+        let late_ms = path.now_ns / MS - at_ms;
+        assert!(late_ms <= 100, "{late_ms} ms after {at_ms} ms");
+        assert_eq!(found.sent, path.next);
+        let largest: Vec<_> = found.hops.iter().map(|hop| hop.largest_bytes).collect();
+        (found.reached, largest)
+    };
+    // Nobody answers from the first hop while it is found out who does.
+    assert_eq!(stopped(1, 0.0, 150), (false, vec![]));
+    // The far end answers small probes, and none of the larger ones.
+    assert_eq!(stopped(2, 1.0, 700), (true, vec![Some(1500), None]));
+    // It answers until it is measured how long a full packet takes.
+    assert_eq!(stopped(2, 2.0, 2_500), (true, vec![Some(1500); 2]));
+    let (plan, mut path) = falls_silent(2, 0.0, 700 * MS);
+    let stop = Arc::clone(&path.stop);
+    let error = answers(&mut path, plan.target, plan.timeout, &stop).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+    assert!(path.now_ns <= 800 * MS, "{}", path.now_ns);
 }
 
 /// A far end behind one narrow line, in virtual time.

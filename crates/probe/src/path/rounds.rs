@@ -15,7 +15,7 @@ const GAP_NS: u64 = 2_000_000;
 const SLACK_NS: u64 = 150_000_000;
 
 /// How often the request to stop is looked at while answers are waited for.
-const LOOK_NS: u64 = 100_000_000;
+pub(crate) const LOOK_NS: u64 = 100_000_000;
 
 /// Sends rounds of probes.
 #[derive(Debug)]
