@@ -20,10 +20,12 @@ use std::time::Duration;
 
 use plumb_model::distribution::Distribution;
 use plumb_model::results::capacity::CapacityEnd;
+use rand::seq::SliceRandom as _;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_pcg::Pcg64Mcg;
 
 use super::fit::{Fit, OfSize, fit};
 use super::lines::{LineFigures, lines};
-use super::random::Random;
 use crate::path::rounds::{LOOK_NS, Rounds};
 use crate::path::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
 
@@ -213,7 +215,7 @@ pub fn hops(
         sent_bytes: 0,
         longest_rtt_ns: 0,
         takes_ns: 0,
-        random: Random::new(plan.seed),
+        random: Pcg64Mcg::seed_from_u64(plan.seed),
         waiting: BTreeMap::new(),
         end_ns: started_ns.saturating_add(nanoseconds(plan.time)),
     };
@@ -245,7 +247,7 @@ struct Survey<'a> {
     longest_rtt_ns: u64,
     /// What a full packet takes over all lines, beyond a small one.
     takes_ns: u64,
-    random: Random,
+    random: Pcg64Mcg,
     /// Probes out: the place of the hop, and when they were sent.
     waiting: BTreeMap<ProbeId, (usize, u64)>,
     end_ns: u64,
@@ -457,7 +459,7 @@ impl Survey<'_> {
                 // Never in step with what else goes on, nor with when answers come: whoever has just
                 // been awake for one packet is quicker with the next, so that a fixed distance would
                 // favour packets of one size. From half to one and a half of it.
-                let share = 0.5 + self.random.share();
+                let share = self.random.random_range(0.5..1.5);
                 let gap_ns = nanoseconds(self.plan.interval) as f64 * share;
                 due_ns = due_ns.saturating_add(gap_ns as u64).max(now_ns);
             }
@@ -500,7 +502,7 @@ impl Survey<'_> {
         };
         if hop.left.is_empty() {
             hop.left = hop.cycle.clone();
-            random.shuffle(&mut hop.left);
+            hop.left.shuffle(random);
         }
         let Some(size) = hop.left.pop() else {
             return Ok(());
@@ -531,7 +533,7 @@ impl Survey<'_> {
         let takes_here = self.hops.get(at).map_or(0.0, takes);
         for (other, hop) in self.hops.iter_mut().enumerate() {
             let shared = if other < at { takes(hop) } else { takes_here };
-            let varied = shared * (1.0 + JITTER * self.random.share());
+            let varied = shared * (1.0 + JITTER * self.random.random::<f64>());
             hop.next_ns = hop.next_ns.max(now_ns.saturating_add(varied as u64));
         }
     }

@@ -10,7 +10,6 @@ pub mod dispersion;
 pub mod fit;
 pub mod hops;
 pub mod lines;
-mod random;
 #[cfg(test)]
 mod tests;
 pub mod trains;

@@ -13,9 +13,10 @@ use plumb_model::results::TimestampSource;
 use plumb_model::results::capacity::{CapacityEnd, Doubt, RateStatus, TrainMethod, TrainResult};
 use plumb_wire::icmp_report::Report;
 use proptest::prelude::*;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_pcg::Pcg64Mcg;
 
 use super::hops::{HopsFound, HopsPlan, answers, hops};
-use super::random::Random;
 use super::trains::{TrainsPlan, trains};
 use crate::path::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
 use crate::sample::{self, FarEnd, Moment};
@@ -58,7 +59,7 @@ struct FakePath {
     /// Stamps and schedulers are late by up to this.
     noise_ns: f64,
     tokens: Vec<(f64, u64)>,
-    random: Random,
+    random: Pcg64Mcg,
     queue: BTreeMap<(u64, ProbeId), Answered>,
     next: u64,
     /// It is set at that time.
@@ -75,7 +76,7 @@ impl FakePath {
             v6: false,
             echoes: false,
             noise_ns: 20_000.0,
-            random: Random::new(1),
+            random: Pcg64Mcg::seed_from_u64(1),
             queue: BTreeMap::new(),
             next: 0,
             stop: Arc::new(AtomicBool::new(false)),
@@ -120,12 +121,12 @@ impl FakePath {
     }
 
     fn rtt_ns(&mut self, hop: usize, size: u16, back: u16) -> u64 {
-        let mut ns = self.random.share() * self.noise_ns;
+        let mut ns = self.random.random::<f64>() * self.noise_ns;
         for line in &self.lines[..hop] {
             ns += f64::from(size) * 8e9 / line.there_bps + f64::from(back) * 8e9 / line.back_bps;
             ns += 2.0 * line.delay_ns as f64;
-            if self.random.share() < line.busy {
-                ns += self.random.share() * line.wait_ns;
+            if self.random.random_bool(line.busy) {
+                ns += self.random.random::<f64>() * line.wait_ns;
             }
         }
         ns as u64
@@ -422,7 +423,7 @@ struct FakeFarEnd {
     /// Arrivals are stamped together every so often.
     bunches_ns: u64,
     silent: bool,
-    random: Random,
+    random: Pcg64Mcg,
     events: BTreeMap<(u64, u64), Event>,
     next: u64,
 }
@@ -440,7 +441,7 @@ impl FakeFarEnd {
             others: 0.0,
             bunches_ns: 1,
             silent: false,
-            random: Random::new(3),
+            random: Pcg64Mcg::seed_from_u64(3),
             events: BTreeMap::new(),
             next: 0,
         }
@@ -481,7 +482,7 @@ impl Network for FakeFarEnd {
             self.tokens -= 1.0;
             now_ns
         } else {
-            let more = if self.random.share() < self.others {
+            let more = if self.random.random_bool(self.others) {
                 2
             } else {
                 1
