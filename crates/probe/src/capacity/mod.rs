@@ -10,8 +10,6 @@ pub mod dispersion;
 pub mod fit;
 pub mod hops;
 pub mod lines;
-#[cfg(test)]
-mod tests;
 pub mod trains;
 
 use std::net::SocketAddr;

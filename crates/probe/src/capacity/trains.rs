@@ -6,6 +6,9 @@
 //! token bucket at once. After each there is a pause of several times its length, so that the path
 //! carries others' traffic and its queue is empty for the next.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

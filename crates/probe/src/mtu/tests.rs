@@ -1,38 +1,29 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plumb_model::results::TimestampSource;
 use plumb_wire::icmp_report::Report;
 use proptest::prelude::*;
 
 use super::search::arrives;
 use super::*;
-use crate::path::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
+use crate::path::virtual_time::{Hops, VirtualNetwork};
+use crate::path::{Answer, AnswerKind, Probe};
 
 const MS: u64 = 1_000_000;
-/// Nobody stops it.
-static GO_ON: AtomicBool = AtomicBool::new(false);
 
-/// A path in virtual time: the line to each hop, the far end's the last.
+/// A path: the line to each hop, the far end's the last.
 #[derive(Debug, Clone)]
 struct FakePath {
-    now_ns: u64,
     lines: Vec<Line>,
     /// What the far end's own way back carries.
     back_bytes: u16,
     far_silent: bool,
     /// One of so many probes or answers is lost.
     lose_one_of: u64,
-    queue: BTreeMap<(u64, ProbeId), Answered>,
-    next: u64,
-    /// After so many probes somebody stops it.
-    stopped_after: Option<(u64, Arc<AtomicBool>)>,
 }
 
 /// A line, and the router before it.
@@ -63,14 +54,10 @@ fn silent(takes: u16) -> Line {
 impl FakePath {
     fn of(lines: &[Line]) -> Self {
         Self {
-            now_ns: 0,
             lines: lines.to_vec(),
             back_bytes: u16::MAX,
             far_silent: false,
             lose_one_of: 0,
-            queue: BTreeMap::new(),
-            next: 0,
-            stopped_after: None,
         }
     }
 
@@ -89,7 +76,8 @@ impl FakePath {
         }
     }
 
-    fn answer(&self, probe: &Probe) -> Option<(usize, AnswerKind)> {
+    /// Which hop answers, and what.
+    fn reached(&self, probe: &Probe) -> Option<(usize, AnswerKind)> {
         for (index, line) in self.lines.iter().enumerate() {
             // The router before the line is hop `index`; this host is hop 0.
             if probe.size_bytes > line.takes {
@@ -111,55 +99,33 @@ impl FakePath {
     }
 }
 
-impl HopNetwork for FakePath {
-    fn now_ns(&mut self) -> u64 {
-        self.now_ns
-    }
-
-    fn send(&mut self, probe: &Probe) -> io::Result<ProbeId> {
-        let id = ProbeId(self.next);
-        self.next += 1;
-        if let Some((probes, stop)) = &self.stopped_after
-            && self.next >= *probes
-        {
-            stop.store(true, Ordering::Relaxed);
-        }
+impl Hops for FakePath {
+    fn answer(&mut self, probe: &Probe, number: u64, _: u64) -> Option<(Duration, Answer)> {
         // A loss that follows no period of the search.
         let lost = self.lose_one_of > 0
-            && (self.next.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33)
+            && ((number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33)
                 .is_multiple_of(self.lose_one_of);
-        if let Some((hop, kind)) = self.answer(probe).filter(|_| !lost) {
-            let rtt_ns = 4 * MS * hop as u64;
-            let answered = Answered {
-                id,
-                probe: *probe,
-                rtt: Duration::from_nanos(rtt_ns),
-                timestamps: TimestampSource::Kernel,
-                answer: Answer::plain(Self::address(hop), kind, Some(64)),
-            };
-            self.queue.insert((self.now_ns + rtt_ns, id), answered);
-        }
-        Ok(id)
-    }
-
-    fn receive(&mut self, until_ns: u64) -> io::Result<Option<Answered>> {
-        match self.queue.first_key_value() {
-            Some(((at, _), _)) if *at <= until_ns => {
-                let ((at, _), answered) = self.queue.pop_first().unwrap();
-                self.now_ns = self.now_ns.max(at);
-                Ok(Some(answered))
-            }
-            _ => {
-                self.now_ns = self.now_ns.max(until_ns);
-                Ok(None)
-            }
-        }
+        let (hop, kind) = self.reached(probe).filter(|_| !lost)?;
+        let answer = Answer::plain(Self::address(hop), kind, Some(64));
+        Some((Duration::from_millis(4 * hop as u64), answer))
     }
 }
 
-fn found(mut path: FakePath) -> Found {
+fn found(path: FakePath) -> Found {
     let plan = path.plan();
-    search(&mut path, &plan, &GO_ON).unwrap()
+    searched(path, &plan).unwrap()
+}
+
+fn searched(path: FakePath, plan: &MtuPlan) -> Result<Found, SearchError> {
+    searched_in(&mut VirtualNetwork::of(path), plan)
+}
+
+fn searched_in(
+    network: &mut VirtualNetwork<FakePath>,
+    plan: &MtuPlan,
+) -> Result<Found, SearchError> {
+    let stop = Arc::clone(&network.stop);
+    search(network, plan, &stop)
 }
 
 fn sizes(found: &Found) -> Vec<Option<u16>> {
@@ -231,12 +197,12 @@ fn a_second_narrow_place_behind_a_black_hole_is_found() {
 
 #[test]
 fn not_listening_gives_the_same_sizes() {
-    let mut path = FakePath::of(&[line(1500), line(1492), line(1400), line(1500)]);
+    let path = FakePath::of(&[line(1500), line(1492), line(1400), line(1500)]);
     let plan = MtuPlan {
         listen: false,
         ..path.plan()
     };
-    let found = search(&mut path, &plan, &GO_ON).unwrap();
+    let found = searched(path, &plan).unwrap();
     assert_eq!(found.path_mtu_bytes, Some(1400));
     assert_eq!((found.told, found.silent), (0, 2));
     assert_eq!(
@@ -273,7 +239,7 @@ fn silent_hops_and_a_silent_end_leave_the_rest_known() {
         max_hops: 9,
         ..path.plan()
     };
-    let part = search(&mut path, &plan, &GO_ON).unwrap();
+    let part = searched(path.clone(), &plan).unwrap();
     assert_eq!(part.path_mtu_bytes, None);
     assert_eq!(
         sizes(&part),
@@ -281,23 +247,23 @@ fn silent_hops_and_a_silent_end_leave_the_rest_known() {
     );
     path.lines.truncate(1);
     let plan = path.plan();
-    let nobody = search(&mut path, &plan, &GO_ON);
+    let nobody = searched(path, &plan);
     assert!(matches!(nobody, Err(SearchError::Silence)));
 }
 
 #[test]
 fn jumbo_packets_are_tried_where_the_interface_sends_them() {
-    let mut path = FakePath::of(&[line(9000), silent(8996), line(9000)]);
+    let path = FakePath::of(&[line(9000), silent(8996), line(9000)]);
     let plan = MtuPlan {
         largest_bytes: 9000,
         ..path.plan()
     };
-    assert_eq!(
-        search(&mut path, &plan, &GO_ON).unwrap().path_mtu_bytes,
-        Some(8996)
-    );
-    assert!(arrives(&mut path, &plan, 8996, &GO_ON).unwrap());
-    assert!(!arrives(&mut path, &plan, 8997, &GO_ON).unwrap());
+    let mut network = VirtualNetwork::of(path);
+    let found = searched_in(&mut network, &plan).unwrap();
+    assert_eq!(found.path_mtu_bytes, Some(8996));
+    let stop = Arc::clone(&network.stop);
+    assert!(arrives(&mut network, &plan, 8996, &stop).unwrap());
+    assert!(!arrives(&mut network, &plan, 8997, &stop).unwrap());
 }
 
 proptest! {
@@ -306,14 +272,14 @@ proptest! {
     #[test]
     fn what_is_known_when_it_is_stopped_is_true(
         takes in proptest::collection::vec(68u16..=1500, 1..9),
-        probes in 1u64..120,
+        stop_ms in 0u64..8_000,
     ) {
         let lines: Vec<Line> = takes.iter().map(|takes| silent(*takes)).collect();
-        let mut path = FakePath::of(&lines);
-        let stop = Arc::new(AtomicBool::new(false));
-        path.stopped_after = Some((probes, Arc::clone(&stop)));
+        let path = FakePath::of(&lines);
         let plan = path.plan();
-        match search(&mut path, &plan, &stop) {
+        let mut network = VirtualNetwork::of(path);
+        network.stop_at_ns = stop_ms * MS;
+        match searched_in(&mut network, &plan) {
             Err(SearchError::Stopped) => {}
             Err(other) => panic!("{other}"),
             Ok(found) => {
@@ -345,7 +311,7 @@ proptest! {
         // A probe and its two repetitions all lost: one in 64,000.
         path.lose_one_of = if lossy { 40 } else { 0 };
         let plan = path.plan();
-        let found = search(&mut path, &plan, &GO_ON).unwrap();
+        let found = searched(path, &plan).unwrap();
         let mut least = 1500;
         let narrowest: Vec<u16> = lines
             .iter()

@@ -29,6 +29,8 @@ pub mod through;
 pub mod told;
 pub mod trace;
 pub mod unprivileged;
+#[cfg(test)]
+pub(crate) mod virtual_time;
 
 pub use open::{Access, OpenError, Opened, Protocol, Target, UDP_PORT, open};
 pub use probe::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
