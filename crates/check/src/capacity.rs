@@ -31,8 +31,8 @@ use crate::watcher::Watcher;
 /// What packets of a network without jumbo frames have, bytes.
 const ETHERNET_BYTES: u32 = 1500;
 
-/// Trains may take this share of the bytes, and this share of the time above theirs.
-const TRAINS_SHARE: u64 = 2;
+/// Hops may take one part in so many of the bytes where trains follow, which have the rest.
+const HOPS_PART: u64 = 2;
 
 /// Trains take no longer than this.
 const TRAINS_TIME: Duration = Duration::from_secs(30);
@@ -96,6 +96,14 @@ impl Wanted {
         )
     }
 
+    /// What hops may take of the bytes.
+    fn hops_bytes(&self) -> u64 {
+        match self.longest_train {
+            0 => self.bytes,
+            _ => self.bytes / HOPS_PART,
+        }
+    }
+
     fn target(&self) -> Target {
         Target {
             name: self.name.clone(),
@@ -133,16 +141,10 @@ pub fn run(
             found.hops.iter().filter_map(of).min()
         });
         let packet_bytes = whole.unwrap_or(largest).into();
-        let bytes = wanted.bytes.saturating_sub(spent);
-        let bytes = if wanted.hops {
-            bytes
-        } else {
-            bytes / TRAINS_SHARE
-        };
         let plan = TrainsPlan {
             packet_bytes,
             longest_packets: wanted.longest_train,
-            bytes,
+            bytes: wanted.bytes.saturating_sub(spent),
             time: TRAINS_TIME,
         };
         look_by_trains(wanted, &plan, watcher, stop, &mut assembly)?
@@ -230,7 +232,7 @@ fn look_at_hops(
         largest_bytes,
         interval: wanted.interval,
         time: wanted.time,
-        bytes: wanted.bytes / TRAINS_SHARE,
+        bytes: wanted.hops_bytes(),
         timeout: wanted.timeout,
         seed: clock::realtime_ns(),
     };
@@ -473,4 +475,33 @@ fn params(wanted: &Wanted) -> serde_json::Map<String, serde_json::Value> {
         wanted.longest_train.into(),
     );
     params
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_trains_do_not_need_is_for_the_hops() {
+        let both = Wanted {
+            name: "server".to_owned(),
+            address: "192.0.2.1:0".parse().unwrap(),
+            protocol: None,
+            hops: true,
+            longest_train: 400,
+            max_hops: 30,
+            largest_bytes: None,
+            interval: Duration::from_millis(10),
+            time: Duration::from_secs(30),
+            bytes: 1_000,
+            timeout: Duration::from_secs(1),
+        };
+        assert_eq!(both.hops_bytes(), 500);
+        let hops_alone = Wanted {
+            longest_train: 0,
+            ..both
+        };
+        assert_eq!(hops_alone.hops_bytes(), 1_000);
+    }
 }

@@ -11,7 +11,7 @@ use plumb_model::units::ByteCount;
 use crate::load_options::positive_duration;
 use crate::output::Output;
 use crate::progress::Line;
-use crate::target::{Family, Target, command_line, interruptible};
+use crate::target::{FamilyOptions, Target, command_line, interruptible};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -30,12 +30,8 @@ capacity`.";
 pub(crate) struct Arguments {
     /// Name or address of the far end; a port behind it is that of its `plumb serve`
     host: String,
-    /// Use IPv4
-    #[arg(short = '4', conflicts_with = "v6")]
-    v4: bool,
-    /// Use IPv6
-    #[arg(short = '6')]
-    v6: bool,
+    #[command(flatten)]
+    family: FamilyOptions,
     /// Measure this alone
     #[arg(long, value_enum)]
     only: Option<Part>,
@@ -48,7 +44,7 @@ pub(crate) struct Arguments {
     /// Time from one probe of hops to the next on average; longer where the lines are slow
     #[arg(short, long, value_name = "TIME", default_value = "10ms", value_parser = interval)]
     interval: Duration,
-    /// The most that may be sent; hops may take half of it
+    /// The most that may be sent; hops may take half of it where trains follow
     #[arg(long, value_name = "SIZE", default_value = "20MB")]
     bytes: ByteCount,
     /// Packets of the longest train: it must outlast a token bucket to see the rate behind it
@@ -93,12 +89,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let family = match (arguments.v4, arguments.v6) {
-        (true, _) => Family::V4,
-        (_, true) => Family::V6,
-        _ => Family::Any,
-    };
-    let target = Target::resolve_as(&arguments.host, family)?;
+    let target = Target::resolve_as(&arguments.host, arguments.family.chosen())?;
     let output = arguments.output.begin()?;
     let stop = interruptible()?;
     let wanted = Wanted {

@@ -163,19 +163,21 @@ pub struct TrainResult {
     pub packet_bytes: u32,
     /// Packets of the longest train.
     pub longest_packets: u32,
-    /// Trains sent.
+    /// Trains sent. Those count that have the length which trains had grown to in the end, and of which
+    /// enough came through for a rate.
     pub trains: u32,
-    /// Packets sent and received in them.
+    /// Packets of all trains that this host sent; one that its own queue refused is none.
     pub sent: u64,
-    /// Packets that came through.
+    /// Those of them that came through while their train was waited for, each once.
     pub received: u64,
     /// How fast this host sent, the median of the trains that count.
     pub sent_bps: Option<f64>,
-    /// Rates at which the trains that count arrived.
+    /// Rates at which the trains that count arrived; behind a token bucket's burst, where there was one.
     pub train_bps: Option<Distribution>,
-    /// The commonest rate of neighbouring packets, and the share of them within 10 % of it.
+    /// The commonest rate at which two packets that were sent next to each other arrived next to each
+    /// other, in the trains that count: the median of those in the densest range of ±10 %.
     pub pair_bps: Option<f64>,
-    /// That share.
+    /// The share of such pairs, of those that did not arrive at one instant, that lies in that range.
     pub pair_ratio: Option<f64>,
     /// The trains arrived faster at first: a token bucket.
     pub burst: Option<TrainBurst>,

@@ -95,22 +95,22 @@ pub(crate) fn trains(
         .monotonic_ns
         .saturating_add(u64::try_from(plan.time.as_nanos()).unwrap_or(u64::MAX));
     let mut seen: Vec<(u32, Option<Dispersion>)> = Vec::new();
-    let mut next = Sequence::default();
+    let mut next_number = 0;
     let mut length = FIRST_PACKETS.min(plan.longest_packets);
-    let (mut sent_bytes, mut received) = (0, 0);
+    let (mut sent, mut received) = (0, 0);
     while !stop.load(Ordering::Relaxed) {
-        let takes = u64::from(length) * u64::from(plan.packet_bytes);
-        if sent_bytes + takes > plan.bytes || network.now().monotonic_ns >= end_ns {
+        let bytes = (sent + u64::from(length)) * u64::from(plan.packet_bytes);
+        if bytes > plan.bytes || network.now().monotonic_ns >= end_ns {
             break;
         }
-        let train = send(network, &mut next, length, method)?;
-        sent_bytes += u64::from(train.sent) * u64::from(plan.packet_bytes);
+        let train = send(network, &mut next_number, length, method)?;
+        sent += u64::from(train.sent);
         received += train.arrivals.len() as u64;
         let found = dispersion(&train, plan.packet_bytes);
         let span_s = found.as_ref().map_or(0.0, |found| found.span_s);
         seen.push((length, found));
         show(u32::try_from(seen.len()).unwrap_or(u32::MAX));
-        if train.arrivals.is_empty() && seen.len() >= 2 && received == 0 {
+        if seen.len() >= 2 && received == 0 {
             // Nobody answers.
             break;
         }
@@ -129,7 +129,6 @@ pub(crate) fn trains(
         let pause_ns = PAUSE_NS.max((span_s * PAUSE_TIMES * 1e9) as u64);
         rest(network, pause_ns)?;
     }
-    let sent = u64::from(next.0);
     if received == 0 {
         return Ok(None);
     }
@@ -139,23 +138,19 @@ pub(crate) fn trains(
     Ok(Some(result))
 }
 
-/// Numbers of packets, over all trains.
-#[derive(Default)]
-struct Sequence(u32);
-
-/// Sends one train and takes what comes back.
+/// Sends one train and takes what comes back. Packets are numbered over all trains.
 fn send(
     network: &mut impl Network,
-    next: &mut Sequence,
+    next_number: &mut u32,
     length: u32,
     method: TrainMethod,
 ) -> io::Result<Train> {
-    let first = next.0;
+    let first = *next_number;
     let mut sent = 0;
     let mut back = Back::default();
     for _ in 0..length {
-        let number = next.0;
-        next.0 = next.0.wrapping_add(1);
+        let number = *next_number;
+        *next_number = number.wrapping_add(1);
         match network.send(number) {
             Ok(()) => sent += 1,
             // Our own queue is full: that is the end of this train.

@@ -35,6 +35,8 @@ struct FakeFarEnd {
     /// Arrivals are stamped together every so often.
     bunches_ns: u64,
     silent: bool,
+    /// This host's own queue takes so many packets at once.
+    queue_packets: usize,
     random: Pcg64Mcg,
     events: BTreeMap<(u64, u64), Event>,
     next: u64,
@@ -53,6 +55,7 @@ impl FakeFarEnd {
             others: 0.0,
             bunches_ns: 1,
             silent: false,
+            queue_packets: usize::MAX,
             random: Pcg64Mcg::seed_from_u64(3),
             events: BTreeMap::new(),
             next: 0,
@@ -79,6 +82,9 @@ impl Network for FakeFarEnd {
     }
 
     fn send(&mut self, sequence: u32) -> io::Result<()> {
+        if self.events.len() >= self.queue_packets {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         self.now_ns += self.sending_ns;
         let now_ns = self.now_ns;
         self.push(
@@ -230,6 +236,15 @@ fn bunched_stamps_are_seen_through_or_refused() {
         train.rate.bps.is_none() && train.rate.doubts.contains(&Doubt::Bunched),
         "{train:?}"
     );
+}
+
+#[test]
+fn what_was_not_sent_is_not_lost() {
+    let mut far = FakeFarEnd::of(1e7);
+    far.queue_packets = 20;
+    let train = sent(far);
+    assert!(train.longest_packets > 20, "{train:?}");
+    assert_eq!(train.received, train.sent);
 }
 
 #[test]
