@@ -5,6 +5,7 @@
 
 mod bufferbloat;
 mod buffers;
+mod capacity;
 pub mod host;
 mod one_way;
 mod path;
@@ -29,12 +30,13 @@ pub struct Case<'a> {
 /// A rule of diagnosis.
 type Rule = fn(&Case<'_>) -> Vec<Finding>;
 
-const RULES: [Rule; 5] = [
+const RULES: [Rule; 6] = [
     bufferbloat::examine,
     buffers::examine,
     path::examine,
     path_mtu::examine,
     one_way::examine,
+    capacity::examine,
 ];
 
 /// Everything that holds the path back, worst first, and what it comes to.

@@ -124,6 +124,10 @@ pub enum Cause {
     MssClamped,
     /// One way takes longer than the other.
     OneWayDelayAsymmetric,
+    /// One line carries less than every other.
+    NarrowestLine,
+    /// A token bucket lets the beginning of a transfer pass faster than the rest.
+    TokenBucket,
 }
 
 impl Cause {
@@ -175,6 +179,8 @@ impl Cause {
             Self::PmtudBlackHole => "pmtud-black-hole",
             Self::MssClamped => "mss-clamped",
             Self::OneWayDelayAsymmetric => "one-way-delay-asymmetric",
+            Self::NarrowestLine => "narrowest-line",
+            Self::TokenBucket => "token-bucket",
         }
     }
 }

@@ -63,6 +63,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("pchar", "capacity"),
     ("packet-train", "capacity"),
     ("packet-pair", "capacity"),
+    ("narrowest-line", "capacity"),
+    ("token-bucket", "capacity"),
     ("mss-clamped", "mtu"),
     ("pmtud", "mtu"),
     ("owd", "one-way-delay"),

@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use common::{Checked, measured_in, plumb, stderr, stdout};
+use plumb_model::finding::Cause;
 use plumb_model::results::Outcome;
 use plumb_model::results::capacity::{
     CapacityEnd, CapacityHop, CapacityResult, Doubt, RateEstimate, RateStatus, TrainMethod,
@@ -253,6 +254,10 @@ fn trains_tell_the_narrowest_place_and_a_token_bucket() {
             assert!(burst.first_bps > 4.0 * burst.later_bps, "{burst:?}");
             assert!((30e3..600e3).contains(&burst.bucket_bytes), "{burst:?}");
             assert!(train.rate.doubts.contains(&Doubt::TokenBucket));
+            if train.rate.doubts == [Doubt::TokenBucket] {
+                let findings = &checked.run.findings;
+                assert!(findings.iter().any(|f| f.cause == Cause::TokenBucket));
+            }
         },
     ]);
 }

@@ -1,0 +1,328 @@
+//! What holds the rate of a path down: its narrowest line, and a token bucket before it. Told only where
+//! the result is sure of it, for both are worth knowing and nothing that a host could mend.
+
+use plumb_model::finding::{Cause, Evidence, Finding, Place, Severity};
+use plumb_model::results::Outcome;
+use plumb_model::results::capacity::{CapacityHop, CapacityResult, Doubt, TrainMethod};
+use plumb_model::run::Measurement;
+use plumb_model::units::si;
+
+use crate::Case;
+
+pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
+    case.measurements
+        .iter()
+        .filter_map(|m| match &m.outcome {
+            Outcome::Capacity(capacity) => Some((m, capacity.as_ref())),
+            _ => None,
+        })
+        .flat_map(|(m, capacity)| [narrowest_line(m, capacity), token_bucket(m, capacity)])
+        .flatten()
+        .collect()
+}
+
+fn finding(
+    cause: Cause,
+    place: Place,
+    confidence: f64,
+    summary: String,
+    evidence: Evidence,
+) -> Finding {
+    Finding {
+        cause,
+        place,
+        severity: Severity::Info,
+        confidence,
+        matters_for: Vec::new(),
+        summary,
+        evidence: vec![evidence],
+        fixes: Vec::new(),
+        kb: "capacity".to_owned(),
+    }
+}
+
+fn rate(bps: f64) -> String {
+    si(bps, "bit/s")
+}
+
+fn narrowest_line(m: &Measurement, capacity: &CapacityResult) -> Option<Finding> {
+    let narrowest_ttl = capacity.narrowest_ttl.filter(|_| capacity.reached)?;
+    let at = capacity
+        .hops
+        .iter()
+        .position(|hop| hop.ttl == narrowest_ttl)?;
+    let hop = capacity.hops.get(at)?;
+    let (bps, least, most) = (hop.rate.bps?, hop.rate.at_least_bps?, hop.rate.at_most_bps?);
+    let others = others_carry(&capacity.hops, at)?;
+    // Single packets pass a token bucket at its first rate, and a line that is shared at its whole.
+    let by_trains = capacity
+        .train
+        .as_ref()
+        .and_then(|train| train.rate.at_most_bps);
+    if others < most || by_trains.is_some_and(|trains| trains < least) {
+        return None;
+    }
+    let address = hop
+        .address
+        .as_ref()
+        .map_or_else(String::new, |address| format!(" ({address})"));
+    Some(finding(
+        Cause::NarrowestLine,
+        Place::Path,
+        0.95,
+        format!(
+            "The line before hop {narrowest_ttl}{address} is the narrowest on the way there: {} ({} to {}). Every other carries at least {}.",
+            rate(bps),
+            rate(least),
+            rate(most),
+            rate(others)
+        ),
+        Evidence {
+            measurement: m.id.clone(),
+            field: format!("result.hops.{at}.rate.at_most_bps"),
+            value: most.into(),
+            rule: "the most that this line carries, against the least that any other does"
+                .to_owned(),
+            threshold: others.into(),
+        },
+    ))
+}
+
+/// What each line but that before hop `at` carries at least; `None` where that is not known of all, or
+/// there are no others.
+fn others_carry(hops: &[CapacityHop], at: usize) -> Option<f64> {
+    let mut of_line: Vec<Option<f64>> = vec![None; hops.len()];
+    for (index, hop) in hops.iter().enumerate() {
+        let lines = usize::from(hop.lines);
+        // A figure of several lines is of those before this hop and before the ones in front of it.
+        for known in of_line.iter_mut().take(index + 1).rev().take(lines) {
+            *known = known.or(hop.rate.at_least_bps);
+        }
+    }
+    of_line.remove(at);
+    let all: Option<Vec<f64>> = of_line.into_iter().collect();
+    all?.into_iter().reduce(f64::min)
+}
+
+fn token_bucket(m: &Measurement, capacity: &CapacityResult) -> Option<Finding> {
+    let train = capacity.train.as_ref()?;
+    let burst = train.burst?;
+    // Bunches, and what others send, bend a train too.
+    let doubted = [Doubt::Bunched, Doubt::CrossTraffic]
+        .iter()
+        .any(|doubt| train.rate.doubts.contains(doubt));
+    if train.rate.bps.is_none() || doubted {
+        return None;
+    }
+    let (place, way) = match train.method {
+        TrainMethod::Native => (Place::Uplink, "on the way there"),
+        TrainMethod::Echo => (Place::Path, "on the way there or back"),
+    };
+    Some(finding(
+        Cause::TokenBucket,
+        place,
+        0.9,
+        format!(
+            "A token bucket {way} lets at least {} pass at {} and then {}: short transfers and short tests see the first rate, and the second is what lasts.",
+            si(burst.bucket_bytes, "B"),
+            rate(burst.first_bps),
+            rate(burst.later_bps)
+        ),
+        Evidence {
+            measurement: m.id.clone(),
+            field: "result.train.burst.first_bps".to_owned(),
+            value: burst.first_bps.into(),
+            rule: "how fast trains arrived at first, against how fast they went on".to_owned(),
+            threshold: burst.later_bps.into(),
+        },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use plumb_model::results::capacity::{
+        CapacityEnd, RateEstimate, RateStatus, TrainBurst, TrainResult,
+    };
+    use plumb_model::run::HostFacts;
+
+    fn measured(bps: f64) -> RateEstimate {
+        RateEstimate {
+            status: RateStatus::Measured,
+            bps: Some(bps),
+            at_least_bps: Some(bps * 0.95),
+            at_most_bps: Some(bps * 1.05),
+            doubts: Vec::new(),
+        }
+    }
+
+    fn at_least(bps: f64, doubt: Doubt) -> RateEstimate {
+        RateEstimate {
+            status: RateStatus::Bounded,
+            at_least_bps: Some(bps),
+            doubts: vec![doubt],
+            ..RateEstimate::default()
+        }
+    }
+
+    fn hop(ttl: u8, lines: u8, rate: RateEstimate) -> CapacityHop {
+        CapacityHop {
+            ttl,
+            address: Some(format!("192.0.2.{ttl}")),
+            sent: 100,
+            received: 100,
+            largest_bytes: Some(1500),
+            answer_bytes: Some(576),
+            lines,
+            rate,
+            back_rate: None,
+            latency_s: None,
+            latency_error_s: None,
+            queueing_s: None,
+            line_queueing_s: None,
+            sizes: Vec::new(),
+        }
+    }
+
+    fn train(method: TrainMethod, rate: RateEstimate, burst: Option<TrainBurst>) -> TrainResult {
+        TrainResult {
+            method,
+            rate,
+            packet_bytes: 1500,
+            longest_packets: 400,
+            trains: 9,
+            sent: 900,
+            received: 900,
+            sent_bps: Some(1e9),
+            train_bps: None,
+            pair_bps: None,
+            pair_ratio: None,
+            burst,
+        }
+    }
+
+    /// 100 Mbit/s, 20 Mbit/s, and at least 400.
+    fn capacity() -> CapacityResult {
+        CapacityResult {
+            address: "192.0.2.3".to_owned(),
+            protocol: None,
+            hops: vec![
+                hop(1, 1, measured(1e8)),
+                hop(2, 1, measured(2e7)),
+                hop(3, 1, at_least(4e8, Doubt::Timing)),
+            ],
+            reached: true,
+            narrowest_ttl: Some(2),
+            train: None,
+            rtt_s: None,
+            pipe_bytes: None,
+            ended: CapacityEnd::Sure,
+            sent: 300,
+            sent_bytes: 300_000,
+        }
+    }
+
+    fn findings(capacity: CapacityResult) -> Vec<Finding> {
+        let measurement = Measurement {
+            id: "m1".to_owned(),
+            outcome: Outcome::Capacity(Box::new(capacity)),
+            at_s: 0.0,
+            duration_s: 1.0,
+            params: Default::default(),
+            series: Default::default(),
+        };
+        examine(&Case {
+            measurements: &[measurement],
+            local: &HostFacts::default(),
+            far: None,
+        })
+    }
+
+    #[test]
+    fn the_narrowest_line_is_named_with_its_bounds() {
+        let [found] = findings(capacity()).try_into().unwrap();
+        assert_eq!(
+            (found.cause, found.severity),
+            (Cause::NarrowestLine, Severity::Info)
+        );
+        assert_eq!(
+            found.summary,
+            "The line before hop 2 (192.0.2.2) is the narrowest on the way there: 20.0 Mbit/s (19.0 Mbit/s to 21.0 Mbit/s). Every other carries at least 95.0 Mbit/s."
+        );
+        assert_eq!(found.evidence[0].field, "result.hops.1.rate.at_most_bps");
+    }
+
+    #[test]
+    fn a_silent_hop_is_covered_by_the_one_behind_it() {
+        let mut silent = capacity();
+        silent.hops.push(hop(4, 0, RateEstimate::default()));
+        silent
+            .hops
+            .push(hop(5, 2, at_least(5e7, Doubt::SeveralLines)));
+        let [found] = findings(silent.clone()).try_into().unwrap();
+        assert_eq!(found.evidence[0].threshold.number(), Some(5e7));
+        // One of the two may be as narrow.
+        silent.hops[4].rate = at_least(2e7, Doubt::SeveralLines);
+        assert_eq!(findings(silent), []);
+    }
+
+    #[test]
+    fn what_the_result_is_not_sure_of_is_not_told() {
+        let changed = |change: fn(&mut CapacityResult)| {
+            let mut capacity = capacity();
+            change(&mut capacity);
+            findings(capacity)
+        };
+        // Lines behind the last hop that answered are not known.
+        assert_eq!(changed(|c| c.reached = false), []);
+        assert_eq!(changed(|c| c.narrowest_ttl = None), []);
+        // A line of which nothing is known, or that may be as narrow.
+        assert_eq!(
+            changed(|c| c.hops[0] = hop(1, 0, RateEstimate::default())),
+            []
+        );
+        assert_eq!(changed(|c| c.hops[0].rate = measured(2.1e7)), []);
+        // There is one line.
+        assert_eq!(changed(|c| c.hops = vec![hop(2, 1, measured(2e7))]), []);
+        // Trains get less.
+        let slower = |c: &mut CapacityResult| {
+            c.train = Some(train(TrainMethod::Native, measured(1e7), None));
+        };
+        assert_eq!(changed(slower), []);
+    }
+
+    #[test]
+    fn a_token_bucket_is_named_where_its_rate_is_known() {
+        let burst = TrainBurst {
+            first_bps: 1e9,
+            later_bps: 5e6,
+            bucket_bytes: 5e5,
+        };
+        let bucket = |method, doubts: &[Doubt], known: bool| {
+            let mut rate = measured(5e6);
+            rate.doubts = [&[Doubt::TokenBucket], doubts].concat();
+            if !known {
+                rate.bps = None;
+            }
+            let mut capacity = capacity();
+            capacity.train = Some(train(method, rate, Some(burst)));
+            findings(capacity)
+        };
+        let [found] = bucket(TrainMethod::Native, &[], true).try_into().unwrap();
+        assert_eq!(
+            (found.cause, found.place),
+            (Cause::TokenBucket, Place::Uplink)
+        );
+        assert_eq!(
+            found.summary,
+            "A token bucket on the way there lets at least 500 kB pass at 1.00 Gbit/s and then 5.00 Mbit/s: short transfers and short tests see the first rate, and the second is what lasts."
+        );
+        let [echo] = bucket(TrainMethod::Echo, &[], true).try_into().unwrap();
+        assert!(echo.place == Place::Path && echo.summary.contains("there or back"));
+        for doubt in [Doubt::Bunched, Doubt::CrossTraffic] {
+            assert_eq!(bucket(TrainMethod::Native, &[doubt], true), []);
+        }
+        assert_eq!(bucket(TrainMethod::Native, &[Doubt::Lost], false), []);
+    }
+}
