@@ -53,15 +53,23 @@ print(statistics.median(x / y for x, y in zip(a, b)))")
 } 2>&1
 
 work=$(mktemp -d); trap 'rm -rf "$work"; end_pair' EXIT
+# default CC: what new sockets of both ends begin with. One that begins with BBR stays paced when it
+# changes to CUBIC, as iperf3's do.
+usual=$(cat /proc/sys/net/ipv4/tcp_congestion_control)
+default() { for end in "$client" "$server"; do ip netns exec "$end" sysctl -qw net.ipv4.tcp_congestion_control="$1"; done; }
 for direction in up down; do
-    : >"$work/ours"; : >"$work/default"; : >"$work/best"; : >"$work/ours-discard"
+    : >"$work/ours"; : >"$work/default"; : >"$work/best"; : >"$work/ours-discard"; : >"$work/unpaced"
     for _ in $(seq "$pairs"); do
         ours "$direction" >>"$work/ours"
         theirs "$direction" >>"$work/default"
         theirs "$direction" -l 1M >>"$work/best"
+        default reno
+        theirs "$direction" >>"$work/unpaced"
+        default "$usual"
         ours "$direction" --discard >>"$work/ours-discard"
     done
     compare "TCP $direction, one stream, against iperf3" Gbit/s 0 '>=' 1.5 "$work/ours" "$work/default"
+    compare "TCP $direction, one stream, against iperf3 that did not begin with $usual" Gbit/s 0 "" "" "$work/ours" "$work/unpaced"
     compare "TCP $direction, one stream, against iperf3 -l 1M" Gbit/s 0 '>=' 0.95 "$work/ours" "$work/best"
     compare "TCP $direction, processor, both ends, against iperf3" s/GB 1 '<=' 1 "$work/ours" "$work/default"
     compare "TCP $direction, processor, both ends, against iperf3 -l 1M" s/GB 1 '<=' 1 "$work/ours" "$work/best"

@@ -43,6 +43,19 @@ done
 report "UDP up, 1400 bytes, without loss, veth" Gbit/s "$ours" "$peers" iperf3
 verdict "  ratio" "$(ratio "$ours" "$peers")" "" '>=' 15
 
+# As fast as each goes: what arrives, and what is lost.
+ours="" peers="" lost="" theirs_lost=""
+for _ in $(seq $pairs); do
+    read -r got gone < <(rate 3 --rate max --size 1400 --budget 100GB |
+        json "'%f %f' % ($udp['bps'] / 1e9, $udp['receiver']['loss_ratio'] * 100)")
+    ours+=" $got" lost+=" $gone"
+    read -r got gone < <(ip netns exec "$client" iperf3 -c "$address" -u -b 0 -l 1400 -t 3 -J |
+        json "'%f %f' % (d['end']['sum_received']['bits_per_second'] / 1e9, d['end']['sum']['lost_percent'])")
+    peers+=" $got" theirs_lost+=" $gone"
+done
+report "UDP up, 1400 bytes, at full speed, veth" Gbit/s "$ours" "$peers" iperf3
+printf '  lost: %.2g %% and %.2g %%\n' "$(printf '%s\n' $lost | median)" "$(printf '%s\n' $theirs_lost | median)"
+
 late="" missed=""
 for _ in $(seq $pairs); do
     run=$(rate 3 --rate 500mbit --size 1400)
