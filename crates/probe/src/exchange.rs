@@ -12,7 +12,7 @@ use plumb_wire::http_head::{Head, MAX_HEAD_BYTES, head_request};
 use rustls::client::ClientConnection;
 use rustls::pki_types::ServerName;
 
-use crate::plan::Plan;
+use crate::ping::plan::Plan;
 use crate::trust::{Trust, disbelief};
 
 /// Of a banner so many bytes are kept.

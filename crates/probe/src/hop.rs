@@ -7,8 +7,8 @@ use plumb_net::clock::monotonic_ns;
 use plumb_net::datagram::{DatagramSocket, IcmpAccess, Notice};
 use plumb_wire::icmp::{Echo, EchoHeader, Kind, Mark, Version};
 
-use crate::plan::{Plan, ProbeError};
-use crate::probing::{local, random_u32};
+use crate::ping::plan::{Plan, ProbeError};
+use crate::ping::socket::{local, random_u32};
 
 /// Packets sent before a hop counts as silent, and the time that each is waited for: routers may
 /// answer late, but one that takes longer than this is of no use to measure with.

@@ -1,32 +1,23 @@
-//! Thin traffic: round-trip probes on an open-loop schedule, stamped by the kernel.
+//! Thin traffic: probes, stamped by the kernel, and what they tell of a path.
 //!
-//! [`plan`] says what to send, [`strategy`] decides when and reads what comes back, without
-//! sockets or clocks; the network that it does that on is a file a protocol; [`probing`] is the
-//! thread it runs in, and [`log`] what remains. [`many`] does the same with many targets at once.
+//! A folder for each question: how long round trips take ([`ping`], and [`many`] for many targets at once), where
+//! packets go ([`path`]), how large they may be ([`mtu`]), what the lines carry ([`capacity`]); how long a silent
+//! connection is kept is a file ([`idle`]). What they share stands beside them: one TCP connection in its parts
+//! ([`exchange`]), whom TLS believes ([`trust`]), and who stands at a hop ([`hop`]).
 
 pub mod capacity;
-mod channel;
-mod connections;
-mod dns;
 pub mod exchange;
 pub mod hop;
-mod icmp;
 pub mod idle;
-pub mod log;
 pub mod many;
 pub mod mtu;
 pub mod path;
-pub mod plan;
-pub mod probing;
-pub mod sample;
-mod stamp;
-pub mod strategy;
+pub mod ping;
 pub mod trust;
-mod udp;
-mod udp_port;
 
-pub use log::ProbeLog;
-pub use plan::{Plan, ProbeError, Sizes};
-pub use probing::{Probing, Progress, ProgressHandle, Seen};
-pub use sample::{Exchange, FarClock, FarEnd, Phases, Said, Sample};
+pub use ping::log::ProbeLog;
+pub use ping::plan::{Plan, ProbeError, Sizes};
+pub use ping::probing::Probing;
+pub use ping::progress::{Progress, ProgressHandle, Seen};
+pub use ping::sample::{Exchange, FarClock, FarEnd, Phases, Said, Sample};
 pub use trust::Trust;

@@ -18,10 +18,10 @@ use std::sync::atomic::AtomicBool;
 use plumb_model::results::ProbeProtocol;
 use plumb_model::results::capacity::{TrainMethod, TrainResult};
 
-use crate::icmp::IcmpEcho;
-use crate::plan::{Plan, ProbeError, Sizes};
-use crate::probing::local;
-use crate::udp::UdpEcho;
+use crate::ping::icmp::IcmpEcho;
+use crate::ping::plan::{Plan, ProbeError, Sizes};
+use crate::ping::socket::local;
+use crate::ping::udp::UdpEcho;
 use trains::TrainsPlan;
 
 /// IP and UDP headers; those of an ICMP echo are as long.

@@ -20,7 +20,7 @@ use plumb_model::results::capacity::{
 };
 
 use super::dispersion::{Arrival, Dispersion, Train, commonest, dispersion};
-use crate::strategy::{Event, Network};
+use crate::ping::strategy::{Event, Network};
 
 /// The first train.
 const FIRST_PACKETS: u32 = 8;

@@ -10,11 +10,11 @@ use plumb_net::clock::monotonic_ns;
 
 use super::ManyPlan;
 use super::network::{Lower, ManyEvent, ManyNetwork, Sending};
-use crate::connections::{event, hold};
 use crate::exchange::Talk;
-use crate::plan::{Plan, bare_host};
-use crate::sample::Moment;
-use crate::strategy::Event;
+use crate::ping::connections::{event, hold};
+use crate::ping::plan::{Plan, bare_host};
+use crate::ping::sample::Moment;
+use crate::ping::strategy::Event;
 
 /// Connections under way at most: as many threads, at some 20 kB of memory each. Where targets are
 /// silent each is held for the timeout, and the rate falls to this over it.

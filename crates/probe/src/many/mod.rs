@@ -21,8 +21,8 @@ use std::time::Duration;
 use plumb_model::results::ProbeProtocol;
 use plumb_net::datagram::{Outlet, PathMtuDiscovery, set_exact_timers};
 
-use crate::plan::{Plan, ProbeError};
-use crate::probing::local;
+use crate::ping::plan::{Plan, ProbeError};
+use crate::ping::socket::local;
 use crate::trust::Trust;
 use connections::ManyConnections;
 use network::ManyNetwork;
@@ -147,7 +147,7 @@ impl ManyPlan {
             many => format!("{many} targets"),
         };
         Plan {
-            sizes: crate::plan::Sizes::One(self.size_bytes),
+            sizes: crate::ping::plan::Sizes::One(self.size_bytes),
             dscp: self.dscp,
             ask: self.ask.clone(),
             trust: self.trust.clone(),

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use plumb_net::datagram::Unreachable;
 
-use crate::sample::{Answer, Moment};
+use crate::ping::sample::{Answer, Moment};
 
 /// Something that the network told.
 #[derive(Debug, Clone)]

@@ -13,9 +13,9 @@ use plumb_wire::icmp::Version;
 use super::network::{ManyEvent, ManyNetwork, Sending};
 use super::speech::{Reading, Speech};
 use super::{ManyPlan, STAMPED_PPS};
-use crate::plan::{Plan, ProbeError};
-use crate::probing::{local, random_u32};
-use crate::sample::{Answer, Moment};
+use crate::ping::plan::{Plan, ProbeError};
+use crate::ping::sample::{Answer, Moment};
+use crate::ping::socket::{local, random_u32};
 
 /// One version of IP.
 struct Family {

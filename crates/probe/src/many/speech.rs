@@ -8,10 +8,10 @@ use plumb_wire::stamp::{Reply, Request};
 
 use super::ManyPlan;
 use super::network::Lower;
-use crate::dns;
-use crate::plan::ProbeError;
-use crate::sample::{FarEnd, Said};
-use crate::stamp::local_error;
+use crate::ping::dns;
+use crate::ping::plan::ProbeError;
+use crate::ping::sample::{FarEnd, Said};
+use crate::ping::stamp::local_error;
 
 /// Numbers of this run, by which its packets are told from others.
 #[derive(Debug, Clone, Copy)]

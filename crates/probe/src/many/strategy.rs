@@ -17,7 +17,7 @@ use plumb_model::summary::Summary;
 use super::ManyPlan;
 use super::network::{Lower, ManyEvent, ManyNetwork, Sending};
 use super::tally::Tally;
-use crate::sample::{Answer, Moment, Record, Said};
+use crate::ping::sample::{Answer, Moment, Record, Said};
 
 /// Probes handed to the kernel at once at most: at 100,000 a second a third of a millisecond's.
 const BATCH: usize = 32;

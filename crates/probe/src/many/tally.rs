@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sample::Said;
+use crate::ping::sample::Said;
 
 /// What is known of one target.
 #[derive(Debug, Clone, Default, PartialEq)]

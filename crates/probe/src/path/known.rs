@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plumb_wire::path_probe::MAX_NUMBER;
 
 use super::probe::{Answer, Answered, Probe, ProbeId};
-use crate::sample::{self, Moment, Record};
+use crate::ping::sample::{self, Moment, Record};
 
 /// Probes out at most: the numbers of older ones are needed anew, and nobody answers that late.
 const MAX_OUT: usize = 32_768;

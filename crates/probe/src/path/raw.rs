@@ -17,7 +17,7 @@ use plumb_wire::path_probe::{FLOWS, Named, Numbered, ProbeSet, Transport};
 use super::known::Known;
 use super::open::{Protocol, Target};
 use super::probe::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
-use crate::sample::Moment;
+use crate::ping::sample::Moment;
 
 /// Large enough for any packet.
 const BUFFER_BYTES: usize = 65_536;

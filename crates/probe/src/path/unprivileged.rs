@@ -18,7 +18,7 @@ use plumb_wire::icmp_report::Report;
 use super::known::Known;
 use super::open::{Protocol, Target};
 use super::probe::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
-use crate::sample::Moment;
+use crate::ping::sample::Moment;
 
 /// Larger than what is looked at.
 const BUFFER_BYTES: usize = 4096;

@@ -14,7 +14,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::*;
 use crate::capacity::send_trains;
-use crate::sample::{self, FarEnd, Moment};
+use crate::ping::sample::{self, FarEnd, Moment};
 
 const MS: u64 = 1_000_000;
 

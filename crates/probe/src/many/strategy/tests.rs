@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use super::*;
-use crate::sample::Measured;
+use crate::ping::sample::Measured;
 use plumb_model::results::ProbeProtocol;
 use plumb_net::datagram::Unreachable;
 

@@ -12,10 +12,10 @@ use plumb_net::error_queue::{ErrorQueueSocket, ErrorTold, Told};
 use plumb_net::wait;
 use plumb_wire::icmp::Mark;
 
-use crate::plan::{Plan, ProbeError, Sizes};
-use crate::probing::{local, random_u32};
-use crate::sample::{Answer, Moment, Said};
-use crate::strategy::{Event, Network};
+use crate::ping::plan::{Plan, ProbeError, Sizes};
+use crate::ping::sample::{Answer, Moment, Said};
+use crate::ping::socket::{local, random_u32};
+use crate::ping::strategy::{Event, Network};
 
 /// Large enough for any datagram.
 const BUFFER_BYTES: usize = 65_536;

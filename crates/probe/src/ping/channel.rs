@@ -7,8 +7,8 @@ use std::io;
 use plumb_net::clock::{monotonic_ns, realtime_ns};
 use plumb_net::datagram::{DatagramSocket, Expired, Notice, Received, SendId, Unreachable};
 
-use crate::sample::{Answer, Moment};
-use crate::strategy::Event;
+use crate::ping::sample::{Answer, Moment};
+use crate::ping::strategy::Event;
 
 /// Large enough for any packet, its IP header included.
 const BUFFER_BYTES: usize = 65_536;

@@ -6,11 +6,11 @@ use plumb_net::clock::monotonic_ns;
 use plumb_net::datagram::{DatagramSocket, Unreachable};
 use plumb_wire::native::echo::{Cookie, Datagram, EPOCH, Kind, MIN_BYTES};
 
-use crate::channel::{Channel, Incoming, Told};
-use crate::plan::{Plan, ProbeError, Sizes};
-use crate::probing::{local, prepare, random_u32};
-use crate::sample::{Answer, FarEnd, Moment};
-use crate::strategy::{Event, Network};
+use crate::ping::channel::{Channel, Incoming, Told};
+use crate::ping::plan::{Plan, ProbeError, Sizes};
+use crate::ping::sample::{Answer, FarEnd, Moment};
+use crate::ping::socket::{local, prepare, random_u32};
+use crate::ping::strategy::{Event, Network};
 
 /// Requests for the first cookie, and the time from one to the next: 3 s in all, above the
 /// fullest queue that is met in homes.

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use plumb_model::results::{ProbeProtocol, TimestampSource};
 
 use super::*;
-use crate::sample::FarEnd;
+use crate::ping::sample::FarEnd;
 use proptest::strategy::Strategy as _;
 
 const MS: u64 = 1_000_000;

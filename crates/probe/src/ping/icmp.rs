@@ -6,11 +6,11 @@ use std::io;
 use plumb_net::datagram::{DatagramSocket, Expired, IcmpAccess};
 use plumb_wire::icmp::{Echo, EchoHeader, Kind, Mark, Version};
 
-use crate::channel::{Channel, Incoming, Told};
-use crate::plan::{Plan, ProbeError, Sizes};
-use crate::probing::{prepare, random_u32};
-use crate::sample::{Answer, Moment};
-use crate::strategy::{Event, Network};
+use crate::ping::channel::{Channel, Incoming, Told};
+use crate::ping::plan::{Plan, ProbeError, Sizes};
+use crate::ping::sample::{Answer, Moment};
+use crate::ping::socket::{prepare, random_u32};
+use crate::ping::strategy::{Event, Network};
 
 /// The network of ICMP probes to one far end.
 pub(crate) struct IcmpEcho {

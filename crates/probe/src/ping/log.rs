@@ -11,7 +11,7 @@ use plumb_model::results::udp::LossPattern;
 use plumb_model::results::{PingResult, ProbeProtocol, TimestampSource};
 use plumb_model::series::{Series, Unit};
 
-use crate::sample::{FarClock, Phases, Sample};
+use crate::ping::sample::{FarClock, Phases, Sample};
 
 /// Everything that was seen. Times in seconds count from the start.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use plumb_net::datagram::Unreachable;
 
-use crate::log::ProbeLog;
-use crate::plan::{FLOOD_INTERVAL, Plan, Sizes};
-use crate::probing::{ProgressHandle, Seen};
-use crate::sample::{Answer, FarClock, Moment, Record};
+use crate::ping::log::ProbeLog;
+use crate::ping::plan::{FLOOD_INTERVAL, Plan, Sizes};
+use crate::ping::progress::{Progress, ProgressHandle, Seen};
+use crate::ping::sample::{Answer, FarClock, Moment, Record};
 
 /// How often the request to stop is looked at while nothing else happens.
 const STOP_CHECK_NS: u64 = 100_000_000;
@@ -364,7 +364,7 @@ impl Prober {
         }
     }
 
-    fn report(&self, progress: &mut crate::probing::Progress) {
+    fn report(&self, progress: &mut Progress) {
         progress.sent = self.sent;
         progress.received = self.received;
         progress.last_rtt = self.last_rtt;

@@ -5,11 +5,11 @@ use std::io;
 use plumb_net::datagram::DatagramSocket;
 use plumb_wire::dns::{Query, RecordKind};
 
-use crate::channel::{Channel, Incoming, Told};
-use crate::plan::{Plan, ProbeError};
-use crate::probing::{local, prepare, random_u32};
-use crate::sample::{Answer, Moment, Said};
-use crate::strategy::{Event, Network};
+use crate::ping::channel::{Channel, Incoming, Told};
+use crate::ping::plan::{Plan, ProbeError};
+use crate::ping::sample::{Answer, Moment, Said};
+use crate::ping::socket::{local, prepare, random_u32};
+use crate::ping::strategy::{Event, Network};
 
 /// The network of questions to one server.
 pub(crate) struct DnsQuestions {

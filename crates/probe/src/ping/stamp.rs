@@ -6,11 +6,11 @@ use plumb_net::clock::{discipline, monotonic_ns, realtime_ns};
 use plumb_net::datagram::{DatagramSocket, Unreachable};
 use plumb_wire::stamp::{ErrorEstimate, Key, Reply, Request, TimeFormat};
 
-use crate::channel::{Channel, Incoming, Told};
-use crate::plan::{Plan, ProbeError, Sizes};
-use crate::probing::{local, prepare, random_u32};
-use crate::sample::{Answer, FarClock, FarEnd, Moment};
-use crate::strategy::{Event, Network};
+use crate::ping::channel::{Channel, Incoming, Told};
+use crate::ping::plan::{Plan, ProbeError, Sizes};
+use crate::ping::sample::{Answer, FarClock, FarEnd, Moment};
+use crate::ping::socket::{local, prepare, random_u32};
+use crate::ping::strategy::{Event, Network};
 
 /// How long the answers to the first packets are waited for: 3.5 s in all, above the fullest queue
 /// that is met in homes. Each waits longer than the one before, so that also an answer slower than

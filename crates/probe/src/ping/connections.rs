@@ -11,9 +11,9 @@ use plumb_model::results::TimestampSource;
 use plumb_net::clock::monotonic_ns;
 
 use crate::exchange::{Exchange, NoConnection, Talk, exchange};
-use crate::plan::Plan;
-use crate::sample::{Answer, Measured, Moment, Phases, Said};
-use crate::strategy::{Event, Network};
+use crate::ping::plan::Plan;
+use crate::ping::sample::{Answer, Measured, Moment, Phases, Said};
+use crate::ping::strategy::{Event, Network};
 
 /// A connection needs no more of a stack than its buffers.
 const STACK_BYTES: usize = 256 * 1024;

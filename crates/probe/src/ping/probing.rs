@@ -1,0 +1,127 @@
+//! The thread that probes.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+
+use plumb_model::results::ProbeProtocol;
+use plumb_net::datagram::set_exact_timers;
+
+use crate::ping::connections::Connections;
+use crate::ping::dns::DnsQuestions;
+use crate::ping::icmp::IcmpEcho;
+use crate::ping::log::ProbeLog;
+use crate::ping::plan::{Plan, ProbeError};
+use crate::ping::progress::{ProgressHandle, Seen};
+use crate::ping::stamp::StampEcho;
+use crate::ping::strategy::{self, Network};
+use crate::ping::udp::UdpEcho;
+use crate::ping::udp_port::UdpPort;
+
+/// A probing under way.
+#[derive(Debug)]
+pub struct Probing {
+    thread: JoinHandle<ProbeLog>,
+    stop: Arc<AtomicBool>,
+    progress: ProgressHandle,
+}
+
+impl Probing {
+    /// Opens the sockets, fetches the cookie for UDP, which takes a round trip and at most 3 s,
+    /// and starts the thread in the caller's network namespace.
+    ///
+    /// The thread ends when the plan is fulfilled or `stop` is set, at most the plan's timeout
+    /// and 100 ms later.
+    ///
+    /// # Errors
+    /// When the plan is impossible, sockets are refused, or no UDP echo answers.
+    pub fn start(plan: Plan, stop: Arc<AtomicBool>) -> Result<Self, ProbeError> {
+        Self::begin(plan, stop, None)
+    }
+
+    /// The same, and tells of each probe as soon as it is known what became of it. The channel
+    /// ends with the probing.
+    ///
+    /// # Errors
+    /// As [`Probing::start`].
+    pub fn watched(
+        plan: Plan,
+        stop: Arc<AtomicBool>,
+    ) -> Result<(Self, mpsc::Receiver<Seen>), ProbeError> {
+        let (sender, receiver) = mpsc::channel();
+        Ok((Self::begin(plan, stop, Some(sender))?, receiver))
+    }
+
+    fn begin(
+        plan: Plan,
+        stop: Arc<AtomicBool>,
+        seen: Option<mpsc::Sender<Seen>>,
+    ) -> Result<Self, ProbeError> {
+        plan.check()?;
+        match plan.protocol {
+            ProbeProtocol::Icmp => Self::spawn(IcmpEcho::open(&plan)?, plan, stop, seen),
+            ProbeProtocol::Udp => Self::spawn(UdpEcho::open(&plan)?, plan, stop, seen),
+            ProbeProtocol::Stamp => Self::spawn(StampEcho::open(&plan)?, plan, stop, seen),
+            ProbeProtocol::UdpPort => Self::spawn(UdpPort::open(&plan)?, plan, stop, seen),
+            ProbeProtocol::Tcp | ProbeProtocol::Http | ProbeProtocol::Https => {
+                Self::spawn(Connections::open(&plan), plan, stop, seen)
+            }
+            ProbeProtocol::Dns => Self::spawn(DnsQuestions::open(&plan)?, plan, stop, seen),
+        }
+    }
+
+    fn spawn(
+        mut network: impl Network + Send + 'static,
+        plan: Plan,
+        stop: Arc<AtomicBool>,
+        seen: Option<mpsc::Sender<Seen>>,
+    ) -> Result<Self, ProbeError> {
+        // The thread alone can tell, so that whoever listens learns when it has ended.
+        let telling = seen.map(ProgressHandle::telling).unwrap_or_default();
+        let progress = telling.silent();
+        let (far_end, in_thread) = (plan.far_end(), (Arc::clone(&stop), telling));
+        let thread = thread::Builder::new()
+            .name("probe".into())
+            .spawn(move || {
+                // Without it probes leave up to 50 µs late, which their lateness tells.
+                let _ = set_exact_timers();
+                let (stop, progress) = in_thread;
+                strategy::run(&mut network, &plan, &stop, &progress)
+            })
+            .map_err(|source| ProbeError::Local {
+                far_end,
+                what: "starting a thread",
+                source,
+            })?;
+        Ok(Self {
+            thread,
+            stop,
+            progress,
+        })
+    }
+
+    /// How far it has come, for as long as the handle lives.
+    pub fn progress(&self) -> ProgressHandle {
+        self.progress.clone()
+    }
+
+    /// Asks it to end: no more probes, but those under way are waited for.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has ended, so that [`Self::join`] would not wait.
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits for its end.
+    pub fn join(self) -> ProbeLog {
+        self.thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! How far a probing has come, and what became of each probe, for whoever watches.
+
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+/// How far a probing has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Probes sent.
+    pub sent: u64,
+    /// Probes answered in time.
+    pub received: u64,
+    /// Round trip of the latest answer.
+    pub last_rtt: Option<Duration>,
+}
+
+/// What became of one probe, told as soon as it is known.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Seen {
+    /// A probe was answered in time.
+    Answered {
+        /// Number of the probe, from 0.
+        sequence: u32,
+        /// Its payload.
+        size_bytes: usize,
+        /// The round trip.
+        rtt: Duration,
+        /// The hop limit of the answer, where the protocol tells.
+        hop_limit: Option<u8>,
+        /// When the answer was in hand, ns of CLOCK_REALTIME.
+        at_ns: u64,
+    },
+    /// Another answer to the same probe.
+    Again {
+        /// Number of the probe.
+        sequence: u32,
+    },
+    /// No answer came within the timeout.
+    Lost {
+        /// Number of the probe.
+        sequence: u32,
+    },
+    /// Something else that came back, or our own machine's refusal, in words.
+    Told(String),
+}
+
+/// Reads how far a probing has come, from any thread.
+#[derive(Debug, Clone, Default)]
+pub struct ProgressHandle {
+    progress: Arc<Mutex<Progress>>,
+    /// Who is told of each probe.
+    seen: Option<mpsc::Sender<Seen>>,
+}
+
+impl ProgressHandle {
+    /// As of now.
+    pub fn read(&self) -> Progress {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A handle that tells of each probe.
+    pub(crate) fn telling(seen: mpsc::Sender<Seen>) -> Self {
+        Self {
+            seen: Some(seen),
+            ..Self::default()
+        }
+    }
+
+    /// Another that tells of none.
+    pub(crate) fn silent(&self) -> Self {
+        Self {
+            seen: None,
+            ..self.clone()
+        }
+    }
+
+    /// Tells whoever wants to know of each probe; one that does not listen any more is no error.
+    pub(crate) fn tell(&self, seen: impl FnOnce() -> Seen) {
+        if let Some(sender) = &self.seen {
+            let _ = sender.send(seen());
+        }
+    }
+
+    pub(crate) fn update(&self, update: impl FnOnce(&mut Progress)) {
+        update(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}

@@ -1,0 +1,44 @@
+//! What opening the network of a protocol has in common with the others.
+
+use plumb_net::datagram::DatagramSocket;
+
+use crate::ping::plan::{Plan, ProbeError};
+
+/// Random numbers that tell this probing from others.
+pub(crate) fn random_u32(far_end: &str) -> Result<u32, ProbeError> {
+    getrandom::u32().map_err(|error| ProbeError::Local {
+        far_end: far_end.to_owned(),
+        what: "drawing a random number",
+        source: std::io::Error::other(error.to_string()),
+    })
+}
+
+/// What the plan asks of the packets that a socket sends.
+pub(crate) fn prepare(socket: &DatagramSocket, plan: &Plan) -> Result<(), ProbeError> {
+    if let Some(dscp) = plan.dscp {
+        socket
+            .set_dscp(dscp)
+            .map_err(local(plan, "marking its packets with a DSCP"))?;
+    }
+    if let Some(hops) = plan.hop_limit {
+        socket
+            .set_hop_limit(hops)
+            .map_err(local(plan, "limiting how far its packets go"))?;
+    }
+    if let Some(mode) = plan.path_mtu {
+        socket
+            .set_path_mtu_discovery(mode)
+            .map_err(local(plan, "saying whether its packets may be fragmented"))?;
+    }
+    Ok(())
+}
+
+/// A local failure, said with the name that the user typed.
+pub(crate) fn local(plan: &Plan, what: &'static str) -> impl FnOnce(std::io::Error) -> ProbeError {
+    let far_end = plan.far_end();
+    move |source| ProbeError::Local {
+        far_end,
+        what,
+        source,
+    }
+}
