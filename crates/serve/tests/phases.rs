@@ -44,11 +44,9 @@ fn check(outcome: &DirectionOutcome, streams: usize, duration_s: f64) {
         "{l:?}"
     );
     assert_eq!(result.cc, "cubic");
-    assert!(
-        result.tcp.mss_bytes > 1000 && result.tcp.max_in_flight_bytes > 10_000,
-        "{:?}",
-        result.tcp
-    );
+    // What is in flight is looked at ten times a second, when the loopback may have delivered all of it:
+    // scenarios/limited-receiver.toml holds it against a window.
+    assert!(result.tcp.mss_bytes > 1000, "{:?}", result.tcp);
     assert!(
         result
             .tcp
