@@ -1,4 +1,5 @@
-//! What plumb asks of the kernel, on a stock kernel: `--backend kernel`, `lab impair` and `tune`.
+//! What plumb asks of the kernel, on a stock kernel: `--backend kernel`, `lab impair` and `tune`; and what a
+//! clock that somebody steps does to measurements.
 //!
 //! Runs in the virtual machine of `vm/run.sh` only, whose interfaces it changes. The machine's
 //! time counts instructions, so that a busy host makes nothing late in it; but its one processor
@@ -10,6 +11,7 @@
 mod common;
 
 mod backend;
+mod clock;
 mod impair;
 mod network;
 mod renderings;
