@@ -13,6 +13,10 @@ use plumb_wire::native::control::report::StreamEnd;
 /// stop: short against the 100 ms between samples.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
+/// How long the word that a phase is over may come after the end of its streams: both leave the far end
+/// together, and a busy machine takes up the word tens of milliseconds later.
+const WORD_LATE: Duration = Duration::from_millis(250);
+
 /// Stack of a stream's thread: its buffers are on the heap.
 const STACK_BYTES: usize = 128 * 1024;
 
@@ -89,6 +93,22 @@ impl Stage {
             t_s: self.started.elapsed().as_secs_f64(),
             error: error.to_string(),
         })
+    }
+
+    /// How a connection ended that failed just now. Whoever ends a phase says so and resets its connections,
+    /// which may be seen first: then nothing failed.
+    pub(crate) fn failed(&self, error: &io::Error) -> Option<StreamEnd> {
+        let end = self.ended(error);
+        if error.kind() == io::ErrorKind::ConnectionReset {
+            let until = Instant::now() + WORD_LATE;
+            while !self.is_over() && Instant::now() < until {
+                std::thread::sleep(WORD_LATE / 50);
+            }
+            if self.is_over() && !self.is_abandoned() {
+                return None;
+            }
+        }
+        end
     }
 
     /// Runs a stream in a thread of its own.
@@ -190,6 +210,26 @@ pub(crate) fn retry(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reset_is_no_failure_where_the_phase_turns_out_to_be_over() {
+        let reset = io::Error::from(io::ErrorKind::ConnectionReset);
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        let stage = || Stage::begin(Duration::from_secs(60), None);
+        let failed_while = |error, then: fn(&Stage)| {
+            let stage = stage();
+            std::thread::scope(|scope| {
+                let failed = scope.spawn(|| stage.failed(error));
+                std::thread::sleep(WORD_LATE / 10);
+                then(&stage);
+                failed.join().is_ok_and(|end| end.is_some())
+            })
+        };
+        assert!(!failed_while(&reset, Stage::stop));
+        assert!(failed_while(&reset, Stage::abandon), "the far end is gone");
+        assert!(failed_while(&reset, |_| ()), "nobody said that it is over");
+        assert!(failed_while(&refused, Stage::stop), "something else");
+    }
 
     #[test]
     fn a_budget_is_never_exceeded() {

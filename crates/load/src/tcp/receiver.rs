@@ -94,7 +94,7 @@ pub(super) fn run(
                 return None;
             }
             Err(error) if retry(&error) => (),
-            Err(error) => return stage.ended(error),
+            Err(error) => return stage.failed(&error),
         }
     }
 }

@@ -133,7 +133,7 @@ pub(super) fn run(
             Ok(0) => return stage.ended(io::Error::from(io::ErrorKind::WriteZero)),
             Ok(count) => writes.sent(count, Instant::now()),
             Err(error) if retry(&error) => (),
-            Err(error) => return stage.ended(error),
+            Err(error) => return stage.failed(&error),
         }
     }
     None
