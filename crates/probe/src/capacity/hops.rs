@@ -108,6 +108,9 @@ struct Hop {
     /// The last eight outcomes, a one for an answer.
     history: u8,
     interval_ns: u64,
+    /// When the interval was last made longer, and answers to what was sent since.
+    changed_ns: u64,
+    answered: u64,
     next_ns: u64,
     /// The least round trips of the smallest and of the largest packet.
     least_ns: (Option<u64>, Option<u64>),

@@ -37,9 +37,10 @@ const JITTER: f64 = 0.3;
 /// Answers that take longer than four of the longest round trips, and this, are not waited for.
 const PATIENCE_NS: u64 = 300_000_000;
 
-/// A hop that leaves this many of its last eight probes unanswered is probed more seldom, at least
-/// every so often.
+/// A hop that leaves this many of its last eight probes unanswered is probed as seldom as it answered, and
+/// this much more seldom than before at least; from the first of these to the second, ns.
 const MISSED: u32 = 2;
+const SLOWER: f64 = 1.3;
 const SELDOM_FIRST_NS: u64 = 20_000_000;
 const SELDOM_MOST_NS: u64 = 1_500_000_000;
 
@@ -55,6 +56,10 @@ pub(super) fn sample(
     known: &mut Known,
     show: &mut dyn FnMut(usize, usize),
 ) -> io::Result<CapacityEnd> {
+    let begun_ns = network.now_ns();
+    for hop in &mut known.hops {
+        hop.changed_ns = begun_ns;
+    }
     let mut sampling = Sampling {
         network,
         plan,
@@ -198,15 +203,16 @@ impl<N: HopNetwork> Sampling<'_, N> {
     }
 
     fn take(&mut self, answered: &Answered) {
-        let Some((at, _)) = self.waiting.remove(&answered.id) else {
+        let Some((at, sent_ns)) = self.waiting.remove(&answered.id) else {
             return;
         };
+        let now_ns = self.network.now_ns();
         self.known.longest_rtt_ns = self.known.longest_rtt_ns.max(nanoseconds(answered.rtt));
         let v4 = self.plan.target.is_ipv4();
         let Some(hop) = self.known.hops.get_mut(at) else {
             return;
         };
-        hop.outcome(true);
+        hop.outcome(true, sent_ns, now_ns);
         if Some(answered.answer.from) != hop.found.address || answered.answer.mtu_bytes().is_some()
         {
             hop.found.others += 1;
@@ -233,7 +239,7 @@ impl<N: HopNetwork> Sampling<'_, N> {
         {
             self.waiting.remove(&id);
             if let Some(hop) = self.known.hops.get_mut(at) {
-                hop.outcome(false);
+                hop.outcome(false, sent_ns, now_ns);
             }
         }
     }
@@ -280,12 +286,21 @@ impl Hop {
     }
 
     /// A probe was answered, or will not be.
-    fn outcome(&mut self, answered: bool) {
+    fn outcome(&mut self, answered: bool, sent_ns: u64, now_ns: u64) {
+        // Misses come to light late: those of what was sent before the last change are counted already.
+        if sent_ns < self.changed_ns {
+            return;
+        }
         self.history = self.history << 1 | u8::from(answered);
+        self.answered += u64::from(answered);
         let missed = self.history.count_zeros();
         if missed >= MISSED && !answered {
             self.found.limited = true;
-            self.interval_ns = (self.interval_ns / 10 * 13).clamp(SELDOM_FIRST_NS, SELDOM_MOST_NS);
+            let apart_ns = now_ns.saturating_sub(self.changed_ns) / self.answered.max(1);
+            self.interval_ns = ((self.interval_ns as f64 * SLOWER) as u64)
+                .max(apart_ns)
+                .clamp(SELDOM_FIRST_NS, SELDOM_MOST_NS);
+            (self.history, self.answered, self.changed_ns) = (u8::MAX, 0, now_ns);
         } else if missed == 0 {
             self.interval_ns = self.interval_ns / 100 * 97;
         }

@@ -244,11 +244,25 @@ fn a_router_that_answers_seldom_is_probed_seldom() {
     holds(&found, &lines);
     let limited = &found.hops[1];
     assert!(limited.limited && !found.hops[0].limited);
+    assert!(limited.received * 2 > limited.sent, "{limited:?}");
+}
+
+#[test]
+fn a_limit_is_learnt_within_the_first_second() {
+    let mut lines = [1e7, 1e7, 1e7].map(line);
+    lines[1].per_second = 10.0;
+    let path = FakePath::of(&lines);
+    let plan = HopsPlan {
+        interval: Duration::from_millis(2),
+        time: Duration::from_secs(9),
+        ..path.plan()
+    };
+    let found = probed(&mut VirtualNetwork::of(path), &plan);
+    let HopFound { sent, received, .. } = found.hops[1];
+    // A tenth of what was sent in the first third of a second, and from then on most.
     assert!(
-        limited.received * 3 > limited.sent,
-        "{} of {}",
-        limited.received,
-        limited.sent
+        received >= 50 && received * 2 > sent,
+        "{received} of {sent}"
     );
 }
 
