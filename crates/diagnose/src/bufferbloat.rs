@@ -260,11 +260,11 @@ fn fixes(direction: LineDirection, payload_bps: f64, latency: &LoadedLatencyResu
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::testing;
     use plumb_model::distribution::Distribution;
     use plumb_model::results::{
         Outcome, PathPlace, PathQueueing, PlaceLatency, PlaceMethod, ProbeProtocol,
     };
-    use plumb_model::run::HostFacts;
 
     fn spread(seconds: f64) -> Distribution {
         Distribution::of([seconds; 100]).unwrap()
@@ -304,20 +304,7 @@ mod tests {
                 places: vec![gateway],
             }),
         };
-        let measurement = Measurement {
-            id: "m1".to_owned(),
-            outcome: Outcome::LoadedLatency(latency),
-            at_s: 0.0,
-            duration_s: 10.0,
-            params: Default::default(),
-            series: Default::default(),
-        };
-        let case = Case {
-            measurements: &[measurement],
-            local: &HostFacts::default(),
-            far: None,
-        };
-        let findings = examine(&case);
+        let findings = testing::found(examine, Outcome::LoadedLatency(latency));
         findings.iter().map(|f| (f.place, f.severity)).collect()
     }
 

@@ -142,10 +142,10 @@ fn token_bucket(m: &Measurement, capacity: &CapacityResult) -> Option<Finding> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
+    use crate::testing::found;
     use plumb_model::results::capacity::{
         CapacityEnd, RateEstimate, RateStatus, TrainBurst, TrainResult,
     };
-    use plumb_model::run::HostFacts;
 
     fn measured(bps: f64) -> RateEstimate {
         RateEstimate {
@@ -224,19 +224,7 @@ mod tests {
     }
 
     fn findings(capacity: CapacityResult) -> Vec<Finding> {
-        let measurement = Measurement {
-            id: "m1".to_owned(),
-            outcome: Outcome::Capacity(Box::new(capacity)),
-            at_s: 0.0,
-            duration_s: 1.0,
-            params: Default::default(),
-            series: Default::default(),
-        };
-        examine(&Case {
-            measurements: &[measurement],
-            local: &HostFacts::default(),
-            far: None,
-        })
+        found(examine, Outcome::Capacity(Box::new(capacity)))
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub mod host;
 mod one_way;
 mod path;
 mod path_mtu;
+#[cfg(test)]
+mod testing;
 mod verdict;
 
 use plumb_model::finding::{Finding, Verdict};

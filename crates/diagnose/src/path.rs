@@ -253,11 +253,10 @@ fn detour(m: &Measurement, path: &PathResult) -> Option<Finding> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::testing;
     use plumb_model::results::path::{
         Alteration, PathDistance, PathLoss, PathProtocol, RouteChange,
     };
-    use plumb_model::run::HostFacts;
-    use std::collections::BTreeMap;
 
     fn path() -> PathResult {
         PathResult {
@@ -280,19 +279,7 @@ mod tests {
     }
 
     fn found(path: PathResult) -> Vec<Finding> {
-        let measurements = [Measurement {
-            id: "m1".to_owned(),
-            outcome: Outcome::Path(Box::new(path)),
-            at_s: 0.0,
-            duration_s: 1.0,
-            params: Default::default(),
-            series: BTreeMap::new(),
-        }];
-        examine(&Case {
-            measurements: &measurements,
-            local: &HostFacts::default(),
-            far: None,
-        })
+        testing::found(examine, Outcome::Path(Box::new(path)))
     }
 
     #[test]

@@ -177,8 +177,8 @@ fn clamp(measurement: &Measurement, mtu: &MtuResult, mss: &MssResult) -> Option<
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::testing::found;
     use plumb_model::results::mtu::{MtuDirection, MtuMethod, TcpMtu};
-    use plumb_model::run::HostFacts;
 
     fn mtu() -> MtuResult {
         MtuResult {
@@ -213,19 +213,7 @@ mod tests {
     }
 
     fn findings(mtu: MtuResult) -> Vec<Finding> {
-        let measurement = Measurement {
-            id: "m1".to_owned(),
-            outcome: Outcome::Mtu(Box::new(mtu)),
-            at_s: 0.0,
-            duration_s: 1.0,
-            params: Default::default(),
-            series: Default::default(),
-        };
-        examine(&Case {
-            measurements: &[measurement],
-            local: &HostFacts::default(),
-            far: None,
-        })
+        found(examine, Outcome::Mtu(Box::new(mtu)))
     }
 
     #[test]

@@ -160,18 +160,8 @@ fn ciphers(facts: &Facts<'_>, cipher: &CipherResult) -> Vec<Judged> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::testing::measurement;
     use plumb_model::results::host::CipherSpeed;
-
-    fn measurement(outcome: Outcome) -> Measurement {
-        Measurement {
-            id: "m1".into(),
-            outcome,
-            at_s: 0.0,
-            duration_s: 1.0,
-            params: Default::default(),
-            series: Default::default(),
-        }
-    }
 
     fn disk(rate_bps: Option<f64>) -> Measurement {
         let pass = |work, cache, bps| DiskPass {

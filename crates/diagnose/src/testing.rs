@@ -1,0 +1,28 @@
+//! What the tests of rules share.
+
+use plumb_model::finding::Finding;
+use plumb_model::results::Outcome;
+use plumb_model::run::{HostFacts, Measurement};
+
+use crate::{Case, Rule};
+
+/// A measurement that had this outcome.
+pub(crate) fn measurement(outcome: Outcome) -> Measurement {
+    Measurement {
+        id: "m1".to_owned(),
+        outcome,
+        at_s: 0.0,
+        duration_s: 1.0,
+        params: Default::default(),
+        series: Default::default(),
+    }
+}
+
+/// What a rule finds where that is all that was measured, and nothing is known of the hosts.
+pub(crate) fn found(rule: Rule, outcome: Outcome) -> Vec<Finding> {
+    rule(&Case {
+        measurements: &[measurement(outcome)],
+        local: &HostFacts::default(),
+        far: None,
+    })
+}
