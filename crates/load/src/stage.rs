@@ -213,22 +213,18 @@ mod tests {
 
     #[test]
     fn a_reset_is_no_failure_where_the_phase_turns_out_to_be_over() {
-        let reset = io::Error::from(io::ErrorKind::ConnectionReset);
-        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
-        let stage = || Stage::begin(Duration::from_secs(60), None);
-        let failed_while = |error, then: fn(&Stage)| {
-            let stage = stage();
-            std::thread::scope(|scope| {
-                let failed = scope.spawn(|| stage.failed(error));
-                std::thread::sleep(WORD_LATE / 10);
-                then(&stage);
-                failed.join().is_ok_and(|end| end.is_some())
-            })
-        };
-        assert!(!failed_while(&reset, Stage::stop));
-        assert!(failed_while(&reset, Stage::abandon), "the far end is gone");
-        assert!(failed_while(&reset, |_| ()), "nobody said that it is over");
-        assert!(failed_while(&refused, Stage::stop), "something else");
+        let lasts = |time| Stage::begin(time, None);
+        let fails = |stage: &Stage, kind: io::ErrorKind| stage.failed(&kind.into()).is_some();
+        // It is over while the word is waited for.
+        let reset = io::ErrorKind::ConnectionReset;
+        assert!(!fails(&lasts(WORD_LATE / 10), reset));
+        let minute = Duration::from_secs(60);
+        assert!(fails(&lasts(minute), reset), "nobody said that it is over");
+        let gone = lasts(minute);
+        gone.abandon();
+        assert!(fails(&gone, reset), "the far end is gone");
+        let refused = io::ErrorKind::ConnectionRefused;
+        assert!(fails(&lasts(Duration::ZERO), refused), "something else");
     }
 
     #[test]
