@@ -153,7 +153,7 @@ impl Connection {
             Err(_) if stage.is_over() => None,
             Err(error) => {
                 self.failed.store(true, Ordering::Relaxed);
-                stage.ended(error)
+                stage.failed(&error)
             }
         }
     }
