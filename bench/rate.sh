@@ -12,7 +12,7 @@ pairs=${PAIRS:-5}
 time=${TIME:-3}
 
 . "$(dirname "$0")/common.sh"
-need ip iproute2; need iperf3 iperf3; need python3 python3
+need ip iproute2; need iperf3 iperf3; need python3 python3; need sysctl procps
 pair "$plumb"
 serve iperf3 -s
 echo "load average: $(cut -d ' ' -f 1-3 /proc/loadavg)"
