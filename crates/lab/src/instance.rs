@@ -382,6 +382,13 @@ impl Instance {
                 .iter()
                 .filter_map(|driver| driver.lateness_s)
                 .max_by(|a, b| a.p99.total_cmp(&b.p99)),
+            piece_error_s: self
+                .carriers
+                .iter()
+                .map(|c| c.driver.with(|carried| carried.chain.piece_error()))
+                .max()
+                .unwrap_or_default()
+                .as_secs_f64(),
             notes: self.notes(),
         }
     }

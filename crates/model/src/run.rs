@@ -98,6 +98,10 @@ pub struct LabMark {
     /// How late the laboratory delivered packets while the Run was made, against its own schedule;
     /// worst link. Nobody knows it of the kernel's links.
     pub lateness_s: Option<Distribution>,
+    /// How much later than by itself a packet left at most because large segments crossed links
+    /// whole, since the laboratory began; worst link. Zero where each packet went by itself.
+    #[serde(default)]
+    pub piece_error_s: f64,
     /// Whether the machine could not keep up with the scenario while the Run was made, as far as
     /// plumb carried the links.
     pub overrun: bool,

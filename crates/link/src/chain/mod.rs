@@ -199,7 +199,7 @@ impl Chain {
     }
 
     /// How much later than by itself a packet left at most because of large segments.
-    fn piece_error(&mut self) -> Duration {
+    pub fn piece_error(&mut self) -> Duration {
         let cells = self.cells.iter_mut();
         cells.map(|named| named.cell.tally().longest_piece).sum()
     }

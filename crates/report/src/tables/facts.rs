@@ -70,6 +70,13 @@ pub(crate) fn lab(run: &Run) -> Option<String> {
                 number::seconds(d.p99)
             )
         });
+        let pieces = match lab.piece_error_s {
+            0.0 => String::new(),
+            longest => format!(
+                "; large segments crossed whole, which kept packets up to {} longer",
+                number::seconds(longest)
+            ),
+        };
         let by = match lab.backend {
             LabBackend::Emulated => "",
             LabBackend::Kernel => ", its links carried by the kernel",
@@ -80,7 +87,7 @@ pub(crate) fn lab(run: &Run) -> Option<String> {
             .map(|note| format!(" Note: {note}."))
             .collect();
         format!(
-            "Measured in the laboratory: scenario {}, seed {}{by}{late}.{notes}",
+            "Measured in the laboratory: scenario {}, seed {}{by}{late}{pieces}.{notes}",
             lab.scenario, lab.seed
         )
     })
