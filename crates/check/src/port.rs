@@ -46,6 +46,8 @@ pub struct PortPlan {
     pub address: SocketAddr,
     /// Time that looking the name up took; `None` where an address was typed.
     pub name_s: Option<f64>,
+    /// What the name is an alias of.
+    pub canonical_name: Option<String>,
     /// The ports.
     pub ports: Vec<u16>,
     /// Connections to each.
@@ -100,6 +102,7 @@ fn try_port(plan: &PortPlan, port: u16, watcher: &dyn Watcher, stop: &AtomicBool
         address: address.ip().to_string(),
         port,
         name_s: plan.name_s,
+        canonical_name: plan.canonical_name.clone(),
         ..PortResult::default()
     };
     let tls = plan.tls.unwrap_or_else(|| TLS_PORTS.contains(&port));
@@ -215,7 +218,7 @@ fn fill(result: &mut PortResult, address: IpAddr, seen: &[Exchange]) {
         names: tls.names,
     });
     if let Some(last) = seen.last() {
-        result.hints = hints(last);
+        result.hints = hints(last, result.canonical_name.as_deref());
         result.hints.extend(tunnel::hint(address));
     }
 }

@@ -1,6 +1,9 @@
-//! The name of an address, as the system's resolver knows it (getnameinfo(3)): hosts files, DNS.
+//! The name of an address, and what a name stands for, as the system's resolver knows them
+//! (getnameinfo(3), getaddrinfo(3)): hosts files, DNS.
 
+use std::ffi::{CStr, CString};
 use std::net::{IpAddr, SocketAddr};
+use std::ptr;
 
 use socket2::SockAddr;
 
@@ -20,7 +23,7 @@ pub fn name_of(address: IpAddr) -> Option<String> {
             address.len(),
             name.as_mut_ptr().cast(),
             MAX_NAME_BYTES as libc::socklen_t,
-            std::ptr::null_mut(),
+            ptr::null_mut(),
             0,
             libc::NI_NAMEREQD,
         )
@@ -28,11 +31,44 @@ pub fn name_of(address: IpAddr) -> Option<String> {
     if failed != 0 {
         return None;
     }
-    let text = std::ffi::CStr::from_bytes_until_nul(&name).ok()?;
-    // Whoever owns an address writes its name: nothing that a terminal would obey.
+    plain(CStr::from_bytes_until_nul(&name).ok()?)
+}
+
+/// The name that a name is an alias of, at the end of all aliases (CNAME, RFC 1034 section 3.6.2);
+/// `None` where it is none, or not known. It asks the network as [`name_of`] does.
+pub fn canonical_name(name: &str) -> Option<String> {
+    let asked = CString::new(name).ok()?;
+    // SAFETY: an addrinfo is integers and pointers, of which all may be zero: no wishes.
+    let mut wishes: libc::addrinfo = unsafe { std::mem::zeroed() };
+    wishes.ai_flags = libc::AI_CANONNAME;
+    // One answer for each address is enough.
+    wishes.ai_socktype = libc::SOCK_STREAM;
+    let mut found: *mut libc::addrinfo = ptr::null_mut();
+    // SAFETY: `asked` ends with a zero, `wishes` and `found` outlive the call, and nothing else is read or
+    // written.
+    let failed = unsafe { libc::getaddrinfo(asked.as_ptr(), ptr::null(), &wishes, &mut found) };
+    if failed != 0 || found.is_null() {
+        return None;
+    }
+    // SAFETY: without an error `found` is a list of answers, not empty, that is ours until it is freed.
+    let name_at = unsafe { (*found).ai_canonname };
+    let canonical = if name_at.is_null() {
+        None
+    } else {
+        // SAFETY: where it is not null, it is a string that ends with a zero and lives as long as the list.
+        plain(unsafe { CStr::from_ptr(name_at) })
+    };
+    // SAFETY: the list came from getaddrinfo, is freed once, and nothing of it is used afterwards.
+    unsafe { libc::freeaddrinfo(found) };
+    let bare = |name: &str| name.trim_end_matches('.').to_ascii_lowercase();
+    canonical.filter(|canonical| bare(canonical) != bare(name))
+}
+
+/// A name, which whoever owns an address or a domain writes: nothing that a terminal would obey.
+fn plain(name: &CStr) -> Option<String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    let text = text.to_str().ok()?;
-    (!text.is_empty() && text.chars().all(is_name)).then(|| text.to_owned())
+    let name = name.to_str().ok()?;
+    (!name.is_empty() && name.chars().all(is_name)).then(|| name.to_owned())
 }
 
 #[cfg(test)]
@@ -45,5 +81,14 @@ mod tests {
         // What this host calls itself is its own affair; that nothing else comes of it is ours.
         let name = name_of(Ipv4Addr::LOCALHOST.into());
         assert!(name.is_none_or(|name| name.is_ascii() && !name.contains(' ')));
+        assert_eq!(plain(c"a-1.example_x"), Some("a-1.example_x".to_owned()));
+        assert_eq!((plain(c"\x1b[2Jexample"), plain(c"")), (None, None));
+    }
+
+    #[test]
+    fn what_stands_for_itself_is_no_alias() {
+        assert_eq!(canonical_name("192.0.2.1"), None);
+        assert_eq!(canonical_name("no.such.name.invalid"), None);
+        assert_eq!(canonical_name("a\0b"), None);
     }
 }

@@ -9,6 +9,7 @@ use plumb_check::port::{self, PortPlan};
 use plumb_model::results::Outcome;
 use plumb_model::run::Run;
 use plumb_model::units::parse_duration;
+use plumb_net::names::canonical_name;
 
 use crate::load_options::positive_duration;
 use crate::output::Output;
@@ -25,7 +26,7 @@ A port is open, refused (the host answers with a reset), filtered (nothing comes
 unreachable (somebody says so). The exit status is 0 when a connection was made.
 
 Limits: connecting is timed by the kernel, what follows by plumb's own clock. Certificates are not
-verified. Edges of content networks are told by what they say of themselves. See `plumb explain port`.";
+verified. Edges of content networks are told by what they and the name say of themselves. See `plumb explain port`.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -86,14 +87,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let looked_up = begun.elapsed().as_secs_f64();
     let output = arguments.output.begin()?;
     let stop = interruptible()?;
+    let named = target.host().parse::<IpAddr>().is_err();
     let plan = PortPlan {
         name: target.name.clone(),
         address: target.address,
-        name_s: arguments
-            .host
-            .parse::<IpAddr>()
-            .is_err()
-            .then_some(looked_up),
+        name_s: named.then_some(looked_up),
+        canonical_name: named.then(|| canonical_name(target.host())).flatten(),
         ports: arguments.ports.clone(),
         tries: arguments.count,
         timeout: arguments.timeout,

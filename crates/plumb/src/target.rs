@@ -108,6 +108,11 @@ impl Target {
         })
     }
 
+    /// The name or address without a port.
+    pub(crate) fn host(&self) -> &str {
+        split(&self.name).map_or(&self.name, |(host, _)| host)
+    }
+
     /// What must be said where the name has addresses of both versions and nobody chose.
     pub(crate) fn families_note(&self, asked: Family) -> Option<String> {
         (self.both_families && asked == Family::Any).then(|| {

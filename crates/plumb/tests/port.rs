@@ -165,6 +165,28 @@ fn every_protocol_times_the_same_line() {
 }
 
 #[test]
+fn a_name_that_is_an_alias_of_an_edge_is_pointed_out() {
+    let script = "\
+        file=$(mktemp) && address=$(getent ahostsv4 server | head -n 1 | cut -d ' ' -f 1) && \
+        echo \"$address d1.cloudfront.net www.site.example\" > $file && mount --bind $file /etc/hosts && rm $file && \
+        plumb port www.site.example 7586 -c1 --json && plumb port $address 7586 -c1 --json";
+    let output = in_lab("fibre", &[], &["sh", "-c", script]);
+    let runs: Vec<Run> = stdout(&output)
+        .lines()
+        .map(|line| Run::from_json(line).unwrap())
+        .collect();
+    let [named, addressed] = &runs[..] else {
+        panic!("{}", stderr(&output))
+    };
+    let result = port(named, 0);
+    assert_eq!(result.canonical_name.as_deref(), Some("d1.cloudfront.net"));
+    assert!(result.hints[0].contains("an alias of d1.cloudfront.net"));
+    let result = port(addressed, 0);
+    assert_eq!((&result.canonical_name, &result.name_s), (&None, &None));
+    assert!(result.hints.is_empty(), "{:?}", result.hints);
+}
+
+#[test]
 fn refused_filtered_and_unreachable_are_told_apart() {
     let closed = TcpListener::bind("127.0.0.1:0")
         .unwrap()

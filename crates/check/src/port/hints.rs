@@ -23,15 +23,24 @@ const SIGNS: &[(&str, &str, &str)] = &[
     ("x-vercel-id", "", "Vercel"),
 ];
 
-/// Names that certificates of edges bear.
-const CERTIFICATES: &[(&str, &str)] = &[
+/// Domains of edges: their certificates bear them, and the names of what they serve are aliases of names in
+/// them. From the operators' own documentation of how a site's name is made to lead to them.
+const DOMAINS: &[(&str, &str)] = &[
     ("cloudflaressl.com", "Cloudflare"),
+    ("cdn.cloudflare.net", "Cloudflare"),
     ("cloudfront.net", "Amazon CloudFront"),
     ("fastly.net", "Fastly"),
+    ("fastlylb.net", "Fastly"),
     ("akamaized.net", "Akamai"),
     ("akamai.net", "Akamai"),
+    ("akamaiedge.net", "Akamai"),
+    ("edgekey.net", "Akamai"),
+    ("edgesuite.net", "Akamai"),
     ("azureedge.net", "Azure Front Door"),
+    ("azurefd.net", "Azure Front Door"),
     ("b-cdn.net", "Bunny"),
+    ("kxcdn.com", "KeyCDN"),
+    ("cdn77.org", "CDN77"),
 ];
 
 /// Fields in which edges name the site at which they are.
@@ -43,27 +52,42 @@ const SITES: &[&str] = &[
     "x-vercel-id",
 ];
 
-/// What can be said.
-pub(super) fn hints(seen: &Exchange) -> Vec<String> {
+/// Whose edges have names like this one.
+fn domain(name: &str) -> Option<(&'static str, &'static str)> {
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    let within = |domain: &str| {
+        name.strip_suffix(domain)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    DOMAINS.iter().copied().find(|(domain, _)| within(domain))
+}
+
+/// What can be said of a connection to a name that is an alias of `canonical_name`.
+pub(super) fn hints(seen: &Exchange, canonical_name: Option<&str>) -> Vec<String> {
     let mut hints = Vec::new();
     let field = |name: &str| seen.head.as_ref().and_then(|head| head.field(name));
     let sign = SIGNS.iter().find(|(name, part, _)| {
         field(name).is_some_and(|value| value.to_ascii_lowercase().contains(part))
     });
-    let names = || seen.tls.iter().flat_map(|tls| &tls.names);
-    let certificate = CERTIFICATES
-        .iter()
-        .find(|(suffix, _)| names().any(|name| name.ends_with(suffix)));
-    match (sign, certificate) {
+    let certificate = || {
+        let mut names = seen.tls.iter().flat_map(|tls| &tls.names);
+        names.find_map(|name| domain(name))
+    };
+    let alias = canonical_name.and_then(|name| Some((name, domain(name)?.1)));
+    let edge = match (sign, alias) {
         (Some((name, _, whose)), _) => {
             let site = SITES.iter().find_map(|site| field(site));
             let site = site.map_or_else(String::new, |site| format!(", which calls itself {site}"));
-            hints.push(format!(
-                "An edge of a content network answers ({whose}, by the field {name}{site}): its times are those \
-                 to the edge, not to the server behind it. Such addresses are often anycast: from another place \
-                 another edge answers."
-            ));
+            Some(format!("{whose}, by the field {name}{site}"))
         }
+        (None, Some((name, whose))) => Some(format!("{whose}, for the name is an alias of {name}")),
+        (None, None) => None,
+    };
+    match (edge, certificate()) {
+        (Some(edge), _) => hints.push(format!(
+            "An edge of a content network answers ({edge}): its times are those to the edge, not to the server \
+             behind it. Such addresses are often anycast: from another place another edge answers."
+        )),
         (None, Some((suffix, whose))) => hints.push(format!(
             "The certificate is for names of {suffix} ({whose}): an edge of a content network, or a server that \
              shares its certificate."
@@ -109,14 +133,24 @@ mod tests {
 
     #[test]
     fn edges_are_pointed_out_where_the_evidence_shows_them() {
-        assert!(hints(&seen(&[("server", "nginx")], &["example.net"])).is_empty());
-        let edge = hints(&seen(&[("cf-ray", "8f-FRA")], &[]));
+        let own = seen(&[("server", "nginx")], &["example.net"]);
+        for alias in [None, Some("web1.example.net"), Some("notcloudfront.net")] {
+            assert!(hints(&own, alias).is_empty(), "{alias:?}");
+        }
+        let aliased = hints(&own, Some("d1.CloudFront.net."));
+        assert!(
+            aliased
+                .iter()
+                .any(|hint| hint.contains("Amazon CloudFront, for the name is an alias of d1")),
+            "{aliased:?}"
+        );
+        let edge = hints(&seen(&[("cf-ray", "8f-FRA")], &[]), None);
         assert!(
             edge.iter()
                 .any(|hint| hint.contains("Cloudflare") && hint.contains("8f-FRA")),
             "{edge:?}"
         );
-        let shared = hints(&seen(&[], &["d1.cloudfront.net"]));
+        let shared = hints(&seen(&[], &["d1.cloudfront.net"]), None);
         assert!(shared.iter().any(|hint| hint.contains("CloudFront")));
     }
 }

@@ -26,6 +26,9 @@ pub struct PortResult {
     /// Time that looking the name up took; absent where an address was given.
     #[serde(default)]
     pub name_s: Option<f64>,
+    /// The name that the one given is an alias of; absent where it is none.
+    #[serde(default)]
+    pub canonical_name: Option<String>,
     /// The TLS handshakes, where the service speaks TLS.
     #[serde(default)]
     pub tls: Option<PortTls>,

@@ -97,6 +97,8 @@ pub(super) fn talk(run: &Run) -> Table {
             names,
         ]);
     }
+    let alias = view::ports(run).find_map(|(_, port)| port.canonical_name.as_ref());
+    table.note = alias.map(|name| format!("The name is an alias of {name}."));
     table
 }
 

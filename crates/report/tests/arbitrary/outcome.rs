@@ -233,6 +233,7 @@ pub(super) fn outcome() -> impl Strategy<Value = Outcome> {
                 connected: 1,
                 connect_s,
                 banner: error.clone(),
+                canonical_name: error.clone(),
                 hints: error.iter().cloned().collect(),
                 error,
                 ..PortResult::default()
