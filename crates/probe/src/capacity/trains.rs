@@ -132,7 +132,7 @@ pub(crate) fn trains(
     if received == 0 {
         return Ok(None);
     }
-    let mut result = judge(&seen, length, plan.packet_bytes);
+    let mut result = judge(&seen, plan.packet_bytes);
     result.method = method;
     (result.sent, result.received) = (sent, received);
     Ok(Some(result))
@@ -262,8 +262,10 @@ fn middle(trains: &[&Dispersion]) -> Option<(f64, f64)> {
     Some((rate, by_order.hypot(by_stamps)))
 }
 
-/// What the trains say; those of the final length count.
-fn judge(seen: &[(u32, Option<Dispersion>)], length: u32, packet_bytes: u32) -> TrainResult {
+/// What the trains say; those of the final length count, or of the last that told something.
+fn judge(seen: &[(u32, Option<Dispersion>)], packet_bytes: u32) -> TrainResult {
+    let told = seen.iter().rev().find(|(_, found)| found.is_some());
+    let length = told.map_or(0, |(length, _)| *length);
     let counted = of_length(seen, length);
     let rates: Vec<f64> = counted.iter().map(|train| train.bps).collect();
     let mut sent: Vec<f64> = counted.iter().filter_map(|train| train.sent_bps).collect();

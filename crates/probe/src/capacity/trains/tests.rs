@@ -179,6 +179,24 @@ fn trains_tell_the_narrowest_place() {
 }
 
 #[test]
+fn whenever_it_ends_something_is_told_and_nothing_wrong() {
+    for packets in (8..1000).step_by(8) {
+        let plan = TrainsPlan {
+            bytes: packets * 1500,
+            ..TRAINS
+        };
+        let stop = AtomicBool::new(false);
+        let mut far = FakeFarEnd::of(1e8);
+        let found = trains(&mut far, &plan, TrainMethod::Native, &stop, &mut |_| {});
+        let rate = found.unwrap().unwrap().rate;
+        let least = rate.at_least_bps.unwrap();
+        assert!((0.85e8..=1e8).contains(&least), "{packets}: {rate:?}");
+        assert!(rate.at_most_bps.is_none_or(|most| most >= 1e8));
+        assert!(rate.bps.is_none_or(|bps| (bps / 1e8 - 1.0).abs() < 0.01));
+    }
+}
+
+#[test]
 fn what_is_as_fast_as_the_sender_is_not_told() {
     let train = sent(FakeFarEnd::of(5e9));
     assert_eq!((train.rate.bps, train.rate.at_most_bps), (None, None));
