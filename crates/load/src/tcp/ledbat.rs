@@ -6,19 +6,21 @@
 //! limits what leaves to the window that it gets. The draft counts acknowledgements; here
 //! a look stands for all that came since the look before, as a share of a round trip.
 //!
-//! One thing goes beyond the draft. A queue shorter than the target overflows before it seems
-//! long, and the draft would take as much of it as any other TCP. So a loss says how much the
-//! queue holds, and the target becomes a part of that ([`OF_FULL_QUEUE`]).
+//! One thing goes beyond the draft. A queue that is no longer than the target overflows before it
+//! seems long, and the draft would take as much of it as any other TCP, until it happens to be the one
+//! whose packet is lost. So the target is a part ([`OF_FULL_QUEUE`]) of what the queue holds, as far as
+//! losses and the longest delay tell, and the draft's target is the most.
 
 use std::time::Duration;
 
-/// Queueing delay aimed at (section 4.2: 60 ms, so that voice stays below ITU-T G.114's 150 ms).
+/// Queueing delay aimed at, at most (section 4.2: 60 ms, so that voice stays below ITU-T G.114's
+/// 150 ms); and how much a queue is taken to hold before more is known.
 pub(super) const TARGET: Duration = Duration::from_millis(60);
 
 /// The target is never less: as much is the noise of Wi-Fi and of busy hosts.
 const LEAST_TARGET: Duration = Duration::from_millis(5);
 
-/// The target as a divisor of the delay at which a queue overflowed: a Reno that halves its window
+/// The target as a divisor of the delay of a full queue: a Reno that halves its window
 /// then leaves a third of the queue where its path is as long as a third of it, and CUBIC more.
 const OF_FULL_QUEUE: u32 = 4;
 
@@ -65,13 +67,21 @@ pub(super) struct Look {
     pub(super) segment_bytes: u32,
 }
 
+impl Look {
+    /// What the queue holds packets up for.
+    fn delay(&self) -> Duration {
+        self.round_trip.saturating_sub(self.smallest)
+    }
+}
+
 /// The window of one connection.
 #[derive(Debug)]
 pub(super) struct Ledbat {
     window_segments: f64,
     /// Where slow start gives way, in segments; none before the first delay or loss.
     threshold_segments: Option<f64>,
-    target: Duration,
+    /// The delay of the queue when it is full, as far as known.
+    full_queue: Duration,
     slowdown: Slowdown,
     retransmits: u64,
     /// When the last loss was answered: once a round trip.
@@ -98,7 +108,7 @@ impl Ledbat {
         Self {
             window_segments: FIRST_SEGMENTS,
             threshold_segments: None,
-            target: TARGET,
+            full_queue: TARGET,
             slowdown: Slowdown::Before,
             retransmits: 0,
             answered: Duration::ZERO,
@@ -134,14 +144,18 @@ impl Ledbat {
         self.answered = look.at;
         self.window_segments /= 2.0;
         self.leave_slow_start(look);
-        let delay = look.round_trip.saturating_sub(look.smallest);
-        self.target = self.target.min((delay / OF_FULL_QUEUE).max(LEAST_TARGET));
+        self.full_queue = look.delay();
+    }
+
+    fn target(&self) -> Duration {
+        (self.full_queue / OF_FULL_QUEUE).clamp(LEAST_TARGET, TARGET)
     }
 
     /// What follows from the delay in `rounds` round trips (sections 4.1 to 4.3).
     fn adapt(&mut self, look: &Look, rounds: f64) {
-        let delay = look.round_trip.saturating_sub(look.smallest).as_secs_f64();
-        let target = self.target.as_secs_f64();
+        self.full_queue = self.full_queue.max(look.delay());
+        let delay = look.delay().as_secs_f64();
+        let target = self.target().as_secs_f64();
         let divisor = (2.0 * target / look.smallest.as_secs_f64().max(1e-6)).ceil();
         let gain = 1.0 / divisor.clamp(1.0, MOST_DIVISOR);
         let in_slow_start = self
