@@ -6,10 +6,13 @@
 //! limits what leaves to the window that it gets. The draft counts acknowledgements; here
 //! a look stands for all that came since the look before, as a share of a round trip.
 //!
-//! One thing goes beyond the draft. A queue that is no longer than the target overflows before it
+//! Two things are not the draft's. A queue that is no longer than the target overflows before it
 //! seems long, and the draft would take as much of it as any other TCP, until it happens to be the one
 //! whose packet is lost. So the target is a part ([`OF_FULL_QUEUE`]) of what the queue holds, as far as
 //! losses and the longest delay tell, and the draft's target is the most.
+//! And where the target is short beside the path, the draft's decrease, W · (delay / target − 1) a round
+//! trip, takes far more than is too much: here it is the part of the window that is in the queue beyond
+//! the target, once until that shows.
 
 use std::time::Duration;
 
@@ -32,9 +35,6 @@ const FIRST_SEGMENTS: f64 = LEAST_SEGMENTS;
 
 /// Largest divisor of the gain (section 4.1: min(16, …)).
 const MOST_DIVISOR: f64 = 16.0;
-
-/// Weight of what the delay is above the target in the decrease (section 4.2: C = 1).
-const DECREASE: f64 = 1.0;
 
 /// A decrease takes no more than this share a round trip (section 4.2: −W/2).
 const MOST_DECREASE: f64 = 0.5;
@@ -84,7 +84,7 @@ pub(super) struct Ledbat {
     full_queue: Duration,
     slowdown: Slowdown,
     retransmits: u64,
-    /// When the last loss was answered: once a round trip.
+    /// When a loss or a long queue was answered last: once a round trip.
     answered: Duration,
     before: Option<Duration>,
 }
@@ -138,13 +138,18 @@ impl Ledbat {
     fn loss(&mut self, look: &Look) {
         let lost = look.retransmits > self.retransmits;
         self.retransmits = look.retransmits;
-        if !lost || look.at < self.answered + look.round_trip {
+        if !lost || !self.is_settled(look) {
             return;
         }
         self.answered = look.at;
         self.window_segments /= 2.0;
         self.leave_slow_start(look);
         self.full_queue = look.delay();
+    }
+
+    /// Whether what was given up last may show in round trips.
+    fn is_settled(&self, look: &Look) -> bool {
+        look.at >= self.answered + look.round_trip
     }
 
     fn target(&self) -> Duration {
@@ -171,10 +176,12 @@ impl Ledbat {
             }
         } else if delay <= target {
             self.window_segments += gain * rounds;
-        } else {
-            let above = DECREASE * self.window_segments * (delay / target - 1.0);
-            let least = -MOST_DECREASE * self.window_segments;
-            self.window_segments += (gain - above).max(least) * rounds.min(1.0);
+        } else if self.window_segments > LEAST_SEGMENTS && self.is_settled(look) {
+            // At the smallest window, as after a slowdown, round trips of before may still be in the
+            // smoothed one: what is grown back to then stays.
+            let above = (delay - target) / look.round_trip.as_secs_f64();
+            self.window_segments *= 1.0 - above.min(MOST_DECREASE);
+            self.answered = look.at;
             self.threshold_segments = Some(self.window_segments);
         }
     }

@@ -1,6 +1,7 @@
 //! LEDBAT++ on a simulated link, in virtual time.
 
 use super::*;
+use std::collections::VecDeque;
 
 /// Payload of a segment.
 const SEGMENT: u32 = 1448;
@@ -89,14 +90,27 @@ fn simulate(mut link: Link, seconds: u32, reno: (u32, u32), look_from_s: u32) ->
     };
     let (mut retransmits, mut at) = (0, Duration::ZERO);
     let (mut got, mut steps) = ([0.0, 0.0], 0_u32);
+    let mut last_through = 0.0;
     let (mut longest, mut sum) = (Duration::ZERO, Duration::ZERO);
     // The smallest round trip is what the connection saw, not what the path is.
     let mut smallest = link.round_trip();
+    // What an acknowledgement tells is as old as the way from the queue and back, and smoothed.
+    let mut past = VecDeque::from([(at, link.round_trip())]);
+    let mut smoothed = link.round_trip();
     while at < Duration::from_secs(seconds.into()) {
-        smallest = smallest.min(link.round_trip());
+        let seen_at = at.saturating_sub(link.base);
+        while past.get(1).is_some_and(|(then, _)| *then <= seen_at) {
+            past.pop_front();
+        }
+        let told = past.front().map_or(smoothed, |(_, round_trip)| *round_trip);
+        smallest = smallest.min(told);
+        let acknowledged = last_through / f64::from(2 * SEGMENT);
+        let kept = (7.0_f64 / 8.0).powf(acknowledged);
+        smoothed = smoothed.mul_f64(kept) + told.mul_f64(1.0 - kept);
+        past.push_back((at, link.round_trip()));
         let rate = ledbat.look(&Look {
             at,
-            round_trip: link.round_trip(),
+            round_trip: smoothed,
             smallest,
             retransmits,
             segment_bytes: SEGMENT,
@@ -108,6 +122,7 @@ fn simulate(mut link: Link, seconds: u32, reno: (u32, u32), look_from_s: u32) ->
             if on { other.offer(at, &link) } else { 0.0 },
         ];
         let (through, overflowed) = link.carry(offered);
+        last_through = through[0];
         if overflowed {
             retransmits += u64::from(!link.spares_background);
             other.loss(at, &link);
@@ -135,7 +150,7 @@ const NEVER: (u32, u32) = (0, 0);
 
 #[test]
 fn alone_it_uses_the_link_and_keeps_the_queue_at_its_target() {
-    for (mbps, base_ms) in [(5.0, 20), (50.0, 20), (50.0, 100), (500.0, 10)] {
+    for (mbps, base_ms) in [(5.0, 20), (20.0, 160), (50.0, 20), (50.0, 100), (500.0, 10)] {
         let seen = simulate(Link::new(mbps, base_ms, 400.0), 60, NEVER, 10);
         assert!(
             seen.background_ratio > 0.85,
