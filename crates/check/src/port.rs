@@ -22,7 +22,6 @@ use plumb_wire::native::spec::MAX_SILENCE;
 use crate::assembly::{Assembly, Measured};
 use crate::tunnel;
 use crate::watcher::Watcher;
-use hints::hints;
 
 /// Ports whose services begin with TLS (IANA's registry of services).
 const TLS_PORTS: &[u16] = &[
@@ -46,7 +45,7 @@ pub struct PortPlan {
     pub address: SocketAddr,
     /// Time that looking the name up took; `None` where an address was typed.
     pub name_s: Option<f64>,
-    /// What the name is an alias of.
+    /// What the name stands for.
     pub canonical_name: Option<String>,
     /// The ports.
     pub ports: Vec<u16>,
@@ -218,7 +217,7 @@ fn fill(result: &mut PortResult, address: IpAddr, seen: &[Exchange]) {
         names: tls.names,
     });
     if let Some(last) = seen.last() {
-        result.hints = hints(last, result.canonical_name.as_deref());
-        result.hints.extend(tunnel::hint(address));
+        let edge = hints::edge(last, result.canonical_name.as_deref());
+        result.hints = edge.into_iter().chain(tunnel::hint(address)).collect();
     }
 }

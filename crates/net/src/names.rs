@@ -34,8 +34,8 @@ pub fn name_of(address: IpAddr) -> Option<String> {
     plain(CStr::from_bytes_until_nul(&name).ok()?)
 }
 
-/// The name that a name is an alias of, at the end of all aliases (CNAME, RFC 1034 section 3.6.2);
-/// `None` where it is none, or not known. It asks the network as [`name_of`] does.
+/// What a name stands for: at the end of its aliases (CNAME, RFC 1034 section 3.6.2; hosts files), or with the
+/// search domain. `None` where that is itself, or not known. It asks the network as [`name_of`] does.
 pub fn canonical_name(name: &str) -> Option<String> {
     let asked = CString::new(name).ok()?;
     // SAFETY: an addrinfo is integers and pointers, of which all may be zero: no wishes.

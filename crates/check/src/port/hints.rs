@@ -23,8 +23,8 @@ const SIGNS: &[(&str, &str, &str)] = &[
     ("x-vercel-id", "", "Vercel"),
 ];
 
-/// Domains of edges: their certificates bear them, and the names of what they serve are aliases of names in
-/// them. From the operators' own documentation of how a site's name is made to lead to them.
+/// Domains of edges: their certificates bear them, or the aliases of what they serve end there. Only the last
+/// alias is seen: those of Azure Front Door end in t-msedge.net, and Akamai's edgekey.net in akamaiedge.net.
 const DOMAINS: &[(&str, &str)] = &[
     ("cloudflaressl.com", "Cloudflare"),
     ("cdn.cloudflare.net", "Cloudflare"),
@@ -34,10 +34,9 @@ const DOMAINS: &[(&str, &str)] = &[
     ("akamaized.net", "Akamai"),
     ("akamai.net", "Akamai"),
     ("akamaiedge.net", "Akamai"),
-    ("edgekey.net", "Akamai"),
-    ("edgesuite.net", "Akamai"),
     ("azureedge.net", "Azure Front Door"),
     ("azurefd.net", "Azure Front Door"),
+    ("t-msedge.net", "Azure Front Door"),
     ("b-cdn.net", "Bunny"),
     ("kxcdn.com", "KeyCDN"),
     ("cdn77.org", "CDN77"),
@@ -62,39 +61,31 @@ fn domain(name: &str) -> Option<(&'static str, &'static str)> {
     DOMAINS.iter().copied().find(|(domain, _)| within(domain))
 }
 
-/// What can be said of a connection to a name that is an alias of `canonical_name`.
-pub(super) fn hints(seen: &Exchange, canonical_name: Option<&str>) -> Vec<String> {
-    let mut hints = Vec::new();
+/// What can be said of a connection to a name that stands for `canonical_name`.
+pub(super) fn edge(seen: &Exchange, canonical_name: Option<&str>) -> Option<String> {
     let field = |name: &str| seen.head.as_ref().and_then(|head| head.field(name));
     let sign = SIGNS.iter().find(|(name, part, _)| {
         field(name).is_some_and(|value| value.to_ascii_lowercase().contains(part))
     });
-    let certificate = || {
+    let alias = || canonical_name.and_then(|name| Some((name, domain(name)?.1)));
+    let edge = if let Some((name, _, whose)) = sign {
+        let site = SITES.iter().find_map(|site| field(site));
+        let site = site.map_or_else(String::new, |site| format!(", which calls itself {site}"));
+        format!("{whose}, by the field {name}{site}")
+    } else if let Some((name, whose)) = alias() {
+        format!("{whose}, for the name stands for {name}")
+    } else {
         let mut names = seen.tls.iter().flat_map(|tls| &tls.names);
-        names.find_map(|name| domain(name))
-    };
-    let alias = canonical_name.and_then(|name| Some((name, domain(name)?.1)));
-    let edge = match (sign, alias) {
-        (Some((name, _, whose)), _) => {
-            let site = SITES.iter().find_map(|site| field(site));
-            let site = site.map_or_else(String::new, |site| format!(", which calls itself {site}"));
-            Some(format!("{whose}, by the field {name}{site}"))
-        }
-        (None, Some((name, whose))) => Some(format!("{whose}, for the name is an alias of {name}")),
-        (None, None) => None,
-    };
-    match (edge, certificate()) {
-        (Some(edge), _) => hints.push(format!(
-            "An edge of a content network answers ({edge}): its times are those to the edge, not to the server \
-             behind it. Such addresses are often anycast: from another place another edge answers."
-        )),
-        (None, Some((suffix, whose))) => hints.push(format!(
+        let (suffix, whose) = names.find_map(|name| domain(name))?;
+        return Some(format!(
             "The certificate is for names of {suffix} ({whose}): an edge of a content network, or a server that \
              shares its certificate."
-        )),
-        (None, None) => {}
-    }
-    hints
+        ));
+    };
+    Some(format!(
+        "An edge of a content network answers ({edge}): its times are those to the edge, not to the server behind \
+         it. Such addresses are often anycast: from another place another edge answers."
+    ))
 }
 
 #[cfg(test)]
@@ -135,22 +126,29 @@ mod tests {
     fn edges_are_pointed_out_where_the_evidence_shows_them() {
         let own = seen(&[("server", "nginx")], &["example.net"]);
         for alias in [None, Some("web1.example.net"), Some("notcloudfront.net")] {
-            assert!(hints(&own, alias).is_empty(), "{alias:?}");
+            assert_eq!(edge(&own, alias), None, "{alias:?}");
         }
-        let aliased = hints(&own, Some("d1.CloudFront.net."));
-        assert!(
-            aliased
-                .iter()
-                .any(|hint| hint.contains("Amazon CloudFront, for the name is an alias of d1")),
-            "{aliased:?}"
+        let says = |seen: &Exchange, alias, words: &[&str]| {
+            let said = edge(seen, alias).unwrap();
+            assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        };
+        let alias = Some("d1.CloudFront.net.");
+        says(
+            &own,
+            alias,
+            &["Amazon CloudFront, for the name stands for d1"],
         );
-        let edge = hints(&seen(&[("cf-ray", "8f-FRA")], &[]), None);
-        assert!(
-            edge.iter()
-                .any(|hint| hint.contains("Cloudflare") && hint.contains("8f-FRA")),
-            "{edge:?}"
+        let alias = Some("part-0013.t-0009.t-msedge.net");
+        says(&own, alias, &["Azure Front Door"]);
+        says(
+            &seen(&[("cf-ray", "8f-FRA")], &[]),
+            None,
+            &["Cloudflare", "8f-FRA"],
         );
-        let shared = hints(&seen(&[], &["d1.cloudfront.net"]), None);
-        assert!(shared.iter().any(|hint| hint.contains("CloudFront")));
+        says(
+            &seen(&[], &["d1.cloudfront.net"]),
+            None,
+            &["CloudFront", "certificate"],
+        );
     }
 }

@@ -26,7 +26,8 @@ pub struct PortResult {
     /// Time that looking the name up took; absent where an address was given.
     #[serde(default)]
     pub name_s: Option<f64>,
-    /// The name that the one given is an alias of; absent where it is none.
+    /// What the resolver says that the name stands for, at the end of its aliases or with the search domain;
+    /// absent where that is itself.
     #[serde(default)]
     pub canonical_name: Option<String>,
     /// The TLS handshakes, where the service speaks TLS.

@@ -98,7 +98,7 @@ pub(super) fn talk(run: &Run) -> Table {
         ]);
     }
     let alias = view::ports(run).find_map(|(_, port)| port.canonical_name.as_ref());
-    table.note = alias.map(|name| format!("The name is an alias of {name}."));
+    table.note = alias.map(|name| format!("The name stands for {name}."));
     table
 }
 
