@@ -213,7 +213,7 @@ fn line(line: &Line) -> Run {
                 seed: 1,
                 backend: LabBackend::Emulated,
                 lateness_s: Distribution::of((0..1000).map(|i| 20e-6 + noise(7, i) * 30e-6)),
-                piece_error_s: 0.0,
+                piece_error_s: if line.mended { 0.0 } else { 240e-6 },
                 overrun: false,
                 notes: Vec::new(),
             }),
