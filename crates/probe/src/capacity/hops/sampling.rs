@@ -38,9 +38,10 @@ const JITTER: f64 = 0.3;
 const PATIENCE_NS: u64 = 300_000_000;
 
 /// A hop that leaves this many of its last eight probes unanswered is probed as seldom as it answered, and
-/// this much more seldom than before at least; from the first of these to the second, ns.
+/// more seldom than before by this factor at least.
 const MISSED: u32 = 2;
 const SLOWER: f64 = 1.3;
+/// The shortest and the longest time between the probes of such a hop, ns.
 const SELDOM_FIRST_NS: u64 = 20_000_000;
 const SELDOM_MOST_NS: u64 = 1_500_000_000;
 
