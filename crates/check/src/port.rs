@@ -216,8 +216,9 @@ fn fill(result: &mut PortResult, address: IpAddr, seen: &[Exchange]) {
         handshake_s,
         names: tls.names,
     });
-    if let Some(last) = seen.last() {
-        let edge = hints::edge(last, result.canonical_name.as_deref());
-        result.hints = edge.into_iter().chain(tunnel::hint(address)).collect();
-    }
+    let edge = seen
+        .last()
+        .and_then(|last| hints::edge(last, result.canonical_name.as_deref()));
+    // Where nothing answers, a tunnel on the way may be why.
+    result.hints = edge.into_iter().chain(tunnel::hint(address)).collect();
 }

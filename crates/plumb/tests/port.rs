@@ -187,6 +187,27 @@ fn a_name_that_is_an_alias_of_an_edge_is_pointed_out() {
 }
 
 #[test]
+fn a_tunnel_that_the_route_leaves_through_is_pointed_out() {
+    // A TUN device that no program reads is a tunnel whose other end is silent.
+    let script = "\
+        ip tuntap add dev tun0 mode tun && ip address add 198.18.0.1/24 dev tun0 && ip link set tun0 up && \
+        plumb port 198.18.0.2 443 -c1 -W 300ms --json; \
+        ip route add default dev tun0; plumb port 203.0.113.1 443 -c1 -W 300ms --json; \
+        plumb port server 7586 -c1 --json";
+    let output = in_lab("fibre", &[], &["sh", "-c", script]);
+    let hints: Vec<_> = stdout(&output)
+        .lines()
+        .map(|line| port(&Run::from_json(line).unwrap(), 0).hints.concat())
+        .collect();
+    let [on_link, routed, beside] = &hints[..] else {
+        panic!("{hints:?} {}", stderr(&output))
+    };
+    assert!(on_link.contains("tun0, a tunnel"), "{on_link}");
+    assert!(routed.contains("tun0, a tunnel"), "{routed}");
+    assert_eq!(beside, "");
+}
+
+#[test]
 fn refused_filtered_and_unreachable_are_told_apart() {
     let closed = TcpListener::bind("127.0.0.1:0")
         .unwrap()
