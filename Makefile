@@ -41,6 +41,7 @@ bench: all ## Side by side with peers, a bare pair of TUN devices and netem
 	$(SUDO) bench/ping.sh target/release/plumb
 	$(SUDO) bench/host.sh target/release/plumb
 	$(SUDO) bench/path.sh target/release/plumb
+	$(SUDO) bench/capacity.sh target/release/plumb
 	$(CARGO) build --release --locked -p plumb-lab --example bare_tun
 	$(SUDO) bench/lab.sh target/release/plumb target/release/examples/bare_tun
 	bench/netem.sh
