@@ -32,20 +32,9 @@ test: ## Every test; needs root
 test-vm: ## What plumb asks of the kernel's netem, in a virtual machine; two minutes
 	vm/run.sh
 
-bench: all ## Side by side with peers, a bare pair of TUN devices and netem
-	$(SUDO) bench/run.sh target/release/plumb
-	$(SUDO) bench/rate.sh target/release/plumb
-	$(SUDO) bench/udp.sh target/release/plumb
-	$(SUDO) bench/transactions.sh target/release/plumb
-	$(SUDO) bench/tune.sh target/release/plumb
-	$(SUDO) bench/ping.sh target/release/plumb
-	$(SUDO) bench/host.sh target/release/plumb
-	$(SUDO) bench/path.sh target/release/plumb
-	$(SUDO) bench/capacity.sh target/release/plumb
+bench: all ## Side by side with peers, a bare pair of TUN devices and netem; an hour; 1 where a bound is not kept
 	$(CARGO) build --release --locked -p plumb-lab --example bare_tun
-	$(SUDO) bench/lab.sh target/release/plumb target/release/examples/bare_tun
-	bench/netem.sh
-	$(CARGO) bench --locked -p plumb-link --bench chain
+	SUDO="$(SUDO)" CARGO="$(CARGO)" bench/all.sh target/release
 
 clean: ## Remove what was built
 	$(CARGO) clean

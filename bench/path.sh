@@ -3,7 +3,8 @@
 # median of five of each, and plumb's as a multiple of the slowest round trip. Usage: path.sh PLUMB
 set -euo pipefail
 plumb=$(realpath "$1")
-command -v mtr traceroute >/dev/null || { apt-get update -qq && apt-get install -y -qq mtr-tiny traceroute; } >/dev/null 2>&1
+. "$(dirname "$0")/common.sh"
+need mtr mtr-tiny; need traceroute traceroute
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 {
@@ -25,13 +26,10 @@ for i in 1 2 3 4 5; do
     echo "mtr $(seconds mtr -n -r -c 3 n30)"
 done
 S
-"$plumb" lab run "$folder/thirty.toml" -- bash "$folder/inside.sh" | sort -k1,1 -k2,2g | awk '
-    { values[$1] = values[$1] " " $2 }
-    END {
-        for (name in values) {
-            n = split(values[name], v); median[name] = v[int((n + 1) / 2)]
-            printf "%-10s %.3f s\n", name, median[name]
-        }
-        printf "plumb takes %.2f of traceroute'"'"'s time and %.2f of mtr'"'"'s; the bound is 1.5 x 0.12 s + 0.2 s = 0.38 s\n",
-            median["plumb"] / median["traceroute"], median["plumb"] / median["mtr"]
-    }'
+"$plumb" lab run "$folder/thirty.toml" -- bash "$folder/inside.sh" > "$folder/took"
+of() { awk -v who="$1" '$1 == who { print $2 }' "$folder/took"; }
+for peer in traceroute mtr; do
+    report "30 hops, 3 probes each" s "$(of plumb)" "$(of "$peer")" "$peer"
+done
+# One and a half of the slowest round trip, 120 ms, and 200 ms.
+verdict "  plumb's" "$(of plumb | median)" s '<=' 0.38

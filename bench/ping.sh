@@ -64,4 +64,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)" "$@"; }
 one=$(resident "$plumb" ping 127.0.0.0/29 -c 1 -q)
 many=$(resident "$plumb" ping --file "$work/targets" --pps 50000 -c 1 -q)
 longer=$(resident "$plumb" ping --file "$work/targets" --pps 50000 -c 3 -q)
-echo "resident: 6 targets $one kB, 100,000 targets $many kB ($(((many - one) * 1024 / 100000)) bytes a target), three rounds of them $longer kB"
+# As kb/ping.md states it: 200 bytes a target, 300 of its text in the Run, and a tenth for chance.
+verdict "memory of 100,000 targets, each" $(((many - one) * 1024 / 100000)) bytes '<=' 550
+verdict "  of three rounds of them, of one round's" "$(awk -v l="$longer" -v m="$many" 'BEGIN { print l / m }')" "" '<=' 1.1

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Every comparison, one after the other, and at the end the bounds that were not kept.
+# Usage: all.sh FOLDER-OF-BINARIES
+set -uo pipefail
+cd "$(dirname "$0")/.."
+binaries=$(realpath "$1")
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+broken=0
+
+compare() {
+    printf '\n== %s\n' "$1"
+    "$@" 2>&1 | tee -a "$said" || { broken=$((broken + 1)); echo "FAIL: $1 ended with an error" | tee -a "$said"; }
+}
+for what in run rate udp transactions tune ping host path capacity; do
+    compare ${SUDO:-} "bench/$what.sh" "$binaries/plumb"
+done
+compare ${SUDO:-} bench/lab.sh "$binaries/plumb" "$binaries/examples/bare_tun"
+compare bench/netem.sh
+compare "${CARGO:-cargo}" bench --locked -p plumb-link --bench chain
+
+printf '\n== bounds\n'
+echo "$(grep -c ': pass$' "$said") kept"
+grep ': missed: ' "$said"
+! grep 'FAIL' "$said"
