@@ -81,7 +81,7 @@ pub struct Plan {
     pub budget: ByteCount,
     /// Whether round trips are measured too, before, beside and after the load.
     pub latency: bool,
-    /// Whether the Run ends in findings and a verdict.
+    /// Whether all of the path is judged: then the Run ends in a verdict where nothing was found, too.
     pub judge: bool,
 }
 
@@ -238,7 +238,7 @@ pub fn run(
     let run = if plan.judge {
         assembly.judge()
     } else {
-        assembly.finish()
+        assembly.with_findings()
     };
     Ok(Measured { run, lost })
 }

@@ -10,6 +10,9 @@ use common::network::Network;
 use common::{in_lab, plumb, stderr, stdout};
 use plumb_lab::scenario::Scenario;
 use plumb_lab::truth::truth;
+use plumb_model::finding::Cause;
+use plumb_model::results::Outcome;
+use plumb_model::run::Run;
 
 /// A line of the given rate, and what its upload must say.
 fn line(rate_bps: u64) -> Network {
@@ -86,8 +89,8 @@ fn rates_are_those_of_the_line_from_1_mbit_to_5_gbit() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The name of the largest share of time in the upload of a scenario.
-fn limited_by(scenario: &str) -> String {
+/// The name of the largest share of time in the upload of a scenario, and the causes of what was found.
+fn limited_by(scenario: &str) -> (String, Vec<Cause>) {
     let truth = Scenario::load(scenario).unwrap().truth;
     let measure = truth.measure.iter().map(String::as_str);
     let output = in_lab(
@@ -102,19 +105,61 @@ fn limited_by(scenario: &str) -> String {
     let limited = &upload.unwrap()["result"]["tcp"]["limited"];
     let shares = limited.as_object().unwrap().iter();
     let largest = shares.max_by(|a, b| a.1.as_f64().unwrap().total_cmp(&b.1.as_f64().unwrap()));
-    largest.unwrap().0.clone()
+    let run = Run::from_json(&run.to_string()).unwrap();
+    let causes = run.findings.iter().map(|finding| finding.cause);
+    (largest.unwrap().0.clone(), causes.collect())
 }
 
 #[test]
 fn the_largest_share_names_what_limits() {
-    for (scenario, share) in [
-        ("limited-receiver", "rwnd_ratio"),
-        ("limited-sender", "sndbuf_ratio"),
-        ("limited-application", "app_ratio"),
-        ("limited-network", "network_ratio"),
+    for (scenario, share, found) in [
+        (
+            "limited-receiver",
+            "rwnd_ratio",
+            &[Cause::ReceiveBufferSmall][..],
+        ),
+        ("limited-sender", "sndbuf_ratio", &[Cause::SendBufferSmall]),
+        ("limited-application", "app_ratio", &[]),
+        ("limited-network", "network_ratio", &[]),
     ] {
-        assert_eq!(limited_by(scenario), share, "{scenario}");
+        let (largest, causes) = limited_by(scenario);
+        assert_eq!(
+            (largest.as_str(), &causes[..]),
+            (share, found),
+            "{scenario}"
+        );
     }
+}
+
+/// What a small window and a class of traffic do shows in what crosses: AF41 has three packets of queue.
+#[test]
+fn a_window_and_a_class_take_effect() {
+    let up = r#"{ type = "shaper", rate = "50mbit", queue = { type = "priority", bands = [
+        { dscp = [0], queue = { type = "fifo", limit = "1MB" } },
+        { dscp = [34], queue = { type = "fifo", limit = "3p" } },
+    ] } }, { type = "delay", delay = "20ms" }"#;
+    let line = Network::served_line(up, r#"{ type = "delay", delay = "20ms" }"#);
+    let upload = |options: &[&str]| {
+        let measure = [&["rate", "server", "--up", "--duration", "2s"], options].concat();
+        let run = line.measured(&measure).run;
+        let rate = run.measurements.iter().find_map(|m| match &m.outcome {
+            Outcome::Throughput(rate) => Some(rate.clone()),
+            _ => None,
+        });
+        (rate.unwrap(), run.findings)
+    };
+    let (plain, _) = upload(&[]);
+    let (windowed, found) = upload(&["--window", "64KiB"]);
+    let (classed, _) = upload(&["--dscp", "AF41"]);
+    assert_eq!(plain.tcp.retransmits, 0);
+    assert!(classed.tcp.retransmits > 0, "{}", classed.tcp.retransmits);
+    // 64 KiB of payload over 40 ms are 13 Mbit/s, and the kernel doubles what it is asked for.
+    let in_flight = windowed.tcp.max_in_flight_bytes;
+    assert!(in_flight <= 2 << 16, "{in_flight}");
+    assert!(windowed.bps < 26.3e6, "{}", windowed.bps);
+    assert!(plain.bps > 35e6, "{}", plain.bps);
+    // What was asked for is not held against the hosts.
+    assert!(found.is_empty(), "{found:?}");
 }
 
 /// The Run of `plumb rate server` between two machines with these settings for ECN and Fast Open.
