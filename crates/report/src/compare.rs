@@ -7,10 +7,13 @@ use plumb_model::run::Run;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::view::{self, Phase};
+use crate::view;
 
 mod likeness;
+mod numbers;
 mod summary;
+
+use numbers::{Key, numbers};
 
 /// Version of the document; the number rises when a reader of the old one would misread it.
 pub const SCHEMA: &str = "plumb.compare/1";
@@ -69,7 +72,10 @@ pub struct Change {
     pub direction: Option<Direction>,
     /// Protocol of the probes, for a latency.
     pub protocol: Option<ProbeProtocol>,
-    /// `s`, `bps`, `ratio` or `count`.
+    /// What else it is of: `udp`, `quic`, an application, a kind of transaction, a port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// What the number counts.
     pub unit: ChangeUnit,
     /// The number in the first Run.
     pub before: Option<f64>,
@@ -86,7 +92,7 @@ pub struct Change {
 
 /// What a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum ChangeUnit {
     /// Seconds.
     S,
@@ -96,6 +102,14 @@ pub enum ChangeUnit {
     Ratio,
     /// A number of things.
     Count,
+    /// Of something a second.
+    PerSecond,
+    /// Of something a minute.
+    PerMinute,
+    /// Bytes.
+    Bytes,
+    /// A mean opinion score, 1 to 4.5.
+    Mos,
 }
 
 /// What became of the findings.
@@ -156,24 +170,14 @@ impl RunRef {
     }
 }
 
-/// What identifies a number in a Run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key {
-    name: &'static str,
-    phase: Phase,
-    direction: Option<Direction>,
-    protocol: Option<ProbeProtocol>,
-    unit: ChangeUnit,
-}
-
 fn changes(a: &Run, b: &Run) -> Vec<Change> {
     let (before, after) = (numbers(a), numbers(b));
     let find =
-        |list: &[(Key, f64)], key: Key| list.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
-    let mut keys: Vec<Key> = Vec::new();
+        |list: &[(Key, f64)], key: &Key| list.iter().find(|(k, _)| k == key).map(|(_, v)| *v);
+    let mut keys: Vec<&Key> = Vec::new();
     for (key, _) in before.iter().chain(&after) {
-        if !keys.contains(key) {
-            keys.push(*key);
+        if !keys.contains(&key) {
+            keys.push(key);
         }
     }
     // By phase, latencies before rates; the sort is stable, so fields keep their order.
@@ -183,82 +187,23 @@ fn changes(a: &Run, b: &Run) -> Vec<Change> {
         .collect()
 }
 
-/// The numbers of a Run that a comparison speaks of; those that are not finite are not there.
-fn numbers(run: &Run) -> Vec<(Key, f64)> {
-    let mut found = Vec::new();
-    for row in view::latencies(run) {
-        let key = |name, unit| Key {
-            name,
-            phase: row.phase,
-            direction: None,
-            protocol: Some(row.protocol),
-            unit,
-        };
-        let rtt = row.rtt_s.map(|d| {
-            [
-                ("rtt_s.p50", d.p50),
-                ("rtt_s.p95", d.p95),
-                ("rtt_s.max", d.max),
-            ]
-        });
-        let increase = row.increase_s.map(|d| ("increase_s.p95", d.p95));
-        found.extend(
-            rtt.into_iter()
-                .flatten()
-                .chain(increase)
-                .map(|(name, v)| (key(name, ChangeUnit::S), v)),
-        );
-        found.push((key("loss_ratio", ChangeUnit::Ratio), row.loss_ratio));
-    }
-    for row in view::rates(run) {
-        let direction = Some(row.result.direction);
-        let key = |name, unit| Key {
-            name,
-            phase: row.phase,
-            direction,
-            protocol: None,
-            unit,
-        };
-        found.push((key("bps", ChangeUnit::Bps), row.result.bps));
-        found.extend(
-            row.result
-                .steady_bps
-                .map(|v| (key("steady_bps", ChangeUnit::Bps), v)),
-        );
-        found.push((
-            key("tcp.retransmits", ChangeUnit::Count),
-            row.result.tcp.retransmits as f64,
-        ));
-    }
-    for (measurement, port) in view::ports(run) {
-        let phase = Phase::of(measurement);
-        let key = Key {
-            name: "connect_s.p50",
-            phase,
-            direction: None,
-            protocol: None,
-            unit: ChangeUnit::S,
-        };
-        found.extend(port.connect_s.map(|d| (key, d.p50)));
-    }
-    found.retain(|(_, value)| value.is_finite());
-    found
-}
-
 impl Change {
-    fn of(key: Key, before: Option<f64>, after: Option<f64>) -> Self {
+    fn of(key: &Key, before: Option<f64>, after: Option<f64>) -> Self {
         let both = before.zip(after);
         Self {
             name: key.name.to_owned(),
             phase: key.phase.name().to_owned(),
             direction: key.direction,
             protocol: key.protocol,
+            of: key.of.clone(),
             unit: key.unit,
             before,
             after,
             change: both.map(|(b, a)| a - b).filter(|c| c.is_finite()),
             change_ratio: both.map(|(b, a)| (a - b) / b).filter(|c| c.is_finite()),
-            better: both.and_then(|(b, a)| better(key.unit, b, a)),
+            better: both
+                .filter(|_| key.judged)
+                .and_then(|(b, a)| better(key.unit, b, a)),
         }
     }
 }
@@ -271,6 +216,8 @@ const SAME_LATENCY_RATIO: f64 = 0.1;
 const SAME_RATE_RATIO: f64 = 0.03;
 /// Loss within this is the same: one probe in five hundred.
 const SAME_LOSS_RATIO: f64 = 0.002;
+/// Scores within this are the same: a listener tells no less apart.
+const SAME_MOS: f64 = 0.1;
 
 fn better(unit: ChangeUnit, before: f64, after: f64) -> Option<bool> {
     let change = (after - before).abs();
@@ -281,6 +228,12 @@ fn better(unit: ChangeUnit, before: f64, after: f64) -> Option<bool> {
         }
         ChangeUnit::Bps => (change > SAME_RATE_RATIO * larger).then_some(after > before),
         ChangeUnit::Ratio => (change > SAME_LOSS_RATIO).then_some(after < before),
+        // They are the inverse of a time.
+        ChangeUnit::PerSecond | ChangeUnit::PerMinute => {
+            (change > SAME_LATENCY_RATIO * larger).then_some(after > before)
+        }
+        ChangeUnit::Bytes => (change > 0.0).then_some(after > before),
+        ChangeUnit::Mos => (change > SAME_MOS).then_some(after > before),
         // An AQM signals by dropping: more retransmits can mean less delay.
         ChangeUnit::Count => None,
     }
@@ -329,6 +282,7 @@ fn findings(before: &[Finding], after: &[Finding]) -> FindingChanges {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::Phase;
 
     #[test]
     fn noise_is_no_change() {
@@ -342,18 +296,12 @@ mod tests {
 
     #[test]
     fn nothing_before_has_no_ratio() {
-        let key = Key {
-            name: "loss_ratio",
-            phase: Phase::Idle,
-            direction: None,
-            protocol: None,
-            unit: ChangeUnit::Ratio,
-        };
-        let change = Change::of(key, Some(0.0), Some(0.1));
+        let key = Key::new(Phase::Idle, "loss_ratio", ChangeUnit::Ratio);
+        let change = Change::of(&key, Some(0.0), Some(0.1));
         assert_eq!(
             (change.change, change.change_ratio, change.better),
             (Some(0.1), None, Some(false))
         );
-        assert_eq!(Change::of(key, None, Some(0.1)).change, None);
+        assert_eq!(Change::of(&key, None, Some(0.1)).change, None);
     }
 }

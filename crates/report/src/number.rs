@@ -63,6 +63,14 @@ pub(crate) fn plain(value: f64) -> String {
     })
 }
 
+/// A number of which the parts do not count, above ten.
+pub(crate) fn whole(value: f64) -> String {
+    bounded(value, "", |v| match v.abs() {
+        a if a < 10.0 => plain(v),
+        _ => format!("{v:.0}"),
+    })
+}
+
 /// A number in the unit that the name of its field carries, the last part that carries one.
 pub(crate) fn of_field(field: &str, value: f64) -> String {
     let unit = field.rsplit('.').find_map(|part| {

@@ -11,7 +11,7 @@ use Kind::{Number, Text};
 use crate::number::{self, ABSENT, Scale};
 use crate::view::{self, Phase};
 
-pub(crate) use changes::changes;
+pub(crate) use changes::{before_and_after, changes, what};
 pub(crate) use facts::{facts, lab};
 
 mod app;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use plumb_model::results::Outcome;
 use plumb_model::run::{LabBackend, Run};
 
 use crate::number;
@@ -42,6 +43,15 @@ pub(super) fn notes(a: &Run, b: &Run) -> Vec<String> {
                 &format!("the length of the {} phase", phase.name()),
                 number::seconds(before),
                 number::seconds(after),
+            );
+        }
+    }
+    for phase in Phase::ALL {
+        if let (Some(before), Some(after)) = (asked(a, phase), asked(b, phase)) {
+            differ(
+                &format!("what was asked for in the {} phase", phase.name()),
+                before,
+                after,
             );
         }
     }
@@ -88,6 +98,28 @@ fn senders(run: &Run, phase: Phase) -> Option<String> {
                 row.result.cc,
                 row.result.direction.name()
             )
+        })
+        .collect();
+    (!each.is_empty()).then(|| each.into_iter().collect::<Vec<_>>().join(" with "))
+}
+
+/// What datagrams and transactions were asked to be.
+fn asked(run: &Run, phase: Phase) -> Option<String> {
+    let of_phase = run.measurements.iter().filter(|m| Phase::of(m) == phase);
+    let each: BTreeSet<_> = of_phase
+        .filter_map(|measurement| match &measurement.outcome {
+            Outcome::Udp(udp) => Some(format!(
+                "UDP {} of {} bytes, {}",
+                udp.direction.name(),
+                udp.payload_bytes,
+                udp.asked_bps
+                    .map_or_else(|| "as fast as it goes".to_owned(), number::rate),
+            )),
+            Outcome::Transactions(many) => Some(format!(
+                "{} at a time, {} bytes for {}",
+                many.concurrency, many.request_bytes, many.response_bytes
+            )),
+            _ => None,
         })
         .collect();
     (!each.is_empty()).then(|| each.into_iter().collect::<Vec<_>>().join(" with "))

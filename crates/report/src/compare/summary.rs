@@ -25,13 +25,34 @@ pub(super) fn sentence(rows: &[Change], grades: &[GradeChange]) -> String {
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
         .join("; ");
+    if !rows.iter().any(|row| row.change.is_some()) {
+        return "The two Runs have no number in common: nothing was compared.".to_owned();
+    }
     if text.is_empty() {
-        return "Nothing changed by more than two measurements of the same path differ.".to_owned();
+        return others(rows);
     }
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| {
         format!("{}{}.", first.to_uppercase(), letters.as_str())
     })
+}
+
+/// Where neither round trips nor TCP's rates changed: how many other numbers did, and which most.
+fn others(rows: &[Change]) -> String {
+    let changed = rows.iter().filter(|row| row.better.is_some());
+    let most = changed.clone().max_by(|a, b| {
+        let by = |row: &Change| row.change_ratio.map_or(f64::INFINITY, f64::abs);
+        by(a).total_cmp(&by(b))
+    });
+    let Some(most) = most else {
+        return "Nothing changed by more than two measurements of the same path differ.".to_owned();
+    };
+    let (before, after) = tables::before_and_after(most);
+    let count = match changed.count() {
+        1 => String::new(),
+        n => format!(", and {} more", n - 1),
+    };
+    format!("Changed: {} {before} → {after}{count}.", tables::what(most))
 }
 
 /// The latency of one phase in both Runs.
