@@ -15,12 +15,17 @@ const FIFO: &str = r#"{ type = "fifo", limit = "150kB" }"#;
 /// A queue for each flow.
 const FQ_CODEL: &str = r#""fq_codel""#;
 
-/// An upload over a line of 20 Mbit/s and 20 ms with that queue; what its users send shares the way up.
-fn upload(queue: &str, options: &[&str]) -> (Run, ThroughputResult) {
+/// A line of 20 Mbit/s and 20 ms with that queue on the way up.
+fn line(queue: &str) -> Network {
     let delay = r#"{ type = "delay", delay = "10ms" }"#;
     let up = format!(r#"{{ type = "shaper", rate = "20mbit", queue = {queue} }}, {delay}"#);
+    Network::served_line(&up, delay)
+}
+
+/// An upload over such a line; what its users send shares the way up.
+fn upload(queue: &str, options: &[&str]) -> (Run, ThroughputResult) {
     let command = [&["rate", "server", "--up"], options].concat();
-    let run = Network::served_line(&up, delay).measured(&command).run;
+    let run = line(queue).measured(&command).run;
     let result = run
         .measurements
         .iter()
@@ -105,4 +110,23 @@ fn background_traffic_alone_uses_the_link() {
         (&params["background"], &params["dscp"]),
         (&true.into(), &1.into())
     );
+}
+
+#[test]
+fn background_traffic_runs_beside_another_test_of_the_same_host() {
+    let line = line(FIFO);
+    let script = "\
+        plumb rate server --up --background --duration 6s --json > /dev/null & background=$!; sleep 1; \
+        plumb rate server --up --duration 2s --json; wait $background";
+    let (run, _) = line.script(script);
+    let run = Run::from_json(&run).unwrap();
+    assert!(matches!(
+        run.measurements[0].outcome,
+        Outcome::Throughput(_)
+    ));
+    // Two of one kind would measure each other.
+    let script = "plumb rate server --up --duration 4s > /dev/null & first=$!; sleep 1; \
+        plumb rate server --up --duration 1s 2>&1 | grep -o 'a load with 10.0.0.1.*wait until it ends'; wait $first";
+    let (refused, _) = line.script(script);
+    assert!(refused.contains("behind that address"), "{refused}");
 }

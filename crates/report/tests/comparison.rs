@@ -77,8 +77,10 @@ fn what_was_asked_for_differently_is_said() {
     let comparison = compare(&transactions(0.005, 1), &transactions(0.005, 1000));
     assert_eq!(
         comparison.notes,
-        ["Not like with like: what was asked for in the idle phase was 1 at a time, 1 bytes for 1 \
-          before and 1 at a time, 1000 bytes for 1 after."]
+        [
+            "Not like with like: what was asked for in the idle phase was 1 at a time, 1 bytes for 1 \
+          before and 1 at a time, 1000 bytes for 1 after."
+        ]
     );
 }
 

@@ -31,7 +31,8 @@ pub(crate) struct Registry {
 struct Inner {
     greeting: HashMap<IpAddr, usize>,
     sessions: HashMap<Token, SyncSender<Event>>,
-    loads: HashMap<IpAddr, u32>,
+    /// The streams of each, by the client's address and whether it yields to all others.
+    loads: HashMap<(IpAddr, bool), u32>,
     answerers: HashMap<Token, Arc<Answerer>>,
     traces: Budget,
 }
@@ -78,17 +79,20 @@ impl Registry {
     }
 
     /// The right to run a load with the client at `peer`: one at a time for each address, since
-    /// two would measure each other.
+    /// two would measure each other; and beside it one that yields to all others.
     pub(crate) fn claim(
         &self,
         peer: IpAddr,
         streams: u32,
+        yields: bool,
     ) -> Result<LoadClaim<'_>, (Refusal, String)> {
         let mut inner = self.lock();
-        if inner.loads.contains_key(&peer) {
+        if inner.loads.contains_key(&(peer, yields)) {
             return Err((
                 Refusal::Busy,
-                format!("a load with {peer} is under way: wait until it ends"),
+                format!(
+                    "a load with {peer}, or with another client behind that address, is under way: wait until it ends"
+                ),
             ));
         }
         if inner.loads.values().sum::<u32>().saturating_add(streams) > MAX_STREAMS_IN_ALL {
@@ -97,10 +101,11 @@ impl Registry {
                 "it carries as many streams as it may: try again in a minute".to_owned(),
             ));
         }
-        inner.loads.insert(peer, streams);
+        inner.loads.insert((peer, yields), streams);
         Ok(LoadClaim {
             registry: self,
             peer,
+            yields,
         })
     }
 
@@ -232,11 +237,12 @@ impl Drop for TracePlace<'_> {
 pub(crate) struct LoadClaim<'a> {
     registry: &'a Registry,
     peer: IpAddr,
+    yields: bool,
 }
 
 impl Drop for LoadClaim<'_> {
     fn drop(&mut self) {
-        self.registry.lock().loads.remove(&self.peer);
+        self.registry.lock().loads.remove(&(self.peer, self.yields));
     }
 }
 
@@ -282,12 +288,26 @@ mod tests {
     #[test]
     fn one_load_an_address_and_so_many_streams_in_all() {
         let registry = Registry::new(1);
-        let first = registry.claim(address(1), MAX_STREAMS_IN_ALL - 1).unwrap();
-        assert_eq!(registry.claim(address(1), 1).unwrap_err().0, Refusal::Busy);
-        assert_eq!(registry.claim(address(2), 2).unwrap_err().0, Refusal::Busy);
-        let _second = registry.claim(address(2), 1).unwrap();
+        let claim = |last, streams| registry.claim(address(last), streams, false);
+        let first = claim(1, MAX_STREAMS_IN_ALL - 1).unwrap();
+        assert_eq!(claim(1, 1).unwrap_err().0, Refusal::Busy);
+        assert_eq!(claim(2, 2).unwrap_err().0, Refusal::Busy);
+        let _second = claim(2, 1).unwrap();
         drop(first);
-        assert!(registry.claim(address(1), 1).is_ok());
+        assert!(claim(1, 1).is_ok());
+    }
+
+    #[test]
+    fn a_load_that_yields_runs_beside_another() {
+        let registry = Registry::new(1);
+        let claim = |yields| registry.claim(address(1), 1, yields);
+        let background = claim(true).unwrap();
+        assert_eq!(claim(true).unwrap_err().0, Refusal::Busy);
+        let load = claim(false).unwrap();
+        drop(background);
+        assert_eq!(claim(false).unwrap_err().0, Refusal::Busy);
+        drop(load);
+        assert!(registry.lock().loads.is_empty());
     }
 
     #[test]

@@ -270,11 +270,8 @@ impl Session<'_, '_> {
         let (now, shared, peer, claim) = (self.now(), self.shared, self.peer, &mut self.claim);
         let steps = self.state.on_message(now, message, &mut |start| {
             disk::admit(shared.disk.as_ref(), start)?;
-            *claim = Some(
-                shared
-                    .registry
-                    .claim(peer, u32::try_from(start.streams()).unwrap_or(u32::MAX))?,
-            );
+            let streams = u32::try_from(start.streams()).unwrap_or(u32::MAX);
+            *claim = Some(shared.registry.claim(peer, streams, start.yields())?);
             Ok(())
         });
         self.carry_out(steps)

@@ -96,7 +96,10 @@ pub(super) fn places(run: &Run) -> Table {
         .collect();
     let medians = |(_, path): &(_, &plumb_model::results::PathQueueing)| {
         let places = path.places.iter().map(|place| place.rtt_s.p50);
-        places.collect::<Vec<_>>()
+        // What waits on the line is a thousand times what the way to the gateway takes.
+        places
+            .chain([path.beyond_increase_s.p95])
+            .collect::<Vec<_>>()
     };
     let scale = Scale::seconds(rows.iter().flat_map(medians));
     let mut table = Table::new(

@@ -14,7 +14,7 @@ pub mod trace;
 use plumb_model::run::HostFacts;
 use serde::{Deserialize, Serialize};
 
-use flow::Flows;
+use flow::{Flow, Flows};
 use frame::Role;
 pub use hex::{Fingerprint, Token};
 use report::quic::{QuicReceiverLog, QuicSample, QuicSenderLog};
@@ -66,6 +66,12 @@ impl Start {
     /// How many streams it has, both directions together.
     pub fn streams(&self) -> u64 {
         flow::count(&self.flows, Role::Down) + flow::count(&self.flows, Role::Up)
+    }
+
+    /// Whether all of them yield to other traffic.
+    pub fn yields(&self) -> bool {
+        let background = |flows: &Flows| matches!(&flows.flow, Flow::Tcp(tcp) if tcp.background);
+        self.flows.iter().all(background)
     }
 }
 
