@@ -199,17 +199,6 @@ impl Phase {
     /// Adds the rates that it carried.
     pub fn record_rates(&self, assembly: &mut Assembly) {
         for direction in [&self.outcome.down, &self.outcome.up].into_iter().flatten() {
-            // Those fill every queue there is until it overflows.
-            let cc = direction.result.cc.as_str();
-            let mut ran = cc.split(", ");
-            // The record of the end that sent may be missing.
-            if !cc.is_empty() && !ran.all(|cc| LOSS_BASED.contains(&cc)) {
-                assembly.note(format!(
-                    "The {}load ran {}: a congestion control that is not driven by loss may leave queues empty that CUBIC fills, so bufferbloat may be hidden.",
-                    direction.result.direction.name(),
-                    direction.result.cc
-                ));
-            }
             let mut result = direction.result.clone();
             if self.responsiveness.is_some() {
                 // Connections that begin one after the other were not to share alike.
@@ -244,6 +233,22 @@ impl Phase {
         }
         if let Some(note) = self.ended_early() {
             assembly.note(note);
+        }
+    }
+
+    /// Notes which loads may have left queues empty, where round trips beside them are to tell of queues.
+    pub fn note_gentle_loads(&self, assembly: &mut Assembly) {
+        for direction in [&self.outcome.down, &self.outcome.up].into_iter().flatten() {
+            // Those fill every queue there is until it overflows.
+            let cc = direction.result.cc.as_str();
+            let mut ran = cc.split(", ");
+            // The record of the end that sent may be missing.
+            if !cc.is_empty() && !ran.all(|cc| LOSS_BASED.contains(&cc)) {
+                assembly.note(format!(
+                    "The {}load ran {cc}: a congestion control that is not driven by loss may leave queues empty that CUBIC fills, so bufferbloat may be hidden.",
+                    direction.result.direction.name(),
+                ));
+            }
         }
     }
 

@@ -6,14 +6,18 @@ use plumb_model::formula::{
 use plumb_model::results::{Direction, TcpResult, ThroughputResult};
 use plumb_model::run::HostFacts;
 
+/// Below this round trip, in seconds, the kernel's default windows (4 MB and more) carry over 20
+/// Gbit/s: processors limit then, and what windows come to in bit/s says nothing.
+const MIN_RTT_S: f64 = 0.001;
+
 /// What one connection could carry in the direction of `throughput`; `None` where TCP told no
-/// round trip.
+/// round trip, or one so short that windows do not matter.
 pub fn windows(
     throughput: &ThroughputResult,
     local: &HostFacts,
     far: Option<&HostFacts>,
 ) -> Option<TcpResult> {
-    let rtt_s = throughput.tcp.min_rtt_s?;
+    let rtt_s = throughput.tcp.min_rtt_s.filter(|rtt| *rtt >= MIN_RTT_S)?;
     let rate_bps = throughput.steady_bps.unwrap_or(throughput.bps);
     let (sender, receiver) = match throughput.direction {
         Direction::Down => (far, Some(local)),

@@ -225,6 +225,7 @@ pub fn run(
         phase.record_responsiveness(&mut assembly);
         phase.record_udp(&mut assembly, clocks);
         if let Some(idle) = idle_ping.as_ref().filter(|_| phase.has_load()) {
+            phase.note_gentle_loads(&mut assembly);
             phase.record_latency(&mut assembly, &logs, quiet.window, idle, *drained);
         }
     }

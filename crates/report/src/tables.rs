@@ -335,7 +335,6 @@ fn shares(run: &Run) -> Table {
 /// What the sending TCPs said of themselves.
 fn tcp(run: &Run) -> Table {
     let rows = view::rates(run);
-    let scale = Scale::seconds(rows.iter().filter_map(|row| row.result.tcp.min_rtt_s));
     let mut table = Table::new(
         "TCP senders",
         &[
@@ -349,12 +348,7 @@ fn tcp(run: &Run) -> Table {
             ("with", Text),
         ],
     );
-    let time = |value: Option<f64>| {
-        value.map_or_else(
-            || ABSENT.to_owned(),
-            |v| format!("{} {}", scale.show(Some(v)), scale.unit),
-        )
-    };
+    let time = |value: Option<f64>| value.map_or_else(|| ABSENT.to_owned(), number::seconds);
     for row in rows.iter().filter(|row| row.has_sender()) {
         let sender = &row.result.tcp;
         table.row([
