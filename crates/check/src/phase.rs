@@ -92,6 +92,7 @@ impl Phase {
                 }
             };
             watcher.update(&(way(down, "down", p.down_bps) + &way(up, "up", p.up_bps)));
+            watcher.carried(&p);
         };
         let mut controller = spec.controller();
         let apart_ns = apart_ns();

@@ -77,6 +77,7 @@ pub fn run(
     watcher.step("asking and answering", plan.duration);
     let progress = |progress: Progress| {
         watcher.update(&format!("{:.0} transactions/s", progress.transactions_tps));
+        watcher.carried(&progress);
     };
     let outcome = client.run_phase(&phase, &progress, cancel)?;
     for TransactionsOutcome { result, series, .. } in &outcome.transactions {

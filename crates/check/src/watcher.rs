@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plumb_load::Progress;
 use plumb_probe::Seen;
 
 /// Told of what goes on; a progress line, or nobody.
@@ -11,6 +12,9 @@ pub trait Watcher: Sync {
 
     /// How the step goes, in a few words.
     fn update(&self, text: &str);
+
+    /// What a load carries at the moment.
+    fn carried(&self, _now: &Progress) {}
 
     /// What became of one probe.
     fn probe(&self, _seen: &Seen) {}

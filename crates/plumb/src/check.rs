@@ -14,8 +14,7 @@ use plumb_wire::native::control::flow::{Flow, TcpFlow};
 use crate::files::OpenFiles;
 use crate::load_options::{Defaults, LoadOptions};
 use crate::mix::Mix;
-use crate::output::Output;
-use crate::progress::Line;
+use crate::output::LiveOutput;
 use crate::target::{Target, command_line, interruptible};
 
 /// Exit status when a finding reaches `--fail-on`.
@@ -37,7 +36,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
     #[command(flatten)]
-    output: Output,
+    output: LiveOutput,
 }
 
 /// The severities that `--fail-on` knows.
@@ -54,6 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let output = arguments.output.begin()?;
     // Before the client's threads start, so that none of them is hit.
     let cancel = interruptible()?;
+    let watcher = arguments.output.watcher();
     let Measured { run, lost } = match target.connect(arguments.load.port) {
         Ok(client) => {
             let defaults = Defaults {
@@ -70,9 +70,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 latency: true,
                 judge: true,
             };
-            arguments
-                .load
-                .measure(&target, client, defaults, &Mix::default(), &cancel)?
+            arguments.load.measure(
+                &target,
+                client,
+                defaults,
+                &Mix::default(),
+                &*watcher,
+                &cancel,
+            )?
         }
         Err(
             why @ (ClientError::Refused { .. }
@@ -86,19 +91,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                     anyhow::Error::new(why).context("nothing could be judged, as --fail-on asks")
                 );
             }
-            let line = Line::new();
             let run = without_responder::run(
                 command_line(),
                 &target.name,
                 target.address,
                 &why.to_string(),
-                &line,
+                &*watcher,
                 &cancel,
             )?;
             Measured { run, lost: None }
         }
         Err(e) => return Err(e.into()),
     };
+    drop(watcher);
     let judged = run
         .verdict
         .as_ref()

@@ -10,6 +10,7 @@ use clap::Args;
 use plumb_check::available;
 use plumb_check::profiles::catalogue::{Profile, find};
 use plumb_check::shape::Shape;
+use plumb_check::watcher::Watcher;
 use plumb_check::with_responder::{self, Measured, Plan};
 use plumb_load::client::Client;
 use plumb_model::results::Direction;
@@ -21,8 +22,7 @@ use plumb_wire::native::spec::{MOST_STREAMS, PORT};
 use crate::direction::Directions;
 use crate::files::OpenFiles;
 use crate::mix::Mix;
-use crate::output::{Begun, Output};
-use crate::progress::Line;
+use crate::output::{Begun, LiveOutput};
 use crate::target::{Target, command_line, interruptible};
 use crate::usage::wrong;
 
@@ -78,7 +78,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "PROFILE", value_parser = find)]
     with: Vec<&'static Profile>,
     #[command(flatten)]
-    output: Output,
+    output: LiveOutput,
 }
 
 impl LoadArguments {
@@ -96,9 +96,11 @@ impl LoadArguments {
         let client = target.connect(self.load.port)?;
         defaults.directions = self.directions.or(&defaults.directions);
         defaults.applications.extend(&self.with);
+        let watcher = self.output.watcher();
         let measured = self
             .load
-            .measure(&target, client, defaults, &self.mix, &cancel)?;
+            .measure(&target, client, defaults, &self.mix, &*watcher, &cancel)?;
+        drop(watcher);
         show(output, measured)
     }
 
@@ -126,11 +128,10 @@ impl LoadArguments {
             budget: self.load.budget.unwrap_or(budget),
         };
         anstream::eprintln!("plumb: {}", plan.announcement());
-        let line = Line::new();
-        show(
-            output,
-            available::run(client, &plan, &line, &cancel).context("cannot measure")?,
-        )
+        let watcher = self.output.watcher();
+        let measured = available::run(client, &plan, &*watcher, &cancel);
+        drop(watcher);
+        show(output, measured.context("cannot measure")?)
     }
 }
 
@@ -142,6 +143,7 @@ impl LoadOptions {
         client: Client,
         defaults: Defaults,
         mix: &Mix,
+        watcher: &dyn Watcher,
         cancel: &Arc<AtomicBool>,
     ) -> anyhow::Result<Measured> {
         let flow = match (defaults.flow, self.cc.clone()) {
@@ -178,8 +180,7 @@ impl LoadOptions {
             judge: defaults.judge,
         };
         anstream::eprintln!("plumb: {}", plan.announcement());
-        let line = Line::new();
-        with_responder::run(client, &plan, &line, cancel).context("cannot measure")
+        with_responder::run(client, &plan, watcher, cancel).context("cannot measure")
     }
 }
 

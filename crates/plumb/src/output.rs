@@ -5,10 +5,37 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
+use plumb_check::watcher::Watcher;
 use plumb_lab::error::LabError;
 use plumb_lab::reach::{self, Stretch};
 use plumb_model::run::Run;
 use plumb_report::text::{self, Style};
+
+use crate::progress;
+
+/// Where a Run goes that takes a while, and whether programs look on meanwhile.
+#[derive(Args)]
+pub(crate) struct LiveOutput {
+    #[command(flatten)]
+    output: Output,
+    /// Print what goes on as it does, an object in JSON a line, and at last the Run
+    #[arg(long, conflicts_with = "json")]
+    json_lines: bool,
+}
+
+impl LiveOutput {
+    /// As [`Output::begin`] does.
+    pub(crate) fn begin(&self) -> anyhow::Result<Begun<'_>> {
+        let begun = self.output.begin()?;
+        let json = begun.json || self.json_lines;
+        Ok(Begun { json, ..begun })
+    }
+
+    /// Whoever looks on.
+    pub(crate) fn watcher(&self) -> Box<dyn Watcher> {
+        progress::watcher(self.json_lines)
+    }
+}
 
 /// Where a Run goes.
 #[derive(Args)]
@@ -40,6 +67,7 @@ impl Output {
         }
         Ok(Begun {
             output: self,
+            json: self.json,
             lab: reach::inside().then(Stretch::begin),
         })
     }
@@ -66,6 +94,8 @@ fn check(file: &Path) -> anyhow::Result<()> {
 /// A Run that is being made.
 pub(crate) struct Begun<'a> {
     output: &'a Output,
+    /// Whether it is printed as JSON.
+    json: bool,
     lab: Option<Result<Stretch, LabError>>,
 }
 
@@ -74,7 +104,7 @@ impl Begun<'_> {
     pub(crate) fn emit(mut self, run: Run) -> anyhow::Result<()> {
         let run = self.mark(run);
         // First shown, then saved: a file that cannot be written must not lose a minute's work.
-        if self.output.json {
+        if self.json {
             print(&(serde_json::to_string(&run)? + "\n"))?;
         } else {
             print(&text::render(&run, &style()))?;

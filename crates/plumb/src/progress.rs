@@ -1,10 +1,12 @@
-//! A line on the terminal that says what goes on. It goes to standard error, and only to a
-//! terminal.
+//! What goes on, while it does: a line on the terminal for people, which goes to standard error, and
+//! only to a terminal; and lines of JSON for programs.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use plumb_check::watcher::Watcher;
+use plumb_load::Progress;
+use serde_json::{Value, json};
 
 /// How often the line moves although nothing is said.
 const TICK: Duration = Duration::from_millis(100);
@@ -50,5 +52,42 @@ impl Watcher for Line {
 impl Drop for Line {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// What goes on as lines of JSON on standard output.
+struct Events;
+
+impl Events {
+    fn say(mut event: Value) {
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        if let Some(fields) = event.as_object_mut() {
+            fields.insert("unix_s".to_owned(), now.as_secs_f64().into());
+        }
+        // Whoever reads no further still gets what is measured, in the file that was asked for.
+        let _ = crate::output::print(&format!("{event}\n"));
+    }
+}
+
+impl Watcher for Events {
+    fn step(&self, name: &str, takes: Duration) {
+        Self::say(json!({"event": "step", "name": name, "takes_s": takes.as_secs_f64()}));
+    }
+
+    fn update(&self, _text: &str) {}
+
+    fn carried(&self, now: &Progress) {
+        Self::say(json!({
+            "event": "carried", "at_s": now.elapsed.as_secs_f64(), "down_bps": now.down_bps,
+            "up_bps": now.up_bps, "transactions_tps": now.transactions_tps,
+        }));
+    }
+}
+
+/// Lines of JSON where they are asked for, and else the line for people.
+pub(crate) fn watcher(json_lines: bool) -> Box<dyn Watcher> {
+    match json_lines {
+        true => Box::new(Events),
+        false => Box::new(Line::new()),
     }
 }

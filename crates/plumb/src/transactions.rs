@@ -12,8 +12,7 @@ use plumb_wire::native::control::flow::transactions::{TransactionFlow, UDP_BYTES
 use plumb_wire::native::spec::{MOST_STREAMS, PORT};
 
 use crate::load_options::{enough_budget, positive_duration};
-use crate::output::Output;
-use crate::progress::Line;
+use crate::output::LiveOutput;
 use crate::target::{Target, command_line, interruptible};
 use crate::usage::wrong;
 
@@ -61,7 +60,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = PORT)]
     port: u16,
     #[command(flatten)]
-    output: Output,
+    output: LiveOutput,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -80,9 +79,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         budget: arguments.budget,
     };
     anstream::eprintln!("plumb: {}", plan.announcement());
-    let line = Line::new();
-    let measured = transactions::run(client, &plan, &line, &cancel).context("cannot measure")?;
-    drop(line);
+    let watcher = arguments.output.watcher();
+    let measured =
+        transactions::run(client, &plan, &*watcher, &cancel).context("cannot measure")?;
+    drop(watcher);
     output.emit(measured.run)?;
     measured.lost.map_or(Ok(ExitCode::SUCCESS), |why| {
         Err(anyhow::anyhow!("measured in part only: {why}"))

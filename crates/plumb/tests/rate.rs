@@ -305,3 +305,27 @@ fn files_that_cannot_be_are_said_before_anything_is_sent() {
     }
     assert_eq!(std::fs::read_to_string(kept).unwrap(), "kept");
 }
+
+#[test]
+fn what_goes_on_is_told_to_programs_while_it_does() {
+    let way = r#"{ type = "shaper", rate = "20mbit" }, { type = "delay", delay = "5ms" }"#;
+    let line = Network::served_line(way, way);
+    let (text, _) = line.script("plumb rate server --up --duration 2s --json-lines");
+    let (events, run) = text.trim_end().rsplit_once('\n').unwrap();
+    let events: Vec<serde_json::Value> = events
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(events[0]["event"], "step");
+    let carried: Vec<_> = events.iter().filter(|e| e["event"] == "carried").collect();
+    assert!(carried.len() >= 5, "{}", carried.len());
+    let times: Vec<_> = carried
+        .iter()
+        .map(|e| e["at_s"].as_f64().unwrap())
+        .collect();
+    assert!(times.is_sorted(), "{times:?}");
+    // 1448 of 1500 bytes of 20 Mbit/s, once slow start is over.
+    let last = carried.last().unwrap()["up_bps"].as_f64().unwrap();
+    assert!((15e6..22e6).contains(&last), "{last}");
+    assert!(Run::from_json(run).is_ok());
+}
