@@ -9,8 +9,8 @@ use crate::formula::goodput::{Headers, goodput, payload};
 use crate::formula::response::{Algorithm, rate, tolerance};
 use crate::formula::transfer::{Transfer, transfer_time};
 use crate::formula::{
-    bandwidth_delay_product, buffer_for, largest_scaled_window, window_limited_rate,
-    window_scale_for,
+    USABLE_BUFFER_RATIO, bandwidth_delay_product, buffer_for, largest_scaled_window,
+    window_limited_rate, window_scale_for,
 };
 use crate::framing::Framing;
 use crate::units::{human_seconds, si};
@@ -120,7 +120,7 @@ pub fn bdp(rate_bps: f64, rtt_s: f64) -> Result<Calculation, CalcError> {
     .answer(
         "buffer_bytes",
         buffer as f64,
-        format!("{buffer} ({}) is a buffer that allows it", binary(buffer as f64)),
+        buffer_words(buffer, bytes, rtt_s),
     )
     .answer(
         "window_scale",
@@ -130,6 +130,21 @@ pub fn bdp(rate_bps: f64, rtt_s: f64) -> Result<Calculation, CalcError> {
             |scale| format!("window scale {scale} or more announces it"),
         ),
     ))
+}
+
+/// What the buffer for so many bytes in flight is worth: beyond what kernels take, none allows them.
+fn buffer_words(buffer: u64, in_flight_bytes: f64, rtt_s: f64) -> String {
+    let usable = buffer as f64 * USABLE_BUFFER_RATIO;
+    let size = binary(buffer as f64);
+    if usable >= in_flight_bytes {
+        return format!("{buffer} ({size}) is a buffer that allows it");
+    }
+    let carried = window_limited_rate(usable, rtt_s);
+    format!(
+        "{buffer} ({size}) is the largest buffer that kernels take, with which one connection carries about {}: use {:.0} connections",
+        si(carried, "bit/s"),
+        (in_flight_bytes / usable).ceil()
+    )
 }
 
 /// Bytes in binary prefixes, as buffers are given.
@@ -415,6 +430,15 @@ mod tests {
         assert_eq!(path.value("bdp_bytes"), Some(62.5e6));
         assert_eq!(path.value("buffer_bytes"), Some(134_217_728.0));
         assert_eq!(path.value("window_scale"), Some(10.0));
+        let huge = bdp(400e9, 0.6).unwrap();
+        let buffer = huge.answers.iter().find(|a| a.name == "buffer_bytes");
+        assert!(
+            buffer
+                .unwrap()
+                .text
+                .contains("14.3 Gbit/s: use 28 connections"),
+            "{buffer:?}"
+        );
         assert_eq!(scales(None).answers.len(), 15);
         assert_eq!(
             scales(None).value("scale_14_window_bytes"),

@@ -1,8 +1,8 @@
 //! How the value of a knob follows from a path and a host. Pure, and the only place where values are
 //! computed; the catalogue says which knob follows which rule.
 
-mod buffers;
-mod congestion;
+pub(crate) mod buffers;
+pub(crate) mod congestion;
 pub mod interface;
 
 use serde::Deserialize;

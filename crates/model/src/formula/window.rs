@@ -52,6 +52,11 @@ pub fn largest_scaled_window(scale: u32) -> Option<u64> {
     (scale <= LARGEST_SCALE).then(|| UNSCALED_WINDOW_BYTES << scale)
 }
 
+/// The largest window that TCP can announce, in bytes.
+pub fn largest_window() -> f64 {
+    (UNSCALED_WINDOW_BYTES << LARGEST_SCALE) as f64
+}
+
 /// The smallest window scale that can announce a window of so many bytes; none when not even 14 can.
 pub fn window_scale_for(window_bytes: f64) -> Option<u32> {
     (0..=LARGEST_SCALE)
@@ -104,6 +109,7 @@ mod tests {
         }
         assert_eq!(largest_scaled_window(15), None);
         assert_eq!(window_scale_for(2e9), None);
+        assert_eq!(window_scale_for(largest_window()), Some(14));
         // What the capture of the training shows: 11 x 4096.
         assert_eq!(11_u64 << 12, 45_056);
     }

@@ -133,3 +133,104 @@ proptest! {
         }
     }
 }
+fn expected(advice: &Advice) -> &str {
+    match advice {
+        Advice::Set { effect, .. } => effect,
+        Advice::Leave { why } => why,
+    }
+}
+
+/// What is promised is what the proposed buffer carries, not what was asked for.
+#[test]
+fn expectations_know_the_cap() {
+    // 50 GB in flight: the largest window of TCP carries 8.6 Gbit/s.
+    let huge = Situation {
+        memory_bytes: Some(24 << 30),
+        ..situation(400e9, 1.0)
+    };
+    let stock = Some("4096 16384 4194304");
+    let send = advice(Os::Linux, "net.ipv4.tcp_wmem", &huge, stock);
+    let Advice::Set {
+        value, why, effect, ..
+    } = &send
+    else {
+        panic!("{send:?}")
+    };
+    assert_eq!(value, "4096 16384 1610612736");
+    assert!(
+        why.contains("The path would need 100 GB, which is too much of this host's memory"),
+        "{why}"
+    );
+    assert_eq!(
+        effect,
+        "One connection may carry about 8.59 Gbit/s instead of about 26.8 Mbit/s; 47 of them side by side carry 400 Gbit/s, if the line and the other end can."
+    );
+    let large = Some("4096 16384 2147483647");
+    let enough = advice(Os::Linux, "net.ipv4.tcp_wmem", &huge, large);
+    assert!(
+        expected(&enough).contains("as much as can be"),
+        "{enough:?}"
+    );
+    for (os, name, rate, rtt) in [
+        (Os::Macos, "net.inet.tcp.autorcvbufmax", 100e9, 2.0),
+        (Os::Freebsd, "net.inet.tcp.sendbuf_max", 100e9, 2.0),
+        (Os::Netbsd, "net.inet.tcp.recvbuf_max", 100e9, 2.0),
+        (Os::Solaris, "send_buf", 100e9, 2.0),
+        (Os::Windows, "autotuninglevel", 100e9, 2.0),
+    ] {
+        let unknown = Situation {
+            memory_bytes: None,
+            ..situation(rate, rtt)
+        };
+        let advice = advice(os, name, &unknown, None);
+        assert!(
+            expected(&advice).contains("side by side carry 100 Gbit/s"),
+            "{os} {advice:?}"
+        );
+    }
+    // Only the rounding up to a power of two does not fit.
+    let tight = Situation {
+        memory_bytes: Some(16 * 130_000_000),
+        ..situation(10e9, 0.050)
+    };
+    let Advice::Set { why, .. } = advice(Os::Linux, "net.ipv4.tcp_wmem", &tight, stock) else {
+        panic!()
+    };
+    assert!(!why.contains("would need"), "{why}");
+}
+
+/// The shares of a buffer are those that measured windows are judged by.
+#[test]
+fn what_a_present_buffer_carries_is_what_is_measured() {
+    let path = situation(1e9, 0.150);
+    let send = advice(
+        Os::Linux,
+        "net.ipv4.tcp_wmem",
+        &path,
+        Some("4096 16384 4194304"),
+    );
+    assert!(
+        expected(&send).contains("instead of about 179 Mbit/s"),
+        "{send:?}"
+    );
+    let receive = advice(
+        Os::Linux,
+        "net.ipv4.tcp_rmem",
+        &path,
+        Some("4096 131072 33554432"),
+    );
+    assert_eq!(
+        value(&receive),
+        None,
+        "21.8 MB of window hold 18.75 MB: {receive:?}"
+    );
+    let unknown = advice(Os::Linux, "net.ipv4.tcp_wmem", &path, None);
+    let Advice::Set { why, .. } = &unknown else {
+        panic!("{unknown:?}")
+    };
+    assert!(
+        why.contains("the kernel's default of 4.19 MB is too little"),
+        "{why}"
+    );
+}
+
