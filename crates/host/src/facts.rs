@@ -10,6 +10,7 @@ mod files;
 pub(crate) mod interface;
 mod interrupts;
 pub(crate) mod machine;
+pub(crate) mod modules;
 mod neighbours;
 pub(crate) mod queues;
 mod sockets;
@@ -25,6 +26,7 @@ use plumb_net::sysctl;
 use crate::knobs::Catalogue;
 
 pub use counters::{counters, link_counters};
+pub use modules::Modules;
 pub use softnet::softnet;
 pub use source::Source;
 

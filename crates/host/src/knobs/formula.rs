@@ -8,6 +8,7 @@ pub mod interface;
 use serde::Deserialize;
 
 use super::Knob;
+use super::available::Available;
 use super::situation::Situation;
 
 /// A rule for values.
@@ -60,8 +61,10 @@ pub enum Formula {
 pub struct Present<'a> {
     /// The knob's own value.
     pub value: Option<&'a str>,
-    /// Congestion controls that can be had.
-    pub congestion_controls: Option<&'a str>,
+    /// Whether BBR can be had.
+    pub bbr: Available,
+    /// Whether CUBIC can.
+    pub cubic: Available,
     /// The one that is chosen, or will be.
     pub congestion_control: Option<&'a str>,
     /// The interface that leads to the path.

@@ -1,6 +1,7 @@
 //! The catalogue of knobs: what can be set on a host for the sake of its network, on every system that
 //! the guides speak of. The knobs themselves are data, in `catalogue.toml`.
 
+pub mod available;
 pub mod formula;
 pub mod page;
 pub mod situation;

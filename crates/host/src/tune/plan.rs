@@ -125,7 +125,8 @@ fn present<'a>(knob: &Knob, host: &'a Snapshot, chosen: Option<&'a str>) -> Pres
             Formula::FairQueueDevice => host.root_qdisc().map(|q| q.kind.as_str()),
             _ => host.value(&knob.name),
         },
-        congestion_controls: host.choosable(),
+        bbr: host.congestion_control("bbr"),
+        cubic: host.congestion_control("cubic"),
         congestion_control: chosen,
         interface: interface::Present {
             interface: host.interface.as_ref(),
@@ -149,18 +150,14 @@ fn forbidden(knob: &Knob, host: &Snapshot, current: Option<&str>) -> Option<Stri
         );
     }
     let queue = matches!(knob.value, Formula::FairQueue | Formula::FairQueueDevice);
-    if queue && host.has_fq == Some(false) {
-        return Some("this kernel has no fq; BBR paces its packets without it".to_owned());
+    if queue && let Some(why) = host.queue("fq").why_not("fq") {
+        return Some(format!("{why}; BBR paces its packets without it"));
     }
     match knob.value {
         Formula::CongestionControl if !host.whole_machine => {
             let current = current?;
-            let allowed = host.choosable()?;
-            (!allowed.split_whitespace().any(|cc| cc == current)).then(|| {
-                format!(
-                    "{current} could not be put back here: a namespace may choose only {allowed}"
-                )
-            })
+            let why = host.congestion_control(current).why_not(current)?;
+            Some(format!("{current} could not be put back: {why}"))
         }
         Formula::FairQueueDevice => {
             let Some(interface) = &host.interface else {
@@ -263,6 +260,7 @@ mod tests {
     use plumb_model::results::host::{Offload, Qdisc, Rings};
 
     use super::super::snapshot::{ALLOWED, AVAILABLE};
+    use crate::facts::Modules;
     use super::*;
 
     fn stock() -> Snapshot {
@@ -439,10 +437,33 @@ mod tests {
         assert_eq!(plan.changes[0].from.as_deref(), Some("256"));
     }
 
+    /// What is loaded does not tell what could be: only the lists of modules do, and a pasted host's are not known.
+    #[test]
+    fn bbr_is_planned_where_its_module_would_be_loaded() {
+        let of = |modules: Modules| {
+            let mut host = Snapshot { modules, ..stock() };
+            host.values
+                .insert(AVAILABLE.to_owned(), "reno cubic".to_owned());
+            plan(&host, &path(10e9, 0.050))
+        };
+        let name = "net.ipv4.tcp_congestion_control";
+        let stock = of(Modules::only(&["tcp_bbr", "sch_fq"]));
+        assert_eq!(changes(&stock)[name], "bbr");
+        assert_eq!(changes(&stock)["qdisc fq"], "fq");
+        let change = |plan: &HostPlan| plan.changes.iter().find(|c| c.knob == name).cloned();
+        assert!(!change(&stock).unwrap().why.contains("not known"));
+        let pasted = change(&of(Modules::default())).unwrap();
+        assert!(pasted.why.contains("is not known"), "{}", pasted.why);
+        let none = of(Modules::only(&["sch_fq"]));
+        assert!(change(&none).is_none());
+        let left = none.left.iter().find(|l| l.knob == name).unwrap();
+        assert!(left.why.contains("this kernel has no bbr"), "{}", left.why);
+    }
+
     #[test]
     fn a_kernel_without_fq_gets_bbr_alone() {
         let host = Snapshot {
-            has_fq: Some(false),
+            modules: Modules::only(&["tcp_bbr"]),
             ..stock()
         };
         let plan = plan(&host, &path(10e9, 0.050));

@@ -8,8 +8,9 @@ use plumb_model::run::HostFacts;
 use plumb_model::tune::Os;
 use plumb_net::{route, sysctl};
 
-use crate::facts::{Source, interface, machine, queues, sysctls};
+use crate::facts::{Modules, Source, interface, machine, queues, sysctls};
 use crate::knobs::Catalogue;
+use crate::knobs::available::Available;
 
 /// Congestion controls that the kernel has at hand.
 pub const AVAILABLE: &str = "net.ipv4.tcp_available_congestion_control";
@@ -33,8 +34,8 @@ pub struct Snapshot {
     pub qdiscs: Vec<Qdisc>,
     /// Whether what belongs to the machine may be changed too.
     pub whole_machine: bool,
-    /// Whether its kernel has the queueing discipline fq, where that is known.
-    pub has_fq: Option<bool>,
+    /// What its kernel has or could load.
+    pub modules: Modules,
     /// Where this is from, for people.
     pub from: String,
 }
@@ -50,7 +51,7 @@ impl Snapshot {
             interface: None,
             qdiscs: Vec::new(),
             whole_machine: true,
-            has_fq: None,
+            modules: Modules::default(),
             from: format!("the defaults of {os}"),
         }
     }
@@ -74,7 +75,7 @@ impl Snapshot {
         let release = sysctl::read("kernel.osrelease").ok();
         Self {
             os: Os::Linux,
-            has_fq: release.as_deref().and_then(has_fq),
+            modules: Modules::here(source),
             release,
             memory_bytes: machine.memory_bytes,
             values,
@@ -135,35 +136,24 @@ impl Snapshot {
         self.qdiscs.iter().find(|q| q.parent == "root")
     }
 
-    /// Congestion controls that may be chosen here, where it is known.
-    pub fn choosable(&self) -> Option<&str> {
-        self.value(if self.whole_machine {
-            AVAILABLE
-        } else {
-            ALLOWED
-        })
+    /// Whether a congestion control could be chosen here: what is not loaded yet is, when it is chosen.
+    pub fn congestion_control(&self, name: &str) -> Available {
+        let among = |key: &str| {
+            let listed = self.value(key)?.split_whitespace();
+            Some(listed.into_iter().any(|cc| cc == name))
+        };
+        match (self.whole_machine, among(AVAILABLE), among(ALLOWED)) {
+            (false, _, Some(true)) | (true, Some(true), _) => Available::Yes,
+            (false, _, Some(false)) => Available::NotAllowed,
+            (false, _, None) => Available::NotKnown,
+            (true, ..) => Available::by_module(self.modules.has(&format!("tcp_{name}"))),
+        }
     }
-}
 
-/// Whether this kernel has fq: as a module that it could load, or in itself, which its symbols tell. `None`
-/// where it shows neither.
-fn has_fq(release: &str) -> Option<bool> {
-    let lists = ["modules.builtin", "modules.dep"];
-    let listed = lists.iter().any(|list| {
-        std::fs::read_to_string(format!("/lib/modules/{release}/{list}"))
-            .is_ok_and(|text| text.contains("/sch_fq.ko"))
-    });
-    if listed {
-        return Some(true);
+    /// Whether a queueing discipline could be chosen here.
+    pub fn queue(&self, kind: &str) -> Available {
+        Available::by_module(self.modules.has(&format!("sch_{kind}")))
     }
-    let symbols = std::fs::read_to_string("/proc/kallsyms").ok()?;
-    let has = |name: &str| {
-        symbols
-            .lines()
-            .any(|line| line.split_whitespace().nth(2) == Some(name))
-    };
-    // Every kernel that schedules packets has the second.
-    has("pfifo_enqueue").then(|| has("fq_enqueue"))
 }
 
 /// Somewhere far away, whose first step is that of most paths (RFC 5737).

@@ -38,7 +38,6 @@ const KEYS: [&str; 4] = [
 /// The path loses more than CUBIC can stand, so the plan is BBR, and fq on the interface that leads there.
 #[test]
 fn fq_with_bbr_is_applied_read_back_and_undone() {
-    run("modprobe", &["tcp_bbr"]);
     run("ip", &["link", "add", "far", "type", "dummy"]);
     run("ip", &["addr", "add", "198.51.100.1/24", "dev", "far"]);
     run("ip", &["link", "set", "far", "up"]);

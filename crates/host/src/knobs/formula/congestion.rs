@@ -5,6 +5,7 @@ use plumb_model::tune::Role;
 use plumb_model::units::{human_seconds, si};
 
 use super::{Advice, Present, same, set};
+use crate::knobs::available::Available;
 use crate::knobs::situation::Situation;
 
 /// Loss that a clean long path has all the same: one packet in ten million, as dirty optics and
@@ -17,6 +18,13 @@ const MSS_BYTES: f64 = 1448.0;
 /// Bytes in flight below which restarting after a pause costs little: the initial window grows to it
 /// in five round trips.
 const SHORT_PATH_BYTES: f64 = 500_000.0;
+
+/// How much loss an algorithm stands, beside the others that plumb knows; `None` for any other.
+pub(crate) fn rank(name: &str) -> Option<usize> {
+    ["reno", "cubic", "bbr"]
+        .iter()
+        .position(|known| *known == name)
+}
 
 /// Why CUBIC cannot hold the rate; none where it can.
 pub(super) fn losing(situation: &Situation) -> Option<String> {
@@ -65,19 +73,22 @@ pub(super) fn control(situation: &Situation, present: Present<'_>) -> Advice {
     if same(present.value, "bbr") {
         return leave("it is bbr already".to_owned());
     }
-    let there = |text: &str| text.split_whitespace().any(|cc| cc == "bbr");
-    if !present.congestion_controls.is_none_or(there) {
-        return leave(format!(
-            "{why} BBR would, but this kernel has none at hand: modprobe tcp_bbr"
-        ));
+    if let Some(not) = present.bbr.why_not("bbr") {
+        return leave(format!("{why} BBR would, but {not}"));
     }
     set(
         "bbr",
-        why,
+        format!("{why}{unsure}"),
         "New connections that this host sends on hold the rate in spite of the loss; those that exist stay as they are.",
     )
 }
 
+    let unsure = match present.bbr {
+        Available::NotKnown => {
+            " Whether that host's kernel has BBR is not known: modprobe -n tcp_bbr tells."
+        }
+        _ => "",
+    };
 pub(super) fn fair_queue(situation: &Situation, present: Present<'_>) -> Advice {
     let leave = |why: &str| Advice::Leave {
         why: why.to_owned(),

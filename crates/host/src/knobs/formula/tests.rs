@@ -24,7 +24,8 @@ fn advice(os: Os, name: &str, situation: &Situation, value: Option<&str>) -> Adv
     let catalogue = Catalogue::built_in().unwrap();
     let present = Present {
         value,
-        congestion_controls: Some("reno cubic bbr"),
+        bbr: Available::Yes,
+        cubic: Available::Yes,
         congestion_control: Some("cubic"),
         ..Present::default()
     };

@@ -1,0 +1,153 @@
+//! Which queueing disciplines and congestion controls the kernel has, or could load: where one is set by its
+//! name, the kernel loads the module by itself (`request_module("sch_%s")` in `net/sched/sch_api.c`,
+//! `request_module("tcp_%s")` in `net/ipv4/tcp_cong.c`), so what is loaded at present does not tell.
+
+use std::collections::BTreeSet;
+
+use super::Source;
+
+/// Files of /lib/modules/RELEASE that name modules: those in files of their own, and those in the kernel itself.
+const LISTS: [&str; 2] = ["modules.dep", "modules.builtin"];
+
+/// Disciplines that every kernel with packet scheduling has in itself (`pktsched_init`).
+const ALWAYS: [&str; 5] = ["pfifo", "bfifo", "pfifo_fast", "mq", "noqueue"];
+
+/// Modules of queueing disciplines (`sch_fq`) and congestion controls (`tcp_bbr`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Modules {
+    names: BTreeSet<String>,
+    /// Whether what is not among them is not to be had.
+    complete: bool,
+}
+
+impl Modules {
+    /// These and no others.
+    pub fn only(names: &[&str]) -> Self {
+        Self {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            complete: true,
+        }
+    }
+
+    /// Those of the running kernel.
+    pub(crate) fn here(source: &Source) -> Self {
+        let release = source
+            .silent("/proc/sys/kernel/osrelease")
+            .unwrap_or_default();
+        let lists: Vec<_> = LISTS
+            .iter()
+            .filter_map(|list| source.silent(&format!("/lib/modules/{}/{list}", release.trim())))
+            .collect();
+        let symbols = source.silent("/proc/kallsyms").unwrap_or_default();
+        let mut names: BTreeSet<_> = lists.iter().flat_map(|list| listed(list)).collect();
+        let compiled = compiled(&symbols);
+        // A container shows no files of modules, though the kernel may load them from where it was started.
+        let complete = !lists.is_empty()
+            || (!source.exists("/proc/modules") && compiled.contains("sch_pfifo"));
+        names.extend(compiled);
+        Self { names, complete }
+    }
+
+    /// Whether that one is there or could be loaded; `None` where it is not known.
+    pub fn has(&self, module: &str) -> Option<bool> {
+        if self.names.contains(module) {
+            Some(true)
+        } else {
+            self.complete.then_some(false)
+        }
+    }
+
+    /// Names of the queueing disciplines among them; `None` where there may be others.
+    pub(crate) fn queues(&self) -> Option<Vec<String>> {
+        let names = self.names.iter();
+        let kinds = names.filter_map(|name| name.strip_prefix("sch_").map(str::to_owned));
+        self.complete.then(|| kinds.collect())
+    }
+}
+
+/// `kernel/net/sched/sch_fq.ko.xz: …`; the kernel's own name of a module has underscores.
+fn listed(list: &str) -> impl Iterator<Item = String> {
+    list.lines().filter_map(|line| {
+        let file = line.split(':').next()?.rsplit('/').next()?;
+        let name = file.split(".ko").next()?.replace('-', "_");
+        (name.starts_with("sch_") || name.starts_with("tcp_")).then_some(name)
+    })
+}
+
+/// Queueing disciplines in the kernel itself, and those that are loaded, by the function that takes a packet.
+/// Congestion controls need no such search: the kernel lists those that it has.
+fn compiled(symbols: &str) -> BTreeSet<String> {
+    let functions = symbols.lines().filter_map(|line| {
+        let name = line.split_whitespace().nth(2)?.strip_suffix("_enqueue")?;
+        Some(name.strip_suffix("_qdisc").unwrap_or(name))
+    });
+    let mut kinds: BTreeSet<_> = functions.map(|kind| format!("sch_{kind}")).collect();
+    if kinds.contains("sch_pfifo") {
+        kinds.extend(ALWAYS.iter().map(|kind| format!("sch_{kind}")));
+    }
+    kinds
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn below(files: &[(&str, &str)]) -> Modules {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let file = root.path().join(path.trim_start_matches('/'));
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
+        Modules::here(&Source::below(root.path()))
+    }
+
+    const RELEASE: (&str, &str) = ("/proc/sys/kernel/osrelease", "6.12.0-amd64\n");
+    const SYMBOLS: (&str, &str) = (
+        "/proc/kallsyms",
+        "0000000000000000 t pfifo_enqueue\n0000000000000000 t codel_qdisc_enqueue\t[sch_codel]\n",
+    );
+
+    #[test]
+    fn a_stock_kernel_could_load_what_its_lists_name() {
+        let modules = below(&[
+            RELEASE,
+            ("/proc/modules", ""),
+            (
+                "/lib/modules/6.12.0-amd64/modules.dep",
+                "kernel/net/ipv4/tcp_bbr.ko.xz:\nkernel/net/sched/sch_fq-x.ko.xz: kernel/lib/a.ko.xz\n",
+            ),
+            (
+                "/lib/modules/6.12.0-amd64/modules.builtin",
+                "kernel/net/sched/sch_fq_codel.ko\n",
+            ),
+        ]);
+        for there in ["tcp_bbr", "sch_fq_x", "sch_fq_codel"] {
+            assert_eq!(modules.has(there), Some(true), "{there}");
+        }
+        assert_eq!(modules.has("tcp_nonesuch"), Some(false));
+        assert_eq!(modules.queues().unwrap(), ["fq_codel", "fq_x"]);
+    }
+
+    #[test]
+    fn a_kernel_without_modules_is_known_by_its_symbols_and_a_container_is_not() {
+        let fixed = below(&[RELEASE, SYMBOLS]);
+        assert_eq!(fixed.has("sch_codel"), Some(true));
+        assert_eq!(fixed.has("sch_mq"), Some(true));
+        assert_eq!(fixed.has("sch_fq"), Some(false));
+        let container = below(&[RELEASE, SYMBOLS, ("/proc/modules", "")]);
+        assert_eq!(container.has("sch_codel"), Some(true));
+        assert_eq!(container.has("sch_fq"), None);
+        assert_eq!(container.queues(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "(\\PC|\n|/|:|\\.ko|_enqueue){0,200}") {
+            let _ = (listed(&text).count(), compiled(&text));
+        }
+    }
+}
