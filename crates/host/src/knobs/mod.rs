@@ -40,16 +40,42 @@ impl Place {
     }
 }
 
-/// A value that is never good advice.
+/// Values that are never good advice: one, or all below a number.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Never {
     /// The value, as guides write it.
-    pub value: String,
+    pub value: Option<String>,
+    /// The least that is sound.
+    pub below: Option<i128>,
     /// The kernel since which it is bad; always when absent.
     pub since: Option<String>,
     /// Why.
     pub because: String,
+}
+
+impl Never {
+    /// Whether a value is one of them.
+    fn is(&self, value: &str) -> bool {
+        let mut words = value.split_whitespace();
+        let named = self
+            .value
+            .as_ref()
+            .is_some_and(|never| never.split_whitespace().eq_by_ignoring_case(words.clone()));
+        named
+            || self
+                .below
+                .is_some_and(|least| words.any(|word| word.parse().is_ok_and(|n: i128| n < least)))
+    }
+
+    /// Which values they are.
+    pub fn words(&self) -> String {
+        match (&self.value, self.below) {
+            (Some(value), _) => value.clone(),
+            (None, Some(least)) => format!("below {least}"),
+            (None, None) => String::new(),
+        }
+    }
 }
 
 /// Something that can be set.
@@ -77,6 +103,8 @@ pub struct Knob {
     pub least: Option<i128>,
     /// The most that the system takes, of each number in it.
     pub most: Option<i128>,
+    /// How many numbers it takes, where those are several.
+    pub numbers: Option<usize>,
     /// What a change reaches.
     pub scope: Scope,
     /// Where it may matter.
@@ -122,6 +150,16 @@ pub enum RangeError {
         least: i128,
         /// The most.
         most: i128,
+    },
+    /// Too many numbers, or too few.
+    #[error("{name} takes {numbers} numbers, and '{value}' is not as many")]
+    Count {
+        /// The knob.
+        name: String,
+        /// How many it takes.
+        numbers: usize,
+        /// What was written.
+        value: String,
     },
     /// No number at all.
     #[error("{name} takes whole numbers, and '{value}' is none")]
@@ -169,17 +207,22 @@ impl Knob {
                 });
             }
         }
-        Ok(())
+        match self.numbers {
+            Some(numbers) if value.split_whitespace().count() != numbers => {
+                Err(RangeError::Count {
+                    name: self.name.clone(),
+                    numbers,
+                    value: value.chars().take(80).collect(),
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Why a value is never good advice on a kernel of that release, where it is not.
     pub fn never(&self, value: &str, release: Option<&str>) -> Option<&Never> {
-        let same = |a: &str, b: &str| {
-            a.split_whitespace()
-                .eq_by_ignoring_case(b.split_whitespace())
-        };
         self.never.iter().find(|never| {
-            same(&never.value, value)
+            never.is(value)
                 && match (&never.since, release) {
                     (Some(since), Some(release)) => version(release) >= version(since),
                     _ => true,
@@ -278,6 +321,13 @@ mod tests {
                 "{}: half a range",
                 knob.name
             );
+            for never in &knob.never {
+                assert!(
+                    never.value.is_some() != never.below.is_some(),
+                    "{}",
+                    knob.name
+                );
+            }
             let offload = knob.value == Formula::Offload;
             let needs = offload || matches!(knob.value, Formula::MustBe | Formula::AtLeast);
             assert_eq!(needs, knob.wanted.is_some(), "{}", knob.name);
@@ -351,6 +401,10 @@ mod tests {
             Err(RangeError::NoNumber { .. })
         ));
         assert!(rmem.check(" ").is_err());
+        assert!(matches!(
+            rmem.check("67108864"),
+            Err(RangeError::Count { numbers: 3, .. })
+        ));
     }
 
     #[test]
@@ -361,9 +415,12 @@ mod tests {
             ("net.ipv4.tcp_sack", "0"),
             ("net.ipv4.tcp_timestamps", "0"),
             ("vm.swappiness", "200"),
+            ("net.core.somaxconn", "16"),
+            ("net.core.optmem_max", "1000"),
         ] {
             assert!(knob(name).never(value, Some("6.1")).is_some(), "{name}");
         }
+        assert!(knob("net.core.somaxconn").never("128", None).is_none());
         assert!(knob("net.ipv4.tcp_tw_recycle").obsolete.is_some());
         // It was an improvement when the default was 20480.
         let optmem = knob("net.core.optmem_max");

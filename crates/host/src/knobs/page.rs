@@ -59,7 +59,7 @@ pub fn page(knob: &Knob) -> String {
             .map_or_else(String::new, |v| format!(" since {v}"));
         line(
             "never",
-            &format!("{}{since}: {}", never.value, never.because),
+            &format!("{}{since}: {}", never.words(), never.because),
         );
     }
     line("risk", &knob.risk);

@@ -1,11 +1,5 @@
-//! Judging a list of settings that somebody advises, for the path at hand: that of the 10 Gbit/s article,
-//! or a sysctl.conf(5) of one's own.
-
-use plumb_model::tune::{Judged, Worth};
-
-use crate::knobs::formula::{Advice, Formula};
-use crate::knobs::{Catalogue, Knob};
-use crate::tune::snapshot::Snapshot;
+//! Settings that somebody advises: those of the 10 Gbit/s article, or a sysctl.conf(5) of one's own. What they
+//! are worth is judged in `judge.rs`.
 
 /// The complete set of the article "Saturating 10 Gigabit on Linux".
 pub const ARTICLE: &str = include_str!("article.conf");
@@ -48,94 +42,13 @@ pub fn parse(text: &str) -> Result<Vec<(String, String)>, AdviceError> {
     Ok(settings)
 }
 
-/// Judges settings. `advise` is the planner's own advice for a knob here.
-pub fn judge(
-    settings: &[(String, String)],
-    catalogue: &Catalogue,
-    host: &Snapshot,
-    advise: impl Fn(&Knob) -> Advice,
-) -> Vec<Judged> {
-    let judged = |(name, value): &(String, String)| {
-        let (worth, why) = match catalogue.find(host.os, name) {
-            None => (
-                Worth::Unknown,
-                "it is not in the catalogue (plumb explain knobs)".to_owned(),
-            ),
-            Some(knob) => one(knob, value, host, advise(knob)),
-        };
-        Judged {
-            knob: name.clone(),
-            value: value.clone(),
-            worth,
-            why,
-        }
-    };
-    settings.iter().map(judged).collect()
-}
-
-fn one(knob: &Knob, value: &str, host: &Snapshot, advice: Advice) -> (Worth, String) {
-    if let Some(why) = &knob.obsolete {
-        return (Worth::Obsolete, why.clone());
-    }
-    if let Some(never) = knob.never(value, host.release.as_deref()) {
-        return (Worth::Harmful, never.because.clone());
-    }
-    if let Err(e) = knob.check(value) {
-        return (Worth::Impossible, e.to_string());
-    }
-    let present = host.value(&knob.name);
-    let words = |text: &str| {
-        text.split_whitespace()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    if present.is_some_and(|present| words(present) == words(value)) {
-        return (Worth::Already, "nothing changes".to_owned());
-    }
-    let numbers = |text: &str| -> Option<Vec<i128>> {
-        text.split_whitespace().map(|n| n.parse().ok()).collect()
-    };
-    // The second number of a buffer is where every connection begins.
-    if let (Some([_, now, _]), Some([_, then, _])) = (
-        present.and_then(numbers).as_deref(),
-        numbers(value).as_deref(),
-    ) && then < now
-        && knob.short_name().ends_with("mem")
-    {
-        return (
-            Worth::Harmful,
-            format!("its second number lowers where connections begin, from {now} to {then}"),
-        );
-    }
-    match advice {
-        Advice::Leave { .. } if knob.value == Formula::Leave => (
-            Worth::NoEffect,
-            format!("Matters: {} Does not: {}", knob.when, knob.not),
-        ),
-        Advice::Leave { why } => (Worth::NoEffect, why),
-        Advice::Set {
-            value: best, why, ..
-        } => {
-            let last = |text: &str| numbers(text).and_then(|n| n.last().copied());
-            match (last(value), last(&best), present.and_then(last)) {
-                (Some(then), Some(best), _) if then >= best => (Worth::Helps, why),
-                (Some(then), Some(best), Some(now)) if then > now => (
-                    Worth::TooLittle,
-                    format!("{why} This path needs {best}, not {then}."),
-                ),
-                (None, _, _) if value.eq_ignore_ascii_case(&best) => (Worth::Helps, why),
-                _ => (Worth::NoEffect, format!("{why} It should be {best}.")),
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
 
     use super::*;
+    use crate::knobs::Catalogue;
 
     #[test]
     fn the_article_is_23_settings_of_the_catalogue() {

@@ -1,4 +1,5 @@
-//! Tuning: what a host has ([`snapshot`]), what should change for a path ([`plan`]), how that is written
+//! Tuning: what a host has ([`snapshot`]), what should change for a path ([`plan`]), what somebody's advice is worth
+//! for it ([`advice`]), how that is written
 //! for people and machines ([`render`]), and how it is done and undone ([`apply`], [`journal`]).
 
 pub mod advice;
@@ -6,7 +7,9 @@ pub mod apply;
 pub mod from_run;
 pub mod interface;
 pub mod journal;
+mod judge;
 pub mod machine;
+mod memory;
 pub mod paste;
 pub mod plan;
 pub mod render;

@@ -28,12 +28,11 @@ pub(crate) fn rank(name: &str) -> Option<usize> {
 
 /// Why CUBIC cannot hold the rate; none where it can.
 pub(super) fn losing(situation: &Situation) -> Option<String> {
-    let stands = tolerance(
-        Algorithm::Cubic,
-        situation.rate_bps,
-        situation.rtt_s,
-        MSS_BYTES,
-    );
+    losing_with(Algorithm::Cubic, situation)
+}
+
+fn losing_with(algorithm: Algorithm, situation: &Situation) -> Option<String> {
+    let stands = tolerance(algorithm, situation.rate_bps, situation.rtt_s, MSS_BYTES);
     let loss = situation.loss_ratio.unwrap_or(CLEAN_LOSS_RATIO);
     let of = match situation.loss_ratio {
         Some(_) => "the path loses",
@@ -41,7 +40,8 @@ pub(super) fn losing(situation: &Situation) -> Option<String> {
     };
     (!situation.is_lan() && loss > stands).then(|| {
         format!(
-            "CUBIC holds {} over {} only while less than {stands:.1e} of the packets are lost, and {of} {loss:.1e}.",
+            "{} holds {} over {} only while less than {stands:.1e} of the packets are lost, and {of} {loss:.1e}.",
+            algorithm.name(),
             si(situation.rate_bps, "bit/s"),
             human_seconds(situation.rtt_s)
         )
@@ -68,7 +68,14 @@ pub(super) fn control(situation: &Situation, present: Present<'_>) -> Advice {
         return leave("a router's own TCP does not carry what it passes on".to_owned());
     }
     let Some(why) = losing(situation) else {
-        return leave(standing(situation));
+        return match losing_with(Algorithm::Reno, situation) {
+            Some(why) if same(present.value, "reno") && present.cubic.why_not("").is_none() => set(
+                "cubic",
+                why,
+                "New connections that this host sends on come back to the rate sooner after each loss; those that exist stay as they are.",
+            ),
+            _ => leave(standing(situation)),
+        };
     };
     if same(present.value, "bbr") {
         return leave("it is bbr already".to_owned());
@@ -76,6 +83,12 @@ pub(super) fn control(situation: &Situation, present: Present<'_>) -> Advice {
     if let Some(not) = present.bbr.why_not("bbr") {
         return leave(format!("{why} BBR would, but {not}"));
     }
+    let unsure = match present.bbr {
+        Available::NotKnown => {
+            " Whether that host's kernel has BBR is not known: modprobe -n tcp_bbr tells."
+        }
+        _ => "",
+    };
     set(
         "bbr",
         format!("{why}{unsure}"),
@@ -83,12 +96,6 @@ pub(super) fn control(situation: &Situation, present: Present<'_>) -> Advice {
     )
 }
 
-    let unsure = match present.bbr {
-        Available::NotKnown => {
-            " Whether that host's kernel has BBR is not known: modprobe -n tcp_bbr tells."
-        }
-        _ => "",
-    };
 pub(super) fn fair_queue(situation: &Situation, present: Present<'_>) -> Advice {
     let leave = |why: &str| Advice::Leave {
         why: why.to_owned(),
