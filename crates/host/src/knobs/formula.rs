@@ -156,10 +156,10 @@ pub fn advise(knob: &Knob, situation: &Situation, present: Present<'_>) -> Advic
         return leave(why.clone());
     }
     if !knob.roles.is_empty() && !knob.roles.contains(&situation.role) {
-        return leave(knob.not.clone());
+        return leave(no_matter(knob));
     }
     match knob.value {
-        Formula::Leave => leave(knob.not.clone()),
+        Formula::Leave => leave(no_matter(knob)),
         Formula::ReceiveBuffer | Formula::SendBuffer => buffers::triple(knob, situation, present.value),
         Formula::BufferLimit | Formula::SocketCeiling => buffers::limit(knob, situation, present.value),
         Formula::CongestionControl => congestion::control(situation, present),
@@ -193,7 +193,9 @@ pub fn advise(knob: &Knob, situation: &Situation, present: Present<'_>) -> Advic
                 Some(value) if !same(Some(value), wanted) && !acceptable(knob, value) => {
                     set(wanted, knob.when.clone(), "What it guards works again.")
                 }
-                _ => leave(format!("it is as it must be: {}", knob.not)),
+                None => leave("what it is, is not known".to_owned()),
+                Some(value) if same(Some(value), wanted) => leave("it is as it must be".to_owned()),
+                Some(value) => leave(format!("{value} does as well as {wanted}")),
             }
         }
         Formula::AtLeast => at_least(knob, present.value),
@@ -202,6 +204,22 @@ pub fn advise(knob: &Knob, situation: &Situation, present: Present<'_>) -> Advic
         | Formula::Offload
         | Formula::Coalescing
         | Formula::DriverQueue => interface::advise(knob, situation, present.interface),
+    }
+}
+
+/// That a knob does not matter on a path, or for what a host does.
+fn no_matter(knob: &Knob) -> String {
+    format!("it does not matter: {}", in_a_sentence(&knob.not))
+}
+
+/// A sentence of the catalogue as a part of another; a name, such as IPv6, keeps its capitals.
+fn in_a_sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+            format!("{}{second}{}", first.to_lowercase(), letters.as_str())
+        }
+        _ => text.to_owned(),
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) fn advise(knob: &Knob, situation: &Situation, present: Present<'_>) -
         Formula::Offload => offload(knob, situation, interface),
         Formula::Coalescing => coalescing(situation, interface),
         Formula::DriverQueue => driver_queue_limit(situation, interface),
-        _ => leave(knob.not.clone()),
+        _ => leave(super::no_matter(knob)),
     }
 }
 
@@ -159,7 +159,7 @@ fn queue_length(situation: &Situation, interface: &Interface, qdiscs: &[Qdisc]) 
 fn offload(knob: &Knob, situation: &Situation, interface: &Interface) -> Advice {
     let name = &interface.name;
     let (Some(feature), Some(wanted)) = (&knob.feature, &knob.wanted) else {
-        return leave(knob.not.clone());
+        return leave(super::no_matter(knob));
     };
     let on = wanted == "on";
     if let Some(kind) = &interface.kind {

@@ -94,6 +94,38 @@ fn bbr_where_cubic_cannot() {
 }
 
 #[test]
+fn reasons_can_be_read() {
+    let path = situation(1e9, 0.05);
+    let why = |name, value| match advice(Os::Linux, name, &path, Some(value)) {
+        Advice::Leave { why } => why,
+        set => panic!("{set:?}"),
+    };
+    assert_eq!(
+        why("net.ipv4.tcp_syncookies", "1"),
+        "it does not matter: for throughput."
+    );
+    assert_eq!(
+        why("net.core.somaxconn", "4096"),
+        "it does not matter: clients, single transfers, and programs that ask for less."
+    );
+    assert_eq!(why("net.ipv4.tcp_sack", "1"), "it is as it must be");
+    assert_eq!(why("net.ipv4.tcp_timestamps", "2"), "2 does as well as 1");
+    assert_eq!(in_a_sentence("IPv6 routers"), "IPv6 routers");
+    assert_eq!(in_a_sentence(""), "");
+}
+
+#[test]
+fn reno_gives_way_to_cubic_on_a_long_path() {
+    let cc = |s: &Situation| {
+        let name = "net.ipv4.tcp_congestion_control";
+        value(&advice(Os::Linux, name, s, Some("reno"))).map(str::to_owned)
+    };
+    assert_eq!(cc(&situation(1e9, 0.08)).as_deref(), Some("cubic"));
+    assert_eq!(cc(&situation(1e9, 0.001)), None);
+    assert_eq!(cc(&situation(10e9, 0.08)).as_deref(), Some("bbr"));
+}
+
+#[test]
 fn what_must_be_on_is_switched_on() {
     let path = situation(1e9, 0.05);
     let sack = |now| value(&advice(Os::Linux, "net.ipv4.tcp_sack", &path, now)).map(str::to_owned);
@@ -113,27 +145,6 @@ fn what_must_be_on_is_switched_on() {
     assert_eq!(backlog(&path, "128"), None);
 }
 
-proptest! {
-    #[test]
-    fn no_value_beyond_what_the_kernel_takes(
-        bps in 1.0..1e15f64, rtt in 0.0..1e4f64, loss in prop::option::of(0.0..1.0f64),
-        memory in prop::option::of(0u64..u64::MAX), role in 0..3, now in "\\PC{0,20}",
-    ) {
-        let role = [Role::Client, Role::Server, Role::Router][role as usize];
-        let situation = Situation {
-            loss_ratio: loss, role, memory_bytes: memory, ..situation(bps, rtt)
-        };
-        let catalogue = Catalogue::built_in().unwrap();
-        for knob in &catalogue.knobs {
-            for value in [None, Some(now.as_str()), Some("4096 131072 6291456")] {
-                let present = Present { value, ..Present::default() };
-                if let Advice::Set { value, .. } = advise(knob, &situation, present) {
-                    prop_assert!(knob.check(&value).is_ok(), "{} {value}", knob.name);
-                }
-            }
-        }
-    }
-}
 fn expected(advice: &Advice) -> &str {
     match advice {
         Advice::Set { effect, .. } => effect,
@@ -235,3 +246,24 @@ fn what_a_present_buffer_carries_is_what_is_measured() {
     );
 }
 
+proptest! {
+    #[test]
+    fn no_value_beyond_what_the_kernel_takes(
+        bps in 1.0..1e15f64, rtt in 0.0..1e4f64, loss in prop::option::of(0.0..1.0f64),
+        memory in prop::option::of(0u64..u64::MAX), role in 0..3, now in "\\PC{0,20}",
+    ) {
+        let role = [Role::Client, Role::Server, Role::Router][role as usize];
+        let situation = Situation {
+            loss_ratio: loss, role, memory_bytes: memory, ..situation(bps, rtt)
+        };
+        let catalogue = Catalogue::built_in().unwrap();
+        for knob in &catalogue.knobs {
+            for value in [None, Some(now.as_str()), Some("4096 131072 6291456")] {
+                let present = Present { value, ..Present::default() };
+                if let Advice::Set { value, .. } = advise(knob, &situation, present) {
+                    prop_assert!(knob.check(&value).is_ok(), "{} {value}", knob.name);
+                }
+            }
+        }
+    }
+}
