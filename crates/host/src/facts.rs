@@ -65,6 +65,7 @@ pub fn survey(source: &mut Source, catalogue: &Catalogue) -> HostResult {
         machine: machine::machine(source),
         interfaces: interface::interfaces(source, None),
         qdiscs: queues::qdiscs(source),
+        queue_kinds: Modules::here(source).queues(),
         sysctls: sysctls::sysctls(source, catalogue),
         counters: counters(source),
         softnet: softnet(source),

@@ -2,7 +2,7 @@
 
 use plumb_model::finding::{Cause, PathKind, Severity};
 
-use super::{Facts, Judged, fine, found};
+use super::{Facts, Judged, fine, found, tcp};
 
 pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
     let mut judged: Vec<Judged> = facts
@@ -10,6 +10,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
         .sysctls
         .iter()
         .enumerate()
+        .filter(|(_, sysctl)| !tcp::judges(&sysctl.key))
         .filter_map(|(place, sysctl)| {
             let why = sysctl.never_because.as_deref()?;
             let value = sysctl.value.as_deref().unwrap_or_default();

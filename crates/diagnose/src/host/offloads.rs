@@ -29,6 +29,11 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
         if interface.offloads.is_empty() || interface.wifi.is_some() || interface.is_a_programs() {
             continue;
         }
+        judged.extend(large_receive(facts, place, interface));
+        // What is no card passes large pieces on whole: the card behind it splits and joins them.
+        if interface.kind.is_some() {
+            continue;
+        }
         let off: Vec<_> = WANTED
             .iter()
             .filter_map(|(name, what)| {
@@ -51,7 +56,6 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
                 ),
             ));
         }
-        judged.extend(large_receive(facts, place, interface));
     }
     judged
 }

@@ -3,10 +3,13 @@
 use plumb_model::finding::{Cause, InterfaceChange, PathKind, Severity};
 use plumb_model::results::host::{Interface, Qdisc};
 
-use super::{Facts, Judged, fine, found, ratio};
+use super::{Facts, Found, Judged, fine, found, ratio};
 
 /// Plain queues, which let one flow fill them before all others.
 const PLAIN: [&str; 4] = ["pfifo_fast", "pfifo", "bfifo", "pfifo_head_drop"];
+
+/// Queues that part flows and so keep one from delaying the others, the best first.
+const BY_FLOW: [&str; 4] = ["fq_codel", "cake", "fq_pie", "sfq"];
 
 /// Drops of a plain queue for each packet sent, from which on they are no accident.
 const DROP_RATIO: f64 = 1e-5;
@@ -73,10 +76,10 @@ fn discipline(facts: &Facts<'_>, interface: &Interface) -> Option<Judged> {
             "packets that wait now in a plain queue; a busy one is longer",
             0.0,
         ))
-        .interface(
-            "Queue by flow and hold delay down with fq_codel; fq where this host only sends and paces (BBR). It helps only where this host is the bottleneck.",
+        .by_flow(
+            facts,
             interface,
-            InterfaceChange::Qdisc("fq_codel".to_owned()),
+            |kind| format!("Queue by flow and hold delay down with {kind}; fq where this host only sends and paces (BBR). It helps only where this host is the bottleneck."),
             "Other flows no longer wait behind a bulk transfer from this host.",
         )
         .page("bufferbloat")
@@ -116,15 +119,47 @@ fn plain(
             "packets dropped by the queue on this host",
             0.0,
         ))
-        .interface(
-            "Replace the plain queue: fq_codel drops early and from the flow that fills it. A longer queue only adds delay.",
+        .by_flow(
+            facts,
             interface,
-            InterfaceChange::Qdisc("fq_codel".to_owned()),
+            |kind| format!("Replace the plain queue: {kind} drops from the flow that fills it. A longer queue only adds delay."),
             "Fewer drops, and none of them hits a thin flow.",
         )
         .page("bufferbloat")
         .done(),
     )
+}
+
+impl Found {
+    /// A queue that parts flows in the place of a plain one: the best that this kernel has.
+    fn by_flow(
+        self,
+        facts: &Facts<'_>,
+        interface: &Interface,
+        summary: impl Fn(&str) -> String,
+        expect: &str,
+    ) -> Self {
+        let has = |kind: &&&str| {
+            let kinds = facts.host.queue_kinds.as_ref();
+            kinds.is_none_or(|kinds| kinds.iter().any(|there| there == **kind))
+        };
+        match BY_FLOW.iter().find(has) {
+            Some(kind) => self.interface(
+                summary(kind),
+                interface,
+                InterfaceChange::Qdisc((*kind).to_owned()),
+                expect,
+            ),
+            None => self.advice(
+                format!(
+                    "{} But this kernel has neither it nor another queue that parts flows ({}): it takes a kernel that was built with one.",
+                    summary("fq_codel"),
+                    BY_FLOW.join(", ")
+                ),
+                expect,
+            ),
+        }
+    }
 }
 
 fn byte_limits(facts: &Facts<'_>, place: usize, interface: &Interface) -> Option<Judged> {

@@ -9,6 +9,14 @@ use plumb_model::units::si;
 
 use super::{Facts, Judged, events, fine, found, unknown};
 
+/// Whether a variable is judged here, so that no other rule does it again.
+pub(super) fn judges(key: &str) -> bool {
+    key == DISCOVERY || FEATURES.iter().any(|(feature, ..)| *feature == key)
+}
+
+/// Path MTU discovery of IPv4.
+const DISCOVERY: &str = "net.ipv4.ip_no_pmtu_disc";
+
 /// What no path should miss: variable, value when on, what it is, without it.
 const FEATURES: [(&str, &str, &str, Severity); 4] = [
     (
@@ -109,7 +117,7 @@ fn feature(
 }
 
 fn discovery(facts: &Facts<'_>) -> Judged {
-    let key = "net.ipv4.ip_no_pmtu_disc";
+    let key = DISCOVERY;
     match facts.host.sysctl(key) {
         None => unknown("path MTU discovery", format!("{key} could not be read")),
         Some("0") => fine("path MTU discovery", "on"),

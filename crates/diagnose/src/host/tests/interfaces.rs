@@ -227,6 +227,50 @@ fn offloads() {
     );
 }
 
+/// A container host has one for each container, and the card behind them is judged.
+#[test]
+fn what_is_no_card_needs_no_offloads() {
+    let container = after(|h| {
+        let mut veth = h.interfaces[0].clone();
+        veth.name = "d0".into();
+        veth.index = 3;
+        veth.kind = Some("veth".into());
+        veth.bus = None;
+        veth.offloads[2].on = false;
+        veth.addresses.clear();
+        h.interfaces.push(veth);
+    });
+    assert_eq!(causes(&container), []);
+}
+
+#[test]
+fn a_queue_that_the_kernel_lacks_is_not_advised() {
+    let fix = |kinds: Option<&[&str]>| {
+        let audit = one(Cause::QueueUnmanaged, Severity::Info, |h| {
+            h.qdiscs[0].kind = "pfifo_fast".into();
+            h.qdiscs[0].drops = 0;
+            h.queue_kinds = kinds.map(|kinds| kinds.iter().map(|k| (*k).into()).collect());
+        });
+        audit.findings[0].fixes[0].clone()
+    };
+    let set = |kinds| match fix(kinds).action {
+        Some(Action::Interface(action)) => match action.change {
+            InterfaceChange::Qdisc(kind) => Some(kind),
+            other => panic!("{other:?}"),
+        },
+        _ => None,
+    };
+    assert_eq!(set(None).as_deref(), Some("fq_codel"));
+    assert_eq!(
+        set(Some(&["pfifo", "fq_codel", "sfq"])).as_deref(),
+        Some("fq_codel")
+    );
+    assert_eq!(set(Some(&["pfifo", "sfq"])).as_deref(), Some("sfq"));
+    assert_eq!(set(Some(&["pfifo", "fq"])), None);
+    let summary = fix(Some(&["pfifo"])).summary;
+    assert!(summary.contains("this kernel has neither it"), "{summary}");
+}
+
 #[test]
 fn queues() {
     // Drops of fq_codel are its work; those of a plain queue are not.

@@ -58,7 +58,7 @@ fn tcp() {
     let Some(Action::Sysctl(action)) = &small.findings[0].fixes[0].action else {
         panic!("{small:?}")
     };
-    // 10 Gbit/s over 100 ms is 125 MB, of which half of a buffer is window.
+    // 10 Gbit/s over 100 ms is 125 MB, and a buffer of twice that is proposed.
     assert_eq!(action.value, "4096 16384 268435456");
     one(Cause::ReceiveBufferSmall, Severity::Info, |h| {
         set(h, "net.ipv4.tcp_rmem", "4096 131072 6291456")
@@ -122,6 +122,17 @@ fn old_advice_and_clocks() {
     one(Cause::ObsoleteSetting, Severity::Warning, |h| {
         h.sysctls[0].never_because = Some("it breaks clients behind NAT".into());
     });
+    // What TCP's own rule judges is one finding, though the catalogue names it too.
+    for (key, value) in [
+        ("net.ipv4.tcp_sack", "0"),
+        ("net.ipv4.ip_no_pmtu_disc", "1"),
+    ] {
+        one(Cause::TcpFeatureOff, Severity::Warning, |h| {
+            set(h, key, value);
+            let sysctl = h.sysctls.iter_mut().find(|s| s.key == key).unwrap();
+            sysctl.never_because = Some("it is obsolete advice".into());
+        });
+    }
     one(Cause::ClockUnsynchronised, Severity::Info, |h| {
         h.clock.synchronised = Some(false)
     });

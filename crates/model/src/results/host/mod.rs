@@ -38,6 +38,8 @@ pub struct HostResult {
     pub interfaces: Vec<Interface>,
     /// Queueing disciplines and what they counted.
     pub qdiscs: Vec<Qdisc>,
+    /// Kinds of queueing disciplines that the kernel has or could load; absent where that cannot be told.
+    pub queue_kinds: Option<Vec<String>>,
     /// Kernel variables that bear on the network.
     pub sysctls: Vec<Sysctl>,
     /// Counters of this namespace's IP, TCP and UDP since it began, by the names of nstat(8):
