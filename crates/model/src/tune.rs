@@ -255,9 +255,9 @@ pub enum Worth {
     Harmful,
     /// The system no longer has it, or no longer heeds it.
     Obsolete,
-    /// The system would not take the value.
+    /// The system would not take the value, or it may not be set there.
     Impossible,
-    /// Not in the catalogue.
+    /// Not in the catalogue, or it depends on what is not known of the host.
     Unknown,
 }
 

@@ -12,6 +12,14 @@ use crate::knobs::formula::{Advice, Formula, Present, advise, interface};
 use crate::knobs::situation::Situation;
 use crate::knobs::{Catalogue, Knob};
 
+/// A part that was to be left out is none of the plan's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the plan has no change of '{knob}' to leave out; it has: {there}")]
+pub struct NoSuchChange {
+    knob: String,
+    there: String,
+}
+
 /// Plans for one host. `settings` is advice to be judged on the way.
 pub fn plan_host(
     catalogue: &Catalogue,
@@ -90,8 +98,7 @@ pub fn plan_host(
             }
         }
     }
-    plan.memory_bytes = memory::of_one_connection(&plan.changes);
-    system_notes(host.os, situation, &mut plan);
+    follow(&mut plan, host, situation);
     plan.judged = Judge {
         catalogue,
         host,
@@ -101,6 +108,49 @@ pub fn plan_host(
     }
     .all(settings);
     plan
+}
+
+/// Leaves parts out of a plan that [`plan_host`] made for the same host and path: knobs as the plan names them, or
+/// the last parts of their names.
+///
+/// # Errors
+/// When one is not among the changes, so that a typing error changes nothing.
+pub fn leave_out(
+    plan: &mut HostPlan,
+    knobs: &[String],
+    host: &Snapshot,
+    situation: &Situation,
+) -> Result<(), NoSuchChange> {
+    for knob in knobs {
+        let named = |name: &str| name == knob || name.rsplit('.').next() == Some(knob.as_str());
+        let before = plan.changes.len();
+        let taken = plan.changes.extract_if(.., |change| named(&change.knob));
+        plan.left.extend(taken.map(|change| Left {
+            knob: change.knob,
+            value: change.from,
+            why: "as asked (--except)".to_owned(),
+        }));
+        if plan.changes.len() == before {
+            let there: Vec<_> = plan.changes.iter().map(|c| c.knob.as_str()).collect();
+            return Err(NoSuchChange {
+                knob: knob.clone(),
+                there: if there.is_empty() {
+                    "none".to_owned()
+                } else {
+                    there.join(", ")
+                },
+            });
+        }
+    }
+    follow(plan, host, situation);
+    Ok(())
+}
+
+/// What follows from the changes of a plan: the memory that they may take, and what else must be known.
+fn follow(plan: &mut HostPlan, host: &Snapshot, situation: &Situation) {
+    plan.memory_bytes = memory::of_one_connection(&plan.changes);
+    plan.notes.clear();
+    system_notes(host.os, situation, plan);
 }
 
 /// Interfaces first and ceilings before what they clip, so that undoing in reverse puts back the default

@@ -77,7 +77,9 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
     let catalogue = Catalogue::built_in()?;
     let here = Snapshot::here(&catalogue, path.address());
     let mut host = plan_host(&catalogue, &here, &path.situation, Actor::ThisHost, &[]);
-    arguments.except.leave_out(&mut host)?;
+    arguments
+        .except
+        .leave_out(&mut host, &here, &path.situation)?;
     let plan = TunePlan {
         schema: SCHEMA.to_owned(),
         path: path.planned,

@@ -1,7 +1,10 @@
 //! Parts of a plan that the user does not want.
 
 use clap::Args;
-use plumb_model::tune::{HostPlan, Left};
+use plumb_host::knobs::situation::Situation;
+use plumb_host::tune::plan::{NoSuchChange, leave_out};
+use plumb_host::tune::snapshot::Snapshot;
+use plumb_model::tune::HostPlan;
 
 /// What a plan is to leave out.
 #[derive(Args)]
@@ -12,32 +15,16 @@ pub(super) struct Except {
 }
 
 impl Except {
-    /// Takes them out of the changes.
+    /// Takes them out of the changes of a plan for that host and path.
     ///
     /// # Errors
     /// When a knob is not among the changes of the plan, so that a typing error changes nothing.
-    pub(super) fn leave_out(&self, plan: &mut HostPlan) -> anyhow::Result<()> {
-        for knob in &self.knobs {
-            let named = |name: &str| name == knob || name.rsplit('.').next() == Some(knob.as_str());
-            let before = plan.changes.len();
-            let taken = plan.changes.extract_if(.., |change| named(&change.knob));
-            plan.left.extend(taken.map(|change| Left {
-                knob: change.knob,
-                value: change.from,
-                why: "as asked (--except)".to_owned(),
-            }));
-            if plan.changes.len() == before {
-                let there: Vec<_> = plan.changes.iter().map(|c| c.knob.as_str()).collect();
-                anyhow::bail!(
-                    "the plan has no change of '{knob}' to leave out; it has: {}",
-                    if there.is_empty() {
-                        "none".to_owned()
-                    } else {
-                        there.join(", ")
-                    }
-                );
-            }
-        }
-        Ok(())
+    pub(super) fn leave_out(
+        &self,
+        plan: &mut HostPlan,
+        host: &Snapshot,
+        situation: &Situation,
+    ) -> Result<(), NoSuchChange> {
+        leave_out(plan, &self.knobs, host, situation)
     }
 }

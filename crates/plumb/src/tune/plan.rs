@@ -63,12 +63,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(file) => advice::parse(&read(file)?)
             .with_context(|| format!("cannot judge {}", file.display()))?,
     };
-    let mut hosts = hosts(arguments, &path, &catalogue)?
-        .into_iter()
-        .map(|(on, host)| plan_host(&catalogue, &host, &path.situation, on, &settings))
-        .collect::<Vec<_>>();
-    for host in &mut hosts {
-        arguments.except.leave_out(host)?;
+    let mut hosts = Vec::new();
+    for (on, host) in self::hosts(arguments, &path, &catalogue)? {
+        let mut plan = plan_host(&catalogue, &host, &path.situation, on, &settings);
+        arguments
+            .except
+            .leave_out(&mut plan, &host, &path.situation)?;
+        hosts.push(plan);
     }
     let text = match arguments.format {
         FormatName::Text if arguments.json => {

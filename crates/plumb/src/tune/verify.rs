@@ -130,7 +130,7 @@ fn planned(path: &Path, target: &Target, except: &Except) -> anyhow::Result<(Vec
     let catalogue = Catalogue::built_in()?;
     let here = Snapshot::here(&catalogue, Some(target.address.ip()));
     let mut plan = plan_host(&catalogue, &here, &path.situation, Actor::ThisHost, &[]);
-    except.leave_out(&mut plan)?;
+    except.leave_out(&mut plan, &here, &path.situation)?;
     let (parts, _) = parts(&plan);
     Ok((parts, plan))
 }

@@ -239,3 +239,24 @@ fn other_systems() {
     assert!(changes(&of(Os::Solaris)).contains_key("_cwnd_max"));
     assert!(changes(&of(Os::Freebsd)).contains_key("net.inet.tcp.sendbuf_max"));
 }
+
+#[test]
+fn what_is_left_out_takes_its_memory_and_notes_along() {
+    let situation = Situation {
+        role: Role::Server,
+        ..path(1e9, 0.150)
+    };
+    let mut host = stock();
+    host.values.insert(
+        "net.ipv4.tcp_rmem".to_owned(),
+        "4096 131072 67108864".to_owned(),
+    );
+    let mut plan = plan(&host, &situation);
+    assert_eq!(plan.memory_bytes, Some(64 << 20));
+    assert!(plan.notes.iter().any(|n| n.starts_with("A server")));
+    leave_out(&mut plan, &["tcp_wmem".to_owned()], &host, &situation).unwrap();
+    assert_eq!((plan.memory_bytes, plan.notes.as_slice()), (None, &[][..]));
+    let wrong = leave_out(&mut plan, &["tcp_wmen".to_owned()], &host, &situation);
+    let wrong = wrong.unwrap_err().to_string();
+    assert!(wrong.contains("no change of 'tcp_wmen'"), "{wrong}");
+}
