@@ -1,12 +1,14 @@
 //! Reading what somebody pasted from another machine: `sysctl -a` of Linux, macOS and the BSDs, Windows'
-//! `netsh interface tcp show global` and `supplemental`, `ethtool`, `ethtool -k`, `-g` and `-c`, Solaris'
-//! `ipadm show-prop`; also one after the other in one text.
+//! `netsh interface tcp show global` and `supplemental` and `Get-NetTCPSetting`, `ethtool`, `ethtool -k`, `-g` and
+//! `-c`, Solaris' `ipadm show-prop`; also one after the other in one text.
 
 use std::collections::BTreeMap;
 
-use plumb_model::results::host::{Coalescing, Interface, Offload};
+use plumb_model::results::host::{Coalescing, Duplex, Interface, LinkMode, Offload};
 use plumb_model::tune::Os;
 
+use crate::knobs::formula::Formula;
+use crate::knobs::{Catalogue, RangeError};
 use crate::tune::snapshot::Snapshot;
 
 /// More than any of these commands prints, in bytes.
@@ -17,7 +19,7 @@ const MOST_BYTES: usize = 4 << 20;
 pub enum PasteError {
     /// No line of it is known.
     #[error(
-        "it begins with '{begins}', which is no output of sysctl -a, netsh interface tcp show global, ethtool, ethtool -k, -g or -c, or ipadm show-prop: paste the whole output of one of them"
+        "it begins with '{begins}', which is no output of sysctl -a, netsh interface tcp show global, Get-NetTCPSetting, ethtool, ethtool -k, -g or -c, or ipadm show-prop: paste the whole output of one of them, in English (on a Windows of another language that of Get-NetTCPSetting, which is the same in all)"
     )]
     WrongKind {
         /// Its first line.
@@ -29,6 +31,12 @@ pub enum PasteError {
     /// Too much.
     #[error("it is larger than 4 MB, which no such output is")]
     TooLarge,
+    /// Parts of several systems.
+    #[error("one part of it is of {0}, another of {1}: paste what one machine says")]
+    TwoSystems(Os, Os),
+    /// A value that no such system has.
+    #[error("{0}: paste the line as the machine says it")]
+    Value(#[from] RangeError),
     /// Variables that several systems have.
     #[error("it does not tell which system it is of: say so with --os")]
     WhichSystem,
@@ -56,6 +64,18 @@ const NETSH: [(&str, &str); 8] = [
     ("window scaling heuristics", "heuristics"),
 ];
 
+/// `Get-NetTCPSetting`'s names, which are the same in every language, for the knobs of the catalogue.
+const NET_TCP_SETTING: [(&str, &str); 5] = [
+    ("autotuninglevellocal", "autotuninglevel"),
+    ("congestionprovider", "congestionprovider"),
+    ("ecncapability", "ecncapability"),
+    ("timestamps", "timestamps"),
+    ("scalingheuristics", "heuristics"),
+];
+
+/// The template of those settings that connections over long paths have.
+const TEMPLATE: &str = "internet";
+
 /// Offloads that `ethtool -k` has words of its own for, by the kernel's names. The first two of these words stand
 /// for several; what follows them, indented, names each.
 const OFFLOADS: [(&str, &str); 6] = [
@@ -72,7 +92,8 @@ const OFFLOADS: [(&str, &str); 6] = [
 struct Read {
     values: BTreeMap<String, String>,
     interface: Option<Interface>,
-    os: Option<Os>,
+    /// The systems that headings are of.
+    systems: Vec<Os>,
     section: Section,
 }
 
@@ -82,6 +103,9 @@ enum Section {
     #[default]
     None,
     Netsh,
+    /// Whether it is the template that is looked for.
+    NetTcpSetting(bool),
+    Link,
     Features,
     RingMost,
     RingNow,
@@ -92,8 +116,13 @@ enum Section {
 /// Reads what was pasted. `asked` is the system that the user named.
 ///
 /// # Errors
-/// When it is of the wrong kind, or does not tell its system.
-pub fn read(text: &str, asked: Option<Os>, from: &str) -> Result<Snapshot, PasteError> {
+/// When it is of the wrong kind, of several machines, has values that cannot be, or does not tell its system.
+pub fn read(
+    text: &str,
+    asked: Option<Os>,
+    from: &str,
+    catalogue: &Catalogue,
+) -> Result<Snapshot, PasteError> {
     if text.len() > MOST_BYTES {
         return Err(PasteError::TooLarge);
     }
@@ -111,13 +140,28 @@ pub fn read(text: &str, asked: Option<Os>, from: &str) -> Result<Snapshot, Paste
             begins: first.chars().take(60).collect(),
         });
     }
-    let os = match (read.os.or_else(|| read.system()), asked) {
+    let mut systems = read.systems.iter().copied().chain(read.system());
+    let found = systems.next();
+    if let Some((first, other)) = found.and_then(|os| Some((os, systems.find(|s| *s != os)?))) {
+        return Err(PasteError::TwoSystems(first, other));
+    }
+    let os = match (found, asked) {
         (Some(found), Some(asked)) if found != asked => {
             return Err(PasteError::OtherSystem { found, asked });
         }
         (Some(os), _) | (None, Some(os)) => os,
         (None, None) => return Err(PasteError::WhichSystem),
     };
+    // What the plan reckons with; of the rest nothing depends on it.
+    let reckoned = |name: &str| {
+        let knob = catalogue.find(os, name);
+        knob.filter(|knob| knob.value != Formula::Leave)
+    };
+    for (name, value) in &read.values {
+        if let Some(knob) = reckoned(name) {
+            knob.check(value)?;
+        }
+    }
     let number = |keys: &[&str]| {
         keys.iter()
             .find_map(|key| read.values.get(*key)?.parse::<u64>().ok())
@@ -140,6 +184,8 @@ impl Read {
         }
         match self.section {
             Section::Netsh => self.netsh(&lower),
+            Section::NetTcpSetting(ours) => self.net_tcp_setting(&lower, ours),
+            Section::Link => self.link(&lower),
             Section::Features => self.feature(&lower),
             Section::RingMost | Section::RingNow => self.ring(&lower),
             Section::Coalescing => self.coalescing(&lower),
@@ -163,13 +209,13 @@ impl Read {
             ("features for ", Section::Features),
             ("ring parameters for ", Section::None),
             ("coalesce parameters for ", Section::Coalescing),
-            ("settings for ", Section::None),
+            ("settings for ", Section::Link),
         ] {
             if lower.starts_with(prefix)
                 && let Some(name) = device(prefix)
             {
                 self.interface.get_or_insert_with(Interface::default).name = name;
-                self.os = Some(Os::Linux);
+                self.systems.push(Os::Linux);
                 self.section = section;
                 return true;
             }
@@ -183,10 +229,16 @@ impl Read {
             || lower.starts_with("the tcp global default template")
             || lower.starts_with("tcp window scaling heuristics parameters")
         {
-            self.os = Some(Os::Windows);
+            self.systems.push(Os::Windows);
             Section::Netsh
+        } else if let Some(template) = lower
+            .strip_prefix("settingname")
+            .and_then(|rest| rest.trim_start().strip_prefix(':'))
+        {
+            self.systems.push(Os::Windows);
+            Section::NetTcpSetting(template.trim() == TEMPLATE)
         } else if lower.starts_with("proto ") && lower.contains("property") {
-            self.os = Some(Os::Solaris);
+            self.systems.push(Os::Solaris);
             Section::Ipadm
         } else {
             return false;
@@ -203,6 +255,45 @@ impl Read {
             if !value.is_empty() {
                 self.values.insert((*name).to_owned(), value.to_owned());
             }
+        }
+    }
+
+    /// `AutoTuningLevelLocal            : Normal`.
+    fn net_tcp_setting(&mut self, lower: &str, ours: bool) {
+        if let Some((what, value)) = lower.split_once(':')
+            && let Some((_, name)) = NET_TCP_SETTING
+                .iter()
+                .find(|(word, _)| *word == what.trim())
+            && ours
+            && !value.trim().is_empty()
+        {
+            self.values
+                .insert((*name).to_owned(), value.trim().to_owned());
+        }
+    }
+
+    /// `Speed: 1000Mb/s`, `Duplex: Full`, `Auto-negotiation: on`, as ethtool(8) has them.
+    fn link(&mut self, lower: &str) {
+        let (Some((name, value)), Some(interface)) = (lower.split_once(':'), &mut self.interface)
+        else {
+            return;
+        };
+        let value = value.trim();
+        let link = interface.link.get_or_insert_with(LinkMode::default);
+        match name.trim() {
+            "speed" => {
+                let mbit: Option<u32> = value.strip_suffix("mb/s").and_then(|n| n.parse().ok());
+                link.speed_bps = mbit.map(|mbit| f64::from(mbit) * 1e6);
+            }
+            "duplex" => {
+                link.duplex = match value {
+                    "half" => Some(Duplex::Half),
+                    "full" => Some(Duplex::Full),
+                    _ => None,
+                };
+            }
+            "auto-negotiation" => link.autonegotiation = Some(value == "on"),
+            _ => {}
         }
     }
 
@@ -290,132 +381,37 @@ impl Read {
         }
     }
 
-    /// The system, by what only it has.
-    fn system(&self) -> Option<Os> {
+    /// The systems, by what only each has.
+    fn system(&self) -> Vec<Os> {
         let has = |key: &str| self.values.contains_key(key);
+        let mut found = Vec::new();
+        let only_linux =
+            |key: &String| key.starts_with("net.ipv4.") || key.starts_with("net.core.");
+        if self.values.keys().any(only_linux) {
+            found.push(Os::Linux);
+        }
         match self.values.get("kern.ostype").map(String::as_str) {
-            Some("Darwin") => return Some(Os::Macos),
-            Some("FreeBSD") => return Some(Os::Freebsd),
-            Some("OpenBSD") => return Some(Os::Openbsd),
-            Some("NetBSD") => return Some(Os::Netbsd),
+            Some("Darwin") => found.push(Os::Macos),
+            Some("FreeBSD") => found.push(Os::Freebsd),
+            Some("OpenBSD") => found.push(Os::Openbsd),
+            Some("NetBSD") => found.push(Os::Netbsd),
+            _ if has("net.inet.tcp.autorcvbufmax") || has("net.inet.tcp.autosndbufmax") => {
+                found.push(Os::Macos);
+            }
+            _ if has("net.inet.tcp.cc.algorithm") || has("net.inet.tcp.recvbuf_auto") => {
+                found.push(Os::Freebsd);
+            }
+            _ if has("kern.sbmax") => found.push(Os::Netbsd),
             _ => {}
         }
-        let linux = |key: &String| {
-            ["net.ipv4.", "net.core.", "kernel.", "fs."]
-                .iter()
-                .any(|prefix| key.starts_with(prefix))
-        };
-        if self.values.keys().any(linux) {
-            Some(Os::Linux)
-        } else if has("net.inet.tcp.autorcvbufmax") || has("net.inet.tcp.autosndbufmax") {
-            Some(Os::Macos)
-        } else if has("net.inet.tcp.cc.algorithm") || has("net.inet.tcp.recvbuf_auto") {
-            Some(Os::Freebsd)
-        } else if has("kern.sbmax") {
-            Some(Os::Netbsd)
-        } else {
-            None
+        // OpenBSD has names like these, too.
+        let linux = |key: &String| key.starts_with("kernel.") || key.starts_with("fs.");
+        if found.is_empty() && self.values.keys().any(linux) {
+            found.push(Os::Linux);
         }
+        found
     }
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn each_systems_words() {
-        let linux =
-            "kernel.osrelease = 6.1.0-18-amd64\nnet.ipv4.tcp_rmem = 4096\t131072\t6291456\n";
-        let read_as = |text| read(text, None, "a file");
-        let host = read_as(linux).unwrap();
-        assert_eq!(host.os, Os::Linux);
-        assert_eq!(host.release.as_deref(), Some("6.1.0-18-amd64"));
-        assert_eq!(host.value("net.ipv4.tcp_rmem"), Some("4096 131072 6291456"));
-
-        let mac =
-            "kern.ostype: Darwin\nhw.memsize: 17179869184\nnet.inet.tcp.autorcvbufmax: 4194304\n";
-        let host = read_as(mac).unwrap();
-        assert_eq!((host.os, host.memory_bytes), (Os::Macos, Some(16 << 30)));
-
-        let open = "kern.ostype=OpenBSD\nnet.inet.tcp.sack=1\n";
-        assert_eq!(read_as(open).unwrap().value("net.inet.tcp.sack"), Some("1"));
-        assert_eq!(
-            read_as("net.inet.tcp.sack=1\n"),
-            Err(PasteError::WhichSystem)
-        );
-
-        let solaris = "PROTO PROPERTY     PERM CURRENT  PERSISTENT DEFAULT  POSSIBLE\ntcp   max_buf      rw   1048576  --  1048576  128000-1073741824\n";
-        let host = read_as(solaris).unwrap();
-        assert_eq!(
-            (host.os, host.value("max_buf")),
-            (Os::Solaris, Some("1048576"))
-        );
-    }
-
-    #[test]
-    fn netsh() {
-        let text = "Querying active state...\r\n\r\nTCP Global Parameters\r\n----------------------------------------------\r\nReceive-Side Scaling State          : enabled\r\nReceive Window Auto-Tuning Level    : restricted\r\nAdd-On Congestion Control Provider  : default\r\nECN Capability                      : disabled\r\nRFC 1323 Timestamps                 : allowed\r\n";
-        let host = read(text, None, "a file").unwrap();
-        assert_eq!(host.os, Os::Windows);
-        assert_eq!(host.value("autotuninglevel"), Some("restricted"));
-        assert_eq!(host.value("timestamps"), Some("allowed"));
-    }
-
-    #[test]
-    fn ethtool() {
-        let text = "Features for eth0:\nrx-checksumming: on\ntcp-segmentation-offload: on\n\ttx-tcp-segmentation: off [fixed]\ngeneric-receive-offload: off\nRing parameters for eth0:\nPre-set maximums:\nRX:\t\t4096\nTX:\t\t4096\nCurrent hardware settings:\nRX:\t\t256\nTX:\t\t256\nCoalesce parameters for eth0:\nAdaptive RX: off  TX: n/a\nstats-block-usecs: n/a\nrx-usecs: 50\nrx-frames: 4\n";
-        let host = read(text, None, "a file").unwrap();
-        let interface = host.interface.unwrap();
-        assert_eq!(interface.name, "eth0");
-        let rings = interface.rings.unwrap();
-        assert_eq!(
-            (rings.receive_packets, rings.receive_max_packets),
-            (256, 4096)
-        );
-        let tso = interface.offload("tx-tcp-segmentation").unwrap();
-        assert!(!tso.on && tso.fixed);
-        let gro = interface.offload("rx-gro").unwrap();
-        assert!(!gro.on && !gro.fixed);
-        let coalescing = interface.coalescing.unwrap();
-        assert_eq!(
-            (coalescing.receive_s, coalescing.receive_packets),
-            (50e-6, 4)
-        );
-        assert_eq!(coalescing.adaptive_receive_possible, Some(true));
-    }
-
-    #[test]
-    fn the_wrong_kind_is_told_apart() {
-        let error = |text| read(text, None, "a file").unwrap_err();
-        assert!(
-            matches!(error("total 8\ndrwxr-xr-x 2 root"), PasteError::WrongKind { begins } if begins == "total 8")
-        );
-        assert_eq!(error(" \n\n"), PasteError::Empty);
-        assert_eq!(
-            read("net.ipv4.tcp_sack = 1", Some(Os::Macos), "x"),
-            Err(PasteError::OtherSystem {
-                found: Os::Linux,
-                asked: Os::Macos
-            })
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn never_panics(text in "(\\PC|\n|:|=|RX:|rx-usecs: |Features for |Coalesce parameters for |net\\.){0,200}") {
-            let _ = read(&text, None, "x");
-        }
-
-        #[test]
-        fn a_variable_survives(key in "net\\.ipv4\\.[a-z_]{1,20}", value in "[0-9]{1,9}( [0-9]{1,9}){0,2}") {
-            for sign in [" = ", ": ", "="] {
-                let host = read(&format!("{key}{sign}{value}\n"), None, "x").unwrap();
-                prop_assert_eq!(host.value(&key), Some(value.as_str()));
-            }
-        }
-    }
-}
+mod tests;

@@ -2,8 +2,9 @@
 //! arguments.
 
 use plumb_model::finding::{Action, Actor, InterfaceAction, InterfaceChange, SysctlAction};
-use plumb_model::results::host::Interface;
+use plumb_model::results::host::{Duplex, FAST_BPS, Interface};
 use plumb_model::tune::{HostPlan, Kind, Left, Os, PlannedChange, Refused, Role, Scope};
+use plumb_model::units::si;
 
 use super::judge::Judge;
 use super::memory;
@@ -151,6 +152,54 @@ fn follow(plan: &mut HostPlan, host: &Snapshot, situation: &Situation) {
     plan.memory_bytes = memory::of_one_connection(&plan.changes);
     plan.notes.clear();
     system_notes(host.os, situation, plan);
+    plan.notes.extend(
+        host.interface
+            .as_ref()
+            .and_then(|i| link_note(i, situation)),
+    );
+    plan.notes
+        .extend(memory::too_little_for(plan.memory_bytes, host));
+}
+
+/// A note where the link that leads to the path is what holds it back, whatever is set.
+fn link_note(interface: &Interface, situation: &Situation) -> Option<String> {
+    // What is no card names a speed that means nothing.
+    let link = interface
+        .link
+        .as_ref()
+        .filter(|_| interface.kind.is_none())?;
+    // From 1 Gbit/s on nobody builds half duplex: a driver that tells of it tells nonsense.
+    let half =
+        link.duplex == Some(Duplex::Half) && link.speed_bps.is_none_or(|bps| bps < FAST_BPS);
+    let slow = link.speed_bps.filter(|bps| *bps < situation.rate_bps);
+    if !half && slow.is_none() {
+        return None;
+    }
+    let fixed = if link.autonegotiation == Some(false) {
+        ", with negotiation switched off (ethtool -s DEV autoneg on)"
+    } else {
+        ""
+    };
+    let name = if interface.name.is_empty() {
+        "The interface"
+    } else {
+        &interface.name
+    };
+    let speed = link
+        .speed_bps
+        .map_or_else(|| "unknown speed".to_owned(), |bps| si(bps, "bit/s"));
+    Some(format!(
+        "{name} is a link of {speed}{}{fixed}. {}",
+        if half { ", half duplex" } else { "" },
+        if slow.is_some() {
+            format!(
+                "No more than that passes: {} cannot be reached by it.",
+                si(situation.rate_bps, "bit/s")
+            )
+        } else {
+            "It sends or receives, and loses packets where both ends begin at once.".to_owned()
+        }
+    ))
 }
 
 /// Interfaces first and ceilings before what they clip, so that undoing in reverse puts back the default

@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     /// System of the host: linux, macos, windows, freebsd, openbsd, netbsd, solaris [default: this host, or what --facts is of]
     #[arg(long)]
     os: Option<Os>,
-    /// What the other host has: a file of pasted output of sysctl -a, netsh int tcp show global, ethtool, ethtool -k, -g or -c, ipadm show-prop; - is standard input
+    /// What the other host has: a file of pasted output of sysctl -a, netsh int tcp show global, Get-NetTCPSetting, ethtool, ethtool -k, -g or -c, ipadm show-prop; - is standard input
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
     /// Judge these settings for this path: a file as sysctl.conf(5), or 'article', the complete set of "Saturating 10 Gigabit on Linux"
@@ -121,7 +121,7 @@ fn hosts(
 ) -> anyhow::Result<Vec<(Actor, Snapshot)>> {
     if let Some(file) = &arguments.facts {
         let from = file.display().to_string();
-        let host = paste::read(&read(file)?, arguments.os, &from)
+        let host = paste::read(&read(file)?, arguments.os, &from, catalogue)
             .with_context(|| format!("cannot use {from}"))?;
         return Ok(vec![(Actor::FarHost, host)]);
     }

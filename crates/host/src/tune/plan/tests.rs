@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use plumb_model::tune::Worth;
 
-use plumb_model::results::host::{Offload, Qdisc, Rings};
+use plumb_model::results::host::{LinkMode, Offload, Qdisc, Rings};
 
 use super::super::advice;
 use super::super::snapshot::{ALLOWED, AVAILABLE};
@@ -259,4 +259,47 @@ fn what_is_left_out_takes_its_memory_and_notes_along() {
     let wrong = leave_out(&mut plan, &["tcp_wmen".to_owned()], &host, &situation);
     let wrong = wrong.unwrap_err().to_string();
     assert!(wrong.contains("no change of 'tcp_wmen'"), "{wrong}");
+}
+
+#[test]
+fn a_slow_link_is_named() {
+    let with = |speed_bps, duplex, rate| {
+        let mut host = stock();
+        host.interface.as_mut().unwrap().link = Some(LinkMode {
+            speed_bps: Some(speed_bps),
+            duplex: Some(duplex),
+            autonegotiation: Some(duplex == Duplex::Full),
+            ..LinkMode::default()
+        });
+        plan(&host, &path(rate, 0.080)).notes.join(" ")
+    };
+    assert_eq!(with(10e9, Duplex::Full, 10e9), "");
+    let slow = with(10e9, Duplex::Full, 40e9);
+    assert!(
+        slow.contains("eth0 is a link of 10.0 Gbit/s. No more"),
+        "{slow}"
+    );
+    let half = with(100e6, Duplex::Half, 1e9);
+    assert!(
+        half.contains("100 Mbit/s, half duplex, with negotiation switched off"),
+        "{half}"
+    );
+    assert!(half.contains("1.00 Gbit/s cannot be reached"), "{half}");
+    assert!(with(100e6, Duplex::Half, 50e6).contains("loses packets"));
+    assert_eq!(with(1e9, Duplex::Half, 1e9), "");
+}
+
+#[test]
+fn buffers_beyond_what_all_of_tcp_may_hold_are_named() {
+    let mut host = stock();
+    host.values.insert(
+        "net.ipv4.tcp_mem".to_owned(),
+        "22000 33000 44000".to_owned(),
+    );
+    let notes = plan(&host, &path(10e9, 0.100)).notes.join(" ");
+    assert!(
+        notes.contains("lets all of TCP hold 180 MB, less than these buffers"),
+        "{notes}"
+    );
+    assert_eq!(plan(&host, &path(1e9, 0.080)).notes, Vec::<String>::new());
 }
