@@ -7,7 +7,7 @@ use std::time::Instant;
 use plumb_model::results::udp::{UdpHostLosses, UdpReceiver};
 use plumb_net::bulk::{Batch, BulkSocket, Message};
 use plumb_net::udp_counters::UdpCounters;
-use plumb_wire::native::control::flow::udp::UdpFlow;
+use plumb_wire::native::control::flow::udp::{MAX_PAYLOAD_BYTES, UdpFlow};
 use plumb_wire::native::control::report::Count;
 use plumb_wire::native::control::report::udp::UdpReceiverLog;
 use plumb_wire::native::datagram::{Datagram, Tag};
@@ -126,7 +126,8 @@ impl Receiving {
             stream: self.number,
             receiver: UdpReceiver {
                 host: host_losses(host_before),
-                ..with_own_losses(receiver, socket, self.flow.gro)
+                receive_buffer_bytes: socket.receive_buffer_bytes(),
+                ..with_own_losses(receiver, socket.drops().unwrap_or(0), &self.flow)
             },
             known,
             min_delay_ns,
@@ -175,20 +176,30 @@ fn host_losses(before: Option<UdpCounters>) -> Option<UdpHostLosses> {
     })
 }
 
-/// Tells what our own socket dropped from what did not reach it.
-fn with_own_losses(receiver: UdpReceiver, socket: &BulkSocket, gro: bool) -> UdpReceiver {
-    let dropped_here = socket.drops().unwrap_or(0);
+/// Tells what our own socket dropped from what did not reach it. Of trains that it dropped nobody knows
+/// how long they were: each may have been as long as one can be.
+fn with_own_losses(receiver: UdpReceiver, dropped_here: u64, flow: &UdpFlow) -> UdpReceiver {
+    let packets = dropped_here.saturating_mul(longest_train(flow));
     UdpReceiver {
         dropped_here,
-        lost_on_path: match (dropped_here, gro) {
-            (0, _) => Some(receiver.lost),
-            (dropped, false) => Some(receiver.lost.saturating_sub(dropped)),
-            (_, true) => None,
-        },
-        receive_buffer_bytes: socket.receive_buffer_bytes(),
+        lost_on_path: Some(receiver.lost.saturating_sub(packets)),
         ..receiver
     }
 }
+
+/// Packets of what the kernel drops as one.
+fn longest_train(flow: &UdpFlow) -> u64 {
+    if !flow.gro {
+        return 1;
+    }
+    let fit = MAX_PAYLOAD_BYTES / flow.payload_bytes.max(1);
+    // What departed as a train may arrive as the same.
+    let together = MOST_OF_GRO.max(flow.gso.unwrap_or(1));
+    u64::from(fit.min(together).max(1))
+}
+
+/// Most packets that UDP_GRO joins (UDP_GRO_CNT_MAX).
+const MOST_OF_GRO: u16 = 64;
 
 /// Counts every [`SAMPLE_INTERVAL`].
 fn count(counts: &mut Vec<Count>, analysis: &Analysis, stage: &Stage) {
@@ -213,4 +224,40 @@ fn is_passing(kind: ErrorKind) -> bool {
             | Kind::HostUnreachable
             | Kind::NetworkUnreachable
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_wire::native::control::flow::udp::Pattern;
+
+    fn lost_on_path(lost: u64, dropped_here: u64, flow: &UdpFlow) -> Option<u64> {
+        let receiver = UdpReceiver {
+            lost,
+            ..UdpReceiver::default()
+        };
+        with_own_losses(receiver, dropped_here, flow).lost_on_path
+    }
+
+    #[test]
+    fn what_our_own_socket_dropped_is_not_lost_on_the_path() {
+        let single = UdpFlow::new(1400, Pattern::Max);
+        assert_eq!(lost_on_path(100, 0, &single), Some(100));
+        assert_eq!(lost_on_path(100, 90, &single), Some(10));
+        let trains = UdpFlow {
+            gro: true,
+            gso: Some(46),
+            ..single
+        };
+        // 46 packets of 1400 bytes are as many as fit into one datagram of IP.
+        assert_eq!(lost_on_path(913_882, 19_867, &trains), Some(0));
+        assert_eq!(lost_on_path(1000, 1, &trains), Some(954));
+        assert_eq!(lost_on_path(1000, 0, &trains), Some(1000));
+        // Small packets: as many as the kernel joins.
+        let small = UdpFlow {
+            gro: true,
+            ..UdpFlow::new(100, Pattern::Max)
+        };
+        assert_eq!(lost_on_path(1000, 2, &small), Some(1000 - 128));
+    }
 }

@@ -88,8 +88,8 @@ pub struct UdpReceiver {
     pub ecn: EcnCounts,
     /// Packets that our own socket dropped for want of buffer; with GRO, trains of packets.
     pub dropped_here: u64,
-    /// Packets lost before they reached the receiving socket; absent where our own socket
-    /// dropped trains of unknown length.
+    /// Packets lost before they reached the receiving socket; at least so many where our own socket
+    /// dropped trains, each of which counts as long as it can have been.
     pub lost_on_path: Option<u64>,
     /// What UDP of the receiving host did not deliver meanwhile, of all its sockets together; absent
     /// where its kernel does not tell.
@@ -97,6 +97,22 @@ pub struct UdpReceiver {
     pub host: Option<UdpHostLosses>,
     /// Limit of the receive buffer, in bytes of kernel memory.
     pub receive_buffer_bytes: Option<u64>,
+}
+
+impl UdpReceiver {
+    /// Packets of those lost that our own socket dropped; at most so many where it took trains.
+    pub fn lost_here(&self) -> u64 {
+        self.lost
+            .saturating_sub(self.lost_on_path.unwrap_or(self.lost))
+    }
+
+    /// Share of the packets sent that was lost before it reached the receiving socket.
+    pub fn path_loss_ratio(&self) -> f64 {
+        match self.lost_on_path {
+            Some(on_path) if self.lost > 0 => self.loss_ratio * on_path as f64 / self.lost as f64,
+            _ => self.loss_ratio,
+        }
+    }
 }
 
 /// Datagrams that came to a host and reached no program, while a stream ran: counters of its network

@@ -1,7 +1,7 @@
 //! What became of the datagrams of UDP streams.
 
 use plumb_model::distribution::Distribution;
-use plumb_model::results::udp::UdpResult;
+use plumb_model::results::udp::{UdpReceiver, UdpResult};
 use plumb_model::run::Run;
 
 use super::Kind::{Number, Text};
@@ -59,8 +59,8 @@ pub(super) fn packets(run: &Run) -> Table {
             udp.asked_bps.map_or_else(|| "max".to_owned(), number::rate),
             count(sender.map(|s| s.sent)),
             count(receiver.map(|r| r.lost)),
-            or_absent(receiver, |r| number::percent(r.loss_ratio)),
-            count(receiver.map(|r| r.dropped_here)),
+            or_absent(receiver, |r| number::percent(r.path_loss_ratio())),
+            or_absent(receiver, |r| here(udp, r)),
             count(receiver.map(|r| r.duplicates)),
             count(receiver.map(|r| r.reordering.reordered)),
             count(receiver.map(|r| r.ecn.ce)),
@@ -72,10 +72,17 @@ pub(super) fn packets(run: &Run) -> Table {
         ]);
     }
     table.note = (!table.rows.is_empty()).then(|| {
-        "Payload; lost: sent and never received, of them 'here' by our own socket; late: departures against the schedule; missed: left out because the sender was late."
+        "Payload; lost: packets sent and never received, of them 'here' dropped by the receiving socket (≤: at most, where it took trains); loss: the others, lost on the path; late: departures against the schedule; missed: left out because the sender was late."
             .to_owned()
     });
     table
+}
+
+/// Packets that the receiving socket dropped; of trains, as many as they can have been.
+fn here(udp: &UdpResult, receiver: &UdpReceiver) -> String {
+    let packets = receiver.lost_here();
+    let bound = if udp.gro && packets > 0 { "≤ " } else { "" };
+    format!("{bound}{packets}")
 }
 
 fn trains(udp: &UdpResult) -> String {
