@@ -13,6 +13,7 @@ use common::machine::signal;
 use common::responder::Responder;
 use common::{PLUMB, stderr, stdout};
 use plumb_model::results::Outcome;
+use plumb_model::results::available_bandwidth::{RateLimit, SearchEnd};
 use plumb_model::run::Run;
 
 /// What becomes of a measurement whose responder gets a signal so long after its beginning.
@@ -93,6 +94,33 @@ const CASES: &[(&str, &str, u64, &[&str])] = &[
         8000,
         &["ping", "throughput", "responsiveness"],
     ),
+    // TCP for five seconds, and steps of 1.5 s.
+    (
+        "rate --available --up --pacing 5mbit",
+        "KILL",
+        7500,
+        &["throughput", "available_bandwidth"],
+    ),
+    ("rate --profile voice --duration 4s", "KILL", 2500, &["app"]),
+    // The applications alone, and then beside the load.
+    (
+        "rate --with game --duration 2s --pacing 20mbit",
+        "KILL",
+        4200,
+        &["app", "throughput"],
+    ),
+    (
+        "rate --flows reno=1,background=1 --duration 4s --down",
+        "KILL",
+        2500,
+        &["throughput"],
+    ),
+    (
+        "load --shape rrul-be --duration 4s --budget 1TB",
+        "KILL",
+        7500,
+        &["ping", "throughput", "throughput"],
+    ),
     (
         "transactions --duration 4s --per-second 50",
         "KILL",
@@ -115,8 +143,17 @@ fn a_responder_that_vanishes_or_stalls_leaves_what_was_measured() {
                     assert!(got >= wanted, "{command}: {found:?}, {:?}", run.notes);
                 }
                 for measurement in &run.measurements {
-                    if let Outcome::Throughput(result) = &measurement.outcome {
-                        assert!(result.bytes > 0, "{command}: {result:?}");
+                    match &measurement.outcome {
+                        Outcome::Throughput(result) => {
+                            assert!(result.bytes > 0, "{command}: {result:?}");
+                        }
+                        // Nothing failed: what passed is no more than what the path carries at least.
+                        Outcome::AvailableBandwidth(result) => {
+                            assert_eq!(result.ended, SearchEnd::FarEndLost, "{result:?}");
+                            assert_eq!((result.bps, result.above_bps), (None, None));
+                            assert_eq!(result.limit, RateLimit::Unknown, "{result:?}");
+                        }
+                        _ => {}
                     }
                 }
             });

@@ -11,20 +11,23 @@ const MUCH_LESS: f64 = 0.85;
 /// Share of time from which on a limit of TCP is named: most of what it was not the network's.
 const MUCH_TIME: f64 = 0.3;
 
-/// Which of the three is the narrow one. `udp_bps` is absent where it could not be found, as
-/// it is where a host was too slow: then nothing can be said of the path.
+/// Which of the three is the narrow one. `udp_bps` is the highest rate that passed; unless a little
+/// more did not, so that it is `known_closely`, nothing can be said of what the path does not carry.
 pub fn narrow_one(
     application_bps: Option<f64>,
     tcp_bps: f64,
     tcp_limited: &LimitedTime,
-    udp_bps: Option<f64>,
+    (udp_bps, known_closely): (Option<f64>, bool),
 ) -> RateLimit {
     if application_bps.is_some_and(|application| application < MUCH_LESS * tcp_bps) {
         return RateLimit::Application;
     }
     match udp_bps {
         None => RateLimit::Unknown,
-        Some(udp) if tcp_bps >= MUCH_LESS * udp => RateLimit::Path,
+        Some(udp) if tcp_bps >= MUCH_LESS * udp => match known_closely {
+            true => RateLimit::Path,
+            false => RateLimit::Unknown,
+        },
         Some(_) if tcp_limited.rwnd_ratio >= MUCH_TIME => RateLimit::TcpReceiveWindow,
         Some(_) if tcp_limited.sndbuf_ratio >= MUCH_TIME => RateLimit::TcpSendBuffer,
         // The sender of the measurement had nothing to send: its host was too slow.
@@ -49,8 +52,9 @@ mod tests {
     #[test]
     fn the_narrow_one_is_named() {
         let by_network = limited(0.0, 0.05, 0.05);
-        let named =
-            |application, tcp, limits: &LimitedTime, udp| narrow_one(application, tcp, limits, udp);
+        let named = |application, tcp, limits: &LimitedTime, udp| {
+            narrow_one(application, tcp, limits, (udp, true))
+        };
         assert_eq!(named(None, 46e6, &by_network, Some(48e6)), RateLimit::Path);
         assert_eq!(
             named(Some(45e6), 46e6, &by_network, Some(48e6)),
@@ -81,5 +85,18 @@ mod tests {
             RateLimit::TcpCongestionControl
         );
         assert_eq!(named(None, 5e6, &by_network, None), RateLimit::Unknown);
+    }
+
+    #[test]
+    fn what_passed_without_anything_failing_says_nothing_against_the_path() {
+        let by_network = limited(0.0, 0.05, 0.05);
+        let named =
+            |tcp, limits: &LimitedTime| narrow_one(None, tcp, limits, (Some(17.8e6), false));
+        assert_eq!(named(18.8e6, &by_network), RateLimit::Unknown);
+        // That the path carries more than TCP had is known all the same.
+        assert_eq!(
+            named(5e6, &limited(0.9, 0.0, 0.0)),
+            RateLimit::TcpReceiveWindow
+        );
     }
 }

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plumb_load::client::Client;
-use plumb_load::phase::{EndedEarly, PhasePlan};
-use plumb_model::results::available_bandwidth::AvailableBandwidthResult;
+use plumb_load::client::{Client, ClientError};
+use plumb_load::phase::{EndedEarly, PhaseOutcome, PhasePlan};
+use plumb_model::results::available_bandwidth::{AvailableBandwidthResult, SearchEnd};
 use plumb_model::results::{Direction, Outcome, ThroughputResult};
 use plumb_model::units::{ByteCount, si};
 use plumb_net::clock::monotonic_ns;
@@ -36,6 +36,9 @@ const METHOD: &str = "udp-rate-at-1-percent-loss";
 
 /// How long TCP is measured first: slow start is over after two seconds on most paths.
 const TCP_TIME: Duration = Duration::from_secs(5);
+
+/// Of what may be transferred in a direction TCP gets one part and the steps so many.
+const PARTS_OF_STEPS: u64 = 3;
 
 /// Where TCP got nothing through, the search begins here.
 const LEAST_BPS: f64 = 64_000.0;
@@ -103,16 +106,17 @@ pub fn run(
         any = true;
         share.spend(tcp.bytes());
         tcp.record_rates(&mut assembly);
+        lost = tcp.lost().map(str::to_owned);
+        if lost.is_some() {
+            break;
+        }
         let Some(carried) = tcp.throughput(*direction) else {
             continue;
         };
         let look = (watcher, cancel);
-        match steps(&mut client, plan, carried, &mut share, &mut assembly, look) {
-            Ok(measured) => assembly.add(measured),
-            Err(error) => {
-                lost = Some(error.to_string());
-                break;
-            }
+        lost = steps(&mut client, plan, carried, &mut share, &mut assembly, look);
+        if lost.is_some() {
+            break;
         }
         budget.spend(before.saturating_sub(share.left()));
     }
@@ -144,8 +148,7 @@ fn tcp(
         applications: Vec::new(),
         shape: Shape::BestEffort,
         duration: TCP_TIME.min(longest(client)),
-        // Half of it, so that the steps have as much.
-        byte_limit: Some(share.share(1, 1)),
+        byte_limit: Some(share.share(1, PARTS_OF_STEPS)),
         bytes_are_the_goal: false,
         until_steady: false,
         from: None,
@@ -154,7 +157,8 @@ fn tcp(
     Ok(Phase::run(client, spec, watcher, cancel)?)
 }
 
-/// The steps of UDP in the direction of `tcp`, and what they came to.
+/// Makes the steps of UDP in the direction of `tcp`, and adds what they came to; why the far end is gone,
+/// where it is.
 fn steps(
     client: &mut Client,
     plan: &Plan,
@@ -162,48 +166,54 @@ fn steps(
     share: &mut Budget,
     assembly: &mut Assembly,
     (watcher, cancel): (&dyn Watcher, &AtomicBool),
-) -> Result<Measured, CheckError> {
+) -> Option<String> {
     let started_ns = monotonic_ns();
     let tcp_bps = tcp.steady_bps.unwrap_or(tcp.bps);
     let mut search = Search::from_tcp(tcp_bps.max(LEAST_BPS));
+    let mut lost = None;
     while let Some(bps) = search.next_bps() {
-        let duration = step::duration(bps, longest(client));
+        let duration = step::duration(bps, longest(client), share.left());
         let bytes = (bps / 8.0 * duration.as_secs_f64()) as u64;
-        if cancel.load(Ordering::Relaxed) || bytes > share.left() {
-            search.stop();
+        if bytes > share.left() {
+            search.stop(SearchEnd::OutOfBudget);
             break;
         }
         watcher.step(&format!("UDP at {}", si(bps, "bit/s")), duration);
-        let role = match tcp.direction {
-            Direction::Up => Role::Up,
-            Direction::Down | Direction::Both => Role::Down,
-        };
-        let phase = PhasePlan {
-            flows: vec![Flows {
-                count: 1,
-                role,
-                flow: Flow::Udp(step::flow(bps)),
-            }],
-            duration,
-            byte_limit: None,
-            until_steady: false,
-            from: None,
-            to: None,
-        };
         share.spend(bytes);
-        let outcome = client.run_phase(&phase, &|_| (), cancel)?;
+        let phase = step_phase(tcp.direction, bps, duration);
+        let outcome = match client.run_phase(&phase, &|_| (), cancel) {
+            Ok(outcome) => outcome,
+            Err(ClientError::Cancelled { .. }) => {
+                search.stop(SearchEnd::Cancelled);
+                break;
+            }
+            Err(error) => {
+                search.stop(match error {
+                    ClientError::Lost { .. } => SearchEnd::FarEndLost,
+                    _ => SearchEnd::StepFailed,
+                });
+                lost = Some(error.to_string());
+                break;
+            }
+        };
         for note in &outcome.notes {
             assembly.note(note);
         }
-        match step::seen(bps, &outcome) {
-            Some(seen) if outcome.ended_early.is_none() => search.record(&seen),
-            _ => search.stop(),
-        }
-        if outcome.ended_early == Some(EndedEarly::FarEndLost) {
-            break;
+        match (outcome.ended_early, step::seen(bps, &outcome)) {
+            (None, Some(seen)) => search.record(&seen),
+            (Some(EndedEarly::Cancelled), _) => search.stop(SearchEnd::Cancelled),
+            (Some(EndedEarly::FarEndLost), _) => {
+                search.stop(SearchEnd::FarEndLost);
+                lost = outcome.lost;
+            }
+            _ => {
+                assembly.note(why_no_step(bps, &outcome));
+                search.stop(SearchEnd::StepFailed);
+            }
         }
     }
     let found = search.finish();
+    let known_closely = found.ended == SearchEnd::Found;
     let result = AvailableBandwidthResult {
         direction: tcp.direction,
         method: METHOD.to_owned(),
@@ -215,15 +225,54 @@ fn steps(
         tcp_bps,
         tcp_limited: tcp.tcp.limited,
         application_bps: plan.application_bps,
-        limit: compare::narrow_one(plan.application_bps, tcp_bps, &tcp.tcp.limited, found.bps),
+        limit: compare::narrow_one(
+            plan.application_bps,
+            tcp_bps,
+            &tcp.tcp.limited,
+            (found.bps.or(found.at_least_bps), known_closely),
+        ),
     };
-    Ok(Measured {
+    assembly.add(Measured {
         started_ns,
         duration_s: monotonic_ns().saturating_sub(started_ns) as f64 / 1e9,
         params: Map::new(),
         outcome: Outcome::AvailableBandwidth(Box::new(result)),
         series: BTreeMap::new(),
-    })
+    });
+    lost
+}
+
+/// What a step is for a responder.
+fn step_phase(direction: Direction, bps: f64, duration: Duration) -> PhasePlan {
+    let role = match direction {
+        Direction::Up => Role::Up,
+        Direction::Down | Direction::Both => Role::Down,
+    };
+    PhasePlan {
+        flows: vec![Flows {
+            count: 1,
+            role,
+            flow: Flow::Udp(step::flow(bps)),
+        }],
+        duration,
+        byte_limit: None,
+        until_steady: false,
+        from: None,
+        to: None,
+    }
+}
+
+/// What is known of a step that shows nothing.
+fn why_no_step(bps: f64, outcome: &PhaseOutcome) -> String {
+    let error = outcome
+        .udp
+        .first()
+        .and_then(|udp| udp.result.error.as_deref());
+    format!(
+        "The step of UDP at {} could not be made: {}.",
+        si(bps, "bit/s"),
+        error.unwrap_or("the record of one end is missing")
+    )
 }
 
 /// The longest phase that the responder allows.

@@ -76,8 +76,12 @@ pub struct Search {
     raise: f64,
     passed_bps: Option<f64>,
     failed_bps: Option<f64>,
+    /// Whether it was the receiving host that failed there, and not the path.
+    failed_at_receiver: bool,
     /// What arrived in the last step that failed.
     arrived_bps: Option<f64>,
+    /// The most that arrived of what the path lost nothing of, though its receiver did not take all.
+    carried_bps: Option<f64>,
     /// What the sender made of the last step: a busy one leaves out some slots of its schedule, and
     /// would never get to where it is to try unless it is asked for as much more.
     kept_ratio: f64,
@@ -93,7 +97,9 @@ impl Search {
             raise: FIRST_RAISE,
             passed_bps: None,
             failed_bps: None,
+            failed_at_receiver: false,
             arrived_bps: None,
+            carried_bps: None,
             kept_ratio: 1.0,
             steps: Vec::new(),
             ended: None,
@@ -152,9 +158,16 @@ impl Search {
                 self.passed_bps = Some(self.passed_bps.map_or(tried_bps, |bps| bps.max(tried_bps)));
                 self.raise = (self.raise * 2.0).min(MOST_RAISE);
             }
-            StepVerdict::Lost => {
-                self.failed_bps = Some(self.failed_bps.map_or(tried_bps, |bps| bps.min(tried_bps)));
+            StepVerdict::Lost | StepVerdict::ReceiverTooSlow => {
+                let at_receiver = verdict == StepVerdict::ReceiverTooSlow;
+                if self.failed_bps.is_none_or(|bps| tried_bps < bps) {
+                    (self.failed_bps, self.failed_at_receiver) = (Some(tried_bps), at_receiver);
+                }
                 self.arrived_bps = Some(seen.received_bps);
+                if at_receiver && slowed_ratio(seen) <= LOSS_THRESHOLD {
+                    let most = self.carried_bps.unwrap_or(0.0).max(seen.received_bps);
+                    self.carried_bps = Some(most);
+                }
             }
             StepVerdict::SenderTooSlow => {
                 self.passed_bps = Some(self.passed_bps.map_or(tried_bps, |bps| bps.max(tried_bps)));
@@ -164,20 +177,24 @@ impl Search {
                     self.ended = Some(SearchEnd::SenderTooSlow);
                 }
             }
-            StepVerdict::ReceiverTooSlow => self.ended = Some(SearchEnd::ReceiverTooSlow),
         }
         self.ended = self.ended.or_else(|| self.end());
     }
 
     fn end(&self) -> Option<SearchEnd> {
         match (self.passed_bps, self.failed_bps) {
+            // Where exactly the host fails is not what is searched.
+            (Some(_), Some(_)) if self.failed_at_receiver => Some(SearchEnd::ReceiverTooSlow),
             (Some(passed), Some(failed)) if failed <= passed * (1.0 + self.resolution()) => {
                 Some(SearchEnd::Found)
             }
             (None, Some(failed)) if failed <= self.first_bps / FRACTION_THAT_MUST_PASS => {
-                Some(SearchEnd::LossAtAnyRate)
+                Some(match self.failed_at_receiver {
+                    true => SearchEnd::ReceiverTooSlow,
+                    false => SearchEnd::LossAtAnyRate,
+                })
             }
-            _ if self.steps.len() >= MOST_STEPS => Some(SearchEnd::OutOfBudget),
+            _ if self.steps.len() >= MOST_STEPS => Some(SearchEnd::OutOfSteps),
             _ => None,
         }
     }
@@ -192,16 +209,18 @@ impl Search {
         (most - least).clamp(RESOLUTION, COARSEST_RESOLUTION)
     }
 
-    /// Ends it here, because nothing more may be sent.
-    pub fn stop(&mut self) {
-        self.ended.get_or_insert(SearchEnd::OutOfBudget);
+    /// Ends it here, unless it has ended.
+    pub fn stop(&mut self, why: SearchEnd) {
+        self.ended.get_or_insert(why);
     }
 
-    /// What came of it. Where a host was too slow the rate of the path is not known: it is at least
-    /// what passed.
+    /// What came of it. Where the path itself did not fail, its rate is not known: it is at least what
+    /// passed.
     pub fn finish(self) -> Outcome {
-        let ended = self.ended.unwrap_or(SearchEnd::OutOfBudget);
-        let of_the_path = !matches!(ended, SearchEnd::SenderTooSlow | SearchEnd::ReceiverTooSlow);
+        let ended = self.ended.unwrap_or(SearchEnd::OutOfSteps);
+        let of_the_path = self.failed_bps.is_some()
+            && !self.failed_at_receiver
+            && ended != SearchEnd::SenderTooSlow;
         let bps = self.passed_bps.filter(|_| of_the_path);
         Outcome {
             bps,
@@ -209,7 +228,11 @@ impl Search {
             above_bps: self
                 .failed_bps
                 .filter(|failed| of_the_path && bps.is_none_or(|bps| bps < *failed)),
-            at_least_bps: self.passed_bps.filter(|_| !of_the_path),
+            at_least_bps: [self.passed_bps, self.carried_bps]
+                .into_iter()
+                .flatten()
+                .filter(|_| !of_the_path)
+                .reduce(f64::max),
             ended,
             steps: self.steps,
         }
@@ -219,11 +242,11 @@ impl Search {
 /// What a search came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// Highest rate that passed; absent where a host was too slow to tell.
+    /// Highest rate that passed; absent where nothing is known of what the path does not carry.
     pub bps: Option<f64>,
     /// Lowest rate that failed; likewise.
     pub above_bps: Option<f64>,
-    /// Highest rate that passed where a host was too slow: the path carries that, and perhaps more.
+    /// What the path carries at least, there.
     pub at_least_bps: Option<f64>,
     /// Why it ended.
     pub ended: SearchEnd,
@@ -236,11 +259,19 @@ fn kept_ratio(asked_bps: f64, sent_bps: f64) -> f64 {
     (sent_bps / asked_bps).clamp(SENDER_KEEPS_UP, 1.0)
 }
 
+/// What the path lost, or would have in the end.
+fn slowed_ratio(seen: &Seen) -> f64 {
+    seen.loss_ratio + seen.queued_ratio.max(0.0)
+}
+
 fn verdict(seen: &Seen) -> StepVerdict {
-    // The receiver first: what it drops says nothing of the path.
-    if seen.dropped_here_ratio > LOSS_THRESHOLD {
+    // What is known to be lost on the path is, whatever the receiver drops besides; its delays
+    // tell nothing of the path where the receiver is behind.
+    if seen.loss_ratio > LOSS_THRESHOLD {
+        StepVerdict::Lost
+    } else if seen.dropped_here_ratio > LOSS_THRESHOLD {
         StepVerdict::ReceiverTooSlow
-    } else if seen.loss_ratio + seen.queued_ratio.max(0.0) > LOSS_THRESHOLD {
+    } else if slowed_ratio(seen) > LOSS_THRESHOLD {
         StepVerdict::Lost
     } else if seen.sent_bps < seen.asked_bps * SENDER_KEEPS_UP {
         StepVerdict::SenderTooSlow

@@ -33,12 +33,22 @@ const TRAIN_PACKETS: f64 = 16.0;
 /// processor.
 const TRAINS_RECEIVED_FROM_BPS: f64 = 1e9;
 
-/// How long a step at that rate has to be, where `most` is allowed.
-pub(super) fn duration(bps: f64, most: Duration) -> Duration {
+/// The least of a step that would take more than its part of what may still be transferred: a queue
+/// that grows by 1 % holds 5 ms then, which shows on paths so fast.
+const LEAST: Duration = Duration::from_millis(500);
+
+/// The part of what may still be transferred that a step is to take at most, so that others can follow.
+const PART_OF_BUDGET: f64 = 0.25;
+
+/// How long a step at that rate has to be, where `most` is allowed and `left` bytes may be transferred.
+pub(super) fn duration(bps: f64, most: Duration, left: u64) -> Duration {
     let packets_per_s = bps / 8.0 / f64::from(PAYLOAD_BYTES);
-    Duration::from_secs_f64((PACKETS / packets_per_s.max(1.0)).min(LONGEST.as_secs_f64()))
-        .max(SHORTEST)
-        .min(most)
+    let wanted =
+        Duration::from_secs_f64((PACKETS / packets_per_s.max(1.0)).min(LONGEST.as_secs_f64()))
+            .max(SHORTEST);
+    let affordable_s = left as f64 * PART_OF_BUDGET * 8.0 / bps.max(1.0);
+    let affordable = Duration::from_secs_f64(affordable_s.min(LONGEST.as_secs_f64()));
+    wanted.min(affordable.max(LEAST)).min(most)
 }
 
 /// The packets of a step.
@@ -93,14 +103,25 @@ mod tests {
     #[test]
     fn slow_lines_get_longer_steps() {
         let most = Duration::from_secs(60);
-        assert_eq!(duration(50e6, most), SHORTEST);
-        assert_eq!(duration(0.5e6, most), LONGEST);
+        let plenty = 1_000_000_000_000;
+        assert_eq!(duration(50e6, most, plenty), SHORTEST);
+        assert_eq!(duration(0.5e6, most, plenty), LONGEST);
         // 178.6 packets a second at 2 Mbit/s.
-        assert!((duration(2e6, most).as_secs_f64() - 5.6).abs() < 0.01);
+        assert!((duration(2e6, most, plenty).as_secs_f64() - 5.6).abs() < 0.01);
         assert_eq!(
-            duration(0.5e6, Duration::from_secs(3)),
+            duration(0.5e6, Duration::from_secs(3), plenty),
             Duration::from_secs(3)
         );
+    }
+
+    #[test]
+    fn fast_lines_get_shorter_ones_where_little_may_be_transferred() {
+        let most = Duration::from_secs(60);
+        // A quarter of 8 GB at 20 Gbit/s.
+        let fast = duration(20e9, most, 8_000_000_000);
+        assert!((fast.as_secs_f64() - 0.8).abs() < 1e-6, "{fast:?}");
+        assert_eq!(duration(20e9, most, 1_000_000_000), LEAST);
+        assert_eq!(duration(50e6, most, 8_000_000_000), SHORTEST);
     }
 
     #[test]

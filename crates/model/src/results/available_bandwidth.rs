@@ -17,13 +17,14 @@ pub struct AvailableBandwidthResult {
     pub direction: Direction,
     /// Always `udp-rate-at-1-percent-loss`.
     pub method: String,
-    /// Highest rate that passed, in UDP payload; absent where none did, or where a host was too slow
-    /// to tell.
+    /// Highest rate that passed, in UDP payload; absent where none did, or where nothing is known of
+    /// what the path does not carry.
     pub bps: Option<f64>,
     /// Lowest rate that did not pass; absent where the search ended before one was found, or where a
     /// host was too slow to tell.
     pub above_bps: Option<f64>,
-    /// Highest rate that passed where a host was too slow: the path carries that, and perhaps more.
+    /// Highest rate that passed, or that a host too slow took of what the path lost nothing of, where
+    /// nothing is known of what the path does not carry: it carries that, and perhaps more.
     #[serde(default)]
     pub at_least_bps: Option<f64>,
     /// Why the search ended.
@@ -88,8 +89,16 @@ pub enum SearchEnd {
     ReceiverTooSlow,
     /// As much is lost at a fraction of the rate: the loss does not come from the rate.
     LossAtAnyRate,
-    /// No more steps, time or budget were left.
+    /// What was left of the budget is less than the next step takes.
     OutOfBudget,
+    /// As many steps as a search may have were made.
+    OutOfSteps,
+    /// The user stopped it.
+    Cancelled,
+    /// The far end went away.
+    FarEndLost,
+    /// A step could not be made; a note of the Run says why.
+    StepFailed,
 }
 
 /// Which of application, TCP and path is the narrow one.

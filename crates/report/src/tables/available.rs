@@ -115,12 +115,20 @@ fn advice(result: &AvailableBandwidthResult) -> String {
             "The sending host goes no faster; the path carries at least this. "
         }
         SearchEnd::ReceiverTooSlow => {
-            "The receiving host takes no more; the path carries at least this. "
+            "The receiving host takes no more than about this; the path carries at least as much. "
         }
         SearchEnd::LossAtAnyRate => {
             "More than 1 % is lost at any rate: the loss does not come from the rate; look for a bad link or a radio. "
         }
-        SearchEnd::OutOfBudget => "The search ended before the rate was known closely. ",
+        SearchEnd::OutOfBudget => {
+            "What was left of the budget was less than a step takes, before the rate was known closely; --budget allows more. "
+        }
+        SearchEnd::OutOfSteps => {
+            "As many steps as a search may have did not show the rate closely: it changes, or a host is busy. "
+        }
+        SearchEnd::Cancelled => "The search was stopped before the rate was known closely. ",
+        SearchEnd::FarEndLost => "The far end went away before the rate was known closely. ",
+        SearchEnd::StepFailed => "A step could not be made, and the rate is not known closely. ",
     };
     let share = |of: fn(&LimitedTime) -> f64| number::percent(of(&result.tcp_limited));
     let where_to_look = match result.limit {
@@ -145,5 +153,15 @@ fn advice(result: &AvailableBandwidthResult) -> String {
         RateLimit::Path => "TCP carries what the path does.".to_owned(),
         RateLimit::Unknown => "what was measured does not say where the problem lies.".to_owned(),
     };
-    format!("{ended}{where_to_look}")
+    match ended {
+        "" => where_to_look,
+        ended => format!("{ended}{}", capitalised(&where_to_look)),
+    }
+}
+
+/// The same as the beginning of a sentence.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase());
+    first.into_iter().flatten().chain(letters).collect()
 }

@@ -174,7 +174,38 @@ fn hosts_that_are_too_slow_are_not_taken_for_the_path() {
     .search(2e9);
     assert_eq!(receiver.ended, SearchEnd::ReceiverTooSlow);
     assert_eq!((receiver.bps, receiver.above_bps), (None, None));
-    assert!(receiver.at_least_bps.is_some_and(|bps| bps <= 3e9));
+    // All of the 3 Gbit/s that it took had come without loss.
+    assert_eq!(receiver.at_least_bps, Some(3e9));
+}
+
+#[test]
+fn a_receiver_that_takes_less_than_tcp_had_is_no_end_without_a_number() {
+    let path = Path {
+        receiver_most_bps: 3e9,
+        ..Path::queue(40e9, 0.01)
+    };
+    let outcome = path.search(30e9);
+    assert_eq!(outcome.ended, SearchEnd::ReceiverTooSlow, "{outcome:?}");
+    assert_eq!((outcome.bps, outcome.above_bps), (None, None));
+    let known = outcome.at_least_bps.unwrap_or(0.0);
+    assert!((2.9e9..=3e9).contains(&known), "{outcome:?}");
+    // One that never keeps up, behind a path that loses.
+    let path = Path {
+        random_loss: 0.009,
+        receiver_most_bps: 1e6,
+        ..Path::queue(40e9, 0.01)
+    };
+    let outcome = path.search(30e9);
+    assert_eq!(outcome.ended, SearchEnd::ReceiverTooSlow, "{outcome:?}");
+    assert_eq!(outcome.at_least_bps, Some(1e6));
+    // What the path certainly lost is the path's, whatever the receiver drops.
+    let path = Path {
+        random_loss: 0.03,
+        receiver_most_bps: 1e6,
+        ..Path::queue(40e9, 0.01)
+    };
+    let outcome = path.search(30e9);
+    assert_eq!(outcome.ended, SearchEnd::LossAtAnyRate, "{outcome:?}");
 }
 
 #[test]
@@ -207,14 +238,26 @@ fn a_sender_that_leaves_out_slots_gets_there_all_the_same() {
 #[test]
 fn a_search_can_be_stopped() {
     let path = Path::queue(50e6, 0.05);
-    let mut search = Search::from_tcp(10e6);
-    assert_eq!(search.next_bps(), Some(9.5e6));
-    search.record(&path.step(9.5e6));
-    search.stop();
-    assert_eq!(search.next_bps(), None);
+    let begun = || {
+        let mut search = Search::from_tcp(10e6);
+        assert_eq!(search.next_bps(), Some(9.5e6));
+        search.record(&path.step(9.5e6));
+        search
+    };
+    for why in [SearchEnd::OutOfBudget, SearchEnd::FarEndLost] {
+        let mut search = begun();
+        search.stop(why);
+        assert_eq!(search.next_bps(), None);
+        let outcome = search.finish();
+        // Nothing has failed: there is no bracket, and what passed is the least that is carried.
+        assert_eq!((outcome.bps, outcome.above_bps), (None, None));
+        assert_eq!((outcome.at_least_bps, outcome.ended), (Some(9.5e6), why));
+    }
+    // One that failed makes one, however wide.
+    let mut search = begun();
+    search.record(&path.step(80e6));
+    search.stop(SearchEnd::Cancelled);
     let outcome = search.finish();
-    assert_eq!(
-        (outcome.bps, outcome.above_bps, outcome.ended),
-        (Some(9.5e6), None, SearchEnd::OutOfBudget)
-    );
+    assert_eq!((outcome.bps, outcome.above_bps), (Some(9.5e6), Some(80e6)));
+    assert_eq!(outcome.ended, SearchEnd::Cancelled);
 }
