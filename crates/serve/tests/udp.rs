@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use common::{RawClient, Responder, one_at_a_time, plan, run, udp_plan};
 use plumb_load::{ClientError, EndedEarly, PhasePlan, UdpOutcome};
 use plumb_model::results::Direction;
-use plumb_wire::native::control::flow::udp::{Ecn, Pattern, UdpFlow};
+use plumb_wire::native::control::flow::udp::{Ecn, Pattern, Times, UdpFlow};
 use plumb_wire::native::control::frame::{Preamble, Role};
 use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage, Start};
 use plumb_wire::native::datagram;
@@ -79,6 +79,33 @@ fn every_packet_of_both_ways_is_accounted_for() {
     // The session goes on, also with TCP.
     let outcome = run(&mut client, &plan(1, 0, 300)).unwrap();
     assert!(outcome.down.is_some() && outcome.udp.is_empty());
+}
+
+#[test]
+fn a_phase_lasts_as_long_as_it_was_asked_to_where_packets_are_few() {
+    let _guard = one_at_a_time();
+    let responder = Responder::start();
+    let mut client = responder.client();
+    // 2.25 packets in the time, of which the last leaves at 889 ms; and a time that ends silent.
+    let sparse = UdpFlow::new(500, Pattern::Constant { pps: 2.25 });
+    let silent = UdpFlow::new(
+        500,
+        Pattern::OnOff {
+            pps: 100.0,
+            on_s: 0.2,
+            off_s: 5.0,
+            times: Times::Fixed,
+        },
+    );
+    for (flow, packets) in [(sparse, 3..=3), (silent, 18..=20)] {
+        let outcome = run(&mut client, &udp_plan(1, 1, &flow, 1000)).unwrap();
+        assert_eq!((outcome.duration_s, outcome.ended_early), (1.0, None));
+        for udp in &outcome.udp {
+            let received = udp.result.receiver.as_ref().unwrap().received;
+            assert!(packets.contains(&received), "{received}");
+            assert_eq!(udp.result.bps, Some(received as f64 * 4000.0));
+        }
+    }
 }
 
 #[test]

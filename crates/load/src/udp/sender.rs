@@ -137,7 +137,8 @@ impl<'a> Trains<'a> {
         u64::from(self.flow.gso.unwrap_or(1))
     }
 
-    /// Departures at their times. A train leaves when its first packet is due.
+    /// Departures at their times, until the duration is over: where a pattern is silent at its end, or
+    /// packets are far apart, that is a part of it. A train leaves when its first packet is due.
     fn on_schedule(
         &mut self,
         mut schedule: Schedule,
@@ -154,13 +155,14 @@ impl<'a> Trains<'a> {
             for _ in 1..self.segments() {
                 schedule.next();
             }
-            if first.due_ns >= duration_ns {
-                return Ok(());
-            }
-            let due_ns = started_ns + first.due_ns;
+            // A later one is not waited for longer than that.
+            let due_ns = started_ns.saturating_add(first.due_ns.min(duration_ns));
             let Some(now_ns) = wait_until(due_ns, stage, &mut over_ns) else {
                 return Ok(());
             };
+            if first.due_ns >= duration_ns {
+                return Ok(());
+            }
             let late_ns = now_ns - due_ns;
             if late_ns >= tolerance {
                 self.sender.missed += self.segments();
