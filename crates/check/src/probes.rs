@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use plumb_model::dscp::{BEST_EFFORT, Class};
 use plumb_model::results::{Outcome, PingResult, PlaceMethod, ProbeProtocol};
@@ -27,6 +28,10 @@ const ICMP_INTERVAL: Duration = Duration::from_millis(100);
 /// How late an answer may come and still count: several times what the fullest queue holds, so
 /// that a path is not called lossy, or healthy, because it is slow.
 const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long answers may still come where the far end is known to be gone: above the round trip over a
+/// geostationary satellite.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// Twenty a second in each further class and to each place on the way: a third of the main stream's
 /// load, and neighbours close enough in time for the round trips of two streams to be compared.
@@ -240,6 +245,17 @@ impl Probes {
     /// Ends the probes and waits for those under way.
     pub fn finish(self) -> ProbeLogs {
         self.streams.all().for_each(Probing::stop);
+        ProbeLogs(self.streams.map(Probing::join))
+    }
+
+    /// The same where the far end is gone: what a round trip may take is waited for, and no more.
+    pub fn abandon(self) -> ProbeLogs {
+        self.streams.all().for_each(Probing::stop);
+        let until = Instant::now() + LAST_ANSWERS;
+        while Instant::now() < until && !self.streams.all().all(Probing::is_finished) {
+            sleep(LAST_ANSWERS / 50);
+        }
+        self.streams.all().for_each(Probing::abandon);
         ProbeLogs(self.streams.map(Probing::join))
     }
 }

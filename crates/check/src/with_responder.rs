@@ -185,11 +185,12 @@ pub fn run(
             Ok(phase) => {
                 budget.spend(phase.bytes());
                 lost = phase.lost().map(str::to_owned);
-                let drained = drain(&probes, quiet.p95, watcher, cancel);
-                phases.push((phase, drained));
                 if lost.is_some() {
+                    phases.push((phase, None));
                     break;
                 }
+                let drained = drain(&probes, quiet.p95, watcher, cancel);
+                phases.push((phase, drained));
             }
             Err(error) if phases.is_empty() => return Err(error.into()),
             Err(error) => {
@@ -201,8 +202,14 @@ pub fn run(
             }
         }
     }
-    let after = watch("after", around(AFTER), &probes, watcher, cancel);
-    let logs = probes.finish();
+    // Nobody is left who would answer.
+    let (after, logs) = match &lost {
+        None => {
+            let after = watch("after", around(AFTER), &probes, watcher, cancel);
+            (Some(after), probes.finish())
+        }
+        Some(_) => (None, probes.abandon()),
+    };
 
     let idle_ping = logs.main(quiet.window).filter(|_| plan.latency);
     if plan.latency {
@@ -229,7 +236,7 @@ pub fn run(
             phase.record_latency(&mut assembly, &logs, quiet.window, idle, *drained);
         }
     }
-    if plan.latency {
+    if let Some(after) = after.filter(|_| plan.latency) {
         logs.record_ping(&mut assembly, after.window, "after");
     }
     note_what_matters(&mut assembly, &logs, idle_ping.as_ref(), cancel);

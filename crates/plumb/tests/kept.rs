@@ -6,7 +6,7 @@ mod common;
 
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::live::alone;
 use common::machine::signal;
@@ -15,6 +15,10 @@ use common::{PLUMB, stderr, stdout};
 use plumb_model::results::Outcome;
 use plumb_model::results::available_bandwidth::{RateLimit, SearchEnd};
 use plumb_model::run::Run;
+
+/// Longest that a measurement goes on after its responder is gone: the last round trips are waited for,
+/// and nothing else.
+const SOON: Duration = Duration::from_secs(8);
 
 /// What becomes of a measurement whose responder gets a signal so long after its beginning.
 fn harmed(command: &str, name: &str, after: Duration) -> Output {
@@ -31,7 +35,14 @@ fn harmed(command: &str, name: &str, after: Duration) -> Output {
         .unwrap();
     sleep(after);
     signal(responder.child.id() as i32, name);
+    let harmed_at = Instant::now();
     let output = client.wait_with_output().unwrap();
+    let went_on = harmed_at.elapsed();
+    // One that only stalls is missed after five seconds.
+    assert!(
+        name != "KILL" || went_on < SOON,
+        "{command}: {went_on:?} after its responder"
+    );
     // Before it can be waited for, what is stopped must be able to end.
     signal(responder.child.id() as i32, "KILL");
     output

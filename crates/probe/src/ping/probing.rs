@@ -23,6 +23,7 @@ use crate::ping::udp_port::UdpPort;
 pub struct Probing {
     thread: JoinHandle<ProbeLog>,
     stop: Arc<AtomicBool>,
+    abandoned: Arc<AtomicBool>,
     progress: ProgressHandle,
 }
 
@@ -79,14 +80,16 @@ impl Probing {
         // The thread alone can tell, so that whoever listens learns when it has ended.
         let telling = seen.map(ProgressHandle::telling).unwrap_or_default();
         let progress = telling.silent();
-        let (far_end, in_thread) = (plan.far_end(), (Arc::clone(&stop), telling));
+        let abandoned = Arc::new(AtomicBool::new(false));
+        let stops = (Arc::clone(&stop), Arc::clone(&abandoned));
+        let far_end = plan.far_end();
         let thread = thread::Builder::new()
             .name("probe".into())
             .spawn(move || {
                 // Without it probes leave up to 50 µs late, which their lateness tells.
                 let _ = set_exact_timers();
-                let (stop, progress) = in_thread;
-                strategy::run(&mut network, &plan, &stop, &progress)
+                let (stop, abandoned) = stops;
+                strategy::run(&mut network, &plan, (&stop, &abandoned), &telling)
             })
             .map_err(|source| ProbeError::Local {
                 far_end,
@@ -96,6 +99,7 @@ impl Probing {
         Ok(Self {
             thread,
             stop,
+            abandoned,
             progress,
         })
     }
@@ -108,6 +112,11 @@ impl Probing {
     /// Asks it to end: no more probes, but those under way are waited for.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends it without waiting for anything: the far end is gone.
+    pub fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
     }
 
     /// Whether it has ended, so that [`Self::join`] would not wait.

@@ -69,11 +69,12 @@ pub trait Network {
 /// 1. all its probes have been sent, or `stop` is set, and
 /// 2. every probe sent has been answered, or the timeout has passed since the last was sent.
 ///
-/// So it ends within the timeout and [`STOP_CHECK_NS`] after it is asked to.
+/// So it ends within the timeout and [`STOP_CHECK_NS`] after it is asked to, and within the latter once
+/// `abandoned` is set: then nothing is waited for.
 pub(crate) fn run(
     network: &mut impl Network,
     plan: &Plan,
-    stop: &AtomicBool,
+    (stop, abandoned): (&AtomicBool, &AtomicBool),
     progress: &ProgressHandle,
 ) -> ProbeLog {
     let started = network.now();
@@ -83,6 +84,9 @@ pub(crate) fn run(
         let now = network.now();
         if stop.load(Ordering::Relaxed) {
             prober.to_send = prober.next();
+        }
+        if abandoned.load(Ordering::Relaxed) {
+            break;
         }
         prober.judge(now.monotonic_ns, progress);
         if prober.due().is_some_and(|due| due <= now.monotonic_ns) {

@@ -64,7 +64,12 @@ impl<F: FnMut(u32) -> Vec<u64>> Virtual<F> {
             network: self,
             stop: &stop,
         };
-        run(&mut stoppable, plan, &stop, &ProgressHandle::default())
+        run(
+            &mut stoppable,
+            plan,
+            (&stop, &AtomicBool::new(false)),
+            &ProgressHandle::default(),
+        )
     }
 }
 
@@ -364,6 +369,30 @@ fn flooding_sends_when_answered_or_after_ten_milliseconds() {
 }
 
 #[test]
+fn where_nobody_is_left_to_answer_nothing_is_waited_for() {
+    let mut net = Virtual::new(|_| vec![]);
+    net.stop_at = START + 50 * MS;
+    let patient = Plan {
+        timeout: Duration::from_secs(10),
+        ..plan(1000)
+    };
+    let gone = AtomicBool::new(false);
+    let mut stoppable = Stoppable {
+        network: &mut net,
+        stop: &gone,
+    };
+    let log = run(
+        &mut stoppable,
+        &patient,
+        (&gone, &gone),
+        &ProgressHandle::default(),
+    );
+    assert!(log.samples.iter().all(|sample| sample.rtt.is_none()));
+    assert!(!log.samples.is_empty());
+    assert!(net.now <= net.stop_at + STOP_CHECK_NS, "{}", net.now);
+}
+
+#[test]
 fn what_became_of_each_probe_is_told_once() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let mut net = Virtual::new(|n| match n {
@@ -384,7 +413,7 @@ fn what_became_of_each_probe_is_told_once() {
     run(
         &mut stoppable,
         &short,
-        &stop,
+        (&stop, &AtomicBool::new(false)),
         &ProgressHandle::telling(sender),
     );
     let told: Vec<_> = receiver
