@@ -6,19 +6,14 @@ use std::sync::atomic::AtomicBool;
 use plumb_load::DirectionOutcome;
 use plumb_load::client::{Client, ClientError};
 use plumb_load::phase::{EndedEarly, PhaseOutcome, PhasePlan};
-use plumb_model::grade::{DSLREPORTS, Grade};
-use plumb_model::results::{
-    ClassLatency, Direction, LoadedLatencyResult, Outcome, Periodic, PingResult, RAMP_S,
-    ThroughputResult,
-};
+use plumb_model::results::responsiveness::ResponsivenessResult;
+use plumb_model::results::{Direction, Outcome, ThroughputResult};
 use plumb_model::series::Series;
 use plumb_model::units::{human_seconds, si};
 use plumb_net::clock::apart_ns;
 
 use crate::assembly::{Assembly, Measured};
-use crate::beside::{self, Beside};
-use crate::periodicity;
-use crate::probes::{ProbeLogs, Window, result};
+use crate::probes::Window;
 use crate::profiles;
 use crate::responsiveness;
 use crate::responsiveness::controller::{Controller, Found};
@@ -26,12 +21,10 @@ use crate::shape::Shape;
 use crate::watcher::Watcher;
 
 mod datagrams;
+mod latency;
 mod spec;
 
 pub use spec::{Group, PhaseSpec};
-
-/// Shorter than this, a phase is slow start alone and tells nothing of the queue.
-const TELLING_S: f64 = RAMP_S;
 
 /// Shorter than this, slow start and the ends' looks 50 ms apart make a rate uncertain.
 const RATE_NEEDS_S: f64 = 1.0;
@@ -39,13 +32,10 @@ const RATE_NEEDS_S: f64 = 1.0;
 /// Congestion controls that send faster until something is lost.
 const LOSS_BASED: [&str; 2] = ["cubic", "reno"];
 
-/// Shorter than this, a phase has not shown a large queue: CUBIC with HyStart takes ten seconds
-/// to fill 700 ms.
-const CONCLUSIVE_S: f64 = 14.0;
-
 /// Each stream's rate over time is kept in a phase with no more streams a direction than this: more
 /// curves than that tell nobody anything, and a Run grows by 2 kB for each and every 15 s.
 const MOST_STREAM_SERIES: usize = 8;
+
 /// A load phase that has run.
 #[derive(Debug)]
 pub struct Phase {
@@ -275,7 +265,10 @@ impl Phase {
         }
         let size = (self.spec.streams(), interval);
         let seconds = self.outcome.duration_s;
-        let result = responsiveness::result(self.spec.direction, found, size, seconds);
+        let result = ResponsivenessResult {
+            lost: self.outcome.lost.clone(),
+            ..responsiveness::result(self.spec.direction, found, size, seconds)
+        };
         assembly.add(Measured {
             started_ns: self.outcome.started_monotonic_ns,
             duration_s: self.outcome.duration_s,
@@ -332,90 +325,6 @@ impl Phase {
         }
     }
 
-    /// Adds the round trips beside it, held against those of the idle path.
-    pub fn record_latency(
-        &self,
-        assembly: &mut Assembly,
-        logs: &ProbeLogs,
-        idle_window: Window,
-        idle: &PingResult,
-        drain_s: Option<f64>,
-    ) {
-        let window = self.window();
-        let name = self.spec.name();
-        if window.seconds() < TELLING_S {
-            assembly.note(format!(
-                "The phase '{name}' lasted {}: too short to say anything of latency under load, or of bufferbloat. Allow more with --budget or --duration.",
-                human_seconds(window.seconds())
-            ));
-            return;
-        }
-        if window.seconds() < CONCLUSIVE_S {
-            assembly.note(format!(
-                "The phase '{name}' lasted {}: a large queue takes longer to fill, so latency under load may be worse than measured.",
-                human_seconds(window.seconds())
-            ));
-        }
-        // A phase too short to leave its beginning out is judged by its second half.
-        let loaded_window = window.after(RAMP_S.min(window.seconds() / 2.0));
-        let loaded = logs
-            .streams()
-            .filter(|log| log.protocol == idle.protocol)
-            .map(|log| result(log, loaded_window))
-            .next();
-        let Some((loaded, rtt, idle_rtt)) = loaded.and_then(|l| {
-            let rtt = l.rtt_s?;
-            Some((l, rtt, idle.rtt_s?))
-        }) else {
-            assembly.note(format!(
-                "No round trip came back during the phase '{name}': its latency was not measured."
-            ));
-            return;
-        };
-        let seen = Beside {
-            logs,
-            idle_window,
-            loaded_window,
-        };
-        let far_idle_s = idle_rtt.p50;
-        let (series, identity) = logs.series(window);
-        let mut params = self.spec.params();
-        params.extend(identity);
-        let bps = |d: &Option<DirectionOutcome>| d.as_ref().map(|d| d.result.bps);
-        let classes = self.classes(&seen);
-        for note in beside::starved(&classes, name) {
-            assembly.note(note);
-        }
-        let increase_s = rtt.above(idle_rtt.p50);
-        let found = self.responsiveness.as_ref();
-        let rpm = found.and_then(|found| found.rpm.both());
-        let result = LoadedLatencyResult {
-            direction: self.spec.direction,
-            protocol: loaded.protocol,
-            idle_rtt_s: idle_rtt,
-            rtt_s: rtt,
-            grade: Some(Grade::of_increase(increase_s.p95)),
-            grade_table: Some(DSLREPORTS.to_owned()),
-            increase_s,
-            loss_ratio: loaded.loss_ratio,
-            down_bps: bps(&self.outcome.down),
-            up_bps: bps(&self.outcome.up),
-            rpm,
-            rpm_method: rpm.map(|_| responsiveness::METHOD.to_owned()),
-            drain_s,
-            classes,
-            path: seen.path(far_idle_s),
-            periodic: self.periodic(&series),
-        };
-        assembly.add(Measured {
-            started_ns: window.from_ns,
-            duration_s: window.seconds(),
-            params,
-            outcome: Outcome::LoadedLatency(result),
-            series,
-        });
-    }
-
     /// What a direction carried over time, and where its streams are few, each by itself too.
     fn rate_series(&self, direction: &DirectionOutcome) -> BTreeMap<String, Series> {
         let mut all = direction.series.clone();
@@ -427,65 +336,6 @@ impl Phase {
             all.extend(of_streams.map(|(n, series)| (format!("bps_stream{n}"), series.clone())));
         }
         all
-    }
-
-    /// What repeats in the round trips and in the rates, slow start left out.
-    fn periodic(&self, latency: &BTreeMap<String, Series>) -> Vec<Periodic> {
-        let rate = |direction: &'_ Option<DirectionOutcome>| {
-            let series = direction.as_ref()?.series.get("bps")?;
-            Some(series.clone())
-        };
-        let rtt = latency.get("rtt").or_else(|| latency.get("rtt_icmp"));
-        let all = [
-            ("rtt", rtt.cloned()),
-            ("down_bps", rate(&self.outcome.down)),
-            ("up_bps", rate(&self.outcome.up)),
-        ];
-        let mut found = Vec::new();
-        for (name, series) in all {
-            let Some(series) = series else { continue };
-            let steady: Vec<_> = series.points().filter(|(t, _)| *t >= RAMP_S).collect();
-            found.extend(
-                periodicity::find(&steady)
-                    .into_iter()
-                    .map(|period| Periodic {
-                        series: name.to_owned(),
-                        of: period.of,
-                        period_s: period.period_s,
-                        strength_ratio: period.strength_ratio,
-                        confidence: period.confidence,
-                        times_seen: period.times_seen,
-                    }),
-            );
-        }
-        found
-    }
-
-    /// What each class got, where there are several.
-    fn classes(&self, seen: &Beside<'_>) -> BTreeMap<String, ClassLatency> {
-        let classes = self.spec.shape.classes(self.spec.streams());
-        if classes.len() < 2 {
-            return BTreeMap::new();
-        }
-        let mut first = 0;
-        let mut found = BTreeMap::new();
-        for (class, count) in classes {
-            // Streams are numbered class after class, alike in both directions.
-            let numbers = first..first + count;
-            first += count;
-            let carried = |direction: &Option<DirectionOutcome>| {
-                let streams = &direction.as_ref()?.result.streams;
-                let its = streams.iter().filter(|stream| numbers.contains(&stream.id));
-                Some(its.map(|stream| stream.bps).sum())
-            };
-            let latency = ClassLatency {
-                down_bps: carried(&self.outcome.down),
-                up_bps: carried(&self.outcome.up),
-                ..seen.class(class)
-            };
-            found.insert(class.name.to_owned(), latency);
-        }
-        found
     }
 }
 

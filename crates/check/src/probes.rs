@@ -95,6 +95,14 @@ impl Window {
         self.to_ns.saturating_sub(self.from_ns) as f64 / 1e9
     }
 
+    /// The same until `to_ns` at the latest.
+    pub fn until(self, to_ns: u64) -> Self {
+        Self {
+            to_ns: self.to_ns.min(to_ns).max(self.from_ns),
+            ..self
+        }
+    }
+
     /// The same without its first `seconds`.
     pub fn after(self, seconds: f64) -> Self {
         Self {
@@ -264,6 +272,13 @@ impl ProbeLogs {
     /// The streams of best effort to the far end, the main one first.
     pub fn streams(&self) -> impl Iterator<Item = &ProbeLog> {
         self.0.udp.iter().chain(&self.0.icmp)
+    }
+
+    /// Just after the last probe of the main stream that was answered left, on CLOCK_MONOTONIC.
+    pub fn last_answer_ns(&self) -> Option<u64> {
+        let log = self.streams().next()?;
+        let answered = log.samples.iter().rev().find(|s| s.rtt.is_some())?;
+        Some(log.started_monotonic_ns + (answered.sent_s * 1e9) as u64 + 1)
     }
 
     /// The stream that tells of the far host's clock.

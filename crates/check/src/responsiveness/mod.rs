@@ -80,7 +80,7 @@ pub fn controller(direction: Direction, interval: Duration) -> Controller {
     Controller::new(interval, carried)
 }
 
-/// What was found, for the Run.
+/// What was found, for the Run; all of it where the far end was not lost meanwhile.
 pub fn result(
     direction: Direction,
     found: &Found,
@@ -104,6 +104,7 @@ pub fn result(
         trimmed_mean_s: found.trimmed_mean_s,
         times_s: found.times_s,
         probes: found.probes.clone(),
+        lost: None,
     }
 }
 

@@ -28,7 +28,8 @@ pub struct LoadedLatencyResult {
     pub down_bps: Option<f64>,
     /// Payload carried from the client.
     pub up_bps: Option<f64>,
-    /// Mark for the 95th percentile of the increase; absent when it was not measured.
+    /// Mark for the 95th percentile of the increase; absent when it was not measured, or when more than
+    /// 5 % of the probes were lost and it could be a worse one with them.
     pub grade: Option<Grade>,
     /// The published table that the grade comes from.
     pub grade_table: Option<String>,

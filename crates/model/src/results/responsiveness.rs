@@ -43,6 +43,9 @@ pub struct ResponsivenessResult {
     pub times_s: RpmTimes<Option<Distribution>>,
     /// What became of all probes.
     pub probes: RpmProbes,
+    /// Why the far end went away before all was known, where it did.
+    #[serde(default)]
+    pub lost: Option<String>,
 }
 
 /// The four times that responsiveness is made of.

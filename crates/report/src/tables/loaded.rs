@@ -10,20 +10,25 @@ use super::Table;
 use crate::number::{self, Scale};
 use crate::view::{self, Phase};
 
-/// Which table the grades are from, which number they rest on, and what each next better one takes.
+/// Which table the grades are from, which number they rest on, what each next better one takes, and why
+/// there is none.
 pub(super) fn grades(run: &Run) -> Option<String> {
-    let graded = |(_, l): &(_, &plumb_model::results::LoadedLatencyResult)| {
-        l.grade
-            .and(l.grade_table.clone())
-            .map(|table| (table, l.increase_s.p95, l.direction))
-    };
-    let all: Vec<_> = view::loaded(run).filter_map(|row| graded(&row)).collect();
-    let (table, ..) = all.first()?;
+    let all: Vec<_> = view::loaded(run)
+        .filter_map(|(_, l)| Some((l.grade_table.as_ref()?, l)))
+        .collect();
+    let (table, _) = all.first()?;
     let each: Vec<_> = all
         .iter()
-        .map(|(_, increase_s, direction)| {
-            let phase = Phase::from(*direction).title();
-            format!("{phase}: {}", Grade::explain(*increase_s))
+        .map(|(_, l)| {
+            let phase = Phase::from(l.direction).title();
+            match l.grade {
+                Some(_) => format!("{phase}: {}", Grade::explain(l.increase_s.p95)),
+                None => format!(
+                    "{phase}: no grade, because {} of the probes were lost: p95 of all of them is not known, and no better than {}",
+                    number::percent(l.loss_ratio),
+                    Grade::of_increase(l.increase_s.p95).name()
+                ),
+            }
         })
         .collect();
     Some(format!(

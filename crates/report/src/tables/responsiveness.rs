@@ -71,6 +71,9 @@ pub(super) fn table(run: &Run) -> Table {
 /// Why there is as much confidence as there is.
 fn explained(result: &ResponsivenessResult) -> String {
     let name = result.confidence.name();
+    if let Some(lost) = &result.lost {
+        return format!("confidence {name}, because the far end went away ({lost})");
+    }
     let spread = result.spread_ratio.map(number::percent);
     let spread = spread.map_or_else(String::new, |spread| format!(" (by {spread})"));
     let why = match result.confidence {

@@ -270,6 +270,7 @@ pub(super) fn outcome() -> impl Strategy<Value = Outcome> {
                     connect: times,
                     ..RpmTimes::default()
                 },
+                lost: error.clone(),
                 probes: RpmProbes {
                     failed: count,
                     error,
