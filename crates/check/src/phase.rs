@@ -146,7 +146,9 @@ impl Phase {
             let Some(profile) = self.spec.asking_application(&asked.result) else {
                 continue;
             };
-            let result = profiles::result_of_segments(profile, asked, self.outcome.duration_s);
+            let lost = self.lost().is_some();
+            let seconds = self.outcome.duration_s;
+            let result = profiles::result_of_segments(profile, asked, seconds, lost);
             assembly.add(Measured {
                 started_ns: self.outcome.started_monotonic_ns,
                 duration_s: self.outcome.duration_s,

@@ -153,11 +153,12 @@ pub(crate) fn result(profile: &Profile, stream: &Stream, udp: &UdpResult) -> App
 }
 
 /// How a stream of segments fared, which `segments` are the transactions of, in a phase of so many
-/// seconds.
+/// seconds; where the far end was `lost` meanwhile, what it did not answer says nothing of the path.
 pub(crate) fn result_of_segments(
     profile: &Profile,
     segments: &TransactionsOutcome,
     duration_s: f64,
+    lost: bool,
 ) -> AppResult {
     let size = segments.result.response_bytes;
     let length_s = segments
@@ -165,15 +166,20 @@ pub(crate) fn result_of_segments(
         .offered_tps
         .map_or(f64::INFINITY, f64::recip);
     let arrivals: Vec<_> = segments.completed_at_s.iter().copied().map(Some).collect();
-    let playback = player::play((length_s, size), 0.0, &arrivals, duration_s);
-    // A picture that never began stands still all the time.
+    let until_s = match lost {
+        false => duration_s,
+        true => segments.completed_at_s.iter().copied().fold(0.0, f64::max),
+    };
+    let playback = player::play((length_s, size), 0.0, &arrivals, until_s);
     let stalled = match playback.startup_s {
-        Some(_) => playback.stalled_ratio,
-        None => 1.0,
+        Some(_) => Some(playback.stalled_ratio),
+        // A picture that never began stands still all the time, once a path that keeps up would have
+        // brought what it begins with.
+        None => (until_s >= length_s * player::SEGMENTS_TO_BEGIN as f64).then_some(1.0),
     };
     let limit = profile.needs.stalled_ratio;
     let goals: Vec<Goal> = limit
-        .map(|limit| goal("stalled_ratio", Some(stalled), limit, 0.0, false))
+        .map(|limit| goal("stalled_ratio", stalled, limit, 0.0, false))
         .into_iter()
         .collect();
     AppResult {
@@ -222,7 +228,7 @@ fn good(goals: &[Goal]) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use catalogue::CATALOGUE;
     use plumb_model::distribution::Distribution;
@@ -303,6 +309,10 @@ mod tests {
     }
 
     fn film(completed_at_s: Vec<f64>) -> AppResult {
+        film_of(completed_at_s, 20.0, false)
+    }
+
+    fn film_of(completed_at_s: Vec<f64>, duration_s: f64, lost: bool) -> AppResult {
         let result = TransactionsResult {
             transport: TransactionTransport::Tcp,
             connect: false,
@@ -327,7 +337,8 @@ mod tests {
             series: std::collections::BTreeMap::new(),
             completed_at_s,
         };
-        result_of_segments(catalogue::find("dash").unwrap(), &outcome, 20.0)
+        let dash = catalogue::find("dash").unwrap();
+        result_of_segments(dash, &outcome, duration_s, lost)
     }
 
     #[test]
@@ -342,6 +353,19 @@ mod tests {
         assert_eq!(late.playback.unwrap().stalls, 1);
         // Nothing to be seen is no good picture.
         assert_eq!(film(Vec::new()).good, Some(false));
+    }
+
+    #[test]
+    fn of_a_film_that_could_not_begin_nothing_is_said() {
+        // The third segment is asked for at 4 s.
+        let short = film_of(vec![0.4, 2.4], 3.0, false);
+        assert_eq!((short.good, short.goals[0].value), (None, None));
+        assert_eq!(film_of(vec![0.4, 2.4], 6.0, false).good, Some(false));
+        // The far end went away after the fourth, and was missed five seconds later.
+        let shown = vec![0.4, 2.4, 4.4, 6.4];
+        assert_eq!(film_of(shown.clone(), 12.0, true).good, Some(true));
+        assert_eq!(film_of(shown, 20.0, false).good, Some(false));
+        assert_eq!(film_of(vec![0.4], 12.0, true).good, None);
     }
 
     #[test]
