@@ -18,12 +18,14 @@ use crate::profiles;
 use crate::responsiveness;
 use crate::responsiveness::controller::{Controller, Found};
 use crate::shape::Shape;
+use crate::short::Short;
 use crate::watcher::Watcher;
 
 mod datagrams;
 mod latency;
 mod spec;
 
+pub(crate) use latency::{CONCLUSIVE_S, TELLING_S};
 pub use spec::{Group, PhaseSpec};
 
 /// Shorter than this, slow start and the ends' looks 50 ms apart make a rate uncertain.
@@ -110,6 +112,23 @@ impl Phase {
             from_ns,
             to_ns: from_ns + (self.outcome.duration_s * 1e9) as u64,
         }
+    }
+
+    /// How short it was where its share of the budget ended it: `share` of the whole of it.
+    pub(crate) fn cut_short(&self, share: f64) -> Option<Short> {
+        let by_budget = self.outcome.ended_early == Some(EndedEarly::Budget);
+        (by_budget && !self.spec.bytes_are_the_goal).then(|| Short {
+            name: self.spec.name(),
+            seconds: self.outcome.duration_s,
+            wanted_s: self.spec.duration.as_secs_f64(),
+            bytes: self.bytes(),
+            share,
+        })
+    }
+
+    /// Whether what there is to say of its length is said of all such phases together.
+    fn is_cut_short(&self) -> bool {
+        self.cut_short(1.0).is_some()
     }
 
     /// Whether there was more than applications alone.
@@ -217,7 +236,7 @@ impl Phase {
         for note in &self.outcome.notes {
             assembly.note(note);
         }
-        if self.outcome.duration_s < RATE_NEEDS_S {
+        if self.outcome.duration_s < RATE_NEEDS_S && !self.is_cut_short() {
             assembly.note(format!(
                 "The phase '{}' lasted {}: slow start, and when the ends looked, make its rates uncertain by more than half.",
                 self.spec.name(),
@@ -295,9 +314,8 @@ impl Phase {
         let (goal, steady) = (self.spec.bytes_are_the_goal, self.spec.until_steady);
         match self.outcome.ended_early {
             Some(EndedEarly::Budget) if goal => Some(format!("{phase}: the {limit} had arrived.")),
-            Some(EndedEarly::Budget) => Some(format!(
-                "{phase} because its share of the budget ({limit}) was used; --budget allows more."
-            )),
+            // Said of all such phases together.
+            Some(EndedEarly::Budget) => None,
             Some(EndedEarly::Steady) if self.responsiveness.is_some() => None,
             None if self.responsiveness.is_some() => Some(format!(
                 "{phase}, before its goodput and its responsiveness had both become stable; --duration allows more."

@@ -29,6 +29,7 @@ use crate::probes::{Aim, ProbeLogs, Probes, Window};
 use crate::profiles;
 use crate::profiles::catalogue::Profile;
 use crate::shape::Shape;
+use crate::short;
 use crate::watcher::Watcher;
 
 /// How long the idle path is watched: 250 round trips, and longer than the second that Wi-Fi's
@@ -225,6 +226,16 @@ pub fn run(
         Some(log) => Comparison::by(log),
         None => Err(Incomparable::Silence),
     };
+    let weights: u64 = plan.phases().iter().flatten().map(|d| weight(*d)).sum();
+    let cut_short = plan.phases().into_iter().zip(&phases);
+    let cut_short: Vec<_> = cut_short
+        .filter_map(|(way, (phase, _))| {
+            phase.cut_short(way.map_or(1.0, |way| weight(way) as f64 / weights as f64))
+        })
+        .collect();
+    if let Some(note) = short::note(&cut_short, plan.latency) {
+        assembly.note(note);
+    }
     for (phase, drained) in &phases {
         phase.record_rates(&mut assembly);
         phase.record_asked(&mut assembly);

@@ -27,6 +27,7 @@ use crate::budget::Budget;
 use crate::error::CheckError;
 use crate::phase::{Group, Phase, PhaseSpec};
 use crate::shape::Shape;
+use crate::short;
 use crate::watcher::Watcher;
 use crate::with_responder;
 use search::Search;
@@ -106,6 +107,11 @@ pub fn run(
         any = true;
         share.spend(tcp.bytes());
         tcp.record_rates(&mut assembly);
+        let share_of_tcp = 1.0 / ((PARTS_OF_STEPS + 1) * ways) as f64;
+        let cut_short: Vec<_> = tcp.cut_short(share_of_tcp).into_iter().collect();
+        if let Some(note) = short::note(&cut_short, false) {
+            assembly.note(note);
+        }
         lost = tcp.lost().map(str::to_owned);
         if lost.is_some() {
             break;

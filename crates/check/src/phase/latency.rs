@@ -18,11 +18,11 @@ use crate::probes::{ProbeLogs, Window, result};
 use crate::responsiveness;
 
 /// Shorter than this, a phase is slow start alone and tells nothing of the queue.
-const TELLING_S: f64 = RAMP_S;
+pub(crate) const TELLING_S: f64 = RAMP_S;
 
 /// Shorter than this, a phase has not shown a large queue: CUBIC with HyStart takes ten seconds
 /// to fill 700 ms.
-const CONCLUSIVE_S: f64 = 14.0;
+pub(crate) const CONCLUSIVE_S: f64 = 14.0;
 
 impl Phase {
     /// Adds the round trips beside it, held against those of the idle path.
@@ -36,6 +36,9 @@ impl Phase {
     ) {
         let window = self.window();
         let name = self.spec.name();
+        if window.seconds() < TELLING_S && self.is_cut_short() {
+            return;
+        }
         if window.seconds() < TELLING_S {
             assembly.note(format!(
                 "The phase '{name}' lasted {}: too short to say anything of latency under load, or of bufferbloat. Allow more with --budget or --duration.",
@@ -43,7 +46,7 @@ impl Phase {
             ));
             return;
         }
-        if window.seconds() < CONCLUSIVE_S {
+        if window.seconds() < CONCLUSIVE_S && !self.is_cut_short() {
             assembly.note(format!(
                 "The phase '{name}' lasted {}: a large queue takes longer to fill, so latency under load may be worse than measured.",
                 human_seconds(window.seconds())
