@@ -390,6 +390,7 @@ impl Driver {
                 .stream
                 .map(|_| before.max_rtt_s.map_or(rtt_s, |most| most.max(rtt_s))),
             max_cwnd_bytes: before.max_cwnd_bytes.max(path.cwnd),
+            window_bytes: Some(u64::from(WINDOW_BYTES)),
             datagram_bytes: u64::from(path.current_mtu),
             sent_bytes: stats.udp_tx.bytes,
         };

@@ -65,8 +65,66 @@ pub struct QuicSender {
     pub max_rtt_s: Option<f64>,
     /// Largest congestion window at any sample.
     pub max_cwnd_bytes: u64,
+    /// Most payload that the connection itself lets be under way, whatever the congestion control
+    /// allows; absent in Runs of before.
+    #[serde(default)]
+    pub window_bytes: Option<u64>,
     /// UDP payload of a full packet, as path MTU discovery left it (RFC 8899).
     pub datagram_bytes: u64,
     /// Bytes of UDP payload sent, those sent again included.
     pub sent_bytes: u64,
+}
+
+/// Part of its own window that a connection keeps under way at least where nothing else holds it back:
+/// acknowledgements and new credit take time of their own.
+const WINDOW_IN_USE: f64 = 0.4;
+
+impl QuicSender {
+    /// Most payload that could be under way: by congestion control, or by the connection's own window.
+    pub fn most_under_way_bytes(&self) -> u64 {
+        self.window_bytes
+            .map_or(self.max_cwnd_bytes, |own| own.min(self.max_cwnd_bytes))
+    }
+}
+
+impl QuicStream {
+    /// The window of its own, where that limited it: congestion control would have let more be under
+    /// way, and about as much was as that window lets.
+    pub fn limiting_window_bytes(&self) -> Option<u64> {
+        let sender = self.sender.as_ref()?;
+        let own = sender.window_bytes?;
+        let under_way = self.bps / 8.0 * sender.min_rtt_s?;
+        (sender.max_cwnd_bytes > own && under_way >= own as f64 * WINDOW_IN_USE).then_some(own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_of_its_own_is_named_where_it_was_in_use() {
+        let stream = |bps: f64, max_cwnd_bytes| QuicStream {
+            id: 0,
+            bytes: 0,
+            bps,
+            handshake_s: None,
+            sender: Some(QuicSender {
+                min_rtt_s: Some(0.07),
+                max_cwnd_bytes,
+                window_bytes: Some(8 << 20),
+                ..QuicSender::default()
+            }),
+            dropped_here: None,
+            error: None,
+        };
+        let fast = stream(488e6, 125_000_000);
+        assert_eq!(fast.limiting_window_bytes(), Some(8 << 20));
+        // Congestion control held it back, or something else.
+        assert_eq!(stream(488e6, 5_000_000).limiting_window_bytes(), None);
+        assert_eq!(stream(100e6, 125_000_000).limiting_window_bytes(), None);
+        let under_way = |s: QuicStream| s.sender.map(|s| s.most_under_way_bytes());
+        assert_eq!(under_way(fast), Some(8 << 20));
+        assert_eq!(under_way(stream(1e6, 5_000_000)), Some(5_000_000));
+    }
 }

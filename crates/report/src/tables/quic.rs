@@ -23,13 +23,13 @@ pub(super) fn table(run: &Run) -> Table {
             ("lost", Number),
             ("min RTT", Number),
             ("max RTT", Number),
-            ("cwnd", Number),
+            ("window", Number),
             ("datagram", Number),
             ("CPU here", Number),
             ("CPU far", Number),
         ],
     );
-    let mut errors = Vec::new();
+    let (mut limited, mut errors) = (Vec::new(), Vec::new());
     for (phase, result) in results(run) {
         let senders = || result.streams.iter().filter_map(|s| s.sender.as_ref());
         let sum = |of: fn(&QuicSender) -> u64| match senders().next() {
@@ -62,7 +62,7 @@ pub(super) fn table(run: &Run) -> Table {
             or_absent(least(rtts(|s| s.min_rtt_s)), number::seconds),
             or_absent(most(rtts(|s| s.max_rtt_s)), number::seconds),
             or_absent(
-                most(senders().map(|s| s.max_cwnd_bytes as f64).collect()),
+                most(senders().map(|s| s.most_under_way_bytes() as f64).collect()),
                 number::bytes,
             ),
             or_absent(
@@ -72,6 +72,17 @@ pub(super) fn table(run: &Run) -> Table {
             number::percent(result.cpu.local_ratio),
             or_absent(result.cpu.remote_ratio, number::percent),
         ]);
+        let own = result
+            .streams
+            .iter()
+            .filter_map(|s| s.limiting_window_bytes());
+        limited.extend(own.max().map(|own| {
+            format!(
+                " {}: plumb's own window of {}, and not the path, limited a connection; more of them (--streams) carry more.",
+                view::flow_in_phase(phase, result.direction),
+                number::bytes(own as f64)
+            )
+        }));
         errors.extend(result.streams.iter().filter_map(|s| s.error.as_deref()));
     }
     let failed = errors.last().map_or_else(String::new, |why| {
@@ -79,7 +90,8 @@ pub(super) fn table(run: &Run) -> Table {
     });
     table.note = (!table.rows.is_empty()).then(|| {
         format!(
-            "Payload of streams, encrypted with TLS 1.3 in both programs; packets, round trips and windows are QUIC's own.{failed}"
+            "Payload of streams, encrypted with TLS 1.3 in both programs; packets and round trips are QUIC's own; window: the largest congestion window, or plumb's own where that is smaller.{}{failed}",
+            limited.concat()
         )
     });
     table
