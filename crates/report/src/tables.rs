@@ -20,6 +20,7 @@ mod capacity;
 mod changes;
 mod facts;
 mod host;
+mod limits;
 mod loaded;
 mod mtu;
 mod owd;
@@ -145,7 +146,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<Table> {
         udp::delays(run),
         udp::order(run),
         tcp(run),
-        limits(run),
+        limits::table(run),
         tls::table(run),
         transactions::table(run),
         transactions::phases(run),
@@ -377,39 +378,6 @@ fn agreed(sender: &TcpSender) -> String {
         .filter_map(|(had, name)| (had == Some(true)).then_some(name))
         .collect();
     had.join(", ")
-}
-
-/// Where the senders' time went, and the buffers that bound them.
-fn limits(run: &Run) -> Table {
-    let mut table = Table::new(
-        "What held the senders back (share of time), and their buffers",
-        &[
-            ("", Text),
-            ("network", Number),
-            ("rwnd", Number),
-            ("sndbuf", Number),
-            ("app", Number),
-            ("send buf", Number),
-            ("recv buf", Number),
-            ("window", Number),
-        ],
-    );
-    let size =
-        |value: Option<u64>| value.map_or_else(|| ABSENT.to_owned(), |v| number::bytes(v as f64));
-    for row in view::rates(run).iter().filter(|row| row.has_sender()) {
-        let limited = row.result.tcp.limited;
-        table.row([
-            view::flow_in_phase(row.phase, row.result.direction),
-            number::percent(limited.network_ratio),
-            number::percent(limited.rwnd_ratio),
-            number::percent(limited.sndbuf_ratio),
-            number::percent(limited.app_ratio),
-            size(row.result.tcp.send_buffer_bytes),
-            size(row.result.tcp_receiver.receive_buffer_bytes),
-            size(row.result.tcp_receiver.max_window_bytes),
-        ]);
-    }
-    table
 }
 
 /// Every stream by itself, where a phase had more than one.
