@@ -12,7 +12,7 @@ pub(crate) struct Directions {
     /// From here to the far end
     #[arg(long)]
     up: bool,
-    /// Both at once
+    /// Both at once; beside --up or --down a phase of its own
     #[arg(long)]
     both: bool,
 }

@@ -3,17 +3,18 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
 use clap::Args;
 use plumb_model::units::{BitRate, ByteCount, parse_duration};
 use plumb_wire::native::control::flow::udp::{
-    Ecn, MAX_GSO_SEGMENTS, MAX_PAYLOAD_BYTES, MAX_TRACE_PACKETS, Pattern, Times, UdpFlow,
+    Ecn, MAX_GSO_SEGMENTS, MAX_PAYLOAD_BYTES, Pattern, Times, UdpFlow,
 };
 use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
 use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::datagram::HEADER_BYTES;
 
 use crate::usage::wrong;
+
+mod trace;
 
 /// From this rate on trains are sent and received unless told otherwise: packets one by one take
 /// a processor whole at about twice that.
@@ -31,10 +32,10 @@ const SHORT_BYTES: u16 = 64;
 #[command(next_help_heading = "UDP")]
 pub(crate) struct UdpOptions {
     /// Send datagrams at --rate instead of TCP, and follow each of them
-    #[arg(long, requires = "rate")]
+    #[arg(long)]
     udp: bool,
     /// UDP payload a second of each stream, like 50mbit, while it sends; or max, as fast as the host
-    /// can
+    /// can; not with a trace, which has its own
     #[arg(long, requires = "udp", value_parser = rate)]
     rate: Option<Rate>,
     /// UDP payload of each packet in bytes, at least 32
@@ -90,9 +91,9 @@ fn rate(text: &str) -> Result<Rate, String> {
 impl UdpOptions {
     /// What each stream is: TCP as `tcp` says, or datagrams where they are asked for.
     pub(crate) fn flow(&self, tcp: TcpFlow) -> anyhow::Result<Flow> {
-        let Some(rate) = self.rate.filter(|_| self.udp) else {
+        if !self.udp {
             return Ok(Flow::Tcp(tcp));
-        };
+        }
         let dscp = tcp.dscp;
         let other = TcpFlow { dscp: None, ..tcp };
         if other != TcpFlow::default() {
@@ -100,7 +101,7 @@ impl UdpOptions {
                 "of the options of TCP only --dscp goes with --udp: leave the others out",
             ));
         }
-        let pattern = self.pattern(rate)?;
+        let pattern = self.pattern()?;
         let mut flow = UdpFlow {
             seed: self.seed,
             dscp,
@@ -113,9 +114,10 @@ impl UdpOptions {
                 .map(|size| u32::try_from(size.bytes()).unwrap_or(u32::MAX)),
             ..UdpFlow::new(self.size, pattern)
         };
-        let fast = match rate {
-            Rate::Max => true,
-            Rate::Of(rate) => rate.bps() as f64 >= TRAINS_FROM_BPS,
+        let fast = match self.rate {
+            Some(Rate::Max) => true,
+            Some(Rate::Of(rate)) => rate.bps() as f64 >= TRAINS_FROM_BPS,
+            None => false,
         };
         let one_size = !matches!(flow.pattern, Pattern::Trace { .. });
         let train = MAX_PAYLOAD_BYTES / self.size.max(HEADER_BYTES as u16);
@@ -137,10 +139,23 @@ impl UdpOptions {
         Ok(flows.flow)
     }
 
-    fn pattern(&self, rate: Rate) -> anyhow::Result<Pattern> {
+    fn pattern(&self) -> anyhow::Result<Pattern> {
         let (name, argument) = match self.pattern.split_once('=') {
             Some((name, argument)) => (name, Some(argument)),
             None => (self.pattern.as_str(), None),
+        };
+        if let ("trace", Some(file)) = (name, argument) {
+            return match self.rate {
+                None => trace::read(Path::new(file)),
+                Some(_) => Err(wrong(
+                    "a trace has a rate of its own: leave --rate out, or take another --pattern",
+                )),
+            };
+        }
+        let Some(rate) = self.rate else {
+            return Err(wrong(
+                "--udp needs --rate, such as --rate 50mbit, or a trace",
+            ));
         };
         let rate = match rate {
             Rate::Of(rate) => rate,
@@ -158,7 +173,6 @@ impl UdpOptions {
             ("on-off", Some(times)) => on_off(pps, times, Times::Fixed),
             ("on-off-random", Some(times)) => on_off(pps, times, Times::Exponential),
             ("bursts", None) => Ok(bursts(rate, self.size)),
-            ("trace", Some(file)) => trace(Path::new(file)),
             _ => Err(wrong(format!(
                 "'{}' is no pattern: write constant, poisson, on-off=1s/3s, on-off-random=1s/3s, bursts or trace=FILE",
                 self.pattern
@@ -199,45 +213,11 @@ fn bursts(rate: BitRate, long_bytes: u16) -> Pattern {
     Pattern::Trace { packets }
 }
 
-fn trace(file: &Path) -> anyhow::Result<Pattern> {
-    let text = std::fs::read_to_string(file)
-        .with_context(|| format!("cannot read the trace {}", file.display()))?;
-    let mut packets = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default();
-        let mut words = line.split_whitespace();
-        let (Some(interval), Some(size), None) = (words.next(), words.next(), words.next()) else {
-            if line.trim().is_empty() {
-                continue;
-            }
-            bail!(
-                "{}, line {}: two numbers are needed, seconds since the packet before and bytes",
-                file.display(),
-                number + 1
-            );
-        };
-        let packet = interval.parse().ok().zip(size.parse().ok());
-        packets.push(packet.with_context(|| {
-            format!(
-                "{}, line {}: '{interval} {size}' are not seconds and bytes",
-                file.display(),
-                number + 1
-            )
-        })?);
-        if packets.len() > MAX_TRACE_PACKETS {
-            bail!(
-                "{} has more than {MAX_TRACE_PACKETS} packets: a trace is repeated, so a part of it may do",
-                file.display()
-            );
-        }
-    }
-    Ok(Pattern::Trace { packets })
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use anyhow::bail;
     use clap::Parser;
     use std::io::Write as _;
 
@@ -293,7 +273,8 @@ mod tests {
         assert!((bursts.mean_bps().unwrap() - 8e6).abs() < 1.0);
         let mut file = tempfile::NamedTempFile::new().unwrap();
         writeln!(file, "# voice\n0.02 160\n\n0.02 160 # again\n").unwrap();
-        let trace = pattern(&format!("trace={}", file.path().display())).unwrap();
+        let file = file.path().display();
+        let trace = flow(&format!("--udp --pattern trace={file}")).unwrap();
         assert_eq!(
             trace.pattern,
             Pattern::Trace {
@@ -314,7 +295,12 @@ mod tests {
             ("--udp --rate 1mbit --pattern waltz", "is no pattern"),
             ("--udp --rate 1mbit --pattern on-off=1s", "two times"),
             ("--udp --rate max --pattern poisson", "max has no pattern"),
-            ("--udp --rate 1mbit --pattern trace=/nowhere", "/nowhere"),
+            ("--udp --pattern trace=/nowhere", "/nowhere"),
+            (
+                "--udp --rate 1mbit --pattern trace=/nowhere",
+                "leave --rate out",
+            ),
+            ("--udp --pattern poisson", "needs --rate"),
             ("--udp --rate 1mbit --gso 65", "2 to 64"),
         ] {
             let text = error(arguments);
