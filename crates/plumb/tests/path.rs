@@ -440,10 +440,10 @@ fn one_line_is_seen_alike_by_mtr_and_traceroute() {
          plumb path -n --dot b
          f=$(mktemp); printf '10.0.0.0/24,64500,Near,52.37,4.90\\n10.0.1.0/24,64501,Far,35.68,139.69\\n10.0.3.0/24,64502,Home,52.4,4.9\\n' > $f
          plumb path -n b --asn-db $f --json; rm $f
-         ! plumb path b --asn-db /etc/passwd 2>&1
-         ! plumb path 255.255.255.255 2>&1
-         ! plumb path -f 5 -m 3 b 2>&1
-         ip route add unreachable 192.0.2.0/24; ! plumb path 192.0.2.1 2>&1",
+         if plumb path b --asn-db /etc/passwd 2>&1; then exit 9; fi
+         if plumb path 255.255.255.255 2>&1; then exit 9; fi
+         if plumb path -f 5 -m 3 b 2>&1; then exit 9; fi
+         ip route add unreachable 192.0.2.0/24; if plumb path 192.0.2.1 2>&1; then exit 9; fi",
     );
     let lines: Vec<&str> = seen.lines().collect();
     let hubs = |line: &str| -> Vec<(String, f64, f64)> {

@@ -38,7 +38,7 @@ fn an_interface_that_goes_down_in_mid_run_is_not_the_paths_loss() {
     let seen = script(
         "plumb path -4 -n --icmp --one-way b --cycles 40 --interval 25ms --json > /tmp/down.$$ & sleep 0.5
          ip link set l0 down; wait $!; echo $?; cat /tmp/down.$$; rm /tmp/down.$$
-         ! plumb path -4 -n b 2>&1",
+         if plumb path -4 -n b 2>&1; then exit 9; fi",
     );
     let lines: Vec<&str> = seen.lines().collect();
     assert_eq!(lines[0], "0", "{seen}");

@@ -228,11 +228,12 @@ fn many_are_probed_by_every_protocol_that_packets_or_connections_make() {
          $many server server:10 --protocol udp-port --port 9 -M do -t 9 -s 100
          $many server server --protocol stamp
          $many server 10.0.0.2 -M do -s 2000
-         ! $many server 10.0.0.2 --protocol udp 2>&1
-         ! $many server 10.0.0.2 --protocol tcp --pps 5000 2>&1
-         ! $many server 10.0.0.2 --protocol http -M do 2>&1
-         ! plumb ping server 10.0.0.2 --flood -c 4 2>&1";
+         if $many server 10.0.0.2 --protocol udp 2>&1; then exit 9; fi
+         if $many server 10.0.0.2 --protocol tcp --pps 5000 2>&1; then exit 9; fi
+         if $many server 10.0.0.2 --protocol http -M do 2>&1; then exit 9; fi
+         if plumb ping server 10.0.0.2 --flood -c 4 2>&1; then exit 9; fi";
     let output = in_lab("fibre", &[], &["bash", "-c", script]);
+    assert!(output.status.success(), "{}", stdout(&output));
     let text = stdout(&output);
     let (documents, rest): (Vec<&str>, Vec<&str>) =
         text.lines().partition(|line| line.starts_with('{'));
