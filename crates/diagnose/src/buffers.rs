@@ -2,8 +2,10 @@
 //!
 //! Counted is the time that a sender waited for the receiver's window (`tcpi_rwnd_limited`) or for
 //! its own send buffer (`tcpi_sndbuf_limited`, or plumb's own wait where that is more). Where that is a good part of the
-//! time, and the buffer is smaller than the path, a larger one carries more.
+//! time, and the buffer is smaller than the path, a larger one carries more; not where what is in flight waits in a queue
+//! already, for then the line is full.
 
+use plumb_model::distribution::Distribution;
 use plumb_model::finding::{
     Action, Actor, Cause, Evidence, Finding, Fix, Place, Severity, SysctlAction,
 };
@@ -25,6 +27,13 @@ const CRITICAL_RATIO: f64 = 0.6;
 /// Below this round trip, in seconds, a waiting sender waits for a slow reader or processor
 /// rather than for a window: at 5 ms the 6 MB default of a receive buffer passes 5 Gbit/s.
 const MIN_RTT_S: f64 = 0.005;
+
+/// A queue of a connection's own is taken for one when it adds this share of the empty path's round trip, and at least
+/// [`LEAST_QUEUE_S`], which Wi-Fi adds without any.
+const QUEUE_RATIO: f64 = 0.1;
+
+/// In seconds.
+const LEAST_QUEUE_S: f64 = 0.010;
 
 pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
     [Direction::Up, Direction::Down]
@@ -86,7 +95,7 @@ fn finding(
         ),
     };
     let rtt = result.tcp.min_rtt_s?;
-    if ratio < WARNING_RATIO || rtt < MIN_RTT_S {
+    if ratio < WARNING_RATIO || rtt < MIN_RTT_S || is_queueing(measurement, rtt) {
         return None;
     }
     let here = matches!(
@@ -163,6 +172,13 @@ fn finding(
     })
 }
 
+/// Whether what is in flight waited in a queue for most of the time: more of it would only wait longer.
+fn is_queueing(measurement: &Measurement, empty_rtt_s: f64) -> bool {
+    let smoothed = measurement.series.get("srtt_s");
+    let usual = smoothed.and_then(|s| Distribution::of(s.points().map(|(_, rtt)| rtt)));
+    usual.is_some_and(|rtt| rtt.p50 - empty_rtt_s > LEAST_QUEUE_S.max(QUEUE_RATIO * empty_rtt_s))
+}
+
 fn limits(host: &HostFacts, side: Side) -> Option<[u64; 3]> {
     match side {
         Side::Sender => host.tcp_wmem_bytes,
@@ -200,5 +216,57 @@ fn fix(
             "One connection can then carry about {}, if the line and the other end can.",
             si(target_bps, "bit/s")
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use plumb_model::results::Outcome;
+    use plumb_model::series::{Series, Unit};
+
+    use super::*;
+    use crate::testing::measurement;
+
+    /// A download of 804 Mbit/s over 150 ms that waits for the window of this host nearly all the time, while
+    /// round trips take so long.
+    fn causes(smoothed_rtt_s: f64) -> Vec<Cause> {
+        let result = serde_json::json!({
+            "direction": "down", "protocol": "tcp", "bps": 804e6, "steady_bps": 941e6, "bytes": 1, "cc": "cubic",
+            "streams": [],
+            "tcp": {
+                "retransmits": 0, "min_rtt_s": 0.150, "max_srtt_s": 0.2, "mss_bytes": 1448,
+                "send_buffer_bytes": null, "max_in_flight_bytes": 1,
+                "limited": { "rwnd_ratio": 0.9, "sndbuf_ratio": 0.0, "app_ratio": 0.0, "network_ratio": 0.1 }
+            },
+            "tcp_receiver": { "receive_buffer_bytes": 33_554_432, "max_window_bytes": 22_000_000 },
+            "cpu": { "local_ratio": 0.1, "remote_ratio": null }
+        });
+        let result = serde_json::from_value(result).unwrap();
+        let mut measurement = measurement(Outcome::Throughput(result));
+        let mut rtt = Series::new(Unit::Seconds);
+        for step in 0..20 {
+            // Slow start takes the first of them.
+            let now = if step < 4 { 0.150 } else { smoothed_rtt_s };
+            rtt.push(f64::from(step), Some(now));
+        }
+        measurement.series.insert("srtt_s".to_owned(), rtt);
+        let local = HostFacts {
+            tcp_rmem_bytes: Some([4096, 131_072, 33_554_432]),
+            ..HostFacts::default()
+        };
+        let found = examine(&Case {
+            measurements: &[measurement],
+            local: &local,
+            far: None,
+        });
+        found.into_iter().map(|finding| finding.cause).collect()
+    }
+
+    #[test]
+    fn a_window_that_fills_a_queue_is_large_enough() {
+        assert_eq!(causes(0.151), [Cause::ReceiveBufferSmall]);
+        assert_eq!(causes(0.160), [Cause::ReceiveBufferSmall]);
+        assert_eq!(causes(0.185), []);
     }
 }
