@@ -77,11 +77,7 @@ const VARIABLES: [(&str, &str); 3] = [
 ];
 
 fn steps(drop_in: &Path) -> Vec<Step> {
-    let step = |target, new: &str| Step {
-        target,
-        old: None,
-        new: Some(new.to_owned()),
-    };
+    let step = |target, new: &str| Step::to(target, new.to_owned());
     let mut steps: Vec<_> = VARIABLES
         .iter()
         .map(|(key, value)| step(Target::Sysctl((*key).to_owned()), value))
@@ -150,16 +146,13 @@ fn child() {
         inner: ThisMachine,
         fate,
     };
-    let steps = steps(&drop_in);
-    apply(
-        &mut store,
-        &mut machine,
-        "id".into(),
-        "now".into(),
-        None,
-        steps,
-    )
-    .unwrap();
+    // Until the next boot, to another value in part; and for good, on top of that.
+    let first = [("net.ipv4.tcp_wmem", "4096 16384 67108864"), VARIABLES[1]];
+    let first = first.map(|(key, value)| Step::to(Target::Sysctl(key.into()), value.into()));
+    for steps in [first.into(), steps(&drop_in)] {
+        let (id, now) = ("id".to_owned(), "now".to_owned());
+        apply(&mut store, &mut machine, id, now, None, steps).unwrap();
+    }
     // The same on the way back.
     undo(&mut store, &mut machine).unwrap();
 }

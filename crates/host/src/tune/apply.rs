@@ -14,14 +14,14 @@ pub enum ApplyError {
     /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A plan is there already.
+    /// A plan is there on top of which none may come.
     #[error(
-        "settings of {started} are {state} already: nothing was changed; undo them first (plumb tune undo)"
+        "settings of {started} are {state}: nothing was changed; undo them first (plumb tune undo)"
     )]
     Already {
         /// When that began.
         started: String,
-        /// How far it is.
+        /// What is the matter with it.
         state: &'static str,
     },
     /// Nothing in it can be done.
@@ -68,6 +68,8 @@ pub struct Undone {
     pub restored: Vec<Target>,
     /// What somebody changed since, and its present value: left as they set it.
     pub kept: Vec<(Target, String)>,
+    /// Lines of plumb's in a file that somebody edited: left there, and read at boot.
+    pub at_boot: Vec<String>,
     /// What went with its interface.
     pub gone: Vec<Target>,
     /// What could not be put back, and why: it stays in the journal.
@@ -77,7 +79,7 @@ pub struct Undone {
 /// How a setting is, compared with what plumb gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// As plumb set it.
+    /// As plumb set it, now or before.
     AsSet,
     /// As it was before.
     AsBefore,
@@ -89,14 +91,10 @@ pub enum Standing {
     Unreadable(String),
 }
 
-/// The changes that a plan's actions ask for; with `drop_in` also the file that brings the variables back
+/// The changes that a plan's actions ask for; with `drop_in` also the file that brings variables back
 /// at boot, which is written last. Old values are still to be read.
 pub fn steps(plan: &HostPlan, drop_in: Option<(&std::path::Path, String)>) -> Vec<Step> {
-    let step = |(target, new): (Target, String)| Step {
-        target,
-        old: None,
-        new: Some(new),
-    };
+    let step = |(target, new)| Step::to(target, new);
     let mut steps: Vec<_> = plan
         .changes
         .iter()
@@ -108,12 +106,7 @@ pub fn steps(plan: &HostPlan, drop_in: Option<(&std::path::Path, String)>) -> Ve
         })
         .map(step)
         .collect();
-    let variables = |step: &Step| matches!(step.target, Target::Sysctl(_));
-    if let Some((path, text)) = drop_in
-        && steps.iter().any(variables)
-    {
-        steps.push(step((Target::File(path.to_owned()), text)));
-    }
+    steps.extend(drop_in.map(|(path, text)| step((Target::File(path.to_owned()), text))));
     steps
 }
 
@@ -149,11 +142,12 @@ fn of_an_interface(action: &InterfaceAction) -> Vec<(Target, String)> {
 }
 
 /// Does steps: reads and keeps the old values, tries whether each could be put back, and changes one after
-/// the other. Returns the journal.
+/// the other. They come on top of what is applied, whose end then is that of the new ones, and which is undone
+/// with them. Returns the journal of all.
 ///
 /// # Errors
-/// When there is a journal already, something could not be put back, or the kernel refuses: everything is
-/// then as it was, unless the error says otherwise.
+/// When what is applied is half done, or to outlast the new ones; something could not be put back, or the kernel
+/// refuses: everything is then as it was, unless the error says otherwise.
 pub fn apply(
     store: &mut impl Store,
     machine: &mut impl Machine,
@@ -162,17 +156,11 @@ pub fn apply(
     until: Option<String>,
     mut steps: Vec<Step>,
 ) -> Result<Journal, ApplyError> {
-    if let Some(journal) = store.load()? {
-        return Err(ApplyError::Already {
-            started: journal.started,
-            state: match journal.state {
-                State::Applied => "applied",
-                State::Applying | State::Undoing => "half applied",
-            },
-        });
-    }
-    if steps.is_empty() {
-        return Err(ApplyError::Nothing);
+    let former = store.load()?;
+    match &former {
+        Some(journal) => may_come_on_top(journal, until.is_some())?,
+        None if steps.is_empty() => return Err(ApplyError::Nothing),
+        None => {}
     }
     for step in &mut steps {
         let not_undoable = |source| ApplyError::NotUndoable {
@@ -189,30 +177,61 @@ pub fn apply(
         }
         step.old = old;
     }
-    let mut journal = Journal::new(id, started, until, steps);
+    let before = former.as_ref().map_or(&[][..], |journal| &journal.steps);
+    let mut journal = Journal::new(id, started, until, on_top(before, &steps));
     store.save(&journal)?;
-    for index in 0..journal.steps.len() {
-        let Some(step) = journal.steps.get(index) else {
-            break;
-        };
+    for step in &steps {
         if let Err(reason) = change(machine, step) {
             let target = step.target.clone();
-            let undone = undo(store, machine)?.unwrap_or_default();
-            return Err(if undone.failed.is_empty() {
-                ApplyError::RolledBack { target, reason }
-            } else {
-                let left: Vec<_> = undone.failed.iter().map(|(t, _)| t.to_string()).collect();
-                ApplyError::NotRolledBack {
-                    target,
-                    reason,
-                    left: left.join(", "),
+            let undone = put_back(machine, &steps);
+            if undone.failed.is_empty() {
+                match &former {
+                    Some(former) => store.save(former)?,
+                    None => store.remove()?,
                 }
+                return Err(ApplyError::RolledBack { target, reason });
+            }
+            let left: Vec<_> = undone.failed.iter().map(|(t, _)| t.to_string()).collect();
+            return Err(ApplyError::NotRolledBack {
+                target,
+                reason,
+                left: left.join(", "),
             });
         }
     }
     journal.state = State::Applied;
     store.save(&journal)?;
     Ok(journal)
+}
+
+/// Whether a plan may come on top of another: not where its end would undo what was to stay.
+fn may_come_on_top(journal: &Journal, ends: bool) -> Result<(), ApplyError> {
+    let state = match journal.state {
+        State::Applying | State::Undoing => "half applied",
+        State::Applied if ends => "applied, and would be undone with these",
+        State::Applied => return Ok(()),
+    };
+    Err(ApplyError::Already {
+        started: journal.started.clone(),
+        state,
+    })
+}
+
+/// One step a setting, that leads back to before all of them. What somebody set in between is theirs, and what
+/// is gone back to.
+fn on_top(former: &[Step], added: &[Step]) -> Vec<Step> {
+    let mut steps = former.to_vec();
+    for step in added {
+        match steps.iter_mut().find(|s| s.target == step.target) {
+            Some(before) if same(&step.target, before.new.as_deref(), step.old.as_deref()) => {
+                before.earlier.extend(before.new.take());
+                before.new.clone_from(&step.new);
+            }
+            Some(before) => before.clone_from(step),
+            None => steps.push(step.clone()),
+        }
+    }
+    steps
 }
 
 /// Makes one change and sees that it took.
@@ -250,8 +269,17 @@ pub fn undo(
     };
     journal.state = State::Undoing;
     store.save(&journal)?;
+    let undone = put_back(machine, &journal.steps);
+    if undone.failed.is_empty() {
+        store.remove()?;
+    }
+    Ok(Some(undone))
+}
+
+/// Undoes steps, last one first.
+fn put_back(machine: &mut impl Machine, steps: &[Step]) -> Undone {
     let mut undone = Undone::default();
-    for step in journal.steps.iter().rev() {
+    for step in steps.iter().rev() {
         let target = step.target.clone();
         match standing(machine, step) {
             // An unfinished file may lie about all the same: writing takes it away.
@@ -271,15 +299,32 @@ pub fn undo(
                     Err(e) => undone.failed.push((target, e.to_string())),
                 }
             }
-            Standing::Changed(now) => undone.kept.push((target, now)),
+            Standing::Changed(now) => {
+                undone.at_boot.extend(left_at_boot(step, &now));
+                undone.kept.push((target, now));
+            }
             Standing::Gone => undone.gone.push(target),
             Standing::Unreadable(why) => undone.failed.push((target, why)),
         }
     }
-    if undone.failed.is_empty() {
-        store.remove()?;
+    undone
+}
+
+/// The lines of a file that are plumb's still, though somebody edited it.
+pub fn left_at_boot(step: &Step, now: &str) -> Vec<String> {
+    if !matches!(step.target, Target::File(_)) {
+        return Vec::new();
     }
-    Ok(Some(undone))
+    let plumbs: Vec<_> = step
+        .new
+        .iter()
+        .chain(&step.earlier)
+        .flat_map(|text| text.lines())
+        .collect();
+    now.lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#') && plumbs.contains(line))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// How a setting is at present.
@@ -287,10 +332,17 @@ pub fn standing(machine: &mut impl Machine, step: &Step) -> Standing {
     match machine.read(&step.target) {
         Err(MachineError::NoInterface(_)) => Standing::Gone,
         Err(e) => Standing::Unreadable(e.to_string()),
-        Ok(now) if same(&step.target, now.as_deref(), step.new.as_deref()) => Standing::AsSet,
+        Ok(now) if is_plumbs(step, now.as_deref()) => Standing::AsSet,
         Ok(now) if same(&step.target, now.as_deref(), step.old.as_deref()) => Standing::AsBefore,
         Ok(now) => Standing::Changed(now.unwrap_or_else(|| "not there".to_owned())),
     }
+}
+
+/// Whether a value is one that plumb gave.
+fn is_plumbs(step: &Step, now: Option<&str>) -> bool {
+    let mut earlier = step.earlier.iter();
+    same(&step.target, now, step.new.as_deref())
+        || earlier.any(|value| same(&step.target, now, Some(value)))
 }
 
 /// Whether two values are the same to the kernel, which puts tabs between numbers; files are compared as

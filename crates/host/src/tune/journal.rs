@@ -60,6 +60,21 @@ pub struct Step {
     pub old: Option<String>,
     /// What it is given.
     pub new: Option<String>,
+    /// What plans before gave it, on top of which this one came: plumb's values too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<String>,
+}
+
+impl Step {
+    /// A change that is yet to be made; what it had is yet to be read.
+    pub fn to(target: Target, new: String) -> Self {
+        Self {
+            target,
+            old: None,
+            new: Some(new),
+            earlier: Vec::new(),
+        }
+    }
 }
 
 /// How far a plan has come.
@@ -110,7 +125,20 @@ impl Journal {
 
     /// Whether the machine was started anew since.
     pub fn is_of_another_boot(&self) -> bool {
-        self.boot != boot()
+        let boot = boot();
+        // A kernel that does not tell has not been started anew.
+        !boot.is_empty() && self.boot != boot
+    }
+
+    /// Whether a file brings its variables back at boot.
+    pub fn is_permanent(&self) -> bool {
+        let file = |step: &Step| matches!(step.target, Target::File(_));
+        self.steps.iter().any(file)
+    }
+
+    /// Whether nothing of it is left to undo: what does not come back at boot ended with the last one.
+    fn is_over(&self) -> bool {
+        self.is_of_another_boot() && !self.is_permanent()
     }
 }
 
@@ -159,7 +187,7 @@ pub enum JournalError {
 
 /// Where a journal is kept.
 pub trait Store {
-    /// The journal, if there is one.
+    /// The journal, if there is one that a new start of the machine has not made void.
     ///
     /// # Errors
     /// When it cannot be read or understood.
@@ -272,7 +300,8 @@ fn read(file: &Path, drop_in: &Path) -> Result<Option<Journal>, JournalError> {
         Ok(_) => {}
     }
     let text = fs::read_to_string(file).map_err(|e| corrupt(e.to_string()))?;
-    parse(&text, drop_in).map(Some).map_err(corrupt)
+    let journal = parse(&text, drop_in).map_err(corrupt)?;
+    Ok(Some(journal).filter(|journal| !journal.is_over()))
 }
 
 /// Reads a journal, and refuses what plumb would not have written: the only file that it may name is the
@@ -338,9 +367,8 @@ mod tests {
 
     fn journal() -> Journal {
         let step = |target, old: Option<&str>, new: &str| Step {
-            target,
             old: old.map(str::to_owned),
-            new: Some(new.to_owned()),
+            ..Step::to(target, new.to_owned())
         };
         Journal::new(
             "id".to_owned(),
@@ -381,6 +409,22 @@ mod tests {
         assert_eq!(store.load().unwrap(), Some(journal()));
         store.remove().unwrap();
         assert_eq!(store.load().unwrap(), None);
+    }
+
+    /// A start of the machine leaves what a file brings back, and nothing else.
+    #[test]
+    fn a_new_start_ends_what_has_no_file() {
+        let place = tempfile::tempdir().unwrap();
+        let mut store = Directory::lock(place.path(), Path::new(DROP_IN)).unwrap();
+        let mut journal = journal();
+        journal.boot = "another".to_owned();
+        store.save(&journal).unwrap();
+        assert_eq!(store.load().unwrap(), Some(journal.clone()));
+        journal.steps.pop();
+        store.save(&journal).unwrap();
+        assert_eq!(store.load().unwrap(), None);
+        let seen = Directory::look(place.path(), Path::new(DROP_IN));
+        assert_eq!(seen.unwrap(), None);
     }
 
     #[test]

@@ -39,6 +39,9 @@ const TEMPLATES: [&str; 5] = [
     "Compat",
 ];
 
+/// Windows' knob that is set for each of them.
+const CONGESTION: &str = "congestionprovider";
+
 /// Writes a plan.
 ///
 /// # Errors
@@ -85,7 +88,7 @@ pub fn commands(os: Os, change: &PlannedChange) -> Vec<String> {
 
 fn netsh(knob: &str, to: &str) -> Vec<String> {
     match knob {
-        "congestionprovider" => TEMPLATES
+        CONGESTION => TEMPLATES
             .map(|template| {
                 format!(
                     "netsh int tcp set supplemental Template={template} CongestionProvider={to}"
@@ -99,16 +102,41 @@ fn netsh(knob: &str, to: &str) -> Vec<String> {
 
 fn head(plan: &HostPlan) -> String {
     format!(
-        "# plumb: {} for {}, {}. Its reasons: plumb tune plan; all of it undone: plumb tune undo.\n",
+        "# plumb: {} for {}, {}. Its reasons: plumb tune plan",
         plan.os,
         plan.role.name(),
         plan.on.name()
     )
 }
 
-/// The drop-in file of a plan: each kernel variable with its reason.
-pub fn sysctl_file(plan: &HostPlan) -> String {
-    let mut text = head(plan);
+/// Whether a plan changes kernel variables.
+pub fn has_variables(plan: &HostPlan) -> bool {
+    plan.changes.iter().any(|c| c.kind == Kind::Sysctl)
+}
+
+/// The drop-in file of plans that are applied: each kernel variable of this one with its reason, and those of
+/// plans before that it leaves as they are.
+pub fn drop_in(plan: &HostPlan, before: &[(String, String)]) -> String {
+    let mut text = format!("{}; all of it undone: plumb tune undo.\n", head(plan));
+    for (key, value) in before {
+        if !plan.changes.iter().any(|change| change.knob == *key) {
+            let _ = write!(text, "\n# Of a plan before.\n{key} = {value}\n");
+        }
+    }
+    text + &variables(plan)
+}
+
+/// A file for whoever sets the variables without plumb, which then keeps no journal.
+fn sysctl_file(plan: &HostPlan) -> String {
+    head(plan) + WITHOUT_JOURNAL + &variables(plan) + &way_back(plan)
+}
+
+/// What stands in a file that plumb does not apply itself.
+const WITHOUT_JOURNAL: &str =
+    ".\n# plumb tune undo knows nothing of what others apply: the way back is at the end.\n";
+
+fn variables(plan: &HostPlan) -> String {
+    let mut text = String::new();
     for change in &plan.changes {
         match change.kind {
             Kind::Sysctl => {
@@ -129,7 +157,7 @@ pub fn sysctl_file(plan: &HostPlan) -> String {
 }
 
 fn script(plan: &HostPlan, opening: &str) -> String {
-    let mut text = format!("{opening}{}", head(plan));
+    let mut text = format!("{opening}{}{WITHOUT_JOURNAL}", head(plan));
     for change in &plan.changes {
         let _ = write!(text, "\n# {}\n", change.why);
         for command in commands(plan.os, change) {
@@ -137,12 +165,47 @@ fn script(plan: &HostPlan, opening: &str) -> String {
             text.push('\n');
         }
     }
+    text + &way_back(plan)
+}
+
+/// What puts everything back, as comments: in the scripts of every system a line that begins with # is one.
+fn way_back(plan: &HostPlan) -> String {
+    let mut text = "\n# The way back:\n".to_owned();
+    for line in plan.changes.iter().flat_map(|change| back(plan.os, change)) {
+        let _ = writeln!(text, "#   {line}");
+    }
     text
+}
+
+/// The commands that undo a change, or how to learn beforehand what they will be.
+fn back(os: Os, change: &PlannedChange) -> Vec<String> {
+    let PlannedChange {
+        knob, from, kind, ..
+    } = change;
+    match (kind, from) {
+        // Each template has another default, and knows it.
+        (Kind::Netsh, None) if knob == CONGESTION => netsh(knob, "default"),
+        (Kind::Ipadm, None) => vec![format!("ipadm reset-prop -p {knob} tcp")],
+        (Kind::Sysctl | Kind::Netsh | Kind::Ipadm, Some(from)) => {
+            let mut before = change.clone();
+            before.to.clone_from(from);
+            commands(os, &before)
+        }
+        (Kind::Interface | Kind::Registry, Some(from)) => vec![format!("{knob} was: {from}")],
+        (_, None) => vec![format!(
+            "{knob}: plumb does not know what it is; write it down first{}",
+            match kind {
+                Kind::Sysctl => format!(": sysctl {knob}"),
+                Kind::Netsh => ": netsh int tcp show global".to_owned(),
+                _ => String::new(),
+            }
+        )],
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use plumb_model::finding::Actor;
 
     use super::super::plan::plan_host;
@@ -191,7 +254,31 @@ mod tests {
             solaris.contains("ipadm set-prop -p max_buf=134217728 tcp"),
             "{solaris}"
         );
+        // There is no journal of what others apply: each file has its own way back.
+        for file in [&linux, &mac, &windows, &solaris] {
+            let (_, back) = file.split_once("# The way back:\n").unwrap();
+            assert!(back.lines().all(|line| line.starts_with("#   ")), "{file}");
+            assert!(!file.contains("undone: plumb tune undo"), "{file}");
+        }
+        assert_eq!(windows.matches("CongestionProvider=default").count(), 5);
+        assert!(linux.contains("write it down first: sysctl net.ipv4.tcp_wmem\n"));
+        assert!(solaris.contains("#   ipadm reset-prop -p max_buf tcp\n"));
         assert!(render(&plan(Os::Windows), Format::Sysctl).is_err());
         assert!(render(&plan(Os::Linux), Format::PowerShell).is_err());
+    }
+
+    #[test]
+    fn known_values_are_put_back_and_the_drop_in_keeps_what_was_before() {
+        let mut plan = plan(Os::Linux);
+        plan.changes.retain(|c| c.knob == "net.ipv4.tcp_wmem");
+        plan.changes[0].from = Some("4096 16384 4194304".to_owned());
+        let shell = render(&plan, Format::Shell).unwrap();
+        let back = "#   sysctl -w net.ipv4.tcp_wmem=\"4096 16384 4194304\"\n";
+        assert!(shell.ends_with(back), "{shell}");
+        let before = [("net.ipv4.tcp_wmem", "1"), ("net.ipv4.tcp_rmem", "4 5 6")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let file = drop_in(&plan, &before);
+        assert!(file.contains("\nnet.ipv4.tcp_rmem = 4 5 6\n") && !file.contains("wmem = 1\n"));
+        assert!(file.contains("all of it undone: plumb tune undo.\n"));
     }
 }

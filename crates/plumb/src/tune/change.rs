@@ -1,31 +1,31 @@
-//! `plumb tune apply`, `status` and `undo`.
+//! `plumb tune apply` and `undo`.
 
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::Path as FilePath;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
 use plumb_host::knobs::Catalogue;
 use plumb_host::render::commands;
 use plumb_host::tune::advice;
-use plumb_host::tune::apply::{self, Standing, Undone, standing};
+use plumb_host::tune::apply::{self, Standing, standing};
 use plumb_host::tune::journal::{
-    DROP_IN, Directory, Journal, JournalError, STATE, State, Store as _,
+    DROP_IN, Directory, Journal, JournalError, STATE, Store as _, Target,
 };
 use plumb_host::tune::machine::ThisMachine;
 use plumb_host::tune::plan::plan_host;
-use plumb_host::tune::render::sysctl_file;
+use plumb_host::tune::render::{drop_in, has_variables};
 use plumb_host::tune::snapshot::Snapshot;
 use plumb_model::finding::{Action, Actor, InterfaceAction, InterfaceChange};
 use plumb_model::tune::{HostPlan, SCHEMA, TunePlan};
-use plumb_model::units::human_seconds;
 use plumb_report::text::render_tune_plan;
 
 use super::except::Except;
 use super::path::PathOptions;
+use super::status::told;
 use crate::load_options::positive_duration;
 use crate::output::{print, style};
 
@@ -50,13 +50,6 @@ pub(super) struct ApplyArguments {
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
-}
-
-#[derive(Args)]
-pub(super) struct StatusArguments {
-    /// Print it as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Args)]
@@ -89,7 +82,20 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
         }],
     };
     print(&render_tune_plan(&plan, &style()))?;
-    if host.changes.is_empty() {
+    let runtime = arguments.runtime || arguments.time.is_some();
+    let present = Directory::look(FilePath::new(STATE), FilePath::new(DROP_IN))?;
+    let lasts = present
+        .as_ref()
+        .and_then(|journal| lasts_longer(journal, runtime, arguments.time.is_some()));
+    if let Some(lasts) = &lasts {
+        print(lasts)?;
+    } else if host.changes.is_empty() {
+        if let Some(journal) = &present {
+            print(&format!(
+                "Settings of {} are in force: plumb tune status.\n",
+                journal.started
+            ))?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     if path.ends == [Actor::FarHost] {
@@ -101,7 +107,6 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
         print("Nothing was changed.\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let runtime = arguments.runtime || arguments.time.is_some();
     let journal = make(&host, runtime, arguments.time)?.journal;
     let count = host.changes.len();
     let changes = if count == 1 { "change" } else { "changes" };
@@ -109,7 +114,7 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
     if let Some(until) = &journal.until {
         said += &format!(" They are undone by themselves at {until}.");
     } else if runtime {
-        said += " They last until the next boot.";
+        said += " All lasts until the next boot.";
     } else {
         said += &format!(" {DROP_IN} brings the variables back at boot.");
         for other in overridden(&host) {
@@ -123,6 +128,27 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
     }
     print(&format!("{said} All is put back with: plumb tune undo\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a plan without an end makes of what is applied until an end: it comes on top of that, and takes it along.
+fn lasts_longer(journal: &Journal, runtime: bool, ends: bool) -> Option<String> {
+    let variable = |target: &Target| matches!(target, Target::Sysctl(_));
+    let lost_at_boot = !journal.is_permanent() && journal.steps.iter().any(|s| variable(&s.target));
+    let so_far = match &journal.until {
+        _ if ends => return None,
+        Some(until) => format!("would be undone by themselves at {until}"),
+        None if lost_at_boot && !runtime => "would last until the next boot".to_owned(),
+        None => return None,
+    };
+    let now = if runtime {
+        "they stay until the next boot"
+    } else {
+        "they stay, and the variables among them come back at boot"
+    };
+    Some(format!(
+        "The settings of {} {so_far}: {now}.\n",
+        journal.started
+    ))
 }
 
 /// Whether changes could be made: the journal can be kept, nobody is at it, and nothing is applied.
@@ -230,14 +256,12 @@ pub(super) fn make(host: &HostPlan, runtime: bool, time: Option<Duration>) -> an
         .transpose()
         .context("that is too long a time")?;
     let id = uuid::Uuid::now_v7().to_string();
-    let drop_in = FilePath::new(DROP_IN);
-    let file = (!runtime).then(|| (drop_in, sysctl_file(host)));
-    if file.is_some() && !drop_in.parent().is_some_and(FilePath::is_dir) {
-        anyhow::bail!(
-            "there is no /etc/sysctl.d to keep the settings in: use --runtime; nothing was changed"
-        );
-    }
     let mut store = store()?;
+    let file = if runtime {
+        None
+    } else {
+        permanent(host, store.load()?.as_ref())?
+    };
     let steps = apply::steps(host, file);
     // It stands before anything is changed, and does nothing while there is no journal of that id.
     let watchdog = time.map(|time| start_watchdog(&id, time)).transpose()?;
@@ -257,6 +281,34 @@ pub(super) fn make(host: &HostPlan, runtime: bool, time: Option<Duration>) -> an
             Err(e.into())
         }
     }
+}
+
+/// The file that brings variables back at boot: those of a plan, and those that are applied and as plumb set them.
+/// None where there is nothing to add to it.
+fn permanent(
+    host: &HostPlan,
+    applied: Option<&Journal>,
+) -> anyhow::Result<Option<(&'static FilePath, String)>> {
+    let steps = applied.iter().flat_map(|journal| &journal.steps);
+    let before: Vec<_> = steps
+        .filter_map(|step| match &step.target {
+            Target::Sysctl(key) if standing(&mut ThisMachine, step) == Standing::AsSet => {
+                Some((key.clone(), step.new.clone()?))
+            }
+            _ => None,
+        })
+        .collect();
+    let there = before.is_empty() || applied.is_some_and(Journal::is_permanent);
+    if there && !has_variables(host) {
+        return Ok(None);
+    }
+    let file = FilePath::new(DROP_IN);
+    if !file.parent().is_some_and(FilePath::is_dir) {
+        anyhow::bail!(
+            "there is no /etc/sysctl.d to keep the settings in: use --runtime; nothing was changed"
+        );
+    }
+    Ok(Some((file, drop_in(host, &before))))
 }
 
 /// Starts the process that will undo it, and returns when that one stands on its own: whatever ends this
@@ -286,8 +338,7 @@ pub(super) fn watchdog(arguments: &WatchdogArguments) -> anyhow::Result<ExitCode
     print(STANDS)?;
     // The one that started it waits for the end of the pipe.
     plumb_net::process::close_stdout()?;
-    let until = Instant::now() + arguments.time;
-    sleep(until.saturating_duration_since(Instant::now()));
+    sleep(arguments.time);
     loop {
         match store() {
             Err(JournalError::Busy) => sleep(RETRY),
@@ -315,112 +366,4 @@ pub(super) fn undo() -> anyhow::Result<ExitCode> {
         );
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn told(undone: &Undone) -> String {
-    let mut text = String::new();
-    for target in &undone.restored {
-        text += &format!("Put back: {target}\n");
-    }
-    for (target, now) in &undone.kept {
-        text += &format!("Left alone, because somebody changed it since: {target} ({now})\n");
-    }
-    for target in &undone.gone {
-        text += &format!("Gone with its interface: {target}\n");
-    }
-    for (target, why) in &undone.failed {
-        text += &format!("NOT put back: {target}: {why}\n");
-    }
-    if text.is_empty() {
-        text += "Everything was as before already.\n";
-    }
-    text
-}
-
-pub(super) fn status(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
-    let journal = Directory::look(FilePath::new(STATE), FilePath::new(DROP_IN))?;
-    let machine = &mut ThisMachine;
-    let rows: Vec<_> = journal
-        .iter()
-        .flat_map(|journal| &journal.steps)
-        .map(|step| (step, standing(machine, step)))
-        .collect();
-    if arguments.json {
-        print(&(serde_json::to_string(&document(journal.as_ref(), &rows))? + "\n"))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let Some(journal) = &journal else {
-        print("Nothing is applied.\n")?;
-        return Ok(ExitCode::SUCCESS);
-    };
-    let mut text = match journal.state {
-        State::Applied => format!("Applied {}.\n", journal.started),
-        State::Applying | State::Undoing => format!(
-            "Begun {} and never finished: plumb tune undo puts everything back.\n",
-            journal.started
-        ),
-    };
-    if let Some(until) = &journal.until {
-        text += &format!("To be undone by itself at {until}.\n");
-        let late = until
-            .parse::<jiff::Timestamp>()
-            .ok()
-            .map(|until| jiff::Timestamp::now().duration_since(until).as_secs_f64());
-        if let Some(late) = late.filter(|late| *late > 1.0) {
-            text += &format!(
-                "That was {} ago, so the process that was to do it is gone: plumb tune undo.\n",
-                human_seconds(late)
-            );
-        }
-    }
-    if journal.is_of_another_boot() {
-        text += "The machine was started anew since: only what the drop-in file brings back is still set.\n";
-    }
-    for (step, standing) in &rows {
-        let how = match standing {
-            Standing::AsSet => "as set".to_owned(),
-            Standing::AsBefore => "as it was before".to_owned(),
-            Standing::Changed(now) => format!("changed by somebody since, to {now}"),
-            Standing::Gone => "gone with its interface".to_owned(),
-            Standing::Unreadable(why) => format!("cannot be read: {why}"),
-        };
-        text += &match (&step.target, &step.old, &step.new) {
-            (plumb_host::tune::journal::Target::File(_), _, _) | (_, None, _) | (_, _, None) => {
-                format!("  {}: {how}\n", step.target)
-            }
-            (target, Some(old), Some(new)) => format!("  {target}: {old} -> {new}: {how}\n"),
-        };
-    }
-    print(&text)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// `plumb.tune-status/1`.
-fn document(
-    journal: Option<&Journal>,
-    rows: &[(&plumb_host::tune::journal::Step, Standing)],
-) -> plumb_model::tune::TuneStatus {
-    plumb_model::tune::TuneStatus {
-        schema: plumb_model::tune::STATUS_SCHEMA.to_owned(),
-        applied: journal.is_some(),
-        complete: journal.is_none_or(|j| j.state == State::Applied),
-        started: journal.map(|j| j.started.clone()),
-        until: journal.and_then(|j| j.until.clone()),
-        settings: rows
-            .iter()
-            .map(|(step, standing)| plumb_model::tune::AppliedSetting {
-                target: step.target.to_string(),
-                old: step.old.clone(),
-                new: step.new.clone(),
-                standing: match standing {
-                    Standing::AsSet => "as-set",
-                    Standing::AsBefore => "as-before",
-                    Standing::Changed(_) => "changed",
-                    Standing::Gone => "gone",
-                    Standing::Unreadable(_) => "unreadable",
-                }
-                .to_owned(),
-            })
-            .collect(),
-    }
 }

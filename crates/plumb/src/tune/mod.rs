@@ -4,6 +4,7 @@ mod change;
 mod except;
 mod path;
 mod plan;
+mod status;
 mod verify;
 
 use std::process::ExitCode;
@@ -41,7 +42,7 @@ enum Verb {
     /// Make the changes that help, with a journal of what was
     Apply(change::ApplyArguments),
     /// What is applied, and whether somebody changed it since
-    Status(change::StatusArguments),
+    Status(status::StatusArguments),
     /// Put everything back
     Undo,
     /// Measure with and without each part of the plan, keep what helps, undo what does not
@@ -55,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.verb {
         Verb::Plan(arguments) => plan::run(arguments),
         Verb::Apply(arguments) => change::apply(arguments),
-        Verb::Status(arguments) => change::status(arguments),
+        Verb::Status(arguments) => status::status(arguments),
         Verb::Undo => change::undo(),
         Verb::Verify(arguments) => verify::run(arguments),
         Verb::Watchdog(arguments) => change::watchdog(arguments),

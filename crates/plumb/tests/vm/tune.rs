@@ -116,11 +116,7 @@ fn a_drivers_ring_and_offloads_are_set_and_undone() {
             (target(Setting::Offload("rx-gro".to_owned())), "off"),
             (target(Setting::QueueLength), "500"),
         ]
-        .map(|(target, new)| Step {
-            target,
-            old: None,
-            new: Some(new.to_owned()),
-        })
+        .map(|(target, new)| Step::to(target, new.to_owned()))
         .to_vec()
     };
     let now = || -> Vec<_> {
@@ -151,11 +147,8 @@ fn a_drivers_ring_and_offloads_are_set_and_undone() {
 
     // More than the card can is refused by the driver, and everything is as it was.
     let mut too_much = steps();
-    too_much.push(Step {
-        target: target(Setting::AdaptiveReceive),
-        old: None,
-        new: Some("on".to_owned()),
-    });
+    let adaptive = target(Setting::AdaptiveReceive);
+    too_much.push(Step::to(adaptive, "on".to_owned()));
     let error = apply(
         &mut store,
         machine,

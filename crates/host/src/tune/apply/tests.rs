@@ -88,18 +88,17 @@ fn fake() -> Fake {
 }
 
 fn three() -> Vec<Step> {
-    let step = |name: &str, new: &str| Step {
-        target: Target::Sysctl(name.to_owned()),
-        old: None,
-        new: Some(new.to_owned()),
-    };
     let mut steps = vec![step("a", "1 2 4"), step("b", "y"), step("c", "6")];
-    steps.push(Step {
-        target: Target::File("/f".into()),
-        old: None,
-        new: Some("text".to_owned()),
-    });
+    steps.push(file("text"));
     steps
+}
+
+fn step(name: &str, new: &str) -> Step {
+    Step::to(Target::Sysctl(name.to_owned()), new.to_owned())
+}
+
+fn file(text: &str) -> Step {
+    Step::to(Target::File("/f".into()), text.to_owned())
 }
 
 fn done(
@@ -122,8 +121,6 @@ fn done_and_undone() {
     assert_eq!(journal.state, State::Applied);
     assert_eq!(machine.values["a"], "1 2 4");
     assert_eq!(machine.values["/f"], "text");
-    let again = go(&mut store, &mut machine).unwrap_err();
-    assert!(again.to_string().contains("undo"), "{again}");
     let undone = undo(&mut store, &mut machine).unwrap().unwrap();
     assert_eq!(undone.restored.len(), 4);
     assert_eq!(machine.values, before, "byte for byte");
@@ -147,18 +144,84 @@ fn a_refusal_rolls_everything_back() {
 }
 
 #[test]
+fn on_top_of_another_and_undone_with_it() {
+    let (mut store, mut machine) = (Memory::default(), fake());
+    let before = machine.values.clone();
+    done(
+        &mut store,
+        &mut machine,
+        vec![step("a", "1 2 4"), step("b", "y")],
+    )
+    .unwrap();
+    machine.values.insert("b".into(), "theirs".into());
+    let added = vec![
+        step("a", "1 2 5"),
+        step("b", "z"),
+        step("c", "6"),
+        file("text"),
+    ];
+    let journal = done(&mut store, &mut machine, added).unwrap();
+    assert_eq!(journal.steps.len(), 4, "one a setting: {journal:?}");
+    assert!(journal.is_permanent() && journal.state == State::Applied);
+    // Killed before the new value was written: the one before is plumb's too.
+    machine.values.insert("a".into(), "1 2 4".into());
+    let undone = undo(&mut store, &mut machine).unwrap().unwrap();
+    assert_eq!(undone.restored.len(), 4, "{undone:?}");
+    let mut theirs = before;
+    theirs.insert("b".into(), "theirs".into());
+    assert_eq!((machine.values, store.0), (theirs, None));
+}
+
+#[test]
+fn a_refusal_on_top_leaves_what_was_applied() {
+    let (mut store, mut machine) = (Memory::default(), fake());
+    let first = done(&mut store, &mut machine, vec![step("a", "1 2 4")]).unwrap();
+    let applied = machine.values.clone();
+    machine.refuses.push("c");
+    let added = vec![step("a", "1 2 5"), step("b", "y"), step("c", "6")];
+    let error = done(&mut store, &mut machine, added).unwrap_err();
+    assert!(matches!(error, ApplyError::RolledBack { .. }), "{error}");
+    assert_eq!((&machine.values, &store.0), (&applied, &Some(first)));
+}
+
+#[test]
+fn only_what_stays_comes_on_top_and_never_on_what_is_half_done() {
+    let (mut store, mut machine) = (Memory::default(), fake());
+    let until = |store: &mut Memory, machine: &mut Fake, until: Option<&str>, steps| {
+        let until = until.map(str::to_owned);
+        apply(store, machine, "id".into(), "now".into(), until, steps)
+    };
+    let nothing = until(&mut store, &mut machine, None, Vec::new());
+    assert!(matches!(nothing, Err(ApplyError::Nothing)), "{nothing:?}");
+    until(&mut store, &mut machine, Some("soon"), three()).unwrap();
+    let error = until(&mut store, &mut machine, Some("later"), three()).unwrap_err();
+    assert!(error.to_string().contains("undo them first"), "{error}");
+    // Nothing more to change, but it stays.
+    let stays = until(&mut store, &mut machine, None, Vec::new()).unwrap();
+    assert_eq!((stays.until, stays.steps.len()), (None, 4));
+    store.0.as_mut().unwrap().state = State::Undoing;
+    let error = go(&mut store, &mut machine).unwrap_err();
+    assert!(error.to_string().contains("half applied"), "{error}");
+}
+
+#[test]
+fn lines_of_an_edited_file_that_act_at_boot_are_named() {
+    let (mut store, mut machine) = (Memory::default(), fake());
+    let text = "# why\n\nnet.a = 1\nnet.b = 2\n";
+    done(&mut store, &mut machine, vec![step("b", "y"), file(text)]).unwrap();
+    let edited = "# why\n\nnet.a = 1\nnet.b = 3\nnet.c = 4\n";
+    machine.values.insert("/f".into(), edited.into());
+    let undone = undo(&mut store, &mut machine).unwrap().unwrap();
+    assert_eq!(undone.at_boot, ["net.a = 1"]);
+    assert_eq!(machine.values["/f"], edited);
+}
+
+#[test]
 fn an_interface_that_vanishes_takes_its_settings_along() {
     let ring = || Target::Interface("usb0".to_owned(), Setting::ReceiveRing);
     let steps = || {
         let mut steps = three();
-        steps.insert(
-            1,
-            Step {
-                target: ring(),
-                old: None,
-                new: Some("4096".to_owned()),
-            },
-        );
+        steps.insert(1, Step::to(ring(), "4096".to_owned()));
         steps
     };
     let with_usb = || {
@@ -195,12 +258,10 @@ fn an_interface_that_vanishes_takes_its_settings_along() {
 fn a_variable_that_this_kernel_lacks_stops_everything() {
     let network = plumb_net::namespace::Namespaces::create("absent", || Ok::<_, io::Error>(()));
     let told = network.unwrap().in_network(|| {
-        let step = |key: &str| Step {
-            target: Target::Sysctl(key.to_owned()),
-            old: None,
-            new: Some("1".to_owned()),
-        };
-        let steps = vec![step("net.ipv4.tcp_mtu_probing"), step("net.ipv4.no_such")];
+        let steps = vec![
+            step("net.ipv4.tcp_mtu_probing", "1"),
+            step("net.ipv4.no_such", "1"),
+        ];
         let machine = &mut super::super::machine::ThisMachine;
         let error = done(&mut Memory::default(), machine, steps);
         let now = plumb_net::sysctl::read("net.ipv4.tcp_mtu_probing").unwrap();
