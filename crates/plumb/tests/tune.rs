@@ -175,6 +175,34 @@ fn it_reverts_by_itself_though_plumb_is_killed() {
     });
 }
 
+/// What was being tried ends with the process that tried it, though nothing can be heeded any more.
+#[test]
+fn verify_that_is_killed_leaves_nothing() {
+    alone(|| {
+        let text = says(&format!(
+            r#"{HEAD}
+            state > $before
+            plumb tune verify server $path --duration 2s --yes > /dev/null 2> $said & verify=$!
+            for i in $(seq 200); do plumb tune status | grep -q 'Applied ' && break; sleep 0.1; done
+            plumb tune status | head -n 2
+            kill -KILL $verify
+            for i in $(seq 50); do plumb tune status | grep -q 'Nothing is applied' && break; sleep 0.1; done
+            plumb tune status
+            state | diff $before - && echo restored
+            cat $said
+            "#
+        ));
+        for words in [
+            "To be undone by itself at",
+            "Nothing is applied.\n",
+            "restored\n",
+            "it ends at 300 GB (--budget)",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+    });
+}
+
 #[test]
 fn bad_input_changes_nothing() {
     alone(|| {

@@ -2,19 +2,20 @@
 //!
 //! What comes in is, for each pair of runs, the natural logarithm of the rate with the change over the rate
 //! without it. At fixed numbers of pairs two questions are asked: is it sure that the change does not harm
-//! (then it is kept), and is it sure that it gains less than [`WORTH`] (then it is not)? Each look may be wrong
-//! with a share of [`HARM`] and [`MISS`], so that all looks together keep to them (Bonferroni).
+//! (then it is kept), and is it sure that it gains less than [`WORTH`] (then it is not)? All looks up to the last
+//! one that is wanted share an error of [`HARM`] and one of [`MISS`], so that together they keep to them
+//! (Bonferroni); the last look, at which the smallest effects are seen, has [`LAST_SHARE`] of it.
 //!
-//! Two tests answer, each with half of that share: Student's, which learns the noise from the pairs, and a
-//! normal one that takes every run's noise to be [`MOST_NOISE`], the most that a measurement may have. The second
+//! Two tests answer: Student's, which learns the noise from the pairs, and a normal one that takes every run's
+//! noise to be [`MOST_NOISE`], the most that a measurement may have, with [`NORMAL_SHARE`] of the error. The second
 //! sees a large effect after two pairs, from which nothing could be learnt about noise; it is asked only while
 //! the pairs agree with that bound.
 
 /// A gain that is worth a change: 5 %, as a logarithm.
 pub const WORTH: f64 = 0.048_790_164_169_432;
 
-/// Share of changes that harm that may be kept.
-pub const HARM: f64 = 0.0005;
+/// Share of changes without any effect, the worst case of those that harm, that may be kept.
+pub const HARM: f64 = 0.001;
 
 /// Share of changes that gain more than [`WORTH`] that may be missed by stopping early.
 pub const MISS: f64 = 0.01;
@@ -29,7 +30,10 @@ pub const LOOKS: [usize; 15] = [2, 3, 4, 6, 8, 12, 18, 27, 40, 60, 100, 180, 320
 pub const MOST_RUNS: usize = 2 * 1100;
 
 /// Share of the errors that the last look may make: it is the one that the smallest effects are seen at.
-const LAST_SHARE: f64 = 0.5;
+const LAST_SHARE: f64 = 0.6;
+
+/// Share of a look's error that the normal test may make, where Student's is asked too.
+const NORMAL_SHARE: f64 = 0.1;
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,22 +48,17 @@ pub enum Decision {
     CannotTell,
 }
 
-/// What the pairs so far say, when no more than `most_runs` are wanted: a limit below [`MOST_RUNS`] makes it
-/// decide earlier, and never in favour of a change.
+/// What the pairs so far say, when no more than `most_runs` are wanted. The errors keep to their bounds whatever
+/// that limit is; with a low one more changes cannot be told.
 pub fn decide(pairs: &[f64], most_runs: usize) -> Decision {
-    let over = pairs.len() >= (most_runs.min(MOST_RUNS) / 2).max(1);
-    let undecided = if over {
+    let last = last_look(most_runs);
+    let undecided = if pairs.len() >= last {
         Decision::CannotTell
     } else {
         Decision::Continue
     };
-    let Some(look) = LOOKS.iter().position(|n| *n == pairs.len()) else {
+    let Some(share) = share(pairs.len(), last) else {
         return undecided;
-    };
-    let share = if look + 1 == LOOKS.len() {
-        LAST_SHARE
-    } else {
-        (1.0 - LAST_SHARE) / (LOOKS.len() - 1) as f64
     };
     let summary = Summary::of(pairs);
     // Too little first: what is surely below the worth is not kept, however sure it is above nothing.
@@ -69,6 +68,52 @@ pub fn decide(pairs: &[f64], most_runs: usize) -> Decision {
         Decision::Keep
     } else {
         undecided
+    }
+}
+
+/// The least gain, as a share, that would have been kept at the last look under the noise of these pairs; none
+/// where they tell no noise.
+pub fn least_seen(pairs: &[f64], most_runs: usize) -> Option<f64> {
+    let present = Summary::of(pairs);
+    present.deviation?;
+    let last = last_look(most_runs);
+    let seen = |mean: f64| {
+        let there = Summary {
+            count: last,
+            mean,
+            ..present
+        };
+        there.is_surely_above(0.0, HARM * share(last, last).unwrap_or(1.0))
+    };
+    // Between nothing and e⁵ times the rate, to a ten thousandth.
+    let (mut below, mut above) = (0.0, 5.0);
+    if !seen(above) {
+        return None;
+    }
+    while above - below > 1e-4 {
+        let middle = f64::midpoint(below, above);
+        if seen(middle) {
+            above = middle;
+        } else {
+            below = middle;
+        }
+    }
+    Some(above.exp() - 1.0)
+}
+
+/// The number of pairs at which is looked for the last time.
+fn last_look(most_runs: usize) -> usize {
+    (most_runs.min(MOST_RUNS) / 2).max(1)
+}
+
+/// The share of the errors that may be made at so many pairs; none where it is not looked.
+fn share(pairs: usize, last: usize) -> Option<f64> {
+    let before = LOOKS.iter().filter(|n| **n < last).count();
+    match pairs {
+        _ if pairs >= last && before == 0 => Some(1.0),
+        _ if pairs >= last => Some(LAST_SHARE),
+        _ if LOOKS.contains(&pairs) => Some((1.0 - LAST_SHARE) / before as f64),
+        _ => None,
     }
 }
 
@@ -102,14 +147,15 @@ impl Summary {
     }
 
     fn is_surely_above(&self, bound: f64, error: f64) -> bool {
-        self.tail(self.mean - bound) <= error / 2.0
+        self.tail(self.mean - bound) <= error
     }
 
     fn is_surely_below(&self, bound: f64, error: f64) -> bool {
-        self.tail(bound - self.mean) <= error / 2.0
+        self.tail(bound - self.mean) <= error
     }
 
-    /// How probable a distance from the bound is when the truth is at the bound; the smaller of both tests.
+    /// How probable a distance from the bound is when the truth is at the bound: the smaller answer of both tests,
+    /// each over its share of the error.
     fn tail(&self, distance: f64) -> f64 {
         let root = (self.count as f64).sqrt();
         let most = MOST_NOISE * 2f64.sqrt();
@@ -118,15 +164,16 @@ impl Summary {
             Some(deviation) if deviation <= 2.0 * most => normal_tail(distance * root / most),
             _ => 1.0,
         };
-        let student = match self.deviation {
+        match self.deviation {
             Some(deviation) if self.count > 2 => {
                 let freedom = (self.count - 1) as f64;
                 // Pairs that are all alike would make anything sure: no clock and no counter is as exact.
-                student_tail(distance * root / deviation.max(LEAST_DEVIATION), freedom)
+                let student =
+                    student_tail(distance * root / deviation.max(LEAST_DEVIATION), freedom);
+                (normal / NORMAL_SHARE).min(student / (1.0 - NORMAL_SHARE))
             }
-            _ => 1.0,
-        };
-        normal.min(student)
+            _ => normal,
+        }
     }
 }
 

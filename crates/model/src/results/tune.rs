@@ -21,6 +21,9 @@ pub struct TuneResult {
     pub effect_ratio: f64,
     /// Noise of one run, as the pairs show it; absent with fewer than two pairs.
     pub noise_ratio: Option<f64>,
+    /// The least gain that so many runs could have shown under that noise; where the noise was too much to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_seen_ratio: Option<f64>,
     /// Rates without it.
     pub without_bps: Option<Distribution>,
     /// Rates with it.
@@ -29,6 +32,20 @@ pub struct TuneResult {
     pub runs: u64,
     /// Runs after which it would have been given up.
     pub most_runs: u64,
+}
+
+impl TuneResult {
+    /// What became of it, in words.
+    pub fn words(&self) -> String {
+        let words = self.decision.words();
+        match (self.decision, self.least_seen_ratio) {
+            (TuneDecision::CannotTell, Some(least)) => format!(
+                "{words}; a gain under {:.0} % would not have been seen",
+                least * 100.0
+            ),
+            _ => words.to_owned(),
+        }
+    }
 }
 
 /// A setting that was tried.
@@ -52,15 +69,17 @@ pub enum TuneDecision {
     TooLittle,
     /// The noise is too much to tell, and it was undone.
     CannotTell,
+    /// What may be transferred was used up before it could be told, and it was undone.
+    OutOfBudget,
 }
 
 impl TuneDecision {
-    /// In words.
-    pub fn words(self) -> &'static str {
+    fn words(self) -> &'static str {
         match self {
             Self::Kept => "kept",
             Self::TooLittle => "undone: gains too little",
             Self::CannotTell => "undone: the noise hides it",
+            Self::OutOfBudget => "undone: the budget ended first",
         }
     }
 }

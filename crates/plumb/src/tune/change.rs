@@ -3,7 +3,8 @@
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::Path as FilePath;
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::thread::sleep;
+use std::sync::mpsc;
+use std::thread::{self, sleep};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -32,6 +33,17 @@ use crate::output::{print, style};
 /// How long the watchdog waits for another plumb to be done, before it tries again.
 const RETRY: Duration = Duration::from_millis(200);
 
+/// When changes are undone by themselves.
+#[derive(Clone, Copy)]
+pub(super) enum End {
+    /// They stay.
+    Never,
+    /// After a time, whatever becomes of this process.
+    After(Duration),
+    /// With this process, and after a time at the latest.
+    WithThis(Duration),
+}
+
 /// What the watchdog says when it stands on its own.
 const STANDS: &str = "watching\n";
 
@@ -59,6 +71,9 @@ pub(super) struct WatchdogArguments {
     /// After how long
     #[arg(value_parser = positive_duration)]
     time: Duration,
+    /// When standard input ends, if that is sooner
+    #[arg(long)]
+    or_input_ends: bool,
 }
 
 fn store() -> Result<Directory, JournalError> {
@@ -107,7 +122,12 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
         print("Nothing was changed.\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let journal = make(&host, runtime, arguments.time)?.journal;
+    let journal = make(
+        &host,
+        runtime,
+        arguments.time.map_or(End::Never, End::After),
+    )?
+    .journal;
     let count = host.changes.len();
     let changes = if count == 1 { "change" } else { "changes" };
     let mut said = format!("Done: {count} {changes}.");
@@ -235,22 +255,26 @@ impl Made {
     pub(super) fn undo(self) -> anyhow::Result<()> {
         let undone = apply::undo(&mut store()?, &mut ThisMachine)?.unwrap_or_default();
         anyhow::ensure!(undone.failed.is_empty(), told(&undone));
-        end(self.watchdog);
+        stop(self.watchdog);
         Ok(())
     }
 }
 
 /// Ends a watchdog, which heeds nothing else.
-fn end(watchdog: Option<Child>) {
+fn stop(watchdog: Option<Child>) {
     if let Some(mut watchdog) = watchdog {
         let _ = watchdog.kill();
         let _ = watchdog.wait();
     }
 }
 
-/// Makes a plan's changes; with a time, a process of its own undoes them after it.
-pub(super) fn make(host: &HostPlan, runtime: bool, time: Option<Duration>) -> anyhow::Result<Made> {
+/// Makes a plan's changes; where they end, a process of its own undoes them.
+pub(super) fn make(host: &HostPlan, runtime: bool, end: End) -> anyhow::Result<Made> {
     let now = jiff::Timestamp::now();
+    let time = match end {
+        End::Never => None,
+        End::After(time) | End::WithThis(time) => Some(time),
+    };
     let until = time
         .map(|time| now.checked_add(time))
         .transpose()
@@ -264,7 +288,10 @@ pub(super) fn make(host: &HostPlan, runtime: bool, time: Option<Duration>) -> an
     };
     let steps = apply::steps(host, file);
     // It stands before anything is changed, and does nothing while there is no journal of that id.
-    let watchdog = time.map(|time| start_watchdog(&id, time)).transpose()?;
+    let with_this = matches!(end, End::WithThis(_));
+    let watchdog = time
+        .map(|time| start_watchdog(&id, time, with_this))
+        .transpose()?;
     let whole = |time: jiff::Timestamp| time.round(jiff::Unit::Second).unwrap_or(time).to_string();
     let made = apply::apply(
         &mut store,
@@ -277,7 +304,7 @@ pub(super) fn make(host: &HostPlan, runtime: bool, time: Option<Duration>) -> an
     match made {
         Ok(journal) => Ok(Made { journal, watchdog }),
         Err(e) => {
-            end(watchdog);
+            stop(watchdog);
             Err(e.into())
         }
     }
@@ -312,13 +339,18 @@ fn permanent(
 }
 
 /// Starts the process that will undo it, and returns when that one stands on its own: whatever ends this
-/// one from then on leaves it alone.
-fn start_watchdog(id: &str, time: Duration) -> anyhow::Result<Child> {
+/// one from then on leaves it alone. With this one it ends by the pipe that this one holds open.
+fn start_watchdog(id: &str, time: Duration, with_this: bool) -> anyhow::Result<Child> {
     let failed = "cannot start the process that would undo it: nothing was changed";
     let mut child = Command::new("/proc/self/exe")
         .args(["tune", "watchdog", id])
         .arg(format!("{}ns", time.as_nanos()))
-        .stdin(Stdio::null())
+        .args(with_this.then_some("--or-input-ends"))
+        .stdin(if with_this {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        })
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -338,7 +370,17 @@ pub(super) fn watchdog(arguments: &WatchdogArguments) -> anyhow::Result<ExitCode
     print(STANDS)?;
     // The one that started it waits for the end of the pipe.
     plumb_net::process::close_stdout()?;
-    sleep(arguments.time);
+    if arguments.or_input_ends {
+        let (open, ended) = mpsc::channel::<()>();
+        // It ends with the input, or with this process.
+        thread::spawn(move || {
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+            drop(open);
+        });
+        let _ = ended.recv_timeout(arguments.time);
+    } else {
+        sleep(arguments.time);
+    }
     loop {
         match store() {
             Err(JournalError::Busy) => sleep(RETRY),

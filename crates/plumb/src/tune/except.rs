@@ -15,6 +15,11 @@ pub(super) struct Except {
 }
 
 impl Except {
+    /// What they are.
+    pub(super) fn knobs(&self) -> &[String] {
+        &self.knobs
+    }
+
     /// Takes them out of the changes of a plan for that host and path.
     ///
     /// # Errors

@@ -27,7 +27,8 @@ Limits: plumb changes kernel variables, and of the interface that leads to the p
 receive ring, offloads, interrupt coalescing, txqueuelen and driver queue's limit, where its driver can; the MTU
 it only names. Of these, the drop-in file brings back variables at boot. A new congestion control or buffer is for new connections. In a
 namespace (a container, a lab's node) what belongs to the machine is refused by name. verify reckons with
-noise of a run of up to 20 %, and decides against a change that it cannot see.";
+noise of a run of up to 20 %, decides against a change that it cannot see (it says how small that is), and moves
+what --runs times --duration at the line's rate comes to, --budget at the most; killed, it leaves nothing of what it tried.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {

@@ -85,6 +85,25 @@ impl PathOptions {
         }
     }
 
+    /// Options that name the same path again.
+    pub(super) fn written(&self, path: &Path) -> String {
+        let planned = &path.planned;
+        let mut text = format!(
+            "--rate {:.0}bit --rtt {:.3}ms",
+            planned.rate_bps,
+            planned.rtt_s * 1e3
+        );
+        if let Some(loss) = planned.loss_ratio {
+            text += &format!(" --loss {:.4}%", loss * 100.0);
+        }
+        if let Some(role) = self.role.to_possible_value()
+            && !matches!(self.role, RoleName::Client)
+        {
+            text += &format!(" --role {}", role.get_name());
+        }
+        text
+    }
+
     fn with(&self, run: Option<Run>) -> anyhow::Result<Path> {
         let measured = match &run {
             // What the options give need not be in it.

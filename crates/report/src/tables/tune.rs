@@ -38,7 +38,7 @@ pub(super) fn table(run: &Run) -> Table {
             format!("{:+.1} %", result.effect_ratio * 100.0),
             result.noise_ratio.map_or_else(String::new, number::percent),
             format!("{} of {}", result.runs, result.most_runs),
-            result.decision.words().to_owned(),
+            result.words(),
         ]);
     }
     table.note = Some(
