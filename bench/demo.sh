@@ -40,7 +40,7 @@ ${SUDO:-} "$plumb" lab run ocean-stock -- bash -euo pipefail -c '
     say "1. What it does as it is: plumb rate server --up"
     rate
     say "2. Try what would help, keep what does: plumb tune verify server"
-    plumb tune verify server --rate 1gbit --rtt 150ms --duration 6s --yes -o tuned.json | sed -n "3,5p;/^Settings/,/^\$/p"
+    plumb tune verify server --rate 1gbit --rtt 150ms --duration 6s --runs 24 --yes -o tuned.json
     say "3. What it does now: plumb rate server --up"
     rate
     say "4. What was changed, and putting it back: plumb tune status, plumb tune undo"

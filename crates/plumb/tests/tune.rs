@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use common::live::alone;
 use common::{PLUMB, in_lab, plumb, stderr, stdout};
-use plumb_model::finding::{Actor, Place};
+use plumb_model::finding::{Actor, Cause, Finding, Place, Severity};
 use plumb_model::results::Outcome;
 use plumb_model::results::tune::TuneDecision;
 use plumb_model::run::Run;
@@ -443,6 +443,20 @@ fn verify_keeps_what_fills_the_path() {
         let said = stderr(&output);
         let values: Vec<_> = said.lines().filter(|l| l.starts_with("4096")).collect();
         assert_eq!(values, ["4096\t16384\t67108864", "4096\t16384\t524288"]);
+        // What was kept is advised no more, and what was not tried has a command that works.
+        let small = |f: &&Finding| f.cause == Cause::SendBufferSmall;
+        let finding = run.findings.iter().find(small).unwrap();
+        assert_eq!(
+            (finding.severity, finding.fixes.len()),
+            (Severity::Info, 0),
+            "{finding:?}"
+        );
+        let adds = "to have it as well: plumb tune apply --rate 1000mbit --rtt 150ms";
+        assert!(
+            run.notes.iter().any(|note| note.contains(adds)),
+            "{:?}",
+            run.notes
+        );
         plans_for_the_end_that_limits(run);
     });
 }

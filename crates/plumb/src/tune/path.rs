@@ -88,13 +88,15 @@ impl PathOptions {
     /// Options that name the same path again.
     pub(super) fn written(&self, path: &Path) -> String {
         let planned = &path.planned;
+        // As many digits as anybody would write.
+        let thousandths = |value: f64| (value * 1e3).round() / 1e3;
         let mut text = format!(
-            "--rate {:.0}bit --rtt {:.3}ms",
-            planned.rate_bps,
-            planned.rtt_s * 1e3
+            "--rate {}mbit --rtt {}ms",
+            thousandths(planned.rate_bps / 1e6),
+            thousandths(planned.rtt_s * 1e3)
         );
         if let Some(loss) = planned.loss_ratio {
-            text += &format!(" --loss {:.4}%", loss * 100.0);
+            text += &format!(" --loss {}%", thousandths(loss * 100.0));
         }
         if let Some(role) = self.role.to_possible_value()
             && !matches!(self.role, RoleName::Client)
