@@ -5,6 +5,7 @@
 //! keeps a record of how late it was.
 
 mod pace;
+mod unread;
 mod wait;
 
 use std::io;
@@ -20,9 +21,10 @@ use plumb_link::time::Time;
 use plumb_model::summary::Summary;
 use plumb_net::clock::{self, ThreadClock};
 use plumb_net::sched::set_realtime;
-use plumb_net::tun::{Tun, VNET_HEADER_BYTES};
+use plumb_net::tun::{Entrance, Tun, VNET_HEADER_BYTES};
 use plumb_wire::virtio::VirtioHeader;
 
+use self::unread::Unread;
 use self::wait::Waiter;
 use crate::buffers::Buffers;
 use crate::observe::Tap;
@@ -55,14 +57,17 @@ struct Shared {
 pub(crate) struct Carried {
     /// The cells.
     pub(crate) chain: Chain,
-    /// How long after their due time packets were written.
+    /// How long after their due time packets were written, and how long those that came then had
+    /// waited to be read.
     pub(crate) lateness: Summary,
-    /// Time in which a packet was overdue by more than [`TOLERATED`].
+    /// Time in which a packet was overdue by more than [`TOLERATED`]: to be read, or to be written.
     pub(crate) behind: Duration,
+    /// Until when [`Self::behind`] is counted.
+    counted: Time,
+    /// What waits to be read.
+    unread: Unread,
     /// Those who look on.
     taps: Vec<Tap>,
-    /// When the last packet was written.
-    last_write: Time,
     /// Packets that the kernel did not take.
     pub(crate) write_errors: u64,
     /// Packets that were not IP or otherwise made no sense.
@@ -97,7 +102,7 @@ impl Epoch {
 }
 
 impl Driver {
-    /// Starts carrying packets read from `from` to `to`.
+    /// Starts carrying packets read from `from`, whose `entrance` is its own, to `to`.
     ///
     /// The thread ends within one packet's time of [`Driver`] being dropped, or when the device
     /// goes away.
@@ -105,7 +110,7 @@ impl Driver {
         name: &str,
         epoch: Epoch,
         chain: Chain,
-        from: Arc<Tun>,
+        (from, entrance): (Arc<Tun>, Entrance),
         to: Arc<Tun>,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
@@ -113,8 +118,9 @@ impl Driver {
                 chain,
                 lateness: Summary::new(),
                 behind: Duration::ZERO,
+                counted: Time::ZERO,
+                unread: Unread::new(TOLERATED),
                 taps: Vec::new(),
-                last_write: Time::ZERO,
                 write_errors: 0,
                 unreadable: 0,
                 realtime: false,
@@ -131,7 +137,7 @@ impl Driver {
             move || {
                 let realtime = set_realtime(PRIORITY).is_ok();
                 let _ = started.send((realtime, ThreadClock::of_this_thread().ok()));
-                carry(&shared, epoch, waiter, &from, &to);
+                carry(&shared, epoch, waiter, (&from, &entrance), &to);
             }
         })?;
         // Known from the start on, and not whenever the thread first runs.
@@ -170,7 +176,13 @@ impl Shared {
     }
 }
 
-fn carry(shared: &Shared, epoch: Epoch, mut waiter: Waiter, from: &Tun, to: &Tun) {
+fn carry(
+    shared: &Shared,
+    epoch: Epoch,
+    mut waiter: Waiter,
+    (from, entrance): (&Tun, &Entrance),
+    to: &Tun,
+) {
     let mut buffers = Buffers::new();
     waiter.learn_pace(from, &shared.wake);
     while !shared.stop.load(Ordering::Relaxed) {
@@ -181,6 +193,10 @@ fn carry(shared: &Shared, epoch: Epoch, mut waiter: Waiter, from: &Tun, to: &Tun
                 carried.stopped = true;
                 return;
             };
+            if more {
+                let now = epoch.now();
+                carried.unread.ask(now, |mark| entrance.put(mark).is_ok());
+            }
             carried.put_out(epoch, from, to, &mut buffers);
             carried.tell_outcomes();
             (carried.chain.next_event(), more)
@@ -195,9 +211,17 @@ impl Carried {
         let mut header = [0; VNET_HEADER_BYTES];
         for _ in 0..READ_BATCH {
             let Some(length) = from.read(&mut header, buffers.scratch())? else {
+                self.unread.empty();
                 return Ok(false);
             };
             let now = epoch.now();
+            if let Some(since) = self.unread.since() {
+                self.overdue(since, now);
+            }
+            let data = buffers.scratch().get(..length).unwrap_or_default();
+            if self.unread.read(now, data) {
+                continue;
+            }
             match VirtioHeader::parse(&header) {
                 Ok(vnet) => {
                     let packet = Packet::new(buffers.take(length), vnet, now);
@@ -222,18 +246,25 @@ impl Carried {
                 continue;
             }
             // A packet that met no cell is due when it was read.
-            let late = left - due;
-            self.lateness.record(left.nanos_since(due), 1);
-            if late > TOLERATED {
-                // Several may be overdue at once; the time counts once.
-                self.behind += left - self.last_write.max(due + TOLERATED);
-            }
-            self.last_write = left;
+            self.overdue(due, left);
+            let late = left - due + self.unread.waited(left);
+            let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
+            self.lateness.record(nanos, 1);
             self.chain.departed(&packet, left);
             for tap in &mut self.taps {
                 tap.left(left, &packet);
             }
             buffers.give_back(packet.into_data());
+        }
+    }
+
+    /// Counts the time from `due` to `now`, but for what is tolerated. Several packets may be overdue
+    /// at once; the time counts once.
+    fn overdue(&mut self, due: Time, now: Time) {
+        let since = self.counted.max(due + TOLERATED);
+        if now > since {
+            self.behind += now - since;
+            self.counted = now;
         }
     }
 

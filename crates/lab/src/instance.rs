@@ -12,7 +12,7 @@ use plumb_net::clock;
 use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::Netlink;
 use plumb_net::sysctl;
-use plumb_net::tun::Tun;
+use plumb_net::tun::{Entrance, Tun};
 
 use crate::driver::{Driver, Epoch};
 use crate::error::LabError;
@@ -156,9 +156,11 @@ impl Instance {
                 continue;
             }
             let device = |node: &Namespaces| {
-                node.in_network(|| Tun::create(&link.name))
-                    .map(Arc::new)
-                    .map_err(LabError::Tun)
+                let made = node.in_network(|| {
+                    let tun = Arc::new(Tun::create(&link.name)?);
+                    Ok((tun, Entrance::open(&link.name)?))
+                });
+                made.map_err(LabError::Tun)
             };
             let (first_device, second_device) = (device(first_node)?, device(second_node)?);
             let seeds = [Way::Up, Way::Down].map(|way| chain_seed(self.scenario.seed, number, way));
@@ -167,16 +169,18 @@ impl Instance {
             let down = link.down.with_addresses(&first_end, &first_end);
             let [up, down] = chain::build_link(&up, &down, seeds)
                 .map_err(|e| LabError::Control(e.to_string()))?;
+            let [first_tun, second_tun] =
+                [&first_device, &second_device].map(|(tun, _)| Arc::clone(tun));
             for (way, chain, sender, from, to) in [
-                (Way::Up, up, first, &first_device, &second_device),
-                (Way::Down, down, second, &second_device, &first_device),
+                (Way::Up, up, first, first_device, second_tun),
+                (Way::Down, down, second, second_device, first_tun),
             ] {
                 let driver = Driver::start(
                     &format!("{}.{}", link.name, way.name()),
                     self.epoch,
                     chain,
-                    Arc::clone(from),
-                    Arc::clone(to),
+                    from,
+                    to,
                 )?;
                 self.carriers.push(Carrier {
                     end: LinkEnd {

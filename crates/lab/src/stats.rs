@@ -57,9 +57,11 @@ pub struct WayStats {
 /// How well the driver kept to the chain's schedule.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DriverStats {
-    /// How late packets were written, against their due time.
+    /// How late packets were written, against their due time; with the time that packets waited
+    /// then at the sending device, unread, where that was seen to be more than a millisecond.
     pub lateness_s: Option<Distribution>,
-    /// Share of the time in which a packet was overdue by more than a millisecond.
+    /// Share of the time in which a packet was overdue by more than a millisecond, to be read from
+    /// the sending device or to be written.
     pub behind_ratio: f64,
     /// Packets that the receiving device did not take.
     pub write_errors: u64,

@@ -4,12 +4,16 @@
 //! With `IFF_VNET_HDR` every packet is preceded by a virtio-net header, so that TCP segments of
 //! up to 64 KiB cross as they are and checksums are left to whoever needs them.
 
+mod entrance;
+
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use nix::sys::uio::{readv, writev};
+
+pub use self::entrance::Entrance;
 
 /// Bytes of the virtio-net header before each packet (`struct virtio_net_hdr`).
 pub const VNET_HEADER_BYTES: usize = 10;
