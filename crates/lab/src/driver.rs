@@ -70,7 +70,7 @@ pub(crate) struct Carried {
     taps: Vec<Tap>,
     /// Packets that the kernel did not take.
     pub(crate) write_errors: u64,
-    /// Packets that were not IP or otherwise made no sense.
+    /// Packets that were not IP, which no TUN device takes, or otherwise made no sense.
     pub(crate) unreadable: u64,
     /// Whether the thread runs with real-time priority.
     pub(crate) realtime: bool,
@@ -176,6 +176,13 @@ impl Shared {
     }
 }
 
+/// Whether the version is that of IPv4 or IPv6.
+fn is_ip(packet: &[u8]) -> bool {
+    packet
+        .first()
+        .is_some_and(|first| matches!(first >> 4, 4 | 6))
+}
+
 fn carry(
     shared: &Shared,
     epoch: Epoch,
@@ -223,14 +230,14 @@ impl Carried {
                 continue;
             }
             match VirtioHeader::parse(&header) {
-                Ok(vnet) => {
+                Ok(vnet) if is_ip(data) => {
                     let packet = Packet::new(buffers.take(length), vnet, now);
                     for tap in &mut self.taps {
                         tap.entered(now, &packet);
                     }
                     self.chain.enqueue(now, packet);
                 }
-                Err(_) => self.unreadable += 1,
+                _ => self.unreadable += 1,
             }
         }
         Ok(true)

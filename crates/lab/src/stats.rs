@@ -68,7 +68,7 @@ pub struct DriverStats {
     /// Packets dropped at the sending device because the driver did not read in time; these
     /// are not the link's losses.
     pub device_drops: u64,
-    /// Packets that made no sense.
+    /// Packets that were neither IPv4 nor IPv6, which no link carries.
     pub unreadable: u64,
     /// Processor time that carrying took, in seconds; in it is what the kernel did meanwhile,
     /// which includes the receiving host's network stack.
@@ -82,7 +82,14 @@ pub struct DriverStats {
     pub overrun: bool,
 }
 
+impl DriverStats {
+    /// Whether the machine was too slow for it.
+    pub fn fell_behind(&self) -> bool {
+        self.device_drops > 0 || self.behind_ratio > OVERRUN_RATIO
+    }
+}
+
 /// Share of the time behind from which on a direction was overrun: what one packet in a hundred
 /// would meet that came at any time. Lateness by packet would not tell: at 1 Gbit/s a train of
 /// acknowledgements is due within microseconds, and each takes some to write.
-pub(crate) const OVERRUN_RATIO: f64 = 0.01;
+const OVERRUN_RATIO: f64 = 0.01;

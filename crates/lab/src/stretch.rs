@@ -6,7 +6,7 @@ use std::time::Duration;
 use plumb_link::time::Time;
 use plumb_model::summary::Summary;
 
-use crate::stats::{DriverStats, OVERRUN_RATIO};
+use crate::stats::DriverStats;
 
 /// What one driver's counters say at a time.
 #[derive(Debug, Clone)]
@@ -46,19 +46,15 @@ impl Reading {
             0.0 => 0.0,
             elapsed => behind.as_secs_f64() / elapsed,
         };
-        let (write_errors, device_drops) = (since(|r| r.write_errors), since(|r| r.device_drops));
-        DriverStats {
-            overrun: device_drops > 0
-                || write_errors > 0
-                || self.stopped
-                || behind_ratio > OVERRUN_RATIO,
+        let mut stats = DriverStats {
+            overrun: false,
             lateness_s: match earlier {
                 None => self.lateness.distribution(),
                 Some(e) => self.lateness.since(&e.lateness).distribution(),
             },
             behind_ratio,
-            write_errors,
-            device_drops,
+            write_errors: since(|r| r.write_errors),
+            device_drops: since(|r| r.device_drops),
             unreadable: since(|r| r.unreadable),
             cpu_s: self.cpu.map(|cpu| {
                 let before = earlier.and_then(|e| e.cpu).unwrap_or_default();
@@ -66,7 +62,9 @@ impl Reading {
             }),
             realtime: self.realtime,
             stopped: self.stopped,
-        }
+        };
+        stats.overrun = stats.fell_behind() || stats.write_errors > 0 || stats.stopped;
+        stats
     }
 }
 

@@ -6,7 +6,7 @@
 mod common;
 
 use common::network::Network;
-use common::words;
+use common::{stderr, words};
 use plumb_lab::scenario::Way;
 
 /// A cell that does nothing, but for which large segments are cut into packets.
@@ -39,4 +39,27 @@ fn what_waits_to_be_read_is_late() {
         late.p99 > 2e-3 && late.p99 > 2.0 * transit,
         "{late:?} {transit}"
     );
+}
+
+#[test]
+fn what_is_no_ip_is_counted_and_is_no_overrun() {
+    let output = Network::line(SPLITS, SPLITS).run(&[
+        "python3",
+        "-c",
+        r#"
+import socket
+raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+raw.bind(("line", 0x0800))
+for first in range(256):
+    raw.send(bytes([first]) + bytes(99))
+"#,
+    ]);
+    let errors = stderr(&output);
+    assert!(output.status.success(), "{errors}");
+    // 0x40 to 0x4f and 0x60 to 0x6f pass for IP by their first byte.
+    assert!(
+        errors.contains("line.up: 224 packets were neither IPv4 nor IPv6"),
+        "{errors}"
+    );
+    assert!(!errors.contains("did not keep up"), "{errors}");
 }

@@ -9,7 +9,7 @@ use plumb_lab::background;
 use plumb_lab::control::{Answer, Request};
 use plumb_lab::reach::Reach;
 use plumb_lab::scenario::Scenario;
-use plumb_lab::stats::LabStats;
+use plumb_lab::stats::{DriverStats, LabStats};
 use plumb_lab::supervise::{self, LAB_FAILED, Session};
 use plumb_lab::vary::vary;
 use plumb_model::run::LabBackend;
@@ -174,18 +174,41 @@ fn tell(done: &LabStats) {
     }
     for (link, ways) in &done.links {
         for (way, what) in ways {
-            if what.driver.overrun {
-                complain(&format!(
-                    "this machine did not keep up with {link}.{}: packets up to {} late, {} lost at the device; numbers measured in here are that uncertain",
-                    way.name(),
-                    what.driver
-                        .lateness_s
-                        .map_or_else(|| "?".into(), |l| human_seconds(l.max)),
-                    what.driver.device_drops,
-                ));
+            for problem in problems(&what.driver) {
+                complain(&format!("{link}.{}: {problem}", way.name()));
             }
         }
     }
+}
+
+/// What went wrong with a direction of a link, each in a sentence of its own.
+fn problems(driver: &DriverStats) -> Vec<String> {
+    let mut problems = Vec::new();
+    if driver.fell_behind() {
+        problems.push(format!(
+            "this machine did not keep up: packets up to {} late, {} lost at the device; numbers measured in here are that uncertain",
+            driver
+                .lateness_s
+                .map_or_else(|| "?".into(), |l| human_seconds(l.max)),
+            driver.device_drops,
+        ));
+    }
+    if driver.write_errors > 0 {
+        problems.push(format!(
+            "the receiving device did not take {} packets, as one that is down does not: they are lost, and not by the link's cells",
+            driver.write_errors
+        ));
+    }
+    if driver.stopped {
+        problems.push("it carries nothing any more: its device was taken away".to_owned());
+    }
+    if driver.unreadable > 0 {
+        problems.push(format!(
+            "{} packets were neither IPv4 nor IPv6, and were left out",
+            driver.unreadable
+        ));
+    }
+    problems
 }
 
 fn keep(done: &LabStats, file: Option<&Path>) -> anyhow::Result<()> {
