@@ -44,6 +44,9 @@ pub enum LabError {
     /// What was asked of a running laboratory cannot be done.
     #[error("{0}")]
     Control(String),
+    /// What was seen of a running laboratory, or counted in it, could not be written down.
+    #[error("{0}")]
+    Output(io::Error),
     /// Something else in the operating system.
     #[error("the lab failed: {0}")]
     Io(#[from] io::Error),

@@ -175,12 +175,15 @@ impl Reach {
             stream.set_read_timeout(left)?;
             match stream.read(&mut buffer) {
                 Ok(0) => return Ok(()),
-                Ok(length) => out.write_all(buffer.get(..length).unwrap_or_default())?,
+                Ok(length) => {
+                    let seen = buffer.get(..length).unwrap_or_default();
+                    let written = out.write_all(seen).and_then(|()| out.flush());
+                    written.map_err(LabError::Output)?;
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e.into()),
             }
-            out.flush()?;
         }
     }
 

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -60,8 +60,19 @@ pub struct Session {
     pub backend: LabBackend,
     /// Program and arguments.
     pub command: Vec<OsString>,
-    /// What is to be written down meanwhile, and where to.
-    pub sights: Vec<(Sight, File)>,
+    /// What is to be written down meanwhile.
+    pub records: Vec<Record>,
+}
+
+/// What is to be written down, and where to.
+#[derive(Debug)]
+pub struct Record {
+    /// What.
+    pub sight: Sight,
+    /// The open file.
+    pub file: File,
+    /// What it is called.
+    pub path: PathBuf,
 }
 
 /// Runs a command inside a laboratory and returns its exit status.
@@ -76,7 +87,7 @@ pub struct Session {
 pub fn run(
     scenario: Scenario,
     session: &Session,
-    finished: impl FnOnce(LabStats) -> io::Result<()>,
+    finished: impl FnOnce(&LabStats) -> io::Result<()>,
     problem: impl FnOnce(&LabError),
 ) -> Result<i32, LabError> {
     match fork_first()? {
@@ -150,15 +161,15 @@ pub(crate) fn settle_first() -> Result<SignalFd, LabError> {
 fn supervise(
     scenario: Scenario,
     session: &Session,
-    finished: impl FnOnce(LabStats) -> io::Result<()>,
+    finished: impl FnOnce(&LabStats) -> io::Result<()>,
 ) -> Result<i32, LabError> {
     let signals = settle_first()?;
     let instance = Arc::new(Instance::build(scenario, session.backend)?);
     control::serve_inside(&instance)?;
     let scribes: Vec<Scribe> = session
-        .sights
+        .records
         .iter()
-        .map(|(sight, file)| Scribe::begin(&instance, sight, file.try_clone()?))
+        .map(|record| Scribe::begin(&instance, &record.sight, record.file.try_clone()?))
         .collect::<Result<_, _>>()?;
     let services = service::start_all(&instance, Errors::Shown)?;
     let node = session
@@ -172,12 +183,13 @@ fn supervise(
     };
     let status = wait_inside(&signals, &child, &services)?;
     instance.settle();
-    for scribe in scribes {
+    for (scribe, record) in scribes.into_iter().zip(&session.records) {
         if let Err(e) = scribe.end() {
-            instance.note(format!("what was to be written down is not whole: {e}"));
+            let path = record.path.display();
+            instance.note(format!("not all could be written to {path}: {e}"));
         }
     }
-    finished(instance.stats())?;
+    finished(&instance.stats()).map_err(LabError::Output)?;
     Ok(status)
 }
 

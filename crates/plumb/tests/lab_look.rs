@@ -104,7 +104,39 @@ fn a_full_disk_stops_the_log_and_not_the_lab() {
         &["--log", "/dev/full"],
         &words("plumb lab flood server --rate 10mbit --duration 300ms"),
     );
-    assert!(errors.contains("No space left"), "{errors}");
+    let says = "not all could be written to /dev/full: No space left on device";
+    assert!(errors.contains(says), "{errors}");
+}
+
+#[test]
+fn statistics_that_cannot_be_written_are_known_before_the_command_runs() {
+    let marker = tempfile::tempdir().unwrap();
+    let ran = marker.path().join("ran");
+    let run = |stats: &str| {
+        let output = common::plumb(&[
+            "lab",
+            "run",
+            "fibre",
+            "--stats",
+            stats,
+            "--",
+            "touch",
+            ran.to_str().unwrap(),
+        ]);
+        (output.status.code(), common::stderr(&output))
+    };
+    let (status, errors) = run("/nowhere/stats.json");
+    assert_eq!(status, Some(125), "{errors}");
+    assert!(
+        errors.contains("cannot write /nowhere/stats.json"),
+        "{errors}"
+    );
+    assert!(!ran.exists());
+    let (status, errors) = run("/dev/full");
+    assert_eq!(status, Some(125), "{errors}");
+    let says = "plumb lab: cannot write /dev/full: No space left on device";
+    assert!(errors.contains(says), "{errors}");
+    assert!(ran.exists());
 }
 
 #[test]

@@ -2,14 +2,16 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use plumb_lab::error::LabError;
 use plumb_lab::observe::Sight;
 use plumb_lab::reach::Reach;
+use plumb_lab::supervise::Record;
 use plumb_model::units::parse_duration;
 
 #[derive(Args)]
@@ -34,28 +36,38 @@ pub(super) fn look(
     };
     match lab.look(sight, &mut out, options.duration) {
         // Whoever read it has seen enough.
-        Err(plumb_lab::error::LabError::Io(e)) if e.kind() == io::ErrorKind::BrokenPipe => {}
+        Err(LabError::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => {}
+        Err(LabError::Output(e)) => {
+            let output = options.output.as_deref();
+            let output = output.map_or("standard output".into(), |file| file.display().to_string());
+            return Err(e).with_context(|| format!("cannot write {output}"));
+        }
         result => result?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// What is to be written down during a run, and where to.
-pub(super) fn sights(
-    log: Option<PathBuf>,
-    captures: &[String],
-) -> anyhow::Result<Vec<(Sight, File)>> {
-    let mut sights = Vec::new();
-    if let Some(file) = log {
-        sights.push((Sight::Log(Vec::new()), create(&file)?));
+pub(super) fn records(log: Option<PathBuf>, captures: &[String]) -> anyhow::Result<Vec<Record>> {
+    let mut records = Vec::new();
+    if let Some(path) = log {
+        records.push(record(Sight::Log(Vec::new()), path)?);
     }
     for capture in captures {
-        let (sight, file) = parse(capture).with_context(|| {
+        let (sight, path) = parse(capture).with_context(|| {
             format!("--capture '{capture}' is not LINK@NODE=FILE, such as line@modem=up.pcapng")
         })?;
-        sights.push((sight, create(&file)?));
+        records.push(record(sight, path)?);
     }
-    Ok(sights)
+    Ok(records)
+}
+
+fn record(sight: Sight, path: PathBuf) -> anyhow::Result<Record> {
+    Ok(Record {
+        sight,
+        file: create(&path)?,
+        path,
+    })
 }
 
 fn parse(capture: &str) -> Option<(Sight, PathBuf)> {
@@ -68,6 +80,6 @@ fn parse(capture: &str) -> Option<(Sight, PathBuf)> {
     (!file.is_empty()).then(|| (sight, file.into()))
 }
 
-fn create(file: &PathBuf) -> anyhow::Result<File> {
+pub(super) fn create(file: &Path) -> anyhow::Result<File> {
     File::create(file).with_context(|| format!("cannot write {}", file.display()))
 }

@@ -229,12 +229,12 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             capture,
             backend,
             command,
-        } => look::sights(log, &capture).and_then(|sights| {
+        } => look::records(log, &capture).and_then(|records| {
             let session = Session {
                 node,
                 backend: backend.into(),
                 command,
-                sights,
+                records,
             };
             session::run(
                 &scenario,

@@ -1,7 +1,7 @@
 //! `plumb lab run|up|down|shell`: laboratories and what runs in them.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -16,7 +16,8 @@ use plumb_model::run::LabBackend;
 use plumb_model::units::human_seconds;
 
 use super::complain;
-use crate::output::{message, print, save};
+use super::look::create;
+use crate::output::{print, save};
 
 /// Which networks a scenario is to be, one after the other.
 pub(super) struct Draw {
@@ -47,6 +48,9 @@ pub(super) fn run(
     if draw.repeat > 1 {
         return repeat(name, session, stats.as_deref(), draw, seed);
     }
+    // As the log's file is: a command of an hour is not to be run for nothing.
+    let stats = stats.map(|path| Ok::<_, anyhow::Error>((create(&path)?, path)));
+    let stats = stats.transpose()?;
     scenario.seed = seed;
     if draw.vary {
         let (varied, drawn) = vary(&scenario, seed).map_err(anyhow::Error::msg)?;
@@ -57,9 +61,13 @@ pub(super) fn run(
             .collect();
         complain(&format!("--seed {seed}: {}", settings.join(" ")));
     }
-    let finished = |done: LabStats| {
-        tell(&done);
-        keep(&done, stats.as_deref()).map_err(|error| io::Error::other(message(&error)))
+    let finished = |done: &LabStats| {
+        tell(done);
+        let Some((mut file, path)) = stats else {
+            return Ok(());
+        };
+        let written = file.write_all(text(done)?.as_bytes());
+        written.map_err(|e| io::Error::other(format!("cannot write {}: {e}", path.display())))
     };
     let status = supervise::run(scenario, session, finished, |error| complain(error))?;
     Ok(exit(status))
@@ -74,7 +82,7 @@ fn repeat(
     draw: &Draw,
     first: u64,
 ) -> anyhow::Result<ExitCode> {
-    if !session.sights.is_empty() {
+    if !session.records.is_empty() {
         anyhow::bail!(
             "--log and --capture are for one run: leave --repeat out, and give the --seed"
         );
@@ -146,7 +154,9 @@ pub(super) fn down(name: Option<&str>, stats: Option<&Path>) -> anyhow::Result<E
     };
     tell(&last);
     // First saved, then ended: what cannot be saved can still be asked for.
-    keep(&last, stats)?;
+    if let Some(file) = stats {
+        save(file, text(&last)?)?;
+    }
     lab.end()?;
     Ok(ExitCode::SUCCESS)
 }
@@ -211,9 +221,7 @@ fn problems(driver: &DriverStats) -> Vec<String> {
     problems
 }
 
-fn keep(done: &LabStats, file: Option<&Path>) -> anyhow::Result<()> {
-    match file {
-        Some(file) => save(file, &(serde_json::to_string(done)? + "\n")),
-        None => Ok(()),
-    }
+/// The document of `--stats`.
+fn text(done: &LabStats) -> serde_json::Result<String> {
+    Ok(serde_json::to_string(done)? + "\n")
 }
