@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plumb_link::chain;
-use plumb_model::run::{LabBackend, LabMark};
+use plumb_model::run::{LabBackend, LabChange, LabMark};
 use plumb_net::clock;
 use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::Netlink;
@@ -42,7 +42,7 @@ const SETTLES_IN: Duration = Duration::from_secs(1);
 pub struct Instance {
     scenario: Scenario,
     /// Its links as they are now, after every change.
-    pub(crate) links: Mutex<Vec<LinkSpec>>,
+    pub(crate) links: Mutex<Links>,
     pub(crate) epoch: Epoch,
     started_unix_ns: u64,
     nodes: BTreeMap<String, Arc<Namespaces>>,
@@ -50,6 +50,14 @@ pub struct Instance {
     network: Network,
     backend: LabBackend,
     notes: Mutex<Vec<String>>,
+}
+
+/// The links of a laboratory as they are now.
+pub(crate) struct Links {
+    /// What is written of them.
+    pub(crate) specs: Vec<LinkSpec>,
+    /// How they came to be so.
+    pub(crate) changes: Vec<LabChange>,
 }
 
 /// One direction of an emulated link.
@@ -101,7 +109,10 @@ impl Instance {
             network: Network::default(),
             backend,
             notes: Mutex::new(notes),
-            links: Mutex::new(scenario.links.clone()),
+            links: Mutex::new(Links {
+                specs: scenario.links.clone(),
+                changes: Vec::new(),
+            }),
             scenario,
         };
         instance.join_nodes()?;
@@ -341,12 +352,20 @@ impl Instance {
             schema: stats::SCHEMA.to_owned(),
             scenario: self.scenario.name.clone(),
             seed: self.scenario.seed,
+            drawn: self.scenario.drawn.clone(),
+            changes: self.changes(),
             started_unix_ns: self.started_unix_ns,
             duration_s: self.duration_s(),
             links,
             kernel,
             notes,
         }
+    }
+
+    /// What was changed since it began.
+    fn changes(&self) -> Vec<LabChange> {
+        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.changes.clone()
     }
 
     /// What the drivers' counters say now, in the order of the links.
@@ -380,6 +399,8 @@ impl Instance {
         LabMark {
             scenario: self.scenario.name.clone(),
             seed: self.scenario.seed,
+            drawn: self.scenario.drawn.clone(),
+            changes: self.changes(),
             backend: self.backend,
             overrun: drivers.iter().any(|driver| driver.overrun),
             lateness_s: drivers

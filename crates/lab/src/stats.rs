@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use plumb_link::record::ProbeRecord;
 use plumb_link::stats::ChainStats;
 use plumb_model::distribution::Distribution;
+use plumb_model::run::LabChange;
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::Way;
@@ -22,6 +23,13 @@ pub struct LabStats {
     pub scenario: String,
     /// Seed of its random cells.
     pub seed: u64,
+    /// What was drawn of the scenario's free parameters (`--vary`): settings, as
+    /// `LINK.up.CELL.KEY`, and their values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub drawn: BTreeMap<String, String>,
+    /// What was changed of its cells since it began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<LabChange>,
     /// CLOCK_REALTIME, in nanoseconds, when the laboratory's clock was at zero.
     pub started_unix_ns: u64,
     /// How long it has run.

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
+use jiff::Timestamp;
 use plumb_link::chain::ChainError;
-use plumb_link::settings::SettingsError;
+use plumb_link::settings::{Difference, SettingsError};
 use plumb_link::spec::CellSpec;
 use plumb_model::finding::ShaperAction;
+use plumb_model::run::LabChange;
 use plumb_model::units::BitRate;
+use plumb_net::clock;
 
 use crate::error::LabError;
 use crate::instance::Instance;
@@ -66,17 +69,37 @@ impl Instance {
     fn change(&self, changes: &[Change]) -> Result<Vec<String>, LabError> {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         // First on paper, where all of it must hold.
-        let mut planned = links.clone();
+        let mut planned = links.specs.clone();
+        let mut differences = Vec::new();
         for change in changes {
             for end in self.ends_of(&change.path)? {
                 let link = planned.iter_mut().find(|link| link.name == end.link);
                 let link = link.ok_or_else(|| change.refused("there is no such link"))?;
-                change.plan(link, end.way)?;
+                let found = change.plan(link, end.way)?;
+                differences.push((end, change, found));
             }
         }
-        let done = changes.iter().map(|change| self.carry_out(change));
-        let done = done.collect::<Result<_, _>>()?;
-        *links = planned;
+        let done = changes.iter().map(|change| {
+            let found = differences
+                .iter()
+                .find(|(_, of, _)| std::ptr::eq(*of, change));
+            let found = found.map_or(&[][..], |(_, _, found)| found);
+            Ok(format!("{}{}", self.carry_out(change)?, told(found)))
+        });
+        let done = done.collect::<Result<_, LabError>>()?;
+        let at = Timestamp::from_nanosecond(i128::from(clock::realtime_ns())).unwrap_or_default();
+        for (end, change, found) in differences {
+            let cell = &change.path.cell;
+            links
+                .changes
+                .extend(found.into_iter().map(|found| LabChange {
+                    at: format!("{at:.3}"),
+                    setting: format!("{end}.{cell}.{}", found.key),
+                    before: found.before,
+                    after: found.after,
+                }));
+        }
+        links.specs = planned;
         Ok(done)
     }
 
@@ -122,6 +145,18 @@ impl Instance {
     }
 }
 
+/// What was changed, behind the words that something was.
+fn told(differences: &[Difference]) -> String {
+    let each = differences.iter().map(|d| match &d.before {
+        Some(before) => format!("{} {before} → {}", d.key, d.after),
+        None => format!("{} {}", d.key, d.after),
+    });
+    match each.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => ", as it was".to_owned(),
+        each => format!(": {each}"),
+    }
+}
+
 impl Change {
     fn shaper(action: &ShaperAction, end: &LinkEnd) -> Self {
         let framing = format!(
@@ -147,25 +182,35 @@ impl Change {
         pairs.map(|(key, value)| (&**key, &**value)).collect()
     }
 
-    /// Makes it in what is written of a link.
-    fn plan(&self, link: &mut LinkSpec, way: Way) -> Result<(), LabError> {
+    /// Makes it in what is written of a link. Says what is not as it was.
+    fn plan(&self, link: &mut LinkSpec, way: Way) -> Result<Vec<Difference>, LabError> {
         let refused = |e: SettingsError| self.refused(e);
         let (name, pairs) = (&self.path.cell, self.pairs());
         let cells = &mut link.chain_mut(way).0;
         match cells.iter_mut().find(|named| named.name == *name) {
-            Some(named) => named.cell = named.cell.with(&pairs).map_err(refused)?,
+            Some(named) => {
+                let cell = named.cell.with(&pairs).map_err(refused)?;
+                let differences = cell.differences(&named.cell);
+                named.cell = cell;
+                Ok(differences)
+            }
             None if name == SHAPER => {
                 let shaper = CellSpec::from_pairs(SHAPER, &pairs).map_err(refused)?;
                 cells.insert(0, shaper.into());
+                let asked = self.values.iter();
+                Ok(asked
+                    .map(|(key, value)| Difference {
+                        key: key.clone(),
+                        before: None,
+                        after: value.clone(),
+                    })
+                    .collect())
             }
-            None => {
-                return Err(self.refused(ChainError::NoCell {
-                    name: name.clone(),
-                    cells: cells.iter().map(|named| named.name.clone()).collect(),
-                }));
-            }
+            None => Err(self.refused(ChainError::NoCell {
+                name: name.clone(),
+                cells: cells.iter().map(|named| named.name.clone()).collect(),
+            })),
         }
-        Ok(())
     }
 
     fn refused(&self, why: impl std::fmt::Display) -> LabError {

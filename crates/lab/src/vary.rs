@@ -41,25 +41,15 @@ impl From<[Bound; 2]> for Range {
     }
 }
 
-/// A setting that was drawn, and its value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Drawn {
-    /// `LINK.up.CELL.KEY`.
-    pub setting: String,
-    /// Its value, as it would be written.
-    pub value: String,
-}
-
 /// The scenario that `seed` makes of this one: its cells draw from that seed, and each setting
 /// of `[vary]` is drawn from its range. The same seed gives the same scenario.
 ///
 /// # Errors
 /// When a range names no setting, or has no values in between; it says which.
-pub fn vary(scenario: &Scenario, seed: u64) -> Result<(Scenario, Vec<Drawn>), String> {
+pub fn vary(scenario: &Scenario, seed: u64) -> Result<Scenario, String> {
     let mut varied = scenario.clone();
     varied.seed = seed;
     let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let mut drawn = Vec::new();
     for (setting, range) in &scenario.vary {
         let share: f64 = random.random();
         let value = range
@@ -71,12 +61,9 @@ pub fn vary(scenario: &Scenario, seed: u64) -> Result<(Scenario, Vec<Drawn>), St
                 )
             })?;
         set(&mut varied, setting, &value).map_err(|why| format!("vary.\"{setting}\": {why}"))?;
-        drawn.push(Drawn {
-            setting: setting.clone(),
-            value,
-        });
+        varied.drawn.insert(setting.clone(), value);
     }
-    Ok((varied, drawn))
+    Ok(varied)
 }
 
 fn set(scenario: &mut Scenario, setting: &str, value: &str) -> Result<(), String> {
@@ -166,13 +153,13 @@ mod tests {
         let scenario = scenario(
             "\"l.up.shaper.rate\" = [\"10mbit\", \"50mbit\"]\n\"l.up.shaper.limit\" = [\"10ms\", \"700ms\"]",
         );
-        let (varied, drawn) = vary(&scenario, 7).unwrap();
-        assert_eq!(vary(&scenario, 7).unwrap().1, drawn);
-        assert_ne!(vary(&scenario, 8).unwrap().1, drawn);
+        let varied = vary(&scenario, 7).unwrap();
+        assert_eq!(vary(&scenario, 7).unwrap().drawn, varied.drawn);
+        assert_ne!(vary(&scenario, 8).unwrap().drawn, varied.drawn);
         assert_eq!(varied.seed, 7);
         for seed in 0..50 {
-            let drawn = vary(&scenario, seed).unwrap().1;
-            let rate: BitRate = drawn[1].value.parse().unwrap();
+            let drawn = vary(&scenario, seed).unwrap().drawn;
+            let rate: BitRate = drawn["l.up.shaper.rate"].parse().unwrap();
             assert!((10_000_000..=50_000_000).contains(&rate.bps()), "{drawn:?}");
         }
         assert_ne!(varied.links[0].up, scenario.links[0].up);

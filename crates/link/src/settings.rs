@@ -46,6 +46,51 @@ pub(crate) fn write<T: Settings>(kind: &str, settings: &T) -> Table {
     table
 }
 
+/// A setting that is not what it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Its key: `queue.limit` is in a table of its own.
+    pub key: String,
+    /// What it was, as it would be written, if it was there.
+    pub before: Option<String>,
+    /// What it is.
+    pub after: String,
+}
+
+/// The settings of `after` that are not those of `before`.
+pub(crate) fn differences(before: &Table, after: &Table) -> Vec<Difference> {
+    let mut all = Vec::new();
+    for (key, value) in after {
+        let old = before.get(key);
+        if old == Some(value) {
+            continue;
+        }
+        match value {
+            Value::Table(inner) => {
+                let old = old.and_then(Value::as_table).cloned().unwrap_or_default();
+                let inner = differences(&old, inner).into_iter();
+                all.extend(inner.map(|difference| Difference {
+                    key: format!("{key}.{}", difference.key),
+                    ..difference
+                }));
+            }
+            _ => all.push(Difference {
+                key: key.clone(),
+                before: old.map(written),
+                after: written(value),
+            }),
+        }
+    }
+    all
+}
+
+/// A value without the quotes of a text.
+fn written(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
 /// Takes the `type` out of a table.
 pub(crate) fn take_kind(
     what: &str,

@@ -17,7 +17,7 @@ use crate::cell::middlebox::{
 };
 use crate::cell::timed::{Timed, Timing};
 use crate::cell::{Cell, corrupt, delay, duplicate, outage, policer, reorder, shaper, trace, wifi};
-use crate::settings::{self, SettingsError, TYPE, kinds};
+use crate::settings::{self, Difference, SettingsError, TYPE, kinds};
 use crate::time::Time;
 
 kinds! {
@@ -164,6 +164,11 @@ impl CellSpec {
     /// When a key or value is not possible.
     pub fn with(&self, pairs: &[(&str, &str)]) -> Result<Self, SettingsError> {
         settings::with_pairs(&self.to_table(), pairs, Self::from_table, Self::to_table)
+    }
+
+    /// The settings that are not those of `before`.
+    pub fn differences(&self, before: &Self) -> Vec<Difference> {
+        settings::differences(&before.to_table(), &self.to_table())
     }
 
     /// A cell of this kind from `KEY=VALUE` pairs, such as `rate=19mbit queue=fq_codel`.

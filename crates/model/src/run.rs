@@ -92,6 +92,13 @@ pub struct LabMark {
     pub scenario: String,
     /// Seed of its random cells.
     pub seed: u64,
+    /// What was drawn of the scenario's free parameters (`--vary`): settings, as
+    /// `LINK.up.CELL.KEY`, and their values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub drawn: BTreeMap<String, String>,
+    /// What was changed of the scenario's cells while the laboratory ran, before the Run or in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<LabChange>,
     /// What carried the links that have cells.
     #[serde(default)]
     pub backend: LabBackend,
@@ -108,6 +115,20 @@ pub struct LabMark {
     /// What else must be known of the laboratory.
     #[serde(default)]
     pub notes: Vec<String>,
+}
+
+/// A setting of a laboratory's cell that somebody changed while it ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LabChange {
+    /// When, RFC 3339 in UTC.
+    pub at: String,
+    /// `LINK.up.CELL.KEY`.
+    pub setting: String,
+    /// Its value before; absent where there was none, as in a cell that was added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// Its value after.
+    pub after: String,
 }
 
 /// What carries the links of a laboratory that have cells.

@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use common::machine::{all_end, descendants, machine, says_ready, signal};
 use common::{PLUMB, need_root, plumb, stderr, stdout};
 use plumb_lab::stats::LabStats;
+use plumb_model::run::LabChange;
 use plumb_model::run::Run;
 
 /// Starts a laboratory whose command says "ready" and then sleeps.
@@ -221,8 +222,37 @@ fn cells_can_be_changed_and_added_while_it_runs() {
         run.pointer("/local/lab/scenario").and_then(|s| s.as_str()),
         Some("home-cable")
     );
+    assert!(
+        text.contains("line.up.delay set: delay 9ms → 40ms"),
+        "{text}"
+    );
+    // The Run tells what was changed before it, the statistics all of it.
+    let mark = run.pointer("/local/lab").unwrap();
+    let changed = |change: &LabChange| change.setting.clone();
+    let changes: Vec<LabChange> = serde_json::from_value(mark["changes"].clone()).unwrap();
+    let settings: Vec<String> = changes.iter().map(changed).collect();
+    assert_eq!(
+        settings,
+        [
+            "line.up.delay.delay",
+            "line.down.delay.delay",
+            "wan.up.shaper.framing",
+            "wan.up.shaper.queue",
+            "wan.up.shaper.rate"
+        ]
+    );
+    assert_eq!(changes[0].before.as_deref(), Some("9ms"));
+    assert_eq!(changes[0].after, "40ms");
+    assert_eq!(changes[4].before, None);
+    let began = run["started"].as_str().unwrap();
+    assert!(changes.iter().all(|change| change.at.as_str() < began));
 
     let stats: LabStats = serde_json::from_str(&std::fs::read_to_string(&stats).unwrap()).unwrap();
+    let last = stats.changes.last().unwrap();
+    assert_eq!(
+        (last.setting.as_str(), last.after.as_str()),
+        ("wan.up.shaper.rate", "1mbit")
+    );
     let wan = &stats.links["wan"][&plumb_lab::scenario::Way::Up];
     let shaper = &wan.chain.cells["shaper"];
     assert_eq!(

@@ -153,4 +153,10 @@ fn the_seed_that_was_drawn_gives_the_same_network_again() {
         "{two:?}"
     );
     assert_eq!(drawn(&["--vary", "--seed", "8"]), two[1..]);
+    let options = ["--vary", "--seed", "8", "--stats", "stats.json"];
+    let (folder, _) = lab_run(&options, &["true"]);
+    let stats = std::fs::read(folder.path().join("stats.json")).unwrap();
+    let stats: Value = serde_json::from_slice(&stats).unwrap();
+    let rate = stats["drawn"]["line.up.shaper.rate"].as_str().unwrap();
+    assert!(two[1].ends_with(&format!("line.up.shaper.rate={rate}")));
 }

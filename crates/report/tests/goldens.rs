@@ -5,6 +5,7 @@
 
 mod sample;
 
+use plumb_model::run::LabChange;
 use plumb_report::text::Style;
 use plumb_report::{compare, html, text};
 
@@ -170,6 +171,34 @@ fn an_overrun_stands_on_top() {
     assert!(at("! The machine could not keep up") < at("CRITICAL"));
     let page = html::render(&run);
     assert!(page.contains("class=\"warning\">The machine could not keep up"));
+}
+
+#[test]
+fn another_network_than_the_scenario_is_told() {
+    let (before, mut after) = (sample::before(), sample::after());
+    let lab = after.local.lab.as_mut().expect("a lab");
+    let setting = "line.up.delay.delay".to_owned();
+    lab.drawn.insert(setting.clone(), "7ms".into());
+    lab.changes.push(LabChange {
+        at: "2026-10-01T00:00:00.000Z".into(),
+        setting,
+        before: Some("7ms".into()),
+        after: "40ms".into(),
+    });
+    let text = text::render(&after, &PLAIN).replace('\n', " ");
+    for says in [
+        "seed 1 of --vary (line.up.delay.delay=7ms)",
+        "Changed at 2026-10-01T00:00:00.000Z: line.up.delay.delay from 7ms to 40ms.",
+    ] {
+        assert!(text.contains(says), "{text}");
+    }
+    let notes = compare::compare(&before, &after).notes.join(" ");
+    for says in [
+        "bloated-cable (seed 1, varied) after",
+        "Changed only in the laboratory of the Run after: line.up.delay.delay 40ms.",
+    ] {
+        assert!(notes.contains(says), "{notes}");
+    }
 }
 
 #[test]

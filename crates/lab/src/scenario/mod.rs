@@ -67,6 +67,9 @@ pub struct Scenario {
     /// Free parameters, for `--vary`.
     #[serde(default)]
     pub vary: Ranges,
+    /// What was drawn of them: settings, and their values as they would be written.
+    #[serde(skip)]
+    pub drawn: BTreeMap<String, String>,
     /// What must be found.
     #[serde(default)]
     pub truth: Truth,

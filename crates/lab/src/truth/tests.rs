@@ -96,6 +96,8 @@ fn links(ways: [(&str, Way, WayStats); 4]) -> LabStats {
         schema: crate::stats::SCHEMA.to_owned(),
         scenario: "x".to_owned(),
         seed: 1,
+        drawn: BTreeMap::new(),
+        changes: Vec::new(),
         started_unix_ns: STARTED_UNIX_NS,
         duration_s: 20.0,
         links,

@@ -96,6 +96,25 @@ fn pairs_in_any_order_reach_into_the_queue() {
 }
 
 #[test]
+fn what_differs_is_told_by_its_key() {
+    let cell = CellSpec::from_pairs("shaper", &[("rate", "19mbit"), ("queue", "codel")]).unwrap();
+    assert_eq!(cell.differences(&cell), []);
+    let changed = cell.with(&[("target", "7ms"), ("rate", "5mbit")]).unwrap();
+    let differences = changed.differences(&cell);
+    let told: Vec<_> = differences
+        .iter()
+        .map(|d| (d.key.as_str(), d.before.as_deref(), d.after.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("queue.target", Some("5ms"), "7ms"),
+            ("rate", Some("19mbit"), "5mbit")
+        ]
+    );
+}
+
+#[test]
 fn pairs_give_a_queue_what_it_cannot_do_without() {
     let cell = CellSpec::from_pairs("shaper", &[("rate", "19mbit")]).unwrap();
     for pairs in [

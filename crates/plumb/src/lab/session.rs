@@ -53,12 +53,9 @@ pub(super) fn run(
     let stats = stats.transpose()?;
     scenario.seed = seed;
     if draw.vary {
-        let (varied, drawn) = vary(&scenario, seed).map_err(anyhow::Error::msg)?;
-        scenario = varied;
-        let settings: Vec<String> = drawn
-            .iter()
-            .map(|d| format!("{}={}", d.setting, d.value))
-            .collect();
+        scenario = vary(&scenario, seed).map_err(anyhow::Error::msg)?;
+        let drawn = scenario.drawn.iter();
+        let settings: Vec<String> = drawn.map(|(key, value)| format!("{key}={value}")).collect();
         complain(&format!("--seed {seed}: {}", settings.join(" ")));
     }
     let finished = |done: &LabStats| {

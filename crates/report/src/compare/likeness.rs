@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use plumb_model::results::Outcome;
-use plumb_model::run::{LabBackend, Run};
+use plumb_model::run::{LabBackend, LabChange, Run};
 
 use crate::number;
 use crate::view::{self, Phase};
@@ -62,7 +62,24 @@ pub(super) fn notes(a: &Run, b: &Run) -> Vec<String> {
             ));
         }
     }
+    for (run, other, which) in [(a, b, "before"), (b, a, "after")] {
+        let theirs = changes(other);
+        let own = changes(run).iter().filter(|c| !theirs.contains(c));
+        let own: Vec<String> = own.map(|c| format!("{} {}", c.setting, c.after)).collect();
+        if !own.is_empty() {
+            let own = own.join(", ");
+            notes.push(format!(
+                "Changed only in the laboratory of the Run {which}: {own}."
+            ));
+        }
+    }
     notes
+}
+
+/// What was changed in the laboratory until the Run was made.
+fn changes(run: &Run) -> &[LabChange] {
+    let lab = run.local.lab.as_ref();
+    lab.map_or(&[], |lab| &lab.changes)
 }
 
 fn target(run: &Run) -> String {
@@ -80,7 +97,8 @@ fn scenario(run: &Run) -> String {
                 LabBackend::Emulated => "",
                 LabBackend::Kernel => ", carried by the kernel",
             };
-            format!("{} (seed {}{by})", lab.scenario, lab.seed)
+            let varied = if lab.drawn.is_empty() { "" } else { ", varied" };
+            format!("{} (seed {}{varied}{by})", lab.scenario, lab.seed)
         },
     )
 }

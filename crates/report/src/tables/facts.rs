@@ -1,6 +1,6 @@
 //! What bears on a measurement: both ends, and the laboratory.
 
-use plumb_model::run::{HostFacts, LabBackend, Run};
+use plumb_model::run::{HostFacts, LabBackend, LabChange, Run};
 
 use super::Kind::Text;
 use super::Table;
@@ -60,6 +60,21 @@ pub(crate) fn facts(run: &Run) -> Table {
     table
 }
 
+/// What made a laboratory another network than its scenario: a sentence for each time.
+fn changed(changes: &[LabChange]) -> String {
+    let alike = changes.chunk_by(|a, b| a.at == b.at);
+    let sentence = |together: &[LabChange]| {
+        let each = together.iter().map(|change| match &change.before {
+            Some(before) => format!("{} from {before} to {}", change.setting, change.after),
+            None => format!("{} to {}", change.setting, change.after),
+        });
+        let each = each.collect::<Vec<_>>().join(", ");
+        let at = together.first().map_or("", |change| &change.at);
+        format!(" Changed at {at}: {each}.")
+    };
+    alike.map(sentence).collect()
+}
+
 /// The laboratory in one line, with its own error.
 pub(crate) fn lab(run: &Run) -> Option<String> {
     run.local.lab.as_ref().map(|lab| {
@@ -77,6 +92,14 @@ pub(crate) fn lab(run: &Run) -> Option<String> {
                 number::seconds(longest)
             ),
         };
+        let drawn = match &lab.drawn {
+            none if none.is_empty() => String::new(),
+            drawn => {
+                let each: Vec<_> = drawn.iter().map(|(k, v)| format!("{k}={v}")).collect();
+                format!(" of --vary ({})", each.join(", "))
+            }
+        };
+        let changes = changed(&lab.changes);
         let by = match lab.backend {
             LabBackend::Emulated => "",
             LabBackend::Kernel => ", its links carried by the kernel",
@@ -87,7 +110,7 @@ pub(crate) fn lab(run: &Run) -> Option<String> {
             .map(|note| format!(" Note: {note}."))
             .collect();
         format!(
-            "Measured in the laboratory: scenario {}, seed {}{by}{late}{pieces}.{notes}",
+            "Measured in the laboratory: scenario {}, seed {}{drawn}{by}{late}{pieces}.{changes}{notes}",
             lab.scenario, lab.seed
         )
     })

@@ -211,6 +211,8 @@ fn line(line: &Line) -> Run {
             lab: Some(LabMark {
                 scenario: "bloated-cable".into(),
                 seed: 1,
+                drawn: BTreeMap::new(),
+                changes: Vec::new(),
                 backend: LabBackend::Emulated,
                 lateness_s: Distribution::of((0..1000).map(|i| 20e-6 + noise(7, i) * 30e-6)),
                 piece_error_s: if line.mended { 0.0 } else { 240e-6 },
