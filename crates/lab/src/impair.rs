@@ -6,6 +6,7 @@
 //! guardian and holds the other end of a pipe. Whichever of the two is killed, the other one
 //! undoes it.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
@@ -126,7 +127,11 @@ impl Impairment {
         };
         let netem = &mut impairment.netem;
         let mut words = words.iter().map(AsRef::as_ref).peekable();
+        let mut given = BTreeSet::new();
         while let Some(key) = words.next() {
+            if !given.insert(key) {
+                return wrong(format!("{key} is given twice: leave one out"));
+            }
             let mut value = || {
                 words.next().ok_or_else(|| {
                     ImpairError::Words(format!(
@@ -463,6 +468,7 @@ mod tests {
             ("delay", "needs a value"),
             ("delay fast", "delay"),
             ("delay 10ms 20ms", "jitter is larger"),
+            ("rate 1mbit rate 2mbit", "rate is given twice"),
             ("rate 0mbit", "nothing would pass"),
             ("rate quick", "rate"),
             ("loss 1", "such as 1%"),

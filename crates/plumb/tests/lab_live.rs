@@ -149,6 +149,10 @@ fn nonsense_changes_nothing() {
             (&["line.upp.shaper", "rate=1mbit"], &["line.upp", "LINK.up"]),
             (&["line.up", "rate=1mbit"], &["line.up", "LINK.up.CELL"]),
             (&["line.up.shaper", "rate"], &["'rate'", "KEY=VALUE"]),
+            (
+                &["line.up.shaper", "rate=1kbit", "rate=2mbit"],
+                &["rate is given twice, as 1kbit and as 2mbit"],
+            ),
             // All or nothing: with the first alone, a ping would take a second.
             (
                 &["line.up.shaper", "rate=1kbit", "limit=nonsense"],

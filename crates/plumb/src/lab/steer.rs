@@ -13,16 +13,20 @@ use plumb_model::units::human_seconds;
 use crate::output::{print, read_run};
 
 pub(super) fn set(lab: Option<&str>, cell: String, values: &[String]) -> anyhow::Result<ExitCode> {
-    let values = values
-        .iter()
-        .map(|pair| {
-            let (key, value) = pair
-                .split_once('=')
-                .with_context(|| format!("'{pair}' is not KEY=VALUE"))?;
-            Ok((key.to_owned(), value.to_owned()))
-        })
-        .collect::<anyhow::Result<BTreeMap<_, _>>>()?;
-    print_done(Reach::find(lab)?.ask(&Request::Set { cell, values })?)
+    let mut settings = BTreeMap::new();
+    for pair in values {
+        let (key, value) = pair
+            .split_once('=')
+            .with_context(|| format!("'{pair}' is not KEY=VALUE"))?;
+        if let Some(other) = settings.insert(key.to_owned(), value.to_owned()) {
+            anyhow::bail!("{key} is given twice, as {other} and as {value}: leave one out");
+        }
+    }
+    let request = Request::Set {
+        cell,
+        values: settings,
+    };
+    print_done(Reach::find(lab)?.ask(&request)?)
 }
 
 pub(super) fn apply(lab: Option<&str>, file: &Path) -> anyhow::Result<ExitCode> {
