@@ -32,6 +32,8 @@ pub(crate) struct Segment<'a> {
     pub(crate) nodes: Vec<usize>,
     /// Whether plumb carries the packets.
     pub(crate) emulated: bool,
+    /// The MTU of its ends in bytes, where it is not a device's own.
+    pub(crate) mtu: Option<u32>,
 }
 
 /// A node, as seen from another on the same segment.
@@ -71,11 +73,13 @@ impl<'a> Graph<'a> {
             name: &link.name,
             nodes: link.between.iter().filter_map(find).collect(),
             emulated: link.is_emulated(),
+            mtu: link.mtu,
         });
         let lans = scenario.lans.iter().map(|lan| Segment {
             name: &lan.name,
             nodes: lan.nodes.iter().filter_map(find).collect(),
             emulated: false,
+            mtu: lan.mtu,
         });
         let segments: Vec<Segment<'_>> = links.chain(lans).collect();
         let mut ends = vec![Vec::new(); nodes.len()];

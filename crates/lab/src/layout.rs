@@ -54,6 +54,8 @@ pub struct Interface {
     pub v6: Option<Ipv6Addr>,
     /// Its link-local address. Only on Ethernet, where a router asks for its neighbours with it.
     pub link_local: Option<Ipv6Addr>,
+    /// The largest packet in bytes, where it is not the 1500 of a device's own.
+    pub mtu_bytes: Option<u32>,
     /// Whether every packet must leave it as a single segment.
     pub single_segments: bool,
 }
@@ -157,6 +159,7 @@ fn interfaces(graph: &Graph<'_>, node: usize, ipv6: bool) -> Vec<Interface> {
             v4,
             v6: ipv6.then_some(v6),
             link_local: ethernet.then(|| Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, host)),
+            mtu_bytes: segment.mtu,
             single_segments: false,
         })
     })
@@ -228,6 +231,7 @@ mod tests {
                 v4: "10.0.0.1".parse().unwrap(),
                 v6: Some("fd00::1".parse().unwrap()),
                 link_local: Some("fe80::1".parse().unwrap()),
+                mtu_bytes: None,
                 single_segments: false,
             }]
         );

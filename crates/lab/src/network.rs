@@ -115,6 +115,9 @@ fn join_lan(lan: &LanSpec, nodes: &Nodes) -> Result<Namespaces, LabError> {
         for number in 0..lan.nodes.len() {
             let port = interface_index(&port(number))?;
             netlink.set_bridge(port, whole)?;
+            if let Some(bytes) = lan.mtu {
+                netlink.set_mtu(port, bytes)?;
+            }
             netlink.set_up(port, None)?;
         }
         Ok::<_, LabError>(())
@@ -148,6 +151,9 @@ fn raise(plan: &NodePlan, ipv6: bool, chosen: impl Fn(&str) -> bool) -> Result<(
     for (interface, index) in plan.interfaces.iter().zip(indexes) {
         if interface.single_segments {
             netlink.set_single_segments(index)?;
+        }
+        if let Some(bytes) = interface.mtu_bytes {
+            netlink.set_mtu(index, bytes)?;
         }
         // So that nobody takes them for tunnels to somewhere else.
         netlink.set_alias(index, Interface::LAB_ALIAS)?;

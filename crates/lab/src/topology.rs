@@ -14,6 +14,9 @@ pub struct LanSpec {
     pub name: String,
     /// The machines.
     pub nodes: Vec<String>,
+    /// The largest packet in bytes that each machine's interface to it takes; 1500 when absent.
+    #[serde(default)]
+    pub mtu: Option<u32>,
 }
 
 /// A route that is not the shortest, or not for ever.

@@ -253,6 +253,20 @@ impl Netlink {
             }))
     }
 
+    /// Sets the MTU of a link in bytes.
+    ///
+    /// # Errors
+    /// Those of the kernel, among them that the device takes no such MTU.
+    pub fn set_mtu(&mut self, index: u32, bytes: u32) -> Result<(), NetlinkError> {
+        self.set_link(
+            index,
+            LinkFlags::empty(),
+            LinkFlags::empty(),
+            vec![LinkAttribute::Mtu(bytes)],
+            &format!("set an MTU of {bytes} bytes at interface"),
+        )
+    }
+
     /// Sets a link up, with a transmit queue of `queue_packets` when given.
     ///
     /// # Errors

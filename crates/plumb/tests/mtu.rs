@@ -171,7 +171,6 @@ fn varied_paths_are_found_as_they_are() {
 /// Links whose interfaces send 9000 bytes, and one of them that loses what is above 4470 in silence.
 #[test]
 fn jumbo_paths_are_measured_on_links_that_carry_them() {
-    const WIDEN: &str = "for i in /sys/class/net/*; do ip link set ${i##*/} mtu 9000; done";
     let mut network = Network::default();
     network
         .node("client", "")
@@ -179,20 +178,17 @@ fn jumbo_paths_are_measured_on_links_that_carry_them() {
         .node("r2", "forward = true");
     network.node("s1", "").node("s2", "");
     network
-        .link("near", ["client", "r1"], "")
-        .link("wide", ["r1", "s1"], "");
-    let hole = "up = [{ type = \"mtu\", bytes = 4470, icmp = false, fragment = false }]";
+        .link("near", ["client", "r1"], "mtu = 9000")
+        .link("wide", ["r1", "s1"], "mtu = 9000");
+    let hole =
+        "mtu = 9000\nup = [{ type = \"mtu\", bytes = 4470, icmp = false, fragment = false }]";
     network
         .link("middle", ["r1", "r2"], hole)
-        .link("far", ["r2", "s2"], "");
-    // The laboratory's interfaces begin with 1500: what runs on each node widens its own.
-    let serve = format!("{WIDEN}; exec plumb serve --quiet");
-    for node in ["r1", "r2", "s1", "s2"] {
-        network.service(node, &["sh", "-c", &serve], 7586);
-    }
-    let script =
-        format!("{WIDEN}\nplumb mtu s1 -o $d/0 >/dev/null; plumb mtu s2 -o $d/1 >/dev/null");
-    let runs = measured(&network, &script, 2);
+        .link("far", ["r2", "s2"], "mtu = 9000")
+        .serves("s1")
+        .serves("s2");
+    let script = "plumb mtu s1 -o $d/0 >/dev/null; plumb mtu s2 -o $d/1 >/dev/null";
+    let runs = measured(&network, script, 2);
     let whole = of(&runs[0]);
     assert_eq!(
         (

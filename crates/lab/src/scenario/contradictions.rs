@@ -20,6 +20,12 @@ const MAX_NAME_BYTES: usize = 15;
 
 /// Whether a scenario makes a network.
 ///
+/// The least MTU with which a device has IPv4 (`net/ipv4/devinet.c`) and IPv6 (RFC 8200 section 5),
+/// and the most of a TUN or veth device (`drivers/net/tun.c`, ETH_MAX_MTU).
+const LEAST_MTU_V4: u32 = 68;
+const LEAST_MTU_V6: u32 = 1280;
+const MOST_MTU: u32 = 65_535;
+
 /// # Errors
 /// The first contradiction, and what is allowed.
 pub(super) fn check(scenario: &Scenario) -> Result<(), String> {
@@ -116,6 +122,7 @@ impl<'a> Parts<'a> {
                 self.node(node, &format!("lan '{}'", lan.name))?;
                 if lan.nodes.iter().take(i).any(|earlier| earlier == node) {
                     return Err(format!("lan '{}' names '{node}' twice", lan.name));
+            mtu,
                 }
             }
         }
@@ -126,14 +133,33 @@ impl<'a> Parts<'a> {
         let mut seen: Vec<&str> = Vec::new();
         for node in &self.scenario.nodes {
             for name in &node.names {
+            self.check_mtu(*mtu, &format!("link '{name}'"))?;
                 if !is_host_name(name) {
                     return Err(format!(
                         "node '{}' cannot have the name '{name}': write labels of a-z, 0-9 and - joined by dots, such as www.example",
                         node.name
                     ));
                 }
+    /// What the devices at the ends take, and what IPv6 needs.
+    fn check_mtu(&self, mtu: Option<u32>, who: &str) -> Result<(), String> {
+        let (least, needs) = match self.scenario.ipv6 {
+            true => (LEAST_MTU_V6, "IPv6, or write ipv6 = false"),
+            false => (LEAST_MTU_V4, "IPv4"),
+        };
+        match mtu {
+            Some(mtu) if mtu < least => Err(format!(
+                "{who} has an mtu of {mtu} bytes, and {least} is the least for {needs}"
+            )),
+            Some(mtu) if mtu > MOST_MTU => Err(format!(
+                "{who} has an mtu of {mtu} bytes, and {MOST_MTU} is the most that its devices take"
+            )),
+            _ => Ok(()),
+        }
+    }
+
                 let of_end = name
                     .split_once('.')
+            self.check_mtu(lan.mtu, &format!("lan '{}'", lan.name))?;
                     .is_some_and(|(n, s)| self.nodes.contains(&n) && self.segments.contains(&s));
                 if name == "localhost"
                     || of_end

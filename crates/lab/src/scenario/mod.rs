@@ -107,6 +107,9 @@ pub struct LinkSpec {
     #[serde(default)]
     pub emulated: bool,
     /// Cells from the first to the second.
+    /// The largest packet in bytes that the interface at each end takes; 1500 when absent.
+    #[serde(default)]
+    pub mtu: Option<u32>,
     #[serde(default)]
     pub up: ChainSpec,
     /// Cells from the second to the first.
