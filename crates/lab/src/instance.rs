@@ -22,8 +22,8 @@ use crate::nearest::known;
 use crate::network::Network;
 use crate::node;
 use crate::observe::Tap;
-use crate::scenario::{LinkEnd, LinkSpec, Scenario, Way};
-use crate::stats::{self, DriverStats, LabStats, WayStats};
+use crate::scenario::{LinkEnd, LinkSpec, Scenario, Way, contradictions};
+use crate::stats::{self, CellSettings, DriverStats, LabStats, WayStats};
 use crate::stretch::Reading;
 
 /// Said when SCHED_FIFO was refused.
@@ -83,6 +83,7 @@ impl Instance {
         if no_ipv6 && std::mem::replace(&mut scenario.ipv6, false) {
             notes.push("this kernel has no IPv6, and so has the lab".to_owned());
         }
+        notes.extend(contradictions::doubts(&scenario));
         let mut plan = Plan::new(&scenario).map_err(LabError::Control)?;
         if backend == LabBackend::Kernel {
             // netem and tbf would count a large segment as one packet.

@@ -199,14 +199,8 @@ fn settle_kernel(
         ),
     }
     for (key, value) in &spec.sysctl {
-        if !key.starts_with("net.") {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!("node {}: {key} belongs to the whole machine, not to a node; only net.* can be set", spec.name),
-            )
-            .into());
-        }
-        sysctl::write(key, value)?;
+        sysctl::write(key, value)
+            .map_err(|e| LabError::Control(format!("node '{}': the lab {e}", spec.name)))?;
     }
     Ok(())
 }

@@ -2,7 +2,9 @@
 //! together, truths about what is not there. [`Plan`] has the last word: it finds what routes and
 //! multicast make impossible.
 
-use super::{CellPath, LinkEnd, LinkSpec, SHAPER, Scenario};
+use plumb_link::spec::CellSpec;
+
+use super::{CellPath, LinkEnd, LinkSpec, SHAPER, Scenario, Way};
 use crate::layout::Plan;
 use crate::nearest::known;
 use crate::vary::vary;
@@ -18,14 +20,14 @@ const MAX_ON_LAN: usize = 254;
 /// terminating zero, `linux/if.h`).
 const MAX_NAME_BYTES: usize = 15;
 
-/// Whether a scenario makes a network.
-///
 /// The least MTU with which a device has IPv4 (`net/ipv4/devinet.c`) and IPv6 (RFC 8200 section 5),
 /// and the most of a TUN or veth device (`drivers/net/tun.c`, ETH_MAX_MTU).
 const LEAST_MTU_V4: u32 = 68;
 const LEAST_MTU_V6: u32 = 1280;
 const MOST_MTU: u32 = 65_535;
 
+/// Whether a scenario makes a network.
+///
 /// # Errors
 /// The first contradiction, and what is allowed.
 pub(super) fn check(scenario: &Scenario) -> Result<(), String> {
@@ -33,6 +35,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), String> {
     parts.check_links()?;
     parts.check_lans()?;
     parts.check_further_names()?;
+    parts.check_sysctl()?;
     parts.check_programs()?;
     // Every range allows everything between its ends or nothing: one draw shows which.
     vary(scenario, scenario.seed)?;
@@ -40,7 +43,33 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), String> {
         parts.emulated("router_shaper", shaper)?;
     }
     parts.check_truth()?;
+    parts.check_joined()?;
     Plan::new(scenario).map(drop)
+}
+
+/// What makes a network, but one that is hardly meant.
+pub(crate) fn doubts(scenario: &Scenario) -> Vec<String> {
+    let mut doubts = Vec::new();
+    for (link, way) in scenario
+        .links
+        .iter()
+        .flat_map(|link| [(link, Way::Up), (link, Way::Down)])
+    {
+        for named in &link.chain(way).0 {
+            if let CellSpec::Mtu(mtu) = &named.cell
+                && scenario.ipv6
+                && u32::from(mtu.bytes) < LEAST_MTU_V6
+            {
+                doubts.push(format!(
+                    "{}.{} takes no more than {} bytes, less than the {LEAST_MTU_V6} that IPv6 needs (ipv6 = false has none)",
+                    link.name,
+                    way.name(),
+                    mtu.bytes
+                ));
+            }
+        }
+    }
+    doubts
 }
 
 /// A scenario, and what its parts are called.
@@ -93,6 +122,7 @@ impl<'a> Parts<'a> {
             name,
             between: [first, second],
             emulated: _,
+            mtu,
             up,
             down,
         } in &self.scenario.links
@@ -103,43 +133,13 @@ impl<'a> Parts<'a> {
             if first == second {
                 return Err(format!("link '{name}' joins '{first}' to itself"));
             }
+            self.check_mtu(*mtu, &format!("link '{name}'"))?;
             plumb_link::chain::build_link(up, down, [0, 1])
                 .map_err(|e| format!("link '{name}': {e}"))?;
         }
         Ok(())
     }
 
-    fn check_lans(&self) -> Result<(), String> {
-        for lan in &self.scenario.lans {
-            if !(2..=MAX_ON_LAN).contains(&lan.nodes.len()) {
-                return Err(format!(
-                    "lan '{}' joins {} nodes: it takes 2 to {MAX_ON_LAN}",
-                    lan.name,
-                    lan.nodes.len()
-                ));
-            }
-            for (i, node) in lan.nodes.iter().enumerate() {
-                self.node(node, &format!("lan '{}'", lan.name))?;
-                if lan.nodes.iter().take(i).any(|earlier| earlier == node) {
-                    return Err(format!("lan '{}' names '{node}' twice", lan.name));
-            mtu,
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn check_further_names(&self) -> Result<(), String> {
-        let mut seen: Vec<&str> = Vec::new();
-        for node in &self.scenario.nodes {
-            for name in &node.names {
-            self.check_mtu(*mtu, &format!("link '{name}'"))?;
-                if !is_host_name(name) {
-                    return Err(format!(
-                        "node '{}' cannot have the name '{name}': write labels of a-z, 0-9 and - joined by dots, such as www.example",
-                        node.name
-                    ));
-                }
     /// What the devices at the ends take, and what IPv6 needs.
     fn check_mtu(&self, mtu: Option<u32>, who: &str) -> Result<(), String> {
         let (least, needs) = match self.scenario.ipv6 {
@@ -157,9 +157,52 @@ impl<'a> Parts<'a> {
         }
     }
 
+    fn check_lans(&self) -> Result<(), String> {
+        for lan in &self.scenario.lans {
+            self.check_mtu(lan.mtu, &format!("lan '{}'", lan.name))?;
+            if !(2..=MAX_ON_LAN).contains(&lan.nodes.len()) {
+                return Err(format!(
+                    "lan '{}' joins {} nodes: it takes 2 to {MAX_ON_LAN}",
+                    lan.name,
+                    lan.nodes.len()
+                ));
+            }
+            for (i, node) in lan.nodes.iter().enumerate() {
+                self.node(node, &format!("lan '{}'", lan.name))?;
+                if lan.nodes.iter().take(i).any(|earlier| earlier == node) {
+                    return Err(format!("lan '{}' names '{node}' twice", lan.name));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A node by itself can measure nothing, unless it is the only one.
+    fn check_joined(&self) -> Result<(), String> {
+        let Scenario { links, lans, .. } = self.scenario;
+        let on_links = links.iter().flat_map(|link| &link.between);
+        let on_lans = lans.iter().flat_map(|lan| &lan.nodes);
+        let joined: Vec<&str> = on_links.chain(on_lans).map(String::as_str).collect();
+        match self.nodes.iter().find(|node| !joined.contains(node)) {
+            Some(alone) if self.nodes.len() > 1 => Err(format!(
+                "no [[link]] and no [[lan]] joins the node '{alone}' to another"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_further_names(&self) -> Result<(), String> {
+        let mut seen: Vec<&str> = Vec::new();
+        for node in &self.scenario.nodes {
+            for name in &node.names {
+                if !is_host_name(name) {
+                    return Err(format!(
+                        "node '{}' cannot have the name '{name}': write labels of a-z, 0-9 and - joined by dots, such as www.example",
+                        node.name
+                    ));
+                }
                 let of_end = name
                     .split_once('.')
-            self.check_mtu(lan.mtu, &format!("lan '{}'", lan.name))?;
                     .is_some_and(|(n, s)| self.nodes.contains(&n) && self.segments.contains(&s));
                 if name == "localhost"
                     || of_end
@@ -169,6 +212,19 @@ impl<'a> Parts<'a> {
                     return Err(format!("the name '{name}' is given twice"));
                 }
                 seen.push(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a kernel variable is a node's own; its name and value the kernel judges.
+    fn check_sysctl(&self) -> Result<(), String> {
+        for node in &self.scenario.nodes {
+            if let Some(key) = node.sysctl.keys().find(|key| !key.starts_with("net.")) {
+                return Err(format!(
+                    "node '{}': {key} belongs to the whole machine, not to a node; only net.* can be set",
+                    node.name
+                ));
             }
         }
         Ok(())

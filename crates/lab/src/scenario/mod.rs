@@ -2,7 +2,7 @@
 //!
 //! Here is what can be written; `load` reads it, and `contradictions` says what makes no network.
 
-mod contradictions;
+pub(crate) mod contradictions;
 mod load;
 mod names;
 #[cfg(test)]

@@ -41,7 +41,22 @@ impl Default for CodelSpec {
     }
 }
 
-impl Settings for CodelSpec {}
+impl Settings for CodelSpec {
+    fn check(&self) -> Result<(), String> {
+        check_times(self.target, self.interval)
+    }
+}
+
+/// A delay that lasts for an interval is judged against the target, so the interval is the longer
+/// (RFC 8289 section 4.3 has the target at 5 to 10 % of it).
+pub(crate) fn check_times(target: Duration, interval: Duration) -> Result<(), String> {
+    if target > interval {
+        return Err(format!(
+            "the target of {target:?} is above the interval of {interval:?}: write a target of 5 to 10 % of it"
+        ));
+    }
+    Ok(())
+}
 
 /// RFC 8289 section 4.3 and 4.4.
 pub(crate) const TARGET: Duration = Duration::from_millis(5);

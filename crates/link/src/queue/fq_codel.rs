@@ -7,7 +7,7 @@ use std::time::Duration;
 use plumb_model::units::{BitRate, ByteCount, duration_text};
 use serde::{Deserialize, Serialize};
 
-use super::codel::{Codel, INTERVAL, Parameters, TARGET};
+use super::codel::{Codel, INTERVAL, Parameters, TARGET, check_times};
 use super::flow_hash::{bucket, reseeded};
 use super::{Backlog, PacketList, Queue, QueueSpec, in_order_of_arrival};
 use crate::limit::Limit;
@@ -53,7 +53,11 @@ impl Default for FqCodelSpec {
     }
 }
 
-impl Settings for FqCodelSpec {}
+impl Settings for FqCodelSpec {
+    fn check(&self) -> Result<(), String> {
+        check_times(self.target, self.interval)
+    }
+}
 
 /// Packets dropped at once from the fattest flow on overload.
 const DROP_BATCH: u32 = 64;
