@@ -20,7 +20,7 @@ use crate::control;
 use crate::error::LabError;
 use crate::instance::Instance;
 use crate::scenario::Scenario;
-use crate::service::{self, Errors, Service};
+use crate::service::{self, Errors, Programs};
 use crate::supervise::{LAB_FAILED, settle_first};
 
 /// What the starter is told: what must be known of the laboratory, or why there is none.
@@ -48,7 +48,7 @@ pub fn start(scenario: Scenario, backend: LabBackend, name: &str) -> Result<Vec<
         }
         Background::First(mut starter) => {
             let status = match begin(scenario, backend, name) {
-                Ok(running) => {
+                Ok(mut running) => {
                     let told = end_with_parent(false)
                         .and_then(|()| tell(&mut starter, &Ok(running.instance.notes())));
                     drop(starter);
@@ -73,7 +73,7 @@ fn tell(starter: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
 
 struct Running {
     instance: Arc<Instance>,
-    services: Vec<Service>,
+    programs: Programs,
     signals: SignalFd,
 }
 
@@ -83,22 +83,22 @@ fn begin(scenario: Scenario, backend: LabBackend, name: &str) -> Result<Running,
     let socket = control::take_name(name)?;
     let instance = Arc::new(Instance::build(scenario, backend)?);
     control::serve_inside(&instance)?;
-    let services = service::start_all(&instance, Errors::Kept)?;
+    let programs = Programs::start(&instance, Errors::Kept)?;
     control::serve_outside(socket, &instance)?;
     Ok(Running {
         instance,
-        services,
+        programs,
         signals,
     })
 }
 
 impl Running {
     /// Reaps whatever dies until told to end.
-    fn go_on(&self) -> io::Result<()> {
+    fn go_on(&mut self) -> io::Result<()> {
         loop {
             for status in service::reap() {
-                if let Some(service) = self.services.iter().find(|s| Some(s.pid) == status.pid()) {
-                    self.instance.note(service.ended(status).to_string());
+                if let Err(e) = self.programs.ended(&self.instance, status) {
+                    self.instance.note(e.to_string());
                 }
             }
             let mut fds = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];

@@ -45,6 +45,9 @@ const MAX_NAME_BYTES: usize = 64;
 /// A request is a handful of settings.
 const MAX_REQUEST_BYTES: u64 = 64 * 1024;
 
+/// The longest note that is taken: a sentence or two.
+const MAX_NOTE_BYTES: usize = 512;
+
 /// The laboratory answers from memory: silence for this long means that it hangs.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -76,6 +79,11 @@ pub enum Request {
     /// What a Run must say of the laboratory. The Run begins with the first answer, ends with the
     /// line that is sent then, and is covered by the second answer.
     Mark,
+    /// Keep a note: something in the laboratory is not as its scenario says.
+    Note {
+        /// What; at most [`MAX_NOTE_BYTES`].
+        text: String,
+    },
     /// What is running.
     About,
     /// Look on: what there is to see follows the answer on the same stream, until the client
@@ -308,6 +316,13 @@ fn handle(instance: &Instance, request: Request) -> Result<Answer, LabError> {
     match request {
         Request::Set { cell, values } => instance.set(cell, values).map(Answer::Done),
         Request::Shape { shapers } => instance.shape(&shapers).map(Answer::Done),
+        Request::Note { text } if text.len() > MAX_NOTE_BYTES => Err(LabError::Control(format!(
+            "a note has at most {MAX_NOTE_BYTES} bytes"
+        ))),
+        Request::Note { text } => {
+            instance.note(text);
+            Ok(Answer::Done(Vec::new()))
+        }
         Request::Stats => Ok(Answer::Stats(Box::new(instance.stats()))),
         Request::About => Ok(Answer::About(about(instance))),
         Request::Mark | Request::Look { .. } | Request::Enter { .. } | Request::End => {

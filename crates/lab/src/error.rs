@@ -31,9 +31,11 @@ pub enum LabError {
     /// The kernel's queues could not be had.
     #[error("the lab cannot use the kernel's queues (--backend kernel): {0}")]
     Tc(#[from] TcError),
-    /// A service did not start.
-    #[error("the service '{command}' on {node} {problem}")]
+    /// A program of the scenario did not start, or ended.
+    #[error("the {what} '{command}' on {node} {problem}")]
     Service {
+        /// Service or traffic.
+        what: &'static str,
         /// Its command line.
         command: String,
         /// Where it was to run.

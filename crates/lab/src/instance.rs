@@ -127,10 +127,12 @@ impl Instance {
         Ok(instance)
     }
 
-    /// Adds to what must be known to read the numbers.
+    /// Adds to what must be known to read the numbers; once, however often it happens.
     pub(crate) fn note(&self, text: String) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.push(text);
+        if !notes.contains(&text) {
+            notes.push(text);
+        }
     }
 
     /// What must be known to read the numbers.

@@ -35,5 +35,6 @@ mod steer;
 mod stretch;
 pub mod supervise;
 pub mod topology;
+mod traffic;
 pub mod truth;
 pub mod vary;

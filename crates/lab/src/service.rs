@@ -18,6 +18,7 @@ use crate::control;
 use crate::error::LabError;
 use crate::instance::Instance;
 use crate::scenario::ServiceSpec;
+use crate::traffic::Traffic;
 
 /// A service only has to bind a socket; longer than this and it never will.
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -27,12 +28,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LAST_WORDS_BYTES: usize = 1024;
 /// How long to wait for them once it has ended: they are in the pipe already, unless a child of
 /// the service still holds it.
-const LAST_WORDS_WITHIN: Duration = Duration::from_millis(200);
+pub(crate) const LAST_WORDS_WITHIN: Duration = Duration::from_millis(200);
 
-/// A program of the network that runs.
-pub(crate) struct Service {
-    /// Its process.
-    pub(crate) pid: Pid,
+/// A service that runs.
+struct Service {
+    pid: Pid,
     node: String,
     command: String,
     last_words: Option<Receiver<String>>,
@@ -40,13 +40,11 @@ pub(crate) struct Service {
 
 impl Service {
     /// That it ended, although it should have gone on.
-    pub(crate) fn ended(&self, status: WaitStatus) -> LabError {
-        let how = match status {
-            WaitStatus::Exited(_, code) => format!("exit status {code}"),
-            WaitStatus::Signaled(_, signal, _) => signal.to_string(),
-            other => format!("{other:?}"),
-        };
-        self.error(&format!("ended while the lab was running ({how})"))
+    fn ended(&self, status: WaitStatus) -> LabError {
+        self.error(&format!(
+            "ended while the lab was running ({})",
+            how(status)
+        ))
     }
 
     fn error(&self, problem: &str) -> LabError {
@@ -56,6 +54,7 @@ impl Service {
             .and_then(|words| words.recv_timeout(LAST_WORDS_WITHIN).ok())
             .filter(|words| !words.is_empty());
         LabError::Service {
+            what: "service",
             command: self.command.clone(),
             node: self.node.clone(),
             problem: match said {
@@ -75,29 +74,50 @@ pub(crate) enum Errors {
     Kept,
 }
 
-/// Starts the scenario's services, waits until each listens, and starts its traffic.
-pub(crate) fn start_all(instance: &Instance, errors: Errors) -> Result<Vec<Service>, LabError> {
-    let scenario = instance.scenario();
-    let services = scenario
-        .services
-        .iter()
-        .map(|spec| start(instance, spec, errors))
-        .collect::<Result<_, _>>()?;
-    for spec in &scenario.traffic {
-        // What becomes of it is its own affair: the first process reaps it like any orphan.
-        let mut command = quiet(instance, &spec.node, &spec.run)?;
-        command.stderr(Stdio::null());
-        command.spawn().map_err(|e| LabError::Service {
-            command: spec.run.join(" "),
-            node: spec.node.clone(),
-            problem: format!("did not start: {e}"),
-        })?;
+/// The programs of a scenario.
+pub(crate) struct Programs {
+    services: Vec<Service>,
+    traffic: Vec<Traffic>,
+}
+
+impl Programs {
+    /// Starts the scenario's services, waits until each listens, and starts its traffic.
+    pub(crate) fn start(instance: &Arc<Instance>, errors: Errors) -> Result<Self, LabError> {
+        let scenario = instance.scenario();
+        let services = scenario.services.iter();
+        let services = services
+            .map(|spec| start(instance, spec, errors))
+            .collect::<Result<_, _>>()?;
+        let traffic = scenario.traffic.iter();
+        let traffic = traffic.map(|spec| Traffic::start(instance, spec));
+        Ok(Self {
+            services,
+            traffic: traffic.collect::<Result<_, _>>()?,
+        })
     }
-    Ok(services)
+
+    /// Takes note of a process that ended.
+    ///
+    /// # Errors
+    /// When it was a service, which should have gone on.
+    pub(crate) fn ended(
+        &mut self,
+        instance: &Arc<Instance>,
+        status: WaitStatus,
+    ) -> Result<(), LabError> {
+        if let Some(service) = self.services.iter().find(|s| Some(s.pid) == status.pid()) {
+            return Err(service.ended(status));
+        }
+        let mut traffic = self.traffic.iter_mut();
+        if let Some(traffic) = traffic.find(|t| Some(t.pid) == status.pid()) {
+            traffic.ended(instance, status);
+        }
+        Ok(())
+    }
 }
 
 /// A program in a node that neither reads nor writes a terminal.
-fn quiet(instance: &Instance, node: &str, run: &[String]) -> Result<Command, LabError> {
+pub(crate) fn quiet(instance: &Instance, node: &str, run: &[String]) -> Result<Command, LabError> {
     let arguments: Vec<OsString> = run.iter().map(OsString::from).collect();
     let mut command = prepare(instance.namespaces(node)?, &arguments)?;
     // Not the terminal's foreground group: Ctrl-C is for the command.
@@ -144,7 +164,9 @@ fn start(instance: &Instance, spec: &ServiceSpec, errors: Errors) -> Result<Serv
 /// Reads what a service says, so that it never has to wait, and passes the end of it on.
 ///
 /// The thread ends when the service and its children have ended.
-fn keep_last_words(mut errors: impl Read + Send + 'static) -> io::Result<Receiver<String>> {
+pub(crate) fn keep_last_words(
+    mut errors: impl Read + Send + 'static,
+) -> io::Result<Receiver<String>> {
     let (sender, receiver) = mpsc::sync_channel(1);
     std::thread::Builder::new()
         .name("service-errors".into())
@@ -158,6 +180,15 @@ fn keep_last_words(mut errors: impl Read + Send + 'static) -> io::Result<Receive
             let _ = sender.send(String::from_utf8_lossy(&last).trim().to_owned());
         })?;
     Ok(receiver)
+}
+
+/// How a process ended.
+pub(crate) fn how(status: WaitStatus) -> String {
+    match status {
+        WaitStatus::Exited(_, code) => format!("exit status {code}"),
+        WaitStatus::Signaled(_, signal, _) => signal.to_string(),
+        other => format!("{other:?}"),
+    }
 }
 
 fn describe(status: ExitStatus) -> String {

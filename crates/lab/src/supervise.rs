@@ -30,7 +30,7 @@ use crate::error::LabError;
 use crate::instance::Instance;
 use crate::observe::{Scribe, Sight};
 use crate::scenario::Scenario;
-use crate::service::{self, Errors, Service};
+use crate::service::{self, Errors, Programs};
 use crate::stats::LabStats;
 
 /// Exit status for failures of the laboratory itself, as `env`, `timeout` and others use it.
@@ -171,7 +171,7 @@ fn supervise(
         .iter()
         .map(|record| Scribe::begin(&instance, &record.sight, record.file.try_clone()?))
         .collect::<Result<_, _>>()?;
-    let services = service::start_all(&instance, Errors::Shown)?;
+    let mut programs = Programs::start(&instance, Errors::Shown)?;
     let node = session
         .node
         .as_deref()
@@ -181,7 +181,7 @@ fn supervise(
         Ok(child) => child,
         Err(status) => return Ok(status),
     };
-    let status = wait_inside(&signals, &child, &services)?;
+    let status = wait_inside(&signals, &child, &instance, &mut programs)?;
     instance.settle();
     for (scribe, record) in scribes.into_iter().zip(&session.records) {
         if let Err(e) = scribe.end() {
@@ -209,7 +209,12 @@ pub(crate) fn spawn(command: &mut Command) -> Result<Child, i32> {
 }
 
 /// Waits for the command, reaping every orphan on the way: that is the first process's duty.
-fn wait_inside(signals: &SignalFd, command: &Child, services: &[Service]) -> Result<i32, LabError> {
+fn wait_inside(
+    signals: &SignalFd,
+    command: &Child,
+    instance: &Arc<Instance>,
+    programs: &mut Programs,
+) -> Result<i32, LabError> {
     let pid = Pid::from_raw(command.id() as i32);
     let mut kill_at: Option<Instant> = None;
     loop {
@@ -217,9 +222,7 @@ fn wait_inside(signals: &SignalFd, command: &Child, services: &[Service]) -> Res
             if status.pid() == Some(pid) {
                 return Ok(exit_code(status));
             }
-            if let Some(service) = services.iter().find(|s| Some(s.pid) == status.pid()) {
-                return Err(service.ended(status));
-            }
+            programs.ended(instance, status)?;
         }
         let wait = match kill_at {
             None => PollTimeout::NONE,

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use common::machine::{all_end, descendants, machine, says_ready, signal};
-use common::{PLUMB, need_root, plumb, stderr, stdout};
+use common::network::Network;
+use common::{PLUMB, in_lab, need_root, plumb, stderr, stdout};
 use plumb_lab::stats::LabStats;
 use plumb_model::run::LabChange;
 use plumb_model::run::Run;
@@ -74,8 +75,12 @@ fn its_own_failures_are_125_and_say_why() {
         );
     };
     says(
-        &["lab", "run", "no-such", "--", "true"],
-        &["no-such", "home-cable", ".toml"],
+        &["lab", "run", "quux", "--", "true"],
+        &["quux", "home-cable", ".toml"],
+    );
+    says(
+        &["lab", "run", "home-cabel", "--", "true"],
+        &["did you mean 'home-cable'?", "plumb lab list"],
     );
     says(
         &["lab", "run", "/no/such.toml", "--", "true"],
@@ -107,6 +112,44 @@ fn its_own_failures_are_125_and_say_why() {
         &["lab", "run", file.to_str().unwrap(), "--", "true"],
         &["'false'", "ended at once"],
     );
+}
+
+#[test]
+fn traffic_goes_on_and_tells_what_is_wrong_with_it() {
+    need_root();
+    let mut line = Network::line("{ type = \"delay\", delay = \"1ms\" }", "");
+    let traffic = |run: &str| format!("[[traffic]]\nnode = \"client\"\nrun = {run}\n");
+    let plumb = |words: &str| traffic(&format!("{:?}", words.split(' ').collect::<Vec<_>>()));
+    line.add(&plumb("plumb lab flood server --rate nonsense"));
+    line.add(&plumb("plumb rate server --up"));
+    // More than any machine sends in packets of this size.
+    line.add(&plumb("plumb lab flood server --rate 900gbit --size 40"));
+    line.add(&traffic(
+        "[\"sh\", \"-c\", \"echo . >> /etc/sysctl.d/times; sleep 1\"]",
+    ));
+    let file = line.file();
+    let (name, folder) = (file.path().to_str().unwrap(), tempfile::tempdir().unwrap());
+    let run = folder.path().join("run.json");
+    let script = format!(
+        "sleep 2.6; plumb ping server -c 1 -o {} >/dev/null; wc -l < /etc/sysctl.d/times",
+        run.display()
+    );
+    let output = in_lab(name, &[], &["sh", "-c", &script]);
+    let (said, times) = (stderr(&output), stdout(&output));
+    assert!(output.status.success(), "{said}");
+    assert!(times.trim().parse::<u32>().unwrap() >= 2, "{times}");
+    let run = Run::from_json(&std::fs::read_to_string(run).unwrap()).unwrap();
+    let notes = run.local.lab.unwrap().notes.join("\n");
+    for words in [
+        "'nonsense' is not a bit rate",
+        "'plumb lab flood server --rate nonsense' on client ended after",
+        "(exit status 2): error: invalid value",
+        "nothing listens on TCP port 7586",
+        "the flood of 900 Gbit/s to server was not sent as fast",
+    ] {
+        assert!(notes.contains(words), "{words}: {notes}");
+        assert!(said.contains(words), "{words}: {said}");
+    }
 }
 
 #[test]

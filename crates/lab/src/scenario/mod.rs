@@ -58,7 +58,7 @@ pub struct Scenario {
     /// Programs that run in the network from its start.
     #[serde(rename = "service", default)]
     pub services: Vec<ServiceSpec>,
-    /// Programs that start when the services are ready, and may end.
+    /// Programs that start when the services are ready, and go on as long as the laboratory.
     #[serde(rename = "traffic", default)]
     pub traffic: Vec<TrafficSpec>,
     /// Where a shaper goes that a finding asks of the router.
@@ -161,6 +161,9 @@ pub struct TrafficSpec {
     /// Program and arguments; `plumb` is the plumb that runs the laboratory.
     pub run: Vec<String>,
 }
+    /// Whether it may end before the laboratory does: otherwise it is started again.
+    #[serde(default)]
+    pub once: bool,
 
 /// The link directions in which the scenario's router would shape.
 #[derive(Debug, Clone, Deserialize)]

@@ -37,11 +37,12 @@ impl Flood {
         UdpFlow::new(self.payload_bytes, Pattern::Constant { pps })
     }
 
-    /// Sends, and returns when the time is over.
+    /// Sends, and returns when the time is over. `left_out` is shown what was sent whenever a
+    /// packet that was due was not.
     ///
     /// # Errors
     /// When that cannot be sent, there can be no socket, or there is no way to the far end.
-    pub fn send(&self) -> io::Result<UdpSender> {
+    pub fn send(&self, left_out: &mut dyn FnMut(&UdpSender)) -> io::Result<UdpSender> {
         let socket = BulkSocket::connect(self.to)?;
         let flow = self.flow(socket.header_bytes());
         Flows {
@@ -63,7 +64,7 @@ impl Flood {
             }),
             duration: self.duration,
         };
-        sending.unheard(&socket, &Stage::begin(self.duration, None))
+        sending.unheard(&socket, &Stage::begin(self.duration, None), left_out)
     }
 }
 
@@ -98,7 +99,7 @@ mod tests {
     fn sends_what_is_due_and_counts_the_rest() {
         let listener = UdpSocket::bind("127.0.0.1:0").unwrap();
         let to = listener.local_addr().unwrap().to_string();
-        let sent = flood(&to, 800_000).send().unwrap();
+        let sent = flood(&to, 800_000).send(&mut |_| {}).unwrap();
         // One every 10 ms, from 0 to 90 ms, however the machine schedules it.
         assert_eq!(sent.sent + sent.refused + sent.missed, 10);
         assert_eq!(listener.recv(&mut [0; 2000]).unwrap(), 972);
@@ -110,9 +111,14 @@ mod tests {
             .unwrap()
             .local_addr()
             .unwrap();
-        let sent = flood(&port.to_string(), 8_000_000).send().unwrap();
+        let mut shown = 0;
+        let mut left_out = |sent: &UdpSender| shown = sent.missed + sent.refused;
+        let sent = flood(&port.to_string(), 8_000_000)
+            .send(&mut left_out)
+            .unwrap();
+        assert_eq!(shown, sent.missed + sent.refused);
         // A hundred, each of which is answered with an ICMP error.
         assert!(sent.sent > 30, "{sent:?}");
-        assert!(flood("127.0.0.1:9", 0).send().is_err());
+        assert!(flood("127.0.0.1:9", 0).send(&mut |_| {}).is_err());
     }
 }

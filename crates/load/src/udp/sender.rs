@@ -49,7 +49,8 @@ impl Sending {
         stage: &Stage,
     ) -> UdpSenderLog {
         let clock = Clock::start();
-        let mut trains = Trains::new(socket, &self, sent_bytes);
+        let mut unseen = |_: &UdpSender| {};
+        let mut trains = Trains::new(socket, &self, sent_bytes, &mut unseen);
         // Without it sleeps end 50 µs late; it cannot be refused.
         let _ = set_exact_timers();
         let ended = match Schedule::of(&self.flow) {
@@ -74,10 +75,15 @@ impl Sending {
 
 impl Sending {
     /// Sends to whoever it is, on the schedule alone: nobody has to listen, and none is told of
-    /// the end.
-    pub(super) fn unheard(self, socket: &BulkSocket, stage: &Stage) -> io::Result<UdpSender> {
+    /// the end. `left_out` is shown what was sent whenever a packet that was due was not.
+    pub(super) fn unheard(
+        self,
+        socket: &BulkSocket,
+        stage: &Stage,
+        left_out: &mut dyn FnMut(&UdpSender),
+    ) -> io::Result<UdpSender> {
         let sent_bytes = AtomicU64::new(0);
-        let mut trains = Trains::new(socket, &self, &sent_bytes);
+        let mut trains = Trains::new(socket, &self, &sent_bytes, left_out);
         trains.most_unreachable = u32::MAX;
         let _ = set_exact_timers();
         if let Some(schedule) = Schedule::of(&self.flow) {
@@ -109,10 +115,17 @@ struct Trains<'a> {
     lateness: Summary,
     unreachable: u32,
     most_unreachable: u32,
+    /// Is shown what was sent whenever a packet that was due was not.
+    left_out: &'a mut dyn FnMut(&UdpSender),
 }
 
 impl<'a> Trains<'a> {
-    fn new(socket: &'a BulkSocket, sending: &'a Sending, sent_bytes: &'a AtomicU64) -> Self {
+    fn new(
+        socket: &'a BulkSocket,
+        sending: &'a Sending,
+        sent_bytes: &'a AtomicU64,
+        left_out: &'a mut dyn FnMut(&UdpSender),
+    ) -> Self {
         let flow = &sending.flow;
         let segments = usize::from(flow.gso.unwrap_or(1));
         let size = usize::from(flow.largest_bytes()) * segments;
@@ -130,6 +143,7 @@ impl<'a> Trains<'a> {
             lateness: Summary::new(),
             unreachable: 0,
             most_unreachable: MOST_UNREACHABLE,
+            left_out,
         }
     }
 
@@ -166,11 +180,15 @@ impl<'a> Trains<'a> {
             let late_ns = now_ns - due_ns;
             if late_ns >= tolerance {
                 self.sender.missed += self.segments();
+                (self.left_out)(&self.sender);
                 continue;
             }
             match self.send(first.payload_bytes, clock.at_monotonic(now_ns), stage)? {
                 Sent::Taken => self.lateness.record(late_ns, 1),
-                Sent::Full => self.sender.refused += self.segments(),
+                Sent::Full => {
+                    self.sender.refused += self.segments();
+                    (self.left_out)(&self.sender);
+                }
                 Sent::Spent => return Ok(()),
             }
         }

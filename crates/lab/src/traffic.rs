@@ -1,0 +1,96 @@
+//! The traffic of a scenario: programs that go on beside what is measured for as long as the
+//! laboratory does. That one failed becomes a note of the laboratory, because the network is then not
+//! what its scenario says.
+
+use std::io::{self, ErrorKind};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use nix::sys::wait::WaitStatus;
+use nix::unistd::Pid;
+
+use crate::error::LabError;
+use crate::instance::Instance;
+use crate::scenario::TrafficSpec;
+use crate::service::{self, LAST_WORDS_WITHIN};
+
+/// A program that is over sooner than this would be started for ever, and take the processor from
+/// the links.
+const WORTH_REPEATING: Duration = Duration::from_secs(1);
+
+/// A program that runs beside what is measured.
+pub(crate) struct Traffic {
+    /// Its process.
+    pub(crate) pid: Pid,
+    spec: TrafficSpec,
+    started: Instant,
+    last_words: Receiver<String>,
+}
+
+impl Traffic {
+    /// Starts it.
+    pub(crate) fn start(instance: &Arc<Instance>, spec: &TrafficSpec) -> Result<Self, LabError> {
+        let mut command = service::quiet(instance, &spec.node, &spec.run)?;
+        command.stderr(Stdio::piped());
+        let mut start = || {
+            let mut child = command.spawn()?;
+            let errors = child.stderr.take();
+            let errors = errors.ok_or_else(|| io::Error::from(ErrorKind::BrokenPipe))?;
+            Ok((child, service::keep_last_words(errors)?))
+        };
+        let (child, last_words) = start().map_err(|e: io::Error| LabError::Service {
+            what: "traffic",
+            command: spec.run.join(" "),
+            node: spec.node.clone(),
+            problem: format!("did not start: {e}"),
+        })?;
+        Ok(Self {
+            pid: Pid::from_raw(child.id() as i32),
+            spec: spec.clone(),
+            started: Instant::now(),
+            last_words,
+        })
+    }
+
+    /// Starts it again where it ended well and may; what else there is becomes a note.
+    pub(crate) fn ended(&mut self, instance: &Arc<Instance>, status: WaitStatus) {
+        let lasted = self.started.elapsed();
+        let note = match status {
+            WaitStatus::Exited(_, 0) if self.spec.once => return,
+            WaitStatus::Exited(_, 0) if lasted >= WORTH_REPEATING => {
+                match Self::start(instance, &self.spec) {
+                    Ok(again) => {
+                        *self = again;
+                        return;
+                    }
+                    Err(e) => e.to_string(),
+                }
+            }
+            WaitStatus::Exited(_, 0) => format!(
+                "{} ended after {:.1} s and is not started again: let it last longer, or say once = true",
+                name(&self.spec),
+                lasted.as_secs_f64()
+            ),
+            status => {
+                let said = self.last_words.recv_timeout(LAST_WORDS_WITHIN);
+                let said = said.unwrap_or_default();
+                let words: Vec<&str> = said.split_whitespace().collect();
+                format!(
+                    "{} ended after {:.1} s ({}): {}",
+                    name(&self.spec),
+                    lasted.as_secs_f64(),
+                    service::how(status),
+                    words.join(" ").trim_end_matches('.')
+                )
+            }
+        };
+        instance.note(note);
+    }
+}
+
+/// What notes call it.
+fn name(spec: &TrafficSpec) -> String {
+    format!("the traffic '{}' on {}", spec.run.join(" "), spec.node)
+}
