@@ -350,7 +350,9 @@ impl Instance {
         let kernel = match self.backend {
             LabBackend::Emulated => BTreeMap::new(),
             LabBackend::Kernel => kernel::links::stats(self, &mut notes),
+            let settings = self.settings(&carrier.end);
         };
+                settings,
         LabStats {
             schema: stats::SCHEMA.to_owned(),
             scenario: self.scenario.name.clone(),
@@ -385,6 +387,14 @@ impl Instance {
             write_errors: carried.write_errors,
             device_drops,
             unreadable: carried.unreadable,
+    /// The cells of a direction as they are now.
+    fn settings(&self, end: &LinkEnd) -> Vec<CellSettings> {
+        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let link = links.iter().find(|link| link.name == end.link);
+        link.map(|link| CellSettings::of(link.chain(end.way)))
+            .unwrap_or_default()
+    }
+
             cpu: carried.cpu(),
             realtime: carried.realtime,
             stopped: carried.stopped,

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use plumb_link::record::ProbeRecord;
+use plumb_link::spec::ChainSpec;
 use plumb_link::stats::ChainStats;
 use plumb_model::distribution::Distribution;
 use plumb_model::run::LabChange;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::scenario::Way;
 use plumb_net::tc::Qdisc;
@@ -54,12 +56,52 @@ impl LabStats {
 /// One direction of a link.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WayStats {
-    /// What the cells did, in order.
+    /// What the cells did.
     pub chain: ChainStats,
+    /// The cells in the order in which packets pass them, with their settings as they are now.
+    #[serde(default)]
+    pub settings: Vec<CellSettings>,
     /// How the packets were carried.
     pub driver: DriverStats,
     /// Probe packets and when they crossed, on the laboratory's clock.
     pub probes: Vec<ProbeRecord>,
+}
+
+/// A cell, and how it is set.
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CellSettings {
+    /// Its name.
+    pub name: String,
+    /// Its type and its settings, as a scenario has them; lists of more than
+    /// [`MOST_LISTED`] entries, such as the samples of a delay, are left out.
+    pub settings: Map<String, Value>,
+}
+
+/// The longest list that the settings of a cell show.
+const MOST_LISTED: usize = 100;
+
+impl CellSettings {
+    /// The cells of a direction.
+    pub(crate) fn of(chain: &ChainSpec) -> Vec<Self> {
+        let settings = |cell| match serde_json::to_value(cell) {
+            Ok(Value::Object(settings)) => short(settings),
+            _ => Map::new(),
+        };
+        let each = chain.0.iter().map(|named| Self {
+            name: named.name.clone(),
+            settings: settings(&named.cell),
+        });
+        each.collect()
+    }
+}
+
+fn short(settings: Map<String, Value>) -> Map<String, Value> {
+    let each = settings.into_iter().filter_map(|(key, value)| match value {
+        Value::Array(list) if list.len() > MOST_LISTED => None,
+        Value::Object(inner) => Some((key, Value::Object(short(inner)))),
+        other => Some((key, other)),
+    });
+    each.collect()
 }
 
 /// How well the driver kept to the chain's schedule.

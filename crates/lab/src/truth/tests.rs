@@ -71,6 +71,7 @@ fn way(late_s: f64, loses: impl Fn(u64) -> bool) -> WayStats {
         }
     };
     WayStats {
+        settings: Vec::new(),
         chain: chain.stats(Time::ZERO),
         driver: DriverStats {
             lateness_s: Distribution::of([late_s]),

@@ -6,6 +6,7 @@ mod list;
 mod look;
 mod proxy;
 mod session;
+mod stats;
 mod steer;
 mod verify;
 
@@ -261,7 +262,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             which,
         } => steer::set(which.name(), cell, &values),
         Do::Apply { run, which } => steer::apply(which.name(), &run),
-        Do::Stats { json, which } => steer::stats(which.name(), json),
+        Do::Stats { json, which } => stats::stats(which.name(), json),
         Do::Log {
             direction,
             look,

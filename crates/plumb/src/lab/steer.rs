@@ -1,4 +1,4 @@
-//! `plumb lab set|apply|stats`: steering and watching a laboratory, from inside or outside.
+//! `plumb lab set|apply`: steering a laboratory, from inside or outside.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,6 @@ use anyhow::Context as _;
 use plumb_lab::control::{Answer, Request};
 use plumb_lab::reach::Reach;
 use plumb_model::finding::Action;
-use plumb_model::units::human_seconds;
 
 use crate::output::{print, read_run};
 
@@ -56,69 +55,5 @@ fn print_done(answer: Answer) -> anyhow::Result<ExitCode> {
             print(&format!("{line}\n"))?;
         }
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-pub(super) fn stats(lab: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
-    let Answer::Stats(stats) = Reach::find(lab)?.ask(&Request::Stats)? else {
-        anyhow::bail!("the lab answered something else");
-    };
-    if json {
-        print(&(serde_json::to_string(&stats)? + "\n"))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut text = String::new();
-    for note in &stats.notes {
-        text += &format!("Note: {note}.\n");
-    }
-    for (link, ways) in &stats.links {
-        for (way, what) in ways {
-            let late = what.driver.lateness_s.map_or_else(
-                || "nothing carried".to_owned(),
-                |l| {
-                    format!(
-                        "late by {} (median) to {} (worst)",
-                        human_seconds(l.p50),
-                        human_seconds(l.max)
-                    )
-                },
-            );
-            text += &format!("{link}.{}: {late}\n", way.name());
-            for (name, cell) in &what.chain.cells {
-                let dropped: Vec<String> = cell
-                    .dropped
-                    .iter()
-                    .map(|(cause, count)| format!("{count} {cause}"))
-                    .collect();
-                let queue = cell.queue_delay_s.map_or_else(String::new, |delay| {
-                    format!(
-                        ", queue {} (median) {} (p95)",
-                        human_seconds(delay.p50),
-                        human_seconds(delay.p95)
-                    )
-                });
-                text += &format!(
-                    "  {name:<10} packets: {} offered, {} delivered, {} marked, dropped [{}]; {} bytes inside{queue}\n",
-                    cell.offered.packets,
-                    cell.delivered.packets,
-                    cell.marked,
-                    dropped.join(", "),
-                    cell.backlog.bytes,
-                );
-            }
-        }
-    }
-    for (link, ways) in &stats.kernel {
-        for (way, qdiscs) in ways {
-            text += &format!("{link}.{}: carried by the kernel\n", way.name());
-            for qdisc in qdiscs {
-                text += &format!(
-                    "  {:<10} packets: {} sent, {} dropped, {} waiting\n",
-                    qdisc.kind, qdisc.packets, qdisc.drops, qdisc.backlog_packets,
-                );
-            }
-        }
-    }
-    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
