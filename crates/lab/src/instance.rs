@@ -296,6 +296,20 @@ impl Instance {
     pub(crate) fn carrier(&self, end: &LinkEnd) -> Result<&Carrier, LabError> {
         self.need_own_links()?;
         self.carriers.iter().find(|c| c.end == *end).ok_or_else(|| {
+            let Scenario { links, lans, .. } = &self.scenario;
+            let plain = links.iter().any(|link| link.name == end.link);
+            if plain {
+                return LabError::Control(format!(
+                    "plumb does not carry the link '{}', a plain cable, and so does not see its packets: give it emulated = true in the scenario",
+                    end.link
+                ));
+            }
+            if lans.iter().any(|lan| lan.name == end.link) {
+                return LabError::Control(format!(
+                    "plumb does not carry the lan '{}' and so does not see its packets: look at a link with emulated = true between its machines and the rest",
+                    end.link
+                ));
+            }
             let links: Vec<&str> = self
                 .carriers
                 .iter()
@@ -336,7 +350,9 @@ impl Instance {
         let mut links: BTreeMap<String, BTreeMap<Way, WayStats>> = BTreeMap::new();
         for carrier in &self.carriers {
             let driver = self.reading(carrier).since(None);
+            let settings = self.settings(&carrier.end);
             let way = carrier.driver.with(|carried| WayStats {
+                settings,
                 chain: carried.chain.stats(self.epoch.now()),
                 driver,
                 probes: carried.chain.probes().records().copied().collect(),
@@ -350,9 +366,7 @@ impl Instance {
         let kernel = match self.backend {
             LabBackend::Emulated => BTreeMap::new(),
             LabBackend::Kernel => kernel::links::stats(self, &mut notes),
-            let settings = self.settings(&carrier.end);
         };
-                settings,
         LabStats {
             schema: stats::SCHEMA.to_owned(),
             scenario: self.scenario.name.clone(),
@@ -373,6 +387,14 @@ impl Instance {
         links.changes.clone()
     }
 
+    /// The cells of a direction as they are now.
+    fn settings(&self, end: &LinkEnd) -> Vec<CellSettings> {
+        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let link = links.specs.iter().find(|link| link.name == end.link);
+        link.map(|link| CellSettings::of(link.chain(end.way)))
+            .unwrap_or_default()
+    }
+
     /// What the drivers' counters say now, in the order of the links.
     pub(crate) fn readings(&self) -> Vec<Reading> {
         self.carriers.iter().map(|c| self.reading(c)).collect()
@@ -387,14 +409,6 @@ impl Instance {
             write_errors: carried.write_errors,
             device_drops,
             unreadable: carried.unreadable,
-    /// The cells of a direction as they are now.
-    fn settings(&self, end: &LinkEnd) -> Vec<CellSettings> {
-        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        let link = links.iter().find(|link| link.name == end.link);
-        link.map(|link| CellSettings::of(link.chain(end.way)))
-            .unwrap_or_default()
-    }
-
             cpu: carried.cpu(),
             realtime: carried.realtime,
             stopped: carried.stopped,

@@ -103,13 +103,14 @@ pub struct LinkSpec {
     pub name: String,
     /// The machines: `up` goes from the first to the second.
     pub between: [String; 2],
-    /// Carried by plumb even without cells, so that cells can be added while it runs.
+    /// Carried by plumb even without cells, so that it is counted, and a shaper can be added while
+    /// it runs.
     #[serde(default)]
     pub emulated: bool,
-    /// Cells from the first to the second.
     /// The largest packet in bytes that the interface at each end takes; 1500 when absent.
     #[serde(default)]
     pub mtu: Option<u32>,
+    /// Cells from the first to the second.
     #[serde(default)]
     pub up: ChainSpec,
     /// Cells from the second to the first.
@@ -160,10 +161,10 @@ pub struct TrafficSpec {
     pub node: String,
     /// Program and arguments; `plumb` is the plumb that runs the laboratory.
     pub run: Vec<String>,
-}
     /// Whether it may end before the laboratory does: otherwise it is started again.
     #[serde(default)]
     pub once: bool,
+}
 
 /// The link directions in which the scenario's router would shape.
 #[derive(Debug, Clone, Deserialize)]
