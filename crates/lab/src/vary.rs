@@ -113,14 +113,34 @@ impl Range {
             return Some(format!("{}%", between(from, to)?));
         }
         if let Some((from, to)) = both(|t| Some(parse_duration(t).ok()?.as_nanos() as f64)) {
-            return Some(format!("{}ns", between(from, to)?.round()));
+            return Some(written(
+                between(from, to)?,
+                &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")],
+            ));
         }
         // Before rates, which take the B of 20kB for bits; `20mbit` is no amount.
         if let Some((from, to)) = both(|t| Some(t.parse::<ByteCount>().ok()?.bytes() as f64)) {
-            return Some(format!("{}B", between(from, to)?.round()));
+            return Some(written(
+                between(from, to)?,
+                &[(1e6, "MB"), (1e3, "kB"), (1.0, "B")],
+            ));
         }
         let (from, to) = both(|t| Some(t.parse::<BitRate>().ok()?.bps() as f64))?;
-        Some(format!("{}bit", between(from, to)?.round()))
+        Some(written(
+            between(from, to)?,
+            &[(1e9, "gbit"), (1e6, "mbit"), (1e3, "kbit"), (1.0, "bit")],
+        ))
+    }
+}
+
+/// A whole number in the largest of these units that it reaches, with every digit, so that the text
+/// gives the same again.
+fn written(value: f64, units: &[(f64, &str)]) -> String {
+    let value = value.round();
+    let reached = units.iter().find(|(size, _)| value >= *size);
+    match reached.or(units.last()) {
+        Some((size, unit)) => format!("{}{unit}", value / size),
+        None => value.to_string(),
     }
 }
 
@@ -169,11 +189,11 @@ mod tests {
     #[test]
     fn every_unit_is_drawn_in_its_own() {
         for (from, to, value) in [
-            ("20kB", "30kB", "25000B"),
-            ("1KiB", "3KiB", "2048B"),
-            ("20mbit", "30mbit", "25000000bit"),
-            ("20Mbit/s", "30Mbit/s", "25000000bit"),
-            ("1ms", "2s", "1000500000ns"),
+            ("20kB", "30kB", "25kB"),
+            ("1KiB", "3KiB", "2.048kB"),
+            ("20mbit", "30mbit", "25mbit"),
+            ("20Mbit/s", "30Mbit/s", "25mbit"),
+            ("1ms", "2s", "1.0005s"),
             ("1%", "2%", "1.5%"),
             ("20p", "40p", ""),
             ("1", "4", "3"),

@@ -6,12 +6,12 @@ use plumb_model::results::RAMP_S;
 use plumb_model::run::{Measurement, Run};
 use serde_json::Value;
 
-use super::{Expected, QueueDelay};
+use super::{Expected, QueueDelay, bounds};
 use crate::scenario::LinkEnd;
 use crate::stats::{LabStats, WayStats};
 
-/// Holds one number of a Run against what it must be; says what it is instead.
-pub(super) fn check(expected: &Expected, run: &Run, stats: &LabStats) -> Result<(), String> {
+/// Holds one number of a Run against what it must be; says what it is, either way.
+pub(super) fn check(expected: &Expected, run: &Run, stats: &LabStats) -> Result<String, String> {
     let (measurement, json) = run
         .measurements
         .iter()
@@ -31,7 +31,7 @@ pub(super) fn check(expected: &Expected, run: &Run, stats: &LabStats) -> Result<
     let name = format!("{} {}", measurement.id, expected.field);
     if let Some(word) = &expected.equals {
         return if found.as_str() == Some(word) {
-            Ok(())
+            Ok(format!("{name} is {found}"))
         } else {
             Err(format!("{name} is {found}, not {word}"))
         };
@@ -57,7 +57,11 @@ pub(super) fn check(expected: &Expected, run: &Run, stats: &LabStats) -> Result<
                 expected.tolerance_ratio * 100.0
             ))
         }
-        _ => Ok(()),
+        Some(truth) => Ok(format!("{name} is {number}, and the link recorded {truth}")),
+        None => Ok(format!(
+            "{name} is {number}{}",
+            bounds(expected.min, expected.max)
+        )),
     }
 }
 

@@ -11,7 +11,7 @@ mod tests;
 
 use std::collections::HashMap;
 
-use plumb_model::finding::Severity;
+use plumb_model::finding::{Cause, Place, Severity};
 use plumb_model::run::Run;
 use serde::Deserialize;
 
@@ -30,13 +30,13 @@ pub struct Truth {
     pub status: i32,
     /// Cause of the first finding.
     #[serde(default)]
-    pub first_finding: Option<String>,
+    pub first_finding: Option<Cause>,
     /// Where the first finding is.
     #[serde(default)]
-    pub first_finding_where: Option<String>,
+    pub first_finding_where: Option<Place>,
     /// Causes that must be found.
     #[serde(default)]
-    pub findings: Vec<String>,
+    pub findings: Vec<Cause>,
     /// The most that any finding may matter.
     #[serde(default)]
     pub max_severity: Option<Severity>,
@@ -146,39 +146,77 @@ impl std::fmt::Display for Deviation {
     }
 }
 
-/// Everything in which a Run departs from the truth of its scenario.
-pub fn truth(scenario: &Scenario, run: &Run, stats: &LabStats) -> Vec<Deviation> {
-    let mut deviations = findings(&scenario.truth, run);
-    for expected in &scenario.truth.values {
-        if let Err(found) = measured::check(expected, run, stats) {
-            deviations.push(Deviation {
-                what: expected.what.clone(),
+/// What came of holding a Run against a truth.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Verdict {
+    /// What is so, and what was found.
+    pub holds: Vec<String>,
+    /// What is not.
+    pub deviations: Vec<Deviation>,
+}
+
+impl Verdict {
+    fn take(&mut self, what: &str, outcome: Result<String, String>) {
+        match outcome {
+            Ok(found) => self.holds.push(format!("{what}: {found}")),
+            Err(found) => self.deviations.push(Deviation {
+                what: what.to_owned(),
                 found,
-            });
+            }),
         }
     }
-    deviations.extend(recorded(scenario, stats));
-    deviations.extend(probes::check(run, stats));
-    deviations
 }
 
-/// Everything in which the links' records depart from the truth of their scenario, for commands
-/// that make no Run.
-pub fn recorded(scenario: &Scenario, stats: &LabStats) -> Vec<Deviation> {
-    let check = |expected: &Recorded| {
-        let found = recorded::check(expected, stats).err()?;
-        Some(Deviation {
-            what: expected.what.clone(),
-            found,
-        })
-    };
-    scenario.truth.links.iter().filter_map(check).collect()
+/// Holds a Run, and what the links recorded, against the truth of its scenario.
+pub fn verdict(scenario: &Scenario, run: &Run, stats: &LabStats) -> Verdict {
+    let mut verdict = Verdict::default();
+    findings(&scenario.truth, run, &mut verdict);
+    for expected in &scenario.truth.values {
+        verdict.take(&expected.what, measured::check(expected, run, stats));
+    }
+    let recorded = recorded(scenario, stats);
+    verdict.holds.extend(recorded.holds);
+    verdict.deviations.extend(recorded.deviations);
+    match probes::check(run, stats) {
+        Ok(None) => {}
+        Ok(Some(probes)) => verdict.holds.push(format!(
+            "each probe took as long as the links recorded, and is lost where one lost it: {probes} probes"
+        )),
+        Err(deviations) => verdict.deviations.extend(deviations),
+    }
+    verdict
 }
 
-fn findings(truth: &Truth, run: &Run) -> Vec<Deviation> {
-    let mut deviations = Vec::new();
+/// Everything in which a Run departs from the truth of its scenario.
+pub fn truth(scenario: &Scenario, run: &Run, stats: &LabStats) -> Vec<Deviation> {
+    verdict(scenario, run, stats).deviations
+}
+
+/// Holds what the links recorded against the truth of their scenario, for commands that make no Run.
+pub fn recorded(scenario: &Scenario, stats: &LabStats) -> Verdict {
+    let mut verdict = Verdict::default();
+    for expected in &scenario.truth.links {
+        verdict.take(&expected.what, recorded::check(expected, stats));
+    }
+    verdict
+}
+
+/// Words for the bounds of a number.
+fn bounds(min: Option<f64>, max: Option<f64>) -> String {
+    match (min, max) {
+        (Some(min), Some(max)) if min == max => format!(" (must be {min})"),
+        (Some(min), Some(max)) => format!(" (from {min} to {max})"),
+        (Some(min), None) => format!(" (at least {min})"),
+        (None, Some(max)) => format!(" (at most {max})"),
+        (None, None) => String::new(),
+    }
+}
+
+fn findings(truth: &Truth, run: &Run, verdict: &mut Verdict) {
     let mut expect = |holds: bool, what: String| {
-        if !holds {
+        if holds {
+            verdict.holds.push(what);
+        } else {
             let there: Vec<String> = run
                 .findings
                 .iter()
@@ -191,29 +229,29 @@ fn findings(truth: &Truth, run: &Run) -> Vec<Deviation> {
                     )
                 })
                 .collect();
-            deviations.push(Deviation {
+            verdict.deviations.push(Deviation {
                 what,
                 found: format!("findings are [{}]", there.join(", ")),
             });
         }
     };
     let first = run.findings.first();
-    if let Some(cause) = &truth.first_finding {
+    if let Some(cause) = truth.first_finding {
         expect(
-            first.is_some_and(|f| f.cause.name() == cause),
-            format!("the first finding is {cause}"),
+            first.is_some_and(|f| f.cause == cause),
+            format!("the first finding is {}", cause.name()),
         );
     }
-    if let Some(place) = &truth.first_finding_where {
+    if let Some(place) = truth.first_finding_where {
         expect(
-            first.is_some_and(|f| f.place.name() == place),
-            format!("the first finding is at {place}"),
+            first.is_some_and(|f| f.place == place),
+            format!("the first finding is at {}", place.name()),
         );
     }
     for cause in &truth.findings {
         expect(
-            run.findings.iter().any(|f| f.cause.name() == cause),
-            format!("{cause} is found"),
+            run.findings.iter().any(|f| f.cause == *cause),
+            format!("{} is found", cause.name()),
         );
     }
     if let Some(most) = truth.max_severity {
@@ -222,5 +260,4 @@ fn findings(truth: &Truth, run: &Run) -> Vec<Deviation> {
             format!("no finding is worse than {}", most.name()),
         );
     }
-    deviations
 }

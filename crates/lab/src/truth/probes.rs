@@ -101,8 +101,9 @@ fn round_trips(run: &Run) -> HashMap<Key, Option<f64>> {
     round_trips
 }
 
-/// Whether the Run's probes took as long as the links recorded, and were lost where they were.
-pub(super) fn check(run: &Run, stats: &LabStats) -> Vec<Deviation> {
+/// Whether the Run's probes took as long as the links recorded, and were lost where they were; says
+/// how many there were to hold, if any.
+pub(super) fn check(run: &Run, stats: &LabStats) -> Result<Option<usize>, Vec<Deviation>> {
     let passages = passages(stats);
     let round_trips = round_trips(run);
     let identified =
@@ -112,7 +113,11 @@ pub(super) fn check(run: &Run, stats: &LabStats) -> Vec<Deviation> {
         deviations.extend(errors(&round_trips, &passages));
     }
     deviations.extend(losses(&round_trips, &passages));
-    deviations
+    if !deviations.is_empty() {
+        return Err(deviations);
+    }
+    let held = round_trips.keys().filter(|key| passages.contains_key(key));
+    Ok(Some(held.count()).filter(|probes| *probes > 0))
 }
 
 /// A probe is lost in a Run if, and only if, a link lost it; or corrupted it, so that its checksum

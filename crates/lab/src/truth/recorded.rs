@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::Recorded;
+use super::{Recorded, bounds};
 use crate::stats::LabStats;
 
-/// Holds one number against what it must be; says what it is instead.
-pub(super) fn check(expected: &Recorded, stats: &LabStats) -> Result<(), String> {
+/// Holds one number against what it must be; says what it is, either way.
+pub(super) fn check(expected: &Recorded, stats: &LabStats) -> Result<String, String> {
     let end = &expected.link;
     let chain = stats
         .links
@@ -30,7 +30,10 @@ pub(super) fn check(expected: &Recorded, stats: &LabStats) -> Result<(), String>
     if let Some(max) = expected.max.filter(|max| number > *max) {
         return Err(format!("{field} is {number}, above {max}"));
     }
-    Ok(())
+    Ok(format!(
+        "{field} is {number}{}",
+        bounds(expected.min, expected.max)
+    ))
 }
 
 fn at(chain: &Value, pointer: &str) -> Result<f64, String> {

@@ -94,11 +94,14 @@ enum Do {
         /// What to call it [default: the scenario's name]
         #[arg(long)]
         name: Option<String>,
-        /// Seed of everything random in it [default: the scenario's]
+        /// Seed of everything random in it [default: the scenario's; with --vary: a new one]
         #[arg(long)]
         seed: Option<u64>,
         /// What carries the links that have cells
         #[arg(long, value_enum, default_value = "emulated")]
+        /// Draw the scenario's free parameters from their ranges, by the seed
+        #[arg(long)]
+        vary: bool,
         backend: BackendName,
     },
     /// End a lab in the background, and wait until nothing is left of it
@@ -249,7 +252,8 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             name,
             seed,
             backend,
-        } => session::up(&scenario, name, seed, backend.into()),
+        } => session::up(&scenario, name, seed, vary, backend.into()),
+            vary,
         Do::Down { name, stats } => session::down(name.as_deref(), stats.as_deref()),
         Do::Shell {
             node,

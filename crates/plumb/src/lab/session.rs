@@ -33,31 +33,15 @@ pub(super) fn run(
     stats: Option<PathBuf>,
     draw: &Draw,
 ) -> anyhow::Result<ExitCode> {
-    let mut scenario = Scenario::load(name)?;
-    if draw.vary && scenario.vary.is_empty() {
-        anyhow::bail!(
-            "the scenario '{}' has no free parameters: give it ranges in [vary]",
-            scenario.name
-        );
-    }
-    let seed = match draw.seed {
-        Some(seed) => seed,
-        None if draw.vary => fresh_seed()?,
-        None => scenario.seed,
-    };
+    let scenario = Scenario::load(name)?;
+    let seed = seed(&scenario, draw.seed, draw.vary)?;
     if draw.repeat > 1 {
         return repeat(name, session, stats.as_deref(), draw, seed);
     }
     // As the log's file is: a command of an hour is not to be run for nothing.
     let stats = stats.map(|path| Ok::<_, anyhow::Error>((create(&path)?, path)));
     let stats = stats.transpose()?;
-    scenario.seed = seed;
-    if draw.vary {
-        scenario = vary(&scenario, seed).map_err(anyhow::Error::msg)?;
-        let drawn = scenario.drawn.iter();
-        let settings: Vec<String> = drawn.map(|(key, value)| format!("{key}={value}")).collect();
-        complain(&format!("--seed {seed}: {}", settings.join(" ")));
-    }
+    let scenario = drawn(scenario, seed, draw.vary)?;
     let finished = |done: &LabStats| {
         tell(done);
         let Some((mut file, path)) = stats else {
@@ -68,6 +52,34 @@ pub(super) fn run(
     };
     let status = supervise::run(scenario, session, finished, |error| complain(error))?;
     Ok(exit(status))
+}
+
+/// The seed that decides.
+fn seed(scenario: &Scenario, given: Option<u64>, varies: bool) -> anyhow::Result<u64> {
+    if varies && scenario.vary.is_empty() {
+        anyhow::bail!(
+            "the scenario '{}' has no free parameters: give it ranges in [vary]",
+            scenario.name
+        );
+    }
+    match given {
+        Some(seed) => Ok(seed),
+        None if varies => fresh_seed(),
+        None => Ok(scenario.seed),
+    }
+}
+
+/// The scenario of a seed; says what was drawn.
+fn drawn(mut scenario: Scenario, seed: u64, varies: bool) -> anyhow::Result<Scenario> {
+    if !varies {
+        scenario.seed = seed;
+        return Ok(scenario);
+    }
+    let varied = vary(&scenario, seed).map_err(anyhow::Error::msg)?;
+    let settings = varied.drawn.iter().map(|(key, value)| format!("{key}={value}"));
+    let settings: Vec<String> = settings.collect();
+    complain(&format!("--seed {seed}: {}", settings.join(" ")));
+    Ok(varied)
 }
 
 /// Each in a process of its own: one that has made the first of a PID namespace can make no
@@ -126,11 +138,13 @@ fn fresh_seed() -> anyhow::Result<u64> {
 pub(super) fn up(
     scenario: &str,
     name: Option<String>,
-    seed: Option<u64>,
+    given: Option<u64>,
+    varies: bool,
     backend: LabBackend,
 ) -> anyhow::Result<ExitCode> {
-    let mut scenario = Scenario::load(scenario)?;
-    scenario.seed = seed.unwrap_or(scenario.seed);
+    let scenario = Scenario::load(scenario)?;
+    let seed = seed(&scenario, given, varies)?;
+    let scenario = drawn(scenario, seed, varies)?;
     let name = name.unwrap_or_else(|| scenario.name.clone());
     let nodes: Vec<String> = scenario.nodes.iter().map(|n| n.name.clone()).collect();
     for note in background::start(scenario, backend, &name)? {

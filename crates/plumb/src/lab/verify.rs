@@ -7,15 +7,15 @@ use anyhow::Context as _;
 use plumb_lab::scenario::Scenario;
 use plumb_lab::stats::LabStats;
 use plumb_lab::supervise::LAB_FAILED;
-use plumb_lab::truth::{Deviation, recorded, truth};
+use plumb_lab::truth::{Deviation, Verdict, recorded, verdict};
 
 use crate::output::{print, read_run};
 
 /// A saved Run.
 pub(super) fn saved(scenario: &str, run: &Path, stats: &Path) -> anyhow::Result<ExitCode> {
     let scenario = Scenario::load(scenario)?;
-    let deviations = truth(&scenario, &read_run(run)?, &read_stats(stats)?);
-    tell(&scenario, &deviations)
+    let verdict = verdict(&scenario, &read_run(run)?, &read_stats(stats)?);
+    tell(&scenario, &verdict)
 }
 
 /// One that is made now, in the scenario, by the command that its truth names.
@@ -43,12 +43,12 @@ pub(super) fn now(name: &str) -> anyhow::Result<ExitCode> {
         anyhow::bail!("the lab did not run");
     }
     let stats = read_stats(&stats_file)?;
-    let mut deviations = match run_file.exists() {
-        true => truth(&scenario, &read_run(&run_file)?, &stats),
+    let mut verdict = match run_file.exists() {
+        true => verdict(&scenario, &read_run(&run_file)?, &stats),
         false => recorded(&scenario, &stats),
     };
     if status.code() != Some(scenario.truth.status) {
-        deviations.push(Deviation {
+        verdict.deviations.push(Deviation {
             what: format!(
                 "'{}' ends with status {}",
                 measure.join(" "),
@@ -57,7 +57,7 @@ pub(super) fn now(name: &str) -> anyhow::Result<ExitCode> {
             found: status.to_string(),
         });
     }
-    tell(&scenario, &deviations)
+    tell(&scenario, &verdict)
 }
 
 fn read_stats(file: &Path) -> anyhow::Result<LabStats> {
@@ -71,16 +71,18 @@ fn read_stats(file: &Path) -> anyhow::Result<LabStats> {
     })
 }
 
-fn tell(scenario: &Scenario, deviations: &[Deviation]) -> anyhow::Result<ExitCode> {
-    for deviation in deviations {
+/// What deviates, and where nothing does, what was held against what.
+fn tell(scenario: &Scenario, verdict: &Verdict) -> anyhow::Result<ExitCode> {
+    for deviation in &verdict.deviations {
         print(&format!("deviates: {deviation}\n"))?;
     }
-    if deviations.is_empty() {
-        print(&format!(
-            "What was measured agrees with the truth of {}.\n",
-            scenario.name
-        ))?;
-        return Ok(ExitCode::SUCCESS);
+    if !verdict.deviations.is_empty() {
+        return Ok(ExitCode::FAILURE);
     }
-    Ok(ExitCode::FAILURE)
+    let holds: String = verdict.holds.iter().map(|h| format!("  {h}\n")).collect();
+    print(&format!(
+        "What was measured agrees with the truth of {}:\n{holds}",
+        scenario.name
+    ))?;
+    Ok(ExitCode::SUCCESS)
 }
