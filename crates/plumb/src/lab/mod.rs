@@ -23,11 +23,13 @@ use crate::output::message;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Limits: every direction of a link takes a share of a processor; a lab that the machine could not keep up
-with says so, and so does every Run made in it. Needs root, or a system that gives users a user
-namespace and /dev/net/tun: then links are carried at ordinary priority, which the lab says too. With
---backend kernel the cells are the kernel's netem, tbf and CAKE: no truth about single packets, no
-changes while it runs, delay and loss before the rate.";
+Limits: every direction of a link takes a share of a processor; a lab that the machine could not \
+keep up with says so, and so does every Run made in it. Needs root, or a system that gives users a \
+user namespace and /dev/net/tun: then links are carried at ordinary priority, which the lab says \
+too. With --backend kernel the cells are the kernel's netem, tbf and CAKE: no truth about single \
+packets, no changes while it runs, delay and loss before the rate.
+
+How a scenario is written: plumb explain scenario; what its links can do: plumb explain cells.";
 
 /// What comes after `lab up`.
 const AFTER_UP: &str = "\
@@ -97,11 +99,11 @@ enum Do {
         /// Seed of everything random in it [default: the scenario's; with --vary: a new one]
         #[arg(long)]
         seed: Option<u64>,
-        /// What carries the links that have cells
-        #[arg(long, value_enum, default_value = "emulated")]
         /// Draw the scenario's free parameters from their ranges, by the seed
         #[arg(long)]
         vary: bool,
+        /// What carries the links that have cells
+        #[arg(long, value_enum, default_value = "emulated")]
         backend: BackendName,
     },
     /// End a lab in the background, and wait until nothing is left of it
@@ -251,9 +253,9 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             scenario,
             name,
             seed,
+            vary,
             backend,
         } => session::up(&scenario, name, seed, vary, backend.into()),
-            vary,
         Do::Down { name, stats } => session::down(name.as_deref(), stats.as_deref()),
         Do::Shell {
             node,
