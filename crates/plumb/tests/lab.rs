@@ -96,6 +96,16 @@ fn its_own_failures_are_125_and_say_why() {
     );
 
     let folder = tempfile::tempdir().unwrap();
+    let capture = |end: &str| format!("{end}={}", folder.path().join("x.pcapng").display());
+    says(
+        &["lab", "run", "home-cable", "--capture", &capture("lan@client"), "--", "true"],
+        &["does not carry the link 'lan', a plain cable", "emulated = true"],
+    );
+    says(
+        &["lab", "run", "home-unloaded", "--capture", &capture("home@router"), "--", "true"],
+        &["does not carry the lan 'home'"],
+    );
+
     let file = folder.path().join("broken.toml");
     std::fs::write(
         &file,
@@ -111,6 +121,42 @@ fn its_own_failures_are_125_and_say_why() {
     says(
         &["lab", "run", file.to_str().unwrap(), "--", "true"],
         &["'false'", "ended at once"],
+    );
+}
+
+#[test]
+fn stats_as_text_show_cells_in_order_and_as_they_are_now() {
+    let script = "plumb lab set line.up.shaper rate=7mbit queue=fq_codel >/dev/null; \
+        plumb ping server -c 3 -i 10ms >/dev/null; plumb lab stats";
+    let text = stdout(&in_lab("home-cable", &[], &["sh", "-c", script]));
+    let words = [
+        "(p99)",
+        "shaper     shaper framing=docsis queue=(fq_codel ",
+        "rate=7.00 Mbit/s",
+        "each: ",
+        "queue, over all the time: ",
+        "delay      delay delay=9ms",
+        // Without cells, and counted all the same.
+        "wan.up: late by ",
+    ];
+    let mut rest = &*text;
+    for word in words {
+        let at = rest.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
+        rest = &rest[at..];
+    }
+    assert!(rest.contains("3 offered, 3 delivered"), "{text}");
+    assert!(rest.contains("1 flows, 2 hosts"), "{text}");
+}
+
+#[test]
+fn verify_says_what_was_held_against_what() {
+    need_root();
+    let output = plumb(&["lab", "verify", "jumbo"]);
+    let text = stdout(&output);
+    assert!(output.status.success(), "{text}{}", stderr(&output));
+    assert!(
+        text.contains("result.path_mtu_bytes is 9000 (must be 9000)"),
+        "{text}"
     );
 }
 

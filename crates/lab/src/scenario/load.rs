@@ -3,6 +3,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use plumb_link::settings::{explain, nearest};
+
 use super::{Scenario, contradictions};
 use crate::nearest::known;
 
@@ -39,7 +41,7 @@ pub enum ScenarioError {
         source: std::io::Error,
     },
     /// The text is no scenario; the message carries line and column.
-    #[error("{origin}: {source}")]
+    #[error("{origin}: {}", with_hint(source))]
     Syntax {
         /// File or built-in name.
         origin: String,
@@ -88,7 +90,11 @@ impl Scenario {
             let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
             return Err(ScenarioError::Unknown {
                 name: name.to_owned(),
-                known: known(name, &names, "scenarios"),
+                known: match nearest(name, names.iter().copied()) {
+                    // They are many.
+                    Some(near) => format!("did you mean '{near}'? plumb lab list shows them all"),
+                    None => known(name, &names, "scenarios"),
+                },
             });
         }
         std::fs::read_to_string(name).map_err(|source| ScenarioError::Read {
@@ -143,6 +149,14 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+/// The error as TOML shows it, and the nearest word that is known where one is not.
+fn with_hint(error: &toml::de::Error) -> String {
+    let message = error.message();
+    let explained = explain(message);
+    let hint = explained.strip_prefix(message).unwrap_or_default();
+    format!("{}{hint}", error.to_string().trim_end())
 }
 
 fn read_text(path: &Path) -> std::io::Result<String> {

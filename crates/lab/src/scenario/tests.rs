@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::load::BUILT_IN;
-use super::{Scenario, ScenarioError};
+use super::{Scenario, ScenarioError, ServiceSpec, TrafficSpec};
 
 const SMALL: &str =
     "name = \"x\"\nsummary = \"x\"\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n";
@@ -69,11 +69,91 @@ fn errors_name_file_line_and_what_is_allowed() {
     assert!(node.contains("'c'") && node.contains("a, b"), "{node}");
     assert!(error("[[node]]\nname = \"a\"\n").contains("two nodes named 'a'"));
     assert!(
-        Scenario::load("no-such")
+        Scenario::load("quux")
             .unwrap_err()
             .to_string()
             .contains("home-cable")
     );
+}
+
+#[test]
+fn an_unknown_word_comes_with_the_nearest_one() {
+    for (text, near) in [
+        ("[[node]]\nname = \"c\"\nforwrd = true\n", "forward"),
+        ("[[node]]\nnam = \"c\"\n", "name"),
+        ("[[links]]\nname = \"l\"\n", "link"),
+        ("[[link]]\nname = \"l\"\nupp = []\n", "up"),
+        ("[[route]]\nnode = \"a\"\ntoo = \"b\"\n", "to"),
+        ("[truth]\nmeasur = [\"true\"]\n", "measure"),
+        (
+            "[truth]\nfindings = [\"bufferblot-up\"]\n",
+            "bufferbloat-up",
+        ),
+        ("[truth]\nfirst_finding_where = \"farhost\"\n", "far-host"),
+    ] {
+        let error = error(text);
+        let hint = format!("(did you mean '{near}'?)");
+        assert!(error.contains(&hint), "{error}");
+    }
+    let one = Scenario::load("home-cabel").unwrap_err().to_string();
+    assert!(
+        one.contains("did you mean 'home-cable'") && !one.contains("starlink"),
+        "{one}"
+    );
+}
+
+#[test]
+fn what_is_hardly_meant_is_refused() {
+    let cells = |cells: &str| error(&link(cells));
+    for (error, words) in [
+        (error(""), "no [[link]] and no [[lan]] joins the node 'a'"),
+        (cells("mtu = 1279"), "1280 is the least for IPv6"),
+        (cells("mtu = 65536"), "65535 is the most"),
+        (
+            cells(
+                "up = [{ type = \"shaper\", rate = \"1mbit\", queue = { type = \"codel\", target = \"200ms\" } }]",
+            ),
+            "the target of 200ms is above the interval of 100ms",
+        ),
+        (
+            cells(
+                "up = [{ type = \"shaper\", rate = \"1mbit\", queue = { type = \"fq_codel\", interval = \"1ms\" } }]",
+            ),
+            "the target of 5ms is above the interval of 1ms",
+        ),
+        (
+            error("[[node]]\nname = \"c\"\n[node.sysctl]\n\"vm.swappiness\" = \"1\"\n"),
+            "node 'c': vm.swappiness belongs to the whole machine",
+        ),
+    ] {
+        assert!(error.contains(words), "{error}");
+    }
+    let small = |top: &str| {
+        let text = format!(
+            "{top}{SMALL}{}",
+            link("up = [{ type = \"mtu\", bytes = 1000 }]")
+        );
+        super::contradictions::doubts(&Scenario::parse(&text, "x.toml").unwrap())
+    };
+    assert!(
+        small("")
+            .concat()
+            .contains("l.up takes no more than 1000 bytes")
+    );
+    assert!(small("ipv6 = false\n").is_empty());
+}
+
+#[test]
+fn built_in_ones_answer_plumb_and_stay_as_loaded_as_they_say() {
+    for scenario in Scenario::built_in().unwrap() {
+        let responds =
+            |service: &ServiceSpec| service.run.get(1).is_some_and(|verb| verb == "serve");
+        assert!(scenario.services.iter().any(responds), "{}", scenario.name);
+        let floods = |traffic: &&TrafficSpec| traffic.run.iter().any(|word| word == "flood");
+        for traffic in scenario.traffic.iter().filter(floods) {
+            assert!(!traffic.once, "{}", scenario.name);
+        }
+    }
 }
 
 #[test]
