@@ -169,8 +169,7 @@ fn link_note(interface: &Interface, situation: &Situation) -> Option<String> {
         .as_ref()
         .filter(|_| interface.kind.is_none())?;
     // From 1 Gbit/s on nobody builds half duplex: a driver that tells of it tells nonsense.
-    let half =
-        link.duplex == Some(Duplex::Half) && link.speed_bps.is_none_or(|bps| bps < FAST_BPS);
+    let half = link.duplex == Some(Duplex::Half) && link.speed_bps.is_none_or(|bps| bps < FAST_BPS);
     let slow = link.speed_bps.filter(|bps| *bps < situation.rate_bps);
     if !half && slow.is_none() {
         return None;

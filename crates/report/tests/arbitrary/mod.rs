@@ -2,6 +2,8 @@
 
 mod outcome;
 
+use std::collections::BTreeMap;
+
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::*;
 use plumb_model::grade::Grade;
