@@ -25,7 +25,7 @@ check: ## Formatting, lints, documentation
 # Whole-program tests make namespaces and measure: as root, and one at a time.
 test: ## Every test; needs root
 	@[ "$$(id -u)" = 0 ] || { echo "make test makes network namespaces: run it as root (sudo make test)" >&2; exit 1; }
-	@command -v ip >/dev/null && command -v ping >/dev/null && command -v flent >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends iproute2 iputils-ping flent python3-matplotlib >/dev/null; }
+	@command -v ip >/dev/null && command -v ping >/dev/null && command -v flent >/dev/null && command -v iperf3 >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends iproute2 iputils-ping flent python3-matplotlib iperf3 >/dev/null; }
 	$(CARGO) test --workspace --locked -- --test-threads=1
 	vm/run.sh
 

@@ -45,7 +45,16 @@ fn schemas_are_those_of_the_types() {
 
 #[test]
 fn every_page_that_findings_name_is_written() {
-    for topic in ["bufferbloat", "tcp-buffers", "host", "tcp-counters", "udp"] {
+    for topic in [
+        "bufferbloat",
+        "tcp-buffers",
+        "host",
+        "tcp-counters",
+        "udp",
+        "lab",
+        "scenario",
+        "cells",
+    ] {
         assert!(
             stdout(&plumb(&["explain", topic])).starts_with("# "),
             "{topic}"

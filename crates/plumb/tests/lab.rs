@@ -98,11 +98,30 @@ fn its_own_failures_are_125_and_say_why() {
     let folder = tempfile::tempdir().unwrap();
     let capture = |end: &str| format!("{end}={}", folder.path().join("x.pcapng").display());
     says(
-        &["lab", "run", "home-cable", "--capture", &capture("lan@client"), "--", "true"],
-        &["does not carry the link 'lan', a plain cable", "emulated = true"],
+        &[
+            "lab",
+            "run",
+            "home-cable",
+            "--capture",
+            &capture("lan@client"),
+            "--",
+            "true",
+        ],
+        &[
+            "does not carry the link 'lan', a plain cable",
+            "emulated = true",
+        ],
     );
     says(
-        &["lab", "run", "home-unloaded", "--capture", &capture("home@router"), "--", "true"],
+        &[
+            "lab",
+            "run",
+            "home-unloaded",
+            "--capture",
+            &capture("home@router"),
+            "--",
+            "true",
+        ],
         &["does not carry the lan 'home'"],
     );
 
@@ -168,8 +187,8 @@ fn traffic_goes_on_and_tells_what_is_wrong_with_it() {
     let plumb = |words: &str| traffic(&format!("{:?}", words.split(' ').collect::<Vec<_>>()));
     line.add(&plumb("plumb lab flood server --rate nonsense"));
     line.add(&plumb("plumb rate server --up"));
-    // More than any machine sends in packets of this size.
-    line.add(&plumb("plumb lab flood server --rate 900gbit --size 40"));
+    // More than any machine sends.
+    line.add(&plumb("plumb lab flood server --rate 900gbit"));
     line.add(&traffic(
         "[\"sh\", \"-c\", \"echo . >> /etc/sysctl.d/times; sleep 1\"]",
     ));
@@ -195,6 +214,57 @@ fn traffic_goes_on_and_tells_what_is_wrong_with_it() {
     ] {
         assert!(notes.contains(words), "{words}: {notes}");
         assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+/// The programs that everybody has, and plumb, on the same line one after the other.
+#[test]
+fn ping_and_iperf3_measure_what_the_links_have_and_so_does_plumb() {
+    let mut line = Network::served_line(
+        "{ type = \"shaper\", rate = \"20mbit\", queue = \"fq_codel\" }, { type = \"delay\", delay = \"10ms\" }",
+        "{ type = \"delay\", delay = \"10ms\" }",
+    );
+    line.service("server", &["iperf3", "--server"], 5201);
+    let file = line.file();
+    let (name, folder) = (file.path().to_str().unwrap(), tempfile::tempdir().unwrap());
+    let at = |file: &str| folder.path().join(file).display().to_string();
+    let script = format!(
+        "ping -q -c 40 -i 0.02 server > {}; plumb ping server -c 40 -i 20ms -o {} > /dev/null; \
+         iperf3 --client server --time 4 --json > {}; plumb rate server --up --duration 4s -o {} > /dev/null",
+        at("ping"),
+        at("plumb-ping"),
+        at("iperf3"),
+        at("plumb-rate")
+    );
+    let output = in_lab(name, &[], &["sh", "-c", &script]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = |file: &str| std::fs::read_to_string(at(file)).unwrap();
+    let json = |file: &str| serde_json::from_str::<serde_json::Value>(&text(file)).unwrap();
+    let number = |file: &str, pointer: &str| json(file).pointer(pointer).unwrap().as_f64().unwrap();
+
+    // rtt min/avg/max/mdev = 20.1/20.3/20.9/0.1 ms
+    let least_ms = text("ping")
+        .rsplit_once("= ")
+        .unwrap()
+        .1
+        .split('/')
+        .next()
+        .unwrap()
+        .parse();
+    let least_s: f64 = least_ms.map(|ms: f64| ms / 1e3).unwrap();
+    for least_s in [
+        least_s,
+        number("plumb-ping", "/measurements/0/result/rtt_s/min"),
+    ] {
+        assert!((0.020..0.022).contains(&least_s), "{least_s}");
+    }
+    // 1448 of 1500 bytes are payload, slow start takes some of four seconds, and FQ-CoDel a percent or two.
+    let line_bps = 20e6 * 1448.0 / 1500.0;
+    for bps in [
+        number("iperf3", "/end/sum_received/bits_per_second"),
+        number("plumb-rate", "/measurements/0/result/bps"),
+    ] {
+        assert!((0.85 * line_bps..1.01 * line_bps).contains(&bps), "{bps}");
     }
 }
 
