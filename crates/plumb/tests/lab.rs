@@ -410,7 +410,7 @@ fn cells_can_be_changed_and_added_while_it_runs() {
     let last = stats.changes.last().unwrap();
     assert_eq!(
         (last.setting.as_str(), last.after.as_str()),
-        ("wan.up.shaper.rate", "1mbit")
+        ("wan.up.shaper.rate", "1000000")
     );
     let wan = &stats.links["wan"][&plumb_lab::scenario::Way::Up];
     let shaper = &wan.chain.cells["shaper"];

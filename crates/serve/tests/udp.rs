@@ -97,12 +97,15 @@ fn a_phase_lasts_as_long_as_it_was_asked_to_where_packets_are_few() {
             times: Times::Fixed,
         },
     );
-    for (flow, packets) in [(sparse, 3..=3), (silent, 18..=20)] {
+    for (flow, slots) in [(sparse, 3), (silent, 20)] {
         let outcome = run(&mut client, &udp_plan(1, 1, &flow, 1000)).unwrap();
         assert_eq!((outcome.duration_s, outcome.ended_early), (1.0, None));
         for udp in &outcome.udp {
+            let sender = udp.result.sender.as_ref().unwrap();
             let received = udp.result.receiver.as_ref().unwrap().received;
-            assert!(packets.contains(&received), "{received}");
+            // Those that a busy machine was too late for are left out.
+            assert_eq!(sender.sent + sender.missed, slots, "{sender:?}");
+            assert_eq!(received, sender.sent);
             assert_eq!(udp.result.bps, Some(received as f64 * 4000.0));
         }
     }

@@ -109,7 +109,7 @@ fn what_differs_is_told_by_its_key() {
         told,
         [
             ("queue.target", Some("5ms"), "7ms"),
-            ("rate", Some("19mbit"), "5mbit")
+            ("rate", Some("19000000"), "5000000")
         ]
     );
 }
