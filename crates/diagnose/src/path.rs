@@ -1,4 +1,5 @@
-//! What a path does that it should not: packets lost, a route that flaps, marks cleared, a detour.
+//! What a path does that it should not: packets lost or refused, a route that flaps, marks cleared, a
+//! detour.
 
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
 use plumb_model::results::Outcome;
@@ -24,7 +25,12 @@ pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
             _ => None,
         })
         .flat_map(|(m, path)| {
-            let found = [loss(m, path), flapping(m, path), detour(m, path)];
+            let found = [
+                loss(m, path),
+                refused(m, path),
+                flapping(m, path),
+                detour(m, path),
+            ];
             found.into_iter().flatten().chain(bleached(m, path))
         })
         .collect()
@@ -132,6 +138,58 @@ fn loss(m: &Measurement, path: &PathResult) -> Option<Finding> {
         found.place = Place::LocalSegment;
     }
     Some(found)
+}
+
+/// A router says that packets go no further.
+fn refused(m: &Measurement, path: &PathResult) -> Option<Finding> {
+    if path.reached {
+        return None;
+    }
+    let mut marks = path.hops.iter().enumerate().filter_map(|(index, hop)| {
+        let mark = hop.annotation.as_deref().filter(|m| !m.starts_with("!F"))?;
+        Some((index, hop.ttl, mark))
+    });
+    let (index, ttl, mark) = marks.next()?;
+    let (severity, why) = match mark {
+        "!N" => (Severity::Critical, "it has no route there"),
+        "!H" => (Severity::Critical, "it does not find that host"),
+        "!P" => (Severity::Warning, "the host does not speak their protocol"),
+        "!S" => (
+            Severity::Warning,
+            "a source route failed, or a policy is against it",
+        ),
+        "!X" => (Severity::Warning, "a filter prohibits it"),
+        "!V" | "!C" => (Severity::Warning, "their precedence is not admitted"),
+        "!A" => (
+            Severity::Warning,
+            "it rejects the route or the source address",
+        ),
+        _ => (Severity::Warning, "for a reason that has no name"),
+    };
+    let summary = format!(
+        "Packets to {} are refused at {}: {why} ({mark}).",
+        path.address,
+        at(path, ttl)
+    );
+    let mut fact = evidence(
+        m,
+        &format!("hops.{index}.annotation"),
+        0.0,
+        "an ICMP error that says why packets are not forwarded, against none",
+        0.0,
+    );
+    (fact.value, fact.threshold) = (mark.into(), "none".into());
+    Some(finding(
+        Cause::PathRefused,
+        (severity, 0.99),
+        summary,
+        vec![fact],
+        (
+            Actor::Provider,
+            "Check the address, then ask who runs that hop: a route is missing behind it, the host is down, or a filter refuses probes of this kind (--icmp, --udp and --tcp are different kinds).",
+            "an answer of the target",
+        ),
+    ))
 }
 
 fn flapping(m: &Measurement, path: &PathResult) -> Option<Finding> {
@@ -255,7 +313,7 @@ mod tests {
     use super::*;
     use crate::testing;
     use plumb_model::results::path::{
-        Alteration, PathDistance, PathLoss, PathProtocol, RouteChange,
+        Alteration, HopAnswers, PathDistance, PathHop, PathLoss, PathProtocol, RouteChange,
     };
 
     fn path() -> PathResult {
@@ -285,6 +343,44 @@ mod tests {
     #[test]
     fn a_sound_path_has_no_findings() {
         assert_eq!(found(path()), vec![]);
+    }
+
+    #[test]
+    fn a_refusal_is_named_and_no_loss() {
+        let mut refusing = path();
+        refusing.reached = false;
+        refusing.hops = vec![PathHop {
+            ttl: 1,
+            address: Some("10.0.0.2".to_owned()),
+            addresses: Vec::new(),
+            name: None,
+            asn: None,
+            as_name: None,
+            place: None,
+            sent: 3,
+            received: 1,
+            unanswered_ratio: 2.0 / 3.0,
+            answers: HopAnswers::Unclear,
+            rtt_s: None,
+            last_rtt_s: None,
+            annotation: Some("!N".to_owned()),
+            mpls: Vec::new(),
+            return_hops: None,
+            notes: Vec::new(),
+        }];
+        let [refused] = found(refusing.clone()).try_into().unwrap();
+        assert_eq!(
+            (refused.cause, refused.severity),
+            (Cause::PathRefused, Severity::Critical)
+        );
+        assert!(
+            refused
+                .summary
+                .contains("hop 1 (10.0.0.2): it has no route")
+        );
+        // Somebody who has the target's answer as well was asked for something else.
+        refusing.reached = true;
+        assert_eq!(found(refusing), vec![]);
     }
 
     #[test]

@@ -106,6 +106,8 @@ pub enum Cause {
     BroadcastDomainLarge,
     /// Packets are lost on the way.
     PathLoss,
+    /// A router refuses to forward packets to the target.
+    PathRefused,
     /// The route changes.
     RouteFlapping,
     /// The route is much longer on the map than the direct way.
@@ -170,6 +172,7 @@ impl Cause {
             Self::ModuleLightLow => "module-light-low",
             Self::BroadcastDomainLarge => "broadcast-domain-large",
             Self::PathLoss => "path-loss",
+            Self::PathRefused => "path-refused",
             Self::RouteFlapping => "route-flapping",
             Self::RouteDetour => "route-detour",
             Self::DscpChanged => "dscp-changed",

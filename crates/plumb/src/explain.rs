@@ -83,6 +83,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("one-way-delay-asymmetric", "one-way-delay"),
     ("mss", "mtu"),
     ("path-loss", "path"),
+    ("path-refused", "path"),
     ("route-flapping", "path"),
     ("route-detour", "path"),
     ("dscp-changed", "path"),

@@ -28,10 +28,10 @@ fn link(net: &mut Network, a: &str, b: &str, cells: &str) -> usize {
     number
 }
 
-/// The Runs of a script that prints each on a line, by a label before it.
-fn runs(network: &Network, commands: &[(String, String)]) -> BTreeMap<String, Run> {
+/// The Runs of a script that prints each on a line, by a label before it; `before` is done first.
+fn runs(network: &Network, before: &str, commands: &[(String, String)]) -> BTreeMap<String, Run> {
     // Four at a time: a trace mostly waits. Each into a file: what several write into a pipe mixes.
-    let mut script = "d=$(mktemp -d)\n".to_owned();
+    let mut script = format!("{before}d=$(mktemp -d)\n");
     for batch in commands.chunks(4) {
         script += "p=()\n";
         for (label, command) in batch {
@@ -98,6 +98,18 @@ struct Branch {
     change: Option<(usize, Change)>,
     /// A hop whose router limits its ICMP.
     limited: Option<usize>,
+    end: End,
+}
+
+/// Who is at the end of a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// A host that answers.
+    Answers,
+    /// One that does not, behind a router that limits its ICMP.
+    Silent,
+    /// A host behind the first router, which has no route to it.
+    Nowhere,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,9 +141,10 @@ impl Change {
 }
 
 /// A line of routers from the client to a target of its own.
-fn branch(net: &mut Network, dice: &mut Dice, number: usize) -> Branch {
+fn branch(net: &mut Network, dice: &mut Dice, number: usize, end: End) -> Branch {
     let length = 1 + dice.below(5) as usize;
     let mut branch = Branch {
+        end,
         target: format!("t{number}"),
         links: Vec::new(),
         silent: Vec::new(),
@@ -140,23 +153,35 @@ fn branch(net: &mut Network, dice: &mut Dice, number: usize) -> Branch {
     };
     for hop in 0..length {
         // The first answers always, so that something is heard of every path.
-        let silent = hop > 0 && dice.below(4) == 0;
+        let silent = hop > 0 && dice.below(4) == 0 && (end == End::Answers || hop + 1 < length);
         net.node(
             &format!("r{number}-{hop}"),
             &format!("forward = true\nsilent = {silent}\n"),
         );
         branch.silent.push(silent);
     }
-    branch.silent.push(false);
-    net.node(&branch.target.clone(), "");
+    branch.silent.push(end == End::Silent);
+    net.node(
+        &branch.target.clone(),
+        &format!("silent = {}", end == End::Silent),
+    );
     let changes = [Change::Dscp, Change::Ecn, Change::Mss, Change::Options];
     // On a link before a router: an accepted SYN quotes nothing.
     let change_at = dice.below(length as u64) as usize;
     let change = changes.get(dice.below(6) as usize).copied();
+    let change = change.filter(|_| end == End::Answers);
     branch.change = change.map(|change| (change_at, change));
     if change.is_none() {
         branch.limited =
             Some(dice.below(length as u64) as usize).filter(|hop| !branch.silent[*hop]);
+    }
+    match end {
+        End::Answers => {}
+        End::Silent => branch.limited = Some(length - 1),
+        End::Nowhere => {
+            branch.limited = None;
+            branch.target = format!("10.99.{number}.9");
+        }
     }
     let name = |hop: usize| match hop {
         0 => "a".to_owned(),
@@ -185,19 +210,30 @@ fn branch(net: &mut Network, dice: &mut Dice, number: usize) -> Branch {
 }
 
 /// Sixty lines of routers with silent, limiting and meddling ones: addresses, changes with the hop at
-/// which they begin, and no loss anywhere.
+/// which they begin, and no loss anywhere. Six more end before a target answers, which is no loss either.
 #[test]
 fn sixty_lines_are_seen_as_they_are() {
-    let mut dice = Dice(7);
+    let (mut dice, mut other_dice) = (Dice(7), Dice(8));
     let mut checked = 0;
     for part in 0..3 {
         let mut net = network();
-        let branches: Vec<Branch> = (0..20).map(|i| branch(&mut net, &mut dice, i)).collect();
+        let mut branches: Vec<Branch> = (0..20)
+            .map(|number| branch(&mut net, &mut dice, number, End::Answers))
+            .collect();
+        for (number, end) in [(20, End::Silent), (21, End::Nowhere)] {
+            branches.push(branch(&mut net, &mut other_dice, number, end));
+        }
+        let mut routes = String::new();
+        for nowhere in branches.iter().filter(|b| b.end == End::Nowhere) {
+            let (to, via) = (&nowhere.target, far_end(false, nowhere.links[0]));
+            let _ = writeln!(routes, "ip route add {to} via {via}");
+        }
         let commands: Vec<_> = branches
             .iter()
             .enumerate()
             .map(|(index, branch)| {
-                let family = if index % 2 == part % 2 { "-4" } else { "-6" };
+                let v4 = index % 2 == part % 2 || branch.end == End::Nowhere;
+                let family = if v4 { "-4" } else { "-6" };
                 let protocol = match branch.change {
                     Some((_, Change::Mss | Change::Options)) => "--tcp=9",
                     Some(_) => "--udp",
@@ -209,15 +245,42 @@ fn sixty_lines_are_seen_as_they_are() {
                 )
             })
             .collect();
-        let seen = runs(&net, &commands);
+        let seen = runs(&net, &routes, &commands);
         for (branch, (_, command)) in branches.iter().zip(&commands) {
-            let path = path(&seen[&branch.target]);
+            let run = &seen[&branch.target];
+            let path = path(run);
             let what = format!("part {part}, {command}: {branch:?}: {path:?}");
-            check(branch, path, command.contains("-6"), &what);
+            let v6 = command.contains("-6");
+            match branch.end {
+                End::Answers => check(branch, path, v6, &what),
+                End::Silent => check_silent(branch, path, v6, &what),
+                End::Nowhere => check_refused(path, &what),
+            }
+            let causes: Vec<_> = run.findings.iter().map(|f| f.cause).collect();
+            assert!(!causes.contains(&Cause::PathLoss), "{what}");
+            let refused = causes.contains(&Cause::PathRefused);
+            assert_eq!(refused, branch.end == End::Nowhere, "{what}");
             checked += 1;
         }
     }
-    assert_eq!(checked, 60);
+    assert_eq!(checked, 66);
+}
+
+/// The last router left probes unanswered, and nobody can tell why.
+fn check_silent(branch: &Branch, path: &PathResult, v6: bool, what: &str) {
+    assert!(!path.reached && path.loss.is_none(), "{what}");
+    let at = branch.limited.unwrap();
+    let last = &path.hops[at];
+    assert_eq!(last.address, Some(far_end(v6, branch.links[at])), "{what}");
+    assert!(last.received < last.sent, "{what}");
+    assert_eq!(last.answers, HopAnswers::Unclear, "{what}");
+}
+
+/// The first router says that it has no route.
+fn check_refused(path: &PathResult, what: &str) {
+    assert!(!path.reached && path.loss.is_none(), "{what}");
+    let marks: Vec<_> = path.hops.iter().map(|hop| &hop.annotation).collect();
+    assert_eq!(marks, [&Some("!N".to_owned())], "{what}");
 }
 
 fn check(branch: &Branch, path: &PathResult, v6: bool, what: &str) {
@@ -313,7 +376,7 @@ fn all_ways_are_found_and_told_apart() {
             format!("{target} {family} --all-paths --confidence 0.9999"),
         ));
     }
-    let seen = runs(&net, &commands);
+    let seen = runs(&net, "", &commands);
     for (number, (width, by)) in cases.iter().enumerate() {
         let all = path(&seen[&format!("c{number}")])
             .multipath
@@ -373,7 +436,7 @@ fn loss_begins_where_it_does_and_routes_change_when_they_do() {
             "moving -4 --icmp --cycles 25 --interval 200ms".to_owned(),
         ),
     ];
-    let seen = runs(&net, &commands);
+    let seen = runs(&net, "", &commands);
 
     let run = &seen["lossy"];
     let lossy = path(run);

@@ -78,6 +78,9 @@ pub enum HopAnswers {
     Well,
     /// Less often than what lies beyond it: it declines to answer, and forwards well.
     Sparing,
+    /// Less often than it was asked, and nobody beyond tells whether it declines to answer or packets
+    /// are lost.
+    Unclear,
     /// Never.
     Silent,
 }

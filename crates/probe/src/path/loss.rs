@@ -3,6 +3,8 @@
 //! A packet that is lost on its way to a hop would have been lost on its way to any hop beyond
 //! it. So a hop that answers less often than those beyond it loses nothing: it limits the rate of
 //! its ICMP, or is busy forwarding. What is lost on the path shows at some hop and at all beyond.
+//! Behind the last that answers there is nobody to tell; so its answers must be such as are given each
+//! time: replies, and not ICMP errors, of which hosts and routers limit the rate alike.
 
 use plumb_model::results::path::{HopAnswers, PathLoss};
 
@@ -30,8 +32,17 @@ impl Count {
     }
 }
 
+/// What the last hop that answers says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Last {
+    /// Replies to what it was asked, each time.
+    Replies,
+    /// That it does not deliver packets: as often as it likes.
+    Errors,
+}
+
 /// How each hop answers, and where packets are lost. `hops` are in the order of their distance.
-pub fn examine(hops: &[Count]) -> (Vec<HopAnswers>, Option<PathLoss>) {
+pub fn examine(hops: &[Count], says: Last) -> (Vec<HopAnswers>, Option<PathLoss>) {
     let mut answers = vec![HopAnswers::Silent; hops.len()];
     // Probes to the hops beyond, as far as they are of use.
     let (mut sent, mut lost) = (0, 0);
@@ -47,11 +58,18 @@ pub fn examine(hops: &[Count]) -> (Vec<HopAnswers>, Option<PathLoss>) {
             sound.push(*hop);
             sent += hop.sent;
             lost += hop.lost;
-            HopAnswers::Well
+            match says {
+                Last::Errors if hop.lost > 0 => HopAnswers::Unclear,
+                _ => HopAnswers::Well,
+            }
         };
     }
     sound.reverse();
-    (answers, beginning(&sound))
+    let loss = match says {
+        Last::Replies => beginning(&sound),
+        Last::Errors => None,
+    };
+    (answers, loss)
 }
 
 fn is_sparing(hop: &Count, beyond: &Count) -> bool {
@@ -166,7 +184,7 @@ fn ln_likelihood(sent: u64, lost: u64) -> f64 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use HopAnswers::{Silent, Sparing, Well};
+    use HopAnswers::{Silent, Sparing, Unclear, Well};
     use proptest::prelude::*;
 
     fn hops(lost: &[(u64, u64)]) -> Vec<Count> {
@@ -182,7 +200,10 @@ mod tests {
 
     #[test]
     fn a_router_that_limits_its_icmp_loses_nothing() {
-        let (answers, loss) = examine(&hops(&[(10, 0), (10, 7), (10, 10), (10, 1), (10, 0)]));
+        let (answers, loss) = examine(
+            &hops(&[(10, 0), (10, 7), (10, 10), (10, 1), (10, 0)]),
+            Last::Replies,
+        );
         assert_eq!(answers, [Well, Sparing, Silent, Sparing, Well]);
         assert_eq!(loss, None);
     }
@@ -197,7 +218,7 @@ mod tests {
             (100, 9),
             (100, 11),
         ]);
-        let (answers, loss) = examine(&counts);
+        let (answers, loss) = examine(&counts, Last::Replies);
         assert_eq!(answers, [Well, Sparing, Well, Well, Well, Well]);
         let loss = loss.unwrap();
         assert_eq!(
@@ -210,24 +231,35 @@ mod tests {
 
     #[test]
     fn three_probes_do_not_say_where() {
-        let (_, loss) = examine(&hops(&[(3, 0), (3, 0), (3, 0), (3, 1)]));
+        let (_, loss) = examine(&hops(&[(3, 0), (3, 0), (3, 0), (3, 1)]), Last::Replies);
         let loss = loss.unwrap();
         assert_eq!((loss.begins_at_ttl, loss.lost), (4, 1));
         assert!(loss.earliest_ttl < 4, "{loss:?}");
         // Everything is lost from the first line on.
-        let (_, loss) = examine(&hops(&[(50, 5), (50, 6), (50, 4)]));
+        let (_, loss) = examine(&hops(&[(50, 5), (50, 6), (50, 4)]), Last::Replies);
         assert_eq!(loss.unwrap().earliest_ttl, 1);
-        assert_eq!(examine(&[]), (vec![], None));
+        assert_eq!(examine(&[], Last::Replies), (vec![], None));
+    }
+
+    #[test]
+    fn behind_the_last_that_answers_nobody_tells() {
+        // Two routers with one limit, and a target that is silent, or answers by errors too.
+        let counts = hops(&[(40, 0), (40, 38), (40, 32), (40, 32), (40, 40)]);
+        let (answers, loss) = examine(&counts, Last::Errors);
+        assert_eq!(answers, [Well, Unclear, Unclear, Unclear, Silent]);
+        assert_eq!(loss, None);
+        let (answers, loss) = examine(&hops(&[(40, 0), (40, 3), (40, 0)]), Last::Errors);
+        assert_eq!((answers, loss), (vec![Well, Sparing, Well], None));
     }
 
     proptest! {
         #[test]
         fn a_last_hop_that_answers_all_means_no_loss(counts in proptest::collection::vec((1u64..200, 0u64..200), 0..30)) {
             let counts: Vec<_> = counts.iter().map(|(sent, lost)| (*sent, *lost.min(sent))).collect();
-            let (answers, loss) = examine(&hops(&[counts.as_slice(), &[(5, 0)]].concat()));
+            let (answers, loss) = examine(&hops(&[counts.as_slice(), &[(5, 0)]].concat()), Last::Replies);
             prop_assert_eq!(loss, None);
             prop_assert_eq!(answers.last(), Some(&Well));
-            let (_, loss) = examine(&hops(&counts));
+            let (_, loss) = examine(&hops(&counts), Last::Replies);
             if let Some(loss) = loss {
                 prop_assert!(loss.earliest_ttl <= loss.begins_at_ttl && loss.begins_at_ttl <= loss.latest_ttl);
                 prop_assert!(loss.ratio > 0.0 && loss.ratio <= 1.0);

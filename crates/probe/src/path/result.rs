@@ -10,7 +10,7 @@ use plumb_model::results::path::{
 use plumb_model::series::{Series, Unit};
 use plumb_wire::tcp_options::{SACK_PERMITTED, TIMESTAMPS};
 
-use super::loss::{self, Count};
+use super::loss::{self, Count, Last};
 use super::open::Protocol;
 use super::routes::{self, Cycle, Routes};
 use super::trace::{Seen, Shot, TraceLog};
@@ -92,26 +92,12 @@ impl TraceLog {
                 lost: shots.iter().filter(|shot| shot.seen.is_none()).count() as u64,
             })
             .collect();
-        let (answers, mut loss) = loss::examine(&counts);
+        let (answers, loss) = loss::examine(&counts, last_says(reached, protocol, &by_hop));
         let mut hops: Vec<PathHop> = by_hop
             .iter()
             .zip(&answers)
             .map(|((ttl, shots), answers)| hop(*ttl, shots, *answers))
             .collect();
-        let target_alone = loss
-            .as_ref()
-            .is_some_and(|loss| loss.begins_at_ttl == last_hop && loss.latest_ttl == last_hop);
-        if target_alone && protocol == PathProtocol::Udp {
-            // Hosts limit the rate of their "port unreachable" as routers do theirs.
-            loss = None;
-            if let Some(last) = hops.last_mut() {
-                last.answers = HopAnswers::Sparing;
-                last.notes.push(
-                    "left some probes unanswered, as hosts do that limit their ICMP errors: --icmp or --tcp tell whether packets are lost"
-                        .to_owned(),
-                );
-            }
-        }
         for hop in &mut hops {
             if routes.varying.contains(&hop.ttl) {
                 hop.notes.push(
@@ -356,6 +342,18 @@ fn repair_ends(cycles: &mut [Cycle]) {
     }
 }
 
+/// What the last hop that answers says: errors where the target did not answer, refuses, or is asked by UDP on
+/// a port where nothing listens.
+fn last_says(reached: bool, protocol: PathProtocol, hops: &BTreeMap<u8, Vec<&Shot>>) -> Last {
+    let mut at_end = hops.values().next_back().into_iter().flatten();
+    let refuses = at_end.any(|shot| shot.seen.as_ref().is_some_and(|s| s.annotation.is_some()));
+    if reached && protocol != PathProtocol::Udp && !refuses {
+        Last::Replies
+    } else {
+        Last::Errors
+    }
+}
+
 fn rtt(shot: &Shot) -> Option<f64> {
     shot.seen.as_ref().map(|seen| seen.rtt.as_secs_f64())
 }
@@ -375,10 +373,19 @@ fn hop(ttl: u8, shots: &[&Shot], answers: HopAnswers) -> PathHop {
     let received = seen.len() as u64;
     let return_hops = latest.and_then(|seen| seen.hop_limit).map(return_hops);
     let mut notes = Vec::new();
+    let at_target = latest.is_some_and(|seen| seen.arrival);
     match answers {
         HopAnswers::Silent => notes.push("does not answer, and may forward well".to_owned()),
         HopAnswers::Sparing => notes.push(
             "answers sparingly: hops beyond it answer more often, so it limits its ICMP and loses nothing"
+                .to_owned(),
+        ),
+        HopAnswers::Unclear if at_target => notes.push(
+            "left probes unanswered, as hosts do that limit their ICMP errors: --icmp or --tcp tell whether packets are lost"
+                .to_owned(),
+        ),
+        HopAnswers::Unclear => notes.push(
+            "left probes unanswered, as routers do that limit their ICMP: nobody beyond it tells whether packets are lost"
                 .to_owned(),
         ),
         HopAnswers::Well => {}

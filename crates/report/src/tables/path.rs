@@ -2,7 +2,7 @@
 
 use plumb_model::distribution::Distribution;
 use plumb_model::results::Outcome;
-use plumb_model::results::path::{AlteredField, Balancing, PathHop, PathResult};
+use plumb_model::results::path::{AlteredField, Balancing, HopAnswers, PathHop, PathResult};
 use plumb_model::run::{Measurement, Run};
 
 use super::Kind::{Number, Text};
@@ -73,10 +73,7 @@ fn hops(measurement: &Measurement, path: &PathResult) -> Table {
                 loss.lost, loss.sent
             ));
         }
-        None if path.hops.iter().any(|hop| hop.unanswered_ratio > 0.0) && path.reached => {
-            notes.push("No packets were lost: probes unanswered at a hop and answered beyond it were forwarded.".to_owned());
-        }
-        None => {}
+        None => notes.extend(no_loss(path)),
     }
     if let Some(distance) = &path.distance {
         notes.push(format!(
@@ -105,6 +102,29 @@ fn hops(measurement: &Measurement, path: &PathResult) -> Table {
     ));
     table.note = Some(notes.join(" "));
     table
+}
+
+/// What probes that were not answered say where no loss was found.
+fn no_loss(path: &PathResult) -> Option<String> {
+    let unclear = |hop: &&PathHop| hop.answers == HopAnswers::Unclear;
+    if let Some(hop) = path.hops.iter().rev().find(unclear) {
+        return Some(format!(
+            "Whether packets are lost cannot be told: hop {} left {} of {} probes unanswered, as those do that limit \
+             their ICMP errors, and nobody beyond it tells.",
+            hop.ttl,
+            hop.sent - hop.received.min(hop.sent),
+            hop.sent
+        ));
+    }
+    let last = path.hops.last().filter(|_| path.reached)?;
+    let any = path.hops.iter().any(|hop| hop.unanswered_ratio > 0.0);
+    any.then(|| {
+        format!(
+            "Of the {} probes to the target none was seen to be lost: those unanswered at a hop and answered beyond it \
+             were forwarded.",
+            last.sent
+        )
+    })
 }
 
 fn kilometres(metres: f64) -> String {
