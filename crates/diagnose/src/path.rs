@@ -85,9 +85,10 @@ fn at(path: &PathResult, ttl: u8) -> String {
 
 fn loss(m: &Measurement, path: &PathResult) -> Option<Finding> {
     let loss = path.loss.as_ref()?;
-    let severity = if loss.ratio >= LOSS_CRITICAL {
+    // Few probes leave the share wide open.
+    let severity = if loss.at_least_ratio >= LOSS_CRITICAL {
         Severity::Critical
-    } else if loss.ratio >= LOSS_WARNING {
+    } else if loss.at_least_ratio >= LOSS_WARNING {
         Severity::Warning
     } else {
         Severity::Info
@@ -102,9 +103,13 @@ fn loss(m: &Measurement, path: &PathResult) -> Option<Finding> {
         )
     };
     let summary = format!(
-        "Packets are lost on the path to {}: {:.1} % of the probes, {where_}.",
+        "Packets are lost on the path to {}: {} of {} probes to hop {} and beyond ({:.1} %, and of all packets at least {:.1} %), {where_}.",
         path.address,
-        loss.ratio * 100.0
+        loss.lost_beyond,
+        loss.sent_beyond,
+        loss.begins_at_ttl,
+        loss.ratio * 100.0,
+        loss.at_least_ratio * 100.0
     );
     // One lost probe may be chance; ten are not.
     let confidence = 1.0 - 0.5f64.powf(loss.lost as f64);
@@ -115,9 +120,9 @@ fn loss(m: &Measurement, path: &PathResult) -> Option<Finding> {
         vec![
             evidence(
                 m,
-                "loss.ratio",
-                loss.ratio,
-                "share lost at and beyond the hop where loss begins",
+                "loss.at_least_ratio",
+                loss.at_least_ratio,
+                "share lost at and beyond the hop where loss begins, at least, with 97.5 %",
                 LOSS_WARNING,
             ),
             evidence(
@@ -388,6 +393,9 @@ mod tests {
         let mut bad = path();
         bad.loss = Some(PathLoss {
             ratio: 0.1,
+            at_least_ratio: 0.05,
+            sent_beyond: 100,
+            lost_beyond: 10,
             begins_at_ttl: 3,
             earliest_ttl: 2,
             latest_ttl: 3,
@@ -424,6 +432,23 @@ mod tests {
             rtt_s: None,
             detour_ttl: Some(2),
         });
+        let mut by_chance = path();
+        by_chance.loss = bad.loss.clone().map(|loss| PathLoss {
+            ratio: 1.0 / 3.0,
+            at_least_ratio: 0.018,
+            sent_beyond: 3,
+            lost_beyond: 1,
+            sent: 3,
+            lost: 1,
+            ..loss
+        });
+        let [unsure] = found(by_chance).try_into().unwrap();
+        assert_eq!(unsure.severity, Severity::Warning);
+        assert!(
+            unsure.summary.contains("1 of 3 probes"),
+            "{}",
+            unsure.summary
+        );
         let found = found(bad);
         let causes: Vec<_> = found.iter().map(|f| (f.cause, f.severity)).collect();
         let wanted = [

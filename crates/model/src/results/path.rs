@@ -151,8 +151,17 @@ pub struct MapPlace {
 /// Where packets are lost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathLoss {
-    /// Share of the probes lost at and beyond the hop where loss begins.
+    /// Share of the probes lost at and beyond the hop where loss begins: `lost_beyond` of `sent_beyond`.
     pub ratio: f64,
+    /// The share is at least this, with a probability of 97.5 %.
+    #[serde(default)]
+    pub at_least_ratio: f64,
+    /// Probes to the hop where loss begins and all beyond it that answer well.
+    #[serde(default)]
+    pub sent_beyond: u64,
+    /// How many of them were lost.
+    #[serde(default)]
+    pub lost_beyond: u64,
     /// The first hop whose probes, and those of all beyond it, are lost: packets are lost on the
     /// line before it or in its queue, or their answers on the way back.
     pub begins_at_ttl: u8,

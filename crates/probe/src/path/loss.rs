@@ -132,7 +132,8 @@ fn beginning(sound: &[Count]) -> Option<PathLoss> {
                 likelihood,
                 ttl: hop.ttl,
                 earliest_ttl: after,
-                ratio: lost1 as f64 / sent1 as f64,
+                sent: sent1,
+                lost: lost1,
             };
             steps.push(step);
         }
@@ -144,7 +145,10 @@ fn beginning(sound: &[Count]) -> Option<PathLoss> {
         steps.iter().filter(move |step| step.likelihood >= enough)
     };
     Some(PathLoss {
-        ratio: best.ratio,
+        ratio: best.lost as f64 / best.sent as f64,
+        at_least_ratio: at_least(best.sent, best.lost),
+        sent_beyond: best.sent,
+        lost_beyond: best.lost,
         begins_at_ttl: best.ttl,
         earliest_ttl: as_likely()
             .map(|s| s.earliest_ttl)
@@ -164,8 +168,23 @@ struct Step {
     ttl: u8,
     /// The first hop behind the last one before it that tells.
     earliest_ttl: u8,
-    /// The ratio behind it.
-    ratio: f64,
+    /// Probes to the hops behind it.
+    sent: u64,
+    /// How many of them were lost.
+    lost: u64,
+}
+
+/// The least ratio under which so many losses are not unlikelier than 2.5 % (Wilson's interval with the
+/// correction for continuity: Newcombe, Statistics in Medicine 17, 1998, method 4).
+fn at_least(sent: u64, lost: u64) -> f64 {
+    const Z: f64 = 1.959_963_984_540_054;
+    if sent == 0 || lost == 0 {
+        return 0.0;
+    }
+    let (n, k) = (sent as f64, lost as f64);
+    let p = k / n;
+    let root = (Z * Z - 2.0 - 1.0 / n + 4.0 * p * (n - k + 1.0)).max(0.0);
+    ((2.0 * k + Z * Z - 1.0 - Z * root.sqrt()) / (2.0 * (n + Z * Z))).max(0.0)
 }
 
 /// ln of the greatest likelihood of so many losses.
@@ -226,6 +245,7 @@ mod tests {
             (4, 4, 4)
         );
         assert!((loss.ratio - 32.0 / 300.0).abs() < 1e-12);
+        assert_eq!((loss.sent_beyond, loss.lost_beyond), (300, 32));
         assert_eq!((loss.sent, loss.lost), (100, 11));
     }
 
@@ -239,6 +259,15 @@ mod tests {
         let (_, loss) = examine(&hops(&[(50, 5), (50, 6), (50, 4)]), Last::Replies);
         assert_eq!(loss.unwrap().earliest_ttl, 1);
         assert_eq!(examine(&[], Last::Replies), (vec![], None));
+    }
+
+    #[test]
+    fn few_probes_bound_a_ratio_loosely() {
+        // Newcombe's own example, 81 of 263, and what one probe in three says.
+        assert!((at_least(263, 81) - 0.2535).abs() < 1e-4);
+        assert!((0.01..0.03).contains(&at_least(3, 1)));
+        assert!((0.10..0.16).contains(&at_least(150, 30)));
+        assert_eq!(at_least(3, 0), 0.0);
     }
 
     #[test]
@@ -263,6 +292,7 @@ mod tests {
             if let Some(loss) = loss {
                 prop_assert!(loss.earliest_ttl <= loss.begins_at_ttl && loss.begins_at_ttl <= loss.latest_ttl);
                 prop_assert!(loss.ratio > 0.0 && loss.ratio <= 1.0);
+                prop_assert!(loss.at_least_ratio >= 0.0 && loss.at_least_ratio < loss.ratio);
             }
         }
 

@@ -69,8 +69,15 @@ fn hops(measurement: &Measurement, path: &PathResult) -> Table {
                 )
             };
             notes.push(format!(
-                "Packets are lost: {} of {} to the last hop; it {where_}.",
-                loss.lost, loss.sent
+                "Packets are lost: {} of {} probes to hop {} and beyond ({}, and of all packets at least {}), of those to the \
+                 last hop {} of {}; it {where_}.",
+                loss.lost_beyond,
+                loss.sent_beyond,
+                loss.begins_at_ttl,
+                number::percent(loss.ratio),
+                number::percent(loss.at_least_ratio),
+                loss.lost,
+                loss.sent
             ));
         }
         None => notes.extend(no_loss(path)),
