@@ -2,7 +2,7 @@
 //! responder tells it.
 
 use std::net::IpAddr;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -124,10 +124,23 @@ pub fn run(
         });
     }
     let mut no_way_back = None;
-    if let Some(asking) = asking {
+    // It was traced while the trace began. Where the route changed since, it is asked for anew.
+    let changed = !result.changes.is_empty();
+    let again = (changed && !stop.load(Ordering::Relaxed))
+        .then(|| Asking::begin(wanted))
+        .flatten();
+    let of_old_route = changed && again.is_none();
+    if let Some(asking) = again.or(asking) {
         watcher.step("the way back", Duration::ZERO);
         match asking.learn(slowest(&log), stop) {
-            Ok(Some(heard)) => add_way_back(&mut result, heard, &names, &mut assembly),
+            Ok(Some(heard)) => {
+                add_way_back(&mut result, heard, &names, &mut assembly);
+                if of_old_route {
+                    assembly.note("The way back was traced before the route changed, and the way there is not held against it.");
+                } else {
+                    compare(&mut result);
+                }
+            }
             Ok(None) if matches!(wanted.back, Back::Required(_)) => {
                 no_way_back = Some("stopped before a responder had told it".to_owned());
             }
@@ -208,7 +221,7 @@ fn all_ways(
     Ok(Some(multipath::search(&mut network, &plan, stop)))
 }
 
-/// Adds the way back, where a responder told it, and holds the way there against it.
+/// Adds the way back, where a responder told it.
 fn add_way_back(result: &mut PathResult, heard: Heard, names: &Names, assembly: &mut Assembly) {
     for hop in &heard.way_back.hops {
         if let Some(address) = address_of(hop) {
@@ -218,10 +231,25 @@ fn add_way_back(result: &mut PathResult, heard: Heard, names: &Names, assembly: 
     for note in heard.notes {
         assembly.note(note);
     }
-    let back = heard.way_back;
-    let there = (result.hops.as_slice(), result.reached);
-    result.symmetry = Some(symmetry(there, (&back.hops, back.reached)));
-    result.way_back = Some(Box::new(back));
+    result.way_back = Some(Box::new(heard.way_back));
+}
+
+/// Holds the way there, as it went last, against the way back.
+fn compare(result: &mut PathResult) {
+    let Some(back) = result.way_back.as_deref() else {
+        return;
+    };
+    let mut there = result.hops.clone();
+    let differs = result.changes.iter().map(|change| change.ttl).min();
+    if let Some(first) = differs {
+        for hop in there.iter_mut().filter(|hop| hop.ttl >= first) {
+            hop.addresses = hop.address.iter().cloned().collect();
+        }
+    }
+    result.symmetry = Some(symmetry(
+        (&there, result.reached),
+        (&back.hops, back.reached),
+    ));
 }
 
 /// The longest round trip of the trace.

@@ -28,7 +28,7 @@ pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
             let found = [
                 loss(m, path),
                 refused(m, path),
-                flapping(m, path),
+                changes(m, path),
                 detour(m, path),
             ];
             found.into_iter().flatten().chain(bleached(m, path))
@@ -197,36 +197,53 @@ fn refused(m: &Measurement, path: &PathResult) -> Option<Finding> {
     ))
 }
 
-fn flapping(m: &Measurement, path: &PathResult) -> Option<Finding> {
+/// One change is an event; many are a fault.
+fn changes(m: &Measurement, path: &PathResult) -> Option<Finding> {
     let changes = path.changes.len() as f64;
     let first = path.changes.first()?;
-    let severity = if changes >= FLAPS {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
-    let times = if changes == 1.0 {
-        "once".to_owned()
-    } else {
-        format!("{changes} times")
-    };
-    let summary = format!(
-        "The route to {} changed {times} while it was watched, first at {}, from {} on.",
-        path.address,
+    let since = format!(
+        "at {}, from {} on",
         human_seconds(first.at_s),
         at(path, first.ttl)
     );
-    Some(finding(
-        Cause::RouteFlapping,
-        (severity, 0.95),
-        summary,
-        vec![evidence(
+    let fact = |threshold| {
+        evidence(
             m,
             "changes.length",
             changes,
             "changes of the route",
-            FLAPS,
-        )],
+            threshold,
+        )
+    };
+    if changes < FLAPS {
+        let times = if changes > 1.0 {
+            "twice, first"
+        } else {
+            "once,"
+        };
+        return Some(finding(
+            Cause::RouteChanged,
+            (Severity::Info, 0.95),
+            format!(
+                "The route to {} changed {times} {since}, while it was watched.",
+                path.address
+            ),
+            vec![fact(1.0)],
+            (
+                Actor::Provider,
+                "Watch for longer (--continuous): a single change is maintenance, or a line that failed.",
+                "one route for as long as it is watched",
+            ),
+        ));
+    }
+    Some(finding(
+        Cause::RouteFlapping,
+        (Severity::Warning, 0.95),
+        format!(
+            "The route to {} changed {changes} times while it was watched, first {since}.",
+            path.address
+        ),
+        vec![fact(FLAPS)],
         (
             Actor::Provider,
             "Ask who runs the routers at and before that hop for the reason: a line that comes and goes, or routing that does not settle.",
@@ -448,6 +465,18 @@ mod tests {
             unsure.summary.contains("1 of 3 probes"),
             "{}",
             unsure.summary
+        );
+        let mut once = path();
+        once.changes = bad.changes.iter().take(1).cloned().collect();
+        let [changed] = found(once).try_into().unwrap();
+        assert_eq!(
+            (changed.cause, changed.severity),
+            (Cause::RouteChanged, Severity::Info)
+        );
+        assert!(
+            changed.summary.contains("changed once, at"),
+            "{}",
+            changed.summary
         );
         let found = found(bad);
         let causes: Vec<_> = found.iter().map(|f| (f.cause, f.severity)).collect();

@@ -108,7 +108,9 @@ pub enum Cause {
     PathLoss,
     /// A router refuses to forward packets to the target.
     PathRefused,
-    /// The route changes.
+    /// The route changed once or twice.
+    RouteChanged,
+    /// The route changes time and again.
     RouteFlapping,
     /// The route is much longer on the map than the direct way.
     RouteDetour,
@@ -173,6 +175,7 @@ impl Cause {
             Self::BroadcastDomainLarge => "broadcast-domain-large",
             Self::PathLoss => "path-loss",
             Self::PathRefused => "path-refused",
+            Self::RouteChanged => "route-changed",
             Self::RouteFlapping => "route-flapping",
             Self::RouteDetour => "route-detour",
             Self::DscpChanged => "dscp-changed",

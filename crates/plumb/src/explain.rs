@@ -84,6 +84,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("mss", "mtu"),
     ("path-loss", "path"),
     ("path-refused", "path"),
+    ("route-changed", "path"),
     ("route-flapping", "path"),
     ("route-detour", "path"),
     ("dscp-changed", "path"),

@@ -468,7 +468,7 @@ fn loss_begins_where_it_does_and_routes_change_when_they_do() {
     let sent: u64 = moving.routes.iter().map(|route| route.sent).sum();
     assert_eq!((moving.routes.len(), sent), (2, 25));
     assert_eq!(moving.loss, None);
-    assert_eq!(run.findings[0].cause, Cause::RouteFlapping);
+    assert_eq!(run.findings[0].cause, Cause::RouteChanged);
 }
 
 /// A network for what needs no cells: other protocols, mtr and traceroute beside, what is refused.

@@ -222,6 +222,60 @@ fn another_line_between_the_same_routers_is_another_way() {
     assert_eq!(addresses(back), ["10.0.3.1", "10.0.1.1", "10.0.0.1"]);
 }
 
+/// Both ways move to another router meanwhile: what is held against each other is of one time, and so are the
+/// round trips.
+#[test]
+fn a_route_that_changed_is_held_against_the_way_back_of_now() {
+    let mut network = Network::default();
+    for name in ["a", "q1", "q2", "q3", "q4", "b"] {
+        network.node(name, &format!("forward = {}", name.starts_with('q')));
+    }
+    for (number, between) in [
+        ["a", "q1"],
+        ["q1", "q2"],
+        ["q1", "q3"],
+        ["q2", "q4"],
+        ["q3", "q4"],
+        ["q4", "b"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        network.link(&format!("l{number}"), between, "");
+    }
+    for (node, to) in [("q1", "b"), ("q4", "a")] {
+        network.add(&format!(
+            "[[route]]\nnode = \"{node}\"\nto = \"{to}\"\nvia = \"q3\"\nat = \"3s\""
+        ));
+    }
+    network.serves("b");
+    let seen = lines(
+        &network,
+        "plumb path -4 -n --icmp --cycles 25 --interval 200ms --both b --json",
+    );
+    let run = Run::from_json(&seen.join("\n")).unwrap();
+    let seen = path(&run);
+    assert_eq!(seen.changes.len(), 1, "{seen:?}");
+    assert_eq!(
+        addresses(&seen.hops),
+        ["10.0.0.2", "10.0.2.2", "10.0.4.2", "10.0.5.2"]
+    );
+    let back = &seen.way_back.as_ref().unwrap().hops;
+    assert_eq!(
+        addresses(back),
+        ["10.0.5.1", "10.0.4.1", "10.0.2.1", "10.0.0.1"]
+    );
+    let symmetry = seen.symmetry.as_ref().unwrap();
+    assert_eq!(symmetry.routes, Sameness::Same, "{symmetry:?}");
+    let trips: Vec<_> = seen
+        .hops
+        .iter()
+        .map(|hop| hop.rtt_s.unwrap().count)
+        .collect();
+    let now = seen.routes.last().unwrap().received;
+    assert!(now < 25 && trips == [25, now, now, now], "{trips:?}");
+}
+
 /// One router between two hosts: the lines are the same both ways, whatever the responder may do.
 #[test]
 fn a_straight_way_is_one_way_and_the_responder_needs_no_privilege() {

@@ -90,7 +90,7 @@ pub enum HopAnswers {
 pub struct PathHop {
     /// The time to live that ends there, from 1.
     pub ttl: u8,
-    /// Who answered last; absent where nobody did.
+    /// Who answered last, on the route that was in use last; absent where nobody did.
     pub address: Option<String>,
     /// Everybody who answered there, in the order in which they were first seen.
     pub addresses: Vec<String>,
@@ -113,7 +113,8 @@ pub struct PathHop {
     pub unanswered_ratio: f64,
     /// How it answers.
     pub answers: HopAnswers,
-    /// Round trips; absent when nothing came back.
+    /// Round trips, from the first hop at which the route changed on those of the route that was in use last;
+    /// absent when nothing came back.
     pub rtt_s: Option<Distribution>,
     /// The latest round trip.
     pub last_rtt_s: Option<f64>,

@@ -96,7 +96,7 @@ impl TraceLog {
         let mut hops: Vec<PathHop> = by_hop
             .iter()
             .zip(&answers)
-            .map(|((ttl, shots), answers)| hop(*ttl, shots, *answers))
+            .map(|((ttl, shots), answers)| hop(*ttl, shots, routes.in_use(), *answers))
             .collect();
         for hop in &mut hops {
             if routes.varying.contains(&hop.ttl) {
@@ -358,8 +358,9 @@ fn rtt(shot: &Shot) -> Option<f64> {
     shot.seen.as_ref().map(|seen| seen.rtt.as_secs_f64())
 }
 
-/// One hop of the result.
-fn hop(ttl: u8, shots: &[&Shot], answers: HopAnswers) -> PathHop {
+/// One hop of the result. Where the route changed before it or at it, who answers and how fast is of the
+/// route in use alone; the probes are all.
+fn hop(ttl: u8, shots: &[&Shot], in_use: Option<(u8, &[usize])>, answers: HopAnswers) -> PathHop {
     let seen: Vec<&Seen> = shots.iter().filter_map(|shot| shot.seen.as_ref()).collect();
     let mut addresses: Vec<String> = Vec::new();
     for seen in &seen {
@@ -368,9 +369,17 @@ fn hop(ttl: u8, shots: &[&Shot], answers: HopAnswers) -> PathHop {
             addresses.push(address);
         }
     }
-    let latest = seen.last();
     let sent = shots.len() as u64;
     let received = seen.len() as u64;
+    let is_in_use = |shot: &&&Shot| match (in_use, shot.cycle) {
+        (Some((first_hop, cycles)), Some(cycle)) if ttl >= first_hop => {
+            cycles.binary_search(&(cycle as usize)).is_ok()
+        }
+        _ => true,
+    };
+    let shots = shots.iter().filter(is_in_use);
+    let seen: Vec<&Seen> = shots.filter_map(|shot| shot.seen.as_ref()).collect();
+    let latest = seen.last();
     let return_hops = latest.and_then(|seen| seen.hop_limit).map(return_hops);
     let mut notes = Vec::new();
     let at_target = latest.is_some_and(|seen| seen.arrival);

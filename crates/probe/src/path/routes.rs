@@ -55,6 +55,16 @@ pub struct Routes {
     pub varying: BTreeSet<u8>,
 }
 
+impl Routes {
+    /// Where the route changed: the first hop that ever differed, and the cycles on the route that was in use
+    /// last.
+    pub fn in_use(&self) -> Option<(u8, &[usize])> {
+        let first_hop = self.changes.iter().map(|change| change.hop).min()?;
+        let last = self.routes.get(self.changes.last()?.to)?;
+        Some((first_hop, &last.cycles))
+    }
+}
+
 /// Finds the routes of one flow's cycles.
 pub fn find(cycles: &[Cycle]) -> Routes {
     let mut found = Routes {
@@ -199,6 +209,7 @@ mod tests {
         };
         assert_eq!(found.changes, [change(1, 2, 0, 1), change(4, 5, 1, 0)]);
         assert!(found.varying.is_empty());
+        assert_eq!(found.in_use(), Some((2, [0, 1, 5, 6].as_slice())));
     }
 
     #[test]

@@ -82,6 +82,14 @@ fn hops(measurement: &Measurement, path: &PathResult) -> Table {
         }
         None => notes.extend(no_loss(path)),
     }
+    let differs = path.changes.iter().map(|change| change.ttl).min();
+    if let (Some(first), Some(last)) = (differs, path.changes.last()) {
+        notes.push(format!(
+            "Round trips from hop {first} on are of the route in use at the end, number {} since {}.",
+            last.to_route,
+            number::length(last.at_s)
+        ));
+    }
     if let Some(distance) = &path.distance {
         notes.push(format!(
             "The known places are {} km apart along the path and {} km directly, which light in fibre goes to and fro in {}.",

@@ -223,7 +223,16 @@ fn a_change_of_the_route_has_its_time() {
     assert!((change.at_s - 2.5).abs() < 1e-3 && (change.after_s - 2.0).abs() < 1e-3);
     let received: Vec<u64> = result.routes.iter().map(|route| route.received).collect();
     assert_eq!(received, [5, 5]);
-    assert_eq!(result.hops.get(1).unwrap().addresses.len(), 2);
+    let moved = result.hops.get(1).unwrap();
+    assert_eq!(moved.addresses.len(), 2);
+    // What stands there now, and how far it is, is of the new route alone.
+    assert_eq!(moved.address.as_deref(), Some("10.1.0.2"));
+    let counts: Vec<_> = result
+        .hops
+        .iter()
+        .map(|hop| (hop.received, hop.rtt_s.unwrap().count))
+        .collect();
+    assert_eq!(counts, [(10, 10), (10, 5), (10, 5), (10, 5)]);
 }
 
 #[test]
