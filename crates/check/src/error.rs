@@ -1,9 +1,12 @@
 //! Why nothing could be measured.
 
+use std::net::SocketAddr;
+
 use plumb_load::client::ClientError;
+use plumb_model::results::path::refusal;
 use plumb_probe::ProbeError;
 use plumb_probe::mtu::SearchError;
-use plumb_probe::path::OpenError;
+use plumb_probe::path::{Nowhere, OpenError, source_towards};
 
 /// A measurement that could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +29,20 @@ pub enum CheckError {
         name: String,
         /// Why.
         source: SearchError,
+    },
+    /// Nobody is there.
+    #[error(
+        "nothing gets to {name}: {by} says that {why} ({mark}); check the address, that it is up, and the routes (plumb path shows them)"
+    )]
+    Nowhere {
+        /// As the user typed it.
+        name: String,
+        /// Who says so.
+        by: String,
+        /// What.
+        why: &'static str,
+        /// The same as traceroute's mark.
+        mark: String,
     },
     /// The lines of a path could not be measured.
     #[error(
@@ -94,4 +111,20 @@ pub enum CheckError {
         /// Why it failed.
         source: std::io::Error,
     },
+}
+
+impl CheckError {
+    /// Nobody is at an address, as a router or this host says.
+    pub(crate) fn nowhere(name: &str, target: SocketAddr, nowhere: &Nowhere) -> Self {
+        let this_host = source_towards(target).is_ok_and(|own| own == nowhere.from);
+        Self::Nowhere {
+            name: name.to_owned(),
+            by: match this_host {
+                true => "this host itself".to_owned(),
+                false => format!("router {}", nowhere.from),
+            },
+            why: refusal(&nowhere.mark),
+            mark: nowhere.mark.clone(),
+        }
+    }
 }

@@ -141,6 +141,8 @@ pub fn run(
     let result = MtuResult {
         address: to.to_string(),
         path_mtu_bytes: path_mtu,
+        path_mtu_at_least: path_mtu == Some(largest)
+            && interface.is_none_or(|interface| interface > largest),
         interface_mtu_bytes: interface,
         largest_tried_bytes: largest,
         partial: way.found.stopped,
@@ -242,6 +244,9 @@ fn find(
             tried: "probes of any size".to_owned(),
             notes: String::new(),
         },
+        SearchError::Nowhere(nowhere) => {
+            CheckError::nowhere(&wanted.name, wanted.address, &nowhere)
+        }
         other => CheckError::Mtu {
             name: wanted.name.clone(),
             source: other,

@@ -3,7 +3,7 @@
 
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
 use plumb_model::results::Outcome;
-use plumb_model::results::path::{AlteredField, PathResult};
+use plumb_model::results::path::{AlteredField, PathResult, refusal};
 use plumb_model::run::Measurement;
 use plumb_model::units::human_seconds;
 
@@ -155,22 +155,11 @@ fn refused(m: &Measurement, path: &PathResult) -> Option<Finding> {
         Some((index, hop.ttl, mark))
     });
     let (index, ttl, mark) = marks.next()?;
-    let (severity, why) = match mark {
-        "!N" => (Severity::Critical, "it has no route there"),
-        "!H" => (Severity::Critical, "it does not find that host"),
-        "!P" => (Severity::Warning, "the host does not speak their protocol"),
-        "!S" => (
-            Severity::Warning,
-            "a source route failed, or a policy is against it",
-        ),
-        "!X" => (Severity::Warning, "a filter prohibits it"),
-        "!V" | "!C" => (Severity::Warning, "their precedence is not admitted"),
-        "!A" => (
-            Severity::Warning,
-            "it rejects the route or the source address",
-        ),
-        _ => (Severity::Warning, "for a reason that has no name"),
+    let severity = match mark {
+        "!N" | "!H" => Severity::Critical,
+        _ => Severity::Warning,
     };
+    let why = refusal(mark);
     let summary = format!(
         "Packets to {} are refused at {}: {why} ({mark}).",
         path.address,

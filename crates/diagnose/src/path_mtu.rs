@@ -184,6 +184,7 @@ mod tests {
         MtuResult {
             address: "192.0.2.1".to_owned(),
             path_mtu_bytes: Some(1400),
+            path_mtu_at_least: false,
             interface_mtu_bytes: Some(1500),
             largest_tried_bytes: 1500,
             partial: false,

@@ -265,3 +265,32 @@ fn what_cannot_be_measured_is_said() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(common::stdout(&output).contains("did not answer"));
 }
+
+/// Nobody is there: that is said, and by whom, and no size is. What `--max` lets through is a bound.
+#[test]
+fn nobody_there_is_a_failure_and_a_bound_is_marked() {
+    let mut network = Network::default();
+    network
+        .node("a", "forward = false")
+        .node("r", "forward = true")
+        .node("b", "");
+    network.link("l0", ["a", "r"], "");
+    network.link("l1", ["r", "b"], "");
+    let (text, _) = network.script(
+        "ip route add 10.99.0.9 via 10.0.0.2
+         plumb mtu 10.99.0.9 2>&1; echo status $?
+         plumb mtu --max 100 b
+         plumb mtu --max 100 b --json | tr -d '\\n'",
+    );
+    assert!(
+        text.contains("router 10.0.0.2 says that it has no route there (!N)"),
+        "{text}"
+    );
+    assert!(text.contains("status 1"), "{text}");
+    assert!(!text.contains("black hole"), "{text}");
+    assert!(text.contains("≥ 100"), "{text}");
+    let json = text.lines().last().unwrap();
+    let run = Run::from_json(json).unwrap();
+    assert_eq!(of(&run).path_mtu_bytes, Some(100));
+    assert!(of(&run).path_mtu_at_least);
+}

@@ -10,6 +10,9 @@ pub struct MtuResult {
     pub address: String,
     /// The largest packet that gets to the far end; absent where the far end did not answer.
     pub path_mtu_bytes: Option<u32>,
+    /// The path takes at least that, and may take more: larger packets, which the interface sends, were not tried.
+    #[serde(default)]
+    pub path_mtu_at_least: bool,
     /// The largest packet that the interface here sends.
     pub interface_mtu_bytes: Option<u32>,
     /// The largest size that was tried.

@@ -129,6 +129,20 @@ pub struct PathHop {
     pub notes: Vec<String>,
 }
 
+/// What traceroute's mark says, to go on from who bears it: `hop 3: it has no route there`.
+pub fn refusal(mark: &str) -> &'static str {
+    match mark {
+        "!N" => "it has no route there",
+        "!H" => "it does not find that host",
+        "!P" => "the host does not speak their protocol",
+        "!S" => "a source route failed, or a policy is against it",
+        "!X" => "a filter prohibits it",
+        "!V" | "!C" => "their precedence is not admitted",
+        "!A" => "it rejects the route or the source address",
+        _ => "for a reason that has no name",
+    }
+}
+
 /// An entry of an MPLS label stack (RFC 3032).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MplsEntry {

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::path::rounds::Rounds;
-use crate::path::{Answer, AnswerKind, HopNetwork, Probe};
+use crate::path::{Answer, AnswerKind, HopNetwork, Nowhere, Probe};
 use plumb_wire::icmp_report::Report;
 
 /// Hop limit of probes to the far end: as most hosts send.
@@ -27,6 +27,11 @@ const SIZES_AT_ONCE: u16 = 8;
 /// No router may take less (RFC 791, section 3.1), so that less that is told is a lie or a
 /// message older than RFC 1191.
 const LEAST_TOLD_BYTES: u32 = 68;
+
+/// The smallest size that is told of a path: below it probes have no room for their mark.
+const fn least_bytes(v4: bool) -> u16 {
+    if v4 { 68 } else { 84 }
+}
 
 /// Different sizes along one path that are followed; each is smaller than the one before.
 const MAX_LEVELS: usize = 16;
@@ -89,6 +94,9 @@ pub enum SearchError {
     /// Nobody answered.
     #[error("nothing answered, neither the far end nor a router on the way")]
     Silence,
+    /// Nobody is there.
+    #[error("{0}")]
+    Nowhere(#[from] Nowhere),
     /// The far end answered, and then it did not any more.
     #[error("the path broke while it was measured: small packets were not answered any more")]
     Broken,
@@ -197,7 +205,19 @@ impl<N: HopNetwork> Search<'_, N> {
             .position(|answer| answer.as_ref().is_some_and(arrived));
         let last_answer = answers.iter().rposition(Option::is_some).map(|at| at + 1);
         self.far_answers |= first_arrival.is_some();
-        let routers = first_arrival.or(last_answer).unwrap_or(0);
+        if !self.far_answers {
+            let mut all = answers.iter().chain(&far).flatten();
+            if let Some(nowhere) = all.find_map(|answer| answer.nowhere(target)) {
+                return Err(nowhere.into());
+            }
+        }
+        // Whoever refuses to forward answers for all hops behind it.
+        let refuses = |answer: &Answer| !arrived(answer) && answer.annotation().is_some();
+        let refused = answers
+            .iter()
+            .position(|answer| answer.as_ref().is_some_and(refuses));
+        let refused = refused.map(|at| at + 1);
+        let routers = first_arrival.or(refused).or(last_answer).unwrap_or(0);
         self.hops = (1..)
             .zip(answers.iter().take(routers))
             .map(|(ttl, answer)| FoundHop {
@@ -289,12 +309,13 @@ impl<N: HopNetwork> Search<'_, N> {
     fn largest(&mut self, passes: u16, fails: u16, known_to: u8) -> Result<u16, SearchError> {
         let (mut passes, mut fails) = (passes, fails);
         if passes == 0 {
-            // The smallest there is: if even that does not pass any more, nothing can be said.
-            if !self.passes(0, known_to, fails)? {
+            // If even the smallest does not pass any more, nothing can be said.
+            passes = least_bytes(self.plan.target.is_ipv4()).min(fails.saturating_sub(1));
+            if !self.passes(passes, known_to, fails)? {
                 return Err(SearchError::Broken);
             }
         }
-        while fails - passes > 1 {
+        while fails.saturating_sub(passes) > 1 {
             let sizes = between(passes, fails);
             let through = self.pass(&sizes, known_to)?;
             let best = sizes.iter().zip(&through).rposition(|(_, passed)| *passed);

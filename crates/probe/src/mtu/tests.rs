@@ -24,6 +24,8 @@ struct FakePath {
     far_silent: bool,
     /// One of so many probes or answers is lost.
     lose_one_of: u64,
+    /// The router that forwards nothing, and the code of the ICMP error by which it says so.
+    refuses: Option<(usize, u8)>,
 }
 
 /// A line, and the router before it.
@@ -58,6 +60,7 @@ impl FakePath {
             back_bytes: u16::MAX,
             far_silent: false,
             lose_one_of: 0,
+            refuses: None,
         }
     }
 
@@ -77,7 +80,7 @@ impl FakePath {
     }
 
     /// Which hop answers, and what.
-    fn reached(&self, probe: &Probe) -> Option<(usize, AnswerKind)> {
+    fn reached(&self, probe: &Probe, number: u64) -> Option<(usize, AnswerKind)> {
         for (index, line) in self.lines.iter().enumerate() {
             // The router before the line is hop `index`; this host is hop 0.
             if probe.size_bytes > line.takes {
@@ -85,6 +88,11 @@ impl FakePath {
                 return Some((index, AnswerKind::Icmp(Report::TooBig { mtu_bytes: tells })));
             }
             let hop = index + 1;
+            if let Some((_, code)) = self.refuses.filter(|(at, _)| *at == hop) {
+                // Routes are looked up before the time to live is, and a few errors are enough.
+                return Some((hop, AnswerKind::Icmp(Report::Unreachable(code))))
+                    .filter(|_| number.is_multiple_of(8));
+            }
             if hop == self.lines.len() {
                 let back = probe.size_bytes <= self.back_bytes && !self.far_silent;
                 return back.then_some((hop, AnswerKind::EchoReply));
@@ -105,7 +113,7 @@ impl Hops for FakePath {
         let lost = self.lose_one_of > 0
             && ((number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33)
                 .is_multiple_of(self.lose_one_of);
-        let (hop, kind) = self.reached(probe).filter(|_| !lost)?;
+        let (hop, kind) = self.reached(probe, number).filter(|_| !lost)?;
         let answer = Answer::plain(Self::address(hop), kind, Some(64));
         Some((Duration::from_millis(4 * hop as u64), answer))
     }
@@ -249,6 +257,31 @@ fn silent_hops_and_a_silent_end_leave_the_rest_known() {
     let plan = path.plan();
     let nobody = searched(path, &plan);
     assert!(matches!(nobody, Err(SearchError::Silence)));
+}
+
+#[test]
+fn who_is_nowhere_has_no_path() {
+    let mut path = FakePath::of(&[line(1500); 4]);
+    for (code, mark) in [(0, "!N"), (1, "!H")] {
+        path.refuses = Some((2, code));
+        let plan = path.plan();
+        let Err(SearchError::Nowhere(nowhere)) = searched(path.clone(), &plan) else {
+            panic!("{mark}");
+        };
+        assert_eq!(
+            (nowhere.from, nowhere.mark.as_str()),
+            (FakePath::address(2), mark)
+        );
+    }
+}
+
+#[test]
+fn no_size_is_told_below_that_of_a_probe() {
+    let path = FakePath::of(&[line(1500), silent(40), line(1500)]);
+    let plan = path.plan();
+    assert!(matches!(searched(path, &plan), Err(SearchError::Broken)));
+    let path = FakePath::of(&[line(1500), silent(68), line(1500)]);
+    assert_eq!(found(path).path_mtu_bytes, Some(68));
 }
 
 #[test]

@@ -33,4 +33,5 @@ pub mod unprivileged;
 pub(crate) mod virtual_time;
 
 pub use open::{Access, OpenError, Opened, Protocol, Target, UDP_PORT, open};
-pub use probe::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
+pub use probe::{Answer, AnswerKind, Answered, HopNetwork, Nowhere, Probe, ProbeId};
+pub use raw::source_towards;

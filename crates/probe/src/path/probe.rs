@@ -125,6 +125,15 @@ impl Answer {
         }
     }
 
+    /// That nobody is at the target, where it says so. What a filter prohibits may be there.
+    pub fn nowhere(&self, target: IpAddr) -> Option<Nowhere> {
+        let mark = self.annotation().filter(|_| !self.is_arrival(target))?;
+        (mark == "!N" || mark == "!H").then_some(Nowhere {
+            from: self.from,
+            mark,
+        })
+    }
+
     /// traceroute's mark for it (`!H`, `!N` …), where it has one.
     pub fn annotation(&self) -> Option<String> {
         match self.kind {
@@ -132,6 +141,16 @@ impl Answer {
             _ => None,
         }
     }
+}
+
+/// Nobody is where packets are sent: a router, or this host, finds no way or no such host.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{from} answers {mark}")]
+pub struct Nowhere {
+    /// Who says so.
+    pub from: IpAddr,
+    /// traceroute's mark for it.
+    pub mark: String,
 }
 
 /// The first answer to a probe, with its round trip.

@@ -296,7 +296,10 @@ fn plain(heard: &Heard, kind: AnswerKind) -> Answer {
 }
 
 /// The address that our packets to a target bear.
-fn source_towards(target: SocketAddr) -> io::Result<IpAddr> {
+///
+/// # Errors
+/// When there is no route to it.
+pub fn source_towards(target: SocketAddr) -> io::Result<IpAddr> {
     let any: IpAddr = if target.is_ipv4() {
         std::net::Ipv4Addr::UNSPECIFIED.into()
     } else {

@@ -12,6 +12,17 @@ fn bytes(value: Option<u32>) -> String {
     value.map_or_else(|| ABSENT.to_owned(), |bytes| bytes.to_string())
 }
 
+/// A size that gets through; where it is the largest that was tried of what may be sent, it is a bound.
+fn passes(mtu: &MtuResult, value: Option<u32>) -> String {
+    let untried = mtu
+        .interface_mtu_bytes
+        .is_none_or(|of| of > mtu.largest_tried_bytes);
+    match value {
+        Some(bytes) if bytes == mtu.largest_tried_bytes && untried => format!("≥ {bytes}"),
+        other => bytes(other),
+    }
+}
+
 /// The whole path.
 pub(super) fn paths(run: &Run) -> Table {
     let mut table = Table::new(
@@ -30,7 +41,7 @@ pub(super) fn paths(run: &Run) -> Table {
     for (_, mtu) in view::mtus(run) {
         table.row([
             mtu.address.clone(),
-            bytes(mtu.path_mtu_bytes),
+            passes(mtu, mtu.path_mtu_bytes),
             bytes(mtu.interface_mtu_bytes),
             mtu.largest_tried_bytes.to_string(),
             known_by(mtu.method).to_owned(),
@@ -102,7 +113,7 @@ pub(super) fn hops(run: &Run) -> Table {
             table.row([
                 hop.ttl.to_string(),
                 hop.address.clone().unwrap_or_else(|| "*".to_owned()),
-                bytes(hop.mtu_bytes),
+                passes(mtu, hop.mtu_bytes),
                 hop.told_mtu_bytes
                     .map_or_else(String::new, |told| told.to_string()),
             ]);
