@@ -10,8 +10,7 @@ use std::time::Duration;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::Outcome;
 use plumb_model::results::capacity::{
-    CapacityEnd, CapacityHop, CapacityResult, CapacitySize, Doubt, RateStatus, TrainMethod,
-    TrainResult,
+    CapacityEnd, CapacityHop, CapacityResult, CapacitySize, TrainMethod, TrainResult,
 };
 use plumb_model::results::path::PathProtocol;
 use plumb_model::run::Run;
@@ -28,6 +27,10 @@ use crate::assembly::{Assembly, Measured};
 use crate::error::CheckError;
 use crate::watcher::Watcher;
 
+mod notes;
+
+use notes::notes;
+
 /// What packets of a network without jumbo frames have, bytes.
 const ETHERNET_BYTES: u32 = 1500;
 
@@ -36,13 +39,6 @@ const HOPS_PART: u64 = 2;
 
 /// Trains take no longer than this.
 const TRAINS_TIME: Duration = Duration::from_secs(30);
-
-/// Single packets and trains contradict each other where the narrowest line is this much faster by single
-/// packets than by trains.
-const CONTRADICTION: f64 = 1.25;
-
-/// A hop that answers less than this share is told to limit its answers; more are lost by chance.
-const SELDOM: f64 = 0.9;
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -151,11 +147,12 @@ pub fn run(
     } else {
         None
     };
-    let anything = found
-        .as_ref()
-        .is_some_and(|(_, found)| !found.hops.is_empty());
+    let stopped = stop.load(Ordering::Relaxed);
+    let anything = found.as_ref().is_some_and(|(_, found)| {
+        found.hops.iter().any(|hop| hop.received > 0) || (stopped && !found.hops.is_empty())
+    });
     if !anything && train.is_none() {
-        if stop.load(Ordering::Relaxed) {
+        if stopped {
             return Err(CheckError::Cancelled);
         }
         return Err(CheckError::Silence {
@@ -241,6 +238,9 @@ fn look_at_hops(
         watcher.update(&format!("{known} of {of} lines known"));
     })
     .map_err(local)?;
+    if let Some(nowhere) = &found.nowhere {
+        return Err(CheckError::nowhere(&wanted.name, wanted.address, nowhere));
+    }
     Ok((protocol, found))
 }
 
@@ -393,73 +393,6 @@ fn describe(found: &[HopFound]) -> Vec<CapacityHop> {
             }
         })
         .collect()
-}
-
-/// What must be said beside the numbers.
-fn notes(
-    wanted: &Wanted,
-    found: &HopsFound,
-    result: &CapacityResult,
-    narrowest: Option<(u8, f64)>,
-    assembly: &mut Assembly,
-) {
-    if !found.reached {
-        assembly.note(format!(
-            "{} itself did not answer probes: the lines behind the last hop that did are not in the table.",
-            wanted.name
-        ));
-    }
-    let limited: Vec<String> = found
-        .hops
-        .iter()
-        .filter(|hop| hop.limited && (hop.received as f64) < SELDOM * hop.sent as f64)
-        .map(|hop| format!("{} ({} of {} answered)", hop.ttl, hop.received, hop.sent))
-        .collect();
-    if !limited.is_empty() {
-        assembly.note(format!(
-            "Some hops limit how many probes they answer and were probed more seldom: {}. More --time makes them sure.",
-            limited.join(", ")
-        ));
-    }
-    let elsewhere: u64 = found.hops.iter().map(|hop| hop.others).sum();
-    if elsewhere > 0 {
-        assembly.note(format!(
-            "{elsewhere} answers came from other routers than at first and were left out: packets take several ways, or the \
-             way changed (plumb path --all-paths)."
-        ));
-    }
-    let open = result.hops.iter().any(|hop| {
-        hop.rate.status != RateStatus::Measured && hop.rate.doubts.contains(&Doubt::Timing)
-    });
-    let ended = match found.ended {
-        CapacityEnd::Time => Some("--time"),
-        CapacityEnd::Bytes => Some("--bytes"),
-        _ => None,
-    };
-    if let (true, Some(option)) = (open, ended) {
-        assembly.note(format!(
-            "It ended before every line was known as well as it can be: more {option} narrows the bounds."
-        ));
-    }
-    let train = result.train.as_ref();
-    let by_train = train.and_then(|train| train.rate.bps);
-    let both_ways = train.is_some_and(|train| train.method == TrainMethod::Echo);
-    let least_known = narrowest.map(|(_, bps)| bps);
-    if let (Some(line), Some(train)) = (least_known, by_train)
-        && line > CONTRADICTION * train
-    {
-        let way_back = if both_ways {
-            ", the way back is narrower,"
-        } else {
-            ""
-        };
-        assembly.note(format!(
-            "Trains get {} where single packets find no line slower than {}: a token bucket lets single packets pass \
-             faster than it lets many{way_back} or other traffic has its share.",
-            si(train, "bit/s"),
-            si(line, "bit/s")
-        ));
-    }
 }
 
 fn params(wanted: &Wanted) -> serde_json::Map<String, serde_json::Value> {

@@ -334,6 +334,18 @@ fn what_cannot_be_measured_is_said() {
         short.as_slice(),
     ];
     says(&arguments.concat(), 1, "nothing came back");
+    let nowhere = "ip route add 10.99.0.9 via 10.0.0.2; plumb capacity --time 3s 10.99.0.9";
+    let begun = Instant::now();
+    let routed = folder.path().join("routed.toml");
+    std::fs::write(&routed, chain(&[(0.0, 0.0), (0.0, 0.0)], &[], "")).unwrap();
+    let routed = routed.to_str().unwrap();
+    let arguments = ["lab", "run", routed, "--", "sh", "-c", nowhere];
+    says(
+        &arguments,
+        1,
+        "router 10.0.0.2 says that it has no route there",
+    );
+    assert!(begun.elapsed() < Duration::from_secs(10));
     let begun = Instant::now();
     let impatient = "timeout --foreground --preserve-status -s INT 1 plumb capacity server -W 20s";
     let arguments = ["lab", "run", silent, "--", "sh", "-c", impatient];

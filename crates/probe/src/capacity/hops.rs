@@ -20,7 +20,7 @@ use plumb_model::results::capacity::CapacityEnd;
 
 use super::fit::{Fit, OfSize, fit};
 use super::lines::{LineFigures, lines};
-use crate::path::{HopNetwork, Probe};
+use crate::path::{HopNetwork, Nowhere, Probe};
 pub use first_look::answers;
 
 /// What to probe and how.
@@ -51,6 +51,8 @@ pub struct HopsFound {
     pub hops: Vec<HopFound>,
     /// Whether the last is the far end.
     pub reached: bool,
+    /// That nobody is there, where somebody says so; then hops are empty.
+    pub nowhere: Option<Nowhere>,
     /// Why it ended.
     pub ended: CapacityEnd,
     /// Packets sent.
@@ -111,6 +113,8 @@ struct Hop {
     /// When the interval was last made longer, and answers to what was sent since.
     changed_ns: u64,
     answered: u64,
+    /// The least time an answer that it kept up for several of them, once its first burst was over.
+    keeps_up_ns: Option<u64>,
     next_ns: u64,
     /// The least round trips of the smallest and of the largest packet.
     least_ns: (Option<u64>, Option<u64>),
@@ -122,6 +126,7 @@ struct Hop {
 struct Known {
     hops: Vec<Hop>,
     reached: bool,
+    nowhere: Option<Nowhere>,
     sent: u64,
     sent_bytes: u64,
     longest_rtt_ns: u64,
@@ -144,6 +149,7 @@ pub fn hops(
     let mut known = Known::default();
     let looked = first_look::first_look(network, plan, stop, &mut known);
     let ended = match looked {
+        Ok(()) if known.nowhere.is_some() => CapacityEnd::NotBegun,
         Ok(()) => sampling::sample(network, plan, end_ns, stop, &mut known, show)?,
         Err(error) if error.kind() == io::ErrorKind::Interrupted => CapacityEnd::Stopped,
         Err(error) => return Err(error),
@@ -151,6 +157,7 @@ pub fn hops(
     known.work_out();
     Ok(HopsFound {
         reached: known.reached,
+        nowhere: known.nowhere,
         ended,
         sent: known.sent,
         sent_bytes: known.sent_bytes,

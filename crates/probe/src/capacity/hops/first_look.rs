@@ -43,7 +43,7 @@ const WARM_UP: u32 = 3;
 /// Times that a probe is sent before it counts as lost, while it is found out who answers.
 const TRIES: u32 = 3;
 
-/// Whether the far end answers such probes.
+/// Whether the far end answers such probes, or somebody answers for it that it is not there.
 ///
 /// # Errors
 /// Those of our own machine; `Interrupted` when `stop` is set.
@@ -63,7 +63,7 @@ pub fn answers(
     Ok(answers
         .iter()
         .flatten()
-        .any(|answer| answer.is_arrival(target)))
+        .any(|answer| answer.is_arrival(target) || answer.nowhere(target).is_some()))
 }
 
 /// Finds out who answers, up to what size, and how long a full packet takes.
@@ -111,6 +111,13 @@ impl<N: HopNetwork> FirstLook<'_, N> {
             .position(|answer| answer.as_ref().is_some_and(arrived));
         let last = answers.iter().rposition(Option::is_some);
         self.known.reached = first_arrival.is_some();
+        if first_arrival.is_none() {
+            let mut answers = answers.iter().flatten();
+            self.known.nowhere = answers.find_map(|answer| answer.nowhere(target));
+            if self.known.nowhere.is_some() {
+                return Ok(());
+            }
+        }
         let count = first_arrival.or(last).map_or(0, |at| at + 1);
         self.known.hops = (1..)
             .zip(answers.into_iter().take(count))

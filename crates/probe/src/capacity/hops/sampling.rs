@@ -5,7 +5,8 @@
 //! 2. Now and then the lines are worked out. Hops at both ends of a line that is known well enough are
 //!    not probed any more, and it ends when that is all of them, or time or bytes are spent.
 //!
-//! A hop that leaves probes unanswered is probed more seldom: routers limit how many they answer.
+//! A hop that leaves probes unanswered is probed more seldom: routers limit how many they answer. Whoever
+//! keeps answering at some pace, though not all, does not limit to less than that: packets are lost.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -44,6 +45,11 @@ const SLOWER: f64 = 1.3;
 /// The shortest and the longest time between the probes of such a hop, ns.
 const SELDOM_FIRST_NS: u64 = 20_000_000;
 const SELDOM_MOST_NS: u64 = 1_500_000_000;
+/// So many answers from one slowing down to the next show a pace that is kept up. If all that the hop did were to
+/// limit its answers, it would answer every probe that comes more seldom by this factor; where it does not,
+/// slower is no better, and it is probed twice as fast as it answers.
+const STEADY: u64 = 4;
+const UNLIMITED: f64 = 1.25;
 
 /// Probes until the lines are known, `stop` is set, it is `end_ns`, or the bytes of the plan are spent.
 ///
@@ -296,11 +302,20 @@ impl Hop {
         self.answered += u64::from(answered);
         let missed = self.history.count_zeros();
         if missed >= MISSED && !answered {
-            self.found.limited = true;
             let apart_ns = now_ns.saturating_sub(self.changed_ns) / self.answered.max(1);
-            self.interval_ns = ((self.interval_ns as f64 * SLOWER) as u64)
-                .max(apart_ns)
-                .clamp(SELDOM_FIRST_NS, SELDOM_MOST_NS);
+            // Before it was first slowed down it may have spent what it saves up for bursts.
+            if self.found.limited && self.answered >= STEADY {
+                let least_ns = self.keeps_up_ns.unwrap_or(u64::MAX);
+                self.keeps_up_ns = Some(apart_ns.min(least_ns));
+            }
+            self.found.limited = true;
+            let interval_ns = self.interval_ns as f64;
+            let loses = |pace_ns: &u64| interval_ns > UNLIMITED * *pace_ns as f64;
+            self.interval_ns = match self.keeps_up_ns.filter(loses) {
+                Some(pace_ns) => pace_ns / 2,
+                None => ((interval_ns * SLOWER) as u64).max(apart_ns),
+            }
+            .clamp(SELDOM_FIRST_NS, SELDOM_MOST_NS);
             (self.history, self.answered, self.changed_ns) = (u8::MAX, 0, now_ns);
         } else if missed == 0 {
             self.interval_ns = self.interval_ns / 100 * 97;

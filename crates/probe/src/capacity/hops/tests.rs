@@ -26,6 +26,8 @@ struct Line {
     back_bps: f64,
     /// Propagation each way.
     delay_ns: u64,
+    /// Share of the packets that are lost on it.
+    lost: f64,
     /// Answers this many probes a second at most.
     per_second: f64,
     /// Share of probes that wait for others' traffic, and for how long at most.
@@ -38,6 +40,7 @@ fn line(bps: f64) -> Line {
         there_bps: bps,
         back_bps: bps,
         delay_ns: MS,
+        lost: 0.0,
         per_second: f64::INFINITY,
         busy: 0.0,
         wait_ns: 0.0,
@@ -50,6 +53,8 @@ struct FakePath {
     lines: Vec<Line>,
     v6: bool,
     echoes: bool,
+    /// The first router has no way on, and says so by this code.
+    nowhere: Option<u8>,
     /// Stamps and schedulers are late by up to this.
     noise_ns: f64,
     tokens: Vec<(f64, u64)>,
@@ -63,6 +68,7 @@ impl FakePath {
             lines: lines.to_vec(),
             v6: false,
             echoes: false,
+            nowhere: None,
             noise_ns: 20_000.0,
             random: Pcg64Mcg::seed_from_u64(1),
         }
@@ -121,6 +127,23 @@ impl FakePath {
 impl Hops for FakePath {
     fn answer(&mut self, probe: &Probe, _: u64, now_ns: u64) -> Option<(Duration, Answer)> {
         let hop = usize::from(probe.hops).min(self.lines.len());
+        let passes = self.lines[..hop]
+            .iter()
+            .map(|line| 1.0 - line.lost)
+            .product();
+        if !self.random.random_bool(passes) {
+            return None;
+        }
+        if let Some(code) = self.nowhere {
+            return Some((
+                Duration::from_millis(2),
+                Answer::plain(
+                    self.address(1),
+                    AnswerKind::Icmp(Report::Unreachable(code)),
+                    Some(64),
+                ),
+            ));
+        }
         if !self.speaks(hop, now_ns) {
             return None;
         }
@@ -245,6 +268,39 @@ fn a_router_that_answers_seldom_is_probed_seldom() {
     let limited = &found.hops[1];
     assert!(limited.limited && !found.hops[0].limited);
     assert!(limited.received * 2 > limited.sent, "{limited:?}");
+}
+
+#[test]
+fn a_lossy_line_is_no_limit() {
+    let mut lines = [1e7, 1e7, 1e7, 1e7].map(line);
+    lines[1].lost = 0.2;
+    let path = FakePath::of(&lines);
+    let plan = HopsPlan {
+        time: Duration::from_secs(20),
+        ..path.plan()
+    };
+    let found = probed(&mut VirtualNetwork::of(path), &plan);
+    for hop in &found.hops {
+        // Slowed down as far as a limit would be, it would be a few dozen.
+        assert!(hop.sent >= 100, "{} of {}", hop.received, hop.sent);
+    }
+    holds(&found, &lines);
+}
+
+#[test]
+fn nobody_there_ends_it_at_once() {
+    let path = FakePath {
+        nowhere: Some(1),
+        ..FakePath::of(&[1e7, 1e7].map(line))
+    };
+    let plan = path.plan();
+    let mut network = VirtualNetwork::of(path);
+    let found = probed(&mut network, &plan);
+    assert_eq!(
+        found.nowhere.map(|nowhere| nowhere.mark),
+        Some("!H".to_owned())
+    );
+    assert!(found.hops.is_empty() && network.now_ns < 4_000 * MS);
 }
 
 #[test]
