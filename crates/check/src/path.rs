@@ -281,10 +281,12 @@ fn describe(result: &mut PathResult, wanted: &Wanted, names: &Names, assembly: &
             }
         }
     }
+    atlas::reject_impossible(&mut result.hops, wanted.here);
     result.distance = atlas::distance(&result.hops, wanted.here);
 }
 
-/// What a round trip that light could not make says of the places.
+/// What a round trip that light could not make says of the places, where it is not known which of
+/// them is wrong.
 fn impossible(distance: &PathDistance) -> Option<String> {
     let rtt_s = distance
         .rtt_s

@@ -435,6 +435,7 @@ mod tests {
             along_path_m: 9e6,
             direct_m: 1e6,
             light_rtt_s: 0.01,
+            along_light_rtt_s: 0.09,
             rtt_s: None,
             detour_ttl: Some(2),
         });

@@ -501,8 +501,9 @@ fn one_line_is_seen_alike_by_mtr_and_traceroute() {
          setpriv --reuid 65534 --clear-groups --inh-caps=-all --bounding-set=-all plumb path -n b --json
          setpriv --reuid 65534 --clear-groups --inh-caps=-all --bounding-set=-all plumb path -n -u b --json
          plumb path -n --dot b
-         f=$(mktemp); printf '10.0.0.0/24,64500,Near,52.37,4.90\\n10.0.1.0/24,64501,Far,35.68,139.69\\n10.0.3.0/24,64502,Home,52.4,4.9\\n' > $f
-         plumb path -n b --asn-db $f --json; rm $f
+         f=$(mktemp); printf '10.0.0.0/24,64500,Near,52.37,4.90\\n10.0.1.0/24,64501,Far,52.4,16.9\\n10.0.3.0/24,64502,Home,52.4,4.9\\n' > $f
+         plumb path -n b --asn-db $f --json
+         sed -i 's/52.4,16.9/35.68,139.69/' $f; plumb path -n b --asn-db $f --here 52.37,4.9; rm $f
          if plumb path b --asn-db /etc/passwd 2>&1; then exit 9; fi
          if plumb path 255.255.255.255 2>&1; then exit 9; fi
          if plumb path -f 5 -m 3 b 2>&1; then exit 9; fi
@@ -572,10 +573,14 @@ fn one_line_is_seen_alike_by_mtr_and_traceroute() {
     let places = Run::from_json(documents[0]).unwrap();
     let asns: Vec<_> = path(&places).hops.iter().map(|hop| hop.asn).collect();
     assert_eq!(asns, [Some(64500), Some(64501), None, Some(64502)]);
-    // By Tokyo from Amsterdam to Amsterdam, in 20 ms, which light could.
+    // By Poznań from Amsterdam to Amsterdam, in 10 ms, which light could; by Tokyo it could not.
     assert_eq!(places.findings[0].cause, Cause::RouteDetour);
     assert!(places.findings[0].summary.contains("hop 2"), "{places:?}");
     let rest = rest.join("\n");
+    assert!(
+        rest.contains("is not at 35.7° N 139.7° E") && rest.contains("52.4° N 4.9° E"),
+        "{rest}"
+    );
     assert!(
         rest.contains("is no database of networks: line 1"),
         "{rest}"

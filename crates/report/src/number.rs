@@ -55,6 +55,14 @@ pub(crate) fn length(seconds: f64) -> String {
     })
 }
 
+/// How far something is: `38475 km`.
+fn length_m(metres: f64) -> String {
+    bounded(metres, "m", |v| match v.abs() {
+        a if a < 10_000.0 => format!("{v:.0} m"),
+        _ => format!("{:.0} km", v / 1000.0),
+    })
+}
+
 /// A number without a unit.
 pub(crate) fn plain(value: f64) -> String {
     bounded(value, "", |v| {
@@ -74,7 +82,7 @@ pub(crate) fn whole(value: f64) -> String {
 /// A number in the unit that the name of its field carries, the last part that carries one.
 pub(crate) fn of_field(field: &str, value: f64) -> String {
     let unit = field.rsplit('.').find_map(|part| {
-        ["_s", "_bps", "_bytes", "_ratio"]
+        ["_s", "_bps", "_bytes", "_ratio", "_m"]
             .into_iter()
             .find(|suffix| part.ends_with(suffix))
     });
@@ -83,6 +91,7 @@ pub(crate) fn of_field(field: &str, value: f64) -> String {
         Some("_bps") => rate(value),
         Some("_bytes") => bytes(value),
         Some("_ratio") => percent(value),
+        Some("_m") => length_m(value),
         _ => plain(value),
     }
 }
@@ -207,6 +216,10 @@ mod tests {
             "3.00 MB"
         );
         assert_eq!(of_field("result.tcp.retransmits", 412.0), "412");
+        assert_eq!(
+            of_field("result.distance.along_path_m", 38_474_963.44),
+            "38475 km"
+        );
         assert_eq!(signed(-0.687, seconds(-0.687)), "−687 ms");
         assert_eq!(signed(0.0003, seconds(0.0003)), "+300 µs");
     }

@@ -1,6 +1,8 @@
 //! What a path looks like: its hops, where packets are lost on it, how it changed, and what it
 //! does to packets.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +103,7 @@ pub struct PathHop {
     /// Its name.
     #[serde(default)]
     pub as_name: Option<String>,
-    /// Where `address` is, where a database told.
+    /// Where `address` is, where a database told and its round trips do not exclude it.
     #[serde(default)]
     pub place: Option<MapPlace>,
     /// Probes sent.
@@ -161,6 +163,21 @@ pub struct MapPlace {
     pub latitude_deg: f64,
     /// Degrees east.
     pub longitude_deg: f64,
+}
+
+impl fmt::Display for MapPlace {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side =
+            |degrees: f64, positive, negative| if degrees < 0.0 { negative } else { positive };
+        write!(
+            out,
+            "{:.1}° {} {:.1}° {}",
+            self.latitude_deg.abs(),
+            side(self.latitude_deg, 'N', 'S'),
+            self.longitude_deg.abs(),
+            side(self.longitude_deg, 'E', 'W')
+        )
+    }
 }
 
 /// Where packets are lost.
@@ -341,6 +358,9 @@ pub struct PathDistance {
     pub direct_m: f64,
     /// The least round trip that light in fibre takes over the direct distance.
     pub light_rtt_s: f64,
+    /// The same along the places of the hops.
+    #[serde(default)]
+    pub along_light_rtt_s: f64,
     /// The least round trip to the last hop whose place is known.
     pub rtt_s: Option<f64>,
     /// The hop that lies furthest off the direct way, where there is a detour.

@@ -11,11 +11,12 @@ use super::way_back::both_ways;
 use crate::number::{self, ABSENT, Scale};
 
 /// The columns of a hop.
-const HOP_COLUMNS: [(&str, super::Kind); 12] = [
+const HOP_COLUMNS: [(&str, super::Kind); 13] = [
     ("hop", Number),
     ("address", Text),
     ("name", Text),
     ("AS", Text),
+    ("place", Text),
     ("sent", Number),
     ("unanswered", Number),
     ("last", Number),
@@ -92,9 +93,11 @@ fn hops(measurement: &Measurement, path: &PathResult) -> Table {
     }
     if let Some(distance) = &path.distance {
         notes.push(format!(
-            "The known places are {} km apart along the path and {} km directly, which light in fibre goes to and fro in {}.",
+            "The known places are {} km apart along the path and {} km directly, which light in fibre goes to and fro in {} \
+             and {}.",
             kilometres(distance.along_path_m),
             kilometres(distance.direct_m),
+            number::seconds(distance.along_light_rtt_s),
             number::seconds(distance.light_rtt_s)
         ));
     }
@@ -161,6 +164,8 @@ fn hop_table(title: String, hops: &[PathHop]) -> Table {
             hop.address.clone().unwrap_or_else(|| "*".to_owned()),
             hop.name.clone().unwrap_or_default(),
             network,
+            hop.place
+                .map_or_else(String::new, |place| place.to_string()),
             hop.sent.to_string(),
             number::percent(hop.unanswered_ratio),
             scale.show(hop.last_rtt_s),

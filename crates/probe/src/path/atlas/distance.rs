@@ -1,6 +1,7 @@
 //! How long a path over known places is against the way that light takes.
 
 use plumb_model::results::path::{MapPlace, PathDistance, PathHop};
+use plumb_model::units::human_seconds;
 
 /// Mean radius of the Earth in metres (IUGG R1).
 const EARTH_RADIUS_M: f64 = 6_371_008.8;
@@ -11,6 +12,38 @@ const DETOUR_RATIO: f64 = 2.0;
 /// … and longer by so many metres: cables go round mountains and along coasts.
 const DETOUR_M: f64 = 1_000_000.0;
 
+/// Takes away the places at which hops cannot be: light would not go there and back within their least round
+/// trip, or that of a hop beyond. Each such hop says so. Without `here` nothing is known of that.
+pub fn reject_impossible(hops: &mut [PathHop], here: Option<MapPlace>) {
+    let Some(here) = here else { return };
+    let mut beyond_s = f64::INFINITY;
+    for hop in hops.iter_mut().rev() {
+        let Some(rtt_s) = hop.rtt_s.map(|rtt| rtt.min) else {
+            continue;
+        };
+        // What goes several ways need not have come by here to be beyond.
+        beyond_s = match hop.addresses.len() {
+            1 => rtt_s.min(beyond_s),
+            _ => rtt_s,
+        };
+        let Some(place) = hop.place else { continue };
+        let off_m = great_circle_m(here, place);
+        if light_rtt_s(off_m) > beyond_s {
+            hop.place = None;
+            hop.notes.push(format!(
+                "is not at {place}, {:.0} km from here, as the database has it: light in fibre does not go there and back in {}",
+                off_m / 1000.0,
+                human_seconds(beyond_s)
+            ));
+        }
+    }
+}
+
+/// The least round trip over so many metres of fibre.
+fn light_rtt_s(metres: f64) -> f64 {
+    2.0 * metres / FIBRE_M_PER_S
+}
+
 /// The length of the path over the hops whose place is known, from `here` where that is known;
 /// `None` with fewer than two places.
 pub fn distance(hops: &[PathHop], here: Option<MapPlace>) -> Option<PathDistance> {
@@ -20,11 +53,11 @@ pub fn distance(hops: &[PathHop], here: Option<MapPlace>) -> Option<PathDistance
         .into_iter()
         .chain(known.clone().map(|(hop, place)| (hop.ttl, place)))
         .collect();
-    let ((_, first), (_, last)) = (*places.first()?, *places.last()?);
+    let ((first_ttl, first), (_, last)) = (*places.first()?, *places.last()?);
     if places.len() < 2 {
         return None;
     }
-    let along_path_m = places
+    let along_path_m: f64 = places
         .iter()
         .zip(places.iter().skip(1))
         .map(|((_, a), (_, b))| great_circle_m(*a, *b))
@@ -35,6 +68,12 @@ pub fn distance(hops: &[PathHop], here: Option<MapPlace>) -> Option<PathDistance
     let furthest = places
         .iter()
         .max_by(|a, b| off_way(a.1).total_cmp(&off_way(b.1)))
+        .filter(|(ttl, at)| {
+            // How far the first place is off this host is bounded by its own round trip.
+            let known = |wanted: u8| hops.iter().find(|hop| hop.ttl == wanted)?.rtt_s;
+            let rtt_s = |ttl: u8| known(ttl).map_or(0.0, |rtt| rtt.min);
+            *ttl == 0 || light_rtt_s(great_circle_m(first, *at)) <= rtt_s(first_ttl) + rtt_s(*ttl)
+        })
         .map(|(ttl, _)| *ttl);
     let least = known
         .next_back()
@@ -42,7 +81,8 @@ pub fn distance(hops: &[PathHop], here: Option<MapPlace>) -> Option<PathDistance
     Some(PathDistance {
         along_path_m,
         direct_m,
-        light_rtt_s: 2.0 * direct_m / FIBRE_M_PER_S,
+        light_rtt_s: light_rtt_s(direct_m),
+        along_light_rtt_s: light_rtt_s(along_path_m),
         rtt_s: least,
         detour_ttl: furthest.filter(|_| is_detour),
     })
@@ -59,13 +99,76 @@ fn great_circle_m(a: MapPlace, b: MapPlace) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
+    use plumb_model::distribution::Distribution;
+    use plumb_model::results::path::HopAnswers;
 
     fn place(latitude_deg: f64, longitude_deg: f64) -> MapPlace {
         MapPlace {
             latitude_deg,
             longitude_deg,
         }
+    }
+
+    fn hop(ttl: u8, rtt_s: f64, at: MapPlace) -> PathHop {
+        PathHop {
+            ttl,
+            address: None,
+            addresses: vec![format!("192.0.2.{ttl}")],
+            name: None,
+            asn: None,
+            as_name: None,
+            place: Some(at),
+            sent: 3,
+            received: 3,
+            unanswered_ratio: 0.0,
+            answers: HopAnswers::Well,
+            rtt_s: Distribution::of([rtt_s]),
+            last_rtt_s: None,
+            annotation: None,
+            mpls: Vec::new(),
+            return_hops: None,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_round_trip_proves_a_place_wrong() {
+        let (berlin, poznan, sydney) = (place(52.5, 13.4), place(52.4, 16.9), place(-33.9, 151.2));
+        let path = [
+            hop(1, 0.0065, poznan),
+            hop(2, 0.0065, sydney),
+            // Answers late itself; what lies beyond it does not.
+            hop(3, 0.9, sydney),
+            hop(4, 0.007, berlin),
+        ];
+        let mut seen = path.to_vec();
+        reject_impossible(&mut seen, Some(berlin));
+        let places: Vec<_> = seen.iter().map(|hop| hop.place).collect();
+        assert_eq!(places, [Some(poznan), None, None, Some(berlin)]);
+        let says: Vec<_> = seen.iter().map(|hop| hop.notes.join("")).collect();
+        assert!(
+            says.iter()
+                .all(|said| said.is_empty() || said.contains("not at 33.9° S 151.2° E")),
+            "{says:?}"
+        );
+        assert_eq!(
+            distance(&seen, Some(berlin)).and_then(|d| d.detour_ttl),
+            None
+        );
+        // Where this host is nobody said, so that the first may be the wrong one; a detour there is none.
+        let mut seen = path.to_vec();
+        reject_impossible(&mut seen, None);
+        assert_eq!(seen, path);
+        assert_eq!(
+            distance(&seen, None).and_then(|d| d.detour_ttl),
+            Some(3),
+            "late enough for light"
+        );
+        let near = [path[0].clone(), path[1].clone(), path[3].clone()];
+        let told = distance(&near, None).unwrap();
+        assert!(told.along_path_m > 3e7 && told.detour_ttl.is_none());
     }
 
     #[test]

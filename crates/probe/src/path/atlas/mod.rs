@@ -9,7 +9,7 @@ mod distance;
 mod maxmind;
 mod text;
 
-pub use distance::distance;
+pub use distance::{distance, reject_impossible};
 pub use text::TextError;
 
 use maxmind::MaxMind;
