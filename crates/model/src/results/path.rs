@@ -319,10 +319,11 @@ pub enum Balancing {
     PerPacket,
 }
 
-/// All ways that flows may take.
+/// All ways that flows may take, as far as they pass different routers: several lines between the same two
+/// routers show as one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Multipath {
-    /// The probability that nothing was missed at a hop whose next hops are equally likely.
+    /// The probability that no router was missed at a hop whose next hops are equally likely.
     pub confidence: f64,
     /// Flows that were tried.
     pub flows: u64,

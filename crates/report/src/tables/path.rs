@@ -341,7 +341,8 @@ fn multipath(path: &PathResult) -> Table {
         ]);
     }
     table.note = Some(format!(
-        "At most {} wide; {} probes of {} flows; {} sure at each hop that no way as likely as the others is missing{}.",
+        "At most {} routers side by side; {} probes of {} flows; {} sure at each hop that no router as likely as the others is \
+         missing{}. Several lines between the same two routers are not told apart.",
         all.width,
         all.probes,
         all.flows,
