@@ -56,17 +56,17 @@ fn black_hole(measurement: &Measurement, mtu: &MtuResult) -> Option<Finding> {
     } else {
         Severity::Critical
     };
-    let mut fixes = vec![
-        Fix {
-            on: Actor::Provider,
-            summary: format!(
-                "Let the router {place} send its ICMP errors (\"fragmentation needed\", \"packet too big\"), and let them through the firewalls on the way."
-            ),
-            action: None,
-            commands: Vec::new(),
-            expect: format!("plumb mtu finds {path_bytes} bytes by what routers tell."),
-        },
-        Fix {
+    let mut fixes = vec![Fix {
+        on: Actor::Provider,
+        summary: format!(
+            "Let the router {place} send its ICMP errors (\"fragmentation needed\", \"packet too big\"), and let them through the firewalls on the way."
+        ),
+        action: None,
+        commands: Vec::new(),
+        expect: format!("plumb mtu finds {path_bytes} bytes by what routers tell."),
+    }];
+    if !saved {
+        fixes.push(Fix {
             on: Actor::Router,
             summary: format!(
                 "Lower TCP's maximum segment size to {} bytes in what passes to this path.",
@@ -75,8 +75,8 @@ fn black_hole(measurement: &Measurement, mtu: &MtuResult) -> Option<Finding> {
             action: None,
             commands: Vec::new(),
             expect: "TCP gets through; UDP and QUIC are helped only by the errors.".to_owned(),
-        },
-    ];
+        });
+    }
     if !probes && mtu.tcp.mtu_probing.is_some() {
         fixes.insert(
             0,
@@ -242,6 +242,9 @@ mod tests {
             saved.iter().map(|f| f.severity).collect::<Vec<_>>(),
             [Severity::Warning]
         );
+        // It is lower already.
+        let mut fixes = saved.iter().flat_map(|f| &f.fixes);
+        assert!(fixes.all(|fix| !fix.summary.contains("maximum segment size")));
     }
 
     #[test]

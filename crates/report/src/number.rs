@@ -89,6 +89,8 @@ pub(crate) fn of_field(field: &str, value: f64) -> String {
     match unit {
         Some("_s") => seconds(value),
         Some("_bps") => rate(value),
+        // Sizes of packets count to the byte.
+        Some("_bytes") if (0.0..10_000.0).contains(&value) => format!("{} B", plain(value)),
         Some("_bytes") => bytes(value),
         Some("_ratio") => percent(value),
         Some("_m") => length_m(value),
@@ -215,6 +217,7 @@ mod tests {
             of_field("result.tcp_receiver.max_window_bytes", 3e6),
             "3.00 MB"
         );
+        assert_eq!(of_field("result.path_mtu_bytes", 1400.0), "1400 B");
         assert_eq!(of_field("result.tcp.retransmits", 412.0), "412");
         assert_eq!(
             of_field("result.distance.along_path_m", 38_474_963.44),
