@@ -41,7 +41,10 @@ pub fn run(
     let mut assembly = Assembly::begin(command, &plan.name, plan.target.ip());
     let name = plan.name.clone();
     let interval_s = plan.interval.as_secs_f64();
-    let sizes = plan.sizes;
+    let size_bytes = match plan.sizes {
+        Sizes::One(size_bytes) if plan.has_sizes() => Some(size_bytes),
+        _ => None,
+    };
     let flood = plan.flood;
     let trust = plan.trust.clone();
     watcher.step(
@@ -85,7 +88,7 @@ pub fn run(
     if let Some(trust) = trust {
         params.insert("certificates_checked".to_owned(), trust.checks().into());
     }
-    if let Sizes::One(size_bytes) = sizes {
+    if let Some(size_bytes) = size_bytes {
         params.insert("size_bytes".to_owned(), size_bytes.into());
     }
     identify(&log, window, &mut params);

@@ -125,7 +125,9 @@ fn the_parts_of_a_request_are_apart_and_certificates_are_checked() {
          $https server -c 1 -q 2>&1; echo status $?
          $https 10.0.0.2 -c 1 -q --ca {inside}/server.pem 2>&1; echo status $?
          $https server -c 1 --ca {inside}/server.key 2>&1; echo status $?
-         plumb ping server -c 1 --insecure 2>&1; echo status $?"
+         plumb ping server -c 1 --insecure 2>&1; echo status $?
+         $https server --port 9 -c 2 --insecure 2>&1; echo closed $?
+         $https server 10.0.0.2 --port 9 -c 1 --pps 20 --insecure 2>&1; echo closed $?"
     );
     let output = network
         .service("server", &service, 443)
@@ -182,6 +184,9 @@ fn the_parts_of_a_request_are_apart_and_certificates_are_checked() {
     ] {
         assert!(words.contains(why), "{why}: {rest}");
     }
+    assert!(words.contains("refused: nothing listens"), "{rest}");
+    assert_eq!(rest.matches("closed 1").count(), 2, "{rest}");
+    assert!(!rest.contains("bytes from"), "{rest}");
     assert_eq!(rest.matches("status 1").count(), 3, "{rest}");
     assert_eq!(rest.matches("status 2").count(), 1, "{rest}");
 }

@@ -45,6 +45,11 @@ impl Talk {
             dscp: plan.dscp,
         }
     }
+
+    /// Whether the server is asked for something, so that a connection alone is no answer.
+    pub(crate) fn asks(&self) -> bool {
+        self.path.is_some()
+    }
 }
 
 /// What was seen of a connection.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use plumb_check::watcher::Watcher;
-use plumb_probe::Seen;
+use plumb_probe::{Said, Seen};
 use serde_json::json;
 
 use super::chart::Chart;
@@ -26,6 +26,11 @@ pub(crate) enum Lines {
     },
     /// An object in JSON.
     Json,
+}
+
+/// What an answer was: what it said, where the protocol has several, else its size.
+pub(super) fn answered(said: Option<Said>, size_bytes: usize) -> String {
+    said.map_or_else(|| format!("{size_bytes} bytes"), |said| said.to_string())
 }
 
 /// Shows what is seen.
@@ -60,11 +65,13 @@ impl Live {
                 size_bytes,
                 rtt,
                 hop_limit,
+                said,
                 ..
             } => {
+                let what = answered(*said, *size_bytes);
                 let ttl = hop_limit.map_or_else(String::new, |hops| format!(" ttl={hops}"));
                 let ms = rtt.as_secs_f64() * 1e3;
-                format!("{size_bytes} bytes from {far_end}: seq={sequence}{ttl} time={ms:.3} ms")
+                format!("{what} from {far_end}: seq={sequence}{ttl} time={ms:.3} ms")
             }
             Seen::Again { sequence } => format!("{far_end}: seq={sequence} answered again (DUP!)"),
             Seen::Lost { sequence } => format!("no answer from {far_end}: seq={sequence}"),
@@ -91,10 +98,12 @@ impl Live {
                 size_bytes,
                 rtt,
                 hop_limit,
+                said,
                 at_ns,
             } => json!({
                 "event": "answer", "target": target, "sequence": sequence, "size_bytes": size_bytes,
-                "rtt_s": rtt.as_secs_f64(), "hop_limit": hop_limit, "unix_s": *at_ns as f64 / 1e9,
+                "rtt_s": rtt.as_secs_f64(), "hop_limit": hop_limit,
+                "answer": said.map(|said| said.to_string()), "unix_s": *at_ns as f64 / 1e9,
             }),
             Seen::Again { sequence } => {
                 json!({"event": "duplicate", "target": target, "sequence": sequence})

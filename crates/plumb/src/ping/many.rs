@@ -15,6 +15,7 @@ use plumb_probe::many::targets::{MOST, Word, addresses, lines};
 use serde_json::json;
 
 use super::fping::{self, Format};
+use super::live::answered;
 use crate::target::{Family, Target};
 
 /// Names looked up at the same time: a server that answers slowly, or not at all, holds up only as
@@ -176,10 +177,7 @@ impl Printer {
                 said,
                 ..
             } => {
-                let what = match said {
-                    Some(said) => said.to_string(),
-                    None => format!("{size_bytes} bytes"),
-                };
+                let what = answered(said, size_bytes);
                 let ttl = hop_limit.map_or_else(String::new, |hops| format!(" ttl={hops}"));
                 format!(
                     "{what} from {}: seq={round}{ttl} time={:.3} ms\n",

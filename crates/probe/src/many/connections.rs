@@ -58,10 +58,10 @@ impl ManyConnections {
         if let Some(host) = self.hosts.get(place) {
             bare_host(host).clone_into(&mut talk.host);
         }
-        let sender = self.sender.clone();
+        let (sender, asks) = (self.sender.clone(), talk.asks());
         hold(*to, talk, self.timeout, move |outcome| {
             // Whoever does not wait for it any more is no error.
-            let _ = sender.send((number, event(number as u32, outcome)));
+            let _ = sender.send((number, event(number as u32, asks, outcome)));
         })
     }
 

@@ -111,8 +111,7 @@ impl ManyPlan {
 
     /// Whether its packets have a size to choose.
     pub fn has_sizes(&self) -> bool {
-        use ProbeProtocol::{Icmp, Stamp, UdpPort};
-        matches!(self.protocol, Icmp | Stamp | UdpPort)
+        self.as_plan().has_sizes()
     }
 
     fn check(&self) -> Result<(), ProbeError> {

@@ -62,14 +62,14 @@ impl Network for Connections {
     }
 
     fn send(&mut self, sequence: u32) -> io::Result<()> {
-        let sender = self.sender.clone();
+        let (sender, asks) = (self.sender.clone(), self.talk.asks());
         hold(
             self.target,
             self.talk.clone(),
             self.timeout,
             move |outcome| {
                 // Whoever does not wait for it any more is no error.
-                let _ = sender.send(event(sequence, outcome));
+                let _ = sender.send(event(sequence, asks, outcome));
             },
         )
     }
@@ -84,8 +84,9 @@ impl Network for Connections {
     }
 }
 
-/// What a connection tells: the time of the handshake, or of the head where one was asked for.
-pub(crate) fn event(sequence: u32, outcome: Result<Exchange, NoConnection>) -> Event {
+/// What a connection tells: the time of the handshake, or of the head where it `asks` for one. That the
+/// host refuses it is an answer of the host, and none to what was to be asked.
+pub(crate) fn event(sequence: u32, asks: bool, outcome: Result<Exchange, NoConnection>) -> Event {
     let answer = |said, rtt, timestamps, phases| {
         Event::Answered(Answer {
             measured: Some(Measured {
@@ -121,8 +122,30 @@ pub(crate) fn event(sequence: u32, outcome: Result<Exchange, NoConnection>) -> E
             syn_again: true, ..
         }) => Event::Told("a SYN or its answer was lost".to_owned()),
         Ok(seen) => answer(Said::SynAck, seen.connect, seen.connect_stamps, None),
+        Err(NoConnection::Refused(_)) if asks => {
+            Event::Told("the connection was refused: nothing listens at that port".to_owned())
+        }
         Err(NoConnection::Refused(time)) => answer(Said::Reset, time, TimestampSource::User, None),
         Err(NoConnection::NoAnswer) => Event::Told("no answer to a SYN".to_owned()),
         Err(NoConnection::Unreachable(why) | NoConnection::Local(why)) => Event::Told(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reset_answers_a_connection_and_no_request() {
+        let refused = || Err(NoConnection::Refused(Duration::from_millis(20)));
+        let Event::Answered(answer) = event(3, false, refused()) else {
+            panic!("the host answered");
+        };
+        assert_eq!((answer.sequence, answer.said), (3, Some(Said::Reset)));
+        let asked = event(3, true, refused());
+        assert!(
+            matches!(&asked, Event::Told(why) if why.contains("refused")),
+            "{asked:?}"
+        );
     }
 }

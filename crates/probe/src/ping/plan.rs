@@ -150,7 +150,12 @@ impl Plan {
                 ProbeProtocol::Icmp => 64 - icmp::HEADER_BYTES,
                 ProbeProtocol::Udp => echo::MIN_BYTES,
                 ProbeProtocol::Stamp => stamp::OPEN_BYTES,
-                _ => 56,
+                ProbeProtocol::UdpPort => 56,
+                // What is asked decides.
+                ProbeProtocol::Dns
+                | ProbeProtocol::Tcp
+                | ProbeProtocol::Http
+                | ProbeProtocol::Https => 0,
             }),
             trust: None,
             stamp_key: None,
@@ -212,6 +217,12 @@ impl Plan {
             }),
             None => Ok(()),
         }
+    }
+
+    /// Whether its packets have a size to choose.
+    pub fn has_sizes(&self) -> bool {
+        use ProbeProtocol::{Icmp, Stamp, Udp, UdpPort};
+        matches!(self.protocol, Icmp | Udp | Stamp | UdpPort)
     }
 
     /// Whether each probe is a connection.

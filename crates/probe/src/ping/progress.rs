@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
+use crate::ping::sample::Said;
+
 /// How far a probing has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -21,12 +23,14 @@ pub enum Seen {
     Answered {
         /// Number of the probe, from 0.
         sequence: u32,
-        /// Its payload.
+        /// Its payload; 0 where the protocol leaves none to choose.
         size_bytes: usize,
         /// The round trip.
         rtt: Duration,
         /// The hop limit of the answer, where the protocol tells.
         hop_limit: Option<u8>,
+        /// What the answer was, where the protocol has several.
+        said: Option<Said>,
         /// When the answer was in hand, ns of CLOCK_REALTIME.
         at_ns: u64,
     },

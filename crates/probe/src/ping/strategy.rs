@@ -352,6 +352,7 @@ impl Prober {
             let changed = self.hop_limit.is_some_and(|before| before != hops);
             self.hop_limit_changes
                 .extend(changed.then_some(answer.at.monotonic_ns));
+            said: answer.said,
             self.hop_limit = Some(hops);
         }
         if answer.sequence < self.next_expected {
