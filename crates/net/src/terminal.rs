@@ -1,4 +1,4 @@
-//! The terminal: its width, its keys, and which processes it listens to.
+//! The terminal: its size, its keys, and which processes it listens to.
 
 use std::io::{self, IsTerminal, stdin, stdout};
 use std::os::fd::AsRawFd;
@@ -16,6 +16,12 @@ mod request {
 
 /// Width of the one on standard output, in characters; `None` when standard output is no terminal.
 pub fn columns() -> Option<usize> {
+    size().map(|(columns, _)| columns)
+}
+
+/// Width and height of the one on standard output, in characters; `None` when standard output is no
+/// terminal, or one that does not tell.
+pub fn size() -> Option<(usize, usize)> {
     let stdout = stdout();
     if !stdout.is_terminal() {
         return None;
@@ -28,7 +34,7 @@ pub fn columns() -> Option<usize> {
     };
     // SAFETY: TIOCGWINSZ writes one winsize, which `size` is and outlives the call.
     unsafe { request::window_size(stdout.as_raw_fd(), &raw mut size) }.ok()?;
-    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+    (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col.into(), size.ws_row.into()))
 }
 
 /// Whether this process is in the group that the terminal on standard input listens to.

@@ -1,15 +1,14 @@
 //! The path on the terminal while it is traced: a line a hop, each with its time line, which can be
-//! moved back in time.
+//! moved back in time. No line is longer than the terminal is wide, and there are no more than it has.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _, stdout};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use plumb_net::terminal::{Keys, columns};
+use plumb_net::terminal::{self, Keys};
 use plumb_probe::path::names::Names;
 use plumb_probe::path::trace::TraceLog;
 
@@ -17,10 +16,14 @@ use plumb_probe::path::trace::TraceLog;
 const EVERY: Duration = Duration::from_millis(250);
 /// Width of the column of names.
 const NAME_COLUMNS: usize = 28;
-/// Width of everything before the time line.
-const FIXED_COLUMNS: usize = NAME_COLUMNS + 38;
-/// Width where the terminal does not tell.
-const USUAL_COLUMNS: usize = 100;
+/// Width of everything before the time line, its space included.
+const FIXED_COLUMNS: usize = NAME_COLUMNS + 40;
+/// The shortest time line.
+const LEAST_SHOWN: usize = 10;
+/// Lines besides those of the hops: two above their head, the head, and two below them.
+const OTHER_LINES: usize = 5;
+/// Columns and lines where the terminal does not tell.
+const USUAL_SIZE: (usize, usize) = (100, 24);
 /// Levels of a time line, from the best round trip shown to the worst.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -28,9 +31,17 @@ const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 pub(crate) struct View {
     keys: Option<Keys>,
     stop: Arc<AtomicBool>,
+    place: Place,
+    drawn: Option<Instant>,
+}
+
+/// What part of all that is known is looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Place {
     /// Cycles that the right end of the time lines lies back.
     back: usize,
-    drawn: Option<Instant>,
+    /// Hops above the first that is shown, where not all fit.
+    above: usize,
 }
 
 impl View {
@@ -44,7 +55,7 @@ impl View {
         Some(Self {
             keys: Keys::listen().ok(),
             stop: Arc::clone(stop),
-            back: 0,
+            place: Place::default(),
             drawn: None,
         })
     }
@@ -56,12 +67,13 @@ impl View {
             return;
         }
         self.drawn = Some(Instant::now());
-        let width = columns().unwrap_or(USUAL_COLUMNS);
         let name = |address| names.get(address);
-        let text = frame(log, &name, self.back, width).replace('\n', "\x1b[K\r\n");
+        let size = terminal::size().unwrap_or(USUAL_SIZE);
+        // No new line behind the last one, which would move all up.
+        let text = frame(log, &name, &mut self.place, size).join("\x1b[K\r\n");
         let mut out = stdout().lock();
         // A terminal that is gone ends the program by a signal.
-        let _ = write!(out, "\x1b[H{text}\x1b[J").and_then(|()| out.flush());
+        let _ = write!(out, "\x1b[H{text}\x1b[K\x1b[J").and_then(|()| out.flush());
     }
 
     /// Whether there was a key.
@@ -70,23 +82,31 @@ impl View {
         let pressed = self.keys.as_ref().map_or_else(Vec::new, Keys::read);
         let mut rest = pressed.as_slice();
         while let Some((first, after)) = rest.split_first() {
-            let (back, used) = match rest {
-                [0x1b, b'[', b'D', ..] => (self.back + 1, 3),
-                [0x1b, b'[', b'C', ..] => (self.back.saturating_sub(1), 3),
-                [0x1b, b'[', b'5', b'~', ..] => (self.back + PAGE, 4),
-                [0x1b, b'[', b'6', b'~', ..] => (self.back.saturating_sub(PAGE), 4),
+            let Place { back, above } = self.place;
+            let (back, above, used) = match rest {
+                [0x1b, b'[', b'D', ..] => (back + 1, above, 3),
+                [0x1b, b'[', b'C', ..] => (back.saturating_sub(1), above, 3),
+                [0x1b, b'[', b'B', ..] => (back, above + 1, 3),
+                [0x1b, b'[', b'A', ..] => (back, above.saturating_sub(1), 3),
+                [0x1b, b'[', b'5', b'~', ..] => (back + PAGE, above, 4),
+                [0x1b, b'[', b'6', b'~', ..] => (back.saturating_sub(PAGE), above, 4),
                 _ => match first {
-                    b'h' => (self.back + 1, 1),
-                    b'l' => (self.back.saturating_sub(1), 1),
-                    b'0' => (0, 1),
+                    b'h' => (back + 1, above, 1),
+                    b'l' => (back.saturating_sub(1), above, 1),
+                    b'j' => (back, above + 1, 1),
+                    b'k' => (back, above.saturating_sub(1), 1),
+                    b'0' => (0, above, 1),
                     b'q' => {
                         self.stop.store(true, Ordering::Relaxed);
-                        (self.back, 1)
+                        (back, above, 1)
                     }
-                    _ => (self.back, 1),
+                    _ => (back, above, 1),
                 },
             };
-            self.back = back.min(cycles.saturating_sub(1));
+            self.place = Place {
+                back: back.min(cycles.saturating_sub(1)),
+                above,
+            };
             rest = rest.get(used..).unwrap_or(after);
         }
         !pressed.is_empty()
@@ -111,14 +131,17 @@ struct Row {
     arrived: bool,
 }
 
-/// The picture, each line ended. `back` is how many cycles the right end of the time lines lies back.
+/// The picture, line by line. `place` is held to what there is.
 fn frame(
     log: &TraceLog,
     name: &dyn Fn(IpAddr) -> Option<String>,
-    back: usize,
-    width: usize,
-) -> String {
-    let shown = width.saturating_sub(FIXED_COLUMNS + 1).max(10);
+    place: &mut Place,
+    (width, height): (usize, usize),
+) -> Vec<String> {
+    // What stands in the last column, a terminal may wipe out with the rest of the line.
+    let width = width.saturating_sub(1);
+    let shown = width.saturating_sub(FIXED_COLUMNS).max(LEAST_SHOWN);
+    let back = place.back;
     let end = (log.cycles as usize).saturating_sub(back);
     let begin = end.saturating_sub(shown);
     let mut rows: BTreeMap<u8, Row> = BTreeMap::new();
@@ -160,16 +183,17 @@ fn frame(
         0 => "now".to_owned(),
         back => format!("{:.0} s ago", back as f64 * log.plan.interval.as_secs_f64()),
     };
-    let mut text = format!(
-        "plumb path to {}   cycle {end} ({when})   ← → or PgUp PgDn: time, 0: now, q: end\n\n",
-        log.plan.target
-    );
-    let _ = writeln!(
-        text,
-        "{:>3} {:<NAME_COLUMNS$} {:>5} {:>5} {:>7} {:>7} {:>6}",
-        "hop", "", "sent", "miss", "last ms", "mean ms", "worst"
-    );
-    for (hop, row) in &rows {
+    let room = height.saturating_sub(OTHER_LINES).max(1);
+    place.above = place.above.min(rows.len().saturating_sub(room));
+    let mut lines = vec![
+        format!("plumb path to {}   cycle {end} ({when})", log.plan.target),
+        "← → PgUp PgDn: time   0: now   ↑ ↓: hops   q: end".to_owned(),
+        format!(
+            "{:>3} {:<NAME_COLUMNS$} {:>5} {:>5} {:>7} {:>7} {:>6}",
+            "hop", "", "sent", "miss", "last ms", "mean ms", "worst"
+        ),
+    ];
+    for (hop, row) in rows.iter().skip(place.above).take(room) {
         let called = row.address.map_or_else(
             || "*".to_owned(),
             |address| name(address).unwrap_or_else(|| address.to_string()),
@@ -187,23 +211,33 @@ fn frame(
                 None => ' ',
             })
             .collect();
-        let _ = writeln!(
-            text,
+        lines.push(format!(
             "{hop:>3} {called:<NAME_COLUMNS$} {:>5} {:>4.0}% {:>7} {:>7} {:>6} {line}",
             row.sent,
             missing * 100.0,
             ms(row.rtts.last().copied()),
             ms(mean),
             ms(worst),
-        );
+        ));
     }
-    let _ = writeln!(
-        text,
-        "\n    ▁ {:.1} ms … █ {:.1} ms, · unanswered",
+    let hidden = match rows.len() {
+        all if all > room => format!(
+            "   hops {} to {} of {all}",
+            place.above + 1,
+            place.above + room
+        ),
+        _ => String::new(),
+    };
+    lines.push(String::new());
+    lines.push(format!(
+        "    ▁ {:.1} ms … █ {:.1} ms, · unanswered{hidden}",
         low.min(high) * 1e3,
         high * 1e3
-    );
-    text
+    ));
+    lines
+        .into_iter()
+        .map(|line| line.chars().take(width).collect())
+        .collect()
 }
 
 fn level(rtt: f64, low: f64, high: f64) -> char {
@@ -223,7 +257,8 @@ mod tests {
     use plumb_model::results::TimestampSource;
     use plumb_probe::path::trace::{Seen, Shot, TracePlan};
 
-    fn log(cycles: u32) -> TraceLog {
+    /// A trace to a target that is so far, and from its second hop on answers three cycles of four.
+    fn log(cycles: u32, last: u8) -> TraceLog {
         let target = IpAddr::from([192, 0, 2, 1]);
         let mut log = TraceLog {
             plan: TracePlan::new(target),
@@ -236,16 +271,16 @@ mod tests {
             notes: Vec::new(),
         };
         for cycle in 0..cycles {
-            for hops in 1..=3u8 {
+            for hops in 1..=last + 1 {
                 let seen = Seen {
-                    from: if hops == 2 {
+                    from: if hops == last {
                         target
                     } else {
                         [10, 0, 0, hops].into()
                     },
                     rtt: Duration::from_millis(u64::from(hops) * 10),
                     timestamps: TimestampSource::Kernel,
-                    arrival: hops >= 2,
+                    arrival: hops >= last,
                     annotation: None,
                     hop_limit: None,
                     labels: Vec::new(),
@@ -268,23 +303,37 @@ mod tests {
     #[test]
     fn the_time_line_moves_back() {
         let none = |_| None;
-        let now = frame(&log(8), &none, 0, 100);
-        let lines: Vec<&str> = now.lines().collect();
-        assert!(lines.first().unwrap().contains("cycle 8 (now)"));
+        let at = |back| Place { back, above: 0 };
+        let now = frame(&log(8, 2), &none, &mut at(0), (100, 24));
+        let line = |number: usize| now.get(number).unwrap().as_str();
+        assert!(line(0).contains("cycle 8 (now)"));
+        assert!(line(3).contains("10.0.0.1") && line(3).ends_with("▁▁▁▁▁▁▁▁"));
+        assert!(line(4).contains("  25%") && line(4).ends_with("███·███·"));
+        assert_eq!(line(5).trim(), "", "nothing behind the target");
+        let before = frame(&log(8, 2), &none, &mut at(5), (100, 24));
+        assert!(before.get(4).unwrap().ends_with(" ███"), "{before:?}");
+        let _ = frame(&log(0, 2), &none, &mut at(3), (0, 0));
+    }
+
+    #[test]
+    fn full_time_lines_and_many_hops_stay_within_the_terminal() {
+        let none = |_| None;
+        for (width, height) in [(80, 24), (110, 40)] {
+            let mut place = Place::default();
+            let lines = frame(&log(200, 30), &none, &mut place, (width, height));
+            let longest = lines.iter().map(|line| line.chars().count()).max();
+            assert_eq!(longest, Some(width - 1), "a full line: {lines:?}");
+            assert!(lines.len() <= height, "{lines:?}");
+            assert!(lines.get(3).unwrap().ends_with("▁▁▁▁"));
+        }
+        let mut place = Place { back: 0, above: 99 };
+        let lines = frame(&log(200, 30), &none, &mut place, (80, 24));
+        assert_eq!(place.above, 30 - 19);
+        let last = lines.iter().rfind(|line| line.starts_with(" 30")).unwrap();
+        assert!(last.contains("192.0.2.1"), "{last}");
         assert!(
-            lines.get(3).unwrap().contains("10.0.0.1")
-                && lines.get(3).unwrap().ends_with("▁▁▁▁▁▁▁▁")
+            lines.last().unwrap().contains("hops 12 to 30 of 30"),
+            "{lines:?}"
         );
-        assert!(
-            lines.get(4).unwrap().contains("  25%") && lines.get(4).unwrap().ends_with("███·███·")
-        );
-        assert_eq!(
-            lines.get(5).unwrap().trim(),
-            "",
-            "nothing behind the target"
-        );
-        let before = frame(&log(8), &none, 5, 100);
-        assert!(before.lines().nth(4).unwrap().ends_with(" ███"), "{before}");
-        let _ = frame(&log(0), &none, 3, 0);
     }
 }
