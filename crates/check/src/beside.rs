@@ -34,7 +34,7 @@ impl Beside<'_> {
             idle_rtt_s,
             rtt_s,
             increase_s: rtt_s.zip(idle_rtt_s).map(|(rtt, idle)| rtt.above(idle.p50)),
-            loss_ratio: loaded.map(|loaded| loaded.loss_ratio),
+            loss_ratio: loaded.and_then(|loaded| loaded.loss_ratio),
         }
     }
 
@@ -54,7 +54,7 @@ impl Beside<'_> {
                 idle_rtt_s,
                 rtt_s,
                 increase_s: rtt_s.above(idle_rtt_s.p50),
-                loss_ratio: loaded.loss_ratio,
+                loss_ratio: loaded.loss_ratio?,
             })
         };
         let places = self.logs.places().iter().filter_map(of).collect();

@@ -66,6 +66,24 @@ pub enum CheckError {
         /// What else was seen.
         notes: String,
     },
+    /// Nothing was sent.
+    #[error("nothing was sent to {name}: {notes}")]
+    NothingSent {
+        /// As the user typed it.
+        name: String,
+        /// Why.
+        notes: String,
+    },
+    /// Nothing but errors came back.
+    #[error("{tried} did not get to {name}: {notes}")]
+    NotReached {
+        /// As the user typed it.
+        name: String,
+        /// What was sent.
+        tried: String,
+        /// What the errors said.
+        notes: String,
+    },
     /// The responder carries fewer streams.
     #[error(
         "{name}: the responder allows {allowed} streams at once, and this takes {wanted}: ask for fewer (--streams), or start it with --max-streams {wanted}"
@@ -126,5 +144,71 @@ impl CheckError {
             why: refusal(&nowhere.mark),
             mark: nowhere.mark.clone(),
         }
+    }
+}
+
+/// What came of probes that nothing answered.
+pub(crate) struct Unanswered<'a> {
+    /// The far end, as the user typed it.
+    pub(crate) name: String,
+    /// What probes were made of, as people call it.
+    pub(crate) protocol: String,
+    /// How many left this host.
+    pub(crate) sent: u64,
+    /// Whether ICMP errors came back.
+    pub(crate) errors: bool,
+    /// What else was seen.
+    pub(crate) notes: &'a [String],
+}
+
+impl From<Unanswered<'_>> for CheckError {
+    fn from(unanswered: Unanswered<'_>) -> Self {
+        let Unanswered {
+            name,
+            protocol,
+            sent,
+            errors,
+            notes,
+        } = unanswered;
+        let tried = format!("{} probes", protocol.to_uppercase());
+        match (sent, errors) {
+            (0, _) => Self::NothingSent {
+                name,
+                notes: notes.join("; "),
+            },
+            (_, true) => Self::NotReached {
+                name,
+                tried,
+                notes: notes.join("; "),
+            },
+            (_, false) => Self::Silence {
+                name,
+                tried,
+                notes: notes.join(" "),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_probes_that_nothing_answered_is_said_and_no_more() {
+        let notes = ["why".to_owned()];
+        let said = |sent, errors| {
+            CheckError::from(Unanswered {
+                name: "there".to_owned(),
+                protocol: "icmp".to_owned(),
+                sent,
+                errors,
+                notes: &notes,
+            })
+            .to_string()
+        };
+        assert_eq!(said(0, false), "nothing was sent to there: why");
+        assert_eq!(said(3, true), "ICMP probes did not get to there: why");
+        assert!(said(3, false).contains("check the name"));
     }
 }

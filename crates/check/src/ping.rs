@@ -12,7 +12,7 @@ use plumb_model::units::human_seconds;
 use plumb_probe::{Plan, Probing, Progress, Sizes};
 
 use crate::assembly::{Assembly, Measured};
-use crate::error::CheckError;
+use crate::error::{CheckError, Unanswered};
 use crate::probes::{Window, identify};
 use crate::watcher::Watcher;
 
@@ -71,10 +71,14 @@ pub fn run(
         to_ns: log.started_monotonic_ns + (log.duration_s * 1e9) as u64 + 1,
     };
     let result = log.result(0.0, f64::INFINITY);
-    let silence = (result.received == 0).then(|| CheckError::Silence {
-        name,
-        tried: format!("{} probes", result.protocol.name().to_uppercase()),
-        notes: log.notes.join(" "),
+    let silence = (result.received == 0).then(|| {
+        CheckError::from(Unanswered {
+            name,
+            protocol: result.protocol.name().to_owned(),
+            sent: result.sent,
+            errors: !result.icmp_errors.is_empty(),
+            notes: &log.notes,
+        })
     });
     for note in &log.notes {
         assembly.note(note);

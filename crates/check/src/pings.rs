@@ -12,7 +12,7 @@ use plumb_model::results::{Outcome, ProbeProtocol};
 use plumb_probe::many::{ManyLog, ManyPlan, ManyProbing, ManySeen, Tally};
 
 use crate::assembly::{Assembly, Measured};
-use crate::error::CheckError;
+use crate::error::{CheckError, Unanswered};
 use crate::ping::Pinged;
 
 /// How often the end is looked for while nothing is told.
@@ -76,11 +76,16 @@ pub fn run(
         .targets
         .iter()
         .find_map(|target| target.error.as_ref());
-    notes.extend(one.map(|why| format!("One of them: {why}")));
-    let silence = (result.received == 0).then(|| CheckError::Silence {
-        name,
-        tried: format!("{} probes", protocol.name().to_uppercase()),
-        notes: notes.join(" "),
+    let new = one.filter(|why| !notes.contains(why));
+    notes.extend(new.map(|why| format!("one of them: {why}")));
+    let silence = (result.received == 0).then(|| {
+        CheckError::from(Unanswered {
+            name,
+            protocol: protocol.name().to_owned(),
+            sent: result.sent,
+            errors: one.is_some(),
+            notes: &notes,
+        })
     });
     assembly.add(Measured {
         started_ns,
@@ -126,11 +131,8 @@ fn result(log: ManyLog, targets: Targets, protocol: ProbeProtocol, asked_pps: f6
     }
 }
 
-fn share(part: u64, of: u64) -> f64 {
-    match of {
-        0 => 0.0,
-        of => part as f64 / of as f64,
-    }
+fn share(part: u64, of: u64) -> Option<f64> {
+    (of > 0).then(|| part as f64 / of as f64)
 }
 
 fn of_target(name: String, address: SocketAddr, tally: &Tally) -> TargetRoundTrips {

@@ -18,7 +18,7 @@ mod outlet;
 mod system;
 pub use control::LocalAddress;
 use control::{Beside, QueueEntry, dscp_control};
-pub use notice::{Expired, Notice, QUOTED_BYTES, Unreachable};
+pub use notice::{Expired, Failure, Notice, QUOTED_BYTES, Reporter, Unreachable};
 pub use outlet::{Outlet, PathMtuDiscovery};
 pub(crate) use system::{
     only_echo_replies, only_icmp_types, receive_message, set_option, tell_drops,
@@ -75,6 +75,18 @@ pub struct IcmpError {
     pub raw: io::Error,
     /// What the ping socket said.
     pub ping: io::Error,
+}
+
+impl IcmpError {
+    /// What else than a want of privileges it was, where it was something else: no route, or no such
+    /// interface or address.
+    pub fn beyond_privileges(&self) -> Option<&io::Error> {
+        [&self.raw, &self.ping]
+            .into_iter()
+            .find(|error| error.kind() != ErrorKind::PermissionDenied)
+            // Without IPv6, or ping sockets, in the kernel there is no such protocol.
+            .filter(|error| error.raw_os_error() != Some(libc::EPROTONOSUPPORT))
+    }
 }
 
 /// A datagram socket with kernel stamps.
@@ -426,8 +438,15 @@ impl DatagramSocket {
                         }));
                     }
                 }
-                QueueEntry::Unreachable { why, .. } => {
-                    self.notices.push_back(Notice::Unreachable(why));
+                QueueEntry::Unreachable { why, by } => {
+                    let failure = match message.from {
+                        Some(to) => Failure::about(to.ip(), why, by),
+                        None => Failure {
+                            why,
+                            by: by.map_or(Reporter::Unknown, Reporter::Host),
+                        },
+                    };
+                    self.notices.push_back(Notice::Failed(failure));
                 }
                 QueueEntry::Other => {}
             }

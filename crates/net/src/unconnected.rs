@@ -10,8 +10,8 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use crate::bulk::Batch;
 use crate::datagram::control::QueueEntry;
 use crate::datagram::{
-    IcmpAccess, IcmpError, Outlet, PathMtuDiscovery, Unreachable, is_icmp_errno, only_echo_replies,
-    set_option, tell_drops, tell_errors_and_hops,
+    Failure, IcmpAccess, IcmpError, Outlet, PathMtuDiscovery, Unreachable, is_icmp_errno,
+    only_echo_replies, set_option, tell_drops, tell_errors_and_hops,
 };
 use crate::timestamp::{self, Stamped};
 
@@ -55,15 +55,13 @@ pub enum Told<'a> {
     Failed {
         /// Where it was sent to.
         to: IpAddr,
-        /// Who says so, where the kernel tells.
-        by: Option<IpAddr>,
         /// When the kernel received it, ns of CLOCK_REALTIME.
         kernel_ns: Option<u64>,
         /// What the error quotes from the header of the echo, or from the payload of the datagram on; it
         /// may be short or empty.
         quoted: &'a [u8],
-        /// What it says.
-        why: Unreachable,
+        /// What it says, and who says so.
+        failure: Failure,
     },
 }
 
@@ -326,10 +324,9 @@ impl UnconnectedSocket {
             if let Some(to) = message.from {
                 each(Told::Failed {
                     to: to.ip(),
-                    by,
                     kernel_ns: message.kernel_ns,
                     quoted: message.payload,
-                    why,
+                    failure: Failure::about(to.ip(), why, by),
                 });
             }
         }
@@ -364,6 +361,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::clock::{monotonic_ns, realtime_ns};
+    use crate::datagram::Reporter;
 
     /// An ICMP echo request, its checksum included: type 8, code 0.
     fn request(number: u8) -> Vec<u8> {
@@ -427,22 +425,22 @@ mod tests {
                 .told(|told| {
                     if let Told::Failed {
                         to,
-                        by,
                         quoted,
-                        why,
+                        failure,
                         ..
                     } = told
                     {
-                        refused = Some((to, by, quoted.to_vec(), why));
+                        refused = Some((to, quoted.to_vec(), failure));
                     }
                 })
                 .unwrap();
         }
-        let (asked, by, quoted, why) = refused.unwrap();
-        assert_eq!(
-            (asked, by, why),
-            (to.ip(), Some(to.ip()), Unreachable::Port)
-        );
+        let (asked, quoted, failure) = refused.unwrap();
+        let told = Failure {
+            why: Unreachable::Port,
+            by: Reporter::Host(to.ip()),
+        };
+        assert_eq!((asked, failure), (to.ip(), told));
         assert_eq!(quoted, b"probe");
     }
 

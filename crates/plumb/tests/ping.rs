@@ -313,6 +313,56 @@ fn many_dns_servers_are_asked() {
 }
 
 #[test]
+fn why_probes_came_to_nothing_is_said_and_who_said_it() {
+    let mut network = Network::default();
+    network
+        .node("client", "")
+        .node("router", "forward = true")
+        .node("server", "")
+        .link("near", ["client", "router"], "")
+        .link("far", ["router", "server"], "");
+    let script = "ping='plumb ping -i 50ms -W 0.5 -q'
+         $ping server -t 1 -c 2 2>&1; echo status $?
+         $ping server -M do -s 1600 -c 1 --json; echo status $?
+         $ping server -I 10.99.9.9 -c 1 2>&1; echo status $?
+         $ping server -I nosuch0 -c 1 2>&1; echo status $?
+         plumb ping 10.0.0.77 -c 1 -W 4 -q 2>&1; echo status $?
+         plumb ping no-such.invalid server -c 1 --json-lines
+         plumb ping server 10.0.0.1 -M do -s 1600 -c 1 --json";
+    let output = network.run(&["bash", "-c", script]);
+    let text = stdout(&output) + &stderr(&output);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for why in [
+        "did not get to server: an ICMP error came back from 10.0.0.2: hop limit exceeded",
+        "the probes were sent with a hop limit of 1",
+        "nothing was sent to server: our own machine did not send a probe: it is larger than the 1500 bytes",
+        "10.99.9.9, which is no address of this host",
+        "no interface nosuch0",
+        "does not answer to its address (ARP",
+        r#"{"event":"unresolved","target":"no-such.invalid"}"#,
+    ] {
+        assert!(words.contains(why), "{why}: {text}");
+    }
+    assert_eq!(text.matches("status 1").count(), 5, "{text}");
+    assert!(
+        !text.contains("setcap") && !text.contains("firewalls"),
+        "{text}"
+    );
+    let runs: Vec<Run> = text
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .filter_map(|line| Run::from_json(line).ok())
+        .collect();
+    let (one, many) = (ping(&runs[0]), &runs[1].measurements[0].outcome);
+    assert_eq!((one.sent, one.loss_ratio), (0, None));
+    let Outcome::Pings(many) = many else {
+        panic!("{many:?}");
+    };
+    let losses = many.targets.iter().map(|t| t.loss_ratio);
+    assert_eq!(losses.collect::<Vec<_>>(), [None, Some(0.0)]);
+}
+
+#[test]
 fn what_fping_prints_is_printed() {
     let output = plumb(&[
         "ping",
@@ -393,7 +443,7 @@ fn what_cannot_be_probed_is_said() {
         (["ff02::1%lo", "-c1"], 1, "broadcast or multicast"),
         (["127.0.0.1", "-6"], 1, "no address of IPv6"),
         (["127.0.0.1", "--sweep=9..1:1"], 2, "FROM..TO:STEP"),
-        (["127.0.0.1", "-I=no-such0"], 1, "No such device"),
+        (["127.0.0.1", "-I=no-such0"], 1, "no interface no-such0"),
         (["127.0.0.0/8", "-c1"], 1, "1048576 addresses"),
         (["127.0.0.0/x", "-c1"], 1, "ADDRESS/LENGTH"),
         (["--file=/no/such", "-c1"], 1, "cannot read /no/such"),

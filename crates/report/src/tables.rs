@@ -241,7 +241,8 @@ fn latency(run: &Run) -> Table {
             rtt(|d| d.max),
             row.increase_s
                 .map_or_else(String::new, |d| scale.show(Some(d.p95))),
-            number::percent(row.loss_ratio),
+            row.loss_ratio
+                .map_or_else(|| ABSENT.to_owned(), number::percent),
             row.grade.map_or_else(String::new, |g| g.name().to_owned()),
         ]);
     }

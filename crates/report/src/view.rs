@@ -129,7 +129,7 @@ pub(crate) struct Latency<'a> {
     pub(crate) protocol: ProbeProtocol,
     pub(crate) rtt_s: Option<&'a Distribution>,
     pub(crate) increase_s: Option<&'a Distribution>,
-    pub(crate) loss_ratio: f64,
+    pub(crate) loss_ratio: Option<f64>,
     pub(crate) grade: Option<Grade>,
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn latencies(run: &Run) -> Vec<Latency<'_>> {
                 protocol: l.protocol,
                 rtt_s: Some(&l.rtt_s),
                 increase_s: Some(&l.increase_s),
-                loss_ratio: l.loss_ratio,
+                loss_ratio: Some(l.loss_ratio),
                 grade: l.grade,
             },
             Outcome::Throughput(_)

@@ -81,8 +81,9 @@ pub fn path(run: &Run) -> Result<MeasuredPath, FromRunError> {
         rtt_s,
         loss_ratio: pings()
             .next()
-            .filter(|ping| ping.sent >= ENOUGH_PROBES && ping.loss_ratio > 0.0)
-            .map(|ping| ping.loss_ratio),
+            .filter(|ping| ping.sent >= ENOUGH_PROBES)
+            .and_then(|ping| ping.loss_ratio)
+            .filter(|ratio| *ratio > 0.0),
         ends: if ends.is_empty() {
             vec![Actor::ThisHost]
         } else {

@@ -68,8 +68,8 @@ pub struct PingResult {
     pub sent: u64,
     /// Probes answered, duplicates not counted.
     pub received: u64,
-    /// Share of probes sent that were not answered.
-    pub loss_ratio: f64,
+    /// Share of probes sent that were not answered; absent where none was sent.
+    pub loss_ratio: Option<f64>,
     /// Answers beyond the first to the same probe.
     pub duplicates: u64,
     /// Answers whose sequence number was below one already seen (RFC 4737, type-P-reordered).

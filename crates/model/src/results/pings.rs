@@ -21,8 +21,8 @@ pub struct PingsResult {
     pub sent: u64,
     /// Probes answered, duplicates not counted.
     pub received: u64,
-    /// Share of probes sent that were not answered.
-    pub loss_ratio: f64,
+    /// Share of probes sent that were not answered; absent where none was sent.
+    pub loss_ratio: Option<f64>,
     /// Targets that answered at all.
     pub answering: u64,
     /// What the answers were, by how often, where the protocol has several.
@@ -56,8 +56,8 @@ pub struct TargetRoundTrips {
     pub sent: u64,
     /// Probes answered, duplicates not counted.
     pub received: u64,
-    /// Share of probes sent that were not answered.
-    pub loss_ratio: f64,
+    /// Share of probes sent that were not answered; absent where none was sent.
+    pub loss_ratio: Option<f64>,
     /// Answers beyond the first to the same probe.
     pub duplicates: u64,
     /// Answers to a probe sent before one already answered (RFC 4737, type-P-reordered).
@@ -71,7 +71,8 @@ pub struct TargetRoundTrips {
     /// What the latest answer was, where the protocol has several: `SYN-ACK`, `HTTP 200`, `NOERROR`.
     #[serde(default)]
     pub answer: Option<String>,
-    /// What the latest ICMP error about its probes said, or why its latest connection failed.
+    /// What the latest ICMP error about its probes said, why its latest connection failed, or why this host
+    /// did not send.
     #[serde(default)]
     pub error: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! What the kernel tells about packets sent: when they left, and what became of them on the way.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 
 use super::SendId;
 
@@ -18,7 +18,7 @@ pub enum Notice {
     /// The hop limit of a packet ended on the way.
     Expired(Expired),
     /// Somebody on the way answered with another ICMP error.
-    Unreachable(Unreachable),
+    Failed(Failure),
 }
 
 /// What a router said about a packet whose hop limit ended at it (ICMP time exceeded).
@@ -48,6 +48,68 @@ pub enum Unreachable {
     Other(i32),
 }
 
+/// An ICMP error about a packet that was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failure {
+    /// What it says.
+    pub why: Unreachable,
+    /// Who says so.
+    pub by: Reporter,
+}
+
+/// Who sent an ICMP error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reporter {
+    /// A host with this address: a router, or the far end itself.
+    Host(IpAddr),
+    /// This host's own kernel, which could not send the packet on (net/ipv4/arp.c, arp_error_report).
+    ThisHost,
+    /// The kernel does not tell.
+    Unknown,
+}
+
+impl Failure {
+    /// An error about a packet to `to`, from the address `by`.
+    pub fn about(to: IpAddr, why: Unreachable, by: Option<IpAddr>) -> Self {
+        let by = match by {
+            None => Reporter::Unknown,
+            Some(by) if by != to && is_own(by) => Reporter::ThisHost,
+            Some(by) => Reporter::Host(by),
+        };
+        Self { why, by }
+    }
+
+    /// A whole sentence, but for its end.
+    pub fn sentence(&self) -> String {
+        match (self.by, self.why) {
+            (Reporter::Host(by), why) => format!("an ICMP error came back from {by}: {why}"),
+            (Reporter::Unknown, why) => format!("an ICMP error came back: {why}"),
+            (Reporter::ThisHost, Unreachable::Other(libc::EHOSTUNREACH)) => {
+                "this host could not send it on: whoever is next on the way, a router or the far end, does not \
+                 answer to its address (ARP, neighbour discovery)"
+                    .to_owned()
+            }
+            (Reporter::ThisHost, why) => format!("this host could not send it on: {why}"),
+        }
+    }
+}
+
+/// What it says and who says so, in a few words.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.by {
+            Reporter::Host(by) => write!(f, "{} (from {by})", self.why),
+            Reporter::ThisHost => write!(f, "{} (from this host)", self.why),
+            Reporter::Unknown => self.why.fmt(f),
+        }
+    }
+}
+
+/// Whether it is an address of this host: nobody else's can be bound to.
+fn is_own(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}
+
 impl Unreachable {
     pub(super) fn of(errno: i32) -> Self {
         if errno == libc::ECONNREFUSED {
@@ -65,5 +127,35 @@ impl fmt::Display for Unreachable {
             Self::HopLimit => f.write_str("hop limit exceeded on the way"),
             Self::Other(errno) => f.write_str(nix::errno::Errno::from_raw(*errno).desc()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn who_sent_an_error_is_told() {
+        let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
+        // TEST-NET-1 (RFC 5737).
+        let far = IpAddr::from([192, 0, 2, 1]);
+        let no_route = Unreachable::Other(libc::EHOSTUNREACH);
+        let by = |to, by| Failure::about(to, no_route, by).by;
+        assert_eq!(by(far, Some(far)), Reporter::Host(far));
+        assert_eq!(by(far, Some(loopback)), Reporter::ThisHost);
+        assert_eq!(by(loopback, Some(loopback)), Reporter::Host(loopback));
+        assert_eq!(by(far, None), Reporter::Unknown);
+        let said = Failure::about(far, no_route, Some(loopback)).sentence();
+        assert!(
+            said.starts_with("this host") && said.contains("ARP"),
+            "{said}"
+        );
+        let said = Failure::about(far, Unreachable::HopLimit, Some(far));
+        assert_eq!(
+            said.to_string(),
+            "hop limit exceeded on the way (from 192.0.2.1)"
+        );
+        assert!(said.sentence().contains("came back from 192.0.2.1"));
     }
 }

@@ -139,10 +139,14 @@ fn a_closed_port_is_noticed_and_the_next_packet_still_goes() {
     ] {
         let closed = UdpSocket::bind((address, 0)).unwrap().local_addr().unwrap();
         let mut client = DatagramSocket::udp(closed).unwrap();
+        let refused = Failure {
+            why: Unreachable::Port,
+            by: Reporter::Host(address),
+        };
         for _ in 0..2 {
             let id = client.send(b"x").unwrap();
             departure(&mut client, id);
-            assert_eq!(notice(&mut client), Notice::Unreachable(Unreachable::Port));
+            assert_eq!(notice(&mut client), Notice::Failed(refused));
         }
         // Without looking at the notices in between.
         let mut sent = vec![client.send(b"x").unwrap()];
@@ -152,8 +156,8 @@ fn a_closed_port_is_noticed_and_the_next_packet_still_goes() {
         while !sent.is_empty() || errors < 2 {
             match notice(&mut client) {
                 Notice::Departed { id, .. } => sent.retain(|other| *other != id),
-                Notice::Unreachable(why) => {
-                    assert_eq!(why, Unreachable::Port);
+                Notice::Failed(failure) => {
+                    assert_eq!(failure, refused);
                     errors += 1;
                 }
                 Notice::Expired(_) => panic!("nothing expires on the loopback"),

@@ -162,6 +162,22 @@ impl Printer {
         }
     }
 
+    /// Prints which names could not be looked up, where there is no Run to say so.
+    pub(crate) fn unresolved(&mut self, names: &[String]) {
+        for name in names {
+            let line = match self.shown {
+                Shown::Text => continue,
+                Shown::Json => format!("{}\n", json!({"event": "unresolved", "target": name})),
+                Shown::Fping { .. } => {
+                    anstream::eprintln!("{name}: the name was not found");
+                    continue;
+                }
+            };
+            // Where standard output fails, what is printed at the end says so.
+            let _ = self.out.write_all(line.as_bytes());
+        }
+    }
+
     fn name(&self, target: u32) -> &str {
         self.names.get(target as usize).map_or("", String::as_str)
     }

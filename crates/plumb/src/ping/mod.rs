@@ -192,6 +192,9 @@ fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let plan = arguments.plan_for_many(probes.protocol, &targets)?;
     let shown = arguments.shown();
     let mut printer = shown.map(|shown| Printer::new(shown, &targets));
+    if let Some(printer) = &mut printer {
+        printer.unresolved(&targets.unresolved);
+    }
     let mut tell = printer.as_mut().map(|printer| |seen| printer.tell(seen));
     let pinged = pings::run(
         command_line(),

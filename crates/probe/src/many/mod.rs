@@ -150,6 +150,7 @@ impl ManyPlan {
             dscp: self.dscp,
             ask: self.ask.clone(),
             trust: self.trust.clone(),
+            outlet: self.outlet.clone(),
             ..Plan::new(self.protocol, name, target)
         }
     }

@@ -4,7 +4,7 @@
 use std::io;
 use std::net::IpAddr;
 
-use plumb_net::datagram::Unreachable;
+use plumb_net::datagram::Failure;
 
 use crate::ping::sample::{Answer, Moment};
 
@@ -35,8 +35,8 @@ pub enum ManyEvent {
         to: IpAddr,
         /// Which probe it quotes.
         number: Lower,
-        /// What the error says.
-        why: Unreachable,
+        /// What the error says, and who.
+        failure: Failure,
     },
     /// A probe came to nothing, for a reason in words.
     Told {

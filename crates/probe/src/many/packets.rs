@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use plumb_net::datagram::{IcmpAccess, Unreachable};
+use plumb_net::datagram::{IcmpAccess, Reporter, Unreachable};
 use plumb_net::unconnected::{Told, UnconnectedSocket};
 use plumb_net::wait;
 use plumb_wire::icmp::Version;
@@ -15,7 +15,7 @@ use super::speech::{Reading, Speech};
 use super::{ManyPlan, STAMPED_PPS};
 use crate::ping::plan::{Plan, ProbeError};
 use crate::ping::sample::{Answer, Moment};
-use crate::ping::socket::{local, random_u32};
+use crate::ping::socket::{local, not_sent, random_u32};
 
 /// One version of IP.
 struct Family {
@@ -187,7 +187,14 @@ impl ManyNetwork for Packets {
         let after = Moment::now();
         let (sent, error) = match outcome {
             Ok(sent) => (sent, None),
-            Err(error) => (0, Some(error)),
+            Err(error) => {
+                let first = self.outgoing.first().map(|(to, _)| to.ip());
+                let error = match first {
+                    Some(to) => not_sent(error, to),
+                    None => error,
+                };
+                (0, Some(error))
+            }
         };
         let first_id = family.socket.next_id() - sent as u64;
         if self.stamped {
@@ -252,21 +259,20 @@ impl ManyNetwork for Packets {
 
 /// What the kernel told of a packet of ours.
 fn take(told: Told<'_>, speech: &Speech, identifier: u16, sent: &Numbers) -> Option<ManyEvent> {
-    let (to, by, kernel_ns, quoted, why) = match told {
+    let (to, kernel_ns, quoted, failure) = match told {
         Told::Departed { id, ns } => {
             let number = sent.get(id)?;
             return Some(ManyEvent::Departed { number, ns });
         }
         Told::Failed {
             to,
-            by,
             kernel_ns,
             quoted,
-            why,
-        } => (to, by, kernel_ns, quoted, why),
+            failure,
+        } => (to, kernel_ns, quoted, failure),
     };
     let number = speech.quoted(identifier, quoted)?;
-    let by_the_target = why == Unreachable::Port && by == Some(to);
+    let by_the_target = failure.why == Unreachable::Port && failure.by == Reporter::Host(to);
     Some(match speech.refusal().filter(|_| by_the_target) {
         Some(said) => ManyEvent::Answered {
             number,
@@ -278,7 +284,11 @@ fn take(told: Told<'_>, speech: &Speech, identifier: u16, sent: &Numbers) -> Opt
                 ..Answer::at(Moment::now(), number.value())
             },
         },
-        None => ManyEvent::Failed { to, number, why },
+        None => ManyEvent::Failed {
+            to,
+            number,
+            failure,
+        },
     })
 }
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::TimestampSource;
 use plumb_model::summary::Summary;
+use plumb_net::datagram::Reporter;
 
 use super::ManyPlan;
 use super::network::{Lower, ManyEvent, ManyNetwork, Sending};
@@ -69,7 +70,7 @@ pub enum ManySeen {
         /// Round of the probe.
         round: u64,
     },
-    /// An ICMP error came back, or a connection failed.
+    /// An ICMP error came back, a connection failed, or our own machine did not send.
     Failed {
         /// About which target.
         target: u32,
@@ -170,7 +171,7 @@ pub(super) fn run(
             if no_room {
                 no_room_until = Some(now_ns + NO_ROOM_NS);
             } else {
-                prober.sent(&due, sending);
+                prober.sent(&due, sending, &mut tell);
             }
         }
         match network.receive(&mut events) {
@@ -274,7 +275,12 @@ impl<'a> Prober<'a> {
         }
     }
 
-    fn sent(&mut self, due: &[(u64, u32)], sending: Sending) {
+    fn sent(
+        &mut self,
+        due: &[(u64, u32)],
+        sending: Sending,
+        tell: &mut impl FnMut(&dyn Fn() -> ManySeen),
+    ) {
         let Sending {
             sent,
             before,
@@ -294,10 +300,12 @@ impl<'a> Prober<'a> {
             }
         }
         if let (0, Some(error), Some((_, target))) = (sent, error, due.first()) {
-            self.note(format!("our own machine did not send a probe: {error}"));
+            let why = format!("our own machine did not send a probe: {error}");
+            self.note(why.clone());
             if let Some(tally) = self.tallies.get_mut(*target as usize) {
                 tally.refused += 1;
             }
+            self.failed(*target, why, tell);
             self.fly(before, None, true);
         }
         self.last_sent_ns = after.monotonic_ns;
@@ -327,8 +335,19 @@ impl<'a> Prober<'a> {
                 size_bytes,
                 answer,
             } => self.answered(number, from, size_bytes, answer, tell),
-            ManyEvent::Failed { to, number, why } => match self.probe_of(number, to) {
-                Some(number) => self.failed(self.target(number), why.to_string(), tell),
+            ManyEvent::Failed {
+                to,
+                number,
+                failure,
+            } => match self.probe_of(number, to) {
+                Some(number) => {
+                    // Who it is goes without saying where it is the target itself.
+                    let why = match failure.by {
+                        Reporter::Host(by) if by == to => failure.why.to_string(),
+                        _ => failure.to_string(),
+                    };
+                    self.failed(self.target(number), why, tell);
+                }
                 None => self.strays += 1,
             },
             ManyEvent::Told { number, why } => self.failed(self.target(number), why, tell),

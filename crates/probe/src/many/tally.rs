@@ -23,7 +23,8 @@ pub struct Tally {
     pub min_ns: u64,
     /// The longest.
     pub max_ns: u64,
-    /// What the latest ICMP error said, or why the latest connection failed.
+    /// What the latest ICMP error said, why the latest connection failed, or why our own machine did not
+    /// send.
     pub error: Option<Box<str>>,
     /// What the latest answer was, where the protocol has several.
     pub said: Option<Said>,

@@ -3,11 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::IpAddr;
 
 use plumb_net::clock::{monotonic_ns, realtime_ns};
-use plumb_net::datagram::{DatagramSocket, Expired, Notice, Received, SendId, Unreachable};
+use plumb_net::datagram::{
+    DatagramSocket, Expired, Failure, Notice, Received, Reporter, SendId, Unreachable,
+};
 
 use crate::ping::sample::{Answer, Moment};
+use crate::ping::socket::not_sent;
 use crate::ping::strategy::Event;
 
 /// Large enough for any packet, its IP header included.
@@ -58,15 +62,18 @@ pub(crate) enum Incoming<'a> {
 pub(crate) enum Told {
     /// It was answered.
     Answered(Answer),
-    /// It ended on the way, where it was to go further.
-    Expired,
+    /// It ended on the way, at this router, where it was to go further.
+    Expired(IpAddr),
 }
 
 impl From<Told> for Event {
     fn from(told: Told) -> Self {
         match told {
             Told::Answered(answer) => Self::Answered(answer),
-            Told::Expired => Self::Unreachable(Unreachable::HopLimit),
+            Told::Expired(by) => Self::Failed(Failure {
+                why: Unreachable::HopLimit,
+                by: Reporter::Host(by),
+            }),
         }
     }
 }
@@ -74,15 +81,17 @@ impl From<Told> for Event {
 /// A socket to one far end.
 pub(crate) struct Channel {
     socket: DatagramSocket,
+    target: IpAddr,
     /// Probes whose departure has not been told yet.
     awaited: BTreeMap<SendId, u32>,
     buffer: Vec<u8>,
 }
 
 impl Channel {
-    pub(crate) fn new(socket: DatagramSocket) -> Self {
+    pub(crate) fn new(socket: DatagramSocket, target: IpAddr) -> Self {
         Self {
             socket,
+            target,
             awaited: BTreeMap::new(),
             buffer: vec![0; BUFFER_BYTES],
         }
@@ -90,7 +99,8 @@ impl Channel {
 
     /// Sends a probe of that number, or something else whose departure does not matter.
     pub(crate) fn send(&mut self, sequence: Option<u32>, bytes: &[u8]) -> io::Result<()> {
-        let id = self.socket.send(bytes)?;
+        let sent = self.socket.send(bytes);
+        let id = sent.map_err(|error| not_sent(error, self.target))?;
         if let Some(sequence) = sequence {
             self.awaited.insert(id, sequence);
             if self.awaited.len() > MAX_STAMPS_AWAITED {
@@ -121,7 +131,7 @@ impl Channel {
                         None => continue,
                     }
                 }
-                Some(Notice::Unreachable(why)) => return Ok(Some(Event::Unreachable(why))),
+                Some(Notice::Failed(failure)) => return Ok(Some(Event::Failed(failure))),
                 None => {}
             }
             if let Some(received) = self.socket.recv(&mut self.buffer)? {

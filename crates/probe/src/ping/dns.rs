@@ -27,7 +27,7 @@ impl DnsQuestions {
             .map_err(local(plan, "opening a UDP socket"))?;
         prepare(&socket, plan)?;
         Ok(Self {
-            channel: Channel::new(socket),
+            channel: Channel::new(socket, plan.target.ip()),
             query,
             session: random_u32(&plan.far_end())?,
             latest: 0,
@@ -82,9 +82,10 @@ impl Network for DnsQuestions {
             latest,
         } = self;
         channel.receive(until_ns, |incoming, at| {
-            let Incoming::Packet(packet, received) = incoming else {
+            let (packet, received) = match incoming {
+                Incoming::Packet(packet, received) => (packet, received),
                 // A socket of UDP is told of its own packets only.
-                return Some(Told::Expired);
+                Incoming::Expired(expired) => return Some(Told::Expired(expired.by)),
             };
             let answer = query.answer(packet)?;
             let lower = lower_half(answer.id, *session);

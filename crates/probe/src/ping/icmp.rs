@@ -41,7 +41,7 @@ impl IcmpEcho {
             Version::V6
         };
         Ok(Self {
-            channel: Channel::new(socket),
+            channel: Channel::new(socket, plan.target.ip()),
             version,
             session,
             identifier,
@@ -118,7 +118,7 @@ impl Network for IcmpEcho {
                 Incoming::Expired(told) => {
                     let sequence = expired(version, identifier, latest, told)?;
                     if !routers_answer {
-                        return Some(Told::Expired);
+                        return Some(Told::Expired(told.by));
                     }
                     (sequence, told.kernel_ns, None, told.drops)
                 }

@@ -73,11 +73,7 @@ impl ProbeLog {
             address: self.address.to_string(),
             sent,
             received,
-            loss_ratio: if sent == 0 {
-                0.0
-            } else {
-                (sent - received) as f64 / sent as f64
-            },
+            loss_ratio: (sent > 0).then(|| (sent - received) as f64 / sent as f64),
             duplicates: samples.iter().map(|s| u64::from(s.duplicates)).sum(),
             reordered: samples.iter().filter(|s| s.reordered).count() as u64,
             late: samples.iter().filter(|s| s.late).count() as u64,
@@ -259,7 +255,7 @@ mod tests {
         let result = log().result(0.1, 0.301);
         assert_eq!(
             (result.sent, result.received, result.loss_ratio),
-            (2, 1, 0.5)
+            (2, 1, Some(0.5))
         );
         assert_eq!((result.duplicates, result.reordered), (2, 1));
         assert_eq!((result.send_errors, result.dropped_here), (0, 3));
@@ -320,7 +316,7 @@ mod tests {
         let result = log().result(5.0, 6.0);
         assert_eq!(
             (result.sent, result.loss_ratio, result.rtt_s),
-            (0, 0.0, None)
+            (0, None, None)
         );
     }
 

@@ -252,10 +252,10 @@ impl Plan {
     pub(crate) fn far_end(&self) -> String {
         match self.protocol {
             ProbeProtocol::Icmp => self.name.clone(),
-            _ if self.name.contains(':') => {
-                format!("[{}]:{}", self.name, self.target.port())
+            _ if self.host().contains(':') => {
+                format!("[{}]:{}", self.host(), self.target.port())
             }
-            _ => format!("{}:{}", self.name, self.target.port()),
+            _ => format!("{}:{}", self.host(), self.target.port()),
         }
     }
 }
@@ -337,6 +337,39 @@ pub enum ProbeError {
         /// Its address.
         address: IpAddr,
     },
+    /// This host knows no way there.
+    #[error(
+        "cannot probe {name}: this host has no route to {address}{by}; `ip route` lists those it has, and `ip route add` \
+         makes one"
+    )]
+    NoRoute {
+        /// As the user typed it.
+        name: String,
+        /// Its address.
+        address: IpAddr,
+        /// By which interface, where that was asked for; in words.
+        by: String,
+    },
+    /// There is no such interface.
+    #[error(
+        "cannot probe {name}: this host has no interface {interface}; `ip link` lists those it has"
+    )]
+    NoInterface {
+        /// As the user typed it.
+        name: String,
+        /// As the user typed it.
+        interface: String,
+    },
+    /// There is no such address.
+    #[error(
+        "cannot probe {name} from {address}, which is no address of this host; `ip address` lists those it has"
+    )]
+    NoAddress {
+        /// As the user typed it.
+        name: String,
+        /// As the user typed it.
+        address: IpAddr,
+    },
     /// No socket for ICMP.
     #[error("cannot probe {name} with ICMP: {source}")]
     Icmp {
@@ -390,9 +423,53 @@ impl ProbeError {
                 address: plan.target.ip(),
             };
         }
-        Self::Icmp {
-            name: plan.name.clone(),
-            source,
+        let other = source.beyond_privileges().and_then(io::Error::raw_os_error);
+        match other.map(io::Error::from_raw_os_error) {
+            Some(error) => Self::local(plan, "opening a socket for ICMP echo", error),
+            None => Self::Icmp {
+                name: plan.name.clone(),
+                source,
+            },
+        }
+    }
+
+    /// Why our own machine could not do something that the plan asks for.
+    pub(crate) fn local(plan: &Plan, what: &'static str, source: io::Error) -> Self {
+        const ENODEV: i32 = 19;
+        match (source.kind(), &plan.outlet) {
+            (io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable, outlet) => {
+                let by = outlet.interface.as_ref();
+                Self::NoRoute {
+                    name: plan.name.clone(),
+                    address: plan.target.ip(),
+                    by: by.map_or_else(String::new, |by| format!(" by the interface {by}")),
+                }
+            }
+            (
+                io::ErrorKind::AddrNotAvailable,
+                Outlet {
+                    source: Some(address),
+                    ..
+                },
+            ) => Self::NoAddress {
+                name: plan.name.clone(),
+                address: *address,
+            },
+            (
+                _,
+                Outlet {
+                    interface: Some(interface),
+                    ..
+                },
+            ) if source.raw_os_error() == Some(ENODEV) => Self::NoInterface {
+                name: plan.name.clone(),
+                interface: interface.clone(),
+            },
+            _ => Self::Local {
+                far_end: plan.far_end(),
+                what,
+                source,
+            },
         }
     }
 }

@@ -1,6 +1,10 @@
 //! What opening the network of a protocol has in common with the others.
 
+use std::io;
+use std::net::IpAddr;
+
 use plumb_net::datagram::DatagramSocket;
+use plumb_net::path_mtu::known_bytes;
 
 use crate::ping::plan::{Plan, ProbeError};
 
@@ -34,11 +38,20 @@ pub(crate) fn prepare(socket: &DatagramSocket, plan: &Plan) -> Result<(), ProbeE
 }
 
 /// A local failure, said with the name that the user typed.
-pub(crate) fn local(plan: &Plan, what: &'static str) -> impl FnOnce(std::io::Error) -> ProbeError {
-    let far_end = plan.far_end();
-    move |source| ProbeError::Local {
-        far_end,
-        what,
-        source,
+pub(crate) fn local(plan: &Plan, what: &'static str) -> impl FnOnce(io::Error) -> ProbeError {
+    move |source| ProbeError::local(plan, what, source)
+}
+
+/// Why the kernel did not take a packet to `to`: where it is too large, with the size that is not.
+pub(crate) fn not_sent(error: io::Error, to: IpAddr) -> io::Error {
+    const EMSGSIZE: i32 = 90;
+    if error.raw_os_error() != Some(EMSGSIZE) {
+        return error;
+    }
+    match known_bytes(to) {
+        Ok(bytes) => io::Error::other(format!(
+            "it is larger than the {bytes} bytes, headers included, that this host knows the way to carry whole"
+        )),
+        Err(_) => error,
     }
 }

@@ -43,7 +43,7 @@ impl StampEcho {
         prepare(&socket, plan)?;
         let session = random_u32(&plan.far_end())?;
         let mut this = Self {
-            channel: Channel::new(socket),
+            channel: Channel::new(socket, plan.target.ip()),
             key: plan.stamp_key.clone(),
             // Zero stands for none (RFC 8972, section 3).
             session: ((session >> 16) as u16).max(1),
@@ -76,13 +76,13 @@ impl StampEcho {
                     return Ok(());
                 }
                 match event {
-                    Some(Event::Unreachable(Unreachable::Port)) => {
+                    Some(Event::Failed(failure)) if failure.why == Unreachable::Port => {
                         return Err(nobody(
                             "nothing listens on that port (ICMP port unreachable)".to_owned(),
                         ));
                     }
-                    Some(Event::Unreachable(why)) => {
-                        return Err(nobody(format!("an ICMP error came back: {why}")));
+                    Some(Event::Failed(failure)) => {
+                        return Err(nobody(failure.sentence()));
                     }
                     Some(Event::Answered(_) | Event::Departed { .. } | Event::Told(_)) | None => {}
                 }
@@ -119,9 +119,10 @@ impl StampEcho {
             ..
         } = self;
         channel.receive(until_ns, |incoming, at| {
-            let Incoming::Packet(packet, received) = incoming else {
+            let (packet, received) = match incoming {
+                Incoming::Packet(packet, received) => (packet, received),
                 // A socket of UDP is told of its own packets only.
-                return Some(Told::Expired);
+                Incoming::Expired(expired) => return Some(Told::Expired(expired.by)),
             };
             // Reflectors that know only RFC 8762 say zero, and those of TWAMP what they like there.
             let reply = Reply::parse(packet, key.as_ref())?;

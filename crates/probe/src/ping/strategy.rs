@@ -6,7 +6,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plumb_net::datagram::Unreachable;
+use plumb_net::datagram::{Failure, Unreachable};
 
 use crate::ping::log::ProbeLog;
 use crate::ping::plan::{FLOOD_INTERVAL, Plan, Sizes};
@@ -33,7 +33,7 @@ pub enum Event {
     /// An answer came in.
     Answered(Answer),
     /// An ICMP error came in.
-    Unreachable(Unreachable),
+    Failed(Failure),
     /// Something else came of a probe, in words; it is not answered.
     Told(String),
 }
@@ -149,6 +149,8 @@ struct Prober {
     sent: u64,
     received: u64,
     last_rtt: Option<Duration>,
+    /// The hop limit that probes were sent with, where one was asked for.
+    hop_limit_asked: Option<u8>,
     /// The hop limit of the latest answer, and when it changed.
     hop_limit: Option<u8>,
     hop_limit_changes: Vec<u64>,
@@ -184,6 +186,7 @@ impl Prober {
             sent: 0,
             received: 0,
             last_rtt: None,
+            hop_limit_asked: plan.hop_limit,
             hop_limit: None,
             hop_limit_changes: Vec::new(),
             answers: BTreeMap::new(),
@@ -297,11 +300,14 @@ impl Prober {
                 progress.tell(|| Seen::Told(told.clone()));
                 self.note(told);
             }
-            Event::Unreachable(why) => {
-                let told = why.to_string();
-                progress.tell(|| Seen::Told(format!("an ICMP error came back: {told}")));
-                self.note(format!("an ICMP error came back: {told}"));
-                *self.icmp_errors.entry(told).or_default() += 1;
+            Event::Failed(failure) => {
+                progress.tell(|| Seen::Told(failure.sentence()));
+                self.note(failure.sentence());
+                let hops = self.hop_limit_asked;
+                if let Some(hops) = hops.filter(|_| failure.why == Unreachable::HopLimit) {
+                    self.note(format!("the probes were sent with a hop limit of {hops}"));
+                }
+                *self.icmp_errors.entry(failure.to_string()).or_default() += 1;
             }
         }
     }
@@ -346,13 +352,13 @@ impl Prober {
             size_bytes,
             rtt: trip.rtt,
             hop_limit: answer.hop_limit,
+            said: answer.said,
             at_ns: answer.at.realtime_ns,
         });
         if let Some(hops) = answer.hop_limit {
             let changed = self.hop_limit.is_some_and(|before| before != hops);
             self.hop_limit_changes
                 .extend(changed.then_some(answer.at.monotonic_ns));
-            said: answer.said,
             self.hop_limit = Some(hops);
         }
         if answer.sequence < self.next_expected {

@@ -47,7 +47,7 @@ impl UdpEcho {
         let session = random_u32(&plan.far_end())?;
         let now = monotonic_ns();
         let mut this = Self {
-            channel: Channel::new(socket),
+            channel: Channel::new(socket, plan.target.ip()),
             session,
             sizes: plan.sizes,
             answer_bytes: 0,
@@ -69,13 +69,13 @@ impl UdpEcho {
                     .receive(until_ns)
                     .map_err(local(plan, "receiving UDP packets"))?
                 {
-                    Some(Event::Unreachable(Unreachable::Port)) => {
+                    Some(Event::Failed(failure)) if failure.why == Unreachable::Port => {
                         return Err(no_echo(
                             "nothing listens on that port (ICMP port unreachable)".to_owned(),
                         ));
                     }
-                    Some(Event::Unreachable(why)) => {
-                        return Err(no_echo(format!("an ICMP error came back: {why}")));
+                    Some(Event::Failed(failure)) => {
+                        return Err(no_echo(failure.sentence()));
                     }
                     Some(Event::Answered(_) | Event::Departed { .. } | Event::Told(_)) | None => {}
                 }
@@ -148,9 +148,10 @@ impl Network for UdpEcho {
             ..
         } = self;
         channel.receive(until_ns, |incoming, at| {
-            let Incoming::Packet(packet, received) = incoming else {
+            let (packet, received) = match incoming {
+                Incoming::Packet(packet, received) => (packet, received),
                 // A socket of UDP is told of its own packets only.
-                return Some(Told::Expired);
+                Incoming::Expired(expired) => return Some(Told::Expired(expired.by)),
             };
             let datagram =
                 Datagram::parse(packet).filter(|datagram| datagram.session == *session)?;

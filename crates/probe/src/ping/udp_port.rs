@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use plumb_net::clock::monotonic_ns;
-use plumb_net::datagram::Unreachable;
+use plumb_net::datagram::{Failure, Unreachable};
 use plumb_net::error_queue::{ErrorQueueSocket, ErrorTold, Told};
 use plumb_net::wait;
 use plumb_wire::icmp::Mark;
@@ -112,7 +112,11 @@ impl UdpPort {
                         hop_limit,
                         Said::PortUnreachable,
                     )),
-                    _ if closed => Some(Event::Unreachable(Unreachable::Port)),
+                    _ if closed => Some(Event::Failed(Failure::about(
+                        self.target.ip(),
+                        Unreachable::Port,
+                        Some(by),
+                    ))),
                     _ => Some(Event::Told(format!(
                         "an ICMP error came back from {by} (type {kind}, code {code})"
                     ))),

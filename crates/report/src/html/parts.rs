@@ -189,10 +189,7 @@ fn tile(runs: &[&Run], phase: Phase) -> Option<Tile> {
             found.loss_ratio,
         ))
     };
-    let (round_trip, loss) = (
-        |run: &&Run| latency(run)?.0,
-        |run: &&Run| Some(latency(run)?.1),
-    );
+    let (round_trip, loss) = (|run: &&Run| latency(run)?.0, |run: &&Run| latency(run)?.1);
     figures.extend(figure(
         runs,
         percentile.to_owned(),

@@ -18,6 +18,10 @@ fn results(run: &Run) -> impl Iterator<Item = &PingsResult> {
     })
 }
 
+fn loss(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| ABSENT.to_owned(), number::percent)
+}
+
 /// All targets together.
 pub(super) fn together(run: &Run) -> Table {
     let typical: Vec<f64> = results(run)
@@ -67,10 +71,7 @@ pub(super) fn together(run: &Run) -> Table {
             counts
                 .map(|count| count.to_string())
                 .into_iter()
-                .chain([
-                    number::percent(pings.loss_ratio),
-                    format!("{:.0}", pings.sent_pps),
-                ])
+                .chain([loss(pings.loss_ratio), format!("{:.0}", pings.sent_pps)])
                 .chain(times.map(|time| scale.show(time)))
                 .chain([
                     late.unwrap_or_else(|| ABSENT.to_owned()),
@@ -94,7 +95,9 @@ pub(super) fn targets(run: &Run) -> Table {
     let mut rows: Vec<&TargetRoundTrips> = results(run).flat_map(|p| &p.targets).collect();
     let all = rows.len();
     if all > MOST_ROWS {
-        rows.sort_by(|a, b| b.loss_ratio.total_cmp(&a.loss_ratio));
+        // One that nothing could be sent to is not known to lose less than all.
+        let lost = |target: &TargetRoundTrips| target.loss_ratio.unwrap_or(1.0);
+        rows.sort_by(|a, b| lost(b).total_cmp(&lost(a)));
         rows.truncate(MOST_ROWS);
     }
     let typical: Vec<f64> = rows
@@ -147,7 +150,7 @@ pub(super) fn targets(run: &Run) -> Table {
                 target.name.clone(),
                 address,
                 target.sent.to_string(),
-                number::percent(target.loss_ratio),
+                loss(target.loss_ratio),
             ]
             .into_iter()
             .chain(times.map(|time| scale.show(time)))

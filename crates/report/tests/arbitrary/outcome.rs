@@ -38,7 +38,7 @@ pub(super) fn outcome() -> impl Strategy<Value = Outcome> {
                 address: address.clone(),
                 sent,
                 received: sent,
-                loss_ratio,
+                loss_ratio: Some(loss_ratio),
                 duplicates: sent,
                 reordered: 0,
                 send_errors: 0,

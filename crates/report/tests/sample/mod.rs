@@ -339,7 +339,7 @@ fn ping(protocol: ProbeProtocol, rtt: &Series) -> PingResult {
         address: "203.0.113.7".into(),
         sent: rtt.t_s.len() as u64,
         received: rtt.points().count() as u64,
-        loss_ratio: 0.0,
+        loss_ratio: Some(0.0),
         duplicates: 0,
         reordered: 0,
         send_errors: 0,

@@ -7,11 +7,16 @@ use std::net::{Ipv4Addr, SocketAddr};
 use super::*;
 use crate::ping::sample::Measured;
 use plumb_model::results::ProbeProtocol;
-use plumb_net::datagram::Unreachable;
+use plumb_net::datagram::{Failure, Unreachable};
 
 const MS: u64 = 1_000_000;
 const START: u64 = 1_000 * MS;
 const APART: u64 = 1_700_000_000_000_000_000;
+
+const FAILURE: Failure = Failure {
+    why: Unreachable::Port,
+    by: Reporter::Unknown,
+};
 
 /// Answers the probe of that number after the delays that `answers` gives for it, in nanoseconds.
 struct Virtual<F> {
@@ -26,6 +31,8 @@ struct Virtual<F> {
     step: (u64, i64),
     targets: Vec<SocketAddr>,
     pause: Option<(u64, u64)>,
+    /// A target that nothing can be sent to.
+    refused: Option<u32>,
 }
 
 impl<F: FnMut(u64) -> Vec<u64>> Virtual<F> {
@@ -40,6 +47,7 @@ impl<F: FnMut(u64) -> Vec<u64>> Virtual<F> {
             step: (u64::MAX, 0),
             targets: plan.targets.clone(),
             pause: None,
+            refused: None,
         }
     }
 
@@ -91,6 +99,17 @@ impl<F: FnMut(u64) -> Vec<u64>> ManyNetwork for Virtual<F> {
 
     fn send(&mut self, probes: &[(u64, u32)]) -> Sending {
         let before = self.at(self.now);
+        let refused = |probe: &&(u64, u32)| Some(probe.1) == self.refused;
+        if probes.first().filter(refused).is_some() {
+            return Sending {
+                sent: 0,
+                before,
+                after: before,
+                error: Some(io::ErrorKind::NetworkUnreachable.into()),
+            };
+        }
+        let sendable = probes.iter().take_while(|probe| !refused(probe)).count();
+        let probes = probes.get(..sendable).unwrap_or_default();
         let step = self.send_takes / probes.len() as u64;
         for (place, (number, _)) in probes.iter().enumerate() {
             let departs = self.now + step * place as u64;
@@ -294,7 +313,7 @@ fn an_error_is_of_the_target_that_it_was_sent_to() {
         let event = ManyEvent::Failed {
             to: plan.targets[number as usize].ip(),
             number: Lower::of_16(number as u16),
-            why: Unreachable::Port,
+            failure: FAILURE,
         };
         net.put(START + at * MS, event);
     }
@@ -303,6 +322,25 @@ fn an_error_is_of_the_target_that_it_was_sent_to() {
         let told = matches!(number, 3 | 65_539);
         assert_eq!(tally.error.is_some(), told, "{number}");
     }
+}
+
+#[test]
+fn what_our_own_machine_did_not_send_is_told_of_its_target() {
+    let plan = plan(3, 1);
+    let mut net = Virtual::new(&plan, |_| vec![20 * MS]);
+    net.refused = Some(1);
+    let (log, seen) = net.run(&plan);
+    let tally = &log.tallies[1];
+    assert_eq!((tally.sent, tally.refused), (0, 1));
+    assert!(tally.error.as_ref().unwrap().contains("did not send"));
+    let told: Vec<u32> = seen
+        .iter()
+        .filter_map(|seen| match seen {
+            ManySeen::Failed { target, .. } => Some(*target),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [1]);
 }
 
 #[test]
@@ -374,7 +412,7 @@ proptest::proptest! {
         let mut net = Virtual::new(&plan, |n| delays[n as usize].iter().map(|ms| ms * MS).collect());
         for (number, sequence, ns) in strange {
             let to = plan.targets[0].ip();
-            net.put(START + ns % (1000 * MS), ManyEvent::Failed { to, number: Lower::of_16(sequence), why: Unreachable::Port });
+            net.put(START + ns % (1000 * MS), ManyEvent::Failed { to, number: Lower::of_16(sequence), failure: FAILURE });
             net.put(START, ManyEvent::Departed { number: number.into(), ns });
         }
         let (log, _) = net.run(&plan);

@@ -111,3 +111,55 @@ fn far_ends_are_named_as_typed() {
         "[2001:db8::1]:7586"
     );
 }
+
+#[test]
+fn what_keeps_a_socket_from_being_opened_is_said_and_privileges_only_where_they_lack() {
+    let icmp = |outlet: Outlet, [raw, ping]: [i32; 2]| {
+        let plan = Plan { outlet, ..plan() };
+        let [raw, ping] = [raw, ping].map(io::Error::from_raw_os_error);
+        ProbeError::icmp(&plan, IcmpError { raw, ping }).to_string()
+    };
+    let (eperm, eacces, enodev, eaddrnotavail, enetunreach) = (1, 13, 19, 99, 101);
+    let by = |interface: &str| Outlet {
+        interface: Some(interface.to_owned()),
+        source: None,
+    };
+    let from = Outlet {
+        interface: None,
+        source: Some([10, 9, 9, 9].into()),
+    };
+    let denied = icmp(Outlet::default(), [eperm, eacces]);
+    assert!(denied.contains("raw sockets"), "{denied}");
+    for (outlet, codes, wanted) in [
+        (
+            Outlet::default(),
+            [enetunreach; 2],
+            "no route to 192.0.2.1;",
+        ),
+        (Outlet::default(), [eperm, enetunreach], "no route"),
+        (by("eth7"), [enetunreach; 2], "by the interface eth7"),
+        (by("eth9"), [enodev; 2], "no interface eth9"),
+        (
+            from,
+            [eaddrnotavail; 2],
+            "10.9.9.9, which is no address of this host",
+        ),
+    ] {
+        let said = icmp(outlet, codes);
+        assert!(said.contains(wanted) && !said.contains("setcap"), "{said}");
+    }
+}
+
+#[test]
+fn a_port_is_said_once() {
+    let far_end = |name: &str| {
+        Plan {
+            name: name.to_owned(),
+            ..plan()
+        }
+        .far_end()
+    };
+    assert_eq!(far_end("server:9"), "server:7586");
+    assert_eq!(far_end("[2001:db8::1]:9"), "[2001:db8::1]:7586");
+    assert_eq!(far_end("2001:db8::1"), "[2001:db8::1]:7586");
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use plumb_model::results::{ProbeProtocol, TimestampSource};
+use plumb_net::datagram::Reporter;
 
 use super::*;
 use crate::ping::sample::FarEnd;
@@ -191,7 +192,7 @@ fn a_loss_at_the_end_is_waited_for_and_counted() {
     let result = log.result(0.0, 10.0);
     assert_eq!(
         (result.sent, result.received, result.loss_ratio),
-        (5, 4, 0.2)
+        (5, 4, Some(0.2))
     );
 }
 
@@ -318,7 +319,11 @@ fn numbers_never_sent_and_icmp_errors_leave_the_counts_alone() {
             ns: 1,
         },
     );
-    net.put(at.monotonic_ns, Event::Unreachable(Unreachable::Port));
+    let by_nobody = Failure {
+        why: Unreachable::Port,
+        by: Reporter::Unknown,
+    };
+    net.put(at.monotonic_ns, Event::Failed(by_nobody));
     let log = net.run(&plan(3));
     assert_eq!(log.result(0.0, 10.0).received, 3);
     assert_eq!(log.notes, ["an ICMP error came back: port unreachable"]);
@@ -545,4 +550,25 @@ proptest::proptest! {
         // It ends within the timeout of the last probe.
         proptest::prop_assert!(log.duration_s <= 0.1 * (delays.len() - 1) as f64 + 3.0 + 1e-6);
     }
+}
+
+#[test]
+fn who_sent_an_error_and_how_far_probes_were_to_go_are_told() {
+    let mut net = Virtual::new(|_| vec![]);
+    let at = net.at(START + 50 * MS);
+    let expired = Failure {
+        why: Unreachable::HopLimit,
+        by: Reporter::Host([192, 0, 2, 7].into()),
+    };
+    net.put(at.monotonic_ns, Event::Failed(expired));
+    let short = Plan {
+        hop_limit: Some(2),
+        ..plan(3)
+    };
+    let log = net.run(&short);
+    let [error, hops] = log.notes.as_slice() else {
+        panic!("{:?}", log.notes);
+    };
+    assert!(error.contains("from 192.0.2.7: hop limit"), "{error}");
+    assert!(hops.contains("a hop limit of 2"), "{hops}");
 }
