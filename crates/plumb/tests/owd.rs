@@ -118,6 +118,12 @@ fn duplicates_are_those_of_the_way_that_made_them() {
     let line = Network::served_line(&cells("20%"), &cells("10%"));
     let checked = line.measured(&["owd", "server", "-c", "100", "-i", "5ms"]);
     let owd = result(&checked.run);
+    // The far end reads the same kernel's clock, and says of it what this end does.
+    assert_eq!(
+        owd.clocks.far.map(|far| far.synchronised),
+        owd.clocks.here.map(|here| here.synchronised)
+    );
+    assert!(owd.clocks.far.is_some());
     let link = |way| {
         let chain = &checked.stats.links["line"][&way].chain;
         chain.delivered.packets - chain.offered.packets

@@ -11,6 +11,9 @@ use plumb_net::datagram::{DatagramSocket, Received};
 use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::datagram;
 use plumb_wire::native::echo::{CookieJar, EchoCounters, Responder, set_server_send_time};
+use plumb_wire::stamp::{ClockState, ErrorEstimate};
+
+use crate::clock::Clock;
 
 /// How often the request to stop is looked at while nothing comes in.
 const STOP_CHECK_NS: u64 = 100_000_000;
@@ -57,6 +60,7 @@ fn serve(
 ) -> io::Result<EchoCounters> {
     let port = socket.local_addr()?.port();
     let mut responder = Responder::new(CookieJar::new(secret));
+    let mut clock = Clock::at(monotonic_ns());
     let mut buffer = vec![0; BUFFER_BYTES];
     let (mut send_errors, mut failures) = (0, 0);
     while !stop.load(Ordering::Relaxed) {
@@ -71,6 +75,11 @@ fn serve(
                     }
                     continue;
                 }
+                let ClockState {
+                    synchronised,
+                    error,
+                } = clock.state(monotonic_ns());
+                responder.tell_clock(ErrorEstimate::new(synchronised, error));
                 if answer(&socket, &mut responder, &received, datagram).is_err() {
                     send_errors += 1;
                 }
@@ -215,6 +224,7 @@ mod tests {
             assert_eq!((reply.server_sequence, reply.client_send_ns), (1, -7));
             let times = [before, reply.server_receive_ns, reply.server_send_ns, after];
             assert!(times.is_sorted(), "{times:?}");
+            assert!(reply.server_clock.is_some(), "what the kernel holds of it");
             assert_eq!(
                 echo.end(),
                 EchoCounters {

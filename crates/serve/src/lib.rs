@@ -3,6 +3,7 @@
 //! Threads: one accepts, one echoes and one reflects for each address, one runs while a connection says what it is, two for
 //! each session, one for each stream and a sampler while a phase runs, one while a path is traced. Each says what ends it.
 
+mod clock;
 mod disk;
 pub mod echo;
 mod greeting;

@@ -7,21 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use plumb_net::clock::{self, monotonic_ns, realtime_ns};
+use plumb_net::clock::{monotonic_ns, realtime_ns};
 use plumb_net::datagram::{DatagramSocket, Received};
 use plumb_wire::stamp::{Arrived, ClockState, Counting, Key, Reflector};
 
+use crate::clock::Clock;
 use crate::{ServeError, without_ipv6};
 
 /// How often the request to stop is looked at while nothing comes in.
 const STOP_CHECK_NS: u64 = 100_000_000;
-
-/// How often the kernel is asked what it holds of the clock, which the answers say.
-const CLOCK_CHECK_NS: u64 = 1_000_000_000;
-
-/// What a clock of which the kernel says nothing may be off by: 16 s is what the kernel itself
-/// says of one that nobody sets (include/linux/timex.h, NTP_PHASE_LIMIT).
-const UNKNOWN_ERROR: Duration = Duration::from_secs(16);
 
 /// Failures of receiving, one after the other, before the reflector gives up.
 const MAX_RECEIVE_FAILURES: u32 = 16;
@@ -137,15 +131,12 @@ fn serve(
 ) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut failures = 0;
-    let (mut clock, mut asked_ns) = (clock_state(), monotonic_ns());
+    let mut clock = Clock::at(monotonic_ns());
     while !stop.load(Ordering::Relaxed) {
         match socket.recv(&mut buffer) {
             Ok(Some(received)) => {
                 failures = 0;
-                let now_ns = monotonic_ns();
-                if now_ns.saturating_sub(asked_ns) > CLOCK_CHECK_NS {
-                    (clock, asked_ns) = (clock_state(), now_ns);
-                }
+                let clock = clock.state(monotonic_ns());
                 let packet = buffer.get(..received.len).unwrap_or_default();
                 answer(&socket, &mut reflector, clock, &received, packet);
             }
@@ -195,19 +186,6 @@ fn answer(
     {
         reflector.departed(&reflected, clock_field(realtime_ns()));
     }
-}
-
-fn clock_state() -> ClockState {
-    clock::discipline().map_or(
-        ClockState {
-            synchronised: false,
-            error: UNKNOWN_ERROR,
-        },
-        |discipline| ClockState {
-            synchronised: discipline.synchronised,
-            error: discipline.max_error,
-        },
-    )
 }
 
 /// Nanoseconds as the wire has them; the cast would matter in the year 2262.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use plumb_model::results::TimestampSource;
 use plumb_wire::dns::code_name;
+use plumb_wire::stamp::{ErrorEstimate, TimeFormat};
 
 /// How much the two clocks may part between two readings, above the uncertainty of the
 /// readings, before it is a step: far above noise, and too little to spoil a round trip.
@@ -48,6 +49,16 @@ pub struct FarClock {
     pub error_s: Option<f64>,
     /// Its times are PTP's: seconds of TAI, by the standard.
     pub ptp: bool,
+}
+
+impl From<ErrorEstimate> for FarClock {
+    fn from(error: ErrorEstimate) -> Self {
+        Self {
+            synchronised: error.synchronised,
+            error_s: error.seconds(),
+            ptp: error.format == TimeFormat::Ptp,
+        }
+    }
 }
 
 /// The four times of a probe and its answer.

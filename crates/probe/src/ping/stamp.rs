@@ -4,7 +4,7 @@ use std::io;
 
 use plumb_net::clock::{discipline, monotonic_ns, realtime_ns};
 use plumb_net::datagram::{DatagramSocket, Unreachable};
-use plumb_wire::stamp::{ErrorEstimate, Key, Reply, Request, TimeFormat};
+use plumb_wire::stamp::{ErrorEstimate, Key, Reply, Request};
 
 use crate::ping::channel::{Channel, Incoming, Told};
 use crate::ping::plan::{Plan, ProbeError, Sizes};
@@ -130,11 +130,7 @@ impl StampEcho {
                 return None;
             }
             show(&reply);
-            *far_clock = Some(FarClock {
-                synchronised: reply.error.synchronised,
-                error_s: reply.error.seconds(),
-                ptp: reply.error.format == TimeFormat::Ptp,
-            });
+            *far_clock = Some(reply.error.into());
             let sequence = reply.request.sequence.checked_sub(FIRST_NUMBER)?;
             let counts = reply.sequence != reply.request.sequence;
             Some(Told::Answered(Answer {

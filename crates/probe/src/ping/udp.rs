@@ -8,7 +8,7 @@ use plumb_wire::native::echo::{Cookie, Datagram, EPOCH, Kind, MIN_BYTES};
 
 use crate::ping::channel::{Channel, Incoming, Told};
 use crate::ping::plan::{Plan, ProbeError, Sizes};
-use crate::ping::sample::{Answer, FarEnd, Moment};
+use crate::ping::sample::{Answer, FarClock, FarEnd, Moment};
 use crate::ping::socket::{local, prepare, random_u32};
 use crate::ping::strategy::{Event, Network};
 
@@ -36,6 +36,7 @@ pub(crate) struct UdpEcho {
     cookie_ns: u64,
     asked_ns: u64,
     answered_ns: u64,
+    far_clock: Option<FarClock>,
 }
 
 impl UdpEcho {
@@ -55,6 +56,7 @@ impl UdpEcho {
             cookie_ns: 0,
             asked_ns: now,
             answered_ns: now,
+            far_clock: None,
         };
         let no_echo = |why| ProbeError::NoEcho {
             far_end: plan.far_end(),
@@ -120,6 +122,10 @@ impl Network for UdpEcho {
         self.session
     }
 
+    fn far_clock(&self) -> Option<FarClock> {
+        self.far_clock
+    }
+
     fn now(&mut self) -> Moment {
         Moment::now()
     }
@@ -145,6 +151,7 @@ impl Network for UdpEcho {
             cookie,
             cookie_ns,
             answered_ns,
+            far_clock,
             ..
         } = self;
         channel.receive(until_ns, |incoming, at| {
@@ -163,6 +170,7 @@ impl Network for UdpEcho {
                 }
                 Kind::Reply => {
                     *answered_ns = at.monotonic_ns;
+                    *far_clock = datagram.server_clock.map(FarClock::from).or(*far_clock);
                     Some(Told::Answered(Answer {
                         kernel_ns: received.kernel_ns,
                         far_end: Some(FarEnd {

@@ -17,7 +17,7 @@
 //! | 28..32 | client sequence |
 //! | 32..36 | server sequence |
 //! | 36..38 | size of the answer that a probe asks for; 0: as its own |
-//! | 38..40 | zero |
+//! | 38..40 | how far the server's clock may be off, as STAMP has it (RFC 8762, section 4.2.1); 0: it does not say |
 //! | 40..48 | client send time, ns, opaque to the server |
 //! | 48..56 | server receive time, ns of CLOCK_REALTIME |
 //! | 56..64 | server send time, ns of CLOCK_REALTIME |
@@ -27,6 +27,8 @@ mod responder;
 
 pub use cookie::{Cookie, CookieJar, EPOCH};
 pub use responder::{EchoCounters, Responder};
+
+use crate::stamp::ErrorEstimate;
 
 /// Size of the head, and so of the smallest datagram, in bytes.
 pub const MIN_BYTES: usize = 64;
@@ -90,6 +92,8 @@ pub struct Datagram {
     pub server_sequence: u32,
     /// Size that a probe asks its answer to have; its own where that is 0.
     pub answer_bytes: u16,
+    /// How far the server's clock may be off, in a reply of one that says so.
+    pub server_clock: Option<ErrorEstimate>,
     /// The client's own note of when it sent, ns; echoed untouched.
     pub client_send_ns: i64,
     /// When the server received the probe, ns of CLOCK_REALTIME.
@@ -129,6 +133,7 @@ impl Datagram {
             client_sequence,
             server_sequence: 0,
             answer_bytes: 0,
+            server_clock: None,
             client_send_ns,
             server_receive_ns: 0,
             server_send_ns: 0,
@@ -145,7 +150,8 @@ impl Datagram {
         out.extend_from_slice(&self.client_sequence.to_be_bytes());
         out.extend_from_slice(&self.server_sequence.to_be_bytes());
         out.extend_from_slice(&self.answer_bytes.to_be_bytes());
-        out.extend_from_slice(&[0; 2]);
+        let clock = self.server_clock.map_or([0; 2], ErrorEstimate::write);
+        out.extend_from_slice(&clock);
         out.extend_from_slice(&self.client_send_ns.to_be_bytes());
         out.extend_from_slice(&self.server_receive_ns.to_be_bytes());
         out.extend_from_slice(&self.server_send_ns.to_be_bytes());
@@ -168,6 +174,9 @@ impl Datagram {
             client_sequence: u32::from_be_bytes(field(bytes, 28)?),
             server_sequence: u32::from_be_bytes(field(bytes, 32)?),
             answer_bytes: u16::from_be_bytes(field(bytes, 36)?),
+            // A multiplier of zero says nothing.
+            server_clock: Some(ErrorEstimate::read(field(bytes, 38)?))
+                .filter(|clock| clock.multiplier != 0),
             client_send_ns: i64::from_be_bytes(field(bytes, 40)?),
             server_receive_ns: i64::from_be_bytes(field(bytes, SERVER_RECEIVE_OFFSET)?),
             server_send_ns: i64::from_be_bytes(field(bytes, SERVER_SEND_OFFSET)?),
@@ -190,6 +199,7 @@ fn field<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
+    use crate::stamp::TimeFormat;
     use proptest::prelude::*;
 
     #[test]
@@ -201,6 +211,12 @@ mod tests {
             client_sequence: 0x1112_1314,
             server_sequence: 0x2122_2324,
             answer_bytes: 0x2526,
+            server_clock: Some(ErrorEstimate {
+                synchronised: true,
+                format: TimeFormat::Ntp,
+                scale: 0x12,
+                multiplier: 0x77,
+            }),
             client_send_ns: 0x3132_3334_3536_3738,
             server_receive_ns: 0x4142_4344_4546_4748,
             server_send_ns: 0x5152_5354_5556_5758,
@@ -210,7 +226,10 @@ mod tests {
         assert_eq!(&bytes[..8], b"PLMB\x01\x04\0\0");
         assert_eq!(&bytes[8..24], b"0123456789abcdef");
         assert_eq!(bytes[24..32], [1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14]);
-        assert_eq!(bytes[32..40], [0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0, 0]);
+        assert_eq!(
+            bytes[32..40],
+            [0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x92, 0x77]
+        );
         assert_eq!((bytes[40], bytes[48], bytes[56]), (0x31, 0x41, 0x51));
         assert_eq!(bytes[64..], [0; 6]);
         assert_eq!(Datagram::parse(&bytes), Some(datagram));

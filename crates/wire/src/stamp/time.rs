@@ -88,13 +88,13 @@ impl ErrorEstimate {
             .then(|| f64::from(self.multiplier) * 2f64.powi(i32::from(self.scale) - 32))
     }
 
-    pub(super) fn write(self) -> [u8; 2] {
+    pub(crate) fn write(self) -> [u8; 2] {
         let synchronised = u8::from(self.synchronised) << 7;
         let ptp = u8::from(self.format == TimeFormat::Ptp) << 6;
         [synchronised | ptp | (self.scale & 0x3f), self.multiplier]
     }
 
-    pub(super) fn read([head, multiplier]: [u8; 2]) -> Self {
+    pub(crate) fn read([head, multiplier]: [u8; 2]) -> Self {
         Self {
             synchronised: head & 0x80 != 0,
             format: if head & 0x40 == 0 {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{CookieJar, Datagram, EPOCH, Kind};
 use crate::recent::Recent;
+use crate::stamp::ErrorEstimate;
 
 /// Sessions whose probes are counted at once; 4096 of them take about half a megabyte.
 const MAX_SOURCES: usize = 4096;
@@ -36,6 +37,7 @@ pub struct Responder {
     /// Probes by source and session.
     sources: Recent<(SocketAddr, u32), u32>,
     counters: EchoCounters,
+    clock: Option<ErrorEstimate>,
 }
 
 impl Responder {
@@ -45,7 +47,13 @@ impl Responder {
             jar,
             sources: Recent::new(MAX_SOURCES, SOURCE_IDLE),
             counters: EchoCounters::default(),
+            clock: None,
         }
+    }
+
+    /// Answers say from now on how far the clock of their times may be off.
+    pub fn tell_clock(&mut self, clock: ErrorEstimate) {
+        self.clock = Some(clock);
     }
 
     /// What it did so far.
@@ -91,6 +99,7 @@ impl Responder {
                 Datagram {
                     kind: Kind::Reply,
                     server_sequence,
+                    server_clock: self.clock,
                     ..request
                 }
             }
@@ -172,6 +181,21 @@ mod tests {
                 ..EchoCounters::default()
             }
         );
+    }
+
+    #[test]
+    fn answers_say_what_is_known_of_the_clock() {
+        let mut responder = responder();
+        let cookie = fetch_cookie(&mut responder, T0, client(4000));
+        let said = |responder: &mut Responder| {
+            let probe = Datagram::probe(cookie, 9, 0, 0).write(64);
+            let reply = responder.handle(T0, 0, client(4000), &probe).unwrap();
+            Datagram::parse(&reply).unwrap().server_clock
+        };
+        assert_eq!(said(&mut responder), None);
+        let clock = ErrorEstimate::new(true, Duration::from_millis(1));
+        responder.tell_clock(clock);
+        assert_eq!(said(&mut responder), Some(clock));
     }
 
     #[test]
