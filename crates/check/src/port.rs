@@ -152,6 +152,9 @@ fn try_port(plan: &PortPlan, port: u16, watcher: &dyn Watcher, stop: &AtomicBool
         }
     }
     fill(&mut result, address.ip(), &seen);
+    let said = result.first_byte_s.is_some() || result.closed_s.is_some();
+    let waited = !asks && !said && seen.iter().any(|seen| seen.error.is_none());
+    result.mute_s = waited.then(|| LISTEN.min(plan.timeout).as_secs_f64());
     if let (Some(longest), Some(PortState::Open)) = (plan.idle, result.state) {
         watcher.update("waiting in silence");
         match silence(plan, address, &result, longest, stop) {
@@ -203,6 +206,7 @@ fn fill(result: &mut PortResult, address: IpAddr, seen: &[Exchange]) {
     result.connected = seen.len() as u64;
     result.connect_s = times(|seen| Some(seen.connect));
     result.first_byte_s = times(|seen| seen.first_byte);
+    result.closed_s = times(|seen| seen.closed);
     let last = seen.iter().rev();
     result.http_status = last
         .clone()

@@ -2,6 +2,7 @@
 //! (getnameinfo(3), getaddrinfo(3)): hosts files, DNS.
 
 use std::ffi::{CStr, CString};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::ptr;
 
@@ -32,6 +33,34 @@ pub fn name_of(address: IpAddr) -> Option<String> {
         return None;
     }
     plain(CStr::from_bytes_until_nul(&name).ok()?)
+}
+
+/// What this host calls itself (gethostname(2)); empty where that is no text.
+pub fn host_name() -> String {
+    let name = nix::unistd::gethostname().ok();
+    name.and_then(|name| name.into_string().ok())
+        .unwrap_or_default()
+}
+
+/// The TCP port of a service by the name that /etc/services has for it (services(5)), or one of its
+/// aliases; `None` where it has none.
+///
+/// # Errors
+/// When there is no such file.
+pub fn tcp_port(service: &str) -> io::Result<Option<u16>> {
+    let text = std::fs::read_to_string("/etc/services")?;
+    Ok(port_in(&text, service))
+}
+
+fn port_in(services: &str, service: &str) -> Option<u16> {
+    services.lines().find_map(|line| {
+        let (line, _) = line.split_once('#').unwrap_or((line, ""));
+        let mut words = line.split_whitespace();
+        let (name, port) = (words.next()?, words.next()?);
+        let named = name == service || words.any(|alias| alias == service);
+        let (port, protocol) = port.split_once('/')?;
+        port.parse().ok().filter(|_| named && protocol == "tcp")
+    })
 }
 
 /// What a name stands for: at the end of its aliases (CNAME, RFC 1034 section 3.6.2; hosts files), or with the
@@ -74,6 +103,15 @@ fn plain(name: &CStr) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn services_have_ports() {
+        let services = "# x\nhttp 80/tcp www # web\nhttp 80/udp\nntp\t123/udp\nodd 99999/tcp\n";
+        let port = |name| port_in(services, name);
+        assert_eq!((port("http"), port("www")), (Some(80), Some(80)));
+        assert_eq!((port("ntp"), port("odd"), port("web")), (None, None, None));
+    }
+
     use std::net::Ipv4Addr;
 
     #[test]

@@ -9,7 +9,7 @@ use plumb_check::port::{self, PortPlan};
 use plumb_model::results::Outcome;
 use plumb_model::run::Run;
 use plumb_model::units::parse_duration;
-use plumb_net::names::canonical_name;
+use plumb_net::names::{canonical_name, tcp_port};
 
 use crate::load_options::positive_duration;
 use crate::output::Output;
@@ -33,8 +33,8 @@ stands for, which is asked for after the look-up that is timed. See `plumb expla
 pub(crate) struct Arguments {
     /// Name or address of the host
     host: String,
-    /// TCP ports
-    #[arg(required = true, value_parser = clap::value_parser!(u16).range(1..))]
+    /// TCP ports, or names that /etc/services has for them
+    #[arg(required = true, value_parser = port)]
     ports: Vec<u16>,
     /// Connections to each port
     #[arg(short, long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
@@ -64,6 +64,23 @@ pub(crate) struct Arguments {
     family: FamilyOptions,
     #[command(flatten)]
     output: Output,
+}
+
+/// A port by its number, or by the name of its service as telnet(1) takes it.
+fn port(text: &str) -> Result<u16, String> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let number = text.parse().ok().filter(|port| *port > 0);
+        return number.ok_or_else(|| format!("{text} is no port: they are 1 to 65535"));
+    }
+    match tcp_port(text) {
+        Ok(Some(port)) => Ok(port),
+        Ok(None) => Err(format!(
+            "/etc/services has no service of TCP that is called {text}: give its number"
+        )),
+        Err(why) => Err(format!(
+            "{text} is no number, and /etc/services cannot be read for its name: {why}"
+        )),
+    }
 }
 
 /// A silence: of a second at least, of which the shortest tried is a part.

@@ -54,6 +54,48 @@ fn web_server() -> u16 {
     port
 }
 
+/// A server that accepts and then hangs up, or says nothing until the far end goes; its port.
+fn wordless_server(hangs_up: bool) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            if !hangs_up {
+                let _ = stream.read(&mut [0; 16]);
+            }
+        }
+    });
+    port
+}
+
+#[test]
+fn a_service_that_hangs_up_is_told_from_one_that_says_nothing() {
+    let [gone, mute] = [true, false].map(|hangs_up| wordless_server(hangs_up).to_string());
+    let seen = run(&["port", "127.0.0.1", &gone, &mute, "-c", "1"]);
+    let [gone_is, mute_is] = [0, 1].map(|number| port(&seen, number));
+    assert!(
+        gone_is.closed_s.is_some() && gone_is.mute_s.is_none(),
+        "{gone_is:?}"
+    );
+    assert!(
+        mute_is.closed_s.is_none() && mute_is.mute_s == Some(1.5),
+        "{mute_is:?}"
+    );
+    let text = stdout(&plumb(&["port", "127.0.0.1", &gone, &mute, "-c", "1"]));
+    assert!(
+        text.contains("without a word") && text.contains("said nothing in 1.50 s"),
+        "{text}"
+    );
+    let refused = plumb(&["port", "127.0.0.1", "no-such-service"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("/etc/services"),
+        "{}",
+        stderr(&refused)
+    );
+}
+
 #[test]
 fn a_page_is_asked_for_and_an_edge_is_pointed_out() {
     let web = web_server().to_string();

@@ -71,6 +71,8 @@ pub struct Exchange {
     pub head: Option<Head>,
     /// What the server said by itself, as far as it is text.
     pub banner: Option<String>,
+    /// Where nothing was asked: how long after that the server ended the connection without a word.
+    pub closed: Option<Duration>,
     /// Why it ended before all was seen.
     pub error: Option<String>,
 }
@@ -148,6 +150,7 @@ pub fn exchange(
         first_byte: None,
         head: None,
         banner: None,
+        closed: None,
         error: None,
     };
     if let Err(error) = converse(stream, talk, begun + timeout, &mut seen) {
@@ -233,11 +236,18 @@ fn speak(
             None => stream.read(&mut buffer),
         };
         let count = match read {
-            Ok(0) => break,
+            Ok(0) => {
+                seen.closed = Some(asked.elapsed());
+                break;
+            }
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             // Time is up, or the connection ended; what came before counts.
-            Err(_) => break,
+            Err(error) => {
+                let waiting = [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut];
+                seen.closed = (!waiting.contains(&error.kind())).then(|| asked.elapsed());
+                break;
+            }
         };
         seen.first_byte.get_or_insert_with(|| asked.elapsed());
         bytes.extend_from_slice(buffer.get(..count).unwrap_or_default());
@@ -247,11 +257,13 @@ fn speak(
         }
     }
     if talk.path.is_none() {
+        seen.closed = seen.closed.filter(|_| bytes.is_empty());
         bytes.truncate(MAX_BANNER_BYTES);
         let text = String::from_utf8_lossy(&bytes).trim().to_owned();
         seen.banner = (!text.is_empty()).then_some(text);
         return Ok(());
     }
+    seen.closed = None;
     seen.head = Head::parse(&bytes);
     match (&seen.head, seen.first_byte) {
         (Some(_), _) => Ok(()),
@@ -337,12 +349,28 @@ mod tests {
         let (address, _thread) = server(false, b"");
         let seen = exchange(address, &talk(None, 50), LONG).unwrap();
         assert_eq!(
-            (seen.banner, seen.first_byte, seen.error),
-            (None, None, None)
+            (seen.banner, seen.first_byte, seen.closed, seen.error),
+            (None, None, None, None)
         );
         let (address, _thread) = server(true, b"what?");
         let seen = exchange(address, &talk(Some("/"), 0), Duration::from_millis(300)).unwrap();
         assert!(seen.error.unwrap().contains("not HTTP"));
+    }
+
+    #[test]
+    fn a_server_that_hangs_up_without_a_word_is_no_silent_one() {
+        for (says, hung_up) in [(&b""[..], true), (b"220 ready\r\n", false)] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let thread = thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.write_all(says).unwrap();
+            });
+            let seen = exchange(address, &talk(None, 2000), LONG).unwrap();
+            assert_eq!(seen.closed.is_some(), hung_up, "{seen:?}");
+            assert_eq!(seen.banner.is_some(), !hung_up);
+            thread.join().unwrap();
+        }
     }
 
     #[test]

@@ -118,6 +118,7 @@ mod tests {
                     .collect(),
             }),
             banner: None,
+            closed: None,
             error: None,
         }
     }

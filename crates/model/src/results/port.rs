@@ -42,6 +42,13 @@ pub struct PortResult {
     /// What the service said by itself.
     #[serde(default)]
     pub banner: Option<String>,
+    /// From the connection to its end by the service, where it ended it without a word.
+    #[serde(default)]
+    pub closed_s: Option<Distribution>,
+    /// How long it was waited for in vain that the service says something by itself; absent where it did, where
+    /// it ended the connection, and where it was asked for something.
+    #[serde(default)]
+    pub mute_s: Option<f64>,
     /// What the evidence says about where the connection ends: at an edge of a content network, behind a
     /// tunnel.
     #[serde(default)]

@@ -69,7 +69,14 @@ pub(super) fn talk(run: &Run) -> Table {
         let answer = match (port.http_status, &port.banner) {
             (Some(status), _) => format!("HTTP {status}"),
             (None, Some(banner)) => banner.lines().next().unwrap_or_default().to_owned(),
-            (None, None) => String::new(),
+            (None, None) => match (port.closed_s, port.mute_s) {
+                (Some(closed), _) => format!(
+                    "closed after {}, without a word",
+                    number::seconds(closed.p50)
+                ),
+                (None, Some(waited)) => format!("said nothing in {}", number::seconds(waited)),
+                (None, None) => String::new(),
+            },
         };
         let tls = port.tls.as_ref();
         let names = tls.map_or_else(String::new, |tls| {
