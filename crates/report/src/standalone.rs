@@ -3,16 +3,19 @@
 use plumb_model::run::Run;
 
 use crate::svg::timeline::{self, Timeline};
-use crate::svg::ways;
+use crate::svg::{hops, ways};
 
-/// The chart of round trips and rates, or where there are none of the delays of each way, with the part
-/// of the page's style sheet that it needs; `None` when no measurement of the Run has values over
+/// The chart of round trips and rates, or where there are none of the delays of each way or of the hops of
+/// a path, with the part of the page's style sheet that it needs; `None` when no measurement of the Run has values over
 /// time.
 pub fn svg(run: &Run) -> Option<String> {
     let of_round_trips = Timeline::of(run);
     let chart = match of_round_trips {
         Some(timeline) => timeline::render(&timeline, timeline.extent()),
-        None => ways::render(run).into_iter().next()?,
+        None => {
+            let others = ways::render(run).into_iter().chain(hops::render(run));
+            others.into_iter().next()?
+        }
     };
     let body = chart.strip_prefix("<svg ")?;
     let (attributes, rest) = body.split_once('>')?;

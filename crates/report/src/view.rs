@@ -7,6 +7,7 @@ use plumb_model::results::available_bandwidth::AvailableBandwidthResult;
 use plumb_model::results::capacity::CapacityResult;
 use plumb_model::results::mtu::MtuResult;
 use plumb_model::results::owd::OwdResult;
+use plumb_model::results::path::PathResult;
 use plumb_model::results::udp::UdpResult;
 use plumb_model::results::{
     Direction, LoadedLatencyResult, Outcome, PingResult, PortResult, ProbeProtocol, TcpResult,
@@ -274,6 +275,14 @@ pub(crate) fn ports(run: &Run) -> impl Iterator<Item = (&Measurement, &PortResul
 pub(crate) fn owds(run: &Run) -> impl Iterator<Item = (&Measurement, &OwdResult)> {
     run.measurements.iter().filter_map(|m| match &m.outcome {
         Outcome::Owd(owd) => Some((m, owd.as_ref())),
+        _ => None,
+    })
+}
+
+/// The paths of a Run.
+pub(crate) fn paths(run: &Run) -> impl Iterator<Item = (&Measurement, &PathResult)> {
+    run.measurements.iter().filter_map(|m| match &m.outcome {
+        Outcome::Path(path) => Some((m, path.as_ref())),
         _ => None,
     })
 }

@@ -88,6 +88,8 @@ impl Phase {
             assembly.note(note);
         }
         let increase_s = rtt.above(idle_rtt.p50);
+        // Some were sent, for some came back.
+        let loss_ratio = loaded.loss_ratio.unwrap_or_default();
         let found = self.responsiveness.as_ref();
         let rpm = found.and_then(|found| found.rpm.both());
         let result = LoadedLatencyResult {
@@ -95,10 +97,10 @@ impl Phase {
             protocol: loaded.protocol,
             idle_rtt_s: idle_rtt,
             rtt_s: rtt,
-            grade: grade(increase_s.p95, loaded.loss_ratio),
+            grade: grade(increase_s.p95, loss_ratio),
             grade_table: Some(DSLREPORTS.to_owned()),
             increase_s,
-            loss_ratio: loaded.loss_ratio,
+            loss_ratio,
             down_bps: bps(&self.outcome.down),
             up_bps: bps(&self.outcome.up),
             rpm,

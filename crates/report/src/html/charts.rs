@@ -46,11 +46,10 @@ const CLASSES: Subject<'_> = Subject {
     scale: Scale::Logarithmic,
 };
 
-/// The delay of each way over time, a chart for each measurement of both ways.
-pub(super) fn ways(runs: &[(&str, &Run)]) -> Vec<Figure> {
+/// The charts that `draw` makes of each Run.
+pub(super) fn each(runs: &[(&str, &Run)], draw: fn(&Run) -> Vec<String>) -> Vec<Figure> {
     let charts = runs.iter().flat_map(|(name, run)| {
-        let svgs = crate::svg::ways::render(run).into_iter();
-        svgs.map(|svg| Figure {
+        draw(run).into_iter().map(|svg| Figure {
             label: (*name).to_owned(),
             svg: Value::from_safe_string(svg),
         })

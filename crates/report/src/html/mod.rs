@@ -12,6 +12,7 @@ use plumb_model::run::Run;
 use serde::Serialize;
 
 use crate::compare::Comparison;
+use crate::svg::{hops, ways};
 use crate::tables::{self, Table};
 use crate::view;
 use parts::{RunPart, Tile};
@@ -42,6 +43,8 @@ struct Page<'a> {
     classes: Vec<charts::Figure>,
     /// Delays of each way, a chart a measurement.
     ways: Vec<charts::Figure>,
+    /// Round trips of the hops, a chart a path.
+    hops: Vec<charts::Figure>,
     distribution: Option<Value>,
     /// One Run, or before and after.
     runs: Vec<RunPart<'a>>,
@@ -67,7 +70,8 @@ pub fn render(run: &Run) -> String {
         changes: None,
         timelines: charts::timelines(&[("", run)]),
         classes: charts::classes(&[("", run)]),
-        ways: charts::ways(&[("", run)]),
+        ways: charts::each(&[("", run)], ways::render),
+        hops: charts::each(&[("", run)], hops::render),
         distribution: charts::distribution(&[("", run)]).map(Value::from_safe_string),
         runs: vec![RunPart::of(run, "", &[])],
     })
@@ -88,7 +92,8 @@ pub fn render_comparison(before: &Run, after: &Run, comparison: &Comparison) -> 
         changes: Some(tables::changes(comparison)),
         timelines: charts::timelines(&named),
         classes: charts::classes(&named),
-        ways: charts::ways(&named),
+        ways: charts::each(&named, ways::render),
+        hops: charts::each(&named, hops::render),
         distribution: charts::distribution(&named).map(Value::from_safe_string),
         runs: vec![
             RunPart::of(

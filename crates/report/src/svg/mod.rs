@@ -4,6 +4,7 @@
 
 pub(crate) mod axis;
 pub(crate) mod cdf;
+pub(crate) mod hops;
 pub(crate) mod line;
 pub(crate) mod lines;
 pub(crate) mod timeline;

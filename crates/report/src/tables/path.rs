@@ -1,7 +1,6 @@
 //! The hops of a path, the ways that it took, and what it does to packets.
 
 use plumb_model::distribution::Distribution;
-use plumb_model::results::Outcome;
 use plumb_model::results::path::{AlteredField, Balancing, HopAnswers, PathHop, PathResult};
 use plumb_model::run::{Measurement, Run};
 
@@ -9,6 +8,7 @@ use super::Kind::{Number, Text};
 use super::Table;
 use super::way_back::both_ways;
 use crate::number::{self, ABSENT, Scale};
+use crate::view;
 
 /// The columns of a hop.
 const HOP_COLUMNS: [(&str, super::Kind); 13] = [
@@ -30,7 +30,7 @@ const HOP_COLUMNS: [(&str, super::Kind); 13] = [
 /// Every path's tables.
 pub(super) fn tables(run: &Run) -> Vec<Table> {
     let mut tables = Vec::new();
-    for (measurement, path) in paths(run) {
+    for (measurement, path) in view::paths(run) {
         tables.push(hops(measurement, path));
         tables.push(both_ways(path));
         tables.push(alterations(path));
@@ -39,13 +39,6 @@ pub(super) fn tables(run: &Run) -> Vec<Table> {
         tables.push(multipath(path));
     }
     tables
-}
-
-fn paths(run: &Run) -> impl Iterator<Item = (&Measurement, &PathResult)> {
-    run.measurements.iter().filter_map(|m| match &m.outcome {
-        Outcome::Path(path) => Some((m, path.as_ref())),
-        _ => None,
-    })
 }
 
 fn hops(measurement: &Measurement, path: &PathResult) -> Table {
