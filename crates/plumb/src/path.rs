@@ -10,6 +10,7 @@ use plumb_check::path::{self, Back, Wanted};
 use plumb_check::watcher::Watcher;
 use plumb_model::results::path::MapPlace;
 use plumb_model::units::parse_duration;
+use plumb_net::names::host_name;
 use plumb_probe::path::atlas::{Atlas, degrees};
 use plumb_probe::path::trace::TracePlan;
 use plumb_probe::path::{Protocol, Target as PathTarget, UDP_PORT};
@@ -107,13 +108,22 @@ pub(crate) struct Arguments {
     no_names: bool,
     /// Networks and places: MaxMind's database (.mmdb) of networks or of cities, or a text file of
     /// `PREFIX,ASN,NAME[,LATITUDE,LONGITUDE]` lines; may be given several times, the first that knows tells
-    #[arg(short = 'z', long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     asn_db: Vec<PathBuf>,
     /// Where this host is, in degrees north and east
     #[arg(long, value_name = "LATITUDE,LONGITUDE", value_parser = place, allow_hyphen_values = true)]
     here: Option<MapPlace>,
     #[command(flatten)]
     form: Form,
+    /// mtr's report too; it never cuts names
+    #[arg(short = 'w', long, conflicts_with_all = ["traceroute", "dot", "graph_json"])]
+    report_wide: bool,
+    /// In mtr's forms, addresses behind names
+    #[arg(short = 'b', long, conflicts_with = "no_names")]
+    show_ips: bool,
+    /// In mtr's forms, the network of each address, as far as --asn-db knows it
+    #[arg(short = 'z', long)]
+    aslookup: bool,
     /// Fields of mtr's forms: letters as mtr's --order has them (L loss, D dropped, R received, S sent,
     /// N newest, B best, A average, W worst, V deviation, G geometric mean, J M X I jitter: the latest,
     /// mean, worst, interarrival)
@@ -196,9 +206,15 @@ impl Arguments {
         }
     }
 
+    /// The form that was asked for, where it is not text.
+    fn form(&self) -> Option<forms::Form> {
+        let wide = self.report_wide.then_some(forms::Form::MtrReport);
+        self.form.chosen().or(wide)
+    }
+
     /// Other programs' forms have no place for it.
     fn back(&self) -> Back {
-        let shown = match self.form.chosen() {
+        let shown = match self.form() {
             None | Some(forms::Form::Dot | forms::Form::GraphJson) => true,
             Some(_) => false,
         };
@@ -265,7 +281,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             address: target.address,
         },
     };
-    let text = arguments.form.chosen().is_none() && !arguments.output.json();
+    let text = arguments.form().is_none() && !arguments.output.json();
     let mut view = (arguments.continuous && text)
         .then(|| View::open(&stop))
         .flatten();
@@ -290,9 +306,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut run = traced.run;
     run.notes
         .extend(target.families_note(arguments.family.chosen()));
-    match arguments.form.chosen() {
+    match arguments.form() {
         Some(form) => {
-            print(&forms::render(&run, form, &arguments.order))?;
+            let shown = forms::Shown {
+                order: &arguments.order,
+                here: &host_name(),
+                both: arguments.show_ips,
+                networks: arguments.aslookup,
+                numeric: arguments.no_names,
+                last_hop: arguments.max_hops,
+                size_bytes: arguments.size,
+                traffic_class: arguments.tos,
+            };
+            print(&forms::render(&run, form, &shown))?;
             output.save(run)?;
         }
         None => output.emit(run)?,

@@ -7,7 +7,7 @@ use plumb_model::results::path::{PathHop, PathResult};
 use plumb_model::run::{Measurement, Run};
 use serde_json::{Value, json};
 
-use super::target;
+use super::{Shown, target};
 
 /// What mtr shows of a hop (mtr(8), `--order`); times in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,9 +115,17 @@ impl<'a> Hub<'a> {
         })
     }
 
-    fn host(&self) -> &'a str {
-        let name = self.hop.name.as_deref();
-        name.or(self.hop.address.as_deref()).unwrap_or("???")
+    fn host(&self, both: bool) -> String {
+        match (self.hop.name.as_deref(), self.hop.address.as_deref()) {
+            (Some(name), Some(address)) if both && name != address => format!("{name} ({address})"),
+            (name, address) => name.or(address).unwrap_or("???").to_owned(),
+        }
+    }
+
+    /// Its network, as mtr writes it.
+    fn network(&self) -> String {
+        let asn = self.hop.asn;
+        asn.map_or_else(|| "AS???".to_owned(), |asn| format!("AS{asn}"))
     }
 
     /// Differences of the round trips of answers that follow each other.
@@ -175,17 +183,17 @@ pub(super) fn json(
     run: &Run,
     measurement: &Measurement,
     path: &PathResult,
-    order: &Order,
+    shown: &Shown<'_>,
 ) -> Value {
     let rounded = |value: f64| (value * 1000.0).round() / 1000.0;
     let hub = |hub: Hub<'_>| {
         let mut fields = serde_json::Map::new();
         fields.insert("count".to_owned(), hub.hop.ttl.into());
-        fields.insert("host".to_owned(), hub.host().into());
-        if let Some(asn) = hub.hop.asn {
-            fields.insert("ASN".to_owned(), format!("AS{asn}").into());
+        fields.insert("host".to_owned(), hub.host(shown.both).into());
+        if shown.networks || hub.hop.asn.is_some() {
+            fields.insert("ASN".to_owned(), hub.network().into());
         }
-        for (name, field) in &order.0 {
+        for (name, field) in &shown.order.0 {
             let value = match hub.cell(*field) {
                 Cell::Percent(value) | Cell::Milliseconds(value) => rounded(value).into(),
                 Cell::Count(count) => count.into(),
@@ -196,10 +204,15 @@ pub(super) fn json(
         Value::Object(fields)
     };
     let hubs: Vec<Value> = Hub::all(measurement, path).map(hub).collect();
-    json!({ "report": {
-        "mtr": { "src": "", "dst": target(run), "tests": path.cycles },
-        "hubs": hubs,
-    } })
+    let mut about = serde_json::Map::new();
+    about.insert("src".to_owned(), shown.here.into());
+    about.insert("dst".to_owned(), target(run).into());
+    about.insert("tos".to_owned(), shown.traffic_class.into());
+    about.insert("tests".to_owned(), path.cycles.into());
+    // mtr writes it as text.
+    let size = shown.size_bytes.map(|bytes| bytes.to_string().into());
+    about.extend(size.map(|size: Value| ("psize".to_owned(), size)));
+    json!({ "report": { "mtr": about, "hubs": hubs } })
 }
 
 /// `mtr --csv`.
@@ -207,10 +220,10 @@ pub(super) fn csv(
     run: &Run,
     measurement: &Measurement,
     path: &PathResult,
-    order: &Order,
+    shown: &Shown<'_>,
 ) -> String {
     let mut text = "Mtr_Version,Start_Time,Status,Host,Hop,Ip".to_owned();
-    for (name, _) in &order.0 {
+    for (name, _) in &shown.order.0 {
         let _ = write!(text, ",{name}");
     }
     text.push_str(",\n");
@@ -226,9 +239,9 @@ pub(super) fn csv(
             run.plumb,
             field(target(run)),
             hub.hop.ttl,
-            field(hub.host()),
+            field(&hub.host(shown.both)),
         );
-        for (_, field) in &order.0 {
+        for (_, field) in &shown.order.0 {
             let _ = match hub.cell(*field) {
                 Cell::Percent(value) | Cell::Milliseconds(value) => write!(text, ",{value:.2}"),
                 Cell::Count(count) => write!(text, ",{count}"),
@@ -245,16 +258,20 @@ pub(super) fn report(
     run: &Run,
     measurement: &Measurement,
     path: &PathResult,
-    order: &Order,
+    shown: &Shown<'_>,
 ) -> String {
     /// Before the name of each hop stand its number and three marks.
     const NUMBER: usize = 8;
-    let widest = Hub::all(measurement, path).map(|hub| hub.host().chars().count());
+    let host = |hub: &Hub<'_>| match shown.networks {
+        true => format!("{:<8} {}", hub.network(), hub.host(shown.both)),
+        false => hub.host(shown.both),
+    };
+    let widest = Hub::all(measurement, path).map(|hub| host(&hub).chars().count());
     let width = widest.max().unwrap_or(0).max(24);
     let mut text = format!("Start: {}\n", run.started);
-    let head = format!("HOST: {}", target(run));
+    let head = format!("HOST: {}", shown.here);
     let _ = write!(text, "{head:<pad$}", pad = width + NUMBER);
-    for (name, field) in &order.0 {
+    for (name, field) in &shown.order.0 {
         let _ = match field {
             Field::Space => write!(text, " "),
             Field::Loss => write!(text, " {name:>6}"),
@@ -263,8 +280,8 @@ pub(super) fn report(
     }
     text.push('\n');
     for hub in Hub::all(measurement, path) {
-        let _ = write!(text, "{:>3}.|-- {:<width$}", hub.hop.ttl, hub.host());
-        for (_, field) in &order.0 {
+        let _ = write!(text, "{:>3}.|-- {:<width$}", hub.hop.ttl, host(&hub));
+        for (_, field) in &shown.order.0 {
             let _ = match hub.cell(*field) {
                 Cell::Percent(value) => write!(text, " {value:>5.1}%"),
                 Cell::Milliseconds(value) => write!(text, " {value:>5.1}"),

@@ -1,0 +1,62 @@
+//! `plumb path` in the forms of mtr and traceroute, and with their flags, on the loopback.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod common;
+
+use common::{plumb, stderr, stdout, words};
+
+fn path(arguments: &str) -> String {
+    let output = plumb(&words(arguments));
+    assert!(output.status.success(), "{arguments}: {}", stderr(&output));
+    stdout(&output)
+}
+
+#[test]
+fn the_usual_flags_of_mtr_are_taken_and_its_report_names_this_host() {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let report = path("path -rwc 2 127.0.0.1");
+    assert!(
+        report.contains(&format!("HOST: {}", name.trim())),
+        "{report}"
+    );
+    let report = path("path -rwbzc 2 127.0.0.1");
+    assert!(report.contains("1.|-- AS???    "), "{report}");
+    assert!(report.contains("127.0.0.1"), "{report}");
+    let json: serde_json::Value =
+        serde_json::from_str(&path("path -n -j -c 2 -Q 32 -s 100 127.0.0.1")).unwrap();
+    let about = &json["report"]["mtr"];
+    assert_eq!(about["src"], name.trim());
+    assert_eq!(
+        (&about["tos"], &about["psize"]),
+        (&32.into(), &"100".into())
+    );
+}
+
+#[test]
+fn traceroutes_form_has_its_head_and_addresses_once() {
+    let text = path("path -n --traceroute -s 60 127.0.0.1");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[0],
+        "traceroute to 127.0.0.1 (127.0.0.1), 30 hops max, 60 byte packets"
+    );
+    assert_eq!(lines[1].matches("127.0.0.1").count(), 1, "{text}");
+}
+
+#[test]
+fn a_trace_that_went_on_is_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (run, svg, page) = (file("run.json"), file("path.svg"), file("path.html"));
+    path(&format!("path -n -c 5 -o {run} 127.0.0.1"));
+    path(&format!("report {run} --svg {svg}"));
+    path(&format!("report {run} -o {page}"));
+    let drawn = std::fs::read_to_string(svg).unwrap();
+    assert!(
+        drawn.contains(">hop 1<") && drawn.contains("<path"),
+        "{drawn}"
+    );
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("Hops of the path"));
+}
