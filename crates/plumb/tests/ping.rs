@@ -420,6 +420,11 @@ fn lines_are_for_people_or_programs() {
         "{first}"
     );
     assert!(text.contains("deviation"));
+    // What bears on TCP alone is in the Run.
+    assert!(
+        text.contains("clock source") && !text.contains("tcp_rmem"),
+        "{text}"
+    );
     let quiet = stdout(&plumb(&words("ping 127.0.0.1 -c 3 -i 10ms -q")));
     assert!(!quiet.contains("seq=") && quiet.contains("deviation"));
     let lines = stdout(&plumb(&words("ping 127.0.0.1 -c 3 -i 10ms --json-lines")));

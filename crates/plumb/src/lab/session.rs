@@ -76,7 +76,10 @@ fn drawn(mut scenario: Scenario, seed: u64, varies: bool) -> anyhow::Result<Scen
         return Ok(scenario);
     }
     let varied = vary(&scenario, seed).map_err(anyhow::Error::msg)?;
-    let settings = varied.drawn.iter().map(|(key, value)| format!("{key}={value}"));
+    let settings = varied
+        .drawn
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"));
     let settings: Vec<String> = settings.collect();
     complain(&format!("--seed {seed}: {}", settings.join(" ")));
     Ok(varied)

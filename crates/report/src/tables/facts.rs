@@ -1,12 +1,13 @@
 //! What bears on a measurement: both ends, and the laboratory.
 
+use plumb_model::results::Outcome;
 use plumb_model::run::{HostFacts, LabBackend, LabChange, Run};
 
 use super::Kind::Text;
 use super::Table;
 use crate::number::{self, ABSENT};
 
-/// What bears on the measurement at both ends.
+/// What bears on the measurement at both ends; all that is known of them is in the Run.
 pub(crate) fn facts(run: &Run) -> Table {
     let here = &run.local.host;
     let far = run.target.as_ref().and_then(|target| target.host.as_ref());
@@ -21,7 +22,7 @@ pub(crate) fn facts(run: &Run) -> Table {
     if far.is_none() {
         table.columns.truncate(2);
     }
-    let mut fact = |name: &str, get: &dyn Fn(&HostFacts) -> Option<String>| {
+    let mut fact = |name: &str, get: Tell<'_>| {
         let cells = [Some(here), far].into_iter().flatten().map(get);
         let cells: Vec<_> = cells.collect();
         if cells.iter().any(Option::is_some) {
@@ -32,9 +33,84 @@ pub(crate) fn facts(run: &Run) -> Table {
         }
     };
     let said = |text: &String| (!text.is_empty()).then(|| text.clone());
-    let three = |sizes: [u64; 3]| sizes.map(|size| size.to_string()).join(" ");
     fact("plumb", &|h| said(&h.plumb));
     fact("system", &|h| said(&h.kernel));
+    let what = Matters::to(run);
+    if what.tcp {
+        tcp(&mut fact);
+    }
+    if what.clock_source {
+        fact("clock source", &|h| h.clock_source.clone());
+    }
+    if what.clock {
+        fact("clock", &|h| {
+            h.clock_synchronised.map(|yes| {
+                if yes {
+                    "synchronised"
+                } else {
+                    "not synchronised"
+                }
+                .to_owned()
+            })
+        });
+    }
+    table
+}
+
+/// Of all that is known of both ends, what the measurements of a Run hang on.
+struct Matters {
+    /// How its TCP is set.
+    tcp: bool,
+    /// By what its kernel counts time.
+    clock_source: bool,
+    /// Whether somebody sets its clock.
+    clock: bool,
+}
+
+impl Matters {
+    fn to(run: &Run) -> Self {
+        let mut all = Self {
+            // A Run without measurements is about the host.
+            tcp: run.measurements.is_empty(),
+            clock_source: run.measurements.is_empty(),
+            clock: run.measurements.is_empty(),
+        };
+        for measurement in &run.measurements {
+            match &measurement.outcome {
+                Outcome::Port(_) | Outcome::Mtu(_) => {}
+                Outcome::Ping(_) | Outcome::Pings(_) | Outcome::Path(_) | Outcome::Capacity(_) => {
+                    all.clock_source = true;
+                }
+                Outcome::Owd(_) => (all.clock_source, all.clock) = (true, true),
+                Outcome::Throughput(_)
+                | Outcome::LoadedLatency(_)
+                | Outcome::Tcp(_)
+                | Outcome::Udp(_)
+                | Outcome::Transactions(_)
+                | Outcome::App(_)
+                | Outcome::AvailableBandwidth(_)
+                | Outcome::Responsiveness(_)
+                | Outcome::Host(_)
+                | Outcome::HostRates(_)
+                | Outcome::HostDisk(_)
+                | Outcome::HostCipher(_)
+                | Outcome::Quic(_)
+                | Outcome::Tune(_) => {
+                    (all.tcp, all.clock_source, all.clock) = (true, true, true);
+                }
+            }
+        }
+        all
+    }
+}
+
+/// What is told of a host, where it is known.
+type Tell<'a> = &'a dyn Fn(&HostFacts) -> Option<String>;
+
+/// How TCP is set.
+fn tcp(fact: &mut dyn FnMut(&str, Tell<'_>)) {
+    let said = |text: &String| (!text.is_empty()).then(|| text.clone());
+    let three = |sizes: [u64; 3]| sizes.map(|size| size.to_string()).join(" ");
     fact("congestion control", &|h| h.congestion_control.clone());
     fact("available", &|h| said(&h.congestion_controls.join(" ")));
     fact("tcp_rmem, bytes", &|h| h.tcp_rmem_bytes.map(three));
@@ -46,18 +122,6 @@ pub(crate) fn facts(run: &Run) -> Table {
         h.window_scaling
             .map(|on| if on { "on" } else { "off" }.to_owned())
     });
-    fact("clock source", &|h| h.clock_source.clone());
-    fact("clock", &|h| {
-        h.clock_synchronised.map(|yes| {
-            if yes {
-                "synchronised"
-            } else {
-                "not synchronised"
-            }
-            .to_owned()
-        })
-    });
-    table
 }
 
 /// What made a laboratory another network than its scenario: a sentence for each time.
