@@ -7,6 +7,7 @@ mod bufferbloat;
 mod buffers;
 mod capacity;
 pub mod host;
+mod loss;
 mod one_way;
 mod path;
 mod path_mtu;
@@ -32,9 +33,10 @@ pub struct Case<'a> {
 /// A rule of diagnosis.
 type Rule = fn(&Case<'_>) -> Vec<Finding>;
 
-const RULES: [Rule; 6] = [
+const RULES: [Rule; 7] = [
     bufferbloat::examine,
     buffers::examine,
+    loss::examine,
     path::examine,
     path_mtu::examine,
     one_way::examine,

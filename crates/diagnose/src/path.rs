@@ -8,11 +8,8 @@ use plumb_model::run::Measurement;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
+use crate::loss::{LOSS_CRITICAL, LOSS_WARNING};
 
-/// Loss that TCP feels on long paths (at 0.1 % and 100 ms CUBIC carries some 10 Mbit/s), and that
-/// calls feel.
-const LOSS_WARNING: f64 = 0.001;
-const LOSS_CRITICAL: f64 = 0.05;
 /// So many changes of the route in one measurement are flapping; fewer are maintenance.
 const FLAPS: f64 = 3.0;
 

@@ -8,14 +8,17 @@ use plumb_model::units::{human_seconds, si};
 use crate::Case;
 
 pub(crate) fn verdict(case: &Case<'_>, findings: &[Finding]) -> Verdict {
-    let grade = case
-        .measurements
-        .iter()
-        .filter_map(|m| match &m.outcome {
-            Outcome::LoadedLatency(result) => result.grade,
-            _ => None,
-        })
-        .max();
+    let grades = case.measurements.iter().filter_map(|m| match &m.outcome {
+        Outcome::LoadedLatency(result) => Some(result.grade),
+        _ => None,
+    });
+    // A phase that lost too many probes for a grade may be worse than every other, except where
+    // nothing is worse.
+    let ungraded = grades.clone().any(|grade| grade.is_none());
+    let grade = grades
+        .flatten()
+        .max()
+        .filter(|worst| !ungraded || *worst == Grade::F);
     let headline = match findings.first() {
         Some(worst) if worst.severity > Severity::Info => worst.summary.clone(),
         _ => healthy(case, grade),

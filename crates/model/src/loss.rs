@@ -1,7 +1,21 @@
-//! How losses follow each other: loss distance and loss period (RFC 3357).
+//! How many packets are lost at least, and how losses follow each other: loss distance and loss
+//! period (RFC 3357).
 
 use crate::results::udp::LossPattern;
 use crate::summary::Summary;
+
+/// The least ratio under which so many losses are not unlikelier than 2.5 % (Wilson's interval with the
+/// correction for continuity: Newcombe, Statistics in Medicine 17, 1998, method 4).
+pub fn at_least_ratio(sent: u64, lost: u64) -> f64 {
+    const Z: f64 = 1.959_963_984_540_054;
+    if sent == 0 || lost == 0 {
+        return 0.0;
+    }
+    let (n, k) = (sent as f64, lost as f64);
+    let p = k / n;
+    let root = (Z * Z - 2.0 - 1.0 / n + 4.0 * p * (n - k + 1.0)).max(0.0);
+    ((2.0 * k + Z * Z - 1.0 - Z * root.sqrt()) / (2.0 * (n + Z * Z))).max(0.0)
+}
 
 /// The losses so far, in order of their numbers.
 #[derive(Debug, Default)]
@@ -63,6 +77,15 @@ impl Losses {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn few_probes_bound_a_ratio_loosely() {
+        // Newcombe's own example, 81 of 263, and what one probe in three says.
+        assert!((at_least_ratio(263, 81) - 0.2535).abs() < 1e-4);
+        assert!((0.01..0.03).contains(&at_least_ratio(3, 1)));
+        assert!((0.10..0.16).contains(&at_least_ratio(150, 30)));
+        assert_eq!(at_least_ratio(3, 0), 0.0);
+    }
 
     /// The example of RFC 3357, section 5: packets 1, 2, 3, 5, 7, 8, 9 arrive of 1 to 10, or
     /// like it; here 4, 6 and 10 are lost, then 11.

@@ -103,6 +103,11 @@ fn long_fat_rcvbuf() {
     );
 }
 
+#[test]
+fn home_lossy() {
+    holds("home-lossy", &["home-cable-managed", "fibre"]);
+}
+
 /// Runs a scenario with one parameter changed and returns what then deviates from its truth.
 fn changed(name: &str, from: &str, to: &str, options: &[&str]) -> (Run, Vec<String>) {
     let text = Scenario::text(name).unwrap();

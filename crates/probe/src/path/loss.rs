@@ -6,6 +6,7 @@
 //! Behind the last that answers there is nobody to tell; so its answers must be such as are given each
 //! time: replies, and not ICMP errors, of which hosts and routers limit the rate alike.
 
+use plumb_model::loss::at_least_ratio;
 use plumb_model::results::path::{HopAnswers, PathLoss};
 
 /// How sure it must be that a hop answers more sparingly than those beyond it, where those lose
@@ -146,7 +147,7 @@ fn beginning(sound: &[Count]) -> Option<PathLoss> {
     };
     Some(PathLoss {
         ratio: best.lost as f64 / best.sent as f64,
-        at_least_ratio: at_least(best.sent, best.lost),
+        at_least_ratio: at_least_ratio(best.sent, best.lost),
         sent_beyond: best.sent,
         lost_beyond: best.lost,
         begins_at_ttl: best.ttl,
@@ -172,19 +173,6 @@ struct Step {
     sent: u64,
     /// How many of them were lost.
     lost: u64,
-}
-
-/// The least ratio under which so many losses are not unlikelier than 2.5 % (Wilson's interval with the
-/// correction for continuity: Newcombe, Statistics in Medicine 17, 1998, method 4).
-fn at_least(sent: u64, lost: u64) -> f64 {
-    const Z: f64 = 1.959_963_984_540_054;
-    if sent == 0 || lost == 0 {
-        return 0.0;
-    }
-    let (n, k) = (sent as f64, lost as f64);
-    let p = k / n;
-    let root = (Z * Z - 2.0 - 1.0 / n + 4.0 * p * (n - k + 1.0)).max(0.0);
-    ((2.0 * k + Z * Z - 1.0 - Z * root.sqrt()) / (2.0 * (n + Z * Z))).max(0.0)
 }
 
 /// ln of the greatest likelihood of so many losses.
@@ -259,15 +247,6 @@ mod tests {
         let (_, loss) = examine(&hops(&[(50, 5), (50, 6), (50, 4)]), Last::Replies);
         assert_eq!(loss.unwrap().earliest_ttl, 1);
         assert_eq!(examine(&[], Last::Replies), (vec![], None));
-    }
-
-    #[test]
-    fn few_probes_bound_a_ratio_loosely() {
-        // Newcombe's own example, 81 of 263, and what one probe in three says.
-        assert!((at_least(263, 81) - 0.2535).abs() < 1e-4);
-        assert!((0.01..0.03).contains(&at_least(3, 1)));
-        assert!((0.10..0.16).contains(&at_least(150, 30)));
-        assert_eq!(at_least(3, 0), 0.0);
     }
 
     #[test]
