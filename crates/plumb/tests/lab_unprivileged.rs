@@ -78,7 +78,7 @@ fn without_root_it_works_in_a_user_namespace() {
         );
         assert_eq!(
             stdout(&inside),
-            "server\n0\nline.up.delay set\n",
+            "server\n0\nline.up.delay set: delay 9ms → 1ms\n",
             "{}",
             stderr(&inside)
         );
