@@ -81,7 +81,7 @@ pub enum Request {
     Mark,
     /// Keep a note: something in the laboratory is not as its scenario says.
     Note {
-        /// What; at most [`MAX_NOTE_BYTES`].
+        /// What; at most 512 bytes.
         text: String,
     },
     /// What is running.

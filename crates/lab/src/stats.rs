@@ -73,7 +73,7 @@ pub struct CellSettings {
     /// Its name.
     pub name: String,
     /// Its type and its settings, as a scenario has them; lists of more than
-    /// [`MOST_LISTED`] entries, such as the samples of a delay, are left out.
+    /// 100 entries, such as the samples of a delay, are left out.
     pub settings: Map<String, Value>,
 }
 

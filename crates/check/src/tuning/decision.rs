@@ -4,10 +4,10 @@
 //! without it. At fixed numbers of pairs two questions are asked: is it sure that the change does not harm
 //! (then it is kept), and is it sure that it gains less than [`WORTH`] (then it is not)? All looks up to the last
 //! one that is wanted share an error of [`HARM`] and one of [`MISS`], so that together they keep to them
-//! (Bonferroni); the last look, at which the smallest effects are seen, has [`LAST_SHARE`] of it.
+//! (Bonferroni); the last look, at which the smallest effects are seen, has `LAST_SHARE` of it.
 //!
 //! Two tests answer: Student's, which learns the noise from the pairs, and a normal one that takes every run's
-//! noise to be [`MOST_NOISE`], the most that a measurement may have, with [`NORMAL_SHARE`] of the error. The second
+//! noise to be [`MOST_NOISE`], the most that a measurement may have, with `NORMAL_SHARE` of the error. The second
 //! sees a large effect after two pairs, from which nothing could be learnt about noise; it is asked only while
 //! the pairs agree with that bound.
 
