@@ -125,6 +125,13 @@ fn changed(name: &str, from: &str, to: &str, options: &[&str]) -> (Run, Vec<Stri
 }
 
 #[test]
+fn a_smaller_modem_queue_and_a_slower_line_are_seen() {
+    thread::scope(|scope| {
+        scope.spawn(a_smaller_modem_queue_is_seen);
+        scope.spawn(a_slower_line_is_seen);
+    });
+}
+
 fn a_smaller_modem_queue_is_seen() {
     let (run, deviations) = changed(
         "home-cable",
@@ -147,7 +154,6 @@ fn a_smaller_modem_queue_is_seen() {
     );
 }
 
-#[test]
 fn a_slower_line_is_seen() {
     let (_, deviations) = changed(
         "home-cable-managed",
