@@ -195,8 +195,8 @@ pub fn payload_rate(
         "goodput_bps",
         carried,
         format!(
-            "{:.3} Gbit/s of payload on {} ({:.2} %)",
-            carried / 1e9,
+            "{} of payload on {} ({:.2} %)",
+            to_the_thousandth(carried),
             si(rate_bps, "bit/s"),
             carried / rate_bps * 100.0
         ),
@@ -208,6 +208,15 @@ pub fn payload_rate(
         rate_bps / 8.0 / f64::from(wire.max(1)),
         format!("{:.0} packets a second", rate_bps / 8.0 / f64::from(wire.max(1))),
     ))
+}
+
+/// A rate as guides print it: `2.354 Gbit/s`, `9.493 Mbit/s`.
+fn to_the_thousandth(bps: f64) -> String {
+    match bps {
+        v if v >= 1e9 => format!("{:.3} Gbit/s", v / 1e9),
+        v if v >= 1e6 => format!("{:.3} Mbit/s", v / 1e6),
+        v => format!("{:.3} kbit/s", v / 1e3),
+    }
 }
 
 /// The most that one connection carries with a window over a round trip.

@@ -17,7 +17,7 @@ use crate::output::print;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   plumb calc bdp --rate 10gbit --rtt 50ms
-  plumb calc goodput --rate 2.5gbit                 2.354 Gbit/s; with --generous the training's 2.314
+  plumb calc goodput --rate 2.5gbit                 2.354 Gbit/s; with --generous 2.315, as the training counts
   plumb calc window --window 64KiB --rtt 150ms      3.495 Mbit/s
   plumb calc loss --rate 10gbit --rtt 100ms         what Reno, CUBIC and BBR can stand
   plumb calc loss --rate 1gbit --rtt 100ms --loss 1%

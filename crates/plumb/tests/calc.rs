@@ -197,6 +197,7 @@ fn every_worked_example_of_the_documents() {
 fn answers_say_what_was_counted() {
     for (command, words) in [
         ("calc goodput --rate 2.5gbit", "2.354 Gbit/s of payload"),
+        ("calc goodput --rate 10mbit", "9.415 Mbit/s of payload"),
         ("calc goodput --rate 2.5gbit --generous", "SACK"),
         (
             "calc window --window 64KiB --rtt 150ms",
