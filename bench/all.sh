@@ -6,11 +6,10 @@ cd "$(dirname "$0")/.."
 binaries=$(realpath "$1")
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
-broken=0
 
 compare() {
-    printf '\n== %s\n' "$1"
-    "$@" 2>&1 | tee -a "$said" || { broken=$((broken + 1)); echo "FAIL: $1 ended with an error" | tee -a "$said"; }
+    printf '\n== %s\n' "$*"
+    "$@" 2>&1 | tee -a "$said" || echo "FAIL: $* ended with an error" | tee -a "$said"
 }
 for what in run rate udp transactions tune ping host path capacity; do
     compare ${SUDO:-} "bench/$what.sh" "$binaries/plumb"
