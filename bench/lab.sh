@@ -74,6 +74,52 @@ verdict "$what: late (p99)" "$(column 3)" µs '<=' 100
 printf '  p99 of each run:%s; %.1f µs of a processor each, waiting included; marked as overrun: %s of %s\n' \
     "$(cut -d ' ' -f 3 "$work/single" | xargs printf ' %.0f')" "$(column 4)" "$(grep -c True "$work/single")" "$pairs"
 
+# Both directions at once through two such links in a row: what the machine cannot carry must be
+# marked.
+both_ways() { # rate
+    local way="[{ type = \"shaper\", rate = \"$1\", queue = \"fq_codel\" }]"
+    cat > "$work/two.toml" <<TOML
+name = "two"
+summary = "two links in a row"
+[[node]]
+name = "client"
+[[node]]
+name = "router"
+forward = true
+[[node]]
+name = "server"
+[[link]]
+name = "near"
+between = ["client", "router"]
+up = $way
+down = $way
+[[link]]
+name = "far"
+between = ["router", "server"]
+up = $way
+down = $way
+[[service]]
+node = "server"
+run = ["plumb", "serve", "--quiet"]
+port = 7586
+TOML
+    "$plumb" lab run "$work/two.toml" -- \
+        "$plumb" rate server --both --streams 4 --duration 5s --budget 20GB --json 2>/dev/null | python3 -c "
+import json, sys
+run = json.load(sys.stdin)
+rates = [m['result']['bps'] for m in run['measurements'] if m['kind'] == 'throughput']
+lab = run['local']['lab']
+share = min(rates) / (int('$1'.removesuffix('mbit')) * 1e6 * 1448 / 1514)
+print(share * 100, lab['overrun'], int(share < 0.95 and not lab['overrun']), lab['starved_ratio'] * 100)"
+}
+for rate in 500mbit 1000mbit 2000mbit; do
+    for _ in $(seq $pairs); do both_ways $rate; done > "$work/two"
+    verdict "$rate both ways over two links: runs short of it and not marked" "$(awk '{ n += $3 } END { print n }' "$work/two")" "" '<=' 0
+    printf '  of goodput:%s %%; ends starved:%s %% of the time; marked as overrun: %s of %s\n' \
+        "$(cut -d ' ' -f 1 "$work/two" | xargs printf ' %.0f')" "$(cut -d ' ' -f 4 "$work/two" | xargs printf ' %.0f')" \
+        "$(grep -c True "$work/two")" "$pairs"
+done
+
 # 50 Mbit/s of such packets: the processor time of the thread that carries them through a link, and
 # of one between a bare pair of TUN devices, which reads and writes, or keeps each packet for the
 # 240 µs that it takes on the line and does nothing else.

@@ -4,6 +4,7 @@
 //! The chain decides when each packet leaves; the driver only has to be there in time, and
 //! keeps a record of how late it was.
 
+mod crowd;
 mod pace;
 mod unread;
 mod wait;
@@ -24,6 +25,7 @@ use plumb_net::sched::set_realtime;
 use plumb_net::tun::{Entrance, Tun, VNET_HEADER_BYTES};
 use plumb_wire::virtio::VirtioHeader;
 
+pub(crate) use self::crowd::Crowd;
 use self::unread::Unread;
 use self::wait::Waiter;
 use crate::buffers::Buffers;
@@ -109,6 +111,7 @@ impl Driver {
     pub(crate) fn start(
         name: &str,
         epoch: Epoch,
+        crowd: &Crowd,
         chain: Chain,
         (from, entrance): (Arc<Tun>, Entrance),
         to: Arc<Tun>,
@@ -130,7 +133,7 @@ impl Driver {
             wake: EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?,
             stop: AtomicBool::new(false),
         });
-        let waiter = Waiter::new(epoch)?;
+        let waiter = Waiter::new(epoch, crowd)?;
         let (started, starts) = mpsc::sync_channel(1);
         let thread = thread::Builder::new().name(name.to_owned()).spawn({
             let shared = Arc::clone(&shared);

@@ -14,7 +14,8 @@ use plumb_net::netlink::Netlink;
 use plumb_net::sysctl;
 use plumb_net::tun::{Entrance, Tun};
 
-use crate::driver::{Driver, Epoch};
+use crate::driver::{Crowd, Driver, Epoch};
+use crate::ends::{self, Naps, Watch};
 use crate::error::LabError;
 use crate::kernel;
 use crate::layout::{self, Plan};
@@ -24,7 +25,7 @@ use crate::node;
 use crate::observe::Tap;
 use crate::scenario::{LinkEnd, LinkSpec, Scenario, Way, contradictions};
 use crate::stats::{self, CellSettings, DriverStats, LabStats, WayStats};
-use crate::stretch::Reading;
+use crate::stretch::{Reading, Readings};
 
 /// Said when SCHED_FIFO was refused.
 const ORDINARY_PRIORITY: &str = "links are carried at ordinary priority, so packets may be late when the machine is busy: real-time priority takes root outside any user namespace";
@@ -47,6 +48,8 @@ pub struct Instance {
     started_unix_ns: u64,
     nodes: BTreeMap<String, Arc<Namespaces>>,
     carriers: Vec<Carrier>,
+    /// Where plumb carries links.
+    ends: Option<Watch>,
     network: Network,
     backend: LabBackend,
     notes: Mutex<Vec<String>>,
@@ -107,6 +110,7 @@ impl Instance {
             started_unix_ns: clock::realtime_ns(),
             nodes,
             carriers: Vec::new(),
+            ends: None,
             network: Network::default(),
             backend,
             notes: Mutex::new(notes),
@@ -117,6 +121,9 @@ impl Instance {
             scenario,
         };
         instance.join_nodes()?;
+        if !instance.carriers.is_empty() {
+            instance.ends = Some(Watch::start()?);
+        }
         instance.network =
             Network::configure(&instance.scenario, &plan, &instance.nodes, instance.epoch)?;
         if backend == LabBackend::Kernel {
@@ -157,6 +164,7 @@ impl Instance {
     }
 
     fn join_nodes(&mut self) -> Result<(), LabError> {
+        let crowd = Crowd::new();
         for (number, link) in self.scenario.links.iter().enumerate() {
             let [first, second] = &link.between;
             let (first_node, second_node) = (self.namespaces(first)?, self.namespaces(second)?);
@@ -192,6 +200,7 @@ impl Instance {
                 let driver = Driver::start(
                     &format!("{}.{}", link.name, way.name()),
                     self.epoch,
+                    &crowd,
                     chain,
                     from,
                     to,
@@ -377,6 +386,7 @@ impl Instance {
             duration_s: self.duration_s(),
             links,
             kernel,
+            starved_ratio: self.naps().late_ratio_since(Naps::default()),
             notes,
         }
     }
@@ -395,9 +405,16 @@ impl Instance {
             .unwrap_or_default()
     }
 
-    /// What the drivers' counters say now, in the order of the links.
-    pub(crate) fn readings(&self) -> Vec<Reading> {
-        self.carriers.iter().map(|c| self.reading(c)).collect()
+    /// What the counters say now.
+    pub(crate) fn readings(&self) -> Readings {
+        Readings {
+            drivers: self.carriers.iter().map(|c| self.reading(c)).collect(),
+            naps: self.naps(),
+        }
+    }
+
+    fn naps(&self) -> Naps {
+        self.ends.as_ref().map(Watch::naps).unwrap_or_default()
     }
 
     fn reading(&self, carrier: &Carrier) -> Reading {
@@ -416,20 +433,19 @@ impl Instance {
     }
 
     /// What a Run must say that began when the counters were read.
-    pub(crate) fn mark(&self, begun: &[Reading]) -> LabMark {
-        let drivers: Vec<DriverStats> = self
-            .readings()
-            .iter()
-            .zip(begun)
-            .map(|(now, begun)| now.since(Some(begun)))
-            .collect();
+    pub(crate) fn mark(&self, begun: &Readings) -> LabMark {
+        let now = self.readings();
+        let pairs = now.drivers.iter().zip(&begun.drivers);
+        let drivers: Vec<DriverStats> = pairs.map(|(now, begun)| now.since(Some(begun))).collect();
+        let starved_ratio = now.naps.late_ratio_since(begun.naps);
         LabMark {
             scenario: self.scenario.name.clone(),
             seed: self.scenario.seed,
             drawn: self.scenario.drawn.clone(),
             changes: self.changes(),
             backend: self.backend,
-            overrun: drivers.iter().any(|driver| driver.overrun),
+            starved_ratio,
+            overrun: ends::starved(starved_ratio) || drivers.iter().any(|driver| driver.overrun),
             lateness_s: drivers
                 .iter()
                 .filter_map(|driver| driver.lateness_s)

@@ -13,6 +13,7 @@ pub mod background;
 mod buffers;
 pub mod control;
 mod driver;
+mod ends;
 pub mod error;
 mod graph;
 mod groups;

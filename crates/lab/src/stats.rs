@@ -10,6 +10,7 @@ use plumb_model::run::LabChange;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::ends;
 use crate::scenario::Way;
 use plumb_net::tc::Qdisc;
 
@@ -42,11 +43,20 @@ pub struct LabStats {
     /// outermost queueing discipline inwards.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub kernel: BTreeMap<String, BTreeMap<Way, Vec<Qdisc>>>,
+    /// How often a program at the ends of the links would have waited more than a millisecond for a
+    /// processor: share of the times that a thread of ordinary priority asked for one.
+    #[serde(default)]
+    pub starved_ratio: f64,
     /// What must be known to read the numbers.
     pub notes: Vec<String>,
 }
 
 impl LabStats {
+    /// Whether the machine was too slow for the programs at the ends of the links.
+    pub fn starved(&self) -> bool {
+        ends::starved(self.starved_ratio)
+    }
+
     /// The JSON Schema of the document.
     pub fn json_schema() -> serde_json::Value {
         schemars::schema_for!(Self).to_value()

@@ -6,7 +6,17 @@ use std::time::Duration;
 use plumb_link::time::Time;
 use plumb_model::summary::Summary;
 
+use crate::ends::Naps;
 use crate::stats::DriverStats;
+
+/// What is read of a laboratory at a time.
+#[derive(Debug, Clone)]
+pub(crate) struct Readings {
+    /// Of its drivers, in the order of the links.
+    pub(crate) drivers: Vec<Reading>,
+    /// Of the thread that is like those of the programs at the ends.
+    pub(crate) naps: Naps,
+}
 
 /// What one driver's counters say at a time.
 #[derive(Debug, Clone)]

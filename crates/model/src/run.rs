@@ -109,8 +109,13 @@ pub struct LabMark {
     /// whole, since the laboratory began; worst link. Zero where each packet went by itself.
     #[serde(default)]
     pub piece_error_s: f64,
-    /// Whether the machine could not keep up with the scenario while the Run was made, as far as
-    /// plumb carried the links.
+    /// How often a program at the ends of the links would have waited more than a millisecond for a
+    /// processor while the Run was made: share of the times that a thread of ordinary priority asked
+    /// for one.
+    #[serde(default)]
+    pub starved_ratio: f64,
+    /// Whether the machine could not keep up with the scenario while the Run was made: with the
+    /// links, as far as plumb carried them, or with the programs at their ends.
     pub overrun: bool,
     /// What else must be known of the laboratory.
     #[serde(default)]

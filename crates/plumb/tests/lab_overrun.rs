@@ -8,6 +8,7 @@ mod common;
 use common::network::Network;
 use common::{stderr, words};
 use plumb_lab::scenario::Way;
+use plumb_model::results::Outcome;
 
 /// A cell that does nothing, but for which large segments are cut into packets.
 const SPLITS: &str = r#"{ type = "gilbert_elliott", p = "0%", r = "10%" }"#;
@@ -39,6 +40,35 @@ fn what_waits_to_be_read_is_late() {
         late.p99 > 2e-3 && late.p99 > 2.0 * transit,
         "{late:?} {transit}"
     );
+}
+
+#[test]
+fn ends_that_get_no_processor_are_an_overrun() {
+    // Both ways through two links in a row: four threads carry, of real-time priority, and senders
+    // and receivers have what they leave. A machine that can do it fills the links.
+    const RATE_BPS: f64 = 2e9;
+    let cells = r#"{ type = "shaper", rate = "2gbit", queue = "fq_codel" }"#;
+    let mut network = Network::default();
+    for node in ["client", "router", "server"] {
+        network.node(node, "");
+    }
+    network.set("router", "forward = true");
+    let cells = format!("up = [{cells}]\ndown = [{cells}]");
+    network.link("near", ["client", "router"], &cells);
+    network.link("far", ["router", "server"], &cells);
+    network.serves("server");
+    let checked = network.measured(&words(
+        "rate server --both --streams 4 --duration 3s --budget 20GB",
+    ));
+    let mark = checked.run.local.lab.expect("measured in a laboratory");
+    let results = checked.run.measurements.iter();
+    let rates = results.filter_map(|measurement| match &measurement.outcome {
+        Outcome::Throughput(rate) => Some(rate.bps),
+        _ => None,
+    });
+    let least = rates.fold(f64::INFINITY, f64::min);
+    let is_full = least >= 0.95 * RATE_BPS * 1448.0 / 1514.0;
+    assert!(is_full || mark.overrun, "{least} {mark:?}");
 }
 
 #[test]

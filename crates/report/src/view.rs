@@ -360,7 +360,7 @@ pub(crate) fn target(run: &Run) -> String {
 /// What the numbers are worth when the laboratory fell behind.
 pub(crate) fn overrun_warning(run: &Run) -> Option<&'static str> {
     run.local.lab.as_ref().is_some_and(|lab| lab.overrun).then_some(
-        "The machine could not keep up with the emulated link: the laboratory delivered packets late, \
-         so these numbers say more of this machine than of the scenario. Measure again with nothing else running.",
+        "The machine could not keep up with the emulated network: packets were late, or the programs at \
+         the ends had to wait for a processor, so these numbers say more of this machine than of the scenario. Measure again with nothing else running.",
     )
 }

@@ -16,7 +16,8 @@ use plumb_link::time::Time;
 use plumb_net::tun::Tun;
 
 use super::Epoch;
-use super::pace::{Pace, REST, Turn};
+use super::crowd::{Crowd, Member};
+use super::pace::{CROWDED_REST, Pace, REST, Turn};
 
 /// The thread's alarm clock.
 pub(super) struct Waiter {
@@ -25,19 +26,21 @@ pub(super) struct Waiter {
     /// What the timer is set to.
     alarm: Option<Time>,
     pace: Pace,
+    crowd: Member,
     /// When the thread last woke, or was asked to wait and did not.
     woke: Time,
 }
 
 impl Waiter {
     /// For a thread that keeps the time of `epoch`.
-    pub(super) fn new(epoch: Epoch) -> io::Result<Self> {
+    pub(super) fn new(epoch: Epoch, crowd: &Crowd) -> io::Result<Self> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         Ok(Self {
             epoch,
             timer: TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?,
             alarm: None,
             pace: Pace::new(Duration::ZERO),
+            crowd: crowd.join(),
             woke: epoch.now(),
         })
     }
@@ -59,14 +62,16 @@ impl Waiter {
     pub(super) fn wait(&mut self, next: Option<Time>, more: bool, from: &Tun, wake: &EventFd) {
         let now = self.epoch.now();
         let left = next.map(|next| next - now);
-        match self.pace.turn(now - self.woke, left, more) {
+        let at_work = more || left.is_some_and(|left| left <= CROWDED_REST);
+        let crowded = self.crowd.is_crowded(at_work);
+        match self.pace.turn(now - self.woke, left, more, crowded) {
             Turn::Go => self.woke = now,
             Turn::Sleep => {
                 self.sleep(next, from, PollFlags::POLLIN, wake);
                 self.pace.slept(self.woke - now);
             }
-            Turn::Rest => {
-                self.sleep(Some(now + REST), from, PollFlags::empty(), wake);
+            Turn::Rest(rest) => {
+                self.sleep(Some(now + rest), from, PollFlags::empty(), wake);
                 self.pace.rested();
             }
         }

@@ -103,6 +103,7 @@ fn links(ways: [(&str, Way, WayStats); 4]) -> LabStats {
         duration_s: 20.0,
         links,
         kernel: BTreeMap::new(),
+        starved_ratio: 0.0,
         notes: Vec::new(),
     }
 }

@@ -193,6 +193,12 @@ fn exit(status: i32) -> ExitCode {
 
 /// What must be known to read numbers that were measured in there.
 fn tell(done: &LabStats) {
+    if done.starved() {
+        complain(&format!(
+            "this machine did not keep up: {:.0} % of the time the programs at the ends waited more than a millisecond for a processor; numbers measured in here say more of it than of the links",
+            done.starved_ratio * 100.0
+        ));
+    }
     for note in &done.notes {
         complain(note);
     }

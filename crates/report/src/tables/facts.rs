@@ -156,6 +156,13 @@ pub(crate) fn lab(run: &Run) -> Option<String> {
                 number::seconds(longest)
             ),
         };
+        let starved = match lab.starved_ratio {
+            little if little < 0.01 => String::new(),
+            ratio => format!(
+                "; programs waited more than a millisecond for a processor {:.0} % of the time",
+                ratio * 100.0
+            ),
+        };
         let drawn = match &lab.drawn {
             none if none.is_empty() => String::new(),
             drawn => {
@@ -174,7 +181,7 @@ pub(crate) fn lab(run: &Run) -> Option<String> {
             .map(|note| format!(" Note: {note}."))
             .collect();
         format!(
-            "Measured in the laboratory: scenario {}, seed {}{drawn}{by}{late}{pieces}.{changes}{notes}",
+            "Measured in the laboratory: scenario {}, seed {}{drawn}{by}{late}{pieces}{starved}.{changes}{notes}",
             lab.scenario, lab.seed
         )
     })

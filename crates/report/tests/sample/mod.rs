@@ -216,6 +216,7 @@ fn line(line: &Line) -> Run {
                 backend: LabBackend::Emulated,
                 lateness_s: Distribution::of((0..1000).map(|i| 20e-6 + noise(7, i) * 30e-6)),
                 piece_error_s: if line.mended { 0.0 } else { 240e-6 },
+                starved_ratio: 0.0,
                 overrun: false,
                 notes: Vec::new(),
             }),

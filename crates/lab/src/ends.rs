@@ -1,0 +1,113 @@
+//! What the links leave of the machine to the programs at their ends.
+//!
+//! The links are carried with real-time priority. Where that takes nearly all of the processors, no
+//! packet leaves late, and yet what is measured is the machine: senders and receivers do not get to
+//! run. So a thread like theirs sleeps briefly, again and again, and sees how late it wakes.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long it sleeps at a time: 200 looks a second, at some 20 µs of a processor each.
+const NAP: Duration = Duration::from_millis(5);
+
+/// How late it may wake: an idle machine takes 0.1 ms, one that carries what it can 0.4 ms
+/// (nine naps of ten).
+const TOLERATED: Duration = Duration::from_millis(1);
+
+/// Naps that it takes to say something: half a second of them.
+const LEAST_NAPS: u64 = 100;
+
+/// Share of late naps from which on a laboratory counts as overrun. On two processors links that
+/// left the ends too little to be filled made a third to a half of them late; full ones a seventh
+/// at most, and four busy programs of ordinary priority one in fifteen.
+const STARVED_RATIO: f64 = 0.2;
+
+/// The thread, which ends with this.
+pub(crate) struct Watch {
+    counts: Arc<Counts>,
+    _watching: Sender<()>,
+}
+
+#[derive(Default)]
+struct Counts {
+    naps: AtomicU64,
+    late: AtomicU64,
+}
+
+/// How naps ended so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Naps {
+    all: u64,
+    late: u64,
+}
+
+impl Watch {
+    /// Watches from now on.
+    pub(crate) fn start() -> io::Result<Self> {
+        let counts = Arc::<Counts>::default();
+        let (watching, ended) = channel::<()>();
+        thread::Builder::new().name("lab-ends".into()).spawn({
+            let counts = Arc::clone(&counts);
+            move || {
+                let mut until = Instant::now() + NAP;
+                while ended.recv_timeout(NAP) == Err(RecvTimeoutError::Timeout) {
+                    let now = Instant::now();
+                    let late = now.saturating_duration_since(until) > TOLERATED;
+                    counts.naps.fetch_add(1, Ordering::Relaxed);
+                    counts.late.fetch_add(late.into(), Ordering::Relaxed);
+                    until = now + NAP;
+                }
+            }
+        })?;
+        Ok(Self {
+            counts,
+            _watching: watching,
+        })
+    }
+
+    /// How naps ended so far.
+    pub(crate) fn naps(&self) -> Naps {
+        Naps {
+            all: self.counts.naps.load(Ordering::Relaxed),
+            late: self.counts.late.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Naps {
+    /// Share of the naps since `earlier` that ended late; zero where those were too few to tell.
+    pub(crate) fn late_ratio_since(self, earlier: Self) -> f64 {
+        match self.all.saturating_sub(earlier.all) {
+            0..LEAST_NAPS => 0.0,
+            all => self.late.saturating_sub(earlier.late) as f64 / all as f64,
+        }
+    }
+}
+
+/// Whether programs at the ends got too little, by the share of late naps.
+pub(crate) fn starved(late_ratio: f64) -> bool {
+    late_ratio > STARVED_RATIO
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn naps(all: u64, late: u64) -> Naps {
+        Naps { all, late }
+    }
+
+    #[test]
+    fn a_stretch_is_judged_by_itself() {
+        let begun = naps(1000, 900);
+        assert!(!starved(naps(1200, 910).late_ratio_since(begun)));
+        assert!(starved(naps(1200, 950).late_ratio_since(begun)));
+        assert!(starved(naps(1200, 930).late_ratio_since(Naps::default())));
+        let few = naps(1050, 950).late_ratio_since(begun);
+        assert!(!starved(few), "{few}");
+    }
+}
