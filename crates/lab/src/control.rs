@@ -280,7 +280,7 @@ impl Conversation {
     /// [`TIMEOUT`].
     fn look(&self, sight: &Sight) -> io::Result<()> {
         let mut begun = Vec::new();
-        let observer = match Observer::begin(&self.instance, sight, &mut begun) {
+        let mut observer = match Observer::begin(&self.instance, sight, &mut begun) {
             Ok(observer) => observer,
             Err(e) => return self.send(&Answer::Refused(e.to_string()), &[]),
         };

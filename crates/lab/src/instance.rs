@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use plumb_link::chain;
 use plumb_model::run::{LabBackend, LabChange, LabMark};
+use plumb_net::cable::Cable;
 use plumb_net::clock;
 use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::Netlink;
@@ -22,7 +23,7 @@ use crate::layout::{self, Plan};
 use crate::nearest::known;
 use crate::network::Network;
 use crate::node;
-use crate::observe::Tap;
+use crate::observe::{Tap, no_end};
 use crate::scenario::{LinkEnd, LinkSpec, Scenario, Way, contradictions};
 use crate::stats::{self, CellSettings, DriverStats, LabStats, WayStats};
 use crate::stretch::{Reading, Readings};
@@ -292,6 +293,25 @@ impl Instance {
         Ok(())
     }
 
+    /// What passes `node`'s interface to a link or lan that the kernel carries; `None` where plumb
+    /// carries it, or there is none.
+    pub(crate) fn cable(&self, link: &str, node: &str) -> Result<Option<Cable>, LabError> {
+        let Scenario { links, lans, .. } = &self.scenario;
+        let own = self.carriers.iter().any(|carrier| carrier.end.link == link);
+        let of_links = links.iter().filter(|_| !own);
+        let of_links = of_links.map(|link| (&link.name, &link.between[..]));
+        let of_lans = lans.iter().map(|lan| (&lan.name, &lan.nodes[..]));
+        let Some((_, ends)) = of_links.chain(of_lans).find(|(name, _)| *name == link) else {
+            return Ok(None);
+        };
+        if !ends.iter().any(|end| end == node) {
+            let ends: Vec<&str> = ends.iter().map(String::as_str).collect();
+            return Err(no_end(link, node, &ends));
+        }
+        let open = || Ok(Cable::open(link)?);
+        self.namespaces(node)?.in_network(open).map(Some)
+    }
+
     /// The nodes at the ends of an emulated link: `up` leads from the first to the second.
     pub(crate) fn ends(&self, link: &str) -> Result<[&str; 2], LabError> {
         let sender = |way| {
@@ -309,13 +329,13 @@ impl Instance {
             let plain = links.iter().any(|link| link.name == end.link);
             if plain {
                 return LabError::Control(format!(
-                    "plumb does not carry the link '{}', a plain cable, and so does not see its packets: give it emulated = true in the scenario",
+                    "plumb does not carry the link '{}', a plain cable, which has no cells and no log: give it emulated = true in the scenario",
                     end.link
                 ));
             }
             if lans.iter().any(|lan| lan.name == end.link) {
                 return LabError::Control(format!(
-                    "plumb does not carry the lan '{}' and so does not see its packets: look at a link with emulated = true between its machines and the rest",
+                    "plumb does not carry the lan '{}' which has no cells and no log: put a link with emulated = true between its machines and the rest",
                     end.link
                 ));
             }

@@ -6,6 +6,7 @@
 
 pub mod answers;
 pub mod bulk;
+pub mod cable;
 pub mod clock;
 pub mod datagram;
 pub mod error_queue;

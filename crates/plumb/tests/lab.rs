@@ -103,14 +103,11 @@ fn its_own_failures_are_125_and_say_why() {
             "run",
             "home-cable",
             "--capture",
-            &capture("lan@client"),
+            &capture("lan@server"),
             "--",
             "true",
         ],
-        &[
-            "does not carry the link 'lan', a plain cable",
-            "emulated = true",
-        ],
+        &["'server' is not at lan, which joins client, router"],
     );
     says(
         &[
@@ -118,11 +115,11 @@ fn its_own_failures_are_125_and_say_why() {
             "run",
             "home-unloaded",
             "--capture",
-            &capture("home@router"),
+            &capture("home@internet"),
             "--",
             "true",
         ],
-        &["does not carry the lan 'home'"],
+        &["'internet' is not at home, which joins"],
     );
 
     let file = folder.path().join("broken.toml");

@@ -171,7 +171,7 @@ fn nonsense_changes_nothing() {
         );
         refused(
             &["lab", "capture", "line", "client"],
-            &["'client' is not an end of line"],
+            &["'client' is not at line, which joins"],
         );
         let run = done(&[
             "lab", "shell", "client", "--", "plumb", "ping", "server", "--count", "3", "--json",

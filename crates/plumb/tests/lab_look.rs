@@ -98,6 +98,96 @@ fn the_log_and_the_captures_hold_every_packet() {
     assert_eq!(packets("b.pcapng", 1), count("/delivered/packets"));
 }
 
+/// Addresses, lengths of IP packets and payloads of TCP packets from a capture, by direction.
+fn lengths(file: &[u8], direction: u8) -> Vec<usize> {
+    let found = blocks(file).into_iter().filter(|(kind, _)| *kind == 6);
+    let found = found.filter(|(_, body)| body[body.len() - 8] == direction);
+    found
+        .map(|(_, body)| {
+            let word = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().unwrap());
+            let (captured, whole) = (word(12) as usize, word(16) as usize);
+            assert_eq!(captured, whole);
+            let packet = &body[20..20 + whole];
+            let told = u16::from_be_bytes([packet[2], packet[3]]);
+            assert_eq!((packet[0] >> 4, usize::from(told)), (4, whole));
+            assert!(is_whole_tcp(packet));
+            whole
+        })
+        .collect()
+}
+
+/// Whether the sums of an IPv4 header and of TCP come out (RFC 1071).
+fn is_whole_tcp(packet: &[u8]) -> bool {
+    let sum = |bytes: &[u8], start: u32| {
+        let words = bytes.chunks(2);
+        let word = |w: &[u8]| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0));
+        let mut sum = words.map(word).sum::<u32>() + start;
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        sum == 0xffff
+    };
+    let (header, tcp) = packet.split_at(20);
+    let pseudo: u32 = header[12..20]
+        .chunks(2)
+        .map(|w| u32::from(w[0]) << 8 | u32::from(w[1]))
+        .sum();
+    sum(header, 0) && (header[9] != 6 || sum(tcp, pseudo + 6 + tcp.len() as u32))
+}
+
+#[test]
+fn cables_and_lans_of_the_kernel_are_captured_too() {
+    const BYTES: usize = 3_000_000;
+    let mut network = Network::default();
+    for node in ["client", "router", "server"] {
+        network.node(node, "");
+    }
+    network.without_ipv6();
+    network.set("router", "forward = true");
+    network.link("cable", ["router", "server"], "");
+    network.add("[[lan]]\nname = \"home\"\nnodes = [\"client\", \"router\"]");
+    let folder = tempfile::tempdir().unwrap();
+    let file = network.file();
+    let send = format!(
+        "plumb lab shell server -- python3 -c 'import socket
+s = socket.create_server((\"0.0.0.0\", 7000))
+c, _ = s.accept()
+while c.recv(65536): pass' & sleep 1
+python3 -c 'import socket
+c = socket.create_connection((\"server\", 7000))
+c.sendall(bytes({BYTES}))'
+wait"
+    );
+    let captures = [
+        "home@client=a",
+        "home@router=b",
+        "cable@router=c",
+        "cable@server=d",
+    ];
+    let captures = captures.iter().flat_map(|capture| ["--capture", capture]);
+    let output = Command::new(common::PLUMB)
+        .current_dir(&folder)
+        .args(["lab", "run"])
+        .arg(file.path())
+        .args(captures)
+        .args(["--", "bash", "-c", &send])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", common::stderr(&output));
+    // Large segments are written as the packets that they are on the wire: 1448 bytes of payload.
+    for (name, towards) in [("a", 2), ("b", 1), ("c", 2), ("d", 1)] {
+        let file = std::fs::read(folder.path().join(name)).unwrap();
+        let lengths = lengths(&file, towards);
+        assert_eq!(lengths.iter().copied().max(), Some(1500), "{name}");
+        // 52 bytes of headers, of which a SYN has 8 more; a retransmission is more payload.
+        let payload: usize = lengths.iter().map(|length| length - 52).sum();
+        assert!(
+            (BYTES..BYTES + 100_000).contains(&payload),
+            "{name} {payload}"
+        );
+    }
+}
+
 #[test]
 fn a_full_disk_stops_the_log_and_not_the_lab() {
     let (_, errors) = lab_run(

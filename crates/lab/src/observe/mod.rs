@@ -77,35 +77,47 @@ impl Observer {
                 Ok(Self::Log(log))
             }
             Sight::Capture { link, node } => {
+                let name = format!("{link} at {node}");
+                if let Some(cable) = instance.cable(link, node)? {
+                    let capture = Capture::of_kernel(cable);
+                    capture.begin(out, &scenario.name, &name)?;
+                    return Ok(Self::Capture(capture));
+                }
                 let [first, second] = instance.ends(link)?;
                 let [up, down] = if node == first {
                     [Wants::AtSender, Wants::AtReceiver]
                 } else if node == second {
                     [Wants::AtReceiver, Wants::AtSender]
                 } else {
-                    return Err(LabError::Control(format!(
-                        "'{node}' is not an end of {link}: its ends are {first} and {second}"
-                    )));
+                    return Err(no_end(link, node, &[first, second]));
                 };
                 for (way, wants) in [(Way::Up, up), (Way::Down, down)] {
                     let link = link.clone();
                     let end = LinkEnd { link, way };
                     instance.add_tap(&end, observation.tap(end.clone(), wants))?;
                 }
-                let capture = Capture::new(observation, started);
-                capture.begin(out, &scenario.name, &format!("{link} at {node}"))?;
+                let capture = Capture::of_carried(observation, started);
+                capture.begin(out, &scenario.name, &name)?;
                 Ok(Self::Capture(capture))
             }
         }
     }
 
     /// Writes what there is to see within a time; `false` when that was nothing.
-    pub(crate) fn write(&self, out: &mut impl Write, within: Duration) -> io::Result<bool> {
+    pub(crate) fn write(&mut self, out: &mut impl Write, within: Duration) -> io::Result<bool> {
         match self {
             Self::Log(log) => log.write(out, within),
             Self::Capture(capture) => capture.write(out, within),
         }
     }
+}
+
+/// Somebody asked for an end that a link does not have.
+pub(crate) fn no_end(link: &str, node: &str, ends: &[&str]) -> LabError {
+    LabError::Control(format!(
+        "'{node}' is not at {link}, which joins {}",
+        ends.join(", ")
+    ))
 }
 
 /// What an observer wants of one direction of a link.

@@ -25,7 +25,7 @@ impl Scribe {
     /// Begins to look on and to write.
     pub(crate) fn begin(instance: &Instance, sight: &Sight, file: File) -> Result<Self, LabError> {
         let mut out = BufWriter::new(file);
-        let observer = Observer::begin(instance, sight, &mut out)?;
+        let mut observer = Observer::begin(instance, sight, &mut out)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = thread::Builder::new()

@@ -13,6 +13,8 @@ use super::control::CONTROL_BYTES;
 pub(crate) struct Message {
     pub(crate) len: usize,
     pub(crate) from: Option<SocketAddr>,
+    /// Of a packet socket: whether it was sent, or for whom it came (packet(7), `sll_pkttype`).
+    pub(crate) packet_type: Option<u8>,
     control: [u8; CONTROL_BYTES],
     control_len: usize,
 }
@@ -69,10 +71,18 @@ fn recvmsg(socket: &Socket, payload: &mut [u8], flags: i32) -> io::Result<Messag
     let (len, from) = unsafe { SockAddr::try_init(receive) }?;
     Ok(Message {
         len: len.min(payload.len()),
+        packet_type: packet_type(&from),
         from: from.as_socket(),
         control,
         control_len: header.msg_controllen as usize,
     })
+}
+
+fn packet_type(from: &SockAddr) -> Option<u8> {
+    let is_link = i32::from(from.family()) == libc::AF_PACKET
+        && from.len() as usize >= size_of::<libc::sockaddr_ll>();
+    // SAFETY: the family says that the storage, which fits every address, holds a sockaddr_ll.
+    is_link.then(|| unsafe { (*from.as_ptr().cast::<libc::sockaddr_ll>()).sll_pkttype })
 }
 
 /// setsockopt(2) with a value in the kernel's byte order.

@@ -2,11 +2,11 @@
 //! reads tells how long they had to (packet(7)).
 
 use std::io;
-use std::os::fd::AsRawFd;
 
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::{Domain, Socket, Type};
 
-use crate::netlink::interface_index;
+use crate::cable::link_address;
+use crate::datagram::set_option;
 
 /// linux/if_packet.h: straight to the device, past queueing disciplines and captures.
 const PACKET_QDISC_BYPASS: libc::c_int = 20;
@@ -25,33 +25,9 @@ impl Entrance {
         // Protocol 0 of every kind: such a socket is given no packets.
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, None)?;
         socket.set_nonblocking(true)?;
-        let on: libc::c_int = 1;
-        // SAFETY: the option is one int, which `on` is and outlives the call.
-        let set = unsafe {
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                PACKET_QDISC_BYPASS,
-                (&raw const on).cast(),
-                size_of_val(&on) as libc::socklen_t,
-            )
-        };
-        if set != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let index = interface_index(interface)?;
-        // SAFETY: sockaddr_ll fits the storage, for which all zeroes is a valid value, and its
-        // length is told.
-        let ((), address) = unsafe {
-            SockAddr::try_init(|storage, length| {
-                let address = storage.cast::<libc::sockaddr_ll>();
-                (*address).sll_family = libc::AF_PACKET as libc::sa_family_t;
-                (*address).sll_ifindex = index as libc::c_int;
-                *length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-                Ok(())
-            })
-        }?;
-        socket.bind(&address)?;
+        let on = 1i32.to_ne_bytes();
+        set_option(&socket, libc::SOL_PACKET, PACKET_QDISC_BYPASS, &on)?;
+        socket.bind(&link_address(interface, 0)?)?;
         Ok(Self(socket))
     }
 
