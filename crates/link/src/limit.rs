@@ -91,7 +91,8 @@ impl fmt::Display for Limit {
         match self {
             Self::Bytes(bytes) => write!(f, "{bytes}B"),
             Self::Packets(packets) => write!(f, "{packets}p"),
-            Self::Time(time) => write!(f, "{}ns", time.as_nanos()),
+            // As people write it: 250ms, 1.5s.
+            Self::Time(time) => write!(f, "{time:?}"),
         }
     }
 }
@@ -121,9 +122,12 @@ mod tests {
             Limit::Bytes(7),
             Limit::Packets(7),
             Limit::Time(Duration::from_nanos(7_000_001)),
+            Limit::Time(Duration::from_micros(7)),
         ] {
             assert_eq!(limit.to_string().parse(), Ok(limit));
         }
+        let quarter = Limit::Time(Duration::from_millis(250));
+        assert_eq!(quarter.to_string(), "250ms");
         assert!("0".parse::<Limit>().is_err() && "0ms".parse::<Limit>().is_err());
         let error = "many".parse::<Limit>().map_err(|e| e.to_string());
         assert!(error.is_err_and(|e| e.contains("'many'") && e.contains("1000p")));
