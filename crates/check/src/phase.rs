@@ -13,12 +13,12 @@ use plumb_model::units::{human_seconds, si};
 use plumb_net::clock::apart_ns;
 
 use crate::assembly::{Assembly, Measured};
+use crate::cut_short::CutShort;
 use crate::probes::Window;
 use crate::profiles;
 use crate::responsiveness;
 use crate::responsiveness::controller::{Controller, Found};
 use crate::shape::Shape;
-use crate::short::Short;
 use crate::watcher::Watcher;
 
 mod datagrams;
@@ -115,9 +115,9 @@ impl Phase {
     }
 
     /// How short it was where its share of the budget ended it: `share` of the whole of it.
-    pub(crate) fn cut_short(&self, share: f64) -> Option<Short> {
+    pub(crate) fn cut_short(&self, share: f64) -> Option<CutShort> {
         let by_budget = self.outcome.ended_early == Some(EndedEarly::Budget);
-        (by_budget && !self.spec.bytes_are_the_goal).then(|| Short {
+        (by_budget && !self.spec.bytes_are_the_goal).then(|| CutShort {
             name: self.spec.name(),
             seconds: self.outcome.duration_s,
             wanted_s: self.spec.duration.as_secs_f64(),

@@ -22,6 +22,7 @@ use plumb_wire::native::control::flow::Flow;
 use crate::assembly::Assembly;
 use crate::budget::Budget;
 use crate::clocks::{Comparison, Incomparable};
+use crate::cut_short;
 use crate::error::CheckError;
 use crate::phase::{Group, Phase, PhaseSpec};
 use crate::places;
@@ -29,7 +30,6 @@ use crate::probes::{Aim, ProbeLogs, Probes, Window};
 use crate::profiles;
 use crate::profiles::catalogue::Profile;
 use crate::shape::Shape;
-use crate::short;
 use crate::watcher::Watcher;
 
 /// How long the idle path is watched: 250 round trips, and longer than the second that Wi-Fi's
@@ -233,7 +233,7 @@ pub fn run(
             phase.cut_short(way.map_or(1.0, |way| weight(way) as f64 / weights as f64))
         })
         .collect();
-    if let Some(note) = short::note(&cut_short, plan.latency) {
+    if let Some(note) = cut_short::note(&cut_short, plan.latency) {
         assembly.note(note);
     }
     for (phase, drained) in &phases {

@@ -24,10 +24,10 @@ use serde_json::Map;
 
 use crate::assembly::{Assembly, Measured};
 use crate::budget::Budget;
+use crate::cut_short;
 use crate::error::CheckError;
 use crate::phase::{Group, Phase, PhaseSpec};
 use crate::shape::Shape;
-use crate::short;
 use crate::watcher::Watcher;
 use crate::with_responder;
 use search::Search;
@@ -109,7 +109,7 @@ pub fn run(
         tcp.record_rates(&mut assembly);
         let share_of_tcp = 1.0 / ((PARTS_OF_STEPS + 1) * ways) as f64;
         let cut_short: Vec<_> = tcp.cut_short(share_of_tcp).into_iter().collect();
-        if let Some(note) = short::note(&cut_short, false) {
+        if let Some(note) = cut_short::note(&cut_short, false) {
             assembly.note(note);
         }
         lost = tcp.lost().map(str::to_owned);

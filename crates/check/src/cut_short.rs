@@ -7,7 +7,7 @@ use crate::phase::{CONCLUSIVE_S, TELLING_S};
 
 /// A phase that ended so.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Short {
+pub(crate) struct CutShort {
     /// The word for it in Runs.
     pub(crate) name: &'static str,
     /// How long it ran.
@@ -25,12 +25,12 @@ const MARGIN: f64 = 1.25;
 
 /// Which they are, what they do not show, and what --budget would have to be; nothing where there are
 /// none.
-pub(crate) fn note(phases: &[Short], latency: bool) -> Option<String> {
+pub(crate) fn note(phases: &[CutShort], latency: bool) -> Option<String> {
     let each: Vec<_> = phases
         .iter()
         .map(|phase| format!("'{}' after {}", phase.name, human_seconds(phase.seconds)))
         .collect();
-    let needed = phases.iter().filter_map(Short::needs_bytes);
+    let needed = phases.iter().filter_map(CutShort::needs_bytes);
     let needed = needed.reduce(f64::max)?;
     let shortest_s = phases.iter().map(|phase| phase.seconds);
     let shortest_s = shortest_s.fold(f64::INFINITY, f64::min);
@@ -58,7 +58,7 @@ pub(crate) fn note(phases: &[Short], latency: bool) -> Option<String> {
     ))
 }
 
-impl Short {
+impl CutShort {
     /// The budget of which its share would have lasted; absent where it carried nothing.
     fn needs_bytes(&self) -> Option<f64> {
         let whole = self.bytes as f64 / self.seconds * self.wanted_s / self.share;
@@ -78,8 +78,8 @@ mod tests {
     use super::*;
     use plumb_model::units::ByteCount;
 
-    fn short(name: &'static str, seconds: f64, gigabytes: f64, share: f64) -> Short {
-        Short {
+    fn short(name: &'static str, seconds: f64, gigabytes: f64, share: f64) -> CutShort {
+        CutShort {
             name,
             seconds,
             wanted_s: 15.0,
