@@ -12,14 +12,25 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use plumb_lab::scenario::Scenario;
+use plumb_link::spec::{CellSpec, ChainSpec};
 
 /// A scenario's own truth test takes no longer, building the network included. A machine that is
 /// busy with other things may take twice that.
 const LONGEST: Duration = Duration::from_secs(2 * 8);
 
-/// Those that only send a probe now and then leave a machine of two processors time for another one
-/// beside them. Whatever fills a link runs alone.
-const BESIDE_EACH_OTHER: usize = 2;
+/// How much of the machine a scenario takes, and so how many are measured at a time on two processors.
+#[derive(Clone, Copy, PartialEq)]
+enum Weight {
+    /// It only sends a probe now and then.
+    Light = 4,
+    /// It fills a line of at most [`SLOW_BPS`].
+    Slow = 2,
+    /// It fills whatever there is.
+    Heavy = 1,
+}
+
+/// A line this slow takes a tenth of a processor, its two ends included.
+const SLOW_BPS: u64 = 20_000_000;
 
 /// The verb that a scenario's truth is measured by.
 fn verb(scenario: &Scenario) -> &str {
@@ -42,27 +53,51 @@ fn verify(scenario: &Scenario) -> Option<String> {
     (took > LONGEST).then(|| format!("{} took {took:?}", scenario.name))
 }
 
+fn weight(scenario: &Scenario) -> Weight {
+    if verb(scenario) == "ping" {
+        return Weight::Light;
+    }
+    // What is measured crosses every link, and so the slowest.
+    let is_slow = |chain: &ChainSpec| {
+        chain.0.iter().any(|named| match &named.cell {
+            CellSpec::Shaper(line) => line.rate.is_some_and(|rate| rate.bps() <= SLOW_BPS),
+            _ => false,
+        })
+    };
+    let mut links = scenario.links.iter().filter(|link| link.is_emulated());
+    match links.any(|link| is_slow(&link.up) && is_slow(&link.down)) {
+        true => Weight::Slow,
+        false => Weight::Heavy,
+    }
+}
+
+/// What is wrong with these scenarios, of which some are measured at a time.
+fn verify_beside_each_other(scenarios: &[&Scenario], at_a_time: usize) -> Vec<String> {
+    let waiting = Mutex::new(scenarios.iter());
+    let next = || waiting.lock().unwrap().next();
+    let worker = || std::iter::from_fn(next).filter_map(|s| verify(s)).collect();
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..at_a_time).map(|_| scope.spawn(worker)).collect();
+        let wrong = workers.into_iter().map(|worker| worker.join().unwrap());
+        wrong.collect::<Vec<Vec<String>>>().concat()
+    })
+}
+
 #[test]
 fn every_scenario_is_what_it_says() {
     let scenarios = Scenario::built_in().unwrap();
-    let measured = scenarios.iter().filter(|s| verb(s) != "check");
-    let (light, heavy): (Vec<_>, Vec<_>) = measured.partition(|s| verb(s) == "ping");
-    assert!(!light.is_empty() && !heavy.is_empty(), "there is none");
-
-    let waiting = Mutex::new(light.iter());
-    let next = || waiting.lock().unwrap().next();
-    let worker = || std::iter::from_fn(next).filter_map(|s| verify(s)).collect();
-    let mut wrong = std::thread::scope(|scope| {
-        let workers = [(); BESIDE_EACH_OTHER].map(|()| scope.spawn(worker));
-        let wrong = workers.map(|worker| -> Vec<String> { worker.join().unwrap() });
-        wrong.concat()
-    });
-    wrong.extend(heavy.iter().filter_map(|s| verify(s)));
+    let measured = || scenarios.iter().filter(|s| verb(s) != "check");
+    let mut wrong = Vec::new();
+    for kind in [Weight::Light, Weight::Slow, Weight::Heavy] {
+        let of_kind: Vec<_> = measured().filter(|s| weight(s) == kind).collect();
+        assert!(of_kind.len() > 5, "too few to be true");
+        wrong.extend(verify_beside_each_other(&of_kind, kind as usize));
+    }
     assert!(
         wrong.is_empty(),
         "{} of {}:\n{}",
         wrong.len(),
-        light.len() + heavy.len(),
+        measured().count(),
         wrong.join("\n")
     );
 }
