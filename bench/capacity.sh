@@ -39,8 +39,8 @@ for turn in "123":
         least, most = rate["at_least_bps"], rate["at_most_bps"]
         told += rate["bps"] is not None
         held += (least or 0) <= true <= (most or float("inf"))
-        # The middle of the bounds, where that is all that it tells.
-        rates.append(rate["bps"] or (least * most) ** 0.5)
+        # The middle of the bounds, where that is all that it tells; nothing where it tells but one.
+        rates.append(rate["bps"] or ((least or 0) * (most or 0)) ** 0.5)
     plumb.append(rates)
     found = re.findall(r"Hop char:.*bw = ([0-9.]+) Kbps", open(f"{folder}/pchar.{turn}").read())
     pchar.append([float(rate) * 1e3 for rate in found])
@@ -50,6 +50,10 @@ for number, true in enumerate(TRUE_BPS):
 print(told, held)
 P
 while read -r mbit ours peers; do
-    [ -n "${peers:-}" ] || { echo "plumb told $mbit of 9 rates, and bounds for the rest; $ours of its 9 bounds held the truth"; break; }
+    if [ -z "${peers:-}" ]; then
+        echo "plumb told $mbit of 9 rates, and bounds for the rest"
+        verdict "bounds that held the truth, of 9" "$ours" "" '>=' 9
+        break
+    fi
     verdict "line of $mbit Mbit/s: plumb off by (pchar by $peers %)" "$ours" % '<=' 10
 done < "$folder/said"

@@ -20,7 +20,8 @@ pub(crate) struct CutShort {
     pub(crate) share: f64,
 }
 
-/// What more than the budget found by a phase that was largely slow start is to allow.
+/// What the budget worked out is multiplied by: a phase that was largely slow start hides a part of the
+/// rate.
 const MARGIN: f64 = 1.25;
 
 /// Which they are, what they do not show, and what --budget would have to be; nothing where there are

@@ -3,7 +3,7 @@
 //! [`with_responder`] is `plumb check`, `load` and `rate` against a native responder,
 //! [`without_responder`] what remains of a check without one. [`phase`] is one load phase with
 //! probes beside it; [`probes`] are the probe streams that run from beginning to end, [`places`] those on the
-//! way that they are aimed at; [`shape`] is what flows in a phase, `short` what is said of those that the budget ended;
+//! way that they are aimed at; [`shape`] is what flows in a phase, `cut_short` what is said of those that the budget ended;
 //! [`responsiveness`] conducts a phase that measures round trips a minute;
 //! [`mtu`] is how large packets may be, [`owd`] each way by itself, [`capacity`] what each line could carry;
 //! [`transactions`] are requests and answers instead of a load; [`assembly`] makes the Run.

@@ -141,8 +141,7 @@ pub fn run(
     let result = MtuResult {
         address: to.to_string(),
         path_mtu_bytes: path_mtu,
-        path_mtu_at_least: path_mtu == Some(largest)
-            && interface.is_none_or(|interface| interface > largest),
+        path_mtu_at_least: false,
         interface_mtu_bytes: interface,
         largest_tried_bytes: largest,
         partial: way.found.stopped,
@@ -153,6 +152,10 @@ pub fn run(
         sent: way.found.sent + mss.as_ref().map_or(0, |(_, sent)| *sent),
         mss: mss.map(|(mss, _)| mss),
         tcp: tcp(known),
+    };
+    let result = MtuResult {
+        path_mtu_at_least: path_mtu.is_some_and(|path_mtu| result.is_bound(path_mtu)),
+        ..result
     };
     assembly.add(Measured {
         started_ns,

@@ -116,8 +116,7 @@ impl Phase {
 
     /// How short it was where its share of the budget ended it: `share` of the whole of it.
     pub(crate) fn cut_short(&self, share: f64) -> Option<CutShort> {
-        let by_budget = self.outcome.ended_early == Some(EndedEarly::Budget);
-        (by_budget && !self.spec.bytes_are_the_goal).then(|| CutShort {
+        self.is_cut_short().then(|| CutShort {
             name: self.spec.name(),
             seconds: self.outcome.duration_s,
             wanted_s: self.spec.duration.as_secs_f64(),
@@ -128,7 +127,8 @@ impl Phase {
 
     /// Whether what there is to say of its length is said of all such phases together.
     fn is_cut_short(&self) -> bool {
-        self.cut_short(1.0).is_some()
+        let by_budget = self.outcome.ended_early == Some(EndedEarly::Budget);
+        by_budget && !self.spec.bytes_are_the_goal
     }
 
     /// Whether there was more than applications alone.

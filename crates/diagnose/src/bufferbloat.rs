@@ -10,9 +10,9 @@ use plumb_model::finding::{
 use plumb_model::grade::Grade;
 use plumb_model::results::{Direction, LoadedLatencyResult, ThroughputResult};
 use plumb_model::run::Measurement;
-use plumb_model::units::{human_seconds, si};
+use plumb_model::units::{capital, human_seconds, si};
 
-use crate::{Case, capital};
+use crate::Case;
 
 /// An increase from here on is a finding, in seconds: below it DSLReports still grades B, and
 /// a game or call (one packet every 16 to 20 ms) loses only a few packets' time.

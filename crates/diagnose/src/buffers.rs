@@ -13,9 +13,9 @@ use plumb_model::formula::{USABLE_BUFFER_RATIO, bandwidth_delay_product, buffer_
 use plumb_model::headroom::rate_to_prepare;
 use plumb_model::results::{Direction, ThroughputResult};
 use plumb_model::run::{HostFacts, Measurement};
-use plumb_model::units::{human_seconds, si};
+use plumb_model::units::{capital, human_seconds, si};
 
-use crate::{Case, capital};
+use crate::Case;
 
 /// Share of the time spent waiting for a buffer from which on it is a finding. Autotuning lags
 /// the sender by a few round trips at the start of every connection, which alone stays below.

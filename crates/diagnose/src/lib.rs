@@ -92,11 +92,3 @@ impl<'a> Case<'a> {
         })
     }
 }
-
-/// A sentence's beginning.
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
-}

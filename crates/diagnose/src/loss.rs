@@ -37,12 +37,10 @@ pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
 }
 
 fn finding(measurement: &Measurement, ping: &PingResult) -> Option<Finding> {
-    // What this host dropped itself is not the path's loss.
-    let lost = ping
-        .sent
-        .saturating_sub(ping.received)
-        .saturating_sub(ping.dropped_here);
-    let least = at_least_ratio(ping.sent, lost);
+    // What this host dropped itself says nothing of the path.
+    let sent = ping.sent.saturating_sub(ping.dropped_here);
+    let lost = sent.saturating_sub(ping.received);
+    let least = at_least_ratio(sent, lost);
     if least < LOSS_WARNING {
         return None;
     }
@@ -65,16 +63,15 @@ fn finding(measurement: &Measurement, ping: &PingResult) -> Option<Finding> {
         },
         matters_for: Vec::new(),
         summary: format!(
-            "Packets are lost while nothing of ours loads the path: {lost} of {} probes got no answer ({:.1} %, and of all at least {:.1} %){doubt}.",
-            ping.sent,
-            lost as f64 / ping.sent as f64 * 100.0,
+            "Packets are lost while nothing of ours loads the path: {lost} of {sent} probes got no answer ({:.1} %, and of all at least {:.1} %){doubt}.",
+            lost as f64 / sent as f64 * 100.0,
             least * 100.0,
         ),
         evidence: vec![Evidence {
             measurement: measurement.id.clone(),
             field: "result.loss_ratio".to_owned(),
-            value: (lost as f64 / ping.sent as f64).into(),
-            rule: "share of idle probes lost; a finding where so many losses would be unlikely (2.5 %) under the threshold".to_owned(),
+            value: (lost as f64 / sent as f64).into(),
+            rule: "share of idle probes lost, but for those that this host dropped itself (result.dropped_here); a finding where so many losses would be unlikely (2.5 %) under the threshold".to_owned(),
             threshold: LOSS_WARNING.into(),
         }],
         fixes: vec![Fix {

@@ -12,9 +12,14 @@ pub(crate) fn verdict(case: &Case<'_>, findings: &[Finding]) -> Verdict {
         Outcome::LoadedLatency(result) => Some(result.grade),
         _ => None,
     });
-    // A phase that lost too many probes for a grade may be worse than every other, except where
-    // nothing is worse.
-    let ungraded = grades.clone().any(|grade| grade.is_none());
+    // A phase that lost too many probes for a grade, or all, may be worse than every other, except
+    // where nothing is worse.
+    let unanswered = [Direction::Up, Direction::Down]
+        .into_iter()
+        .any(|direction| {
+            case.throughput_alone(direction).is_some() && case.loaded_latency(direction).is_none()
+        });
+    let ungraded = unanswered || grades.clone().any(|grade| grade.is_none());
     let grade = grades
         .flatten()
         .max()

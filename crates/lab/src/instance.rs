@@ -31,6 +31,9 @@ use crate::stretch::{Reading, Readings};
 /// Said when SCHED_FIFO was refused.
 const ORDINARY_PRIORITY: &str = "links are carried at ordinary priority, so packets may be late when the machine is busy: real-time priority takes root outside any user namespace";
 
+/// Notes that are kept: every Run carries them.
+const MOST_NOTES: usize = 100;
+
 /// How long nothing may enter a link, with nothing inside any, for the links to be still. A packet
 /// takes some 20 µs from one link's device to the next's, and a driver that waits for a busy
 /// processor some milliseconds.
@@ -135,10 +138,11 @@ impl Instance {
         Ok(instance)
     }
 
-    /// Adds to what must be known to read the numbers; once, however often it happens.
+    /// Adds to what must be known to read the numbers; once, however often it happens, and the first
+    /// [`MOST_NOTES`].
     pub(crate) fn note(&self, text: String) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        if !notes.contains(&text) {
+        if notes.len() < MOST_NOTES && !notes.contains(&text) {
             notes.push(text);
         }
     }
@@ -296,10 +300,11 @@ impl Instance {
     /// What passes `node`'s interface to a link or lan that the kernel carries; `None` where plumb
     /// carries it, or there is none.
     pub(crate) fn cable(&self, link: &str, node: &str) -> Result<Option<Cable>, LabError> {
+        if self.carriers.iter().any(|carrier| carrier.end.link == link) {
+            return Ok(None);
+        }
         let Scenario { links, lans, .. } = &self.scenario;
-        let own = self.carriers.iter().any(|carrier| carrier.end.link == link);
-        let of_links = links.iter().filter(|_| !own);
-        let of_links = of_links.map(|link| (&link.name, &link.between[..]));
+        let of_links = links.iter().map(|link| (&link.name, &link.between[..]));
         let of_lans = lans.iter().map(|lan| (&lan.name, &lan.nodes[..]));
         let Some((_, ends)) = of_links.chain(of_lans).find(|(name, _)| *name == link) else {
             return Ok(None);
@@ -335,7 +340,7 @@ impl Instance {
             }
             if lans.iter().any(|lan| lan.name == end.link) {
                 return LabError::Control(format!(
-                    "plumb does not carry the lan '{}' which has no cells and no log: put a link with emulated = true between its machines and the rest",
+                    "plumb does not carry the lan '{}', which has no cells and no log: put a link with emulated = true between its machines and the rest",
                     end.link
                 ));
             }

@@ -28,7 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LAST_WORDS_BYTES: usize = 1024;
 /// How long to wait for them once it has ended: they are in the pipe already, unless a child of
 /// the service still holds it.
-pub(crate) const LAST_WORDS_WITHIN: Duration = Duration::from_millis(200);
+const LAST_WORDS_WITHIN: Duration = Duration::from_millis(200);
 
 /// A service that runs.
 struct Service {
@@ -48,20 +48,23 @@ impl Service {
     }
 
     fn error(&self, problem: &str) -> LabError {
-        let said = self
-            .last_words
-            .as_ref()
-            .and_then(|words| words.recv_timeout(LAST_WORDS_WITHIN).ok())
-            .filter(|words| !words.is_empty());
         LabError::Service {
             what: "service",
             command: self.command.clone(),
             node: self.node.clone(),
-            problem: match said {
-                Some(said) => format!("{problem}: {said}"),
-                None => problem.to_owned(),
-            },
+            problem: with_last_words(problem, self.last_words.as_ref()),
         }
+    }
+}
+
+/// A problem, and what the program said last where it said something.
+pub(crate) fn with_last_words(problem: &str, words: Option<&Receiver<String>>) -> String {
+    let said = words.and_then(|words| words.recv_timeout(LAST_WORDS_WITHIN).ok());
+    let said = said.unwrap_or_default();
+    let said: Vec<&str> = said.split_whitespace().collect();
+    match said.join(" ").trim_end_matches('.') {
+        "" => problem.to_owned(),
+        said => format!("{problem}: {said}"),
     }
 }
 
@@ -82,7 +85,7 @@ pub(crate) struct Programs {
 
 impl Programs {
     /// Starts the scenario's services, waits until each listens, and starts its traffic.
-    pub(crate) fn start(instance: &Arc<Instance>, errors: Errors) -> Result<Self, LabError> {
+    pub(crate) fn start(instance: &Instance, errors: Errors) -> Result<Self, LabError> {
         let scenario = instance.scenario();
         let services = scenario.services.iter();
         let services = services
@@ -102,15 +105,17 @@ impl Programs {
     /// When it was a service, which should have gone on.
     pub(crate) fn ended(
         &mut self,
-        instance: &Arc<Instance>,
+        instance: &Instance,
         status: WaitStatus,
     ) -> Result<(), LabError> {
         if let Some(service) = self.services.iter().find(|s| Some(s.pid) == status.pid()) {
             return Err(service.ended(status));
         }
-        let mut traffic = self.traffic.iter_mut();
-        if let Some(traffic) = traffic.find(|t| Some(t.pid) == status.pid()) {
-            traffic.ended(instance, status);
+        // The number of a process that has ended may be another's from now on.
+        let mut traffic = self.traffic.iter();
+        if let Some(at) = traffic.position(|t| Some(t.pid) == status.pid()) {
+            let ended = self.traffic.swap_remove(at);
+            self.traffic.extend(ended.again(instance, status));
         }
         Ok(())
     }

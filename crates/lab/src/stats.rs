@@ -118,7 +118,7 @@ fn short(settings: Map<String, Value>) -> Map<String, Value> {
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DriverStats {
     /// How late packets were written, against their due time; with the time that packets waited
-    /// then at the sending device, unread, where that was seen to be more than a millisecond.
+    /// then at the sending device, unread, where that had not been empty for a millisecond.
     pub lateness_s: Option<Distribution>,
     /// Share of the time in which a packet was overdue by more than a millisecond, to be read from
     /// the sending device or to be written.

@@ -16,6 +16,9 @@ use crate::error::LabError;
 use crate::instance::Instance;
 use crate::scenario::{CellPath, LinkEnd, LinkSpec, SHAPER, Way};
 
+/// Changes that are remembered, the latest: every Run carries them.
+const MOST_CHANGES: usize = 100;
+
 /// A cell, and the settings that it is to have.
 struct Change {
     path: CellPath,
@@ -70,35 +73,38 @@ impl Instance {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         // First on paper, where all of it must hold.
         let mut planned = links.specs.clone();
-        let mut differences = Vec::new();
-        for change in changes {
-            for end in self.ends_of(&change.path)? {
+        let mut plan = |change: &Change| {
+            let ends = self.ends_of(&change.path)?.into_iter();
+            let found = ends.map(|end| {
                 let link = planned.iter_mut().find(|link| link.name == end.link);
                 let link = link.ok_or_else(|| change.refused("there is no such link"))?;
                 let found = change.plan(link, end.way)?;
-                differences.push((end, change, found));
-            }
-        }
-        let done = changes.iter().map(|change| {
-            let found = differences
-                .iter()
-                .find(|(_, of, _)| std::ptr::eq(*of, change));
-            let found = found.map_or(&[][..], |(_, _, found)| found);
+                Ok((end, found))
+            });
+            found.collect::<Result<Vec<_>, LabError>>()
+        };
+        let differences = changes.iter().map(&mut plan);
+        let differences = differences.collect::<Result<Vec<_>, LabError>>()?;
+        let done = changes.iter().zip(&differences).map(|(change, found)| {
+            let found = found.first().map_or(&[][..], |(_, found)| found);
             Ok(format!("{}{}", self.carry_out(change)?, told(found)))
         });
         let done = done.collect::<Result<_, LabError>>()?;
         let at = Timestamp::from_nanosecond(i128::from(clock::realtime_ns())).unwrap_or_default();
-        for (end, change, found) in differences {
+        for (change, found) in changes.iter().zip(differences) {
             let cell = &change.path.cell;
-            links
-                .changes
-                .extend(found.into_iter().map(|found| LabChange {
+            for (end, found) in found {
+                let found = found.into_iter().map(|found| LabChange {
                     at: format!("{at:.3}"),
                     setting: format!("{end}.{cell}.{}", found.key),
                     before: found.before,
                     after: found.after,
-                }));
+                });
+                links.changes.extend(found);
+            }
         }
+        let surplus = links.changes.len().saturating_sub(MOST_CHANGES);
+        links.changes.drain(..surplus);
         links.specs = planned;
         Ok(done)
     }

@@ -212,7 +212,7 @@ pub(crate) fn spawn(command: &mut Command) -> Result<Child, i32> {
 fn wait_inside(
     signals: &SignalFd,
     command: &Child,
-    instance: &Arc<Instance>,
+    instance: &Instance,
     programs: &mut Programs,
 ) -> Result<i32, LabError> {
     let pid = Pid::from_raw(command.id() as i32);

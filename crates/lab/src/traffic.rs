@@ -4,7 +4,6 @@
 
 use std::io::{self, ErrorKind};
 use std::process::Stdio;
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
@@ -14,7 +13,7 @@ use nix::unistd::Pid;
 use crate::error::LabError;
 use crate::instance::Instance;
 use crate::scenario::TrafficSpec;
-use crate::service::{self, LAST_WORDS_WITHIN};
+use crate::service;
 
 /// A program that is over sooner than this would be started for ever, and take the processor from
 /// the links.
@@ -31,7 +30,7 @@ pub(crate) struct Traffic {
 
 impl Traffic {
     /// Starts it.
-    pub(crate) fn start(instance: &Arc<Instance>, spec: &TrafficSpec) -> Result<Self, LabError> {
+    pub(crate) fn start(instance: &Instance, spec: &TrafficSpec) -> Result<Self, LabError> {
         let mut command = service::quiet(instance, &spec.node, &spec.run)?;
         command.stderr(Stdio::piped());
         let mut start = || {
@@ -55,16 +54,13 @@ impl Traffic {
     }
 
     /// Starts it again where it ended well and may; what else there is becomes a note.
-    pub(crate) fn ended(&mut self, instance: &Arc<Instance>, status: WaitStatus) {
+    pub(crate) fn again(self, instance: &Instance, status: WaitStatus) -> Option<Self> {
         let lasted = self.started.elapsed();
         let note = match status {
-            WaitStatus::Exited(_, 0) if self.spec.once => return,
+            WaitStatus::Exited(_, 0) if self.spec.once => return None,
             WaitStatus::Exited(_, 0) if lasted >= WORTH_REPEATING => {
                 match Self::start(instance, &self.spec) {
-                    Ok(again) => {
-                        *self = again;
-                        return;
-                    }
+                    Ok(again) => return Some(again),
                     Err(e) => e.to_string(),
                 }
             }
@@ -74,19 +70,17 @@ impl Traffic {
                 lasted.as_secs_f64()
             ),
             status => {
-                let said = self.last_words.recv_timeout(LAST_WORDS_WITHIN);
-                let said = said.unwrap_or_default();
-                let words: Vec<&str> = said.split_whitespace().collect();
-                format!(
-                    "{} ended after {:.1} s ({}): {}",
+                let problem = format!(
+                    "{} ended after {:.1} s ({})",
                     name(&self.spec),
                     lasted.as_secs_f64(),
-                    service::how(status),
-                    words.join(" ").trim_end_matches('.')
-                )
+                    service::how(status)
+                );
+                service::with_last_words(&problem, Some(&self.last_words))
             }
         };
         instance.note(note);
+        None
     }
 }
 

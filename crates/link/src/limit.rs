@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use plumb_model::units::{BitRate, ByteCount, parse_duration};
+use plumb_model::units::{BitRate, ByteCount, duration, parse_duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::queue::Backlog;
@@ -91,8 +91,7 @@ impl fmt::Display for Limit {
         match self {
             Self::Bytes(bytes) => write!(f, "{bytes}B"),
             Self::Packets(packets) => write!(f, "{packets}p"),
-            // As people write it: 250ms, 1.5s.
-            Self::Time(time) => write!(f, "{time:?}"),
+            Self::Time(time) => f.write_str(&duration(*time)),
         }
     }
 }

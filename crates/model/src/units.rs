@@ -156,6 +156,14 @@ pub fn si(value: f64, unit: &str) -> String {
     format!("{scaled:.digits$} {prefix}{unit}")
 }
 
+/// The same as the beginning of a sentence.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
 /// Seconds as people read them: `18.2 ms`, `640 µs`, `1.25 s`.
 pub fn human_seconds(seconds: f64) -> String {
     match seconds.abs() {
@@ -225,6 +233,16 @@ quantity_serde!(ByteCount, ByteCount::from_bytes, bytes);
 
 /// A time in configuration files: a string such as `"250ms"`, or a number of seconds.
 ///
+/// A time as [`parse_duration`] reads it back exactly: `250ms`, `7us`.
+pub fn duration(time: Duration) -> String {
+    match time.as_nanos() {
+        n if n % 1_000_000_000 == 0 => format!("{}s", n / 1_000_000_000),
+        n if n % 1_000_000 == 0 => format!("{}ms", n / 1_000_000),
+        n if n % 1_000 == 0 => format!("{}us", n / 1_000),
+        n => format!("{n}ns"),
+    }
+}
+
 /// For `#[serde(with = "plumb_model::units::duration_text")]`.
 pub mod duration_text {
     use super::*;
@@ -234,14 +252,7 @@ pub mod duration_text {
     /// # Errors
     /// Those of the serializer.
     pub fn serialize<S: Serializer>(d: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-        let ns = d.as_nanos();
-        let text = match ns {
-            n if n % 1_000_000_000 == 0 => format!("{}s", n / 1_000_000_000),
-            n if n % 1_000_000 == 0 => format!("{}ms", n / 1_000_000),
-            n if n % 1_000 == 0 => format!("{}us", n / 1_000),
-            n => format!("{n}ns"),
-        };
-        serializer.serialize_str(&text)
+        serializer.serialize_str(&duration(*d))
     }
 
     /// Reads what [`parse_duration`] reads, or a number of seconds.

@@ -15,11 +15,11 @@ use crate::timestamp::{self, Stamped};
 use crate::tun::VNET_HEADER_BYTES;
 use crate::wait;
 
-/// ETH_P_ALL of linux/if_ether.h: what is received and what is sent.
-const EVERY_PROTOCOL: u16 = 0x0003;
+/// What is received and what is sent (linux/if_ether.h).
+const EVERY_PROTOCOL: u16 = libc::ETH_P_ALL as u16;
 
-/// ETH_P_IP and ETH_P_IPV6.
-const IP_PROTOCOLS: [u16; 2] = [0x0800, 0x86dd];
+/// The protocols that are IP.
+const IP_PROTOCOLS: [u16; 2] = [libc::ETH_P_IP as u16, libc::ETH_P_IPV6 as u16];
 
 /// PACKET_VNET_HDR of linux/if_packet.h.
 const PACKET_VNET_HDR: libc::c_int = 15;

@@ -81,11 +81,11 @@ impl IcmpError {
     /// What else than a want of privileges it was, where it was something else: no route, or no such
     /// interface or address.
     pub fn beyond_privileges(&self) -> Option<&io::Error> {
-        [&self.raw, &self.ping]
-            .into_iter()
-            .find(|error| error.kind() != ErrorKind::PermissionDenied)
-            // Without IPv6, or ping sockets, in the kernel there is no such protocol.
-            .filter(|error| error.raw_os_error() != Some(libc::EPROTONOSUPPORT))
+        [&self.raw, &self.ping].into_iter().find(|error| {
+            // A kernel without ping sockets has no such protocol.
+            error.kind() != ErrorKind::PermissionDenied
+                && error.raw_os_error() != Some(libc::EPROTONOSUPPORT)
+        })
     }
 }
 

@@ -16,12 +16,19 @@ mod request {
 
 /// Width of the one on standard output, in characters; `None` when standard output is no terminal.
 pub fn columns() -> Option<usize> {
-    size().map(|(columns, _)| columns)
+    let columns = window()?.ws_col;
+    (columns > 0).then_some(columns.into())
 }
 
 /// Width and height of the one on standard output, in characters; `None` when standard output is no
 /// terminal, or one that does not tell.
 pub fn size() -> Option<(usize, usize)> {
+    let rows = window()?.ws_row;
+    (rows > 0).then_some((columns()?, rows.into()))
+}
+
+/// What the terminal tells; zero is what it does not know.
+fn window() -> Option<libc::winsize> {
     let stdout = stdout();
     if !stdout.is_terminal() {
         return None;
@@ -34,7 +41,7 @@ pub fn size() -> Option<(usize, usize)> {
     };
     // SAFETY: TIOCGWINSZ writes one winsize, which `size` is and outlives the call.
     unsafe { request::window_size(stdout.as_raw_fd(), &raw mut size) }.ok()?;
-    (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col.into(), size.ws_row.into()))
+    Some(size)
 }
 
 /// Whether this process is in the group that the terminal on standard input listens to.

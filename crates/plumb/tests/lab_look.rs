@@ -199,6 +199,31 @@ fn a_full_disk_stops_the_log_and_not_the_lab() {
 }
 
 #[test]
+fn a_log_ends_with_the_command_though_traffic_goes_on() {
+    let mut network = Network::line("", r#"{ type = "delay", delay = "1ms" }"#);
+    network.add(
+        r#"
+[[traffic]]
+node = "client"
+run = ["plumb", "lab", "flood", "server", "--rate", "2mbit", "--duration", "60s"]
+"#,
+    );
+    let (file, folder) = (network.file(), tempfile::tempdir().unwrap());
+    let output = Command::new("timeout")
+        .arg("20")
+        .arg(common::PLUMB)
+        .current_dir(&folder)
+        .args(["lab", "run", "--log", "log"])
+        .arg(file.path())
+        .args(["--", "sleep", "1"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", common::stderr(&output));
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    assert!(log.lines().count() > 50, "{log}");
+}
+
+#[test]
 fn statistics_that_cannot_be_written_are_known_before_the_command_runs() {
     let marker = tempfile::tempdir().unwrap();
     let ran = marker.path().join("ran");

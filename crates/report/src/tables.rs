@@ -79,6 +79,11 @@ pub(crate) struct Row {
     pub(crate) better: Option<bool>,
 }
 
+/// What a table shows of a value that may not be known.
+fn or_absent<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| ABSENT.to_owned(), show)
+}
+
 impl Table {
     pub(crate) fn new(title: impl Into<String>, columns: &[(&'static str, Kind)]) -> Self {
         let columns = columns
@@ -192,15 +197,14 @@ fn windows(run: &Run) -> Table {
         ],
     );
     for row in view::windows(run) {
-        let bytes = |value: Option<f64>| value.map_or_else(|| ABSENT.to_owned(), |v| si(v, "B"));
+        let bytes = |value: Option<f64>| or_absent(value, |v| si(v, "B"));
         table.row([
             Phase::from(row.direction).title().to_owned(),
             human_seconds(row.rtt_s),
             bytes(Some(row.bdp_bytes)),
             bytes(row.send_window_bytes),
             bytes(row.receive_window_bytes),
-            row.one_flow_bps
-                .map_or_else(|| ABSENT.to_owned(), |rate| si(rate, "bit/s")),
+            or_absent(row.one_flow_bps, |rate| si(rate, "bit/s")),
         ]);
     }
     table.note = Some(
@@ -241,8 +245,7 @@ fn latency(run: &Run) -> Table {
             rtt(|d| d.max),
             row.increase_s
                 .map_or_else(String::new, |d| scale.show(Some(d.p95))),
-            row.loss_ratio
-                .map_or_else(|| ABSENT.to_owned(), number::percent),
+            or_absent(row.loss_ratio, number::percent),
             row.grade.map_or_else(String::new, |g| g.name().to_owned()),
         ]);
     }
@@ -281,10 +284,7 @@ fn rate(run: &Run) -> Table {
                 .and_then(|sharing| sharing.jain_index)
                 .map_or_else(String::new, |index| format!("{index:.3}")),
             number::percent(result.cpu.local_ratio),
-            result
-                .cpu
-                .remote_ratio
-                .map_or_else(|| ABSENT.to_owned(), number::percent),
+            or_absent(result.cpu.remote_ratio, number::percent),
         ]);
     }
     table.note = (!rows.is_empty())
@@ -350,7 +350,7 @@ fn tcp(run: &Run) -> Table {
             ("with", Text),
         ],
     );
-    let time = |value: Option<f64>| value.map_or_else(|| ABSENT.to_owned(), number::seconds);
+    let time = |value: Option<f64>| or_absent(value, number::seconds);
     for row in rows.iter().filter(|row| row.has_sender()) {
         let sender = &row.result.tcp;
         table.row([
@@ -419,5 +419,5 @@ pub(crate) fn streams(run: &Run) -> Table {
 
 /// The mark as a word of text; nothing where there is none.
 pub(crate) fn mark(grade: Option<Grade>) -> String {
-    grade.map_or_else(|| ABSENT.to_owned(), |g| g.name().to_owned())
+    or_absent(grade, |g| g.name().to_owned())
 }

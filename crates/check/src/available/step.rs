@@ -68,8 +68,14 @@ pub(super) fn seen(asked_bps: f64, outcome: &PhaseOutcome) -> Option<Seen> {
     let (sender, receiver) = (result.sender.as_ref()?, result.receiver.as_ref()?);
     let duration_s = outcome.duration_s.max(f64::MIN_POSITIVE);
     let known = (receiver.received + receiver.lost).max(1) as f64;
-    // Of trains that were dropped here, as few as there may have been.
-    let on_path = receiver.lost_on_path.unwrap_or(receiver.lost);
+    // As few as there may have been: a far end of an earlier version does not tell how many packets
+    // were in the trains that its socket dropped.
+    let on_path = receiver
+        .lost_on_path
+        .unwrap_or(match receiver.dropped_here {
+            0 => receiver.lost,
+            _ => 0,
+        });
     let sent_bps = sender.sent_bytes as f64 * 8.0 / duration_s;
     let received_bps = result.bps.unwrap_or(0.0);
     let arrived_ratio = receiver.received as f64 / known;

@@ -101,9 +101,7 @@ fn unanswered(found: &HopsFound, protocol: Option<PathProtocol>) -> Vec<String> 
         (!words.is_empty()).then(|| words.join(", "))
     };
     let limited = seldom(HopAnswers::Sparing).map(|hops| {
-        format!(
-            "Some hops limit how many probes they answer and were probed more seldom: {hops}. More --time makes them sure."
-        )
+        format!("Some hops limit how many probes they answer: {hops}. More --time makes them sure.")
     });
     let unclear = seldom(HopAnswers::Unclear).map(|hops| {
         format!(

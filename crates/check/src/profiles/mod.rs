@@ -186,7 +186,8 @@ pub(crate) fn result_of_segments(
         profile: profile.name.to_owned(),
         stands_for: profile.stands_for.to_owned(),
         direction: Direction::Down,
-        bps: Some(segments.result.completed as f64 * size as f64 * 8.0 / duration_s),
+        bps: (until_s > 0.0)
+            .then(|| segments.result.completed as f64 * size as f64 * 8.0 / until_s),
         loss_ratio: None,
         one_way_delay_s: None,
         one_way_delay_uncertainty_s: None,

@@ -14,7 +14,10 @@ pub fn settle(findings: &mut [Finding], results: &[TuneResult]) {
             let fixes = finding.fixes.len();
             finding.fixes.retain(|fix| !tries(result, fix));
             if finding.fixes.len() < fixes {
-                finding.severity = Severity::Info;
+                // What was undone leaves the cause as it was, to be mended by the other fixes.
+                if result.decision == TuneDecision::Kept || finding.fixes.is_empty() {
+                    finding.severity = Severity::Info;
+                }
                 finding.summary += &format!(
                     " Tried since: {} {} ({:+.0} %).",
                     result.part,

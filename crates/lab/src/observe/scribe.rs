@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Observer, Sight};
 use crate::error::LabError;
@@ -14,8 +14,11 @@ use crate::instance::Instance;
 /// How soon the thread notices that it is to end.
 const NOTICE: Duration = Duration::from_millis(50);
 
-/// The thread that writes. It ends within [`NOTICE`] of [`Self::end`], once it has written what
-/// there was, or when the file takes no more; the laboratory goes on.
+/// How long it goes on writing what waits when it is to end: longer than 4000 packets take.
+const REST_WITHIN: Duration = Duration::from_secs(1);
+
+/// The thread that writes. It ends soon after [`Self::end`], once it has written what waits, or when
+/// the file takes no more; the laboratory goes on.
 pub(crate) struct Scribe {
     thread: JoinHandle<io::Result<()>>,
     stop: Arc<AtomicBool>,
@@ -31,13 +34,13 @@ impl Scribe {
         let thread = thread::Builder::new()
             .name("lab-scribe".into())
             .spawn(move || {
-                loop {
-                    let last = stopped.load(Ordering::Relaxed);
-                    while observer.write(&mut out, NOTICE)? {}
-                    if last {
-                        return out.flush();
-                    }
+                while !stopped.load(Ordering::Relaxed) {
+                    observer.write(&mut out, NOTICE)?;
                 }
+                // What waits, and no more: traffic may go on.
+                let give_up = Instant::now() + REST_WITHIN;
+                while Instant::now() < give_up && observer.write(&mut out, NOTICE)? {}
+                out.flush()
             })?;
         Ok(Self { thread, stop })
     }

@@ -180,7 +180,7 @@ pub fn verdict(scenario: &Scenario, run: &Run, stats: &LabStats) -> Verdict {
     match probes::check(run, stats) {
         Ok(None) => {}
         Ok(Some(probes)) => verdict.holds.push(format!(
-            "each probe took as long as the links recorded, and is lost where one lost it: {probes} probes"
+            "{probes} probes: those answered took as long as the links recorded, and the others are lost where one lost them"
         )),
         Err(deviations) => verdict.deviations.extend(deviations),
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use plumb_model::units::{BitRate, duration_text};
+use plumb_model::units::{BitRate, duration, duration_text};
 use serde::{Deserialize, Serialize};
 
 use super::{Backlog, PacketList, Queue, QueueSpec};
@@ -52,7 +52,9 @@ impl Settings for CodelSpec {
 pub(crate) fn check_times(target: Duration, interval: Duration) -> Result<(), String> {
     if target > interval {
         return Err(format!(
-            "the target of {target:?} is above the interval of {interval:?}: write a target of 5 to 10 % of it"
+            "the target of {} is above the interval of {}: write a target of 5 to 10 % of it",
+            duration(target),
+            duration(interval)
         ));
     }
     Ok(())

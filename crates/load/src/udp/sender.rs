@@ -151,8 +151,8 @@ impl<'a> Trains<'a> {
         u64::from(self.flow.gso.unwrap_or(1))
     }
 
-    /// Departures at their times, until the duration is over: where a pattern is silent at its end, or
-    /// packets are far apart, that is a part of it. A train leaves when its first packet is due.
+    /// Departures at their times, until the duration is over, the silence included that a pattern may end
+    /// in. A train leaves when its first packet is due.
     fn on_schedule(
         &mut self,
         mut schedule: Schedule,

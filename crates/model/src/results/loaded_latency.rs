@@ -31,7 +31,7 @@ pub struct LoadedLatencyResult {
     /// Mark for the 95th percentile of the increase; absent when it was not measured, or when more than
     /// 5 % of the probes were lost and it could be a worse one with them.
     pub grade: Option<Grade>,
-    /// The published table that the grade comes from.
+    /// The published table that the grade comes from, or would where it is withheld.
     pub grade_table: Option<String>,
     /// Round-trips a minute; only with a method.
     pub rpm: Option<f64>,

@@ -37,6 +37,14 @@ pub struct MtuResult {
     pub tcp: TcpMtu,
 }
 
+impl MtuResult {
+    /// Whether a size that gets through is only the largest that was tried of what may be sent.
+    pub fn is_bound(&self, bytes: u32) -> bool {
+        let largest = self.largest_tried_bytes;
+        bytes == largest && self.interface_mtu_bytes.is_none_or(|sends| sends > largest)
+    }
+}
+
 /// How the sizes of a path are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -8,9 +8,6 @@ use socket2::{Domain, Socket, Type};
 use crate::cable::link_address;
 use crate::datagram::set_option;
 
-/// linux/if_packet.h: straight to the device, past queueing disciplines and captures.
-const PACKET_QDISC_BYPASS: libc::c_int = 20;
-
 /// The end of a device's queue; nothing is received here.
 #[derive(Debug)]
 pub struct Entrance(Socket);
@@ -26,7 +23,8 @@ impl Entrance {
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, None)?;
         socket.set_nonblocking(true)?;
         let on = 1i32.to_ne_bytes();
-        set_option(&socket, libc::SOL_PACKET, PACKET_QDISC_BYPASS, &on)?;
+        // Straight to the device, past queueing disciplines and captures.
+        set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on)?;
         socket.bind(&link_address(interface, 0)?)?;
         Ok(Self(socket))
     }

@@ -1,6 +1,7 @@
 //! What a comparison comes to, in one sentence.
 
 use plumb_model::results::{Direction, ProbeProtocol};
+use plumb_model::units::capital;
 
 use super::{Change, GradeChange};
 use crate::number::{self, Scale};
@@ -31,10 +32,7 @@ pub(super) fn sentence(rows: &[Change], grades: &[GradeChange]) -> String {
     if text.is_empty() {
         return others(rows);
     }
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        format!("{}{}.", first.to_uppercase(), letters.as_str())
-    })
+    capital(&text) + "."
 }
 
 /// Where neither round trips nor TCP's rates changed: how many other numbers did, and which most.

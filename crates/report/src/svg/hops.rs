@@ -66,11 +66,11 @@ fn choose<'a>(all: &'a [Hop<'a>]) -> Vec<&'a Hop<'a>> {
     let mut growth: Vec<(usize, f64)> = all
         .iter()
         .enumerate()
-        .zip(std::iter::once(f64::INFINITY).chain(all.iter().map(|hop| hop.typical_s)))
-        .map(|((place, hop), before)| match place {
-            0 => (place, f64::INFINITY),
-            place if place == last => (place, f64::INFINITY),
-            _ => (place, hop.typical_s - before),
+        .zip(std::iter::once(0.0).chain(all.iter().map(|hop| hop.typical_s)))
+        .map(|((place, hop), before)| {
+            let is_end = place == 0 || place == last;
+            let more_s = hop.typical_s - before;
+            (place, if is_end { f64::INFINITY } else { more_s })
         })
         .collect();
     growth.sort_by(|a, b| b.1.total_cmp(&a.1));

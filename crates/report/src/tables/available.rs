@@ -5,6 +5,7 @@ use plumb_model::results::available_bandwidth::{
     AvailableBandwidthResult, RateLimit, RateStep, SearchEnd, StepVerdict,
 };
 use plumb_model::run::Run;
+use plumb_model::units::capital;
 
 use super::Kind::{Number, Text};
 use super::Table;
@@ -155,13 +156,6 @@ fn advice(result: &AvailableBandwidthResult) -> String {
     };
     match ended {
         "" => where_to_look,
-        ended => format!("{ended}{}", capitalised(&where_to_look)),
+        ended => format!("{ended}{}", capital(&where_to_look)),
     }
-}
-
-/// The same as the beginning of a sentence.
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase());
-    first.into_iter().flatten().chain(letters).collect()
 }

@@ -14,11 +14,8 @@ fn bytes(value: Option<u32>) -> String {
 
 /// A size that gets through; where it is the largest that was tried of what may be sent, it is a bound.
 fn passes(mtu: &MtuResult, value: Option<u32>) -> String {
-    let untried = mtu
-        .interface_mtu_bytes
-        .is_none_or(|of| of > mtu.largest_tried_bytes);
     match value {
-        Some(bytes) if bytes == mtu.largest_tried_bytes && untried => format!("≥ {bytes}"),
+        Some(bytes) if mtu.is_bound(bytes) => format!("≥ {bytes}"),
         other => bytes(other),
     }
 }

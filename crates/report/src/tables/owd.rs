@@ -5,13 +5,9 @@ use plumb_model::results::owd::{ClockMethod, ClockState, OwdWay};
 use plumb_model::run::Run;
 
 use super::Kind::{Number, Text};
-use super::Table;
-use crate::number::{self, ABSENT};
+use super::{Table, or_absent};
+use crate::number;
 use crate::view;
-
-fn or_absent<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
-    value.map_or_else(|| ABSENT.to_owned(), show)
-}
 
 /// Both ways of every measurement.
 fn ways(run: &Run) -> impl Iterator<Item = (&'static str, &OwdWay)> {

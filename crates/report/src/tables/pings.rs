@@ -5,7 +5,7 @@ use plumb_model::results::pings::{PingsResult, TargetRoundTrips};
 use plumb_model::run::Run;
 
 use super::Kind::{Number, Text};
-use super::Table;
+use super::{Table, or_absent};
 use crate::number::{self, ABSENT, Scale};
 
 /// Rows of targets at most: what is more is in the Run.
@@ -19,7 +19,7 @@ fn results(run: &Run) -> impl Iterator<Item = &PingsResult> {
 }
 
 fn loss(ratio: Option<f64>) -> String {
-    ratio.map_or_else(|| ABSENT.to_owned(), number::percent)
+    or_absent(ratio, number::percent)
 }
 
 /// All targets together.

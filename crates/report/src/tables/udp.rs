@@ -5,8 +5,8 @@ use plumb_model::results::udp::{UdpReceiver, UdpResult};
 use plumb_model::run::Run;
 
 use super::Kind::{Number, Text};
-use super::Table;
-use crate::number::{self, ABSENT};
+use super::{Table, or_absent};
+use crate::number;
 use crate::view::{self, Phase};
 
 /// Every stream with the name of its row.
@@ -23,10 +23,6 @@ fn rows(run: &Run) -> Vec<(String, &UdpResult)> {
             (name, udp)
         })
         .collect()
-}
-
-fn or_absent<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
-    value.map_or_else(|| ABSENT.to_owned(), show)
 }
 
 /// What was sent and what came.
