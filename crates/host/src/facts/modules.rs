@@ -9,6 +9,45 @@ use super::Source;
 /// Files of /lib/modules/RELEASE that name modules: those in files of their own, and those in the kernel itself.
 const LISTS: [&str; 2] = ["modules.dep", "modules.builtin"];
 
+/// Disciplines of `net/sched` that take packets by a function of their own (`codel_enqueue`, `pie_qdisc_enqueue`):
+/// other parts of the kernel name functions so too (`balloon_page_enqueue`).
+const DISCIPLINES: [&str; 34] = [
+    "bfifo",
+    "blackhole",
+    "cake",
+    "cbs",
+    "choke",
+    "codel",
+    "drr",
+    "dualpi2",
+    "etf",
+    "ets",
+    "fq",
+    "fq_codel",
+    "fq_pie",
+    "gred",
+    "hfsc",
+    "hhf",
+    "htb",
+    "mqprio",
+    "multiq",
+    "netem",
+    "pfifo",
+    "pfifo_fast",
+    "pie",
+    "plug",
+    "prio",
+    "qfq",
+    "red",
+    "sfb",
+    "sfq",
+    "skbprio",
+    "taprio",
+    "tbf",
+    "teql",
+    "cake_mq",
+];
+
 /// Disciplines that every kernel with packet scheduling has in itself (`pktsched_init`).
 const ALWAYS: [&str; 5] = ["pfifo", "bfifo", "pfifo_fast", "mq", "noqueue"];
 
@@ -81,7 +120,10 @@ fn compiled(symbols: &str) -> BTreeSet<String> {
         let name = line.split_whitespace().nth(2)?.strip_suffix("_enqueue")?;
         Some(name.strip_suffix("_qdisc").unwrap_or(name))
     });
-    let mut kinds: BTreeSet<_> = functions.map(|kind| format!("sch_{kind}")).collect();
+    let mut kinds: BTreeSet<_> = functions
+        .filter(|kind| DISCIPLINES.contains(kind))
+        .map(|kind| format!("sch_{kind}"))
+        .collect();
     if kinds.contains("sch_pfifo") {
         kinds.extend(ALWAYS.iter().map(|kind| format!("sch_{kind}")));
     }
@@ -108,7 +150,8 @@ mod tests {
     const RELEASE: (&str, &str) = ("/proc/sys/kernel/osrelease", "6.12.0-amd64\n");
     const SYMBOLS: (&str, &str) = (
         "/proc/kallsyms",
-        "0000000000000000 t pfifo_enqueue\n0000000000000000 t codel_qdisc_enqueue\t[sch_codel]\n",
+        "0000000000000000 t pfifo_enqueue\n0000000000000000 t codel_qdisc_enqueue\t[sch_codel]\n\
+         0000000000000000 t __pfx_pfifo_enqueue\n0000000000000000 T balloon_page_enqueue\n",
     );
 
     #[test]
@@ -138,6 +181,11 @@ mod tests {
         assert_eq!(fixed.has("sch_codel"), Some(true));
         assert_eq!(fixed.has("sch_mq"), Some(true));
         assert_eq!(fixed.has("sch_fq"), Some(false));
+        // What else is called so is no queue.
+        assert_eq!(
+            fixed.queues().unwrap(),
+            ["bfifo", "codel", "mq", "noqueue", "pfifo", "pfifo_fast"]
+        );
         let container = below(&[RELEASE, SYMBOLS, ("/proc/modules", "")]);
         assert_eq!(container.has("sch_codel"), Some(true));
         assert_eq!(container.has("sch_fq"), None);
