@@ -9,7 +9,10 @@ use plumb_model::distribution::Distribution;
 use plumb_model::finding::{
     Action, Actor, Cause, Evidence, Finding, Fix, Place, Severity, SysctlAction,
 };
-use plumb_model::formula::{USABLE_BUFFER_RATIO, bandwidth_delay_product, buffer_for};
+use plumb_model::formula::{
+    RECEIVE_WINDOW_RATIO, SEND_WINDOW_RATIO, USABLE_BUFFER_RATIO, bandwidth_delay_product,
+    buffer_for, largest_window, window_limited_rate,
+};
 use plumb_model::headroom::rate_to_prepare;
 use plumb_model::results::{Direction, ThroughputResult};
 use plumb_model::run::{HostFacts, Measurement};
@@ -167,7 +170,18 @@ fn finding(
             si(needed, "B"),
         ),
         evidence,
-        fixes: vec![fix(actor, side, host, key, what, needed, target_bps)],
+        fixes: vec![fix(
+            actor,
+            side,
+            host,
+            key,
+            what,
+            &Wanted {
+                needed,
+                target_bps,
+                rtt,
+            },
+        )],
         kb: "tcp-buffers".to_owned(),
     })
 }
@@ -186,21 +200,61 @@ fn limits(host: &HostFacts, side: Side) -> Option<[u64; 3]> {
     }
 }
 
+/// What a buffer is to allow.
+struct Wanted {
+    /// Bytes in flight.
+    needed: f64,
+    /// The rate that takes so many.
+    target_bps: f64,
+    /// Round trip of the empty path, in seconds.
+    rtt: f64,
+}
+
+impl Wanted {
+    /// What one connection carries once a buffer has grown to that size.
+    fn carried(&self, side: Side, buffer_bytes: u64) -> f64 {
+        let ratio = match side {
+            Side::Sender => SEND_WINDOW_RATIO,
+            Side::Receiver => RECEIVE_WINDOW_RATIO,
+        };
+        let window = (buffer_bytes as f64 * ratio).min(largest_window());
+        window_limited_rate(window, self.rtt).min(self.target_bps)
+    }
+}
+
 fn fix(
     actor: Actor,
     side: Side,
     host: Option<&HostFacts>,
     key: &str,
     what: &str,
-    needed: f64,
-    target_bps: f64,
+    wanted: &Wanted,
 ) -> Fix {
     // Defaults of the kernel (`tcp_init`) stand in for a host that did not tell.
-    let [least, initial, _] = host.and_then(|h| limits(h, side)).unwrap_or(match side {
+    let [least, initial, largest] = host.and_then(|h| limits(h, side)).unwrap_or(match side {
         Side::Sender => [4096, 16_384, 4 << 20],
         Side::Receiver => [4096, 131_072, 6 << 20],
     });
-    let proposal = buffer_for(needed);
+    // No larger than kernels take, which may be less than the path needs.
+    let proposal = buffer_for(wanted.needed);
+    let each = wanted.carried(side, proposal);
+    let several = (wanted.target_bps / each).ceil();
+    let target = si(wanted.target_bps, "bit/s");
+    if largest >= proposal {
+        return Fix {
+            on: actor,
+            summary: format!(
+                "The {what} may grow to {} already, which is as much as a kernel takes: use several connections side by side.",
+                si(largest as f64, "B")
+            ),
+            action: None,
+            commands: Vec::new(),
+            expect: format!(
+                "One connection carries about {} at most; {several:.0} carry {target}, if the line and the other end can.",
+                si(each, "bit/s")
+            ),
+        };
+    }
     Fix {
         on: actor,
         summary: format!(
@@ -212,10 +266,16 @@ fn fix(
             value: format!("{least} {initial} {proposal}"),
         })),
         commands: Vec::new(),
-        expect: format!(
-            "One connection can then carry about {}, if the line and the other end can.",
-            si(target_bps, "bit/s")
-        ),
+        expect: if each < wanted.target_bps {
+            format!(
+                "No kernel takes more, with which one connection can carry about {}; {several:.0} side by side carry {target}, if the line and the other end can.",
+                si(each, "bit/s")
+            )
+        } else {
+            format!(
+                "One connection can then carry about {target}, if the line and the other end can."
+            )
+        },
     }
 }
 
@@ -228,11 +288,11 @@ mod tests {
     use super::*;
     use crate::testing::measurement;
 
-    /// A download of 804 Mbit/s over 150 ms that waits for the window of this host nearly all the time, while
-    /// round trips take so long.
-    fn causes(smoothed_rtt_s: f64) -> Vec<Cause> {
+    /// Findings of a download that waits for the window of this host nearly all the time, of so many bit/s over
+    /// 150 ms while round trips take so long, with a receive buffer that may grow so far.
+    fn findings(bps: f64, smoothed_rtt_s: f64, largest_bytes: u64) -> Vec<Finding> {
         let result = serde_json::json!({
-            "direction": "down", "protocol": "tcp", "bps": 804e6, "steady_bps": 941e6, "bytes": 1, "cc": "cubic",
+            "direction": "down", "protocol": "tcp", "bps": bps, "steady_bps": bps * 1.17, "bytes": 1, "cc": "cubic",
             "streams": [],
             "tcp": {
                 "retransmits": 0, "min_rtt_s": 0.150, "max_srtt_s": 0.2, "mss_bytes": 1448,
@@ -252,15 +312,47 @@ mod tests {
         }
         measurement.series.insert("srtt_s".to_owned(), rtt);
         let local = HostFacts {
-            tcp_rmem_bytes: Some([4096, 131_072, 33_554_432]),
+            tcp_rmem_bytes: Some([4096, 131_072, largest_bytes]),
             ..HostFacts::default()
         };
-        let found = examine(&Case {
+        examine(&Case {
             measurements: &[measurement],
             local: &local,
             far: None,
-        });
+        })
+    }
+
+    fn causes(smoothed_rtt_s: f64) -> Vec<Cause> {
+        let found = findings(804e6, smoothed_rtt_s, 33_554_432);
         found.into_iter().map(|finding| finding.cause).collect()
+    }
+
+    #[test]
+    fn what_no_kernel_takes_is_not_promised() {
+        let fix = |largest| {
+            let mut found = findings(20e9, 0.150, largest);
+            found
+                .pop()
+                .and_then(|mut finding| finding.fixes.pop())
+                .unwrap()
+        };
+        let capped = fix(33_554_432);
+        assert!(
+            matches!(&capped.action, Some(Action::Sysctl(set)) if set.value.ends_with(" 2147483647")),
+            "{capped:?}"
+        );
+        // The largest window of TCP, 1 GiB, over 150 ms.
+        assert!(
+            capped
+                .expect
+                .contains("one connection can carry about 57.3 Gbit/s; 2 side by side"),
+            "{capped:?}"
+        );
+        let already = fix((1 << 31) - 1);
+        assert!(
+            already.action.is_none() && already.expect.contains("57.3 Gbit/s at most"),
+            "{already:?}"
+        );
     }
 
     #[test]
