@@ -45,6 +45,22 @@ pub fn meaning(name: &str) -> Option<&'static Counter> {
     COUNTERS.iter().find(|counter| counter.name == name)
 }
 
+/// Every counter that goes by a name: nstat's, or the kernel's own, which is without the table.
+pub fn named(name: &str) -> impl Iterator<Item = &'static Counter> {
+    const TABLES: [&str; 9] = [
+        "TcpExt", "IpExt", "MPTcpExt", "Tcp", "Udp6", "Udp", "Ip6", "Ip", "Icmp",
+    ];
+    COUNTERS.iter().filter(move |counter| {
+        let own = TABLES
+            .iter()
+            .find_map(|table| counter.name.strip_prefix(table));
+        [Some(counter.name), own]
+            .into_iter()
+            .flatten()
+            .any(|own| own.eq_ignore_ascii_case(name))
+    })
+}
+
 /// The counters that are explained, by subject.
 pub const COUNTERS: &[Counter] = {
     use Sense::{Bad, Good, Normal, Watch};

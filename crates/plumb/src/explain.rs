@@ -1,9 +1,11 @@
-//! `plumb explain`: the knowledge base, and the catalogue of knobs.
+//! `plumb explain`: the knowledge base, the catalogue of knobs, and the meaning of counters.
 
 use std::process::ExitCode;
 
 use clap::Args;
-use plumb_host::knobs::{Catalogue, page};
+use plumb_host::knobs::{Catalogue, Knob, page};
+use plumb_link::settings::nearest;
+use plumb_model::counter::{self, COUNTERS, Counter, Sense};
 use plumb_model::tune::Os;
 
 use crate::output::print;
@@ -156,37 +158,93 @@ const ALIASES: &[(&str, &str)] = &[
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// What to explain: a topic, or a knob such as tcp_rmem; without it, the topics; 'knobs' lists those
-    topic: Option<String>,
+    /// What to explain: a topic, a setting such as tcp_rmem, fq or ring rx, or a counter such as TcpRetransSegs;
+    /// without it, the topics; 'knobs' lists the settings
+    topic: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let topics: Vec<_> = PAGES.iter().map(|(topic, _)| *topic).collect();
     let topics = topics.join(", ");
-    let Some(asked) = &arguments.topic else {
+    if arguments.topic.is_empty() {
         print(&format!("Topics: {topics}\nKnobs: plumb explain knobs\n"))?;
         return Ok(ExitCode::SUCCESS);
-    };
-    let topic = asked.to_lowercase();
+    }
+    let asked = arguments.topic.join(" ");
     let catalogue = Catalogue::built_in()?;
-    if topic == "knobs" {
+    if asked.eq_ignore_ascii_case("knobs") {
         print(&list(&catalogue))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let alias = ALIASES.iter().find(|(alias, _)| *alias == topic);
-    let topic = alias.map_or(topic.as_str(), |(_, page)| page);
-    if let Some((_, text)) = PAGES.iter().find(|(name, _)| *name == topic) {
-        print(text)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let knobs: Vec<_> = catalogue.named(asked).into_iter().map(page::page).collect();
-    if knobs.is_empty() {
+    // One word may be a topic, a setting of several systems, and a counter: all that is known is told.
+    let found: Vec<String> = topic(&asked)
+        .map(str::to_owned)
+        .into_iter()
+        .chain(catalogue.named(&asked).into_iter().map(page::page))
+        .chain(counter::named(&asked).map(counter_page))
+        .collect();
+    if found.is_empty() {
+        let meant = match meant(&asked, &catalogue) {
+            none if none.is_empty() => String::new(),
+            near => format!("did you mean {}? ", near.join(", ")),
+        };
         anyhow::bail!(
-            "nothing is written about '{asked}': the topics are {topics}; plumb explain knobs lists the settings"
+            "nothing is written about '{asked}': {meant}the topics are {topics}; plumb explain knobs lists the settings"
         );
     }
-    print(&knobs.join("\n"))?;
+    print(&found.join("\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The page of a topic, by its name or another.
+fn topic(asked: &str) -> Option<&'static str> {
+    let topic = asked.to_lowercase().replace(' ', "-");
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == topic);
+    let name = alias.map_or(topic.as_str(), |(_, page)| page);
+    let page = PAGES.iter().find(|(page, _)| *page == name)?;
+    Some(page.1)
+}
+
+/// What a counter of `plumb host` and nstat(8) says.
+fn counter_page(counter: &Counter) -> String {
+    format!(
+        "# {} (counter)\n\n{}.\n\n- when it grows: {}\n\nWhat it is here: plumb host --facts counters. More: plumb explain tcp-counters.\n",
+        counter.name,
+        counter.meaning,
+        match counter.sense {
+            Sense::Normal => "ordinary work",
+            Sense::Watch => "worth a look where it grows with the traffic",
+            Sense::Bad => "something was refused or thrown away on this machine",
+            Sense::Good => "a mechanism spared a connection something worse",
+        }
+    )
+}
+
+/// What was probably meant by a name that nothing goes by: names that have it in them, or else the nearest.
+fn meant<'a>(asked: &str, catalogue: &'a Catalogue) -> Vec<&'a str> {
+    /// Less than this is in too many names.
+    const ENOUGH_CHARS: usize = 3;
+    /// More than this nobody reads.
+    const MOST: usize = 8;
+    let asked = asked.to_lowercase();
+    let topics = PAGES.iter().map(|(name, _)| *name);
+    let aliases = ALIASES.iter().map(|(alias, _)| *alias);
+    let knobs = catalogue.knobs.iter().flat_map(Knob::names);
+    let counters = COUNTERS.iter().map(|counter| counter.name);
+    let names: Vec<&'a str> = topics.chain(aliases).chain(knobs).chain(counters).collect();
+    let mut with: Vec<&'a str> = Vec::new();
+    // A knob's whole name says no more than its last part.
+    for name in names.iter().filter(|name| !name.starts_with("net.")) {
+        let contains =
+            asked.chars().count() >= ENOUGH_CHARS && name.to_lowercase().contains(&asked);
+        if contains && !with.contains(name) && with.len() < MOST {
+            with.push(*name);
+        }
+    }
+    if with.is_empty() {
+        with.extend(nearest(&asked, names));
+    }
+    with
 }
 
 /// The names of all knobs, by system.

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{plumb, repository, stdout};
+use common::{plumb, repository, stderr, stdout};
 use plumb_host::knobs::Catalogue;
 use plumb_lab::list::ScenarioList;
 use plumb_lab::stats::LabStats;
@@ -73,6 +73,38 @@ fn every_page_that_findings_name_is_written() {
             let file = repository().join(format!("kb/{page}.md"));
             assert!(file.exists(), "{}: {page}", knob.name);
         }
+    }
+}
+
+#[test]
+fn what_people_call_things_leads_to_them() {
+    let explain = |words: &[&str]| plumb(&[&["explain"], words].concat());
+    for (words, title) in [
+        (&["fq"][..], "# qdisc fq (linux)"),
+        (&["gro"], "# offload gro (linux)"),
+        (&["ring", "rx"], "# ring rx (linux)"),
+        (&["bbr"], "# net.ipv4.tcp_congestion_control (linux)"),
+        (&["TcpRetransSegs"], "# TcpRetransSegs (counter)"),
+        (&["retranssegs"], "# TcpRetransSegs (counter)"),
+        (&["bufferbloat"], "# "),
+    ] {
+        let page = stdout(&explain(words));
+        assert!(page.starts_with(title), "{words:?}: {page}");
+    }
+    // One name of a topic and a knob, or of several systems: all of them.
+    let mtu = stdout(&explain(&["mtu"]));
+    assert!(mtu.contains("\n# mtu (linux)"), "{mtu}");
+    let ecn = stdout(&explain(&["ecn"]));
+    for os in ["(linux)", "(macos)", "(windows)"] {
+        assert!(ecn.contains(os), "{os}: {ecn}");
+    }
+    for (wrong, meant) in [
+        ("tcp_rmen", "did you mean tcp_rmem?"),
+        ("buferbloat", "did you mean bufferbloat?"),
+        ("rmem", "tcp_rmem, rmem_max, rmem_default"),
+    ] {
+        let said = stderr(&explain(&[wrong]));
+        assert!(said.contains(meant), "{said}");
     }
 }
 

@@ -86,6 +86,9 @@ pub struct Knob {
     pub name: String,
     /// The system.
     pub os: Os,
+    /// What else people call it, and what it is a switch of.
+    #[serde(default)]
+    pub also: Vec<String>,
     /// How it is set.
     #[serde(default)]
     pub kind: Kind,
@@ -175,6 +178,12 @@ impl Knob {
     /// The last part of its name, which is what people call it.
     pub fn short_name(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or(&self.name)
+    }
+
+    /// Every name that it goes by.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let own = [self.name.as_str(), self.short_name()].into_iter();
+        own.chain(self.also.iter().map(String::as_str))
     }
 
     /// Whether a value is one that the system takes: its numbers are in the range, where the knob has
@@ -288,17 +297,11 @@ impl Catalogue {
             .find(|knob| knob.name.eq_ignore_ascii_case(name) || knob.name == dotted)
     }
 
-    /// Every knob that goes by a name, whole or its last part, on any system.
+    /// Every knob that goes by a name on any system: whole, its last part, or another that people have for it.
     pub fn named(&self, name: &str) -> Vec<&Knob> {
         let dotted = name.replace('/', ".");
-        self.knobs
-            .iter()
-            .filter(|knob| {
-                [knob.name.as_str(), knob.short_name()]
-                    .iter()
-                    .any(|own| own.eq_ignore_ascii_case(&dotted))
-            })
-            .collect()
+        let goes_by = |knob: &&Knob| knob.names().any(|own| own.eq_ignore_ascii_case(&dotted));
+        self.knobs.iter().filter(goes_by).collect()
     }
 }
 
@@ -336,6 +339,10 @@ mod tests {
                 knob.check(wanted).unwrap();
                 assert!(knob.never(wanted, None).is_none(), "{}", knob.name);
             }
+            for also in &knob.also {
+                assert_eq!(*also, also.to_lowercase(), "{}", knob.name);
+                assert_ne!(also, knob.short_name());
+            }
             assert!(
                 knob.obsolete.is_none() || knob.value == Formula::Leave,
                 "{}: obsolete and advised",
@@ -348,6 +355,28 @@ mod tests {
         }
         assert!(catalogue.find(Os::Linux, "net/ipv4/tcp_rmem").is_some());
         assert!(catalogue.named("tcp_rmem").len() == 1 && catalogue.named("nothing").is_empty());
+        let names = |name| -> Vec<_> {
+            let knobs = catalogue.named(name);
+            knobs
+                .iter()
+                .map(|knob| (knob.os, knob.name.as_str()))
+                .collect()
+        };
+        assert_eq!(names("fq"), [(Os::Linux, "qdisc fq")]);
+        assert_eq!(names("GRO"), [(Os::Linux, "offload gro")]);
+        assert_eq!(names("ring rx"), [(Os::Linux, "ring rx")]);
+        assert_eq!(
+            names("bbr"),
+            [(Os::Linux, "net.ipv4.tcp_congestion_control")]
+        );
+        // One of each system that has such a thing.
+        assert_eq!(
+            names("timestamps"),
+            [
+                (Os::Linux, "net.ipv4.tcp_timestamps"),
+                (Os::Windows, "timestamps")
+            ]
+        );
     }
 
     /// The catalogue against the kernel that runs: what it names is there, or the catalogue says

@@ -13,6 +13,9 @@ pub fn page(knob: &Knob) -> String {
     let mut line = |what: &str, value: &str| {
         let _ = writeln!(text, "- {what}: {value}");
     };
+    if !knob.also.is_empty() {
+        line("other words", &knob.also.join(", "));
+    }
     if let Some(why) = &knob.obsolete {
         line("obsolete", &format!("{why}. plumb refuses it."));
     }
