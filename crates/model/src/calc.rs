@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::formula::delay::{Medium, propagation, serialisation};
 use crate::formula::goodput::{Headers, goodput, payload};
-use crate::formula::response::{Algorithm, rate, tolerance};
+use crate::formula::response::{Algorithm, SMALL_LOSS_RATIO, rate, reno_with_timeouts, tolerance};
 use crate::formula::transfer::{Transfer, transfer_time};
 use crate::formula::{
     USABLE_BUFFER_RATIO, bandwidth_delay_product, buffer_for, largest_scaled_window,
     window_limited_rate, window_scale_for,
 };
 use crate::framing::Framing;
-use crate::units::{human_seconds, si};
+use crate::units::{human_seconds, share, si};
 
 /// Version of the document.
 pub const SCHEMA: &str = "plumb.calc/1";
@@ -29,6 +29,9 @@ pub struct Calculation {
     pub answers: Vec<Quantity>,
     /// What was counted, and where the formula is from.
     pub method: String,
+    /// Why the numbers are to be taken with care; absent where they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// A number that came out.
@@ -56,6 +59,14 @@ pub enum CalcError {
     /// A quantity that must be above zero.
     #[error("the {0} must be above zero")]
     Zero(&'static str),
+    /// Nothing arrives.
+    #[error("where all is lost nothing arrives: give a loss below 100 %")]
+    AllLost,
+    /// Neither a rate nor a loss.
+    #[error(
+        "give the rate that is to be held (--rate), or the loss (--loss) for the rate that each holds"
+    )]
+    RateOrLoss,
 }
 
 fn calculation(question: &str, method: impl Into<String>) -> Calculation {
@@ -64,6 +75,7 @@ fn calculation(question: &str, method: impl Into<String>) -> Calculation {
         question: question.to_owned(),
         answers: Vec::new(),
         method: method.into(),
+        warning: None,
     }
 }
 
@@ -147,7 +159,7 @@ fn buffer_words(buffer: u64, in_flight_bytes: f64, rtt_s: f64) -> String {
     )
 }
 
-/// Bytes in binary prefixes, as buffers are given.
+/// Bytes in binary prefixes, as buffers are given, to four digits.
 fn binary(bytes: f64) -> String {
     let (scale, unit) = match bytes {
         b if b >= 1_073_741_824.0 => (1_073_741_824.0, "GiB"),
@@ -155,9 +167,14 @@ fn binary(bytes: f64) -> String {
         b if b >= 1024.0 => (1024.0, "KiB"),
         _ => (1.0, "B"),
     };
-    format!("{:.4} {unit}", bytes / scale)
-        .replace(".0000", "")
-        .to_owned()
+    let scaled = bytes / scale;
+    let decimals = match scaled {
+        s if s == s.round() || s >= 1000.0 => 0,
+        s if s >= 100.0 => 1,
+        s if s >= 10.0 => 2,
+        _ => 3,
+    };
+    format!("{scaled:.decimals$} {unit}")
 }
 
 /// What a line carries of payload, by the usual count of headers and, where asked, by others.
@@ -215,7 +232,8 @@ fn to_the_thousandth(bps: f64) -> String {
     match bps {
         v if v >= 1e9 => format!("{:.3} Gbit/s", v / 1e9),
         v if v >= 1e6 => format!("{:.3} Mbit/s", v / 1e6),
-        v => format!("{:.3} kbit/s", v / 1e3),
+        v if v >= 1e3 => format!("{:.3} kbit/s", v / 1e3),
+        v => format!("{v:.3} bit/s"),
     }
 }
 
@@ -233,8 +251,8 @@ pub fn window(window_bytes: f64, rtt_s: f64) -> Result<Calculation, CalcError> {
             "rate_bps",
             carried,
             format!(
-                "{:.3} Mbit/s is the most that {} carry over {}",
-                carried / 1e6,
+                "{} is the most that {} carry over {}",
+                to_the_thousandth(carried),
                 binary(window_bytes),
                 human_seconds(rtt_s)
             ),
@@ -262,62 +280,130 @@ pub fn scales(rtt_s: Option<f64>) -> Calculation {
     )
 }
 
-/// What random loss each congestion control can stand at a rate; with `loss_ratio`, the rate that each
-/// holds at that loss.
+/// What random loss each congestion control can stand at a rate.
 ///
 /// # Errors
 /// When a quantity is zero.
-pub fn loss(
-    rate_bps: f64,
+pub fn loss_for_rate(rate_bps: f64, rtt_s: f64, mss_bytes: f64) -> Result<Calculation, CalcError> {
+    above_zero("rate", rate_bps)?;
+    let mut answers = response(rtt_s, mss_bytes)?;
+    for algorithm in Algorithm::ALL {
+        let stands = tolerance(algorithm, rate_bps, rtt_s, mss_bytes);
+        let packets = 1.0 / stands;
+        let apart = packets * mss_bytes * 8.0 / rate_bps;
+        let name = algorithm.name();
+        answers = answers.answer(
+            &format!("{}_loss_ratio", name.to_ascii_lowercase()),
+            stands,
+            format!(
+                "{name:6} holds {} while no more than {} is lost: one packet in {}, one each {}",
+                si(rate_bps, "bit/s"),
+                share(stands),
+                many(packets),
+                human_seconds(apart)
+            ),
+        );
+    }
+    let reno = tolerance(Algorithm::Reno, rate_bps, rtt_s, mss_bytes);
+    let cubic = tolerance(Algorithm::Cubic, rate_bps, rtt_s, mss_bytes);
+    answers.warning = beyond_small_loss(reno.max(cubic), rtt_s, mss_bytes);
+    Ok(answers)
+}
+
+/// What rate each congestion control holds while that share is lost at random; no more than the line's, where it is
+/// known.
+///
+/// # Errors
+/// When a quantity is zero, or everything is lost.
+pub fn rate_at_loss(
+    loss_ratio: f64,
     rtt_s: f64,
     mss_bytes: f64,
-    loss_ratio: Option<f64>,
+    line_bps: Option<f64>,
 ) -> Result<Calculation, CalcError> {
-    above_zero("rate", rate_bps)?;
+    if loss_ratio >= 1.0 {
+        return Err(CalcError::AllLost);
+    }
+    let line = line_bps.map(|bps| above_zero("rate", bps)).transpose()?;
+    let mut answers = response(rtt_s, mss_bytes)?.answer(
+        "loss_ratio",
+        loss_ratio,
+        match loss_ratio {
+            0.0 => "Nothing is lost:".to_owned(),
+            lost => format!(
+                "{} is lost, one packet in {}:",
+                share(lost),
+                many(1.0 / lost)
+            ),
+        },
+    );
+    for algorithm in Algorithm::ALL {
+        let held = rate(
+            algorithm,
+            loss_ratio,
+            rtt_s,
+            mss_bytes,
+            line.unwrap_or(f64::INFINITY),
+        );
+        let name = algorithm.name();
+        let text = match (held, line) {
+            (0.0, _) => format!(
+                "{name:6} gives way: it stands {}",
+                share(tolerance(algorithm, 1.0, rtt_s, mss_bytes))
+            ),
+            (held, None) if held.is_infinite() => {
+                format!("{name:6} holds whatever the line carries, less what is lost")
+            }
+            (held, _) => format!("{name:6} holds {}", si(held, "bit/s")),
+        };
+        answers = answers.answer(
+            &format!("{}_bps", name.to_ascii_lowercase()),
+            (held > 0.0).then_some(held),
+            text,
+        );
+    }
+    answers.warning = beyond_small_loss(loss_ratio, rtt_s, mss_bytes);
+    Ok(answers)
+}
+
+/// An answer about response functions, still empty.
+fn response(rtt_s: f64, mss_bytes: f64) -> Result<Calculation, CalcError> {
     above_zero("RTT", rtt_s)?;
     above_zero("segment", mss_bytes)?;
     let sources: Vec<_> = Algorithm::ALL
         .into_iter()
         .map(|a| format!("{}: {}", a.name(), a.source()))
         .collect();
-    let empty = calculation(
+    Ok(calculation(
         "loss",
         format!(
             "One connection, segments of {mss_bytes} bytes, loss at random. {}.",
             sources.join("; ")
         ),
-    );
-    Ok(Algorithm::ALL.into_iter().fold(empty, |answers, algorithm| {
-        let name = algorithm.name().to_ascii_lowercase();
-        let stands = tolerance(algorithm, rate_bps, rtt_s, mss_bytes);
-        match loss_ratio {
-            None => {
-                let packets = 1.0 / stands;
-                let apart = packets * mss_bytes * 8.0 / rate_bps;
-                answers.answer(
-                    &format!("{name}_loss_ratio"),
-                    stands,
-                    format!(
-                        "{:6} holds {} while no more than {:.2e} is lost: one packet in {packets:.0}, one each {}",
-                        algorithm.name(), si(rate_bps, "bit/s"), stands, human_seconds(apart)
-                    ),
-                )
-            }
-            Some(lost) => {
-                let held = rate(algorithm, lost, rtt_s, mss_bytes, rate_bps);
-                let text = if held > 0.0 {
-                    format!("{:6} holds {}", algorithm.name(), si(held, "bit/s"))
-                } else {
-                    format!(
-                        "{:6} gives way: it stands {:.0} %",
-                        algorithm.name(),
-                        stands * 100.0
-                    )
-                };
-                answers.answer(&format!("{name}_bps"), (held > 0.0).then_some(held), text)
-            }
-        }
-    }))
+    ))
+}
+
+/// What is to be said where more is lost than the formulas of Reno and CUBIC are for.
+fn beyond_small_loss(loss_ratio: f64, rtt_s: f64, mss_bytes: f64) -> Option<String> {
+    (loss_ratio > SMALL_LOSS_RATIO).then(|| {
+        format!(
+            "The formulas of Reno and CUBIC are for a loss up to some {} (Mathis et al. 1997): above it timeouts, which they leave out, take more and more of the rate. At {} Reno holds about {} with its timeouts (Padhye et al. 1998), and CUBIC no more.",
+            share(SMALL_LOSS_RATIO),
+            share(loss_ratio),
+            si(reno_with_timeouts(loss_ratio, rtt_s, mss_bytes), "bit/s")
+        )
+    })
+}
+
+/// A count of which the first digits matter.
+fn many(count: f64) -> String {
+    match count {
+        n if n >= 1e12 => format!("{n:.1e}"),
+        n if n >= 1e9 => format!("{:.2} billion", n / 1e9),
+        n if n >= 1e6 => format!("{:.2} million", n / 1e6),
+        n if n < 10.0 && (n - n.round()).abs() >= 0.05 => format!("{n:.1}"),
+        n => format!("{n:.0}"),
+    }
 }
 
 /// How long packets take to leave, and to arrive.
@@ -366,6 +452,7 @@ pub fn delay(
 
 fn precise(seconds: f64) -> String {
     match seconds {
+        s if s >= 1.0 => human_seconds(s),
         s if s >= 1e-3 => format!("{:.3} ms", s * 1e3),
         s if s >= 1e-6 => format!("{:.3} µs", s * 1e6),
         s => format!("{:.1} ns", s * 1e9),
@@ -413,7 +500,7 @@ pub fn transfer(transfer: Transfer) -> Result<Calculation, CalcError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
 
     #[test]
@@ -452,6 +539,74 @@ mod tests {
         assert_eq!(
             scales(None).value("scale_14_window_bytes"),
             Some(1_073_725_440.0)
+        );
+    }
+
+    #[test]
+    fn numbers_are_as_people_read_them() {
+        let text = |calculation: &Calculation| {
+            let lines: Vec<_> = calculation.answers.iter().map(|a| a.text.clone()).collect();
+            lines.join("\n")
+        };
+        let stands = text(&loss_for_rate(10e9, 0.1, 1448.0).unwrap());
+        assert!(
+            stands.contains(
+                "no more than 2.0e-8 % is lost: one packet in 4.97 billion, one each 1 h 36 min"
+            ),
+            "{stands}"
+        );
+        assert!(stands.contains("no more than 20 % is lost: one packet in 5, one each 6 µs"));
+        assert!(text(&bdp(1e9, 1e-3).unwrap()).contains("125 kB (122.1 KiB)"));
+        let slow = Transfer {
+            bytes: 1e12,
+            rate_bps: 1e6,
+            rtt_s: 0.1,
+            mss_bytes: 1448.0,
+            window_bytes: None,
+        };
+        let slow = text(&transfer(slow).unwrap());
+        assert!(
+            slow.contains("92 days 14 h for 1.00 TB") && slow.contains("1.00 Mbit/s on average"),
+            "{slow}"
+        );
+        assert!(
+            text(&window(1e9, 1e-6).unwrap()).contains("Gbit/s is the most that 953.7 MiB carry")
+        );
+    }
+
+    #[test]
+    fn what_was_understood_of_a_loss_is_said_and_a_large_one_carries_a_warning() {
+        let small = rate_at_loss(0.001, 0.1, 1448.0, None).unwrap();
+        assert_eq!(small.answers[0].text, "0.1 % is lost, one packet in 1000:");
+        assert_eq!(small.warning, None);
+        // Without a line's rate Reno's is bounded by the loss alone.
+        assert!(
+            small
+                .value("reno_bps")
+                .is_some_and(|bps| (4e6..5e6).contains(&bps))
+        );
+        let bbr = small
+            .answers
+            .iter()
+            .find(|a| a.name == "bbrv1_bps")
+            .unwrap();
+        assert!(bbr.value.is_none() && bbr.text.contains("whatever the line carries"));
+        let large = rate_at_loss(0.1, 0.1, 1448.0, Some(1e9)).unwrap();
+        let warning = large.warning.unwrap();
+        assert!(
+            warning.contains("timeouts") && warning.contains("At 10 % Reno holds about"),
+            "{warning}"
+        );
+        assert!(
+            loss_for_rate(100e3, 0.01, 1448.0)
+                .unwrap()
+                .warning
+                .is_some()
+        );
+        assert_eq!(loss_for_rate(1e9, 0.1, 1448.0).unwrap().warning, None);
+        assert_eq!(
+            rate_at_loss(1.0, 0.1, 1448.0, None),
+            Err(CalcError::AllLost)
         );
     }
 

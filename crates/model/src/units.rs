@@ -138,11 +138,12 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseUnitError> {
 
 /// A number with the SI prefix that leaves one to three digits before the point.
 pub fn si(value: f64, unit: &str) -> String {
+    // From half below a thousand on it would be rounded to four digits.
     let (scale, prefix) = match value.abs() {
-        v if v >= 1e12 => (1e12, "T"),
-        v if v >= 1e9 => (1e9, "G"),
-        v if v >= 1e6 => (1e6, "M"),
-        v if v >= 1e3 => (1e3, "k"),
+        v if v >= 999.5e9 => (1e12, "T"),
+        v if v >= 999.5e6 => (1e9, "G"),
+        v if v >= 999.5e3 => (1e6, "M"),
+        v if v >= 999.5 => (1e3, "k"),
         _ => (1.0, ""),
     };
     let scaled = value / scale;
@@ -164,15 +165,62 @@ pub fn capital(text: &str) -> String {
     })
 }
 
-/// Seconds as people read them: `18.2 ms`, `640 µs`, `1.25 s`.
+/// A share as people read it, however small: `20 %`, `0.01 %`, `2.0e-8 %`.
+pub fn share(ratio: f64) -> String {
+    let percent = ratio * 100.0;
+    let text = match percent {
+        0.0 => "0".to_owned(),
+        p if p >= 10.0 => format!("{p:.0}"),
+        p if p >= 0.001 => {
+            let text = format!("{p:.4}");
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        p => format!("{p:.1e}"),
+    };
+    format!("{text} %")
+}
+
+/// Seconds as people read them: `18.2 ms`, `640 µs`, `1.25 s`, `1 h 36 min`.
 pub fn human_seconds(seconds: f64) -> String {
     match seconds.abs() {
+        s if s >= 120.0 && s.is_finite() => long_time(seconds),
         s if s >= 1.0 => format!("{seconds:.2} s"),
         s if s >= 0.1 => format!("{:.0} ms", seconds * 1e3),
         s if s >= 0.001 => format!("{:.1} ms", seconds * 1e3),
         0.0 => "0 ms".to_owned(),
         _ => format!("{:.0} µs", seconds * 1e6),
     }
+}
+
+/// Minutes, hours and days, in two units.
+fn long_time(seconds: f64) -> String {
+    const LARGEST_FIRST: [(f64, &str); 4] =
+        [(86_400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s")];
+    let sign = if seconds < 0.0 { "-" } else { "" };
+    let seconds = seconds.abs();
+    for pair in LARGEST_FIRST.windows(2) {
+        let [(large, large_name), (small, small_name)] = pair else {
+            continue;
+        };
+        // Rounded to the smaller unit first, so that none shows 60 of the next.
+        let small_units = (seconds / small).round();
+        let per_large = (large / small).round();
+        if small_units < per_large {
+            continue;
+        }
+        let many = (small_units / per_large).floor();
+        let large_name = match many {
+            1.0 => large_name.trim_end_matches('s'),
+            _ => large_name,
+        };
+        let rest = small_units - many * per_large;
+        return if many >= 1000.0 {
+            format!("{sign}{many} {large_name}")
+        } else {
+            format!("{sign}{many} {large_name} {rest} {small_name}")
+        };
+    }
+    format!("{sign}{seconds:.0} s")
 }
 
 fn split(text: &str) -> Option<(f64, &str)> {
@@ -311,6 +359,21 @@ mod tests {
         assert_eq!(si(941_000_000.0, "bit/s"), "941 Mbit/s");
         assert_eq!(human_seconds(0.0182), "18.2 ms");
         assert_eq!(human_seconds(0.7), "700 ms");
+        assert_eq!(human_seconds(119.99), "119.99 s");
+        assert_eq!(human_seconds(120.0), "2 min 0 s");
+        assert_eq!(human_seconds(-179.7), "-3 min 0 s");
+        assert_eq!(human_seconds(5755.06), "1 h 36 min");
+        assert_eq!(human_seconds(7200.0), "2 h 0 min");
+        assert_eq!(human_seconds(172_799.0), "2 days 0 h");
+        assert_eq!(human_seconds(8_000_000.15), "92 days 14 h");
+        assert_eq!(human_seconds(90_000.0), "1 day 1 h");
+        assert_eq!(human_seconds(1e12), "11574074 days");
+        assert_eq!(
+            [share(0.2), share(1e-4), share(2e-10)],
+            ["20 %", "0.01 %", "2.0e-8 %"]
+        );
+        assert_eq!(si(999.7e3, "bit/s"), "1.00 Mbit/s");
+        assert_eq!(si(999.4e3, "bit/s"), "999 kbit/s");
     }
 
     proptest! {

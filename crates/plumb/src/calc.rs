@@ -20,7 +20,7 @@ Examples:
   plumb calc goodput --rate 2.5gbit                 2.354 Gbit/s; with --generous 2.315, as the training counts
   plumb calc window --window 64KiB --rtt 150ms      3.495 Mbit/s
   plumb calc loss --rate 10gbit --rtt 100ms         what Reno, CUBIC and BBR can stand
-  plumb calc loss --rate 1gbit --rtt 100ms --loss 1%
+  plumb calc loss --rtt 100ms --loss 1%             what rate each holds then
   plumb calc delay --bytes 1500 --rate 20mbit --km 8096
   plumb calc transfer --bytes 1GB --rate 1gbit --rtt 100ms
 Limits: response functions are of one connection and of loss at random; a queue that overflows loses in
@@ -74,10 +74,14 @@ enum Question {
         #[arg(long, value_parser = parse_duration)]
         rtt: Option<Duration>,
     },
-    /// What loss each congestion control can stand, or with --loss what rate each holds
+    /// What loss each congestion control can stand at a rate, or with --loss what rate each holds
     Loss {
-        #[command(flatten)]
-        path: Path,
+        /// Rate that is to be held; with --loss that of the line, if it bounds them
+        #[arg(long)]
+        rate: Option<BitRate>,
+        /// Round-trip time
+        #[arg(long, value_parser = parse_duration)]
+        rtt: Duration,
         #[command(flatten)]
         packet: Packet,
         /// Share of packets lost at random, like 1% or 0.0001
@@ -175,16 +179,20 @@ enum MediumName {
     Radio,
 }
 
-/// A share: `1%` or `0.01`.
+/// A share: `1%` or `0.01`. A bare 1 is refused: one per cent is meant by it as often as all.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let (number, scale) = match text.trim().strip_suffix('%') {
         Some(percent) => (percent.trim(), 0.01),
         None => (text.trim(), 1.0),
     };
+    let percent = scale < 1.0;
     match number.parse::<f64>() {
-        Ok(n) if (0.0..=1.0).contains(&(n * scale)) => Ok(n * scale),
+        Ok(n) if (0.0..=1.0).contains(&(n * scale)) && (percent || n < 1.0) => Ok(n * scale),
+        Ok(n) if !percent && (1.0..=100.0).contains(&n) => Err(format!(
+            "'{text}' may be per cent or a share of one: write {n}%, or a number below 1"
+        )),
         _ => Err(format!(
-            "'{text}' is not a share: write 0% to 100%, or 0 to 1"
+            "'{text}' is not a share: write 0% to 100%, or a number from 0 to below 1"
         )),
     }
 }
@@ -199,7 +207,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             .iter()
             .map(|a| format!("{}\n", a.text))
             .collect();
-        print(&format!("{lines}\n{}\n", answer.method))?;
+        let warning = answer
+            .warning
+            .as_ref()
+            .map_or_else(String::new, |warning| format!("\nWarning: {warning}\n"));
+        print(&format!("{lines}{warning}\n{}\n", answer.method))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -229,9 +241,19 @@ fn answer(question: &Question) -> anyhow::Result<Calculation> {
         }
         Question::Window { window, rtt } => calc::window(window.bytes() as f64, rtt.as_secs_f64())?,
         Question::Scale { rtt } => calc::scales(rtt.map(|rtt| rtt.as_secs_f64())),
-        Question::Loss { path, packet, loss } => {
-            let (rate, rtt) = path.numbers();
-            calc::loss(rate, rtt, packet.segment()?, *loss)?
+        Question::Loss {
+            rate,
+            rtt,
+            packet,
+            loss,
+        } => {
+            let rate = rate.map(|rate| rate.bps() as f64);
+            let (rtt, segment) = (rtt.as_secs_f64(), packet.segment()?);
+            match (rate, loss) {
+                (rate, Some(loss)) => calc::rate_at_loss(*loss, rtt, segment, rate)?,
+                (Some(rate), None) => calc::loss_for_rate(rate, rtt, segment)?,
+                (None, None) => return Err(calc::CalcError::RateOrLoss.into()),
+            }
         }
         Question::Delay {
             bytes,

@@ -194,6 +194,32 @@ fn every_worked_example_of_the_documents() {
 }
 
 #[test]
+fn a_loss_says_its_unit_and_needs_no_rate() {
+    let ask = |command: &str| plumb(&command.split(' ').collect::<Vec<_>>());
+    let held = stdout(&ask("calc loss --rtt 100ms --loss 1%"));
+    assert!(held.contains("1 % is lost, one packet in 100:"), "{held}");
+    assert!(held.contains("Reno   holds 1.42 Mbit/s"), "{held}");
+    assert!(!held.contains("Warning"), "{held}");
+    let heavy = stdout(&ask("calc loss --rtt 100ms --loss 0.1"));
+    assert!(
+        heavy.contains("10 % is lost") && heavy.contains("Warning"),
+        "{heavy}"
+    );
+    for (command, words) in [
+        (
+            "calc loss --rate 1gbit --rtt 100ms --loss 1",
+            "may be per cent or a share of one: write 1%",
+        ),
+        ("calc loss --rtt 100ms --loss 100%", "below 100 %"),
+        ("calc loss --rtt 100ms", "--loss"),
+    ] {
+        let output = ask(command);
+        assert!(!output.status.success(), "{command}");
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn answers_say_what_was_counted() {
     for (command, words) in [
         ("calc goodput --rate 2.5gbit", "2.354 Gbit/s of payload"),

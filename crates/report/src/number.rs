@@ -43,15 +43,12 @@ pub(crate) fn percent(ratio: f64) -> String {
     })
 }
 
-/// How long something took, in whole seconds: `1 min 12 s`.
+/// How long something took, in whole seconds: `1 min 12 s`, `2 h 5 min`.
 pub(crate) fn length(seconds: f64) -> String {
-    bounded(seconds, "s", |v| {
-        let whole = v.round();
-        if whole < 60.0 {
-            format!("{whole} s")
-        } else {
-            format!("{} min {} s", (whole / 60.0).floor(), whole % 60.0)
-        }
+    bounded(seconds, "s", |v| match v.round() {
+        whole if whole < 60.0 => format!("{whole} s"),
+        whole if whole < 120.0 => format!("1 min {} s", whole - 60.0),
+        whole => units::human_seconds(whole),
     })
 }
 

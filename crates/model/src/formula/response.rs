@@ -54,6 +54,24 @@ const BBR_V1_GAIN: f64 = 1.25;
 /// Loss in a round trip above which BBRv3 backs off (draft-ietf-ccwg-bbr, BBR.LossThresh).
 const BBR_V3_THRESHOLD: f64 = 0.02;
 
+/// Loss above which timeouts, which the formulas for Reno and CUBIC leave out, are a good part of what it costs
+/// (Padhye et al. 1998,
+/// whose connections lost a few per cent and timed out more often than not).
+pub const SMALL_LOSS_RATIO: f64 = 0.01;
+
+/// What Linux waits for an answer above the round trip, at least, in seconds (TCP_RTO_MIN).
+const LEAST_TIMEOUT_S: f64 = 0.2;
+
+/// Average rate of Reno with its timeouts, in bit/s (Padhye et al. 1998, its approximation without a bound of
+/// the window; every segment acknowledged).
+pub fn reno_with_timeouts(loss_ratio: f64, rtt_s: f64, mss_bytes: f64) -> f64 {
+    let p = loss_ratio;
+    let timeout = rtt_s + LEAST_TIMEOUT_S;
+    let apart = rtt_s * (2.0 * p / 3.0).sqrt()
+        + timeout * (3.0 * (3.0 * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
+    mss_bytes * 8.0 / apart
+}
+
 /// (C (3 + β) / (4 (1 − β)))^¼: 1.054.
 fn cubic_factor() -> f64 {
     (CUBIC_C * (3.0 + CUBIC_BETA) / (4.0 * (1.0 - CUBIC_BETA))).powf(0.25)
@@ -148,6 +166,16 @@ mod tests {
                 "{rtt} {loss}: {segments}"
             );
         }
+    }
+
+    #[test]
+    fn timeouts_cost_much_where_much_is_lost_and_nothing_where_little_is() {
+        let simple = |loss| rate(Algorithm::Reno, loss, 0.1, MSS, f64::INFINITY);
+        let share = |loss| reno_with_timeouts(loss, 0.1, MSS) / simple(loss);
+        assert!(share(1e-6) > 0.999, "{}", share(1e-6));
+        assert!(share(SMALL_LOSS_RATIO) > 0.9, "{}", share(SMALL_LOSS_RATIO));
+        // Nearly half of it at a tenth.
+        assert!(share(0.1) < 0.55, "{}", share(0.1));
     }
 
     proptest! {

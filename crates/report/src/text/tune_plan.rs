@@ -2,7 +2,7 @@
 
 use plumb_model::finding::Actor;
 use plumb_model::tune::{HostPlan, TunePlan, Worth};
-use plumb_model::units::{human_seconds, si};
+use plumb_model::units::{human_seconds, share, si};
 
 use super::Style;
 use super::layout::{BAD, BOLD, FAINT, GOOD, Page, clean};
@@ -11,8 +11,10 @@ use super::layout::{BAD, BOLD, FAINT, GOOD, Page, clean};
 pub fn render_tune_plan(plan: &TunePlan, style: &Style) -> String {
     let mut page = Page::new(style);
     let path = &plan.path;
+    let lost = path.loss_ratio.filter(|lost| *lost > 0.0);
+    let lost = lost.map_or_else(String::new, |lost| format!(", {} lost", share(lost)));
     let title = format!(
-        "For {} over {} ({}): {} in flight",
+        "For {} over {}{lost} ({}): {} in flight",
         si(path.rate_bps, "bit/s"),
         human_seconds(path.rtt_s),
         path.from,
