@@ -5,12 +5,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use plumb_check::host::{self, live, speed};
 use plumb_host::disk::Plan;
 use plumb_host::knobs::Catalogue;
 use plumb_model::units::{BitRate, ByteCount};
-use plumb_report::text;
+use plumb_report::text::{self, HostSection};
 
 use crate::load_options::positive_duration;
 use crate::output::{Output, print, style};
@@ -21,6 +22,8 @@ use crate::target::{command_line, interruptible};
 pub(crate) const LIMITS: &str = "\
 Examples:
   plumb host                          what is fine, what is not, for whom it matters
+  plumb host --facts                  all that was read, judged or not
+  plumb host --facts interfaces       a part of it: driver, link, offloads, rings, errors of each
   plumb host --live 500ms             counters as rates, while something else runs
   plumb host disk /srv --rate 10gbit  can files there feed 10 Gbit/s?
   plumb host cipher --rate 10gbit     can one core encrypt as much?
@@ -40,10 +43,22 @@ pub(crate) struct Arguments {
     /// With --live: how many intervals
     #[arg(long, value_name = "N", requires = "live", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
+    /// Show all that was read instead of what the audit says of it, or one part
+    #[arg(long, value_name = "PART", num_args = 0..=1, value_parser = sections(), conflicts_with_all = ["live", "json"])]
+    facts: Option<Option<HostSection>>,
     #[command(flatten)]
     output: Output,
     #[command(subcommand)]
     speed: Option<Speed>,
+}
+
+/// The parts of the facts, by their names.
+fn sections() -> impl TypedValueParser<Value = HostSection> {
+    PossibleValuesParser::new(HostSection::ALL.map(HostSection::name)).try_map(|name| {
+        let mut all = HostSection::ALL.into_iter();
+        all.find(|section| section.name() == name)
+            .ok_or("there is no such part")
+    })
 }
 
 #[derive(Subcommand)]
@@ -129,7 +144,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (None, Some(every)) => watch(arguments, every)?,
         (None, None) => {
             let output = arguments.output.begin()?;
-            output.emit(host::run(command_line(), &Catalogue::built_in()?))?;
+            let run = host::run(command_line(), &Catalogue::built_in()?);
+            match arguments.facts {
+                Some(part) => {
+                    output.emit_as(run, |run, style| text::render_host_facts(run, part, style))?
+                }
+                None => output.emit(run)?,
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

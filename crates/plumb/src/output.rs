@@ -101,13 +101,22 @@ pub(crate) struct Begun<'a> {
 
 impl Begun<'_> {
     /// Marks the Run with the laboratory it was made in, prints and saves it.
-    pub(crate) fn emit(mut self, run: Run) -> anyhow::Result<()> {
+    pub(crate) fn emit(self, run: Run) -> anyhow::Result<()> {
+        self.emit_as(run, text::render)
+    }
+
+    /// The same with a text of its own.
+    pub(crate) fn emit_as(
+        mut self,
+        run: Run,
+        render: impl FnOnce(&Run, &Style) -> String,
+    ) -> anyhow::Result<()> {
         let run = self.mark(run);
         // First shown, then saved: a file that cannot be written must not lose a minute's work.
         if self.json {
             print(&(serde_json::to_string(&run)? + "\n"))?;
         } else {
-            print(&text::render(&run, &style()))?;
+            print(&render(&run, &style()))?;
         }
         self.keep(&run)
     }

@@ -39,6 +39,27 @@ fn the_text_says_what_is_fine_and_what_is_not() {
 }
 
 #[test]
+fn the_facts_are_told_as_text_whole_or_in_part() {
+    let all = stdout(&plumb(&["host", "--facts"]));
+    for part in [
+        "Interface lo",
+        "errors and drops",
+        "net.ipv4.tcp_rmem",
+        "TcpOutSegs",
+        "Received packets, by processor",
+        "files that a program may open",
+        "IpReasmFails",
+    ] {
+        assert!(all.contains(part), "{part} in {all}");
+    }
+    let part = stdout(&plumb(&["host", "--facts", "sysctls"]));
+    assert!(part.contains("net.core.somaxconn"), "{part}");
+    assert!(!part.contains("Interface lo"), "{part}");
+    let wrong = plumb(&["host", "--facts", "everything"]);
+    assert!(stderr(&wrong).contains("interfaces"), "{}", stderr(&wrong));
+}
+
+#[test]
 fn a_node_sees_its_own_interfaces_and_what_is_the_machines_is_marked() {
     let run =
         in_node("sysctl -qw net.ipv4.tcp_sack=0 net.ipv4.tcp_window_scaling=0; plumb host --json");

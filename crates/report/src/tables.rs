@@ -20,6 +20,7 @@ mod capacity;
 mod changes;
 mod facts;
 mod host;
+pub(crate) mod host_facts;
 mod limits;
 mod loaded;
 mod mtu;

@@ -6,7 +6,7 @@
 mod sample;
 
 use plumb_model::run::LabChange;
-use plumb_report::text::Style;
+use plumb_report::text::{HostSection, Style};
 use plumb_report::{compare, html, text};
 
 const PLAIN: Style = Style {
@@ -40,6 +40,19 @@ fn run_as_text() {
         "text-ping-and-port",
         text::render(&sample::ping_and_port(), &PLAIN)
     );
+}
+
+#[test]
+fn facts_of_a_machine_as_text() {
+    let run = sample::machine::full();
+    insta::assert_snapshot!("host-facts", text::render_host_facts(&run, None, &PLAIN));
+    let wifi = text::render_host_facts(&run, Some(HostSection::Wifi), &PLAIN);
+    assert!(wifi.contains("802.11ax") && !wifi.contains("MTU"), "{wifi}");
+    // A machine that told nothing says so in every part.
+    for section in HostSection::ALL {
+        let text = text::render_host_facts(&sample::machine::silent(), Some(section), &PLAIN);
+        assert!(text.lines().count() >= 3, "{text}");
+    }
 }
 
 #[test]

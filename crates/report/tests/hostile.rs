@@ -99,11 +99,12 @@ proptest! {
         let comparison = compare::compare(&run, &other);
         assert_own_markup(&html::render_comparison(&run, &other, &comparison))?;
         let style = Style { color: false, width: 80 };
-        for text in [text::render(&run, &style), text::render_comparison(&comparison, &style)] {
+        let facts = text::render_host_facts(&run, None, &style);
+        for text in [text::render(&run, &style), facts, text::render_comparison(&comparison, &style)] {
             prop_assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
         }
         let tiny = Style { color: true, width: 0 };
-        let _ = text::render(&run, &tiny);
+        let _ = (text::render(&run, &tiny), text::render_host_facts(&run, None, &tiny));
         // A Run without a load, or with a start that is no time, is an error and nothing worse.
         let _ = flent::export(&run, None);
         // What is not finite becomes null, and the document still reads.
@@ -135,6 +136,7 @@ fn tame_text_fits_eighty_columns() {
     for text in [
         text::render(&sample::before(), &style),
         text::render(&sample::ping_and_port(), &style),
+        text::render_host_facts(&sample::machine::full(), None, &style),
         text::render_comparison(&comparison, &style),
     ] {
         for line in text.lines() {

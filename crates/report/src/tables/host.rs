@@ -2,7 +2,7 @@
 
 use plumb_model::counter::{Sense, meaning};
 use plumb_model::results::Outcome;
-use plumb_model::results::host::{CheckState, Connection, HostResult, Interface, Owner};
+use plumb_model::results::host::{CheckState, Connection, HostResult, Interface, Owner, Qdisc};
 use plumb_model::run::Run;
 
 use super::Kind::{Number, Sentence, Text};
@@ -119,8 +119,14 @@ fn interface_cells(interface: &Interface) -> [String; 13] {
     ]
 }
 
-/// Queueing disciplines.
+/// Queueing disciplines that queue.
 pub(super) fn queues(run: &Run) -> Table {
+    let qdiscs = results(run).flat_map(|host| &host.qdiscs);
+    queues_of(qdiscs.filter(|qdisc| qdisc.kind != "noqueue"))
+}
+
+/// Those queueing disciplines, and what they counted.
+pub(super) fn queues_of<'a>(qdiscs: impl Iterator<Item = &'a Qdisc>) -> Table {
     let mut table = Table::new(
         "Queues",
         &[
@@ -130,15 +136,12 @@ pub(super) fn queues(run: &Run) -> Table {
             ("sent", Number),
             ("packets", Number),
             ("dropped", Number),
-            ("overlimits", Number),
+            ("overlimit", Number),
             ("requeued", Number),
             ("waiting", Number),
         ],
     );
-    for qdisc in results(run).flat_map(|host| &host.qdiscs) {
-        if qdisc.kind == "noqueue" {
-            continue;
-        }
+    for qdisc in qdiscs {
         table.row([
             qdisc.interface.clone(),
             qdisc.parent.clone(),
@@ -228,7 +231,7 @@ fn connection_cells(connection: &Connection) -> [String; 11] {
     ]
 }
 
-fn owner(owner: Option<&Owner>) -> String {
+pub(super) fn owner(owner: Option<&Owner>) -> String {
     owner.map_or_else(String::new, |owner| {
         format!("{} ({})", owner.program, owner.pid)
     })
@@ -364,7 +367,7 @@ pub(super) fn machine(run: &Run) -> Table {
     table
 }
 
-fn results(run: &Run) -> impl Iterator<Item = &HostResult> {
+pub(super) fn results(run: &Run) -> impl Iterator<Item = &HostResult> {
     run.measurements.iter().filter_map(|m| match &m.outcome {
         Outcome::Host(host) => Some(host.as_ref()),
         _ => None,

@@ -22,11 +22,16 @@ pub fn render(run: &Run, style: &Style) -> String {
     page.finish()
 }
 
-fn head(page: &mut Page<'_>, run: &Run) {
+/// Of what a Run is, and when it was made.
+pub(super) fn title(page: &mut Page<'_>, run: &Run) {
     let title = page.paint(BOLD, &clean(&view::target(run)));
     let when = page.paint(FAINT, &format!("  {}", clean(&view::started(&run.started))));
     page.line(&format!("{title}{when}"));
     page.blank();
+}
+
+fn head(page: &mut Page<'_>, run: &Run) {
+    title(page, run);
     if let Some(verdict) = &run.verdict {
         match verdict.grade {
             Some(mark) => {

@@ -9,6 +9,8 @@
     clippy::indexing_slicing
 )]
 
+pub mod machine;
+
 use std::collections::BTreeMap;
 
 use plumb_model::distribution::Distribution;
