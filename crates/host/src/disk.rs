@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use plumb_model::results::host::{DiskPass, DiskResult, FileAccess, FileWork, PageCache};
+use plumb_model::units::si;
 
 /// What to do.
 #[derive(Debug, Clone)]
@@ -49,9 +50,19 @@ pub enum DiskError {
         /// Why.
         source: std::io::Error,
     },
+    /// A file system of the kernel's own, such as /proc.
+    #[error("{folder} has no room for files at all ({kind}): name a folder on a disk")]
+    NoDisk {
+        /// As typed.
+        folder: String,
+        /// What the kernel calls it.
+        kind: String,
+    },
     /// There is too little room.
     #[error(
-        "{folder} has {free_bytes} bytes free, and {needed_bytes} are needed, half of what is free at most: use a smaller --size"
+        "{folder} has {} free, and {} are needed, half of what is free at most: use a smaller --size",
+        si(*free_bytes as f64, "B"),
+        si(*needed_bytes as f64, "B")
     )]
     Full {
         /// As typed.
@@ -83,7 +94,12 @@ pub fn measure(plan: &Plan, step: &dyn Fn(&str)) -> Result<DiskResult, DiskError
         folder: folder.clone(),
         source,
     };
-    let free_bytes = plumb_net::file::free_bytes(&plan.folder).map_err(in_folder)?;
+    let Some(free_bytes) = plumb_net::file::free_bytes(&plan.folder).map_err(in_folder)? else {
+        return Err(DiskError::NoDisk {
+            kind: file_system(&plan.folder).unwrap_or_else(|| "of an unknown kind".to_owned()),
+            folder,
+        });
+    };
     let file_bytes = plan
         .file_bytes
         .next_multiple_of(BLOCK_BYTES as u64)
@@ -263,12 +279,16 @@ mod tests {
             file_bytes: 1 << 60,
             ..plan(folder.path())
         };
-        assert!(matches!(
-            measure(&huge, &|_| {}),
-            Err(DiskError::Full { .. })
-        ));
+        let full = measure(&huge, &|_| {}).unwrap_err();
+        assert!(matches!(full, DiskError::Full { .. }));
+        assert!(full.to_string().contains("1152922 TB are needed"), "{full}");
         let gone = measure(&plan(Path::new("/no/such/folder")), &|_| {});
         assert!(gone.unwrap_err().to_string().contains("may write"));
+        let kernels = measure(&plan(Path::new("/proc")), &|_| {}).unwrap_err();
+        assert_eq!(
+            kernels.to_string(),
+            "/proc has no room for files at all (proc): name a folder on a disk"
+        );
     }
 
     #[test]

@@ -40,13 +40,14 @@ pub fn reopen_direct(file: &File) -> io::Result<File> {
 }
 
 /// Bytes that a user without privilege can still write to the file system of a folder
-/// (statvfs(3)).
+/// (statvfs(3)); none where it has no size at all, as /proc.
 ///
 /// # Errors
 /// When there is no such folder.
-pub fn free_bytes(folder: &std::path::Path) -> io::Result<u64> {
+pub fn free_bytes(folder: &std::path::Path) -> io::Result<Option<u64>> {
     let told = nix::sys::statvfs::statvfs(folder)?;
-    Ok((told.blocks_available() as u64).saturating_mul(told.fragment_size() as u64))
+    let free = (told.blocks_available() as u64).saturating_mul(told.fragment_size() as u64);
+    Ok((told.blocks() as u64 > 0).then_some(free))
 }
 
 /// How many files this process may have open (RLIMIT_NOFILE): now, and as far as it may raise that

@@ -13,7 +13,7 @@ use plumb_host::knobs::Catalogue;
 use plumb_model::units::{BitRate, ByteCount};
 use plumb_report::text::{self, HostSection};
 
-use crate::load_options::positive_duration;
+use crate::load_options::{positive_duration, positive_rate};
 use crate::output::{Output, print, style};
 use crate::progress::Line;
 use crate::target::{command_line, interruptible};
@@ -78,7 +78,7 @@ enum Speed {
         #[arg(long, value_name = "TIME", default_value = "3s", value_parser = positive_duration)]
         within: Duration,
         /// The rate that a transfer is to have: what is slower is named
-        #[arg(long, value_name = "RATE")]
+        #[arg(long, value_name = "RATE", value_parser = positive_rate)]
         rate: Option<BitRate>,
         #[command(flatten)]
         output: Output,
@@ -86,7 +86,7 @@ enum Speed {
     /// How fast one core encrypts: TLS, and what ssh offers
     Cipher {
         /// The rate that a transfer is to have: what is slower is named
-        #[arg(long, value_name = "RATE")]
+        #[arg(long, value_name = "RATE", value_parser = positive_rate)]
         rate: Option<BitRate>,
         #[command(flatten)]
         output: Output,

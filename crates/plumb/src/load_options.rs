@@ -14,7 +14,7 @@ use plumb_check::watcher::Watcher;
 use plumb_check::with_responder::{self, Measured, Plan};
 use plumb_load::client::Client;
 use plumb_model::results::Direction;
-use plumb_model::units::{ByteCount, ParseUnitError, parse_duration};
+use plumb_model::units::{BitRate, ByteCount, ParseUnitError, parse_duration};
 use plumb_wire::native::control::flow::quic::QuicFlow;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 use plumb_wire::native::spec::{MOST_STREAMS, PORT};
@@ -200,6 +200,16 @@ pub(crate) fn enough_budget(text: &str) -> Result<ByteCount, String> {
         Ok(budget) if budget < LEAST_BUDGET => Err(format!(
             "nothing can be measured with less than {LEAST_BUDGET}"
         )),
+        other => other.map_err(|e: ParseUnitError| e.to_string()),
+    }
+}
+
+/// A rate above zero.
+pub(crate) fn positive_rate(text: &str) -> Result<BitRate, String> {
+    match text.parse::<BitRate>() {
+        Ok(rate) if rate.bps() == 0 => {
+            Err("a rate above zero is needed, such as 10gbit".to_owned())
+        }
         other => other.map_err(|e: ParseUnitError| e.to_string()),
     }
 }

@@ -20,8 +20,11 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
         return vec![fine(
             subject,
             format!(
-                "no connection was refused at {} listeners for want of room",
-                listeners.len()
+                "no connection was refused at {} for want of room",
+                match listeners.len() {
+                    1 => "one listener".to_owned(),
+                    several => format!("{several} listeners"),
+                }
             ),
         )];
     }

@@ -115,9 +115,12 @@ fn headline(checks: &[Check], findings: &[Finding]) -> String {
             worst.summary
         ),
         Some(_) => format!(
-            "Nothing needs mending: {fine} of {} checks are fine, {} are worth knowing{unknown}.",
+            "Nothing needs mending: {fine} of {} checks are fine, {}{unknown}.",
             checks.len(),
-            findings.len()
+            match findings.len() {
+                1 => "one is worth knowing".to_owned(),
+                several => format!("{several} are worth knowing"),
+            }
         ),
         None => format!(
             "Nothing needs mending: {fine} of {} checks are fine{unknown}.",
