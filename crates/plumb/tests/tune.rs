@@ -115,7 +115,7 @@ fn applied_on_top_of_what_is_applied() {
             "they stay, and the variables among them come back at boot",
             "would be undone by themselves at",
             "would last until the next boot",
-            "tcp_wmem: 4096\t16384\t524288 -> 4096 16384 67108864: as set",
+            "tcp_wmem: 4096 16384 524288 -> 4096 16384 67108864: as set",
             "90-plumb-tune.conf: as set",
             "changed by somebody since; of plumb's it still sets at boot: net.ipv4.tcp_wmem = 4096 16384 67108864; net",
             "take these lines away, or the file:\n  net.ipv4.tcp_wmem = 4096 16384 67108864\n  net",

@@ -70,7 +70,7 @@ pub(super) fn status(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
                 }
                 how
             }
-            Standing::Changed(now) => format!("changed by somebody since, to {now}"),
+            Standing::Changed(now) => format!("changed by somebody since, to {}", words(now)),
             Standing::Gone => "gone with its interface".to_owned(),
             Standing::Unreadable(why) => format!("cannot be read: {why}"),
         };
@@ -78,11 +78,18 @@ pub(super) fn status(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
             (Target::File(_), _, _) | (_, None, _) | (_, _, None) => {
                 format!("  {}: {how}\n", step.target)
             }
-            (target, Some(old), Some(new)) => format!("  {target}: {old} -> {new}: {how}\n"),
+            (target, Some(old), Some(new)) => {
+                format!("  {target}: {} -> {}: {how}\n", words(old), words(new))
+            }
         };
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A value on one line: the kernel parts the numbers of a variable by tabs, and plumb by spaces.
+fn words(value: &str) -> String {
+    value.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// `plumb.tune-status/1`.
@@ -122,7 +129,7 @@ pub(super) fn told(undone: &Undone) -> String {
         text += &format!("Left alone, because somebody changed it since: {target}");
         text += &match target {
             Target::File(_) => "\n".to_owned(),
-            _ => format!(" ({now})\n"),
+            _ => format!(" ({})\n", words(now)),
         };
     }
     if !undone.at_boot.is_empty() {
