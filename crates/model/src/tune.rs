@@ -139,6 +139,9 @@ impl Role {
 /// Version of the document.
 pub const SCHEMA: &str = "plumb.tune-plan/1";
 
+/// Where lines of udev(7) may go that bring settings of interfaces back at boot. plumb does not write there.
+pub const UDEV_RULES: &str = "/etc/udev/rules.d/90-plumb-tune.rules";
+
 /// What should change for a path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TunePlan {
@@ -213,6 +216,10 @@ pub struct PlannedChange {
     pub memory_bytes: Option<u64>,
     /// The change itself, where plumb can make it.
     pub action: Option<Action>,
+    /// The line of a file of udev(7) that makes it again at boot, where plumb's drop-in file does not: that has kernel
+    /// variables alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_boot: Option<String>,
     /// Where this is from.
     pub source: String,
 }

@@ -274,7 +274,9 @@ fn an_interface_is_set_and_put_back_and_may_vanish() {
         ));
         for words in [
             "txqueuelen: 100 -> 1000",
-            "not brought back at boot: let your system do it when it sets the interface up: ip link set dev far txqueuelen 1000",
+            "    At boot: gone, for plumb's drop-in file has kernel variables alone.",
+            "not brought back at boot: txqueuelen. A file such as /etc/udev/rules.d/90-plumb-tune.rules",
+            r#"KERNEL=="far", RUN+="/bin/sh -c 'ip link set dev far txqueuelen 1000'""#,
             "now 1000\n",
             "the length of the transmit queue of far: 100 -> 1000: as set",
             "then 100\n",

@@ -217,6 +217,7 @@ mod tests {
             risk: String::new(),
             memory_bytes: None,
             action: None,
+            at_boot: None,
             source: String::new(),
         }
     }

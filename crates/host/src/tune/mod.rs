@@ -4,6 +4,7 @@
 
 pub mod advice;
 pub mod apply;
+mod at_boot;
 pub mod from_run;
 pub mod interface;
 pub mod journal;

@@ -6,6 +6,7 @@ use plumb_model::results::host::{Duplex, FAST_BPS, Interface};
 use plumb_model::tune::{HostPlan, Kind, Left, Os, PlannedChange, Refused, Role, Scope};
 use plumb_model::units::si;
 
+use super::at_boot;
 use super::judge::Judge;
 use super::memory;
 use super::snapshot::Snapshot;
@@ -85,6 +86,7 @@ pub fn plan_host(
                 }
                 plan.changes.push(PlannedChange {
                     action: action(knob, host, &to),
+                    at_boot: None,
                     knob: knob.name.clone(),
                     kind: knob.kind,
                     from: value,
@@ -147,8 +149,10 @@ pub fn leave_out(
     Ok(())
 }
 
-/// What follows from the changes of a plan: the memory that they may take, and what else must be known.
+/// What follows from the changes of a plan: the memory that they may take, what brings them back at boot, and what
+/// else must be known.
 fn follow(plan: &mut HostPlan, host: &Snapshot, situation: &Situation) {
+    at_boot::say(&mut plan.changes, host.value(at_boot::DEFAULT_QUEUE));
     plan.memory_bytes = memory::of_one_connection(&plan.changes);
     plan.notes.clear();
     system_notes(host.os, situation, plan);

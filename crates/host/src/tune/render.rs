@@ -170,6 +170,9 @@ fn script(plan: &HostPlan, opening: &str) -> String {
 
 /// What puts everything back, as comments: in the scripts of every system a line that begins with # is one.
 fn way_back(plan: &HostPlan) -> String {
+    if plan.changes.is_empty() {
+        return "\n# Nothing needs to change for this path.\n".to_owned();
+    }
     let mut text = "\n# The way back:\n".to_owned();
     for line in plan.changes.iter().flat_map(|change| back(plan.os, change)) {
         let _ = writeln!(text, "#   {line}");
@@ -265,6 +268,19 @@ mod tests {
         assert!(solaris.contains("#   ipadm reset-prop -p max_buf tcp\n"));
         assert!(render(&plan(Os::Windows), Format::Sysctl).is_err());
         assert!(render(&plan(Os::Linux), Format::PowerShell).is_err());
+    }
+
+    #[test]
+    fn a_plan_without_a_change_says_so_in_every_file() {
+        let mut plan = plan(Os::Linux);
+        plan.changes.clear();
+        for format in [Format::Sysctl, Format::Shell] {
+            let file = render(&plan, format).unwrap();
+            assert!(
+                file.ends_with("\n# Nothing needs to change for this path.\n"),
+                "{file}"
+            );
+        }
     }
 
     #[test]

@@ -10,7 +10,6 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use plumb_host::knobs::Catalogue;
-use plumb_host::render::commands;
 use plumb_host::tune::advice;
 use plumb_host::tune::apply::{self, Standing, standing};
 use plumb_host::tune::journal::{
@@ -20,8 +19,8 @@ use plumb_host::tune::machine::ThisMachine;
 use plumb_host::tune::plan::plan_host;
 use plumb_host::tune::render::{drop_in, has_variables};
 use plumb_host::tune::snapshot::Snapshot;
-use plumb_model::finding::{Action, Actor, InterfaceAction, InterfaceChange};
-use plumb_model::tune::{HostPlan, SCHEMA, TunePlan};
+use plumb_model::finding::Actor;
+use plumb_model::tune::{HostPlan, SCHEMA, TunePlan, UDEV_RULES};
 use plumb_report::text::render_tune_plan;
 
 use super::except::Except;
@@ -140,13 +139,12 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
         for other in overridden(&host) {
             said += &format!("\nAt boot {other} after it, and wins: take that line away.\n");
         }
-        for command in not_at_boot(&host) {
-            said += &format!(
-                "\nNo variable, so not brought back at boot: let your system do it when it sets the interface up: {command}\n"
-            );
-        }
+        said += &not_at_boot(&host);
     }
-    print(&format!("{said} All is put back with: plumb tune undo\n"))?;
+    let gap = if said.ends_with('\n') { "" } else { " " };
+    print(&format!(
+        "{said}{gap}All is put back with: plumb tune undo\n"
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -209,22 +207,20 @@ fn overridden(host: &HostPlan) -> Vec<String> {
     found
 }
 
-/// The commands of changes that are no kernel variables. A queueing discipline comes back where it is the
-/// one that interfaces get by default.
-fn not_at_boot(host: &HostPlan) -> Vec<String> {
-    let default = plumb_net::sysctl::read("net.core.default_qdisc").unwrap_or_default();
-    host.changes
-        .iter()
-        .filter_map(|change| match change.action.as_ref()? {
-            Action::Interface(InterfaceAction {
-                change: InterfaceChange::Qdisc(kind),
-                ..
-            }) if *kind == default => None,
-            action @ Action::Interface(_) => Some(commands(action)),
-            _ => None,
-        })
-        .flatten()
-        .collect()
+/// What is said of changes that are no kernel variables, and which the drop-in file does not bring back.
+fn not_at_boot(host: &HostPlan) -> String {
+    let lost = host.changes.iter().filter_map(|change| {
+        let rule = change.at_boot.as_ref()?;
+        Some((change.knob.as_str(), format!("  {rule}\n")))
+    });
+    let (knobs, rules): (Vec<_>, String) = lost.unzip();
+    if knobs.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nNo kernel variables, so not brought back at boot: {}. A file such as {UDEV_RULES} with these lines does it, of which plumb tune undo knows nothing:\n{rules}",
+        knobs.join(", ")
+    )
 }
 
 /// Asks, where there is somebody to ask.

@@ -1,7 +1,7 @@
 //! A tuning plan for the terminal.
 
 use plumb_model::finding::Actor;
-use plumb_model::tune::{HostPlan, TunePlan, Worth};
+use plumb_model::tune::{HostPlan, TunePlan, UDEV_RULES, Worth};
 use plumb_model::units::{human_seconds, share, si};
 
 use super::Style;
@@ -58,6 +58,13 @@ fn host(page: &mut Page<'_>, host: &HostPlan) {
         page.wrapped("    ", anstyle::Style::new(), &change.why);
         page.wrapped("    Expect: ", anstyle::Style::new(), &change.effect);
         page.wrapped("    Risk: ", FAINT, &change.risk);
+        if let Some(rule) = &change.at_boot {
+            let how = format!(
+                "gone, for plumb's drop-in file has kernel variables alone. A file such as {UDEV_RULES} with this line brings it back:"
+            );
+            page.wrapped("    At boot: ", FAINT, &how);
+            page.line(&format!("      {}", clean(rule)));
+        }
         page.blank();
     }
     for refused in &host.refused {
