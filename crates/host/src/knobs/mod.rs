@@ -369,6 +369,17 @@ mod tests {
             names("bbr"),
             [(Os::Linux, "net.ipv4.tcp_congestion_control")]
         );
+        // What the record of 2004 was tuned with.
+        for name in [
+            "kern.sbmax",
+            "kern.somaxkva",
+            "net.inet.ip.ifq.maxlen",
+            "net.inet.tcp.init_win",
+            "net.inet.tcp.recvspace",
+            "net.inet.tcp.sendspace",
+        ] {
+            assert!(catalogue.find(Os::Netbsd, name).is_some(), "{name}");
+        }
         // One of each system that has such a thing.
         assert_eq!(
             names("timestamps"),
