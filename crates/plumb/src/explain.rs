@@ -156,6 +156,9 @@ const ALIASES: &[(&str, &str)] = &[
     ("profiles", "voice"),
 ];
 
+/// What lists the settings.
+const KNOBS: &str = "knobs";
+
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// What to explain: a topic, a setting such as tcp_rmem, fq or ring rx, or a counter such as TcpRetransSegs;
@@ -172,7 +175,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let asked = arguments.topic.join(" ");
     let catalogue = Catalogue::built_in()?;
-    if asked.eq_ignore_ascii_case("knobs") {
+    if asked.eq_ignore_ascii_case(KNOBS) {
         print(&list(&catalogue))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -227,7 +230,7 @@ fn meant<'a>(asked: &str, catalogue: &'a Catalogue) -> Vec<&'a str> {
     /// More than this nobody reads.
     const MOST: usize = 8;
     let asked = asked.to_lowercase();
-    let topics = PAGES.iter().map(|(name, _)| *name);
+    let topics = PAGES.iter().map(|(name, _)| *name).chain([KNOBS]);
     let aliases = ALIASES.iter().map(|(alias, _)| *alias);
     let knobs = catalogue.knobs.iter().flat_map(Knob::names);
     let counters = COUNTERS.iter().map(|counter| counter.name);

@@ -101,6 +101,7 @@ fn what_people_call_things_leads_to_them() {
     for (wrong, meant) in [
         ("tcp_rmen", "did you mean tcp_rmem?"),
         ("buferbloat", "did you mean bufferbloat?"),
+        ("knob", "did you mean knobs?"),
         ("rmem", "tcp_rmem, rmem_max, rmem_default"),
     ] {
         let said = stderr(&explain(&[wrong]));
