@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use plumb_model::finding::{Action, InterfaceAction, InterfaceChange};
 use plumb_model::tune::{HostPlan, Kind, Os, PlannedChange};
 
 /// A way to write a plan.
@@ -194,7 +195,11 @@ fn back(os: Os, change: &PlannedChange) -> Vec<String> {
             before.to.clone_from(from);
             commands(os, &before)
         }
-        (Kind::Interface | Kind::Registry, Some(from)) => vec![format!("{knob} was: {from}")],
+        (Kind::Interface | Kind::Registry, Some(from)) => match &change.action {
+            Some(Action::Interface(action)) => interface_back(action, from),
+            _ => None,
+        }
+        .unwrap_or_else(|| vec![format!("{knob} was: {from}")]),
         (_, None) => vec![format!(
             "{knob}: plumb does not know what it is; write it down first{}",
             match kind {
@@ -204,6 +209,44 @@ fn back(os: Os, change: &PlannedChange) -> Vec<String> {
             }
         )],
     }
+}
+
+/// The commands that give a setting of an interface its old value again.
+fn interface_back(action: &InterfaceAction, from: &str) -> Option<Vec<String>> {
+    let InterfaceAction { interface, change } = action;
+    let change = match change {
+        // What the kernel chose by itself it chooses again.
+        InterfaceChange::Qdisc(_) => {
+            return Some(vec![format!("tc qdisc del dev {interface} root")]);
+        }
+        InterfaceChange::Offload { feature, .. } => InterfaceChange::Offload {
+            feature: feature.clone(),
+            on: from == "on",
+        },
+        InterfaceChange::ReceiveRingPackets(_) => {
+            InterfaceChange::ReceiveRingPackets(from.parse().ok()?)
+        }
+        InterfaceChange::TransmitQueuePackets(_) => {
+            InterfaceChange::TransmitQueuePackets(from.parse().ok()?)
+        }
+        InterfaceChange::AdaptiveReceive(_) => InterfaceChange::AdaptiveReceive(from == "on"),
+        InterfaceChange::DriverQueueMostBytes { queues, .. } => {
+            InterfaceChange::DriverQueueMostBytes {
+                queues: *queues,
+                bytes: from.parse().ok()?,
+            }
+        }
+        InterfaceChange::MtuBytes(_)
+        | InterfaceChange::Autonegotiation(_)
+        | InterfaceChange::EnergyEfficient(_)
+        | InterfaceChange::WifiPowerSave(_)
+        | InterfaceChange::ReceiveProcessors { .. } => return None,
+    };
+    let back = InterfaceAction {
+        interface: interface.clone(),
+        change,
+    };
+    Some(crate::render::commands(&Action::Interface(back)))
 }
 
 #[cfg(test)]
@@ -268,6 +311,37 @@ mod tests {
         assert!(solaris.contains("#   ipadm reset-prop -p max_buf tcp\n"));
         assert!(render(&plan(Os::Windows), Format::Sysctl).is_err());
         assert!(render(&plan(Os::Linux), Format::PowerShell).is_err());
+    }
+
+    #[test]
+    fn an_interface_goes_back_by_commands_too() {
+        let back = |change, from| {
+            let interface = "eth0".to_owned();
+            interface_back(&InterfaceAction { interface, change }, from)
+        };
+        for (change, from, command) in [
+            (
+                InterfaceChange::ReceiveRingPackets(4096),
+                "256",
+                "ethtool -G eth0 rx 256",
+            ),
+            (
+                InterfaceChange::Offload {
+                    feature: "rx-gro".to_owned(),
+                    on: true,
+                },
+                "off",
+                "ethtool -K eth0 rx-gro off",
+            ),
+            (
+                InterfaceChange::Qdisc("fq".to_owned()),
+                "fq_codel",
+                "tc qdisc del dev eth0 root",
+            ),
+        ] {
+            assert_eq!(back(change, from), Some(vec![command.to_owned()]));
+        }
+        assert_eq!(back(InterfaceChange::ReceiveRingPackets(1), "?"), None);
     }
 
     #[test]
