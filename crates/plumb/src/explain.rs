@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use clap::Args;
 use plumb_host::knobs::{Catalogue, Knob, page};
-use plumb_link::settings::nearest;
 use plumb_model::counter::{self, COUNTERS, Counter, Sense};
 use plumb_model::tune::Os;
 
@@ -148,6 +147,14 @@ const ALIASES: &[(&str, &str)] = &[
     ("receive-buffer-pruned", "tcp-counters"),
     ("fragments-lost", "tcp-counters"),
     ("softnet", "host"),
+    ("pause-frames", "host"),
+    ("flow-control", "host"),
+    ("eee", "host"),
+    ("governor", "host"),
+    ("interrupts", "host"),
+    ("irqbalance", "host"),
+    ("check", "loaded-latency"),
+    ("load", "loaded-latency"),
     ("offload", "host"),
     ("duplex", "host"),
     ("ethtool", "host"),
@@ -229,6 +236,8 @@ fn meant<'a>(asked: &str, catalogue: &'a Catalogue) -> Vec<&'a str> {
     const ENOUGH_CHARS: usize = 3;
     /// More than this nobody reads.
     const MOST: usize = 8;
+    /// A slip or two in a word: among so many names, one is always a little like.
+    const NEAR: f64 = 0.7;
     let asked = asked.to_lowercase();
     let topics = PAGES.iter().map(|(name, _)| *name).chain([KNOBS]);
     let aliases = ALIASES.iter().map(|(alias, _)| *alias);
@@ -245,7 +254,10 @@ fn meant<'a>(asked: &str, catalogue: &'a Catalogue) -> Vec<&'a str> {
         }
     }
     if with.is_empty() {
-        with.extend(nearest(&asked, names));
+        let like =
+            |name: &&str| strsim::normalized_damerau_levenshtein(&asked, &name.to_lowercase());
+        let near = names.into_iter().filter(|name| like(name) >= NEAR);
+        with.extend(near.max_by(|a, b| like(a).total_cmp(&like(b))));
     }
     with
 }

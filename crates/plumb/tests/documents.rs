@@ -102,6 +102,8 @@ fn what_people_call_things_leads_to_them() {
         ("tcp_rmen", "did you mean tcp_rmem?"),
         ("buferbloat", "did you mean bufferbloat?"),
         ("knob", "did you mean knobs?"),
+        // Nothing is like it.
+        ("numa", "'numa': the topics are"),
         ("rmem", "tcp_rmem, rmem_max, rmem_default"),
     ] {
         let said = stderr(&explain(&[wrong]));

@@ -299,8 +299,10 @@ impl Catalogue {
 
     /// Every knob that goes by a name on any system: whole, its last part, or another that people have for it.
     pub fn named(&self, name: &str) -> Vec<&Knob> {
-        let dotted = name.replace('/', ".");
-        let goes_by = |knob: &&Knob| knob.names().any(|own| own.eq_ignore_ascii_case(&dotted));
+        // Words are parted by whatever their writer is used to.
+        let plain = |name: &str| name.to_lowercase().replace(['_', '-'], " ");
+        let asked = plain(&name.replace('/', "."));
+        let goes_by = |knob: &&Knob| knob.names().any(|own| plain(own) == asked);
         self.knobs.iter().filter(goes_by).collect()
     }
 }
@@ -365,6 +367,7 @@ mod tests {
         assert_eq!(names("fq"), [(Os::Linux, "qdisc fq")]);
         assert_eq!(names("GRO"), [(Os::Linux, "offload gro")]);
         assert_eq!(names("ring rx"), [(Os::Linux, "ring rx")]);
+        assert_eq!(names("Ring-RX"), names("ring rx"));
         assert_eq!(
             names("bbr"),
             [(Os::Linux, "net.ipv4.tcp_congestion_control")]
