@@ -84,6 +84,11 @@ fn options_that_contradict_each_other_are_usage_errors() {
         ("path 127.0.0.1 --first-hop 5 --max-hops 3", "--max-hops"),
         ("tune plan", "which path?"),
         ("tune plan --rate 0bit --rtt 5ms", "above zero"),
+        ("tune plan --rate 1gbit --rtt 5ms --loss 1", "write 1%"),
+        ("host cipher --rate 0", "a rate above zero"),
+        ("host disk --rate 0", "a rate above zero"),
+        ("host --facts --json", "cannot be used with"),
+        ("host --facts everything", "interfaces"),
         (
             "rate 127.0.0.1 --udp --rate 1mbit --pattern waltz",
             "no pattern",

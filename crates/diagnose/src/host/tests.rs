@@ -237,6 +237,12 @@ fn a_healthy_machine_has_no_findings() {
         audit.checks
     );
     assert!(audit.verdict.headline.starts_with("Nothing needs mending"));
+    let unset = after(|h| h.clock.synchronised = Some(false));
+    assert!(
+        unset.verdict.headline.ends_with("one is worth knowing."),
+        "{:?}",
+        unset.verdict
+    );
 }
 
 #[test]
