@@ -126,7 +126,7 @@ pub fn bdp(rate_bps: f64, rtt_s: f64) -> Result<Calculation, CalcError> {
             si(bytes, "B"),
             binary(bytes),
             si(rate_bps, "bit/s"),
-            human_seconds(rtt_s)
+            precise(rtt_s)
         ),
     )
     .answer(
@@ -254,7 +254,7 @@ pub fn window(window_bytes: f64, rtt_s: f64) -> Result<Calculation, CalcError> {
                 "{} is the most that {} carry over {}",
                 to_the_thousandth(carried),
                 binary(window_bytes),
-                human_seconds(rtt_s)
+                precise(rtt_s)
             ),
         ),
     )
@@ -269,7 +269,7 @@ pub fn scales(rtt_s: Option<f64>) -> Calculation {
         ),
         |table, (scale, window)| {
             let rate = rtt_s.filter(|rtt| *rtt > 0.0).map_or_else(String::new, |rtt| {
-                format!(", {} over {}", si(window_limited_rate(window as f64, rtt), "bit/s"), human_seconds(rtt))
+                format!(", {} over {}", si(window_limited_rate(window as f64, rtt), "bit/s"), precise(rtt))
             });
             table.answer(
                 &format!("scale_{scale}_window_bytes"),
@@ -450,13 +450,19 @@ pub fn delay(
     Ok(answers)
 }
 
+/// A time to the nanosecond below a second, with no digits that say nothing: `163.6 ms`, `600 µs`.
 fn precise(seconds: f64) -> String {
-    match seconds {
-        s if s >= 1.0 => human_seconds(s),
-        s if s >= 1e-3 => format!("{:.3} ms", s * 1e3),
-        s if s >= 1e-6 => format!("{:.3} µs", s * 1e6),
-        s => format!("{:.1} ns", s * 1e9),
-    }
+    let (scaled, unit) = match seconds {
+        s if s >= 1.0 => return human_seconds(s),
+        s if s >= 1e-3 => (s * 1e3, "ms"),
+        s if s >= 1e-6 => (s * 1e6, "µs"),
+        s => (s * 1e9, "ns"),
+    };
+    let text = format!("{scaled:.3}");
+    format!(
+        "{} {unit}",
+        text.trim_end_matches('0').trim_end_matches('.')
+    )
 }
 
 /// How long a transfer takes.
@@ -557,6 +563,7 @@ mod tests {
         );
         assert!(stands.contains("no more than 20 % is lost: one packet in 5, one each 6 µs"));
         assert!(text(&bdp(1e9, 1e-3).unwrap()).contains("125 kB (122.1 KiB)"));
+        assert!(text(&bdp(2.5e9, 0.1636).unwrap()).contains("over 163.6 ms"));
         let slow = Transfer {
             bytes: 1e12,
             rate_bps: 1e6,

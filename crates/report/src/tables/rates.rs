@@ -26,8 +26,11 @@ pub(super) fn averages(run: &Run) -> Table {
     for measurement in &run.measurements {
         if let Outcome::HostRates(rates) = &measurement.outcome {
             let title = format!(
-                "Counters as rates, average of {} intervals in {}",
-                rates.intervals,
+                "Counters as rates, average of {} in {}",
+                match rates.intervals {
+                    1 => "one interval".to_owned(),
+                    several => format!("{several} intervals"),
+                },
                 number::seconds(measurement.duration_s)
             );
             table = of(title, &rates.per_s);
