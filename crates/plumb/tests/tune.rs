@@ -278,7 +278,7 @@ fn an_interface_is_set_and_put_back_and_may_vanish() {
             "not brought back at boot: txqueuelen. A file such as /etc/udev/rules.d/90-plumb-tune.rules",
             r#"KERNEL=="far", RUN+="/bin/sh -c 'ip link set dev far txqueuelen 1000'""#,
             "now 1000\n",
-            "the length of the transmit queue of far: 100 -> 1000: as set",
+            "the length of the transmit queue of far: 100 -> 1000: as set, until the next boot\n",
             "then 100\n",
             "Nothing needs to change",
             "no change of 'tcp_wmen' to leave out; it has: txqueuelen, net.ipv4.tcp_wmem,",

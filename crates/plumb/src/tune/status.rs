@@ -60,6 +60,12 @@ pub(super) fn status(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
     }
     for (step, standing) in &rows {
         let how = match standing {
+            // Beside variables that come back at boot, what does not is to be told apart.
+            Standing::AsSet
+                if journal.is_permanent() && matches!(step.target, Target::Interface(..)) =>
+            {
+                "as set, until the next boot".to_owned()
+            }
             Standing::AsSet => "as set".to_owned(),
             Standing::AsBefore => "as it was before".to_owned(),
             Standing::Changed(now) if matches!(step.target, Target::File(_)) => {
