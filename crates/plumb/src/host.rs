@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
 }
 
 /// The parts of the facts, by their names.
-fn sections() -> impl TypedValueParser<Value = HostSection> {
+pub(crate) fn sections() -> impl TypedValueParser<Value = HostSection> {
     PossibleValuesParser::new(HostSection::ALL.map(HostSection::name)).try_map(|name| {
         let mut all = HostSection::ALL.into_iter();
         all.find(|section| section.name() == name)

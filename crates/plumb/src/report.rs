@@ -5,9 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use plumb_model::results::Direction;
+use plumb_model::results::{Direction, Outcome};
+use plumb_model::run::Measurement;
+use plumb_report::text::HostSection;
 use plumb_report::{compare, flent, html, standalone, text};
 
+use crate::host::sections;
 use crate::output::{print, read_run, save, style};
 
 #[derive(Args)]
@@ -25,6 +28,9 @@ pub(crate) struct Arguments {
     /// Write a phase of load as a data file of flent (`.flent.gz`), for its plots
     #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "after"])]
     flent: Option<PathBuf>,
+    /// Print all that a Run of plumb host read, or one part, as its --facts does
+    #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, value_parser = sections(), conflicts_with_all = ["output", "after", "svg", "flent"])]
+    facts: Option<Option<HostSection>>,
     /// Which phase; the last one without it
     #[arg(long, value_enum, requires = "flent")]
     phase: Option<LoadPhase>,
@@ -67,6 +73,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             )
         })?;
         save(file, chart)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(part) = arguments.facts {
+        let of_a_host = |m: &Measurement| matches!(m.outcome, Outcome::Host(_));
+        anyhow::ensure!(
+            run.measurements.iter().any(of_a_host),
+            "{} has no facts of a host: plumb host -o FILE saves them",
+            arguments.run.display()
+        );
+        print(&text::render_host_facts(&run, part, &style()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let after = arguments.after.as_deref().map(read_run).transpose()?;

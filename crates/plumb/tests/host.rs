@@ -55,6 +55,13 @@ fn the_facts_are_told_as_text_whole_or_in_part() {
     let part = stdout(&plumb(&["host", "--facts", "sysctls"]));
     assert!(part.contains("net.core.somaxconn"), "{part}");
     assert!(!part.contains("Interface lo"), "{part}");
+    // A saved Run, which may be of another machine, is read the same way.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.json");
+    let file = file.to_str().unwrap();
+    plumb(&["host", "--output", file]);
+    let saved = stdout(&plumb(&["report", "--facts=interfaces", file]));
+    assert!(saved.contains("Interface lo"), "{saved}");
     let wrong = plumb(&["host", "--facts", "everything"]);
     assert!(stderr(&wrong).contains("interfaces"), "{}", stderr(&wrong));
 }
