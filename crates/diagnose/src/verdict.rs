@@ -65,3 +65,62 @@ fn healthy(case: &Case<'_>, grade: Option<Grade>) -> String {
             .to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::testing::measurement;
+    use plumb_model::distribution::Distribution;
+    use plumb_model::run::{HostFacts, Measurement};
+    use serde_json::json;
+
+    fn throughput(direction: &str) -> Measurement {
+        let result = json!({
+            "direction": direction, "protocol": "tcp", "bps": 1e7, "steady_bps": 1e7, "bytes": 10_000_000,
+            "cc": "cubic", "streams": [],
+            "tcp": {
+                "retransmits": 0, "min_rtt_s": 0.02, "max_srtt_s": 0.03, "mss_bytes": 1448,
+                "send_buffer_bytes": null, "max_in_flight_bytes": 50_000,
+                "limited": { "rwnd_ratio": 0.0, "sndbuf_ratio": 0.0, "app_ratio": 0.0, "network_ratio": 1.0 },
+            },
+            "tcp_receiver": { "receive_buffer_bytes": null, "max_window_bytes": null },
+            "cpu": { "local_ratio": 0.1, "remote_ratio": null },
+        });
+        measurement(Outcome::Throughput(serde_json::from_value(result).unwrap()))
+    }
+
+    fn loaded(direction: &str, grade: Option<&str>) -> Measurement {
+        let spread = Distribution::of([0.02; 100]);
+        let result = json!({
+            "direction": direction, "protocol": "udp", "idle_rtt_s": spread, "rtt_s": spread,
+            "increase_s": spread, "loss_ratio": 0.0, "grade": grade, "grade_table": null,
+        });
+        measurement(Outcome::LoadedLatency(
+            serde_json::from_value(result).unwrap(),
+        ))
+    }
+
+    #[test]
+    fn a_phase_that_tells_nothing_is_not_the_best() {
+        let grade = |measurements: &[Measurement]| {
+            let case = Case {
+                measurements,
+                local: &HostFacts::default(),
+                far: None,
+            };
+            verdict(&case, &[]).grade
+        };
+        let [up, down] = ["up", "down"].map(throughput);
+        let a = |direction| loaded(direction, Some("A"));
+        let both = [up.clone(), a("up"), down.clone(), a("down")];
+        assert_eq!(grade(&both), Some(Grade::A));
+        let some_lost = [up.clone(), loaded("up", None), down.clone(), a("down")];
+        assert_eq!(grade(&some_lost), None);
+        let all_lost = [up.clone(), down.clone(), a("down")];
+        assert_eq!(grade(&all_lost), None);
+        // Nothing is worse than that.
+        let worst = [up, down, loaded("down", Some("F"))];
+        assert_eq!(grade(&worst), Some(Grade::F));
+    }
+}

@@ -110,6 +110,16 @@ mod tests {
             settle(&mut findings, &[result("wmem", untold)]);
             assert_eq!(findings, [here()]);
         }
+        // Undone, and another fix is left.
+        let mut findings = vec![here()];
+        let other = finding(Actor::FarHost, "rmem").fixes;
+        findings[0].fixes.extend(other.clone());
+        settle(&mut findings, &[result("wmem", TuneDecision::TooLittle)]);
+        assert_eq!(findings[0].severity, Severity::Critical);
+        assert_eq!(findings[0].fixes, other);
+        let mut findings = vec![here()];
+        settle(&mut findings, &[result("wmem", TuneDecision::TooLittle)]);
+        assert_eq!(findings[0].severity, Severity::Info);
         let mut findings = vec![here()];
         settle(&mut findings, &[result("rmem", TuneDecision::Kept)]);
         assert_eq!(findings, [here()]);
