@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -43,10 +42,8 @@ const TRAINS_TIME: Duration = Duration::from_secs(30);
 /// What to measure.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// The far end as the user typed it.
-    pub name: String,
-    /// Its address; the port is that of its responder, 0 for the usual one.
-    pub address: SocketAddr,
+    /// The far end; the port is that of its responder, 0 for the usual one.
+    pub target: Target,
     /// What probes of hops are made of; when absent, what the far end answers.
     pub protocol: Option<PathProtocol>,
     /// Whether hops are looked at.
@@ -87,7 +84,7 @@ impl Wanted {
         format!(
             "{} to {}, at most {} in all (--bytes changes that)",
             parts.join(", then "),
-            self.name,
+            self.target.name,
             si(self.bytes as f64, "B")
         )
     }
@@ -97,13 +94,6 @@ impl Wanted {
         match self.longest_train {
             0 => self.bytes,
             _ => self.bytes / HOPS_PART,
-        }
-    }
-
-    fn target(&self) -> Target {
-        Target {
-            name: self.name.clone(),
-            address: self.address,
         }
     }
 }
@@ -118,10 +108,12 @@ pub fn run(
     watcher: &dyn Watcher,
     stop: &AtomicBool,
 ) -> Result<Run, CheckError> {
-    let to = wanted.address.ip();
-    let mut assembly = Assembly::begin(command, &wanted.name, to);
+    let to = wanted.target.address.ip();
+    let mut assembly = Assembly::begin(command, &wanted.target.name, to);
     let started_ns = clock::monotonic_ns();
-    let interface = path_mtu::interface_bytes(to).ok().flatten();
+    let interface = path_mtu::interface_bytes(to, &wanted.target.outlet)
+        .ok()
+        .flatten();
     let largest = interface
         .unwrap_or(ETHERNET_BYTES)
         .min(wanted.largest_bytes.map_or(u32::from(u16::MAX), u32::from));
@@ -156,7 +148,7 @@ pub fn run(
             return Err(CheckError::Cancelled);
         }
         return Err(CheckError::Silence {
-            name: wanted.name.clone(),
+            name: wanted.target.name.clone(),
             tried: "UDP, ICMP echoes or the routers on the way probes".to_owned(),
             notes: String::new(),
         });
@@ -184,13 +176,16 @@ fn look_at_hops(
         // Nobody is known yet.
         io::ErrorKind::Interrupted => CheckError::Cancelled,
         _ => CheckError::Capacity {
-            name: wanted.name.clone(),
+            name: wanted.target.name.clone(),
             source,
         },
     };
-    let to = wanted.address.ip();
+    let to = wanted.target.address.ip();
     watcher.step(
-        &format!("looking for who answers on the way to {}", wanted.name),
+        &format!(
+            "looking for who answers on the way to {}",
+            wanted.target.name
+        ),
         Duration::ZERO,
     );
     let mut chosen: Option<(PathProtocol, Opened)> = None;
@@ -200,7 +195,7 @@ fn look_at_hops(
     );
     let automatic = tried.len() > 1;
     for protocol in tried {
-        let opened = match path::open(&wanted.target(), as_opened(protocol)) {
+        let opened = match path::open(&wanted.target, as_opened(protocol)) {
             Ok(opened) => opened,
             // Ping sockets may be forbidden where UDP is not.
             Err(OpenError::Icmp { .. }) if chosen.is_some() => break,
@@ -239,7 +234,7 @@ fn look_at_hops(
     })
     .map_err(local)?;
     if let Some(nowhere) = &found.nowhere {
-        return Err(CheckError::nowhere(&wanted.name, wanted.address, nowhere));
+        return Err(CheckError::nowhere(&wanted.target, nowhere));
     }
     Ok((protocol, found))
 }
@@ -259,13 +254,13 @@ fn look_by_trains(
     stop: &AtomicBool,
     assembly: &mut Assembly,
 ) -> Result<Option<TrainResult>, CheckError> {
-    let mut target = wanted.address;
-    if target.port() == 0 {
-        target.set_port(PORT);
+    let mut target = wanted.target.clone();
+    if target.address.port() == 0 {
+        target.address.set_port(PORT);
     }
     let send = |method| {
         watcher.step("trains of packets", Duration::ZERO);
-        send_trains(&wanted.name, target, method, plan, stop, &mut |count| {
+        send_trains(&target, method, plan, stop, &mut |count| {
             watcher.update(&format!("{count} sent"));
         })
     };
@@ -279,16 +274,16 @@ fn look_by_trains(
             assembly.note(format!(
                 "No plumb responder at {} (UDP port {}): trains were echoes, which pass both ways, so their rate is that of \
                  the narrower one. Start `plumb serve` there for the way there alone.",
-                wanted.name,
-                target.port()
+                wanted.target.name,
+                target.address.port()
             ));
             Ok(Some(train))
         }
         Ok(None) => {
             assembly.note(format!(
                 "{} answers neither plumb's probes (UDP port {}) nor echoes: no trains came through.",
-                wanted.name,
-                target.port()
+                wanted.target.name,
+                target.address.port()
             ));
             Ok(None)
         }
@@ -311,7 +306,7 @@ fn result(
         .as_ref()
         .map_or(0, |train| train.sent * u64::from(train.packet_bytes));
     let mut result = CapacityResult {
-        address: wanted.address.ip().to_string(),
+        address: wanted.target.address.ip().to_string(),
         protocol: None,
         hops: Vec::new(),
         reached: false,
@@ -414,12 +409,16 @@ fn params(wanted: &Wanted) -> serde_json::Map<String, serde_json::Value> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use plumb_net::outlet::Outlet;
 
     #[test]
     fn what_trains_do_not_need_is_for_the_hops() {
         let both = Wanted {
-            name: "server".to_owned(),
-            address: "192.0.2.1:0".parse().unwrap(),
+            target: Target {
+                name: "server".to_owned(),
+                address: "192.0.2.1:0".parse().unwrap(),
+                outlet: Outlet::default(),
+            },
             protocol: None,
             hops: true,
             longest_train: 400,

@@ -1,12 +1,11 @@
 //! Why nothing could be measured.
 
-use std::net::SocketAddr;
-
 use plumb_load::client::ClientError;
 use plumb_model::results::path::refusal;
+use plumb_net::outlet::source_towards;
 use plumb_probe::ProbeError;
 use plumb_probe::mtu::SearchError;
-use plumb_probe::path::{Nowhere, OpenError, source_towards};
+use plumb_probe::path::{Nowhere, OpenError, Target};
 
 /// A measurement that could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -133,10 +132,11 @@ pub enum CheckError {
 
 impl CheckError {
     /// Nobody is at an address, as a router or this host says.
-    pub(crate) fn nowhere(name: &str, target: SocketAddr, nowhere: &Nowhere) -> Self {
-        let this_host = source_towards(target).is_ok_and(|own| own == nowhere.from);
+    pub(crate) fn nowhere(target: &Target, nowhere: &Nowhere) -> Self {
+        let own = source_towards(target.address, &target.outlet);
+        let this_host = own.is_ok_and(|own| own == nowhere.from);
         Self::Nowhere {
-            name: name.to_owned(),
+            name: target.name.clone(),
             by: match this_host {
                 true => "this host itself".to_owned(),
                 false => format!("router {}", nowhere.from),

@@ -2,7 +2,6 @@
 //! it, and what TCP of this host will do about it.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -47,10 +46,8 @@ pub enum Probes {
 /// What to look for.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// The far end as the user typed it.
-    pub name: String,
-    /// Its address.
-    pub address: SocketAddr,
+    /// The far end.
+    pub target: Target,
     /// TCP port for the maximum segment size; usual ones when absent.
     pub tcp_port: Option<u16>,
     /// The largest size to try; what the interface sends when absent.
@@ -77,11 +74,14 @@ pub fn run(
     watcher: &dyn Watcher,
     stop: &AtomicBool,
 ) -> Result<Run, CheckError> {
-    let to = wanted.address.ip();
-    let mut assembly = Assembly::begin(command, &wanted.name, to);
+    let to = wanted.target.address.ip();
+    let mut assembly = Assembly::begin(command, &wanted.target.name, to);
     let started_ns = clock::monotonic_ns();
-    let known = path_mtu::known_bytes(to).ok();
-    let interface = path_mtu::interface_bytes(to).ok().flatten().or(known);
+    let known = path_mtu::known_bytes(wanted.target.address, &wanted.target.outlet).ok();
+    let interface = path_mtu::interface_bytes(to, &wanted.target.outlet)
+        .ok()
+        .flatten()
+        .or(known);
     let largest = interface
         .unwrap_or(LARGEST_BYTES)
         .min(wanted.largest_bytes.map_or(LARGEST_BYTES, u32::from))
@@ -95,7 +95,10 @@ pub fn run(
         timeout: wanted.timeout,
     };
     watcher.step(
-        &format!("probing {} with packets up to {largest} bytes", wanted.name),
+        &format!(
+            "probing {} with packets up to {largest} bytes",
+            wanted.target.name
+        ),
         Duration::ZERO,
     );
     let mut way = both_ways(wanted, &plan, &mut assembly, stop)?;
@@ -104,7 +107,7 @@ pub fn run(
     } else if way.found.path_mtu_bytes.is_none() {
         assembly.note(format!(
             "{} itself did not answer: the sizes are those of the way up to the last hop that did.",
-            wanted.name
+            wanted.target.name
         ));
     }
     watcher.update("looking at TCP's maximum segment size");
@@ -199,7 +202,7 @@ fn both_ways(
                     if least > 0 {
                         assembly.note(format!(
                             "Answers above {least} bytes did not come back: the way back from {} is the narrower one.",
-                            wanted.name
+                            wanted.target.name
                         ));
                     }
                     Ok(forward)
@@ -221,7 +224,7 @@ fn forward_if_wider(
     stop: &AtomicBool,
 ) -> Option<Way> {
     let udp = Protocol::Udp { port: UDP_PORT };
-    let mut network = path::open(&target(wanted), udp).ok()?;
+    let mut network = path::open(&wanted.target, udp).ok()?;
     if !arrives(&mut network, plan, least.checked_add(1)?, stop).ok()? {
         return None;
     }
@@ -236,22 +239,20 @@ fn find(
     assembly: &mut Assembly,
     stop: &AtomicBool,
 ) -> Result<Way, CheckError> {
-    let mut network: Opened = path::open(&target(wanted), protocol)?;
+    let mut network: Opened = path::open(&wanted.target, protocol)?;
     let access = network.access();
     if let Some(missing) = access.missing() {
         assembly.note(missing);
     }
     let found = search(&mut network, plan, stop).map_err(|error| match error {
         SearchError::Silence => CheckError::Silence {
-            name: wanted.name.clone(),
+            name: wanted.target.name.clone(),
             tried: "probes of any size".to_owned(),
             notes: String::new(),
         },
-        SearchError::Nowhere(nowhere) => {
-            CheckError::nowhere(&wanted.name, wanted.address, &nowhere)
-        }
+        SearchError::Nowhere(nowhere) => CheckError::nowhere(&wanted.target, &nowhere),
         other => CheckError::Mtu {
-            name: wanted.name.clone(),
+            name: wanted.target.name.clone(),
             source: other,
         },
     })?;
@@ -264,13 +265,6 @@ fn find(
         direction,
         access,
     })
-}
-
-fn target(wanted: &Wanted) -> Target {
-    Target {
-        name: wanted.name.clone(),
-        address: wanted.address,
-    }
 }
 
 /// Whether every hop answered.
@@ -294,14 +288,14 @@ fn segment_size(
     path_mtu: Option<u32>,
     stop: &AtomicBool,
 ) -> Option<(MssResult, u64)> {
-    let to = wanted.address.ip();
+    let to = wanted.target.address.ip();
     let typed = wanted.tcp_port;
     let ports: Vec<u16> = typed.map_or_else(|| TCP_PORTS.to_vec(), |port| vec![port]);
     let routers = u8::try_from(found.hops.len()).unwrap_or(u8::MAX);
     let mut total = 0;
     let mut best: Option<(u16, mss::Seen)> = None;
     for port in ports {
-        let mut network = path::open(&target(wanted), Protocol::Tcp { port }).ok()?;
+        let mut network = path::open(&wanted.target, Protocol::Tcp { port }).ok()?;
         let Ok(seen) = mss::look(&mut network, routers, wanted.tries, wanted.timeout, stop) else {
             continue;
         };

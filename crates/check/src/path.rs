@@ -104,7 +104,7 @@ pub fn run(
     for note in log.notes.iter().cloned().chain(access.missing()) {
         assembly.note(note);
     }
-    if let Some(hint) = tunnel::hint(wanted.target.address.ip()) {
+    if let Some(hint) = tunnel::hint(wanted.target.address.ip(), &wanted.target.outlet) {
         assembly.note(hint);
     }
     let mut result = log.result(protocol);

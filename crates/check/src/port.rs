@@ -13,7 +13,8 @@ use plumb_model::results::Outcome;
 use plumb_model::results::port::{FirstWord, IdleResult, PortResult, PortState, PortTls};
 use plumb_model::run::Run;
 use plumb_net::clock::monotonic_ns;
-use plumb_net::tcp::ConnectError;
+use plumb_net::outlet::Outlet;
+use plumb_net::tcp::{ConnectError, TcpOptions};
 use plumb_probe::Trust;
 use plumb_probe::exchange::{Exchange, NoConnection, Talk, exchange};
 use plumb_probe::idle::{self, Speaker};
@@ -61,6 +62,8 @@ pub struct PortPlan {
     pub path: String,
     /// How long connections are silent at most, to see how long they are kept.
     pub idle: Option<Duration>,
+    /// By which way connections leave this host.
+    pub outlet: Outlet,
 }
 
 /// Tries each port, one after the other.
@@ -119,6 +122,7 @@ fn try_port(plan: &PortPlan, port: u16, watcher: &dyn Watcher, stop: &AtomicBool
         path: asks.then(|| plan.path.clone()),
         listen: LISTEN,
         dscp: None,
+        outlet: plan.outlet.clone(),
     };
     let mut seen: Vec<Exchange> = Vec::new();
     for _ in 0..plan.tries {
@@ -151,7 +155,7 @@ fn try_port(plan: &PortPlan, port: u16, watcher: &dyn Watcher, stop: &AtomicBool
             result.state = Some(state);
         }
     }
-    fill(&mut result, address.ip(), &seen);
+    fill(&mut result, address.ip(), &plan.outlet, &seen);
     let said = result.first_byte_s.is_some() || result.closed_s.is_some();
     let waited = !asks && !said && seen.iter().any(|seen| seen.error.is_none());
     result.mute_s = waited.then(|| LISTEN.min(plan.timeout).as_secs_f64());
@@ -176,7 +180,10 @@ fn silence(
     // A service that says what it is by itself is none, and is not to be puzzled.
     let mute = seen.banner.is_none() && seen.tls.is_none() && seen.http_status.is_none();
     let session = (mute && longest <= MAX_SILENCE)
-        .then(|| Client::connect(&plan.name, address, plan.timeout.min(GREETING)).ok())
+        .then(|| {
+            let patience = plan.timeout.min(GREETING);
+            Client::connect_by(&plan.outlet, &plan.name, address, patience).ok()
+        })
         .flatten();
     let connections = session.as_ref().map(Client::silent_connections);
     let open = connections
@@ -185,7 +192,11 @@ fn silence(
         Some(open) => Speaker::Them(open),
         None => Speaker::Us,
     };
-    let found = idle::search(address, longest, plan.timeout, speaker, stop)?;
+    let options = TcpOptions {
+        outlet: plan.outlet.clone(),
+        ..TcpOptions::default()
+    };
+    let found = idle::search(address, &options, longest, plan.timeout, speaker, stop)?;
     let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
     Ok(IdleResult {
         kept_s: seconds(found.kept),
@@ -199,7 +210,7 @@ fn silence(
     })
 }
 
-fn fill(result: &mut PortResult, address: IpAddr, seen: &[Exchange]) {
+fn fill(result: &mut PortResult, address: IpAddr, outlet: &Outlet, seen: &[Exchange]) {
     let times = |of: fn(&Exchange) -> Option<Duration>| {
         Distribution::of(seen.iter().filter_map(of).map(|time| time.as_secs_f64()))
     };
@@ -224,5 +235,8 @@ fn fill(result: &mut PortResult, address: IpAddr, seen: &[Exchange]) {
         .last()
         .and_then(|last| hints::edge(last, result.canonical_name.as_deref()));
     // Where nothing answers, a tunnel on the way may be why.
-    result.hints = edge.into_iter().chain(tunnel::hint(address)).collect();
+    result.hints = edge
+        .into_iter()
+        .chain(tunnel::hint(address, outlet))
+        .collect();
 }

@@ -4,11 +4,12 @@ use std::net::IpAddr;
 
 use plumb_model::results::host::Interface;
 use plumb_net::netlink::link::links;
-use plumb_net::route::next_hop;
+use plumb_net::outlet::Outlet;
+use plumb_net::route::next_hop_by;
 
 /// What must be known where they do, as far as this host's routes and interfaces tell.
-pub(crate) fn hint(target: IpAddr) -> Option<String> {
-    let hop = next_hop(target).ok()??;
+pub(crate) fn hint(target: IpAddr, outlet: &Outlet) -> Option<String> {
+    let hop = next_hop_by(target, outlet).ok()??;
     let index = hop.interface;
     of(&links().ok()?.into_iter().find(|link| link.index == index)?)
 }
@@ -36,6 +37,6 @@ mod tests {
         };
         assert!(of(&way("wireguard")).unwrap().contains("wg0, a tunnel"));
         assert_eq!(of(&way("veth")), None);
-        assert_eq!(hint(IpAddr::from([127, 0, 0, 1])), None);
+        assert_eq!(hint(IpAddr::from([127, 0, 0, 1]), &Outlet::default()), None);
     }
 }

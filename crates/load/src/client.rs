@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use plumb_net::outlet::Outlet;
 use plumb_net::tcp::{self, ConnectError, TcpOptions};
 use plumb_wire::native::control::report::clip;
 use plumb_wire::native::control::{ClientMessage, ErrorCode, Refusal, ServerMessage, Welcome};
@@ -163,6 +164,8 @@ pub enum ClientError {
 pub struct Client {
     pub(crate) name: String,
     pub(crate) address: SocketAddr,
+    /// By which way its packets leave this host.
+    pub(crate) outlet: Outlet,
     pub(crate) next_phase: u32,
     welcome: Welcome,
     link: Arc<Link>,
@@ -201,8 +204,25 @@ impl Client {
         address: SocketAddr,
         timeout: Duration,
     ) -> Result<Self, ClientError> {
+        Self::connect_by(&Outlet::default(), name, address, timeout)
+    }
+
+    /// The same by a way out of this host that the caller chooses; phases of load do not take it.
+    ///
+    /// # Errors
+    /// As [`Client::connect`], and when there is no such way.
+    pub fn connect_by(
+        outlet: &Outlet,
+        name: &str,
+        address: SocketAddr,
+        timeout: Duration,
+    ) -> Result<Self, ClientError> {
         let (name, port) = (name.to_owned(), address.port());
-        let socket = match tcp::connect(address, timeout, &TcpOptions::default()) {
+        let options = TcpOptions {
+            outlet: outlet.clone(),
+            ..TcpOptions::default()
+        };
+        let socket = match tcp::connect(address, timeout, &options) {
             Ok(socket) => socket,
             Err(ConnectError::Refused) => return Err(ClientError::Refused { name, port }),
             Err(ConnectError::TimedOut) => {
@@ -227,7 +247,7 @@ impl Client {
             }
         };
         let welcome = greet(&socket, timeout).map_err(|error| error.named(&name, port))?;
-        Self::start(name, address, socket, welcome)
+        Self::start(name, address, options.outlet, socket, welcome)
     }
 
     /// What the responder told of itself.
@@ -251,6 +271,7 @@ impl Client {
     fn start(
         name: String,
         address: SocketAddr,
+        outlet: Outlet,
         socket: TcpStream,
         welcome: Welcome,
     ) -> Result<Self, ClientError> {
@@ -263,6 +284,7 @@ impl Client {
         let mut client = Self {
             name,
             address,
+            outlet,
             next_phase: 1,
             welcome,
             link: Arc::clone(&link),

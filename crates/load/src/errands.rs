@@ -4,6 +4,7 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use plumb_net::outlet::Outlet;
 use plumb_net::tcp::{self, ConnectError, TcpOptions};
 use plumb_wire::native::control::report::clip;
 use plumb_wire::native::control::silence::Silence;
@@ -63,15 +64,17 @@ impl Client {
         SilentConnections {
             address: self.address(),
             token: self.welcome().token,
+            outlet: self.outlet.clone(),
         }
     }
 }
 
 /// Opens connections on which the responder speaks first.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct SilentConnections {
     address: SocketAddr,
     token: Token,
+    outlet: Outlet,
 }
 
 impl SilentConnections {
@@ -81,7 +84,11 @@ impl SilentConnections {
     /// When there is no connection within `timeout`.
     pub fn open(&self, time: Duration, timeout: Duration) -> Result<TcpStream, ConnectError> {
         let deadline = Instant::now() + timeout;
-        let stream = tcp::connect(self.address, timeout, &TcpOptions::default())?;
+        let options = TcpOptions {
+            outlet: self.outlet.clone(),
+            ..TcpOptions::default()
+        };
+        let stream = tcp::connect(self.address, timeout, &options)?;
         let silence = Silence {
             token: self.token,
             time,

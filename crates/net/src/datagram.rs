@@ -9,17 +9,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::{Domain, MsgHdr, Protocol, SockAddr, Socket, Type};
 
+use crate::outlet::Outlet;
 use crate::privilege::{ALLOW_PING_SOCKETS, allow_raw_sockets};
 use crate::timestamp::{self, Stamped};
 
 pub(crate) mod control;
+mod fragmenting;
 mod notice;
-mod outlet;
 mod system;
 pub use control::LocalAddress;
 use control::{Beside, QueueEntry, dscp_control};
+pub use fragmenting::PathMtuDiscovery;
 pub use notice::{Expired, Failure, Notice, QUOTED_BYTES, Reporter, Unreachable};
-pub use outlet::{Outlet, PathMtuDiscovery};
 pub(crate) use system::{
     only_echo_replies, only_icmp_types, receive_message, set_option, tell_drops,
     tell_errors_and_hops,
@@ -188,11 +189,13 @@ impl DatagramSocket {
     /// (`EMSGSIZE`); what the kernel knows of the path's MTU is not looked at.
     ///
     /// # Errors
-    /// Without CAP_NET_RAW: `EPERM`.
-    pub fn whole_packets(mut target: SocketAddr) -> io::Result<Self> {
+    /// Without CAP_NET_RAW: `EPERM`; when there is no such interface or address.
+    pub fn whole_packets(mut target: SocketAddr, outlet: &Outlet) -> io::Result<Self> {
         target.set_port(0);
         let protocol = Protocol::from(libc::IPPROTO_RAW);
         let socket = Socket::new(Domain::for_address(target), Type::RAW, Some(protocol))?;
+        // By its address packets are routed; what they bear, they bring along.
+        outlet.apply(&socket, target)?;
         // Not connected: a connected socket lends its packets one hash (sk_txhash), by which routers in
         // namespaces of this host would take them for one flow whatever their ports are.
         let mut this = Self::prepare(socket, false, Stamped::Both)?;

@@ -11,6 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::datagram::control::{Beside, messages};
 use crate::datagram::{receive_message, set_option, tell_errors_and_hops};
+use crate::outlet::Outlet;
 use crate::timestamp::{self, Stamped};
 
 /// What the kernel told.
@@ -75,22 +76,22 @@ impl ErrorQueueSocket {
     /// A UDP socket towards `target`, whose port each packet may change.
     ///
     /// # Errors
-    /// Those of the kernel, such as no route to `target`.
-    pub fn udp(target: SocketAddr) -> io::Result<Self> {
-        Self::open(target, Protocol::UDP)
+    /// Those of the kernel, such as no route to `target`, or no such way out.
+    pub fn udp(target: SocketAddr, outlet: &Outlet) -> io::Result<Self> {
+        Self::open(target, Protocol::UDP, outlet)
     }
 
     /// A ping socket (icmp(7)) towards `target`, and the identifier that its echoes bear.
     ///
     /// # Errors
     /// Where net.ipv4.ping_group_range does not allow it: `EACCES`.
-    pub fn ping(target: SocketAddr) -> io::Result<(Self, u16)> {
+    pub fn ping(target: SocketAddr, outlet: &Outlet) -> io::Result<(Self, u16)> {
         let protocol = if target.is_ipv4() {
             Protocol::ICMPV4
         } else {
             Protocol::ICMPV6
         };
-        let this = Self::open(target, protocol)?;
+        let this = Self::open(target, protocol, outlet)?;
         let mut unspecified = target;
         unspecified.set_ip(if target.is_ipv4() {
             std::net::Ipv4Addr::UNSPECIFIED.into()
@@ -98,8 +99,10 @@ impl ErrorQueueSocket {
             std::net::Ipv6Addr::UNSPECIFIED.into()
         });
         unspecified.set_port(0);
-        // The identifier takes the place of a port; binding chooses one.
-        this.socket.bind(&unspecified.into())?;
+        if outlet.source.is_none() {
+            // The identifier takes the place of a port; binding chooses one.
+            this.socket.bind(&unspecified.into())?;
+        }
         let identifier = this
             .socket
             .local_addr()?
@@ -108,11 +111,12 @@ impl ErrorQueueSocket {
         Ok((this, identifier))
     }
 
-    fn open(target: SocketAddr, protocol: Protocol) -> io::Result<Self> {
+    fn open(target: SocketAddr, protocol: Protocol, outlet: &Outlet) -> io::Result<Self> {
         let v4 = target.is_ipv4();
         let socket = Socket::new(Domain::for_address(target), Type::DGRAM, Some(protocol))?;
         socket.set_nonblocking(true)?;
         tell_errors_and_hops(&socket, v4)?;
+        outlet.apply(&socket, target)?;
         timestamp::enable(&socket, Stamped::Both)?;
         timestamp::await_receive_stamps();
         Ok(Self {
@@ -316,7 +320,7 @@ mod tests {
             .local_addr()?
             .port();
         let to = SocketAddr::from(([127, 0, 0, 1], port));
-        let mut socket = ErrorQueueSocket::udp(to)?;
+        let mut socket = ErrorQueueSocket::udp(to, &Outlet::default())?;
         let mut buffer = [0; 100];
         assert_eq!(socket.send(b"probe", 5, to, &mut buffer)?, 0);
         let mut seen = (false, false);

@@ -19,6 +19,7 @@ pub mod multicast;
 pub mod names;
 pub mod namespace;
 pub mod netlink;
+pub mod outlet;
 pub mod pass;
 pub mod path_mtu;
 pub mod privilege;

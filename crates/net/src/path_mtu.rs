@@ -1,9 +1,10 @@
 //! What this host itself holds of the size of packets towards an address.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 
 use crate::netlink::{Netlink, NetlinkError};
+use crate::outlet::{Outlet, connected};
 use crate::route;
 use crate::tcp::info::get_option;
 
@@ -12,16 +13,13 @@ use crate::tcp::info::get_option;
 ///
 /// # Errors
 /// Those of the kernel, such as no route.
-pub fn known_bytes(to: IpAddr) -> io::Result<u32> {
-    // A datagram socket that is connected sends nothing by that. Port 9 is discard (RFC 863).
-    let (here, level, option): (IpAddr, _, _) = match to {
-        IpAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), libc::SOL_IP, libc::IP_MTU),
-        IpAddr::V6(_) => (Ipv6Addr::UNSPECIFIED.into(), libc::SOL_IPV6, libc::IPV6_MTU),
+pub fn known_bytes(to: SocketAddr, outlet: &Outlet) -> io::Result<u32> {
+    let (level, option) = match to.ip() {
+        IpAddr::V4(_) => (libc::SOL_IP, libc::IP_MTU),
+        IpAddr::V6(_) => (libc::SOL_IPV6, libc::IPV6_MTU),
     };
-    let socket = UdpSocket::bind(SocketAddr::new(here, 0))?;
-    socket.connect(SocketAddr::new(to, 9))?;
     let mut bytes = 0u32;
-    get_option(&socket, level, option, &mut bytes)?;
+    get_option(&connected(to, outlet)?, level, option, &mut bytes)?;
     Ok(bytes)
 }
 
@@ -30,8 +28,8 @@ pub fn known_bytes(to: IpAddr) -> io::Result<u32> {
 ///
 /// # Errors
 /// When there is no route, and those of the kernel.
-pub fn interface_bytes(to: IpAddr) -> Result<Option<u32>, NetlinkError> {
-    match route::next_hop(to)? {
+pub fn interface_bytes(to: IpAddr, outlet: &Outlet) -> Result<Option<u32>, NetlinkError> {
+    match route::next_hop_by(to, outlet)? {
         Some(hop) => Netlink::open()?.mtu_bytes(hop.interface),
         None => Ok(None),
     }
@@ -41,12 +39,17 @@ pub fn interface_bytes(to: IpAddr) -> Result<Option<u32>, NetlinkError> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
 
     #[test]
     fn the_loopback_has_a_size() {
-        assert!(known_bytes(Ipv4Addr::LOCALHOST.into()).unwrap() >= 1500);
-        assert!(known_bytes(Ipv6Addr::LOCALHOST.into()).unwrap() >= 1280);
-        assert_eq!(interface_bytes(Ipv4Addr::LOCALHOST.into()).unwrap(), None);
+        let any = Outlet::default();
+        assert!(known_bytes((Ipv4Addr::LOCALHOST, 0).into(), &any).unwrap() >= 1500);
+        assert!(known_bytes((Ipv6Addr::LOCALHOST, 0).into(), &any).unwrap() >= 1280);
+        assert_eq!(
+            interface_bytes(Ipv4Addr::LOCALHOST.into(), &any).unwrap(),
+            None
+        );
         // The loopback's number is 1 on every Linux.
         let loopback = Netlink::open().unwrap().mtu_bytes(1).unwrap();
         assert!(loopback.unwrap() >= 1500);

@@ -7,7 +7,8 @@ use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteMessage, RouteType, RouteVia,
 };
 
-use crate::netlink::{Netlink, NetlinkError, NextHop, family};
+use crate::netlink::{Netlink, NetlinkError, NextHop, family, interface_index};
+use crate::outlet::Outlet;
 
 /// The first step towards `to`, in the network namespace of the calling thread; `None` where it is
 /// an address of this host.
@@ -15,11 +16,34 @@ use crate::netlink::{Netlink, NetlinkError, NextHop, family};
 /// # Errors
 /// When there is no route, and those of the kernel.
 pub fn next_hop(to: IpAddr) -> Result<Option<NextHop>, NetlinkError> {
+    next_hop_by(to, &Outlet::default())
+}
+
+/// The same by a way out of this host that the caller chooses.
+///
+/// # Errors
+/// As [`next_hop`], and when there is no such interface or address.
+pub fn next_hop_by(to: IpAddr, outlet: &Outlet) -> Result<Option<NextHop>, NetlinkError> {
+    let bits = |address: IpAddr| if address.is_ipv4() { 32 } else { 128 };
     let mut message = RouteMessage::default();
     message.header.address_family = family(to);
-    message.header.destination_prefix_length = if to.is_ipv4() { 32 } else { 128 };
+    message.header.destination_prefix_length = bits(to);
     message.attributes = vec![RouteAttribute::Destination(to.into())];
-    let answer = Netlink::open()?.exchange(RouteNetlinkMessage::GetRoute(message), 0, || {
+    if let Some(source) = outlet.source {
+        message.header.source_prefix_length = bits(source);
+        message
+            .attributes
+            .push(RouteAttribute::Source(source.into()));
+    }
+    let mut netlink = Netlink::open()?;
+    if let Some(name) = &outlet.interface {
+        let index = interface_index(name).map_err(|source| NetlinkError {
+            what: format!("find the interface {name}"),
+            source,
+        })?;
+        message.attributes.push(RouteAttribute::Oif(index));
+    }
+    let answer = netlink.exchange(RouteNetlinkMessage::GetRoute(message), 0, || {
         format!("look up the route to {to}")
     })?;
     Ok(match answer {

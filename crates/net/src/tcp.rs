@@ -139,6 +139,8 @@ pub fn connect(
         false => new(Protocol::TCP)?,
     };
     options.before_connecting(&socket);
+    let applied = options.outlet.apply(&socket, address);
+    applied.map_err(ConnectError::Other)?;
     socket.connect_timeout(&address.into(), timeout)?;
     if let Some(name) = &options.cc {
         let _ = set_congestion_control(&socket, name);

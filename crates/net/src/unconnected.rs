@@ -10,9 +10,10 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use crate::bulk::Batch;
 use crate::datagram::control::QueueEntry;
 use crate::datagram::{
-    Failure, IcmpAccess, IcmpError, Outlet, PathMtuDiscovery, Unreachable, is_icmp_errno,
+    Failure, IcmpAccess, IcmpError, PathMtuDiscovery, Unreachable, is_icmp_errno,
     only_echo_replies, set_option, tell_drops, tell_errors_and_hops,
 };
+use crate::outlet::Outlet;
 use crate::timestamp::{self, Stamped};
 
 /// Packets received in one system call.

@@ -7,11 +7,13 @@ use clap::{Args, ValueEnum};
 use plumb_check::capacity::{self, Wanted};
 use plumb_model::results::path::PathProtocol;
 use plumb_model::units::ByteCount;
+use plumb_net::outlet::Outlet;
+use plumb_probe::path::Target as PathTarget;
 
 use crate::load_options::positive_duration;
 use crate::output::Output;
 use crate::progress::Line;
-use crate::target::{FamilyOptions, Target, command_line, interruptible};
+use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -59,6 +61,9 @@ pub(crate) struct Arguments {
     /// Longest wait for an answer while it is found out who answers
     #[arg(short = 'W', long, value_name = "TIME", default_value = "1s", value_parser = positive_duration)]
     timeout: Duration,
+    /// Interface to send by, or address to send from
+    #[arg(long, value_name = "INTERFACE|ADDRESS")]
+    from: Option<Outlet>,
     #[command(flatten)]
     output: Output,
 }
@@ -93,8 +98,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let output = arguments.output.begin()?;
     let stop = interruptible()?;
     let wanted = Wanted {
-        name: target.name,
-        address: target.address,
+        target: PathTarget {
+            outlet: outlet_towards(&target.name, target.address, arguments.from.as_ref())?,
+            name: target.name,
+            address: target.address,
+        },
         protocol: arguments.protocol.map(|protocol| match protocol {
             Protocol::Udp => PathProtocol::Udp,
             Protocol::Icmp => PathProtocol::Icmp,

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use plumb_check::mtu::{self, Probes, Wanted};
+use plumb_net::outlet::Outlet;
+use plumb_probe::path::Target as PathTarget;
 
 use crate::load_options::positive_duration;
 use crate::output::Output;
 use crate::progress::Line;
-use crate::target::{FamilyOptions, Target, command_line, interruptible};
+use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -45,6 +47,9 @@ pub(crate) struct Arguments {
     /// Longest wait for an answer
     #[arg(short = 'W', long, value_name = "TIME", default_value = "1s", value_parser = positive_duration)]
     timeout: Duration,
+    /// Interface to send by, or address to send from
+    #[arg(long, value_name = "INTERFACE|ADDRESS")]
+    from: Option<Outlet>,
     #[command(flatten)]
     output: Output,
 }
@@ -65,8 +70,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let stop = interruptible()?;
     let wanted = Wanted {
         tcp_port: Some(target.address.port()).filter(|port| *port != 0),
-        name: target.name,
-        address: target.address,
+        target: PathTarget {
+            outlet: outlet_towards(&target.name, target.address, arguments.from.as_ref())?,
+            name: target.name,
+            address: target.address,
+        },
         largest_bytes: arguments.max,
         listen: !arguments.no_icmp,
         probes: match arguments.protocol {

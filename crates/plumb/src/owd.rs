@@ -7,12 +7,13 @@ use std::time::Duration;
 use clap::Args;
 use plumb_check::owd::{self, Clocks};
 use plumb_model::units::parse_duration;
+use plumb_net::outlet::Outlet;
 use plumb_probe::{Plan, Sizes};
 
 use crate::load_options::positive_duration;
 use crate::output::Output;
 use crate::progress::Line;
-use crate::target::{FamilyOptions, Target, command_line, interruptible};
+use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -54,6 +55,9 @@ pub(crate) struct Arguments {
     /// Both ends read the same clock: take their times as they are
     #[arg(long)]
     same_clock: bool,
+    /// Interface to send by, or address to send from
+    #[arg(long, value_name = "INTERFACE|ADDRESS")]
+    from: Option<Outlet>,
     #[command(flatten)]
     output: Output,
 }
@@ -69,6 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     plan.stamp_key = key;
     plan.count = Some(arguments.count);
     plan.interval = arguments.interval;
+    plan.outlet = outlet_towards(&target.name, target.address, arguments.from.as_ref())?;
     plan.timeout = arguments.timeout;
     plan.dscp = arguments.dscp;
     plan.sizes = Sizes::One(arguments.size.unwrap_or_else(|| plan.least_size_bytes()));

@@ -11,6 +11,7 @@ use plumb_check::watcher::Watcher;
 use plumb_model::results::path::MapPlace;
 use plumb_model::units::parse_duration;
 use plumb_net::names::host_name;
+use plumb_net::outlet::Outlet;
 use plumb_probe::path::atlas::{Atlas, degrees};
 use plumb_probe::path::trace::TracePlan;
 use plumb_probe::path::{Protocol, Target as PathTarget, UDP_PORT};
@@ -20,7 +21,7 @@ use plumb_wire::native::spec;
 use crate::load_options::positive_duration;
 use crate::output::{Output, print};
 use crate::progress::Line;
-use crate::target::{FamilyOptions, Target, command_line, interruptible};
+use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
 use crate::usage::wrong;
 
 mod live;
@@ -94,6 +95,9 @@ pub(crate) struct Arguments {
     no_marks: bool,
     #[command(flatten)]
     family: FamilyOptions,
+    /// Interface to send by, or address to send from
+    #[arg(short = 'a', long, visible_aliases = ["address", "interface"], value_name = "INTERFACE|ADDRESS")]
+    from: Option<Outlet>,
     /// The way back is wanted too: fail where no 'plumb serve' tells it [default: shown where one does]
     #[arg(long, conflicts_with = "one_way")]
     both: bool,
@@ -279,6 +283,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         target: PathTarget {
             name: target.name.clone(),
             address: target.address,
+            outlet: outlet_towards(&target.name, target.address, arguments.from.as_ref())?,
         },
     };
     let text = arguments.form().is_none() && !arguments.output.json();

@@ -10,11 +10,12 @@ use plumb_model::results::Outcome;
 use plumb_model::run::Run;
 use plumb_model::units::parse_duration;
 use plumb_net::names::{canonical_name, tcp_port};
+use plumb_net::outlet::Outlet;
 
 use crate::load_options::positive_duration;
 use crate::output::Output;
 use crate::progress::Line;
-use crate::target::{FamilyOptions, Target, command_line, interruptible};
+use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -60,6 +61,9 @@ pub(crate) struct Arguments {
     /// Find how long a silent connection is kept, up to this time; takes at most about twice as long
     #[arg(long, value_name = "TIME", value_parser = idle)]
     idle: Option<Duration>,
+    /// Interface to send by, or address to send from
+    #[arg(long, value_name = "INTERFACE|ADDRESS")]
+    from: Option<Outlet>,
     #[command(flatten)]
     family: FamilyOptions,
     #[command(flatten)]
@@ -118,6 +122,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         http: choice(arguments.http, arguments.no_http),
         path: arguments.path.clone(),
         idle: arguments.idle,
+        outlet: outlet_towards(&target.name, target.address, arguments.from.as_ref())?,
     };
     let line = Line::new();
     let run = port::run(command_line(), &plan, &line, &stop);

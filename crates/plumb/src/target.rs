@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use plumb_load::client::{Client, ClientError};
+use plumb_net::outlet::Outlet;
 use plumb_net::process::on_interrupt;
 
 /// How long a responder may take to answer: a lost SYN is sent again after 1 s and 3 s.
@@ -137,6 +138,20 @@ impl Target {
     pub(crate) fn connect(&self, port: u16) -> Result<Client, ClientError> {
         Client::connect(&self.name, self.at(port), CONNECT_TIMEOUT)
     }
+}
+
+/// The way out of this host to a far end that the user chose (`--from`), where there is one.
+pub(crate) fn outlet_towards(
+    name: &str,
+    address: SocketAddr,
+    from: Option<&Outlet>,
+) -> anyhow::Result<Outlet> {
+    let Some(outlet) = from else {
+        return Ok(Outlet::default());
+    };
+    let checked = outlet.check(address);
+    checked.with_context(|| format!("cannot send to {name} as --from asks"))?;
+    Ok(outlet.clone())
 }
 
 /// Name or address, and the port behind it: `HOST:PORT`, or `[ADDRESS]:PORT` where the address has

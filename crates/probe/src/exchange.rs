@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use plumb_model::results::{ProbeProtocol, TimestampSource};
+use plumb_net::outlet::Outlet;
 use plumb_net::tcp::{ConnectError, TcpOptions, abort_on_close, connect, tcp_info};
 use plumb_wire::certificate;
 use plumb_wire::http_head::{Head, MAX_HEAD_BYTES, head_request};
@@ -31,6 +32,8 @@ pub struct Talk {
     pub listen: Duration,
     /// DSCP of the packets (RFC 2474).
     pub dscp: Option<u8>,
+    /// By which way they leave this host.
+    pub outlet: Outlet,
 }
 
 impl Talk {
@@ -43,6 +46,7 @@ impl Talk {
             path: http.then(|| plan.ask.clone().unwrap_or_else(|| "/".to_owned())),
             listen: Duration::ZERO,
             dscp: plan.dscp,
+            outlet: plan.outlet.clone(),
         }
     }
 
@@ -115,6 +119,7 @@ pub fn exchange(
     let options = TcpOptions {
         no_delay: true,
         dscp: talk.dscp,
+        outlet: talk.outlet.clone(),
         ..TcpOptions::default()
     };
     let begun = Instant::now();
@@ -310,6 +315,7 @@ mod tests {
             path: path.map(str::to_owned),
             listen: Duration::from_millis(listen_ms),
             dscp: None,
+            outlet: Outlet::default(),
         }
     }
 

@@ -102,22 +102,23 @@ impl Found {
     }
 }
 
-/// Tries how long connections to `address` are kept that are silent for up to `longest`. Ends within twice
-/// that time, or when `stop` is set.
+/// Tries how long connections to `address`, made as `options` ask, are kept that are silent for up to
+/// `longest`. Ends within twice that time, or when `stop` is set.
 ///
 /// # Errors
 /// When there is no connection to begin with.
 pub fn search(
     address: SocketAddr,
+    options: &TcpOptions,
     longest: Duration,
     timeout: Duration,
     speaker: Speaker<'_>,
     stop: &AtomicBool,
 ) -> Result<Found, ConnectError> {
     // One that fails here would be no evidence later.
-    abort_on_close(&connect(address, timeout, &TcpOptions::default())?)?;
+    abort_on_close(&connect(address, timeout, options)?)?;
     let open = |silence: Duration| match speaker {
-        Speaker::Us => connect(address, timeout, &TcpOptions::default()),
+        Speaker::Us => connect(address, timeout, options),
         Speaker::Them(open) => open(silence),
     };
     let theirs = matches!(speaker, Speaker::Them(_));
@@ -285,6 +286,7 @@ mod tests {
         let longest = Duration::from_millis(1600);
         let found = search(
             ending(500, true),
+            &TcpOptions::default(),
             longest,
             S,
             Speaker::Us,
@@ -331,7 +333,15 @@ mod tests {
         };
         let longest = Duration::from_millis(900);
         let stop = AtomicBool::new(false);
-        let found = search(address, longest, S, Speaker::Them(&open), &stop).unwrap();
+        let found = search(
+            address,
+            &TcpOptions::default(),
+            longest,
+            S,
+            Speaker::Them(&open),
+            &stop,
+        )
+        .unwrap();
         let (kept, lost) = (found.kept.unwrap(), found.lost.unwrap());
         let limit = Duration::from_millis(500);
         assert!(kept < limit && lost >= limit, "{found:?}");
@@ -357,6 +367,7 @@ mod tests {
         });
         let found = search(
             address,
+            &TcpOptions::default(),
             Duration::from_millis(800),
             S,
             Speaker::Us,

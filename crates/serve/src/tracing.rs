@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use plumb_model::results::path::PathProtocol;
+use plumb_net::outlet::Outlet;
 use plumb_probe::path::through::trace_what_gets_through;
 use plumb_probe::path::told::tell;
 use plumb_probe::path::trace::TracePlan;
@@ -103,6 +104,7 @@ pub(crate) fn trace(
     let target = Target {
         name: towards.ip().to_string(),
         address: towards,
+        outlet: Outlet::default(),
     };
     let refused = |reason, message| ServerMessage::TraceRefused {
         id: request.id,

@@ -27,7 +27,7 @@ pub(super) fn notes(
     if !found.reached {
         assembly.note(format!(
             "{} itself did not answer probes: the lines behind the last hop that did are not in the table.",
-            wanted.name
+            wanted.target.name
         ));
     }
     for note in unanswered(found, result.protocol) {

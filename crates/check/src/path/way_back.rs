@@ -1,6 +1,6 @@
 //! The way back: asked of a responder at the target while the way there is traced, and held against it.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::Builder;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use plumb_load::client::{Client, ClientError};
 use plumb_model::results::path::{PathProtocol, WayBack};
-use plumb_probe::path::Protocol;
 use plumb_probe::path::told::read;
+use plumb_probe::path::{Protocol, Target};
 use plumb_wire::native::control::trace::{TraceAccess, TraceReport, TraceRequest};
 use plumb_wire::native::spec::{MAX_TRACE_CYCLES, MAX_TRACE_HOPS, TRACE_TIME};
 
@@ -93,14 +93,17 @@ impl Asking {
         };
         let mut address = wanted.target.address;
         address.set_port(port);
-        let name = wanted.target.name.clone();
+        let target = Target {
+            address,
+            ..wanted.target.clone()
+        };
         let patience = match wanted.back {
             Back::Required(_) => PATIENCE,
             Back::No | Back::IfAnswered(_) => SHORT_PATIENCE,
         };
         let (telling, steps) = mpsc::channel();
         let asks = move || {
-            let told = ask(&name, address, patience, &request, &|| {
+            let told = ask(&target, patience, &request, &|| {
                 let _ = telling.send(Step::Greeted);
             });
             // Nobody listens any more where it was too late.
@@ -191,13 +194,12 @@ fn is_another_version(error: &ClientError) -> bool {
 }
 
 fn ask(
-    name: &str,
-    address: SocketAddr,
+    target: &Target,
     patience: Duration,
     request: &TraceRequest,
     greeted: &dyn Fn(),
 ) -> Result<(TraceReport, Option<IpAddr>), ClientError> {
-    let client = Client::connect(name, address, patience)?;
+    let client = Client::connect_by(&target.outlet, &target.name, target.address, patience)?;
     greeted();
     let report = client.trace_back(request, TRACE_TIME + PATIENCE)?;
     let here = client.local_address().ok().map(|here| here.ip());

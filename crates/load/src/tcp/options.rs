@@ -18,6 +18,7 @@ pub(crate) fn options(flow: &TcpFlow) -> TcpOptions {
         no_delay: flow.no_delay,
         fast_open: flow.fast_open,
         mptcp: flow.mptcp,
+        ..TcpOptions::default()
     }
 }
 

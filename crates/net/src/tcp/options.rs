@@ -7,6 +7,8 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use socket2::SockRef;
 
+use crate::outlet::Outlet;
+
 use super::info::{TcpInfo, get_option, tcp_info};
 
 /// What a connection is to be. What is absent or false is left to the kernel.
@@ -28,6 +30,8 @@ pub struct TcpOptions {
     pub fast_open: bool,
     /// Multipath TCP (RFC 8684); only when the socket is made.
     pub mptcp: bool,
+    /// By which way its packets leave this host; only before connecting.
+    pub outlet: Outlet,
 }
 
 /// An option that the kernel did not take.

@@ -6,7 +6,7 @@ mod live;
 mod many;
 mod probes;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,12 +16,13 @@ use clap::{Args, ValueEnum};
 use plumb_check::ping::{self, Pinged};
 use plumb_check::pings;
 use plumb_model::units::parse_duration;
-use plumb_net::datagram::{Outlet, PathMtuDiscovery};
+use plumb_net::datagram::PathMtuDiscovery;
+use plumb_net::outlet::Outlet;
 use plumb_probe::many::ManyPlan;
 use plumb_probe::{Plan, Sizes, Trust};
 
 use crate::output::{Begun, Output};
-use crate::target::{FamilyOptions, Target, command_line, interruptible};
+use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
 use crate::usage::wrong;
 use live::{Lines, Live};
 use many::{Printer, Shown};
@@ -107,7 +108,7 @@ pub(crate) struct Arguments {
     tos: Option<u8>,
     /// Interface to send by, or address to send from
     #[arg(short = 'I', long, value_name = "INTERFACE|ADDRESS")]
-    from: Option<String>,
+    from: Option<Outlet>,
     /// What becomes of probes larger than the path carries whole
     #[arg(short = 'M', long, value_enum, value_name = "HOW")]
     pmtudisc: Option<PathMtu>,
@@ -312,7 +313,12 @@ impl Arguments {
         plan.size_bytes = self.size.unwrap_or(plan.size_bytes);
         plan.hop_limit = self.ttl;
         plan.dscp = self.tos.map(|class| class >> 2);
-        plan.outlet = self.outlet();
+        for v4 in [true, false] {
+            let mut of_version = targets.found.iter().filter(|(_, to)| to.is_ipv4() == v4);
+            if let Some((name, address)) = of_version.next() {
+                plan.outlet = outlet_towards(name, *address, self.from.as_ref())?;
+            }
+        }
         Ok(plan)
     }
 
@@ -352,26 +358,8 @@ impl Arguments {
         plan.hop_limit = self.ttl;
         plan.dscp = self.tos.map(|class| class >> 2);
         plan.path_mtu = self.pmtudisc.map(PathMtuDiscovery::from);
-        plan.outlet = self.outlet();
+        plan.outlet = outlet_towards(&target.name, target.address, self.from.as_ref())?;
         Ok(plan)
-    }
-
-    fn outlet(&self) -> Outlet {
-        match self
-            .from
-            .as_deref()
-            .map(|from| (from, from.parse::<IpAddr>()))
-        {
-            None => Outlet::default(),
-            Some((_, Ok(source))) => Outlet {
-                source: Some(source),
-                interface: None,
-            },
-            Some((interface, Err(_))) => Outlet {
-                interface: Some(interface.to_owned()),
-                source: None,
-            },
-        }
     }
 }
 

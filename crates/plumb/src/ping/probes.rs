@@ -111,19 +111,19 @@ impl Probes {
             );
         }
         let sizes = arguments.size.is_some() || arguments.sweep.is_some();
-        let way = arguments.from.is_some() || arguments.pmtudisc.is_some();
+        let fragments = arguments.pmtudisc.is_some();
         let (name, given) = match self.protocol {
             Icmp | Udp | Stamp => return None,
             Dns => ("dns", sizes),
-            UdpPort => ("udp-port", way && !many),
+            UdpPort => ("udp-port", fragments && !many),
             Tcp | Http | Https => (
                 "tcp, http and https",
-                sizes || way || arguments.ttl.is_some(),
+                sizes || fragments || arguments.ttl.is_some(),
             ),
         };
         given.then(|| {
             format!(
-                "{name}: the sizes (-s, --sweep) or the way of the packets (-I, -M, -t) cannot be chosen there: leave \
+                "{name}: the sizes (-s, --sweep) or the way of the packets (-M, -t) cannot be chosen there: leave \
                  them out"
             )
         })

@@ -12,12 +12,12 @@ pub mod hops;
 pub mod lines;
 pub mod trains;
 
-use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 use plumb_model::results::ProbeProtocol;
 use plumb_model::results::capacity::{TrainMethod, TrainResult};
 
+use crate::path::Target;
 use crate::ping::icmp::IcmpEcho;
 use crate::ping::plan::{Plan, ProbeError, Sizes};
 use crate::ping::socket::local;
@@ -35,8 +35,7 @@ const fn headers_bytes(v4: bool) -> u32 {
 /// # Errors
 /// When nobody answers that method, or our own machine fails.
 pub fn send_trains(
-    name: &str,
-    target: SocketAddr,
+    target: &Target,
     method: TrainMethod,
     plan: &TrainsPlan,
     stop: &AtomicBool,
@@ -46,10 +45,11 @@ pub fn send_trains(
         TrainMethod::Native => ProbeProtocol::Udp,
         TrainMethod::Echo => ProbeProtocol::Icmp,
     };
-    let mut probes = Plan::new(protocol, name, target);
+    let mut probes = Plan::new(protocol, &target.name, target.address);
+    probes.outlet = target.outlet.clone();
     let payload = plan
         .packet_bytes
-        .saturating_sub(headers_bytes(target.is_ipv4()));
+        .saturating_sub(headers_bytes(target.address.is_ipv4()));
     probes.sizes = Sizes::One((payload as usize).max(probes.least_size_bytes()));
     probes.check()?;
     match method {

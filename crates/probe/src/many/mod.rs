@@ -19,7 +19,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use plumb_model::results::ProbeProtocol;
-use plumb_net::datagram::{Outlet, PathMtuDiscovery, set_exact_timers};
+use plumb_net::datagram::{PathMtuDiscovery, set_exact_timers};
+use plumb_net::outlet::Outlet;
 
 use crate::ping::plan::{Plan, ProbeError};
 use crate::ping::socket::local;
@@ -71,7 +72,7 @@ pub struct ManyPlan {
     pub dscp: Option<u8>,
     /// How many hops probes live.
     pub hop_limit: Option<u8>,
-    /// By which way probes leave this host; connections leave by the routing table's.
+    /// By which way probes leave this host.
     pub outlet: Outlet,
     /// What becomes of packets larger than the path carries whole; `None` for the kernel's default.
     pub path_mtu: Option<PathMtuDiscovery>,

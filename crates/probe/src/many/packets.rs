@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use plumb_net::datagram::{IcmpAccess, Reporter, Unreachable};
+use plumb_net::outlet::Outlet;
 use plumb_net::unconnected::{Told, UnconnectedSocket};
 use plumb_net::wait;
 use plumb_wire::icmp::Version;
@@ -64,6 +65,7 @@ pub(super) struct Packets {
     targets: Vec<SocketAddr>,
     speech: Speech,
     stamped: bool,
+    outlet: Outlet,
     outgoing: Vec<(SocketAddr, Vec<u8>)>,
 }
 
@@ -83,6 +85,7 @@ impl Packets {
             targets: plan.targets.clone(),
             speech,
             stamped,
+            outlet: plan.outlet.clone(),
             outgoing: Vec::new(),
         })
     }
@@ -190,7 +193,7 @@ impl ManyNetwork for Packets {
             Err(error) => {
                 let first = self.outgoing.first().map(|(to, _)| to.ip());
                 let error = match first {
-                    Some(to) => not_sent(error, to),
+                    Some(to) => not_sent(error, to, &self.outlet),
                     None => error,
                 };
                 (0, Some(error))

@@ -34,4 +34,3 @@ pub(crate) mod virtual_time;
 
 pub use open::{Access, OpenError, Opened, Protocol, Target, UDP_PORT, open};
 pub use probe::{Answer, AnswerKind, Answered, HopNetwork, Nowhere, Probe, ProbeId};
-pub use raw::source_towards;

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
+use plumb_net::outlet::Outlet;
 use plumb_net::privilege::allow_raw_sockets;
 
 use super::probe::{Answered, HopNetwork, Probe, ProbeId};
@@ -36,6 +37,8 @@ pub struct Target {
     pub name: String,
     /// The address; its port is not looked at.
     pub address: SocketAddr,
+    /// By which way probes leave this host.
+    pub outlet: Outlet,
 }
 
 /// What this process may do.
@@ -265,6 +268,7 @@ mod tests {
         Target {
             name: address.to_owned(),
             address: SocketAddr::new(address.parse().unwrap(), port),
+            outlet: Outlet::default(),
         }
     }
 

@@ -8,6 +8,7 @@ use std::os::fd::AsFd;
 use plumb_net::answers::{AnswerSocket, Heard, ReservedPort};
 use plumb_net::clock::monotonic_ns;
 use plumb_net::datagram::{DatagramSocket, Notice, SendId};
+use plumb_net::outlet::source_towards;
 use plumb_net::wait;
 use plumb_wire::icmp::Version;
 use plumb_wire::icmp_report::IcmpReport;
@@ -61,13 +62,13 @@ impl RawHops {
     pub fn open(target: &Target, protocol: Protocol, session: u32) -> io::Result<Self> {
         let address = target.address;
         let v4 = address.is_ipv4();
-        let sender = DatagramSocket::whole_packets(address)?;
+        let sender = DatagramSocket::whole_packets(address, &target.outlet)?;
         let icmp = if v4 {
             AnswerSocket::icmp(true, &TYPES_V4)?
         } else {
             AnswerSocket::icmp(false, &TYPES_V6)?
         };
-        let source = source_towards(address)?;
+        let source = source_towards(address, &target.outlet)?;
         let any = SocketAddr::new(source, 0);
         let (transport, reserved, number) = match protocol {
             Protocol::Icmp => (
@@ -293,24 +294,6 @@ fn direct_answer(set: &ProbeSet, heard: &Heard, message: &[u8]) -> Option<(Named
 
 fn plain(heard: &Heard, kind: AnswerKind) -> Answer {
     Answer::plain(heard.from.ip(), kind, heard.hop_limit)
-}
-
-/// The address that our packets to a target bear.
-///
-/// # Errors
-/// When there is no route to it.
-pub fn source_towards(target: SocketAddr) -> io::Result<IpAddr> {
-    let any: IpAddr = if target.is_ipv4() {
-        std::net::Ipv4Addr::UNSPECIFIED.into()
-    } else {
-        std::net::Ipv6Addr::UNSPECIFIED.into()
-    };
-    let socket = UdpSocket::bind((any, 0))?;
-    let mut towards = target;
-    // Connecting sends nothing; any port but zero will do.
-    towards.set_port(9);
-    socket.connect(towards)?;
-    Ok(socket.local_addr()?.ip())
 }
 
 /// Binds a socket to a port of the kernel's choice that leaves room for all flows above it.

@@ -56,12 +56,12 @@ impl UnprivilegedHops {
         let (socket, identifier) = match protocol {
             Protocol::Icmp => {
                 address.set_port(0);
-                let (socket, identifier) = ErrorQueueSocket::ping(address)?;
+                let (socket, identifier) = ErrorQueueSocket::ping(address, &target.outlet)?;
                 (socket, Some(identifier))
             }
             Protocol::Udp { port } => {
                 address.set_port(port);
-                (ErrorQueueSocket::udp(address)?, None)
+                (ErrorQueueSocket::udp(address, &target.outlet)?, None)
             }
             Protocol::Tcp { .. } => return Err(io::ErrorKind::Unsupported.into()),
         };

@@ -9,7 +9,9 @@ use plumb_net::clock::{monotonic_ns, realtime_ns};
 use plumb_net::datagram::{
     DatagramSocket, Expired, Failure, Notice, Received, Reporter, SendId, Unreachable,
 };
+use plumb_net::outlet::Outlet;
 
+use crate::ping::plan::Plan;
 use crate::ping::sample::{Answer, Moment};
 use crate::ping::socket::not_sent;
 use crate::ping::strategy::Event;
@@ -82,16 +84,18 @@ impl From<Told> for Event {
 pub(crate) struct Channel {
     socket: DatagramSocket,
     target: IpAddr,
+    outlet: Outlet,
     /// Probes whose departure has not been told yet.
     awaited: BTreeMap<SendId, u32>,
     buffer: Vec<u8>,
 }
 
 impl Channel {
-    pub(crate) fn new(socket: DatagramSocket, target: IpAddr) -> Self {
+    pub(crate) fn new(socket: DatagramSocket, plan: &Plan) -> Self {
         Self {
             socket,
-            target,
+            target: plan.target.ip(),
+            outlet: plan.outlet.clone(),
             awaited: BTreeMap::new(),
             buffer: vec![0; BUFFER_BYTES],
         }
@@ -100,7 +104,7 @@ impl Channel {
     /// Sends a probe of that number, or something else whose departure does not matter.
     pub(crate) fn send(&mut self, sequence: Option<u32>, bytes: &[u8]) -> io::Result<()> {
         let sent = self.socket.send(bytes);
-        let id = sent.map_err(|error| not_sent(error, self.target))?;
+        let id = sent.map_err(|error| not_sent(error, self.target, &self.outlet))?;
         if let Some(sequence) = sequence {
             self.awaited.insert(id, sequence);
             if self.awaited.len() > MAX_STAMPS_AWAITED {

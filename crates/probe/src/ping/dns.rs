@@ -27,7 +27,7 @@ impl DnsQuestions {
             .map_err(local(plan, "opening a UDP socket"))?;
         prepare(&socket, plan)?;
         Ok(Self {
-            channel: Channel::new(socket, plan.target.ip()),
+            channel: Channel::new(socket, plan),
             query,
             session: random_u32(&plan.far_end())?,
             latest: 0,

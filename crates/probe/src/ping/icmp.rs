@@ -41,7 +41,7 @@ impl IcmpEcho {
             Version::V6
         };
         Ok(Self {
-            channel: Channel::new(socket, plan.target.ip()),
+            channel: Channel::new(socket, plan),
             version,
             session,
             identifier,

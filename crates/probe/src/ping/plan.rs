@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use plumb_model::results::ProbeProtocol;
-use plumb_net::datagram::{IcmpError, Outlet, PathMtuDiscovery};
+use plumb_net::datagram::{IcmpError, PathMtuDiscovery};
+use plumb_net::outlet::Outlet;
 use plumb_wire::stamp::{self, Key};
 use plumb_wire::{icmp, native::echo};
 
@@ -350,26 +351,6 @@ pub enum ProbeError {
         /// By which interface, where that was asked for; in words.
         by: String,
     },
-    /// There is no such interface.
-    #[error(
-        "cannot probe {name}: this host has no interface {interface}; `ip link` lists those it has"
-    )]
-    NoInterface {
-        /// As the user typed it.
-        name: String,
-        /// As the user typed it.
-        interface: String,
-    },
-    /// There is no such address.
-    #[error(
-        "cannot probe {name} from {address}, which is no address of this host; `ip address` lists those it has"
-    )]
-    NoAddress {
-        /// As the user typed it.
-        name: String,
-        /// As the user typed it.
-        address: IpAddr,
-    },
     /// No socket for ICMP.
     #[error("cannot probe {name} with ICMP: {source}")]
     Icmp {
@@ -435,36 +416,15 @@ impl ProbeError {
 
     /// Why our own machine could not do something that the plan asks for.
     pub(crate) fn local(plan: &Plan, what: &'static str, source: io::Error) -> Self {
-        const ENODEV: i32 = 19;
-        match (source.kind(), &plan.outlet) {
-            (io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable, outlet) => {
-                let by = outlet.interface.as_ref();
+        match source.kind() {
+            io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+                let by = plan.outlet.interface.as_ref();
                 Self::NoRoute {
                     name: plan.name.clone(),
                     address: plan.target.ip(),
                     by: by.map_or_else(String::new, |by| format!(" by the interface {by}")),
                 }
             }
-            (
-                io::ErrorKind::AddrNotAvailable,
-                Outlet {
-                    source: Some(address),
-                    ..
-                },
-            ) => Self::NoAddress {
-                name: plan.name.clone(),
-                address: *address,
-            },
-            (
-                _,
-                Outlet {
-                    interface: Some(interface),
-                    ..
-                },
-            ) if source.raw_os_error() == Some(ENODEV) => Self::NoInterface {
-                name: plan.name.clone(),
-                interface: interface.clone(),
-            },
             _ => Self::Local {
                 far_end: plan.far_end(),
                 what,

@@ -1,9 +1,10 @@
 //! What opening the network of a protocol has in common with the others.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use plumb_net::datagram::DatagramSocket;
+use plumb_net::outlet::Outlet;
 use plumb_net::path_mtu::known_bytes;
 
 use crate::ping::plan::{Plan, ProbeError};
@@ -43,12 +44,12 @@ pub(crate) fn local(plan: &Plan, what: &'static str) -> impl FnOnce(io::Error) -
 }
 
 /// Why the kernel did not take a packet to `to`: where it is too large, with the size that is not.
-pub(crate) fn not_sent(error: io::Error, to: IpAddr) -> io::Error {
+pub(crate) fn not_sent(error: io::Error, to: IpAddr, outlet: &Outlet) -> io::Error {
     const EMSGSIZE: i32 = 90;
     if error.raw_os_error() != Some(EMSGSIZE) {
         return error;
     }
-    match known_bytes(to) {
+    match known_bytes(SocketAddr::new(to, 0), outlet) {
         Ok(bytes) => io::Error::other(format!(
             "it is larger than the {bytes} bytes, headers included, that this host knows the way to carry whole"
         )),

@@ -43,7 +43,7 @@ impl StampEcho {
         prepare(&socket, plan)?;
         let session = random_u32(&plan.far_end())?;
         let mut this = Self {
-            channel: Channel::new(socket, plan.target.ip()),
+            channel: Channel::new(socket, plan),
             key: plan.stamp_key.clone(),
             // Zero stands for none (RFC 8972, section 3).
             session: ((session >> 16) as u16).max(1),

@@ -48,7 +48,7 @@ impl UdpEcho {
         let session = random_u32(&plan.far_end())?;
         let now = monotonic_ns();
         let mut this = Self {
-            channel: Channel::new(socket, plan.target.ip()),
+            channel: Channel::new(socket, plan),
             session,
             sizes: plan.sizes,
             answer_bytes: 0,

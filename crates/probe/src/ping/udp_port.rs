@@ -43,8 +43,8 @@ pub(crate) struct UdpPort {
 
 impl UdpPort {
     pub(crate) fn open(plan: &Plan) -> Result<Self, ProbeError> {
-        let socket =
-            ErrorQueueSocket::udp(plan.target).map_err(local(plan, "opening a UDP socket"))?;
+        let socket = ErrorQueueSocket::udp(plan.target, &plan.outlet)
+            .map_err(local(plan, "opening a UDP socket"))?;
         if let Some(dscp) = plan.dscp {
             socket
                 .set_traffic_class(dscp << 2)

@@ -4,16 +4,17 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumb_model::results::capacity::{Doubt, TrainMethod, TrainResult};
+use plumb_net::outlet::Outlet;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
 use crate::capacity::send_trains;
+use crate::path::Target;
 use crate::ping::sample::{self, FarEnd, Moment};
 
 const MS: u64 = 1_000_000;
@@ -279,7 +280,11 @@ fn silence_ends_soon() {
 #[test]
 fn the_far_end_is_one_host() {
     let stop = AtomicBool::new(false);
-    let to: SocketAddr = "224.0.0.1:7586".parse().unwrap();
-    let error = send_trains("all", to, TrainMethod::Native, &TRAINS, &stop, &mut |_| {});
+    let to = Target {
+        name: "all".to_owned(),
+        address: "224.0.0.1:7586".parse().unwrap(),
+        outlet: Outlet::default(),
+    };
+    let error = send_trains(&to, TrainMethod::Native, &TRAINS, &stop, &mut |_| {});
     assert!(error.unwrap_err().to_string().contains("many hosts"));
 }

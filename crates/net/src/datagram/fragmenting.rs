@@ -1,38 +1,10 @@
-//! By which way packets leave this host, and whether they may be fragmented.
+//! Whether packets may be fragmented.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
 
 use socket2::Socket;
 
 use super::set_option;
-
-/// The way out of this host; by default the one that the routing table says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outlet {
-    /// The interface, by its name (SO_BINDTODEVICE).
-    pub interface: Option<String>,
-    /// The address to send from.
-    pub source: Option<IpAddr>,
-}
-
-impl Outlet {
-    /// Binds a socket that will talk to `target`.
-    pub(crate) fn apply(&self, socket: &Socket, target: SocketAddr) -> io::Result<()> {
-        if let Some(interface) = &self.interface {
-            socket.bind_device(Some(interface.as_bytes()))?;
-        }
-        if let Some(source) = self.source {
-            // An address of the other version of IP cannot be the source: the kernel says so.
-            let mut from = SocketAddr::new(source, 0);
-            if let (SocketAddr::V6(from), SocketAddr::V6(to)) = (&mut from, target) {
-                from.set_scope_id(to.scope_id());
-            }
-            socket.bind(&from.into())?;
-        }
-        Ok(())
-    }
-}
 
 /// What becomes of packets larger than the path carries whole (ip(7), IP_MTU_DISCOVER).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
