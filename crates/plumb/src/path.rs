@@ -69,7 +69,8 @@ pub(crate) struct Arguments {
     /// Look for all ways that routers with equal-cost paths send flows, by UDP where no other is asked for
     #[arg(long)]
     all_paths: bool,
-    /// How sure to be that none is missing at a node, above 0 and below 1
+    /// With --all-paths, how sure to be at each router that none of its ways on was missed: above 0 and
+    /// below 1
     #[arg(long, value_name = "SHARE", default_value = "0.95", value_parser = share, requires = "all_paths")]
     confidence: f64,
     /// From one probe of a hop to the next [default: 20ms for up to ten cycles, 1s for more]
