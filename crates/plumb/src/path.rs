@@ -77,14 +77,24 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     interval: Option<Duration>,
     /// A probe that takes longer counts as unanswered
-    #[arg(short = 'W', long, value_name = "TIME", default_value = "3s", value_parser = positive_duration)]
+    #[arg(short = 'W', long, visible_short_alias = 'Z', value_name = "TIME", default_value = "3s", value_parser = positive_duration)]
     timeout: Duration,
+    /// After the last probe, wait this long for answers, --timeout at most [default: as long as the answers so far
+    /// let expect]
+    #[arg(short = 'G', long, visible_alias = "gracetime", value_name = "TIME", value_parser = parse_duration)]
+    grace: Option<Duration>,
     /// The first hop
     #[arg(short, long, value_name = "HOP", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     first_hop: u8,
     /// The last hop
     #[arg(short, long, value_name = "HOP", default_value_t = 30, value_parser = clap::value_parser!(u8).range(1..))]
     max_hops: u8,
+    /// Probe no further than so many hops in a row that do not answer
+    #[arg(short = 'U', long, value_name = "HOPS", value_parser = clap::value_parser!(u8).range(1..))]
+    max_unknown: Option<u8>,
+    /// The byte that fills ICMP and UDP probes, behind what plumb itself writes; without --size they have 64 bytes then
+    #[arg(short = 'B', long, value_name = "BYTE")]
+    bitpattern: Option<u8>,
     /// Bytes of a whole packet, IP header included [default: the least]
     #[arg(short = 's', long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(28..))]
     size: Option<u16>,
@@ -239,13 +249,18 @@ impl Arguments {
         } else {
             Duration::from_millis(20)
         };
+        // What mtr sends; the smallest probe has no room to fill.
+        let filled = if self.bitpattern.is_some() { 64 } else { 0 };
         TracePlan {
             first_hop: self.first_hop,
             last_hop: self.max_hops,
             cycles: (!self.continuous).then_some(self.cycles),
             interval: self.interval.unwrap_or(usual),
             timeout: self.timeout,
-            size_bytes: self.size.unwrap_or(0),
+            size_bytes: self.size.unwrap_or(filled),
+            fill: self.bitpattern.unwrap_or(0),
+            max_unknown: self.max_unknown,
+            grace: self.grace,
             traffic_class: self.tos,
             inspect: !self.no_marks,
             ..TracePlan::new(target.address.ip())
@@ -323,6 +338,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 last_hop: arguments.max_hops,
                 size_bytes: arguments.size,
                 traffic_class: arguments.tos,
+                fill: arguments.bitpattern.unwrap_or(0),
             };
             print(&forms::render(&run, form, &shown))?;
             output.save(run)?;

@@ -34,6 +34,22 @@ fn the_usual_flags_of_mtr_are_taken_and_its_report_names_this_host() {
 }
 
 #[test]
+fn mtrs_bit_pattern_and_bounds_are_taken_and_told() {
+    let pattern = |options: &str| {
+        let text = path(&format!("path -n -j -c 2 {options} 127.0.0.1"));
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        json["report"]["mtr"]["bitpattern"].clone()
+    };
+    assert_eq!(pattern("-4"), "0x00");
+    assert_eq!(pattern("-B 255 -U 3 -G 1s -Z 2s"), "0xFF");
+    assert_eq!(pattern("--udp --bitpattern 171 --gracetime 1s"), "0xAB");
+    for wrong in ["-B 256", "-U 0"] {
+        let output = plumb(&words(&format!("path {wrong} 127.0.0.1")));
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+    }
+}
+
+#[test]
 fn traceroutes_form_has_its_head_and_addresses_once() {
     let text = path("path -n --traceroute -s 60 127.0.0.1");
     let lines: Vec<&str> = text.lines().collect();

@@ -49,6 +49,8 @@ pub struct Shown<'a> {
     pub size_bytes: Option<u16>,
     /// Type of service, or traffic class, of the probes.
     pub traffic_class: u8,
+    /// What fills them.
+    pub fill: u8,
 }
 
 /// Every path of a Run in a form; empty without any.

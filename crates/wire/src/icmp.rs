@@ -129,10 +129,17 @@ pub struct Mark {
 impl Mark {
     /// A payload that begins with the mark and is filled with zeros up to `size_bytes`.
     pub fn payload(self, size_bytes: usize) -> Vec<u8> {
+        self.payload_filled(size_bytes, &[])
+    }
+
+    /// The same, filled with a pattern again and again; with zeros where it is empty.
+    pub fn payload_filled(self, size_bytes: usize, pattern: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(size_bytes.max(MARK_BYTES));
         out.extend_from_slice(&MARK_MAGIC);
         out.extend_from_slice(&self.session.to_be_bytes());
         out.extend_from_slice(&self.sequence.to_be_bytes());
+        let rest = size_bytes.saturating_sub(MARK_BYTES);
+        out.extend(pattern.iter().cycle().take(rest));
         out.resize(size_bytes.max(MARK_BYTES), 0);
         out
     }

@@ -81,6 +81,8 @@ pub struct Numbered {
     pub dont_fragment: bool,
     /// Whether a TCP SYN asks for ECN (RFC 3168 section 6.1.1).
     pub ask_ecn: bool,
+    /// What fills ICMP and UDP probes that are larger than the smallest.
+    pub fill: u8,
 }
 
 /// What an answer says of the probe that it is to.
@@ -189,16 +191,18 @@ impl ProbeSet {
         out
     }
 
-    /// The mark, zeros, and the word of the checksum: what follows a short header.
+    /// The mark, room for the word of the checksum, and what fills the rest: what follows a short header.
     fn payload(&self, probe: &Numbered, size: u16) -> Vec<u8> {
         let bytes = usize::from(size)
             .saturating_sub(self.ip_header_bytes() + SHORT_HEADER_BYTES)
             .max(PAYLOAD_BYTES);
-        Mark {
+        let mark = Mark {
             session: self.session,
             sequence: probe.number.into(),
-        }
-        .payload(bytes)
+        };
+        let mut payload = mark.payload_filled(bytes, &[probe.fill]);
+        zero_word(&mut payload, MARK_BYTES);
+        payload
     }
 
     fn echo(&self, probe: &Numbered, identifier: u16, size: u16) -> Vec<u8> {
@@ -299,6 +303,7 @@ impl ProbeSet {
             size_bytes: 0,
             dont_fragment: true,
             ask_ecn: false,
+            fill: 0,
         };
         let mut tcp = Vec::with_capacity(usize::from(bytes));
         tcp.extend_from_slice(&source_port.wrapping_add(flow).to_be_bytes());

@@ -183,6 +183,7 @@ mod tests {
             size_bytes: 0,
             dont_fragment: false,
             ask_ecn: true,
+            fill: 0,
         })
     }
 

@@ -24,6 +24,8 @@ pub struct Probe {
     pub traffic_class: u8,
     /// Whether a TCP probe asks for ECN.
     pub ask_ecn: bool,
+    /// What fills ICMP and UDP probes that are larger than the smallest.
+    pub fill: u8,
 }
 
 impl Probe {
@@ -36,6 +38,7 @@ impl Probe {
             dont_fragment: false,
             traffic_class: 0,
             ask_ecn: false,
+            fill: 0,
         }
     }
 }

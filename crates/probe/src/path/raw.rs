@@ -130,6 +130,7 @@ impl RawHops {
             size_bytes: probe.size_bytes,
             dont_fragment: probe.dont_fragment,
             ask_ecn: probe.ask_ecn,
+            fill: probe.fill,
         })
     }
 

@@ -58,8 +58,14 @@ pub struct TracePlan {
     pub timeout: Duration,
     /// Size of the whole IP packet; zero for the smallest.
     pub size_bytes: u16,
+    /// What fills ICMP and UDP probes that are larger than the smallest.
+    pub fill: u8,
     /// Type of service, or traffic class, of the probes.
     pub traffic_class: u8,
+    /// No hop is probed that is further beyond the last that answers, where that is limited.
+    pub max_unknown: Option<u8>,
+    /// How long answers are waited for after the last probe; when absent, as long as those that came let expect.
+    pub grace: Option<Duration>,
     /// Whether each cycle has a flow of its own: TCP probes that follow each other fast need it,
     /// for the target takes two SYNs of one flow for one.
     pub flow_per_cycle: bool,
@@ -78,7 +84,10 @@ impl TracePlan {
             interval: Duration::from_millis(20),
             timeout: Duration::from_secs(3),
             size_bytes: 0,
+            fill: 0,
             traffic_class: 0,
+            max_unknown: None,
+            grace: None,
             flow_per_cycle: false,
             inspect: true,
         }
@@ -311,7 +320,11 @@ impl Tracer {
             None if silent => self.furthest.saturating_add(SILENT_BEYOND),
             None => self.horizon,
         };
-        limit.min(self.log.plan.last_hop)
+        let known = self.furthest.max(self.log.plan.first_hop.saturating_sub(1));
+        let unknown = self.log.plan.max_unknown.unwrap_or(u8::MAX);
+        limit
+            .min(known.saturating_add(unknown))
+            .min(self.log.plan.last_hop)
     }
 
     /// Whether everything up to the last hop was asked, a while ago, and nobody beyond the furthest
@@ -342,6 +355,7 @@ impl Tracer {
                     dont_fragment: false,
                     traffic_class: round.traffic_class,
                     ask_ecn: round.ask_ecn,
+                    fill: self.log.plan.fill,
                 };
                 let cycle = round.cycle;
                 round.next_hop += 1;
@@ -454,6 +468,11 @@ impl Tracer {
 
     /// When what has not been answered is given up.
     fn give_up_ns(&self) -> u64 {
+        if let Some(grace) = self.log.plan.grace {
+            let grace = grace.min(self.log.plan.timeout).as_nanos();
+            let grace_ns = u64::try_from(grace).unwrap_or(u64::MAX);
+            return self.last_sent_ns.saturating_add(grace_ns);
+        }
         let least = if self.reached {
             PATIENCE_NS
         } else {

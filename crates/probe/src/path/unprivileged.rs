@@ -98,7 +98,7 @@ impl UnprivilegedHops {
             session: self.session,
             sequence: number.into(),
         }
-        .payload(bytes.max(MARK_BYTES));
+        .payload_filled(bytes.max(MARK_BYTES), &[probe.fill]);
         match self.identifier {
             None => payload,
             Some(identifier) => Echo {

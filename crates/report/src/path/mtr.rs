@@ -212,6 +212,8 @@ pub(super) fn json(
     // mtr writes it as text.
     let size = shown.size_bytes.map(|bytes| bytes.to_string().into());
     about.extend(size.map(|size: Value| ("psize".to_owned(), size)));
+    let pattern = format!("0x{:02X}", shown.fill);
+    about.insert("bitpattern".to_owned(), pattern.into());
     json!({ "report": { "mtr": about, "hubs": hubs } })
 }
 

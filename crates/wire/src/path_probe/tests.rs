@@ -40,6 +40,7 @@ fn probe(number: u16, flow: u16, size_bytes: u16) -> Numbered {
         size_bytes,
         dont_fragment: true,
         ask_ecn: false,
+        fill: 0,
     }
 }
 
@@ -138,4 +139,27 @@ fn a_nat_may_change_ports_and_checksum() {
     packet.truncate(28);
     packet[26] ^= 0x55;
     assert_eq!(udp.quoted(&packet), Some(77), "by the identification");
+}
+
+#[test]
+fn what_fills_a_probe_leaves_its_checksum_and_its_name_alone() {
+    for v6 in [false, true] {
+        for transport in [TRANSPORTS[0], TRANSPORTS[1]] {
+            let set = set(v6, transport, 0x1234_5678);
+            let [zeros, ones] = [0, 0xff].map(|fill| {
+                set.write(&Numbered {
+                    fill,
+                    ..probe(9, 0, 200)
+                })
+            });
+            assert!(is_sound(&zeros) && is_sound(&ones));
+            assert_eq!(set.quoted(&ones), Some(9));
+            let filled = ones.iter().filter(|byte| **byte == 0xff).count();
+            let least = 200 - usize::from(set.min_bytes());
+            assert!(filled >= least, "{filled} of {least}");
+            // What routers share traffic by is the same: the first four bytes above IP.
+            let at = set.ip_header_bytes();
+            assert_eq!(zeros[at..at + 4], ones[at..at + 4]);
+        }
+    }
 }

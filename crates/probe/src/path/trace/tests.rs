@@ -208,6 +208,41 @@ fn a_target_that_does_not_answer_ends_it_in_time() {
 }
 
 #[test]
+fn no_further_than_so_many_silent_hops_beyond_the_last_that_answers() {
+    // Two that are silent before the target, and one in the middle. One beyond the last that answers is shown.
+    for (max_unknown, probed, shown) in [(1, 3, 3), (2, 7, 6), (3, 8, 8), (9, 8, 8)] {
+        let mut path = line(8, 20 * MS);
+        for silent in [2, 5, 6] {
+            path.get_mut(silent).unwrap().answers = |_| false;
+        }
+        let log = trace(path, |plan| plan.max_unknown = Some(max_unknown));
+        let result = log.result(Protocol::Icmp);
+        assert_eq!((result.reached, result.hops.len()), (shown == 8, shown));
+        let furthest = log.shots.iter().map(|shot| shot.hops).max();
+        assert!(furthest >= Some(probed), "{furthest:?}");
+        assert!(max_unknown > 2 || furthest == Some(probed), "{furthest:?}");
+    }
+}
+
+#[test]
+fn the_time_of_grace_is_that_which_was_asked_for() {
+    for (grace_ms, took) in [(50, 50..=120), (500, 500..=620), (9_000, 3_000..=3_200)] {
+        let mut hops = line(5, 20 * MS);
+        hops.last_mut().unwrap().answers = |_| false;
+        let log = trace(hops, |plan| {
+            plan.cycles = Some(1);
+            plan.last_hop = 5;
+            plan.grace = Some(Duration::from_millis(grace_ms));
+        });
+        assert!(
+            took.contains(&took_ms(&log)),
+            "{grace_ms}: {}",
+            took_ms(&log)
+        );
+    }
+}
+
+#[test]
 fn a_change_of_the_route_has_its_time() {
     let mut fake = Fake::new(line(4, 10 * MS));
     fake.detour_from_ns = fake.now + 2_250 * MS;
