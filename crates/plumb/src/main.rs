@@ -22,6 +22,7 @@ mod port;
 mod progress;
 mod rate;
 mod report;
+mod seconds;
 mod serve;
 mod target;
 mod tcp_options;

@@ -9,7 +9,6 @@ use clap::Args;
 use plumb_check::path::{self, Back, Wanted};
 use plumb_check::watcher::Watcher;
 use plumb_model::results::path::MapPlace;
-use plumb_model::units::parse_duration;
 use plumb_net::names::host_name;
 use plumb_net::outlet::Outlet;
 use plumb_probe::path::atlas::{Atlas, degrees};
@@ -18,9 +17,9 @@ use plumb_probe::path::{Protocol, Target as PathTarget, UDP_PORT};
 use plumb_report::path::{self as forms, Order};
 use plumb_wire::native::spec;
 
-use crate::load_options::positive_duration;
 use crate::output::{Output, print};
 use crate::progress::Line;
+use crate::seconds::{above_zero, seconds};
 use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
 use crate::usage::wrong;
 
@@ -73,15 +72,15 @@ pub(crate) struct Arguments {
     /// below 1
     #[arg(long, value_name = "SHARE", default_value = "0.95", value_parser = share, requires = "all_paths")]
     confidence: f64,
-    /// From one probe of a hop to the next [default: 20ms for up to ten cycles, 1s for more]
-    #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
+    /// From one probe of a hop to the next; a bare number is seconds, here and below [default: 20ms for up to ten cycles, 1s for more]
+    #[arg(short, long, value_name = "TIME", value_parser = seconds)]
     interval: Option<Duration>,
     /// A probe that takes longer counts as unanswered
-    #[arg(short = 'W', long, visible_short_alias = 'Z', value_name = "TIME", default_value = "3s", value_parser = positive_duration)]
+    #[arg(short = 'W', long, visible_short_alias = 'Z', value_name = "TIME", default_value = "3s", value_parser = above_zero)]
     timeout: Duration,
     /// After the last probe, wait this long for answers, --timeout at most [default: as long as the answers so far
     /// let expect]
-    #[arg(short = 'G', long, visible_alias = "gracetime", value_name = "TIME", value_parser = parse_duration)]
+    #[arg(short = 'G', long, visible_alias = "gracetime", value_name = "TIME", value_parser = seconds)]
     grace: Option<Duration>,
     /// The first hop
     #[arg(short, long, value_name = "HOP", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]

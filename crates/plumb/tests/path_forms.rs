@@ -41,7 +41,7 @@ fn mtrs_bit_pattern_and_bounds_are_taken_and_told() {
         json["report"]["mtr"]["bitpattern"].clone()
     };
     assert_eq!(pattern("-4"), "0x00");
-    assert_eq!(pattern("-B 255 -U 3 -G 1s -Z 2s"), "0xFF");
+    assert_eq!(pattern("-B 255 -U 3 -G 1 -Z 2 -i 0.1"), "0xFF");
     assert_eq!(pattern("--udp --bitpattern 171 --gracetime 1s"), "0xAB");
     for wrong in ["-B 256", "-U 0"] {
         let output = plumb(&words(&format!("path {wrong} 127.0.0.1")));
