@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use plumb_model::results::Outcome;
 use plumb_model::run::Run;
 use plumb_model::units::human_seconds;
-use plumb_probe::{Plan, Probing, Progress, Sizes};
+use plumb_probe::{Pace, Plan, Probing, Progress, Sizes};
 
 use crate::assembly::{Assembly, Measured};
 use crate::error::{CheckError, Unanswered};
@@ -45,7 +45,7 @@ pub fn run(
         Sizes::One(size_bytes) if plan.has_sizes() => Some(size_bytes),
         _ => None,
     };
-    let flood = plan.flood;
+    let (pace, preload, pattern) = (plan.pace, plan.preload, plan.pattern);
     let trust = plan.trust.clone();
     watcher.step(
         &format!("probing {name}"),
@@ -84,10 +84,18 @@ pub fn run(
         assembly.note(note);
     }
     let mut params = serde_json::Map::new();
-    if flood {
-        params.insert("flood".to_owned(), true.into());
-    } else {
-        params.insert("interval_s".to_owned(), interval_s.into());
+    match pace {
+        Pace::Flood => params.insert("flood".to_owned(), true.into()),
+        Pace::Schedule | Pace::Answers => params.insert("interval_s".to_owned(), interval_s.into()),
+    };
+    if pace == Pace::Answers {
+        params.insert("adaptive".to_owned(), true.into());
+    }
+    if preload > 1 {
+        params.insert("preload".to_owned(), preload.into());
+    }
+    if !pattern.bytes().is_empty() {
+        params.insert("pattern".to_owned(), pattern.to_string().into());
     }
     if let Some(trust) = trust {
         params.insert("certificates_checked".to_owned(), trust.checks().into());

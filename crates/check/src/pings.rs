@@ -48,6 +48,9 @@ pub fn run(
     if plan.has_sizes() {
         params.insert("size_bytes".to_owned(), plan.size_bytes.into());
     }
+    if !plan.pattern.bytes().is_empty() {
+        params.insert("pattern".to_owned(), plan.pattern.to_string().into());
+    }
     if let Some(trust) = &plan.trust {
         params.insert("certificates_checked".to_owned(), trust.checks().into());
     }

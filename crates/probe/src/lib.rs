@@ -16,7 +16,8 @@ pub mod ping;
 pub mod trust;
 
 pub use ping::log::ProbeLog;
-pub use ping::plan::{Plan, ProbeError, Sizes};
+pub use ping::pattern::Pattern;
+pub use ping::plan::{Pace, Plan, ProbeError, Sizes};
 pub use ping::probing::Probing;
 pub use ping::progress::{Progress, ProgressHandle, Seen};
 pub use ping::sample::{Exchange, FarClock, FarEnd, Phases, Said, Sample};

@@ -37,6 +37,8 @@ pub(super) fn answered(said: Option<Said>, size_bytes: usize) -> String {
 pub(crate) struct Live {
     line: Line,
     lines: Lines,
+    /// Whether there is a line for a probe that is not answered when the next one leaves.
+    outstanding: bool,
     /// The far end, as each line names it.
     far_end: String,
     chart: Mutex<Chart>,
@@ -44,7 +46,12 @@ pub(crate) struct Live {
 
 impl Live {
     /// Names the far end by name and address, or by its address alone.
-    pub(crate) fn new(lines: Lines, name: &str, address: &str, numeric: bool) -> Self {
+    pub(crate) fn new(
+        (lines, outstanding): (Lines, bool),
+        name: &str,
+        address: &str,
+        numeric: bool,
+    ) -> Self {
         let far_end = match numeric || name == address {
             true => address.to_owned(),
             false => format!("{name} ({address})"),
@@ -52,6 +59,7 @@ impl Live {
         Self {
             line: Line::new(),
             lines,
+            outstanding,
             far_end,
             chart: Mutex::new(Chart::new(CHART_WIDTH)),
         }
@@ -74,6 +82,9 @@ impl Live {
                 format!("{what} from {far_end}: seq={sequence}{ttl} time={ms:.3} ms")
             }
             Seen::Again { sequence } => format!("{far_end}: seq={sequence} answered again (DUP!)"),
+            Seen::Outstanding { sequence } => {
+                format!("no answer yet from {far_end}: seq={sequence}")
+            }
             Seen::Lost { sequence } => format!("no answer from {far_end}: seq={sequence}"),
             Seen::Told(what) => what.clone(),
         };
@@ -108,6 +119,9 @@ impl Live {
             Seen::Again { sequence } => {
                 json!({"event": "duplicate", "target": target, "sequence": sequence})
             }
+            Seen::Outstanding { sequence } => {
+                json!({"event": "outstanding", "target": target, "sequence": sequence})
+            }
             Seen::Lost { sequence } => {
                 json!({"event": "lost", "target": target, "sequence": sequence})
             }
@@ -132,7 +146,8 @@ impl Watcher for Live {
         match seen {
             Seen::Answered { rtt, .. } => chart.push(Some(*rtt)),
             Seen::Lost { .. } => chart.push(None),
-            Seen::Again { .. } | Seen::Told(_) => {}
+            Seen::Outstanding { .. } if !self.outstanding => return,
+            Seen::Again { .. } | Seen::Outstanding { .. } | Seen::Told(_) => {}
         }
         let text = match self.lines {
             Lines::None => return,

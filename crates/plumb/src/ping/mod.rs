@@ -15,13 +15,13 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use plumb_check::ping::{self, Pinged};
 use plumb_check::pings;
-use plumb_model::units::parse_duration;
 use plumb_net::datagram::PathMtuDiscovery;
 use plumb_net::outlet::Outlet;
 use plumb_probe::many::ManyPlan;
-use plumb_probe::{Plan, Sizes, Trust};
+use plumb_probe::{Pace, Pattern, Plan, Sizes, Trust};
 
 use crate::output::{Begun, Output};
+use crate::seconds::{above_zero, seconds};
 use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
 use crate::usage::wrong;
 use live::{Lines, Live};
@@ -50,6 +50,8 @@ lateness of the probes. See `plumb explain ping`.";
 const COUNT: u64 = 10;
 /// How often, where there is one target.
 const INTERVAL: Duration = Duration::from_millis(200);
+/// How long an adaptive one waits for an answer, as ping does.
+const ADAPTIVE_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -99,6 +101,19 @@ pub(crate) struct Arguments {
     /// Flood: the next probe when one is answered, or after 10 ms
     #[arg(short, long, conflicts_with = "interval")]
     flood: bool,
+    /// Adaptive: the next probe when one is answered, or after the interval, which is 1s then; no faster than
+    /// one a millisecond
+    #[arg(short = 'A', long, conflicts_with = "flood")]
+    adaptive: bool,
+    /// Probes that are sent at once to begin with
+    #[arg(short = 'l', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    preload: u32,
+    /// What fills the packets behind the 12 bytes that plumb writes: up to 16 bytes in hexadecimal
+    #[arg(short, long, value_name = "HEX")]
+    pattern: Option<Pattern>,
+    /// Say so where a probe is not answered yet when the next one leaves
+    #[arg(short = 'O', long)]
+    outstanding: bool,
     /// Hops that probes live (TTL)
     #[arg(short, long, value_name = "HOPS", value_parser = clap::value_parser!(u8).range(1..))]
     ttl: Option<u8>,
@@ -174,9 +189,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    if arguments.sweep.is_some() || arguments.flood {
+    let paced = arguments.flood || arguments.adaptive || arguments.preload > 1;
+    if arguments.sweep.is_some() || paced || arguments.outstanding {
         return Err(wrong(
-            "several far ends are probed in one size and at a rate: leave out --sweep and --flood, and choose a rate (--pps)",
+            "several far ends are probed in one size and at a rate: leave out --sweep and --flood, --adaptive, --preload \
+             and --outstanding, and choose a rate (--pps)",
         ));
     }
     let file = arguments.file.as_deref().map(many::read).transpose()?;
@@ -218,7 +235,12 @@ fn one(arguments: &Arguments, host: &str) -> anyhow::Result<ExitCode> {
     let stop = interruptible()?;
     let plan = arguments.plan(probes.protocol, &target)?;
     let address = target.address.ip().to_string();
-    let live = Live::new(arguments.lines(), &target.name, &address, arguments.numeric);
+    let live = Live::new(
+        (arguments.lines(), arguments.outstanding),
+        &target.name,
+        &address,
+        arguments.numeric,
+    );
     let pinged = ping::run(command_line(), plan, &live, &stop);
     drop(live);
     let pinged = pinged.map_err(|error| probes.explain(error.into()))?;
@@ -311,6 +333,7 @@ impl Arguments {
         plan.pps = self.pps.unwrap_or(plan.pps);
         plan.timeout = self.timeout;
         plan.size_bytes = self.size.unwrap_or(plan.size_bytes);
+        plan.pattern = self.pattern.unwrap_or_default();
         plan.hop_limit = self.ttl;
         plan.dscp = self.tos.map(|class| class >> 2);
         for v4 in [true, false] {
@@ -348,8 +371,14 @@ impl Arguments {
             (None, None) => Some(COUNT),
         };
         plan.duration = self.deadline;
-        plan.interval = self.interval.unwrap_or(INTERVAL);
-        plan.flood = self.flood;
+        (plan.pace, plan.interval) = match (self.flood, self.adaptive) {
+            (true, _) => (Pace::Flood, INTERVAL),
+            (_, true) => (Pace::Answers, ADAPTIVE_INTERVAL),
+            _ => (Pace::Schedule, INTERVAL),
+        };
+        plan.interval = self.interval.unwrap_or(plan.interval);
+        plan.preload = self.preload;
+        plan.pattern = self.pattern.unwrap_or_default();
         plan.timeout = self.timeout;
         plan.sizes = self
             .sweep
@@ -360,21 +389,6 @@ impl Arguments {
         plan.path_mtu = self.pmtudisc.map(PathMtuDiscovery::from);
         plan.outlet = outlet_towards(&target.name, target.address, self.from.as_ref())?;
         Ok(plan)
-    }
-}
-
-/// A time, where a bare number is seconds, as ping has it.
-fn seconds(text: &str) -> Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(number) => Duration::try_from_secs_f64(number).map_err(|e| e.to_string()),
-        Err(_) => parse_duration(text).map_err(|e| e.to_string()),
-    }
-}
-
-fn above_zero(text: &str) -> Result<Duration, String> {
-    match seconds(text) {
-        Ok(Duration::ZERO) => Err("a time above zero is needed, such as 3s".to_owned()),
-        other => other,
     }
 }
 
@@ -394,16 +408,6 @@ fn traffic_class(text: &str) -> Result<u8, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bare_numbers_are_seconds() {
-        assert_eq!(seconds("0.2"), Ok(Duration::from_millis(200)));
-        assert_eq!(seconds("20ms"), Ok(Duration::from_millis(20)));
-        for wrong in ["", "-1", "NaN", "1e30", "x"] {
-            assert!(seconds(wrong).is_err(), "{wrong}");
-        }
-        assert!(above_zero("0").is_err());
-    }
 
     #[test]
     fn a_traffic_class_leaves_ecn_alone() {

@@ -110,6 +110,12 @@ impl Probes {
                     .to_owned(),
             );
         }
+        if arguments.pattern.is_some() && !matches!(self.protocol, Icmp | UdpPort) {
+            return Some(
+                "a pattern fills ICMP echoes and plain datagrams alone: leave -p out, or add --protocol icmp or udp-port"
+                    .to_owned(),
+            );
+        }
         let sizes = arguments.size.is_some() || arguments.sweep.is_some();
         let fragments = arguments.pmtudisc.is_some();
         let (name, given) = match self.protocol {

@@ -22,6 +22,7 @@ use plumb_model::results::ProbeProtocol;
 use plumb_net::datagram::{PathMtuDiscovery, set_exact_timers};
 use plumb_net::outlet::Outlet;
 
+use crate::ping::pattern::Pattern;
 use crate::ping::plan::{Plan, ProbeError};
 use crate::ping::socket::local;
 use crate::trust::Trust;
@@ -66,6 +67,8 @@ pub struct ManyPlan {
     pub pps: f64,
     /// Size of the payload in bytes, where the protocol has one.
     pub size_bytes: usize,
+    /// What fills ICMP echoes and plain datagrams.
+    pub pattern: Pattern,
     /// A probe whose answer takes longer counts as lost.
     pub timeout: Duration,
     /// DSCP of the probes.
@@ -97,6 +100,7 @@ impl ManyPlan {
             period: Duration::from_secs(1),
             pps,
             size_bytes: common.sizes.of(0),
+            pattern: Pattern::default(),
             timeout: Duration::from_secs(3),
             dscp: None,
             hop_limit: None,

@@ -9,6 +9,7 @@ use plumb_wire::stamp::{Reply, Request};
 use super::ManyPlan;
 use super::network::Lower;
 use crate::ping::dns;
+use crate::ping::pattern::Pattern;
 use crate::ping::plan::ProbeError;
 use crate::ping::sample::{FarEnd, Said};
 use crate::ping::stamp::local_error;
@@ -20,6 +21,8 @@ pub(super) struct Marked {
     pub(super) session: u32,
     /// Payload of a packet, in bytes.
     pub(super) size_bytes: usize,
+    /// What fills it.
+    pub(super) pattern: Pattern,
 }
 
 /// A protocol whose probes are packets.
@@ -54,6 +57,7 @@ impl Speech {
         let marked = Marked {
             session,
             size_bytes: plan.size_bytes,
+            pattern: plan.pattern,
         };
         Ok(match plan.protocol {
             ProbeProtocol::UdpPort => Self::Port(marked),
@@ -79,10 +83,12 @@ impl Speech {
                 kind: Kind::Request,
                 identifier,
                 sequence: number as u16,
-                payload: &mark(marked).payload(marked.size_bytes),
+                payload: &mark(marked).payload_filled(marked.size_bytes, marked.pattern.bytes()),
             }
             .write(version),
-            Self::Port(marked) => mark(marked).payload(marked.size_bytes),
+            Self::Port(marked) => {
+                mark(marked).payload_filled(marked.size_bytes, marked.pattern.bytes())
+            }
             Self::Dns(query, marked) => query.write(dns::id(number, marked.session)),
             Self::Stamp(marked) => Request {
                 sequence: number as u32,
@@ -185,6 +191,7 @@ mod tests {
     const MARKED: Marked = Marked {
         session: 0xabcd_1234,
         size_bytes: 56,
+        pattern: Pattern::NONE,
     };
 
     fn all() -> [Speech; 4] {

@@ -7,6 +7,7 @@ use plumb_net::datagram::{DatagramSocket, Expired, IcmpAccess};
 use plumb_wire::icmp::{Echo, EchoHeader, Kind, Mark, Version};
 
 use crate::ping::channel::{Channel, Incoming, Told};
+use crate::ping::pattern::Pattern;
 use crate::ping::plan::{Plan, ProbeError, Sizes};
 use crate::ping::sample::{Answer, Moment};
 use crate::ping::socket::{prepare, random_u32};
@@ -19,6 +20,7 @@ pub(crate) struct IcmpEcho {
     session: u32,
     identifier: u16,
     sizes: Sizes,
+    pattern: Pattern,
     /// Whether the answer of a router on the way counts.
     routers_answer: bool,
     /// Number of the latest probe.
@@ -46,6 +48,7 @@ impl IcmpEcho {
             session,
             identifier,
             sizes: plan.sizes,
+            pattern: plan.pattern,
             routers_answer: plan.routers_answer,
             latest: 0,
         })
@@ -86,7 +89,7 @@ impl Network for IcmpEcho {
             session: self.session,
             sequence,
         }
-        .payload(self.sizes.of(sequence));
+        .payload_filled(self.sizes.of(sequence), self.pattern.bytes());
         let request = Echo {
             kind: Kind::Request,
             identifier: self.identifier,

@@ -7,6 +7,7 @@ pub(crate) mod connections;
 pub(crate) mod dns;
 pub(crate) mod icmp;
 pub mod log;
+pub mod pattern;
 pub mod plan;
 pub mod probing;
 pub mod progress;

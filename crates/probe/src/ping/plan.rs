@@ -10,6 +10,7 @@ use plumb_net::outlet::Outlet;
 use plumb_wire::stamp::{self, Key};
 use plumb_wire::{icmp, native::echo};
 
+use crate::ping::pattern::Pattern;
 use crate::trust::Trust;
 
 /// The fastest schedule: faster is load, not probing, and a waste of both ends.
@@ -44,9 +45,12 @@ pub struct Plan {
     pub count: Option<u64>,
     /// How long to send probes at most.
     pub duration: Option<Duration>,
-    /// Whether to send the next probe as soon as the one before is answered, or after
-    /// [`FLOOD_INTERVAL`], and not by the interval.
-    pub flood: bool,
+    /// What the next probe waits for.
+    pub pace: Pace,
+    /// How many probes leave at once to begin with, at least one.
+    pub preload: u32,
+    /// What fills ICMP echoes and plain datagrams.
+    pub pattern: Pattern,
     /// What is asked for: a name for DNS, a page for HTTP and HTTPS; `None` for the servers of the root,
     /// and the page `/`.
     pub ask: Option<String>,
@@ -68,6 +72,17 @@ pub struct Plan {
     pub outlet: Outlet,
     /// What becomes of probes larger than the path carries whole; `None` for the kernel's default.
     pub path_mtu: Option<PathMtuDiscovery>,
+}
+
+/// What the next probe waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// The schedule alone.
+    Schedule,
+    /// The answer to the one before, for an interval at most; they come no faster than a schedule may.
+    Answers,
+    /// The same, for [`FLOOD_INTERVAL`] at most, and however fast answers come.
+    Flood,
 }
 
 /// Sizes of the payload of probes.
@@ -145,7 +160,9 @@ impl Plan {
             interval: Duration::from_millis(100),
             count: None,
             duration: None,
-            flood: false,
+            pace: Pace::Schedule,
+            preload: 1,
+            pattern: Pattern::default(),
             ask: None,
             sizes: Sizes::One(match protocol {
                 ProbeProtocol::Icmp => 64 - icmp::HEADER_BYTES,
@@ -192,10 +209,11 @@ impl Plan {
                 name: self.name.clone(),
             });
         }
-        if self.interval < MIN_INTERVAL && !self.flood {
+        if self.interval < MIN_INTERVAL && self.pace != Pace::Flood {
             return Err(ProbeError::Interval);
         }
-        if self.connects() && (self.flood || self.interval < MIN_CONNECTION_INTERVAL) {
+        let too_fast = self.pace == Pace::Flood || self.preload > 1;
+        if self.connects() && (too_fast || self.interval < MIN_CONNECTION_INTERVAL) {
             return Err(ProbeError::Connections);
         }
         if self.protocol == ProbeProtocol::Https && self.trust.is_none() {
@@ -237,14 +255,26 @@ impl Plan {
         bare_host(&self.name)
     }
 
+    /// Where the next probe follows the answer to the one before: how long after that one at most and at
+    /// least.
+    pub(crate) fn follows(&self) -> Option<(Duration, Duration)> {
+        match self.pace {
+            Pace::Schedule => None,
+            Pace::Answers if self.connects() => Some((self.interval, MIN_CONNECTION_INTERVAL)),
+            Pace::Answers => Some((self.interval, MIN_INTERVAL)),
+            Pace::Flood => Some((FLOOD_INTERVAL, Duration::ZERO)),
+        }
+    }
+
     /// How many probes will be sent if nobody stops them.
     pub(crate) fn probes(&self) -> u32 {
         let by_count = self.count.unwrap_or(u64::MAX);
-        if self.flood {
+        if self.pace != Pace::Schedule {
             return u32::try_from(by_count).unwrap_or(u32::MAX);
         }
         let by_duration = self.duration.map_or(u128::MAX, |d| {
-            d.as_nanos().div_ceil(self.interval.as_nanos().max(1))
+            let by_interval = d.as_nanos().div_ceil(self.interval.as_nanos().max(1));
+            by_interval.saturating_add(self.preload.saturating_sub(1).into())
         });
         u32::try_from(u128::from(by_count).min(by_duration)).unwrap_or(u32::MAX)
     }
@@ -281,7 +311,7 @@ pub enum ProbeError {
     Interval,
     /// Connections would come too fast.
     #[error(
-        "connections are not made faster than one every {MIN_CONNECTION_INTERVAL:?}, nor in a flood: choose a longer interval"
+        "connections are not made faster than one every {MIN_CONNECTION_INTERVAL:?}, nor in a flood or several at once: choose a longer interval"
     )]
     Connections,
     /// The name cannot be asked for.

@@ -39,6 +39,11 @@ pub enum Seen {
         /// Number of the probe.
         sequence: u32,
     },
+    /// The probe after it leaves, and it is not answered yet.
+    Outstanding {
+        /// Number of the probe.
+        sequence: u32,
+    },
     /// No answer came within the timeout.
     Lost {
         /// Number of the probe.

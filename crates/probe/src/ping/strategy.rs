@@ -9,7 +9,7 @@ use std::time::Duration;
 use plumb_net::datagram::{Failure, Unreachable};
 
 use crate::ping::log::ProbeLog;
-use crate::ping::plan::{FLOOD_INTERVAL, Plan, Sizes};
+use crate::ping::plan::{Plan, Sizes};
 use crate::ping::progress::{Progress, ProgressHandle, Seen};
 use crate::ping::sample::{Answer, FarClock, Moment, Record};
 
@@ -122,12 +122,27 @@ pub(crate) fn run(
     log
 }
 
+/// How probes follow answers.
+struct Follows {
+    /// When to stop sending, which no schedule says.
+    until_ns: u64,
+    /// How long after the latest probe the next one leaves at most and at least.
+    wait_ns: u64,
+    least_ns: u64,
+}
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// The state between two events.
 struct Prober {
     started: Moment,
     interval_ns: u64,
-    /// When to stop sending where the schedule does not say it: flooding for so long.
-    flood_until_ns: Option<u64>,
+    /// Where probes follow answers.
+    follows: Option<Follows>,
+    /// Probes that leave at once to begin with.
+    preload: u32,
     sizes: Sizes,
     timeout: Duration,
     /// How many probes there will be; lowered to what has been sent when asked to stop.
@@ -166,12 +181,15 @@ impl Prober {
         Self {
             started,
             interval_ns: u64::try_from(plan.interval.as_nanos()).unwrap_or(u64::MAX),
-            flood_until_ns: plan.flood.then(|| {
-                let longest = plan.duration.unwrap_or(Duration::MAX).as_nanos();
-                started
-                    .monotonic_ns
-                    .saturating_add(u64::try_from(longest).unwrap_or(u64::MAX))
+            follows: plan.follows().map(|(wait, least)| {
+                let longest = plan.duration.unwrap_or(Duration::MAX);
+                Follows {
+                    until_ns: started.monotonic_ns.saturating_add(ns(longest)),
+                    wait_ns: ns(wait),
+                    least_ns: ns(least),
+                }
             }),
+            preload: plan.preload,
             sizes: plan.sizes,
             timeout: plan.timeout,
             to_send: plan.probes(),
@@ -203,31 +221,35 @@ impl Prober {
     /// When the next probe is due; `None` when there is none.
     fn due(&self) -> Option<u64> {
         let next = self.next();
-        let due = match self.flood_until_ns {
-            None => self
-                .started
-                .monotonic_ns
-                .saturating_add(self.interval_ns.saturating_mul(u64::from(next))),
-            Some(until) => Some(self.flood_due()).filter(|due| *due < until)?,
+        let due = match &self.follows {
+            None => {
+                let intervals = next.saturating_sub(self.preload.saturating_sub(1));
+                let after = self.interval_ns.saturating_mul(u64::from(intervals));
+                self.started.monotonic_ns.saturating_add(after)
+            }
+            Some(_) if next < self.preload => self.started.monotonic_ns,
+            Some(follows) => {
+                Some(self.follow_due(follows)).filter(|due| *due < follows.until_ns)?
+            }
         };
         (next < self.to_send).then_some(due)
     }
 
-    /// When the next probe is due while flooding: as soon as the latest is answered, and no later
-    /// than [`FLOOD_INTERVAL`] after it.
-    fn flood_due(&self) -> u64 {
-        match self.records.last() {
-            None => self.started.monotonic_ns,
-            Some(latest) => {
-                let unanswered = latest
-                    .sent
-                    .monotonic_ns
-                    .saturating_add(FLOOD_INTERVAL.as_nanos() as u64);
-                latest
-                    .answer
-                    .map_or(unanswered, |answer| answer.at.monotonic_ns.min(unanswered))
-            }
-        }
+    /// When the next probe is due that follows an answer: as soon as the latest is answered, but within the
+    /// bounds.
+    fn follow_due(&self, follows: &Follows) -> u64 {
+        let Some(latest) = self.records.last() else {
+            return self.started.monotonic_ns;
+        };
+        let after = |ns: u64| latest.sent.monotonic_ns.saturating_add(ns);
+        let unanswered = after(follows.wait_ns);
+        latest.answer.map_or(unanswered, |answer| {
+            answer
+                .at
+                .monotonic_ns
+                .max(after(follows.least_ns))
+                .min(unanswered)
+        })
     }
 
     /// Tells of the probes whose timeout has passed.
@@ -264,6 +286,11 @@ impl Prober {
 
     /// A probe was handed to the kernel at `now`.
     fn sent(&mut self, now: Moment, outcome: io::Result<()>, progress: &ProgressHandle) {
+        let waits = |latest: &&Record| latest.answer.is_none() && !latest.refused;
+        if self.records.last().filter(waits).is_some() {
+            let sequence = self.next().saturating_sub(1);
+            progress.tell(|| Seen::Outstanding { sequence });
+        }
         self.records.push(Record {
             due_ns: self.due().unwrap_or(now.monotonic_ns),
             sent: now,

@@ -12,6 +12,7 @@ use plumb_net::error_queue::{ErrorQueueSocket, ErrorTold, Told};
 use plumb_net::wait;
 use plumb_wire::icmp::Mark;
 
+use crate::ping::pattern::Pattern;
 use crate::ping::plan::{Plan, ProbeError, Sizes};
 use crate::ping::sample::{Answer, Moment, Said};
 use crate::ping::socket::{local, random_u32};
@@ -37,6 +38,7 @@ pub(crate) struct UdpPort {
     hops: u8,
     session: u32,
     sizes: Sizes,
+    pattern: Pattern,
     awaited: BTreeMap<u64, u32>,
     buffer: Vec<u8>,
 }
@@ -56,6 +58,7 @@ impl UdpPort {
             hops: plan.hop_limit.unwrap_or(HOPS),
             session: random_u32(&plan.far_end())?,
             sizes: plan.sizes,
+            pattern: plan.pattern,
             awaited: BTreeMap::new(),
             buffer: vec![0; BUFFER_BYTES],
         })
@@ -140,7 +143,7 @@ impl Network for UdpPort {
             session: self.session,
             sequence,
         };
-        let payload = mark.payload(self.sizes.of(sequence));
+        let payload = mark.payload_filled(self.sizes.of(sequence), self.pattern.bytes());
         let id = self
             .socket
             .send(&payload, self.hops, self.target, &mut self.buffer)?;

@@ -8,6 +8,7 @@ use plumb_model::results::{ProbeProtocol, TimestampSource};
 use plumb_net::datagram::Reporter;
 
 use super::*;
+use crate::ping::plan::Pace;
 use crate::ping::sample::FarEnd;
 use proptest::strategy::Strategy as _;
 
@@ -337,7 +338,7 @@ fn numbers_never_sent_and_icmp_errors_leave_the_counts_alone() {
 #[test]
 fn flooding_sends_when_answered_or_after_ten_milliseconds() {
     let flood = Plan {
-        flood: true,
+        pace: Pace::Flood,
         ..plan(5)
     };
     // Answered after 2 ms; the third and the fourth not at all.
@@ -371,6 +372,52 @@ fn flooding_sends_when_answered_or_after_ten_milliseconds() {
     };
     let sent = net.run(&timed).samples.len();
     assert!((24..=26).contains(&sent), "{sent}");
+}
+
+#[test]
+fn an_adaptive_one_follows_answers_within_bounds() {
+    let adaptive = Plan {
+        pace: Pace::Answers,
+        interval: Duration::from_millis(50),
+        ..plan(6)
+    };
+    // Answered after 20 ms, at once, never, after the interval, and after 20 ms again.
+    let after = [20 * MS, MS / 10, u64::MAX, 70 * MS, 20 * MS, 20 * MS];
+    let mut net = Virtual::new(|n| {
+        Some(after[n as usize])
+            .into_iter()
+            .filter(|ns| *ns < u64::MAX)
+            .collect()
+    });
+    net.run(&adaptive);
+    let gaps_ms: Vec<u64> = net
+        .sent
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]) / MS)
+        .collect();
+    assert_eq!(gaps_ms, [20, 1, 50, 50, 20]);
+}
+
+#[test]
+fn what_is_sent_ahead_leaves_at_once() {
+    let ahead = Plan {
+        preload: 3,
+        interval: Duration::from_millis(50),
+        ..plan(5)
+    };
+    let mut net = Virtual::new(|_| vec![20 * MS]);
+    let log = net.run(&ahead);
+    let at_ms: Vec<u64> = net.sent.iter().map(|ns| (ns - START) / MS).collect();
+    assert_eq!(at_ms, [0, 0, 0, 50, 100]);
+    assert!(log.result(0.0, 10.0).lateness_s.unwrap().max < 0.001);
+    // With answers: the fourth after the third's.
+    let mut net = Virtual::new(|_| vec![20 * MS]);
+    net.run(&Plan {
+        pace: Pace::Answers,
+        ..ahead
+    });
+    let at_ms: Vec<u64> = net.sent.iter().map(|ns| (ns - START) / MS).collect();
+    assert_eq!(at_ms, [0, 0, 0, 20, 40]);
 }
 
 #[test]
@@ -431,6 +478,7 @@ fn what_became_of_each_probe_is_told_once() {
             } => ('a', sequence),
             Seen::Again { sequence } => ('d', sequence),
             Seen::Lost { sequence } => ('l', sequence),
+            Seen::Outstanding { sequence } => ('o', sequence),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -438,9 +486,11 @@ fn what_became_of_each_probe_is_told_once() {
         told,
         [
             ('a', 0),
+            ('o', 1),
             ('a', 2),
             ('d', 2),
             ('l', 1),
+            ('o', 3),
             ('a', 4),
             ('l', 3),
             ('a', 5)
