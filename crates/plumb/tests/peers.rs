@@ -211,3 +211,44 @@ fn fping_counts_the_same_losses_and_round_trips() {
     let up = &stats.links["line"][&plumb_lab::scenario::Way::Up];
     assert_eq!(up.chain.cells["periodic_loss"].dropped["loss"], 5 * 4);
 }
+
+#[test]
+fn fping_tells_icmp_errors_in_the_same_words() {
+    let mut net = Network::default();
+    net.node("a", "forward = false")
+        .node("r", "forward = true")
+        .node("b", "");
+    net.link("l0", ["a", "r"], "").link("l1", ["r", "b"], "");
+    net.without_ipv6();
+    // The router has no way there; at the other address the hop limit ends.
+    let (seen, _) = net.script(
+        "command -v fping >/dev/null || (apt-get update -qq && apt-get install -y -qq fping) >/dev/null 2>&1
+         ip route add 192.0.2.0/24 via 10.0.0.2
+         for fping in 'fping -t 200 -p 200 -c' 'plumb ping --fping count -W 200ms -i 200ms -c'; do
+           $fping 2 192.0.2.9 2>&1 >/dev/null | grep ICMP
+           $fping 2 -q 192.0.2.9 2>&1 >/dev/null | grep -c 'ICMP .* from'
+         done
+         fping -t 200 -c 1 -H 1 10.0.1.2 2>&1 >/dev/null | grep ICMP
+         plumb ping --fping count -W 200ms -c 1 -t 1 10.0.1.2 2>&1 >/dev/null | grep 'ICMP .* from'",
+    );
+    let lines: Vec<&str> = seen
+        .lines()
+        .filter(|line| !line.starts_with("plumb:"))
+        .collect();
+    let unreachable = "ICMP Network Unreachable from 10.0.0.2 for ICMP Echo sent to 192.0.2.9";
+    let expired = "ICMP Time Exceeded from 10.0.0.2 for ICMP Echo sent to 10.0.1.2";
+    assert_eq!(
+        lines,
+        [
+            unreachable,
+            unreachable,
+            "0",
+            unreachable,
+            unreachable,
+            "0",
+            expired,
+            expired
+        ],
+        "{seen}"
+    );
+}

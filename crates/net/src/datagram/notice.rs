@@ -62,8 +62,8 @@ pub struct Failure {
 pub enum Reporter {
     /// A host with this address: a router, or the far end itself.
     Host(IpAddr),
-    /// This host's own kernel, which could not send the packet on (net/ipv4/arp.c, arp_error_report).
-    ThisHost,
+    /// This host's own kernel, from this address, which could not send the packet on (net/ipv4/arp.c, arp_error_report).
+    ThisHost(IpAddr),
     /// The kernel does not tell.
     Unknown,
 }
@@ -73,7 +73,7 @@ impl Failure {
     pub fn about(to: IpAddr, why: Unreachable, by: Option<IpAddr>) -> Self {
         let by = match by {
             None => Reporter::Unknown,
-            Some(by) if by != to && is_own(by) => Reporter::ThisHost,
+            Some(by) if by != to && is_own(by) => Reporter::ThisHost(by),
             Some(by) => Reporter::Host(by),
         };
         Self { why, by }
@@ -84,12 +84,12 @@ impl Failure {
         match (self.by, self.why) {
             (Reporter::Host(by), why) => format!("an ICMP error came back from {by}: {why}"),
             (Reporter::Unknown, why) => format!("an ICMP error came back: {why}"),
-            (Reporter::ThisHost, Unreachable::Other(libc::EHOSTUNREACH)) => {
+            (Reporter::ThisHost(_), Unreachable::Other(libc::EHOSTUNREACH)) => {
                 "this host could not send it on: whoever is next on the way, a router or the far end, does not \
                  answer to its address (ARP, neighbour discovery)"
                     .to_owned()
             }
-            (Reporter::ThisHost, why) => format!("this host could not send it on: {why}"),
+            (Reporter::ThisHost(_), why) => format!("this host could not send it on: {why}"),
         }
     }
 }
@@ -99,7 +99,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.by {
             Reporter::Host(by) => write!(f, "{} (from {by})", self.why),
-            Reporter::ThisHost => write!(f, "{} (from this host)", self.why),
+            Reporter::ThisHost(_) => write!(f, "{} (from this host)", self.why),
             Reporter::Unknown => self.why.fmt(f),
         }
     }
@@ -152,7 +152,7 @@ mod tests {
         let no_route = Unreachable::Other(libc::EHOSTUNREACH);
         let by = |to, by| Failure::about(to, no_route, by).by;
         assert_eq!(by(far, Some(far)), Reporter::Host(far));
-        assert_eq!(by(far, Some(loopback)), Reporter::ThisHost);
+        assert_eq!(by(far, Some(loopback)), Reporter::ThisHost(loopback));
         assert_eq!(by(loopback, Some(loopback)), Reporter::Host(loopback));
         assert_eq!(by(far, None), Reporter::Unknown);
         let said = Failure::about(far, no_route, Some(loopback)).sentence();

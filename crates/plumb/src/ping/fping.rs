@@ -1,8 +1,10 @@
 //! What fping prints (fping(8), version 5.1), for programs that read it.
 
+use std::io;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use plumb_net::datagram::{Failure, Reporter, Unreachable};
 
 /// Which of fping's outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -105,6 +107,28 @@ impl Seen {
     }
 }
 
+/// The line of an ICMP error; `None` where nobody knows who sent it. The kernel tells several codes of
+/// "destination unreachable" by one number (net/ipv4/icmp.c, icmp_err_convert): a filter's are host unreachable.
+pub(crate) fn error_line(failure: &Failure, name: &str) -> Option<String> {
+    let by = match failure.by {
+        Reporter::Host(by) | Reporter::ThisHost(by) => by,
+        Reporter::Unknown => return None,
+    };
+    let what = match failure.why {
+        Unreachable::Port => "ICMP Port Unreachable".to_owned(),
+        Unreachable::HopLimit => "ICMP Time Exceeded".to_owned(),
+        Unreachable::Other(errno) => {
+            let error = io::Error::from_raw_os_error(errno);
+            match error.kind() {
+                io::ErrorKind::NetworkUnreachable => "ICMP Network Unreachable".to_owned(),
+                io::ErrorKind::HostUnreachable => "ICMP Host Unreachable".to_owned(),
+                _ => format!("ICMP Unreachable ({})", failure.why),
+            }
+        }
+    };
+    Some(format!("{what} from {by} for ICMP Echo sent to {name}\n"))
+}
+
 fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
@@ -160,6 +184,28 @@ mod tests {
             none.probe_line("a", 1, 1, None),
             "a : [1], timed out (NaN avg, 100% loss)\n"
         );
+    }
+
+    #[test]
+    fn errors_are_told_as_fping_tells_them() {
+        let router = std::net::IpAddr::from([10, 0, 0, 2]);
+        let line = |errno, by| {
+            let why = match errno {
+                0 => Unreachable::HopLimit,
+                errno => Unreachable::Other(errno),
+            };
+            error_line(&Failure { why, by }, "192.0.2.9")
+        };
+        let (enetunreach, ehostunreach) = (101, 113);
+        for (errno, by, what) in [
+            (enetunreach, Reporter::Host(router), "Network Unreachable"),
+            (ehostunreach, Reporter::ThisHost(router), "Host Unreachable"),
+            (0, Reporter::Host(router), "Time Exceeded"),
+        ] {
+            let wanted = format!("ICMP {what} from 10.0.0.2 for ICMP Echo sent to 192.0.2.9\n");
+            assert_eq!(line(errno, by), Some(wanted));
+        }
+        assert_eq!(line(ehostunreach, Reporter::Unknown), None);
     }
 
     #[test]

@@ -111,6 +111,8 @@ pub(crate) enum Shown {
         format: Format,
         /// Whether there is a line for each probe.
         each: bool,
+        /// Whether ICMP errors are told, on standard error.
+        errors: bool,
         /// Whether it begins with the time of day.
         stamped: bool,
     },
@@ -151,6 +153,7 @@ impl Printer {
         let line = match self.shown {
             Shown::Text => self.text(seen),
             Shown::Json => Some(self.json(seen)),
+            Shown::Fping { errors: false, .. } if matches!(seen, ManySeen::Failed { .. }) => None,
             Shown::Fping { each, stamped, .. } => self.fping(seen, each, stamped),
         };
         if let Some(line) = line {
@@ -207,7 +210,7 @@ impl Printer {
             ManySeen::Lost { target, round } => {
                 format!("no answer from {}: seq={round}\n", self.name(target))
             }
-            ManySeen::Failed { target, why } => {
+            ManySeen::Failed { target, why, .. } => {
                 format!("{}: {why}\n", self.name(target))
             }
         })
@@ -234,7 +237,7 @@ impl Printer {
             ManySeen::Lost { target, round } => {
                 json!({"event": "lost", "target": self.name(target), "sequence": round})
             }
-            ManySeen::Failed { target, why } => {
+            ManySeen::Failed { target, why, .. } => {
                 json!({"event": "told", "target": self.name(target), "what": why})
             }
         };
@@ -254,7 +257,16 @@ impl Printer {
             ManySeen::Lost { target, round } => {
                 (target, round, None, plumb_net::clock::realtime_ns())
             }
-            ManySeen::Again { .. } | ManySeen::Failed { .. } => return None,
+            ManySeen::Failed {
+                target, failure, ..
+            } => {
+                let name = self.name(target);
+                if let Some(line) = failure.and_then(|failure| fping::error_line(&failure, name)) {
+                    anstream::eprint!("{line}");
+                }
+                return None;
+            }
+            ManySeen::Again { .. } => return None,
         };
         let settled = self.seen.get_mut(target as usize)?;
         settled.settle(round, answer.map(|(rtt, _)| rtt));

@@ -351,6 +351,7 @@ impl Arguments {
             Some(format) => Some(Shown::Fping {
                 format,
                 each: !self.quiet && format != fping::Format::Alive,
+                errors: !self.quiet,
                 stamped: self.stamp,
             }),
             None if self.json_lines => Some(Shown::Json),

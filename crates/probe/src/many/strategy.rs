@@ -13,7 +13,7 @@ use std::time::Duration;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::TimestampSource;
 use plumb_model::summary::Summary;
-use plumb_net::datagram::Reporter;
+use plumb_net::datagram::{Failure, Reporter};
 
 use super::ManyPlan;
 use super::network::{Lower, ManyEvent, ManyNetwork, Sending};
@@ -76,6 +76,8 @@ pub enum ManySeen {
         target: u32,
         /// Why, in words.
         why: String,
+        /// The ICMP error, where it was one.
+        failure: Option<Failure>,
     },
 }
 
@@ -305,7 +307,7 @@ impl<'a> Prober<'a> {
             if let Some(tally) = self.tallies.get_mut(*target as usize) {
                 tally.refused += 1;
             }
-            self.failed(*target, why, tell);
+            self.failed(*target, (why, None), tell);
             self.fly(before, None, true);
         }
         self.last_sent_ns = after.monotonic_ns;
@@ -346,11 +348,13 @@ impl<'a> Prober<'a> {
                         Reporter::Host(by) if by == to => failure.why.to_string(),
                         _ => failure.to_string(),
                     };
-                    self.failed(self.target(number), why, tell);
+                    self.failed(self.target(number), (why, Some(failure)), tell);
                 }
                 None => self.strays += 1,
             },
-            ManyEvent::Told { number, why } => self.failed(self.target(number), why, tell),
+            ManyEvent::Told { number, why } => {
+                self.failed(self.target(number), (why, None), tell);
+            }
         }
     }
 
@@ -451,13 +455,19 @@ impl<'a> Prober<'a> {
         });
     }
 
-    fn failed(&mut self, target: u32, why: String, tell: &mut impl FnMut(&dyn Fn() -> ManySeen)) {
+    fn failed(
+        &mut self,
+        target: u32,
+        (why, failure): (String, Option<Failure>),
+        tell: &mut impl FnMut(&dyn Fn() -> ManySeen),
+    ) {
         if let Some(tally) = self.tallies.get_mut(target as usize) {
             tally.error = Some(why.as_str().into());
         }
         tell(&|| ManySeen::Failed {
             target,
             why: why.clone(),
+            failure,
         });
     }
 
