@@ -11,6 +11,7 @@ use plumb_model::results::path::{MapPlace, Multipath, PathDistance, PathHop, Pat
 use plumb_model::run::Run;
 use plumb_model::units::human_seconds;
 use plumb_net::clock;
+use plumb_net::outlet::source_towards;
 use plumb_probe::path::atlas::{self, Atlas};
 use plumb_probe::path::multipath::{self, MultipathPlan};
 use plumb_probe::path::names::Names;
@@ -108,6 +109,7 @@ pub fn run(
         assembly.note(hint);
     }
     let mut result = log.result(protocol);
+    name_this_host(&mut result, &wanted.target);
     if let Some(confidence) = wanted.all_paths {
         watcher.step("looking for all ways", Duration::ZERO);
         result.multipath = all_ways(wanted, protocol, confidence, stop, &mut assembly)?;
@@ -174,6 +176,25 @@ pub fn run(
         run: assembly.with_findings(),
         no_way_back,
     })
+}
+
+/// Where the kernel here could not send a probe on, it marks it itself (net/ipv4/arp.c, arp_error_report): that
+/// is no router.
+fn name_this_host(result: &mut PathResult, target: &Target) {
+    let Ok(own) = source_towards(target.address, &target.outlet) else {
+        return;
+    };
+    let own_marks = |hop: &&mut PathHop| hop.annotation.is_some() && address_of(hop) == Some(own);
+    for hop in result.hops.iter_mut().filter(own_marks) {
+        hop.this_host = own != target.address.ip();
+        if hop.this_host {
+            hop.notes.push(
+                "this host itself says so: whoever is next on the way does not answer to its address (ARP, neighbour \
+                 discovery)"
+                    .to_owned(),
+            );
+        }
+    }
 }
 
 /// By the protocol that was asked for, or by each in turn until the target answers: ICMP, TCP to 443 and

@@ -156,12 +156,32 @@ fn refused(m: &Measurement, path: &PathResult) -> Option<Finding> {
         "!N" | "!H" => Severity::Critical,
         _ => Severity::Warning,
     };
-    let why = refusal(mark);
-    let summary = format!(
-        "Packets to {} are refused at {}: {why} ({mark}).",
-        path.address,
-        at(path, ttl)
-    );
+    let this_host = path.hops.get(index).is_some_and(|hop| hop.this_host);
+    let summary = if this_host {
+        format!(
+            "Packets to {} do not leave this host: whoever is next on the way does not answer to its address ({mark}).",
+            path.address
+        )
+    } else {
+        format!(
+            "Packets to {} are refused at {}: {} ({mark}).",
+            path.address,
+            at(path, ttl),
+            refusal(mark)
+        )
+    };
+    let fix = match this_host {
+        true => (
+            Actor::ThisHost,
+            "Look at `ip route get` and `ip neigh`: the far end, or the gateway, is down, is not on that link, or has another address.",
+            "an answer of the target",
+        ),
+        false => (
+            Actor::Provider,
+            "Check the address, then ask who runs that hop: a route is missing behind it, the host is down, or a filter refuses probes of this kind (--icmp, --udp and --tcp are different kinds).",
+            "an answer of the target",
+        ),
+    };
     let mut fact = evidence(
         m,
         &format!("hops.{index}.annotation"),
@@ -175,11 +195,7 @@ fn refused(m: &Measurement, path: &PathResult) -> Option<Finding> {
         (severity, 0.99),
         summary,
         vec![fact],
-        (
-            Actor::Provider,
-            "Check the address, then ask who runs that hop: a route is missing behind it, the host is down, or a filter refuses probes of this kind (--icmp, --udp and --tcp are different kinds).",
-            "an answer of the target",
-        ),
+        fix,
     ))
 }
 
@@ -372,6 +388,7 @@ mod tests {
             rtt_s: None,
             last_rtt_s: None,
             annotation: Some("!N".to_owned()),
+            this_host: false,
             mpls: Vec::new(),
             return_hops: None,
             notes: Vec::new(),
@@ -385,6 +402,17 @@ mod tests {
             refused
                 .summary
                 .contains("hop 1 (10.0.0.2): it has no route")
+        );
+        // It may be this host itself that finds nobody on its link.
+        let mut own = refusing.clone();
+        if let Some(hop) = own.hops.first_mut() {
+            (hop.this_host, hop.annotation) = (true, Some("!H".to_owned()));
+        }
+        let [refused] = found(own).try_into().unwrap();
+        assert!(refused.summary.contains("do not leave this host"));
+        assert_eq!(
+            refused.fixes.first().map(|fix| fix.on),
+            Some(Actor::ThisHost)
         );
         // Somebody who has the target's answer as well was asked for something else.
         refusing.reached = true;

@@ -80,3 +80,29 @@ fn broadcast_addresses_are_no_target() {
         );
     }
 }
+
+#[test]
+fn who_is_not_on_the_link_is_said_by_this_host_and_no_router() {
+    // The kernel looks for a neighbour for three seconds before it gives up.
+    let seen = script(
+        "plumb path -n --icmp --one-way 10.0.0.9 --cycles 6 --interval 1s -W 5s --json
+         plumb path -n --icmp --one-way 10.0.0.9 --cycles 6 --interval 1s -W 5s",
+    );
+    let (json, text) = seen.split_once('\n').unwrap();
+    let run = Run::from_json(json).expect(json);
+    let hop = &path(&run).hops[0];
+    assert_eq!(
+        (
+            hop.address.as_deref(),
+            hop.annotation.as_deref(),
+            hop.this_host
+        ),
+        (Some("10.0.0.1"), Some("!H"), true),
+        "{hop:?}"
+    );
+    assert!(
+        run.findings[0].summary.contains("do not leave this host"),
+        "{json}"
+    );
+    assert!(text.contains("this host itself says so"), "{text}");
+}

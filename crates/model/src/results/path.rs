@@ -122,6 +122,9 @@ pub struct PathHop {
     pub last_rtt_s: Option<f64>,
     /// traceroute's mark (`!H`, `!N`, `!X` …), where a router refused to forward.
     pub annotation: Option<String>,
+    /// Whether it is the host that traces, which marks its own packets: it could not send them on.
+    #[serde(default)]
+    pub this_host: bool,
     /// MPLS labels that probes bore there, the outermost first.
     pub mpls: Vec<MplsEntry>,
     /// Hops that its answers took, worked out from the time to live that they had left (64, 128 or

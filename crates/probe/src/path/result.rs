@@ -423,6 +423,7 @@ fn hop(ttl: u8, shots: &[&Shot], in_use: Option<(u8, &[usize])>, answers: HopAns
         rtt_s: Distribution::of(seen.iter().map(|seen| seen.rtt.as_secs_f64())),
         last_rtt_s: latest.map(|seen| seen.rtt.as_secs_f64()),
         annotation: seen.iter().rev().find_map(|seen| seen.annotation.clone()),
+        this_host: false,
         mpls: latest.map_or_else(Vec::new, |seen| {
             let entry = |label: &plumb_wire::icmp_report::MplsLabel| MplsEntry {
                 label: label.label,

@@ -232,6 +232,7 @@ mod tests {
                 rtt_s: None,
                 last_rtt_s: None,
                 annotation: None,
+                this_host: false,
                 mpls: Vec::new(),
                 return_hops: None,
                 notes: Vec::new(),

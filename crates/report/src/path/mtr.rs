@@ -320,6 +320,7 @@ mod tests {
             rtt_s: Distribution::of(rtts),
             last_rtt_s: Some(0.012),
             annotation: None,
+            this_host: false,
             mpls: vec![],
             return_hops: None,
             notes: vec![],

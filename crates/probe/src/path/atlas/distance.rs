@@ -127,6 +127,7 @@ mod tests {
             rtt_s: Distribution::of([rtt_s]),
             last_rtt_s: None,
             annotation: None,
+            this_host: false,
             mpls: Vec::new(),
             return_hops: None,
             notes: Vec::new(),
