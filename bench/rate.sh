@@ -108,8 +108,9 @@ done
 compare "QUIC up, one stream, against TLS over TCP" Gbit/s 0 "" "" "$work/quic" "$work/tls"
 compare "QUIC up, processor, both ends, against TLS over TCP" s/GB 1 "" "" "$work/quic" "$work/tls"
 
-# Round trips a minute where the queue is for all, beside those that small UDP packets had meanwhile: connections wait
-# besides until their windows open, and some milliseconds of that are plumb's own. 20 Mbit/s and 100 ms.
+# Round trips a minute where the queue is for all, beside those that small UDP packets had in the last four intervals, of
+# which they are: before that connections were added, and the queue grew. Requests on loaded connections wait besides until
+# a window opens, which is a twentieth of the number here. 20 Mbit/s and 100 ms.
 cat >"$work/rpm.toml" <<'TOML'
 name = "rpm"
 summary = "windows that are the queue"
@@ -134,8 +135,11 @@ TOML
 for _ in $(seq "$pairs"); do
     "$plumb" lab run "$work/rpm.toml" -- "$plumb" load server --rpm --down --streams 4 --json 2>/dev/null |
         python3 -c "
-import json, sys
-of = {m['kind']: m['result'] for m in json.load(sys.stdin)['measurements']}
-print(of['responsiveness']['rpm'] / (60 / of['loaded_latency']['rtt_s']['p50']))"
+import json, statistics, sys
+of = {m['kind']: m for m in json.load(sys.stdin)['measurements']}
+found, beside = of['responsiveness']['result'], of['loaded_latency']
+rtt, since = beside['series']['rtt'], beside['duration_s'] - 4 * found['interval_s']
+counted = [s for t, s in zip(rtt['t_s'], rtt['value_s']) if s is not None and t >= since]
+print(found['rpm'] / (60 / statistics.mean(counted)))"
 done >"$work/rpm"
-printf '%-62s %10.2f\n' "round trips a minute, of what UDP round trips meanwhile allowed" "$(median <"$work/rpm")"
+verdict "round trips a minute, of what UDP round trips meanwhile allowed" "$(median <"$work/rpm")" "" '>=' 0.9
