@@ -156,7 +156,11 @@ mod tests {
     fn received(bytes: u64) -> ReceiverLog {
         ReceiverLog {
             tail: ReceiverTail::default(),
-            counts: vec![Count { t_s: 1.0, bytes }],
+            counts: vec![Count {
+                t_s: 1.0,
+                bytes,
+                ..Count::default()
+            }],
         }
     }
 

@@ -89,6 +89,7 @@ mod tests {
             counts.push(Count {
                 t_s: (tenth + 1) as f64 / 10.0,
                 bytes: bytes as u64,
+                ..Count::default()
             });
         }
         let tail = SenderTail {

@@ -154,6 +154,7 @@ pub(crate) fn acknowledged(samples: &[TcpSample]) -> Vec<Count> {
             .bytes_acked
             .saturating_sub(first)
             .saturating_add(sample.sacked_bytes),
+        ..Count::default()
     };
     samples.iter().map(count).collect()
 }

@@ -10,7 +10,7 @@ use common::network::Network;
 use common::{logged_in, measured_in, words};
 use plumb_model::results::udp::UdpResult;
 use plumb_model::results::{Direction, Outcome};
-use plumb_model::run::Run;
+use plumb_model::run::{Measurement, Run};
 use serde_json::Value;
 
 /// Bytes of the IP packets that carry the payload of these tests.
@@ -27,14 +27,18 @@ fn complete((run, log): (Run, Vec<Value>)) -> (Run, Vec<Value>) {
     (run, log)
 }
 
-fn result(run: &Run, direction: Direction) -> &UdpResult {
+fn stream(run: &Run, direction: Direction) -> (&Measurement, &UdpResult) {
     let mut streams = run.measurements.iter().filter_map(|m| match &m.outcome {
-        Outcome::Udp(udp) if udp.direction == direction => Some(udp.as_ref()),
+        Outcome::Udp(udp) if udp.direction == direction => Some((m, udp.as_ref())),
         _ => None,
     });
-    let udp = streams.next().unwrap();
+    let (measurement, udp) = streams.next().unwrap();
     assert_eq!((streams.count(), &udp.error), (0, &None));
-    udp
+    (measurement, udp)
+}
+
+fn result(run: &Run, direction: Direction) -> &UdpResult {
+    stream(run, direction).1
 }
 
 /// What became of the packets of one direction.
@@ -171,6 +175,41 @@ fn a_slow_line_shows_its_rate_and_not_what_was_asked() {
         // The queue: nothing, and then all of it.
         assert!((0.090..0.115).contains(&pdv.max), "{pdv:?}");
     }
+}
+
+/// The line is dead for half a second of every two, and then carries half of what is sent.
+#[test]
+fn losses_and_delays_are_told_when_they_are() {
+    let line = Network::served_line(
+        r#"{ type = "outage", at = "0s", lasts = "500ms", every = "2s" }, { type = "delay", delay = "10ms" }"#,
+        r#"{ type = "shaper", rate = "1mbit", queue = { type = "fifo", limit = "10s" } }"#,
+    );
+    let command = rate(&["--both", "--rate", "1600kbit", "--duration", "4s"]);
+    let (run, log) = complete(line.logged(&command));
+
+    // 200 packets a second: 20 in each tenth, also while nothing comes.
+    let (up, result) = stream(&run, Direction::Up);
+    let lost: Vec<f64> = up.series["loss_ratio"].points().map(|(_, v)| v).collect();
+    let all_lost = truth(&log, "up").lost as f64;
+    assert_eq!(result.receiver.as_ref().unwrap().lost as f64, all_lost);
+    let told = lost.iter().sum::<f64>() * 20.0;
+    assert!((told / all_lost - 1.0).abs() < 0.05, "{told} of {all_lost}");
+    let dead = lost.iter().filter(|ratio| **ratio == 1.0).count();
+    // Of 500 ms at least three tenths whole, twice, and never more than five.
+    assert!((6..=10).contains(&dead), "{lost:?}");
+    let silent = up.series["bps"].values.iter().filter(|v| **v == Some(0.0));
+    assert_eq!(silent.count(), dead);
+
+    // Of 1.64 Mbit/s with headers one passes: what comes a second later has waited 0.39 s longer.
+    let (down, result) = stream(&run, Direction::Down);
+    let delays: Vec<(f64, f64)> = down.series["pdv_s"].points().collect();
+    let at = |t_s: f64| delays.iter().find(|(t, _)| *t >= t_s).unwrap().1;
+    let grown = at(3.0) - at(1.0);
+    assert!((0.7..0.9).contains(&grown), "{grown}");
+    let greatest = down.series["pdv_max_s"].points().map(|(_, v)| v);
+    let most = result.receiver.as_ref().unwrap().pdv_s.unwrap().max;
+    assert!((greatest.fold(0.0, f64::max) - most).abs() < 1e-6);
+    assert!(down.series["loss_ratio"].points().all(|(_, v)| v == 0.0));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod sample;
 
 use plumb_model::run::LabChange;
+use plumb_report::standalone::svg;
 use plumb_report::text::{HostSection, Style};
 use plumb_report::{compare, html, text};
 
@@ -85,6 +86,41 @@ fn run_as_page() {
         "page-ping-and-port",
         skeleton(&html::render(&sample::ping_and_port()))
     );
+}
+
+#[test]
+fn losses_and_delays_of_udp_are_drawn_over_time() {
+    let mut run = sample::ping_and_port();
+    let stream = serde_json::json!({
+        "id": "m9", "kind": "udp", "at_s": 1.0, "duration_s": 2.0, "params": { "phase": "up" },
+        "result": {
+            "direction": "up", "stream": 0, "pattern": "constant", "payload_bytes": 1000, "gso_segments": 1,
+            "gro": false, "cpu": { "local_ratio": 0.1 },
+        },
+        "series": {
+            "bps": { "t_s": [0.1, 0.2, 0.3], "value_bps": [1e6, 0.0, 5e5] },
+            "loss_ratio": { "t_s": [0.1, 0.2, 0.3], "value_ratio": [0.0, 1.0, 0.5] },
+            "pdv_s": { "t_s": [0.1, 0.2, 0.3], "value_s": [0.001, null, 0.005] },
+        },
+    });
+    run.measurements
+        .push(serde_json::from_value(stream).expect("a measurement"));
+    let page = html::render(&run);
+    for title in ["UDP packets lost, %", "UDP delay above the smallest, ms"] {
+        assert!(page.contains(title), "{title}");
+    }
+    // What arrived, what was lost and how long it took, of one direction; of two stretches one lost all.
+    assert_eq!(page.matches("class=\"line up\" d=").count(), 3);
+    // Where nothing was lost there is nothing to draw.
+    let measurement = run.measurements.last_mut().expect("the stream");
+    let losses = measurement
+        .series
+        .get_mut("loss_ratio")
+        .expect("the losses");
+    losses.values = vec![Some(0.0); 3];
+    assert!(!html::render(&run).contains("UDP packets lost"));
+    let svg = svg(&run).expect("a chart");
+    assert!(svg.contains("UDP delay above the smallest, ms"));
 }
 
 #[test]

@@ -105,6 +105,7 @@ fn a_record_that_cannot_be_is_not_believed() {
             let counts = vec![Count {
                 t_s: 0.1,
                 bytes: u64::MAX,
+                ..Count::default()
             }];
             reported(phase, 0, counts, 1e300)
         }
@@ -126,7 +127,11 @@ fn a_record_that_does_not_fit_is_refused_and_ours_kept() {
     let _alone = one_at_a_time();
     let backwards: Says = |message| match message {
         ClientMessage::Stop { phase } => {
-            let at = |t_s| Count { t_s, bytes: 1 };
+            let at = |t_s| Count {
+                t_s,
+                bytes: 1,
+                ..Count::default()
+            };
             reported(phase, 0, vec![at(0.2), at(0.1)], 0.0)
         }
         other => honest(other),

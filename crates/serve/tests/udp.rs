@@ -46,6 +46,18 @@ fn whole(outcome: &UdpOutcome, slots: u64) {
     assert!((0..5_000_000).contains(&delay_ns), "{delay_ns}");
     assert!(!outcome.clock_stepped);
     assert!(outcome.series["bps"].points().count() > 0);
+    let points = |name: &str| outcome.series[name].points().map(|(_, value)| value);
+    assert!(points("loss_ratio").all(|ratio| ratio == 0.0));
+    let largest = points("pdv_max_s").fold(0.0, f64::max);
+    assert!(
+        (largest - receiver.pdv_s.unwrap().max).abs() < 1e-6,
+        "{largest}"
+    );
+    assert!(
+        points("pdv_s")
+            .zip(points("pdv_max_s"))
+            .all(|(mean, max)| mean <= max)
+    );
 }
 
 #[test]

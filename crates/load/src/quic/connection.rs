@@ -367,6 +367,7 @@ impl Driver {
             self.seen.counts.push(Count {
                 t_s,
                 bytes: bytes.load(Ordering::Relaxed),
+                ..Count::default()
             });
             return;
         }

@@ -198,6 +198,7 @@ mod tests {
         let counts = (0..=60).map(|k| Count {
             t_s: f64::from(k) * 0.1,
             bytes: (k as u64).saturating_sub(5) * 100_000,
+            ..Count::default()
         });
         let remote = QuicReport {
             receivers: vec![QuicReceiverLog {

@@ -19,6 +19,7 @@ fn counted(stream: u32, mbps: f64, from_s: f64, until_s: f64) -> ReceiverLog {
             .map(|t_s| Count {
                 t_s,
                 bytes: bytes_at(t_s),
+                ..Count::default()
             })
             .collect(),
     }
@@ -219,7 +220,7 @@ proptest! {
             t_s: *t_s, bytes_acked: *acked, busy_us: *busy, rwnd_limited_us: *rwnd, sndbuf_limited_us: *sndbuf,
             retransmits: *again, cwnd_bytes: *cwnd, srtt_us: *srtt, ..Default::default()
         });
-        let counts = records.iter().map(|(t_s, values)| Count { t_s: *t_s, bytes: values[0] }).collect();
+        let counts = records.iter().map(|(t_s, values)| Count { t_s: *t_s, bytes: values[0], ..Count::default() }).collect();
         let senders = [SenderLog { samples: samples.collect(), ..Default::default() }];
         let receivers = [ReceiverLog { counts, ..Default::default() }];
         let outcome = summarise(&DirectionLogs { duration_s, ..logs(&senders, &receivers) });

@@ -95,6 +95,7 @@ fn sample(
         seen.counts.push(Count {
             t_s,
             bytes: counter.load(Ordering::Relaxed),
+            ..Count::default()
         });
     }
     for ((socket, waited), samples) in senders.iter().zip(&mut record.senders) {

@@ -8,12 +8,11 @@ use plumb_model::results::udp::{UdpHostLosses, UdpReceiver};
 use plumb_net::bulk::{Batch, BulkSocket, Message};
 use plumb_net::udp_counters::UdpCounters;
 use plumb_wire::native::control::flow::udp::{MAX_PAYLOAD_BYTES, UdpFlow};
-use plumb_wire::native::control::report::Count;
 use plumb_wire::native::control::report::udp::UdpReceiverLog;
 use plumb_wire::native::datagram::{Datagram, Tag};
 use plumb_wire::native::spec::{LINGER, OVERTAKEN_WAIT, SAMPLE_INTERVAL};
 
-use super::analysis::{Analysis, Findings, Packet};
+use super::analysis::{Analysis, End, Findings, Packet};
 use super::clock::Clock;
 use crate::stage::{POLL_INTERVAL, Stage};
 
@@ -41,8 +40,8 @@ pub(super) struct Receiving {
 struct Received<'a> {
     tag: &'a Tag,
     analysis: Analysis,
-    /// As many packets as the sender says that there were.
-    announced: Option<u64>,
+    /// What the sender says of its end.
+    end: Option<End>,
 }
 
 impl Receiving {
@@ -63,21 +62,19 @@ impl Receiving {
         };
         let mut received = Received {
             tag: &self.tag,
-            analysis: Analysis::default(),
-            announced: None,
+            analysis: analysis(&clock, stage),
+            end: None,
         };
-        let mut counts = vec![Count::default()];
         let mut until: Option<Instant> = None;
         let mut ended = None;
         loop {
             let now = Instant::now();
-            if received.announced.is_none() && until.is_none() && stage.is_over() {
+            if received.end.is_none() && until.is_none() && stage.is_over() {
                 until = Some(now + LINGER);
             }
             if until.is_some_and(|until| now >= until) || stage.is_abandoned() {
                 break;
             }
-            count(&mut counts, &received.analysis, stage);
             match socket.wait_readable(POLL_INTERVAL).and_then(|ready| {
                 if ready {
                     socket.receive(&mut batch)
@@ -95,7 +92,7 @@ impl Receiving {
             }
             let correction_ns = clock.correction_ns();
             let before = received.analysis.received_bytes();
-            let known = received.announced.is_some();
+            let known = received.end.is_some();
             for message in batch.messages() {
                 let at_ns = message
                     .kernel_ns
@@ -105,23 +102,20 @@ impl Receiving {
             }
             let more = received.analysis.received_bytes() - before;
             bytes.fetch_add(more, Ordering::Relaxed);
-            if received.announced.is_some() && !known {
+            if received.end.is_some() && !known {
                 until = Some(Instant::now() + OVERTAKEN_WAIT);
             }
             if more > 0 && !stage.budget.take_in(more) && until.is_none() {
                 until = Some(Instant::now() + LINGER);
             }
         }
-        counts.push(Count {
-            t_s: stage.started.elapsed().as_secs_f64(),
-            bytes: received.analysis.received_bytes(),
-        });
         let Findings {
             receiver,
             known,
             min_delay_ns,
             span_s,
-        } = received.analysis.finish(received.announced);
+            counts,
+        } = received.analysis.finish(received.end);
         UdpReceiverLog {
             stream: self.number,
             receiver: UdpReceiver {
@@ -153,7 +147,7 @@ impl Received<'_> {
                     ecn: message.traffic_class.unwrap_or(0),
                 }),
                 Some(Datagram::End { datagrams }) => {
-                    self.announced = Some(datagrams);
+                    self.end.get_or_insert(End { datagrams, at_ns });
                     // When it is lost, the sender says it again.
                     let _ = socket.send(&self.tag.end_answer());
                 }
@@ -163,6 +157,15 @@ impl Received<'_> {
             }
         }
     }
+}
+
+/// Of a stream of which nothing came yet: what does is counted over the time of the stage, as long as it is
+/// received.
+fn analysis(clock: &Clock, stage: &Stage) -> Analysis {
+    let passed_ns = stage.started.elapsed().as_nanos() as i64;
+    let longest = stage.deadline.duration_since(stage.started) + LINGER;
+    let intervals = longest.as_nanos() / SAMPLE_INTERVAL.as_nanos() + 1;
+    Analysis::since(clock.now().saturating_sub(passed_ns), intervals as usize)
 }
 
 /// What this host has not delivered since `before`.
@@ -200,18 +203,6 @@ fn longest_train(flow: &UdpFlow) -> u64 {
 
 /// Most packets that UDP_GRO joins (UDP_GRO_CNT_MAX).
 const MOST_OF_GRO: u16 = 64;
-
-/// Counts every [`SAMPLE_INTERVAL`].
-fn count(counts: &mut Vec<Count>, analysis: &Analysis, stage: &Stage) {
-    let t_s = stage.started.elapsed().as_secs_f64();
-    let due_s = counts.len() as f64 * SAMPLE_INTERVAL.as_secs_f64();
-    if t_s >= due_s {
-        counts.push(Count {
-            t_s,
-            bytes: analysis.received_bytes(),
-        });
-    }
-}
 
 /// Whether receiving can go on: an ICMP error is about what was sent.
 fn is_passing(kind: ErrorKind) -> bool {

@@ -10,13 +10,16 @@ use plumb_wire::native::control::flow::{self, Flow, Flows};
 use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::report::udp::{UdpReceiverLog, UdpReport, UdpSenderLog};
 use plumb_wire::native::control::report::{Count, StreamEnd};
+use plumb_wire::native::spec::SAMPLE_INTERVAL;
 
 /// What one UDP stream came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UdpOutcome {
     /// Its result, without the one-way delay: that takes a comparison of the clocks.
     pub result: UdpResult,
-    /// `bps`: payload received, over the time since the point before, by the receiver's clock.
+    /// Every 100 ms, by the receiver's clock, of what came since the point before: `bps`, payload received;
+    /// `loss_ratio`, of the packets that were due; `pdv_s` and `pdv_max_s`, mean and greatest delay above the
+    /// smallest of the stream.
     pub series: BTreeMap<String, Series>,
     /// Smallest delay by the two hosts' clocks, in nanoseconds; absent when nothing came.
     pub min_delay_ns: Option<i64>,
@@ -102,13 +105,14 @@ fn outcome(
         cpu: ends.cpu,
         error,
     };
-    let mut series = BTreeMap::new();
-    if let Some(log) = receiver {
-        series.insert("bps".to_owned(), rate(&log.counts));
-    }
+    let series = receiver.map(|log| {
+        // Where no word of the end came either, nothing came of what was sent later.
+        let is_cut_off = sender.is_some_and(|sender| sender.sender.sent > log.known);
+        over_time(&log.counts, duration_s, is_cut_off)
+    });
     UdpOutcome {
         result,
-        series,
+        series: series.unwrap_or_default(),
         min_delay_ns: receiver.and_then(|log| log.min_delay_ns),
         clock_stepped: sender.is_some_and(|log| log.clock_stepped)
             || receiver.is_some_and(|log| log.clock_stepped),
@@ -131,18 +135,53 @@ fn whole(log: &UdpReceiverLog, sender: Option<&UdpSender>) -> UdpReceiver {
     receiver
 }
 
-fn rate(counts: &[Count]) -> Series {
-    let mut series = Series::new(Unit::BitsPerSecond);
+/// Shortest time that a point is of: the rate of a few packets says nothing.
+const SHORTEST_S: f64 = SAMPLE_INTERVAL.as_secs_f64() / 2.0;
+
+/// The series of a stream of which so much came; nothing comes any more of one that `is_cut_off`.
+fn over_time(counts: &[Count], duration_s: f64, is_cut_off: bool) -> BTreeMap<String, Series> {
+    let mut bps = Series::new(Unit::BitsPerSecond);
+    let mut loss = Series::new(Unit::Ratio);
+    let mut pdv = [Series::new(Unit::Seconds), Series::new(Unit::Seconds)];
     for pair in counts.windows(2) {
         let [before, now] = pair else { continue };
         let since_s = now.t_s - before.t_s;
-        // Half an interval: the rate of a few packets says nothing.
-        if since_s >= 0.05 {
+        if since_s >= SHORTEST_S {
             let bytes = now.bytes.saturating_sub(before.bytes);
-            series.push(now.t_s, Some(bytes as f64 * 8.0 / since_s));
+            bps.push(now.t_s, Some(bytes as f64 * 8.0 / since_s));
+        }
+        if let Some(datagrams) = now.datagrams {
+            let before = before.datagrams.unwrap_or_default();
+            let due = datagrams.due.saturating_sub(before.due);
+            let lost = datagrams.lost.saturating_sub(before.lost).min(due);
+            loss.push(now.t_s, (due > 0).then(|| lost as f64 / due as f64));
+            let [mean, max] = &mut pdv;
+            let seconds = |ns: u64| ns as f64 / 1e9;
+            mean.push(now.t_s, datagrams.delay.map(|d| seconds(d.mean_ns)));
+            max.push(now.t_s, datagrams.delay.map(|d| seconds(d.max_ns)));
         }
     }
-    series
+    // Silence until the end.
+    let mut t_s = counts.last().map_or(0.0, |count| count.t_s);
+    let per_s = SAMPLE_INTERVAL.as_secs_f64().recip();
+    while duration_s - t_s >= SHORTEST_S {
+        t_s = (((t_s + SHORTEST_S) * per_s).ceil() / per_s).min(duration_s);
+        bps.push(t_s, Some(0.0));
+        if is_cut_off {
+            loss.push(t_s, Some(1.0));
+        }
+    }
+    let [mean, max] = pdv;
+    let all = [
+        ("bps", bps),
+        ("loss_ratio", loss),
+        ("pdv_s", mean),
+        ("pdv_max_s", max),
+    ];
+    let known = all.into_iter().filter(|(_, series)| !series.t_s.is_empty());
+    known
+        .map(|(name, series)| (name.to_owned(), series))
+        .collect()
 }
 
 #[cfg(test)]
@@ -150,6 +189,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use plumb_wire::native::control::flow::udp::Pattern;
+    use plumb_wire::native::control::report::udp::{DatagramCount, DelayAbove};
 
     fn summary(sender: Option<UdpSenderLog>, receiver: Option<UdpReceiverLog>) -> UdpOutcome {
         let flows = [Flows {
@@ -212,6 +252,51 @@ mod tests {
         let result = summary(sent(2000), received(2000, 0, 4.0)).result;
         assert_eq!(result.bps, Some(5e6), "a queue stretched it");
         assert_eq!(result.receiver.unwrap().lost, 0);
+    }
+
+    #[test]
+    fn what_came_is_told_over_time() {
+        let count = |t_s: f64, bytes, due, lost, delay_ms: u64| Count {
+            t_s,
+            bytes,
+            datagrams: Some(DatagramCount {
+                due,
+                lost,
+                delay: (delay_ms > 0).then(|| DelayAbove {
+                    mean_ns: delay_ms * 1_000_000,
+                    max_ns: delay_ms * 2_000_000,
+                }),
+            }),
+        };
+        let counts = vec![
+            Count::default(),
+            count(0.1, 125_000, 100, 0, 1),
+            count(0.2, 125_000, 100, 0, 0),
+            count(0.3, 187_500, 300, 150, 4),
+            count(0.32, 190_000, 302, 150, 4),
+        ];
+        let log = received(302, 150, 0.3).map(|log| UdpReceiverLog { counts, ..log });
+        let series = |packets| summary(sent(packets), log.clone()).series;
+        let all = series(302);
+        let values = |name: &str| all[name].values[..4].to_vec();
+        // The last is too short to have a rate, and then nothing comes.
+        let rates = values("bps").into_iter().map(|bps| bps.map(f64::round));
+        assert_eq!(rates.collect::<Vec<_>>(), [1e7, 0.0, 5e6, 0.0].map(Some));
+        assert_eq!(all["bps"].t_s.len(), 3 + 17);
+        assert_eq!(all["bps"].t_s[3..6], [0.4, 0.5, 0.6]);
+        assert_eq!(all["bps"].t_s.last(), Some(&2.0));
+        let lost = [Some(0.0), None, Some(0.75), Some(0.0)];
+        assert_eq!(values("loss_ratio"), lost);
+        assert_eq!(all["loss_ratio"].t_s.len(), 4);
+        assert_eq!(
+            values("pdv_s"),
+            [Some(0.001), None, Some(0.004), Some(0.004)]
+        );
+        assert_eq!(values("pdv_max_s")[2], Some(0.008));
+        // Of what was sent after the last that came nothing arrived.
+        let cut = series(2000);
+        assert_eq!(cut["loss_ratio"].values[5], Some(1.0));
+        assert_eq!(cut["loss_ratio"].t_s.last(), Some(&2.0));
     }
 
     #[test]

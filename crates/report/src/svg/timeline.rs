@@ -1,4 +1,4 @@
-//! Rates and round trips of a Run over its own time: two panels that share the axis of time,
+//! Rates, losses, delays and round trips of a Run over its own time: panels that share the axis of time,
 //! with the load phases marked.
 
 use plumb_model::results::{Direction, Outcome, ProbeProtocol};
@@ -10,8 +10,48 @@ use super::{Anchor, Canvas, LETTER, WIDTH, line};
 use crate::number::Scale;
 use crate::view::{self, Phase};
 
+/// What a panel is of, from the top.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quantity {
+    /// What was carried.
+    Rate,
+    /// What of UDP's packets never came.
+    Loss,
+    /// How much longer than the fastest UDP's packets took.
+    Delay,
+    /// Round trips of the probes.
+    RoundTrip,
+}
+
+impl Quantity {
+    const ALL: [Self; 4] = [Self::Rate, Self::Loss, Self::Delay, Self::RoundTrip];
+
+    /// What to print over a panel whose values reach that far, and what to multiply them by.
+    fn title(self, largest: f64) -> (String, f64) {
+        let of = |what: &str, scale: Scale| (format!("{what}, {}", scale.unit), scale.factor());
+        let one = [largest].into_iter();
+        match self {
+            Self::Rate => of("Rate", Scale::rates(one)),
+            Self::Loss => ("UDP packets lost, %".to_owned(), 100.0),
+            Self::Delay => of("UDP delay above the smallest", Scale::seconds(one)),
+            Self::RoundTrip => of("Round-trip time", Scale::seconds(one)),
+        }
+    }
+
+    /// Height of its panel, and steps of its axis.
+    fn size(self) -> (f64, usize) {
+        match self {
+            Self::Rate => (130.0, 4),
+            Self::Loss => (80.0, 2),
+            Self::Delay => (130.0, 4),
+            Self::RoundTrip => (190.0, 5),
+        }
+    }
+}
+
 /// A quantity over the time of the Run.
 struct Trace {
+    quantity: Quantity,
     class: &'static str,
     /// Whether it is drawn faintly, behind the others.
     faint: bool,
@@ -28,8 +68,7 @@ struct Band {
 /// What there is to draw of a Run.
 pub(crate) struct Timeline {
     bands: Vec<Band>,
-    rates: Vec<Trace>,
-    round_trips: Vec<Trace>,
+    traces: Vec<Trace>,
     leading: ProbeProtocol,
 }
 
@@ -37,17 +76,19 @@ pub(crate) struct Timeline {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Extent {
     time_s: f64,
-    rate_bps: f64,
-    round_trip_s: f64,
+    largest: [f64; Quantity::ALL.len()],
 }
 
 impl Extent {
     /// The extent that holds both.
     pub(crate) fn with(self, other: Self) -> Self {
+        let mut largest = self.largest;
+        for (mine, its) in largest.iter_mut().zip(other.largest) {
+            *mine = mine.max(its);
+        }
         Self {
             time_s: self.time_s.max(other.time_s),
-            rate_bps: self.rate_bps.max(other.rate_bps),
-            round_trip_s: self.round_trip_s.max(other.round_trip_s),
+            largest,
         }
     }
 }
@@ -58,8 +99,7 @@ impl Timeline {
         let leading = view::leading_protocol(run);
         let mut timeline = Self {
             bands: bands(run),
-            rates: Vec::new(),
-            round_trips: Vec::new(),
+            traces: Vec::new(),
             leading,
         };
         for measurement in &run.measurements {
@@ -68,9 +108,8 @@ impl Timeline {
             }
         }
         // Faint ones first, so that they lie behind.
-        timeline.round_trips.sort_by_key(|trace| !trace.faint);
-        let any = !timeline.rates.is_empty() || !timeline.round_trips.is_empty();
-        any.then_some(timeline)
+        timeline.traces.sort_by_key(|trace| !trace.faint);
+        (!timeline.traces.is_empty()).then_some(timeline)
     }
 
     fn add(&mut self, measurement: &Measurement, name: &str, series: &Series) {
@@ -81,52 +120,51 @@ impl Timeline {
                 .filter_map(|(t, v)| Some((drawable(t)?, v.and_then(drawable))));
             points.collect()
         };
-        let carried = match &measurement.outcome {
-            Outcome::Throughput(t) => Some(t.direction),
-            Outcome::Udp(u) => Some(u.direction),
-            _ => None,
+        let of_direction = |direction| match direction {
+            Direction::Up => "up",
+            Direction::Down | Direction::Both => "down",
         };
-        match (&measurement.outcome, name) {
-            (Outcome::Throughput(_) | Outcome::Udp(_), "bps") => {
-                let class = if carried == Some(Direction::Up) {
-                    "up"
-                } else {
-                    "down"
+        let (quantity, class, faint) = match (&measurement.outcome, name) {
+            (Outcome::Throughput(t), "bps") => (Quantity::Rate, of_direction(t.direction), false),
+            (Outcome::Udp(u), name) => {
+                let quantity = match name {
+                    "bps" => Quantity::Rate,
+                    "loss_ratio" => Quantity::Loss,
+                    "pdv_s" => Quantity::Delay,
+                    _ => return,
                 };
-                self.rates.push(Trace {
-                    class,
-                    faint: false,
-                    points: points(),
-                });
+                (quantity, of_direction(u.direction), false)
             }
             (Outcome::Ping(_) | Outcome::LoadedLatency(_), "rtt" | "rtt_icmp") => {
                 let faint = protocol(measurement, name) != Some(self.leading);
-                self.round_trips.push(Trace {
-                    class: Phase::of(measurement).name(),
-                    faint,
-                    points: points(),
-                });
+                (Quantity::RoundTrip, Phase::of(measurement).name(), faint)
             }
-            _ => {}
-        }
+            _ => return,
+        };
+        self.traces.push(Trace {
+            quantity,
+            class,
+            faint,
+            points: points(),
+        });
+    }
+
+    fn of_quantity(&self, quantity: Quantity) -> impl Iterator<Item = &Trace> {
+        let traces = self.traces.iter();
+        traces.filter(move |trace| trace.quantity == quantity)
     }
 
     /// The ends of the axes that this Run needs.
     pub(crate) fn extent(&self) -> Extent {
         let largest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
-        let traces = || self.rates.iter().chain(&self.round_trips);
-        let times = traces().flat_map(|t| t.points.iter().map(|p| p.0));
-        let values = |traces: &[Trace]| {
-            largest(
-                &mut traces
-                    .iter()
-                    .flat_map(|t| t.points.iter().filter_map(|p| p.1)),
-            )
-        };
+        let points = self.traces.iter().flat_map(|trace| &trace.points);
+        let ends = self.bands.iter().map(|band| band.to_s);
         Extent {
-            time_s: largest(&mut times.chain(self.bands.iter().map(|b| b.to_s))),
-            rate_bps: values(&self.rates),
-            round_trip_s: values(&self.round_trips),
+            time_s: largest(&mut points.map(|(t, _)| *t).chain(ends)),
+            largest: Quantity::ALL.map(|quantity| {
+                let points = self.of_quantity(quantity).flat_map(|t| &t.points);
+                largest(&mut points.filter_map(|(_, value)| *value))
+            }),
         }
     }
 }
@@ -163,10 +201,10 @@ const LEFT: f64 = 56.0;
 const RIGHT: f64 = WIDTH - 12.0;
 /// Names of the phases stand above here.
 const BANDS_TOP: f64 = 24.0;
-const RATES_HEIGHT: f64 = 130.0;
-const ROUND_TRIPS_HEIGHT: f64 = 190.0;
 /// Room for a panel's title.
 const TITLE: f64 = 34.0;
+/// Between a panel and the title of the next.
+const GAP: f64 = 6.0;
 /// Room for the labels of the axis of time.
 const FOOT: f64 = 44.0;
 
@@ -174,40 +212,28 @@ const FOOT: f64 = 44.0;
 pub(crate) fn render(timeline: &Timeline, extent: Extent) -> String {
     let mut canvas = Canvas::new();
     let x = Axis::linear((0.0, extent.time_s), (LEFT, RIGHT));
-    let mut top = BANDS_TOP + TITLE;
+    let mut bottom = BANDS_TOP - GAP;
     let mut panels = Vec::new();
-    if extent.rate_bps > 0.0 {
-        panels.push((top, top + RATES_HEIGHT));
-        top += RATES_HEIGHT + TITLE + 6.0;
+    for (quantity, largest) in Quantity::ALL.into_iter().zip(extent.largest) {
+        if largest > 0.0 {
+            let top = bottom + GAP + TITLE;
+            bottom = top + quantity.size().0;
+            panels.push((quantity, largest, (top, bottom)));
+        }
     }
-    let rtt_panel = (extent.round_trip_s > 0.0).then_some((top, top + ROUND_TRIPS_HEIGHT));
-    panels.extend(rtt_panel);
-    let bottom = panels.last().map_or(top, |panel| panel.1);
-
+    let bottom = bottom.max(BANDS_TOP + TITLE);
     phases(&mut canvas, timeline, &x, bottom);
-    if extent.rate_bps > 0.0
-        && let Some(&panel) = panels.first()
-    {
-        let scale = Scale::rates([extent.rate_bps].into_iter());
-        frame(&mut canvas, panel, &x, &format!("Rate, {}", scale.unit));
-        legend(&mut canvas, panel.0, &rate_legend(timeline));
-        let y = Axis::from_zero(extent.rate_bps, 4, (panel.1, panel.0));
-        values(&mut canvas, &y, scale.factor(), 4);
-        draw(&mut canvas, &timeline.rates, &x, &y);
-    }
-    if let Some(panel) = rtt_panel {
-        let scale = Scale::seconds([extent.round_trip_s].into_iter());
-        frame(
-            &mut canvas,
-            panel,
-            &x,
-            &format!("Round-trip time, {}", scale.unit),
-        );
-        legend(&mut canvas, panel.0, &round_trip_legend(timeline));
-        let y = Axis::from_zero(extent.round_trip_s, 5, (panel.1, panel.0));
-        values(&mut canvas, &y, scale.factor(), 5);
-        draw(&mut canvas, &timeline.round_trips, &x, &y);
-        losses(&mut canvas, timeline, &x, panel.0);
+    for (quantity, largest, panel) in panels {
+        let (title, factor) = quantity.title(largest);
+        frame(&mut canvas, panel, &x, &title);
+        legend(&mut canvas, panel.0, &entries(timeline, quantity));
+        let (_, steps) = quantity.size();
+        let y = Axis::from_zero(largest, steps, (panel.1, panel.0));
+        values(&mut canvas, &y, factor, steps);
+        draw(&mut canvas, timeline.of_quantity(quantity), &x, &y);
+        if quantity == Quantity::RoundTrip {
+            losses(&mut canvas, timeline, &x, panel.0);
+        }
     }
     for tick in x.ticks(12, 1.0) {
         canvas.text(
@@ -225,7 +251,7 @@ pub(crate) fn render(timeline: &Timeline, extent: Extent) -> String {
     );
     canvas.finish(
         bottom + FOOT,
-        "Rates and round-trip times over the time of the measurement",
+        "What was carried, and how long it took, over the time of the measurement",
     )
 }
 
@@ -277,7 +303,7 @@ fn values(canvas: &mut Canvas, y: &Axis, factor: f64, count: usize) {
     }
 }
 
-fn draw(canvas: &mut Canvas, traces: &[Trace], x: &Axis, y: &Axis) {
+fn draw<'a>(canvas: &mut Canvas, traces: impl Iterator<Item = &'a Trace>, x: &Axis, y: &Axis) {
     for trace in traces {
         let faint = if trace.faint { " faint" } else { "" };
         let points = trace
@@ -291,7 +317,7 @@ fn draw(canvas: &mut Canvas, traces: &[Trace], x: &Axis, y: &Axis) {
 /// A stroke at the top of the panel for each column of pixels in which a probe was lost.
 fn losses(canvas: &mut Canvas, timeline: &Timeline, x: &Axis, top: f64) {
     let mut last = f64::NEG_INFINITY;
-    for trace in timeline.round_trips.iter().filter(|trace| !trace.faint) {
+    for trace in leading(timeline) {
         for (t, _) in trace.points.iter().filter(|(_, value)| value.is_none()) {
             let at = x.position(*t).floor();
             if at != last {
@@ -302,11 +328,20 @@ fn losses(canvas: &mut Canvas, timeline: &Timeline, x: &Axis, top: f64) {
     }
 }
 
-fn rate_legend(timeline: &Timeline) -> Vec<(&'static str, String)> {
+/// The round trips with the probes that lead.
+fn leading(timeline: &Timeline) -> impl Iterator<Item = &Trace> {
+    let traces = timeline.of_quantity(Quantity::RoundTrip);
+    traces.filter(|trace| !trace.faint)
+}
+
+fn entries(timeline: &Timeline, quantity: Quantity) -> Vec<(&'static str, String)> {
+    if quantity == Quantity::RoundTrip {
+        return round_trip_legend(timeline);
+    }
     let names = [("down", Direction::Down), ("up", Direction::Up)];
     let there = names
         .into_iter()
-        .filter(|(class, _)| timeline.rates.iter().any(|t| t.class == *class));
+        .filter(|(class, _)| timeline.of_quantity(quantity).any(|t| t.class == *class));
     there
         .map(|(class, direction)| (class, view::flow(direction).to_owned()))
         .collect()
@@ -318,11 +353,9 @@ fn round_trip_legend(timeline: &Timeline) -> Vec<(&'static str, String)> {
         _ => ProbeProtocol::Udp,
     };
     let name = |protocol: ProbeProtocol| protocol.name().to_uppercase();
-    let faint = timeline.round_trips.iter().any(|t| t.faint);
-    let lost = timeline
-        .round_trips
-        .iter()
-        .any(|t| !t.faint && t.points.iter().any(|p| p.1.is_none()));
+    let mut all = timeline.of_quantity(Quantity::RoundTrip);
+    let faint = all.any(|trace| trace.faint);
+    let lost = leading(timeline).any(|trace| trace.points.iter().any(|p| p.1.is_none()));
     [
         Some((
             "idle",

@@ -76,7 +76,7 @@ prop_compose! {
         at_s in number(),
         duration_s in number(),
         phase in prop_oneof![Just("idle".to_owned()), Just("up".to_owned()), Just("both".to_owned()), Just("after".to_owned()), words()],
-        series in btree_map(prop_oneof![Just("rtt".to_owned()), Just("rtt_icmp".to_owned()), Just("bps".to_owned()), words()], series(), 0..3),
+        series in btree_map(prop_oneof![Just("rtt".to_owned()), Just("rtt_icmp".to_owned()), Just("bps".to_owned()), Just("pdv_s".to_owned()), Just("loss_ratio".to_owned()), words()], series(), 0..3),
     ) -> Measurement {
         Measurement { id, outcome, at_s, duration_s, params: serde_json::Map::from_iter([("phase".to_owned(), phase.into())]), series }
     }

@@ -6,6 +6,7 @@
 
 mod delay;
 mod density;
+mod over_time;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -15,7 +16,9 @@ use plumb_model::summary::Summary;
 
 use delay::Delays;
 use density::Density;
+use over_time::OverTime;
 use plumb_model::loss::Losses;
+use plumb_wire::native::control::report::Count;
 use window::{Arrival, Window};
 
 /// A packet that came.
@@ -40,6 +43,9 @@ pub struct Analysis {
     losses: Losses,
     density: Density,
     delays: Delays,
+    over_time: OverTime,
+    /// When the largest number came, or else when the stream began.
+    reached_ns: i64,
     received: u64,
     received_bytes: u64,
     duplicates: u64,
@@ -63,6 +69,17 @@ pub struct Findings {
     pub min_delay_ns: Option<i64>,
     /// From the first to the last that came.
     pub span_s: f64,
+    /// What came over time; nothing but a zero where the analysis was not told when it began.
+    pub counts: Vec<Count>,
+}
+
+/// The end of a stream, as its sender told it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// Packets that there were.
+    pub datagrams: u64,
+    /// When the word of it came, by the receiver's clock in nanoseconds.
+    pub at_ns: i64,
 }
 
 impl Default for Analysis {
@@ -73,8 +90,20 @@ impl Default for Analysis {
 }
 
 impl Analysis {
+    /// Nothing came yet of a stream that began at `started_ns` by the receiver's clock, and of which so many
+    /// intervals of samples are kept.
+    pub fn since(started_ns: i64, intervals: usize) -> Self {
+        Self {
+            over_time: OverTime::new(started_ns, intervals),
+            reached_ns: started_ns,
+            ..Self::default()
+        }
+    }
+
     fn with_window(packets: usize) -> Self {
         Self {
+            over_time: OverTime::default(),
+            reached_ns: 0,
             window: Window::new(packets),
             losses: Losses::default(),
             density: Density::default(),
@@ -100,6 +129,7 @@ impl Analysis {
     /// A packet came.
     pub fn record(&mut self, packet: &Packet) {
         let delay_ns = packet.received_ns.saturating_sub(packet.sent_ns);
+        let missing = self.window.next()..packet.sequence;
         let arrival = self.window.arrive(
             packet.sequence,
             packet.received_ns,
@@ -115,8 +145,17 @@ impl Analysis {
                 self.too_late += 1;
                 return;
             }
-            Arrival::InOrder => {}
-            Arrival::Reordered { extent, late_ns } => {
+            Arrival::InOrder => {
+                self.miss(missing, packet.received_ns);
+                self.over_time.in_order(packet.received_ns);
+                self.reached_ns = packet.received_ns;
+            }
+            Arrival::Reordered {
+                extent,
+                late_ns,
+                due_in,
+            } => {
+                self.over_time.came_late(due_in);
                 self.reordered += 1;
                 self.extent.record(extent, 1);
                 self.late.record(late_ns, 1);
@@ -126,6 +165,8 @@ impl Analysis {
         self.last_ns = packet.received_ns;
         self.received += 1;
         self.received_bytes += u64::from(packet.payload_bytes);
+        self.over_time
+            .came(packet.received_ns, packet.payload_bytes, delay_ns);
         let mark = match packet.ecn & 3 {
             0 => &mut self.ecn.not_ect,
             1 => &mut self.ecn.ect1,
@@ -144,9 +185,24 @@ impl Analysis {
         self.density.arrive(packet.sequence, &self.window);
     }
 
-    /// The whole of it, of a stream that had `announced` packets, as far as that is known.
-    pub fn finish(mut self, announced: Option<u64>) -> Findings {
+    /// These numbers were passed by `at_ns`, and have not come.
+    fn miss(&mut self, numbers: std::ops::Range<u64>, at_ns: i64) {
+        if numbers.is_empty() {
+            return;
+        }
+        let window = &mut self.window;
+        let mut due = |stretch, numbers| window.due_in(numbers, stretch);
+        self.over_time
+            .passed(numbers, (self.reached_ns, at_ns), &mut due);
+    }
+
+    /// The whole of it, of a stream that ended so, as far as that is known.
+    pub fn finish(mut self, end: Option<End>) -> Findings {
         self.density.finish(&self.window);
+        if let Some(end) = end {
+            self.miss(self.window.next()..end.datagrams, end.at_ns);
+        }
+        let announced = end.map(|end| end.datagrams);
         let known = self.window.close(announced, &mut self.losses);
         let lost = self.losses.lost();
         let ratio = |part: u64, whole: u64| {
@@ -182,6 +238,9 @@ impl Analysis {
             receiver,
             known,
             min_delay_ns: self.delays.min_ns(),
+            counts: self
+                .over_time
+                .counts(self.delays.min_ns().unwrap_or_default()),
             span_s: self.first_ns.map_or(0.0, |first_ns| {
                 self.last_ns.saturating_sub(first_ns) as f64 / 1e9
             }),

@@ -22,7 +22,10 @@ fn arrivals(order: &[u64]) -> Vec<Packet> {
 fn analyse(window: usize, packets: &[Packet], announced: Option<u64>) -> Findings {
     let mut analysis = Analysis::with_window(window);
     packets.iter().for_each(|packet| analysis.record(packet));
-    analysis.finish(announced)
+    analysis.finish(announced.map(|datagrams| End {
+        datagrams,
+        at_ns: 0,
+    }))
 }
 
 #[test]

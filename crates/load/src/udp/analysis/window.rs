@@ -1,5 +1,7 @@
 //! The last packets by their numbers: which of them came, when, and when they were overtaken.
 
+use std::ops::Range;
+
 use plumb_model::loss::Losses;
 
 /// Packets in the window: 65 ms at two million a second, three seconds at 500 Mbit/s in packets
@@ -10,6 +12,8 @@ pub(super) const PACKETS: usize = 1 << 17;
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     came: bool,
+    /// The stretch of time in which it was due, where it did not come in order.
+    due_in: u32,
     /// Its delay, once it came.
     delay_ns: i64,
     /// The arrival with which numbers first reached this one, by its place and time: the one
@@ -41,6 +45,8 @@ pub(super) enum Arrival {
         extent: u64,
         /// How long before (section 4.3).
         late_ns: u64,
+        /// The stretch of time in which it was due.
+        due_in: u32,
     },
     /// Again.
     Duplicate,
@@ -114,6 +120,7 @@ impl Window {
                 extent: self.place - overtaken.reached_place,
                 late_ns: u64::try_from(received_ns.saturating_sub(overtaken.reached_ns))
                     .unwrap_or(0),
+                due_in: self.slot(sequence).map_or(0, |slot| slot.due_in),
             }
         };
         if let Some(slot) = self.slot_mut(sequence) {
@@ -121,6 +128,15 @@ impl Window {
         }
         self.place += 1;
         arrival
+    }
+
+    /// Notes in which stretch of time numbers were due that were passed.
+    pub(super) fn due_in(&mut self, numbers: Range<u64>, stretch: u32) {
+        for number in numbers.start.max(self.base)..numbers.end.min(self.next) {
+            if let Some(slot) = self.slot_mut(number) {
+                slot.due_in = stretch;
+            }
+        }
     }
 
     /// Moves on until `sequence` is the largest.

@@ -13,7 +13,7 @@ use super::ServerMessage;
 use crate::native::spec::{MAX_TEXT_BYTES, RECORDS_PER_FRAME};
 pub use assembly::{Assembled, ReportAssembler, ReportError};
 use quic::QuicReport;
-use udp::UdpReport;
+use udp::{DatagramCount, UdpReport};
 
 /// The sending TCP of one stream at one instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -67,6 +67,9 @@ pub struct Count {
     pub t_s: f64,
     /// Payload received until then.
     pub bytes: u64,
+    /// What else a receiver of datagrams had counted; absent for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<DatagramCount>,
 }
 
 /// How a stream ended by itself, before it was told to.

@@ -53,6 +53,7 @@ fn report(down: u32, up: u32, records: u32) -> Report {
                     .map(|k| Count {
                         t_s: time(k),
                         bytes: u64::from(k),
+                        ..Count::default()
                     })
                     .collect(),
             })
