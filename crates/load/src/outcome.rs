@@ -128,6 +128,7 @@ pub(crate) fn outcome(
         local: &local.udp,
         remote: &remote.udp,
         duration_s,
+        all_arrived,
         cpu,
     });
     let mut quic = quic::summarise(&quic::Ends {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plumb_model::results::udp::{UdpReceiver, UdpResult, UdpSender};
 use plumb_model::results::{CpuUse, Direction};
 use plumb_model::series::{Series, Unit};
-use plumb_wire::native::control::flow::udp::UdpFlow;
+use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
 use plumb_wire::native::control::flow::{self, Flow, Flows};
 use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::report::udp::{UdpReceiverLog, UdpReport, UdpSenderLog};
@@ -47,6 +47,8 @@ pub(crate) struct Ends<'a> {
     pub(crate) remote: &'a UdpReport,
     /// How long the phase took.
     pub(crate) duration_s: f64,
+    /// Whether it ended because all that was to be sent had been.
+    pub(crate) all_arrived: bool,
     /// Processor use of both ends.
     pub(crate) cpu: CpuUse,
 }
@@ -77,9 +79,20 @@ fn outcome(
     receiver: Option<&UdpReceiverLog>,
 ) -> UdpOutcome {
     let duration_s = ends.duration_s.max(f64::MIN_POSITIVE);
-    // Through a queue packets come for longer than they were sent.
-    let bps =
-        receiver.map(|log| log.receiver.received_bytes as f64 * 8.0 / duration_s.max(log.span_s));
+    let lasted_s = receiver.map(|log| {
+        let slots = sender.map_or(log.known, |log| slots(&log.sender));
+        let scheduled_s = match (scheduled_s(flow, slots, duration_s), ends.all_arrived) {
+            (Some(scheduled_s), true) => scheduled_s,
+            (scheduled_s, false) => scheduled_s.unwrap_or(0.0).max(duration_s),
+            (None, true) if log.span_s > 0.0 => log.span_s,
+            (None, true) => duration_s,
+        };
+        // Through a queue packets come for longer than they were sent.
+        scheduled_s.max(log.span_s).max(f64::MIN_POSITIVE)
+    });
+    let bps = receiver
+        .zip(lasted_s)
+        .map(|(log, lasted_s)| log.receiver.received_bytes as f64 * 8.0 / lasted_s);
     let early = |end: &Option<StreamEnd>| {
         let end = end.as_ref().filter(|end| end.t_s < duration_s);
         end.map(|end| end.error.clone())
@@ -108,7 +121,8 @@ fn outcome(
     let series = receiver.map(|log| {
         // Where no word of the end came either, nothing came of what was sent later.
         let is_cut_off = sender.is_some_and(|sender| sender.sender.sent > log.known);
-        over_time(&log.counts, duration_s, is_cut_off)
+        let until_s = duration_s.min(lasted_s.unwrap_or(duration_s));
+        over_time(&log.counts, until_s, is_cut_off)
     });
     UdpOutcome {
         result,
@@ -133,6 +147,22 @@ fn whole(log: &UdpReceiverLog, sender: Option<&UdpSender>) -> UdpReceiver {
     let sent = log.known + more;
     receiver.loss_ratio = receiver.lost as f64 / sent as f64;
     receiver
+}
+
+/// Packets that were due to be sent.
+fn slots(sender: &UdpSender) -> u64 {
+    let left_out = sender.missed.saturating_add(sender.refused);
+    sender.sent.saturating_add(left_out)
+}
+
+/// The time for which packets at even intervals stand, each for the interval after it: the third of them, two
+/// seconds apart, is of a sixth second, also where the phase was over after `duration_s` of five.
+fn scheduled_s(flow: &UdpFlow, slots: u64, duration_s: f64) -> Option<f64> {
+    let Pattern::Constant { pps } = flow.pattern else {
+        return None;
+    };
+    let last_s = f64::from(flow.gso.unwrap_or(1)) / pps;
+    Some((slots as f64 / pps).min(duration_s + last_s))
 }
 
 /// Shortest time that a point is of: the rate of a few packets says nothing.
@@ -188,10 +218,17 @@ fn over_time(counts: &[Count], duration_s: f64, is_cut_off: bool) -> BTreeMap<St
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
-    use plumb_wire::native::control::flow::udp::Pattern;
     use plumb_wire::native::control::report::udp::{DatagramCount, DelayAbove};
 
     fn summary(sender: Option<UdpSenderLog>, receiver: Option<UdpReceiverLog>) -> UdpOutcome {
+        summary_of(sender, receiver, false)
+    }
+
+    fn summary_of(
+        sender: Option<UdpSenderLog>,
+        receiver: Option<UdpReceiverLog>,
+        all_arrived: bool,
+    ) -> UdpOutcome {
         let flows = [Flows {
             count: 1,
             role: Role::Down,
@@ -210,6 +247,7 @@ mod tests {
             local: &local,
             remote: &remote,
             duration_s: 2.0,
+            all_arrived,
             cpu: CpuUse::default(),
         });
         assert_eq!(all.len(), 1);
@@ -252,6 +290,30 @@ mod tests {
         let result = summary(sent(2000), received(2000, 0, 4.0)).result;
         assert_eq!(result.bps, Some(5e6), "a queue stretched it");
         assert_eq!(result.receiver.unwrap().lost, 0);
+    }
+
+    #[test]
+    fn a_packet_at_even_intervals_is_of_the_interval_after_it() {
+        let of = |pattern, gso| UdpFlow {
+            gso,
+            ..UdpFlow::new(1250, pattern)
+        };
+        let lasts_s = |flow: &UdpFlow, slots| scheduled_s(flow, slots, 5.0);
+        let constant = |pps| Pattern::Constant { pps };
+        let sparse = of(constant(0.5), None);
+        assert_eq!(lasts_s(&sparse, 3), Some(6.0));
+        assert_eq!(lasts_s(&of(constant(10.0), Some(4)), 52), Some(5.2));
+        // What no sender had.
+        assert_eq!(lasts_s(&sparse, u64::MAX), Some(7.0));
+        assert_eq!(lasts_s(&of(Pattern::Poisson { pps: 0.5 }, None), 3), None);
+    }
+
+    #[test]
+    fn what_was_sent_early_is_of_the_time_in_which_it_was() {
+        // Of two seconds one was left when all 10 Mbit that were allowed had come.
+        let log = || received(1000, 0, 0.999);
+        let bps = |all_arrived| summary_of(sent(1000), log(), all_arrived).result.bps;
+        assert_eq!((bps(false), bps(true)), (Some(5e6), Some(1e7)));
     }
 
     #[test]
