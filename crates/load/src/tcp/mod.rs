@@ -28,7 +28,7 @@ use crate::tls::TlsSession;
 use background::Background;
 use probed::{Connection, Load};
 use receiver::Destination;
-use sampler::{Looked, Record};
+use sampler::{Looked, Record, Sampler};
 use sender::Origin;
 use zero_copy::{InPlace, Refused, copied_for_device};
 
@@ -136,7 +136,6 @@ impl TcpStreams {
         let outgoing: Vec<_> = outgoing.into_iter().map(Prepared::from).collect();
         let incoming: Vec<_> = incoming.into_iter().map(Prepared::from).collect();
         let tails = this.prepare(&outgoing, &incoming)?;
-        // The sampler first, so that its first sample comes before the first byte.
         this.start_sampler(stage, &outgoing, &incoming)?;
 
         let payload = Payload::of(&outgoing);
@@ -358,10 +357,11 @@ impl TcpStreams {
         };
         let (senders, receivers) = (of(outgoing), of(incoming));
         let (sample, now) = mpsc::channel();
-        let (started, looked) = (stage.started, Arc::clone(&self.looked));
+        let looked = Arc::clone(&self.looked);
+        let sampler = Sampler::begin(senders, receivers, stage.started, looked);
         let thread = Builder::new()
             .name("plumb-sample".to_owned())
-            .spawn(move || sampler::run(&senders, &receivers, started, &looked, &now))?;
+            .spawn(move || sampler.run(&now))?;
         self.sampler = Some((sample, thread));
         Ok(())
     }

@@ -46,39 +46,69 @@ pub(super) struct Record {
     pub(super) receivers: Vec<ReceiverRecord>,
 }
 
-/// Samples at `started`, every [`SAMPLE_INTERVAL`] after it, whenever `now` says so, and once
-/// more when the other end of `now` is dropped; returns at once then. A sample that comes late
-/// is taken late, and those that it missed are not made up for. `looked` holds the latest.
-pub(super) fn run(
-    senders: &[Sending],
-    receivers: &[Counted],
+/// What looks at the streams of one end.
+#[derive(Debug)]
+pub(super) struct Sampler {
+    senders: Vec<Sending>,
+    receivers: Vec<Counted>,
     started: Instant,
-    looked: &Mutex<Looked>,
-    now: &Receiver<()>,
-) -> Record {
-    let mut record = Record {
-        senders: senders.iter().map(|_| Vec::new()).collect(),
-        receivers: receivers
-            .iter()
-            .map(|_| ReceiverRecord::default())
-            .collect(),
-    };
-    let mut due = started;
-    loop {
-        let wait = due.saturating_duration_since(Instant::now());
-        let last = matches!(now.recv_timeout(wait), Err(RecvTimeoutError::Disconnected));
-        let t_s = sample(senders, receivers, started, &mut record);
-        *looked.lock().unwrap_or_else(PoisonError::into_inner) = Looked {
-            t_s,
-            acked_bytes: acked_bytes(&record),
-            received_bytes: received_bytes(&record),
+    /// The latest.
+    looked: Arc<Mutex<Looked>>,
+    record: Record,
+}
+
+impl Sampler {
+    /// Takes the first sample, which must be before the first byte: all later ones are held against it.
+    pub(super) fn begin(
+        senders: Vec<Sending>,
+        receivers: Vec<Counted>,
+        started: Instant,
+        looked: Arc<Mutex<Looked>>,
+    ) -> Self {
+        let record = Record {
+            senders: senders.iter().map(|_| Vec::new()).collect(),
+            receivers: receivers
+                .iter()
+                .map(|_| ReceiverRecord::default())
+                .collect(),
         };
-        if last {
-            return record;
+        let mut this = Self {
+            senders,
+            receivers,
+            started,
+            looked,
+            record,
+        };
+        this.look();
+        this
+    }
+
+    /// Samples every [`SAMPLE_INTERVAL`] after the start, whenever `now` says so, and once
+    /// more when the other end of `now` is dropped; returns at once then. A sample that comes late
+    /// is taken late, and those that it missed are not made up for.
+    pub(super) fn run(mut self, now: &Receiver<()>) -> Record {
+        let mut due = self.started;
+        loop {
+            while due <= Instant::now() {
+                due += SAMPLE_INTERVAL;
+            }
+            let wait = due.saturating_duration_since(Instant::now());
+            let last = matches!(now.recv_timeout(wait), Err(RecvTimeoutError::Disconnected));
+            self.look();
+            if last {
+                return self.record;
+            }
         }
-        while due <= Instant::now() {
-            due += SAMPLE_INTERVAL;
-        }
+    }
+
+    fn look(&mut self) {
+        let record = &mut self.record;
+        let t_s = sample(&self.senders, &self.receivers, self.started, record);
+        *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Looked {
+            t_s,
+            acked_bytes: acked_bytes(record),
+            received_bytes: received_bytes(record),
+        };
     }
 }
 
@@ -153,4 +183,32 @@ fn acked_bytes(record: &Record) -> u64 {
         Some(last.bytes_acked.saturating_sub(first.bytes_acked))
     };
     record.senders.iter().filter_map(of).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+
+    #[test]
+    fn all_that_was_sent_counts_however_late_the_sampler_gets_to_run() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = Arc::new(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        let mut far = listener.accept().unwrap().0;
+        let looked = Arc::<Mutex<Looked>>::default();
+        let senders = vec![(Arc::clone(&near), Arc::default())];
+        let sampler = Sampler::begin(senders, Vec::new(), Instant::now(), Arc::clone(&looked));
+        (&*near).write_all(&[0; 50_000]).unwrap();
+        far.read_exact(&mut [0; 50_000]).unwrap();
+        far.write_all(&[0]).unwrap();
+        // Brings the acknowledgement of all.
+        (&*near).read_exact(&mut [0]).unwrap();
+        let (sample, now) = mpsc::channel();
+        drop(sample);
+        assert_eq!(sampler.run(&now).senders[0].len(), 2);
+        assert_eq!(looked.lock().unwrap().acked_bytes, 50_000);
+    }
 }
