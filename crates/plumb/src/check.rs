@@ -70,14 +70,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 latency: true,
                 judge: true,
             };
-            arguments.load.measure(
-                &target,
-                client,
-                defaults,
-                &Mix::default(),
-                &*watcher,
-                &cancel,
-            )?
+            let groups = arguments.load.groups(&defaults, &Mix::default())?;
+            arguments
+                .load
+                .measure(&target, client, defaults, groups, &*watcher, &cancel)?
         }
         Err(
             why @ (ClientError::Refused { .. }

@@ -11,6 +11,7 @@ use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
 use crate::files::OpenFiles;
 use crate::load_options::{Defaults, LoadArguments, positive_duration};
+use crate::mix::Mix;
 use crate::usage::wrong;
 
 /// What the verb cannot do, for its help.
@@ -45,6 +46,8 @@ pub(crate) struct Arguments {
     /// Time between two looks, and between two connections, with --rpm: 1s as the draft had it until version 08, 5s as version 09 has it [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = interval, requires = "rpm")]
     rpm_interval: Option<Duration>,
+    #[command(flatten)]
+    mix: Mix,
 }
 
 /// The shapes of load that have a name.
@@ -113,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             "round trips a minute are measured one way at a time: leave --both out, or ask for --down or --up",
         ));
     }
-    arguments.load.run(Defaults {
+    let defaults = Defaults {
         directions,
         budget: budget::DEFAULT,
         duration,
@@ -126,5 +129,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         applications: Vec::new(),
         latency: true,
         judge: false,
-    })
+    };
+    arguments.load.run(defaults, &arguments.mix)
 }

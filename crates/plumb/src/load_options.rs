@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use plumb_check::available;
+use plumb_check::phase::Group;
 use plumb_check::profiles::catalogue::{Profile, find};
 use plumb_check::shape::Shape;
 use plumb_check::watcher::Watcher;
@@ -72,8 +73,6 @@ pub(crate) struct LoadArguments {
     directions: Directions,
     #[command(flatten)]
     load: LoadOptions,
-    #[command(flatten)]
-    mix: Mix,
     /// Traffic like that of an application, alone first and then beside the load: voice, call-200k, keystrokes, game, video-call, dash; may be repeated
     #[arg(long, value_name = "PROFILE", value_parser = find)]
     with: Vec<&'static Profile>,
@@ -88,7 +87,8 @@ impl LoadArguments {
     }
 
     /// Measures in the directions asked for, or else in the verb's own, and shows the Run.
-    pub(crate) fn run(&self, mut defaults: Defaults) -> anyhow::Result<ExitCode> {
+    pub(crate) fn run(&self, mut defaults: Defaults, mix: &Mix) -> anyhow::Result<ExitCode> {
+        let groups = self.load.groups(&defaults, mix)?;
         let target = Target::resolve(&self.host)?;
         let output = self.output.begin()?;
         // Before the client's threads start, so that none of them is hit.
@@ -99,7 +99,7 @@ impl LoadArguments {
         let watcher = self.output.watcher();
         let measured = self
             .load
-            .measure(&target, client, defaults, &self.mix, &*watcher, &cancel)?;
+            .measure(&target, client, defaults, groups, &*watcher, &cancel)?;
         drop(watcher);
         show(output, measured)
     }
@@ -136,17 +136,9 @@ impl LoadArguments {
 }
 
 impl LoadOptions {
-    /// Measures against a responder, after saying what that takes.
-    pub(crate) fn measure(
-        &self,
-        target: &Target,
-        client: Client,
-        defaults: Defaults,
-        mix: &Mix,
-        watcher: &dyn Watcher,
-        cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<Measured> {
-        let flow = match (defaults.flow, self.cc.clone()) {
+    /// The streams of the load each way: known before anybody is asked for them.
+    pub(crate) fn groups(&self, defaults: &Defaults, mix: &Mix) -> anyhow::Result<Vec<Group>> {
+        let flow = match (defaults.flow.clone(), self.cc.clone()) {
             (Flow::Tcp(tcp), cc) => Flow::Tcp(TcpFlow { cc, ..tcp }),
             (Flow::Quic(quic), cc) => Flow::Quic(QuicFlow { cc, ..quic }),
             (Flow::Udp(_) | Flow::Transactions(_), Some(_)) => {
@@ -154,6 +146,20 @@ impl LoadOptions {
             }
             (flow, None) => flow,
         };
+        let streams = self.streams.unwrap_or(defaults.streams);
+        mix.groups(streams, &flow).map_err(wrong)
+    }
+
+    /// Measures against a responder, after saying what that takes.
+    pub(crate) fn measure(
+        &self,
+        target: &Target,
+        client: Client,
+        defaults: Defaults,
+        groups: Vec<Group>,
+        watcher: &dyn Watcher,
+        cancel: &Arc<AtomicBool>,
+    ) -> anyhow::Result<Measured> {
         let plan = Plan {
             name: target.name.clone(),
             command: command_line(),
@@ -162,9 +168,7 @@ impl LoadOptions {
             from: defaults.files.from,
             to: defaults.files.to,
             bytes: defaults.bytes,
-            groups: mix
-                .groups(self.streams.unwrap_or(defaults.streams), &flow)
-                .map_err(wrong)?,
+            groups,
             applications: defaults.applications,
             shape: defaults.shape,
             budget: match defaults.bytes {

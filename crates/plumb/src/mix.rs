@@ -43,6 +43,13 @@ impl Mix {
                 "--flows and --background are of TCP: leave them out with --udp".to_owned(),
             );
         };
+        let yields = self.background || self.flows.iter().any(|part| part.name == BACKGROUND);
+        if yields && tcp.mptcp {
+            return Err(
+                "what yields is paced, and the kernel does not pace Multipath TCP: leave --mptcp out"
+                    .to_owned(),
+            );
+        }
         if self.background {
             let flow = Flow::Tcp(background(tcp.clone()));
             return Ok(vec![Group { streams, flow }]);
@@ -157,6 +164,19 @@ mod tests {
             (yielding[0].1.dscp, yielding[0].1.background),
             (Some(8), true)
         );
+    }
+
+    #[test]
+    fn several_subflows_do_not_yield() {
+        let mptcp = Flow::Tcp(TcpFlow {
+            mptcp: true,
+            ..TcpFlow::default()
+        });
+        assert!(mix(&["cubic=2"], false).groups(1, &mptcp).is_ok());
+        for asked in [mix(&[], true), mix(&["cubic", "background"], false)] {
+            let refused = asked.groups(1, &mptcp);
+            assert!(refused.is_err_and(|why| why.contains("--mptcp")));
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
 use crate::files::Files;
 use crate::load_options::{Defaults, LoadArguments, enough_budget};
+use crate::mix::Mix;
 use crate::tcp_options::TcpOptions;
 use crate::udp_options::UdpOptions;
 use crate::usage::wrong;
@@ -49,12 +50,6 @@ pub(crate) struct Arguments {
     /// End each direction when its rate is steady: two seconds in a row alike within 2 %, known within 5 %; --duration bounds it [default: 60s then]
     #[arg(long, value_name = "WHAT")]
     until: Option<Until>,
-    #[command(flatten)]
-    files: Files,
-    #[command(flatten)]
-    tcp: TcpOptions,
-    #[command(flatten)]
-    udp: UdpOptions,
     /// QUIC instead of TCP: a connection for each stream, encrypted, with congestion control of its own (--cc cubic, reno or bbr); of TCP's options --dscp goes with it
     #[arg(long, conflicts_with_all = ["udp", "available", "profile", "flows", "background", "from", "to", "far_disk"])]
     quic: bool,
@@ -68,6 +63,14 @@ pub(crate) struct Arguments {
     /// What an application gets on this path, like 3mbit, to be held against TCP and UDP
     #[arg(long, value_name = "RATE", requires = "available")]
     application_rate: Option<BitRate>,
+    #[command(flatten)]
+    mix: Mix,
+    #[command(flatten)]
+    files: Files,
+    #[command(flatten)]
+    tcp: TcpOptions,
+    #[command(flatten)]
+    udp: UdpOptions,
 }
 
 /// What ends a phase.
@@ -88,18 +91,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             ..arguments.tcp.flow()
         })?,
     };
-    let files = arguments.files.open()?;
-    if matches!(flow, Flow::Udp(_)) && (files.from.is_some() || files.to.is_some()) {
+    if !arguments.profile.is_empty() && arguments.tcp.flow() != TcpFlow::default() {
+        return Err(wrong(
+            "--profile sends what the application does and no load: leave the options of TCP out, or give it as --with beside a load",
+        ));
+    }
+    let mut directions = arguments.files.directions();
+    if matches!(flow, Flow::Udp(_)) && !directions.is_empty() {
         return Err(wrong(
             "files go over TCP: leave --from and --to out with --udp",
         ));
     }
-    let mut directions = arguments.files.directions();
+    let files = arguments.files.open()?;
     if directions.is_empty() && arguments.profile.is_empty() {
         directions = vec![Direction::Down, Direction::Up];
     }
     let bounded = arguments.bytes.is_some() || arguments.until.is_some() || files.from.is_some();
-    arguments.load.run(Defaults {
+    let defaults = Defaults {
         directions,
         applications: arguments.profile.clone(),
         budget: BUDGET,
@@ -112,7 +120,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         files,
         latency: false,
         judge: false,
-    })
+    };
+    arguments.load.run(defaults, &arguments.mix)
 }
 
 /// QUIC with what of TCP's options it has, too.

@@ -20,6 +20,9 @@ mod trace;
 /// a processor whole at about twice that.
 const TRAINS_FROM_BPS: f64 = 1e9;
 
+/// UDP payload of a packet unless told otherwise: fits tunnels on most paths.
+const PAYLOAD_BYTES: u16 = 1400;
+
 /// Packets of a burst of `--pattern bursts`, long ones and then short ones: within what the
 /// smallest queues hold.
 const BURST_PACKETS: usize = 10;
@@ -38,9 +41,10 @@ pub(crate) struct UdpOptions {
     /// can; not with a trace, which has its own
     #[arg(long, requires = "udp", value_parser = rate)]
     rate: Option<Rate>,
-    /// UDP payload of each packet in bytes, at least 32
-    #[arg(long, value_name = "BYTES", requires = "udp", default_value_t = 1400)]
-    size: u16,
+    /// UDP payload of each packet in bytes, at least 32; not with a trace, which has its own
+    /// [default: 1400]
+    #[arg(long, value_name = "BYTES", requires = "udp")]
+    size: Option<u16>,
     /// When packets depart: constant, poisson, on-off=ON/OFF like 1s/3s, on-off-random=ON/OFF (means
     /// of exponential times), trace=FILE (lines of seconds since the packet before, and bytes), or
     /// bursts, 10 long packets and then 10 short ones, for the worst reordering
@@ -112,7 +116,7 @@ impl UdpOptions {
             receive_buffer_bytes: self
                 .receive_buffer
                 .map(|size| u32::try_from(size.bytes()).unwrap_or(u32::MAX)),
-            ..UdpFlow::new(self.size, pattern)
+            ..UdpFlow::new(self.size(), pattern)
         };
         let fast = match self.rate {
             Some(Rate::Max) => true,
@@ -120,7 +124,7 @@ impl UdpOptions {
             None => false,
         };
         let one_size = !matches!(flow.pattern, Pattern::Trace { .. });
-        let train = MAX_PAYLOAD_BYTES / self.size.max(HEADER_BYTES as u16);
+        let train = MAX_PAYLOAD_BYTES / self.size().max(HEADER_BYTES as u16);
         flow.gso = match self.gso {
             Some(1) => None,
             None if fast && one_size => Some(train.min(MAX_GSO_SEGMENTS)).filter(|n| *n > 1),
@@ -139,16 +143,20 @@ impl UdpOptions {
         Ok(flows.flow)
     }
 
+    fn size(&self) -> u16 {
+        self.size.unwrap_or(PAYLOAD_BYTES)
+    }
+
     fn pattern(&self) -> anyhow::Result<Pattern> {
         let (name, argument) = match self.pattern.split_once('=') {
             Some((name, argument)) => (name, Some(argument)),
             None => (self.pattern.as_str(), None),
         };
         if let ("trace", Some(file)) = (name, argument) {
-            return match self.rate {
-                None => trace::read(Path::new(file)),
-                Some(_) => Err(wrong(
-                    "a trace has a rate of its own: leave --rate out, or take another --pattern",
+            return match (self.rate, self.size) {
+                (None, None) => trace::read(Path::new(file)),
+                _ => Err(wrong(
+                    "a trace has a rate and sizes of its own: leave --rate and --size out, or take another --pattern",
                 )),
             };
         }
@@ -166,13 +174,13 @@ impl UdpOptions {
                 ));
             }
         };
-        let pps = rate.bps() as f64 / (f64::from(self.size) * 8.0);
+        let pps = rate.bps() as f64 / (f64::from(self.size()) * 8.0);
         match (name, argument) {
             ("constant", None) => Ok(Pattern::Constant { pps }),
             ("poisson", None) => Ok(Pattern::Poisson { pps }),
             ("on-off", Some(times)) => on_off(pps, times, Times::Fixed),
             ("on-off-random", Some(times)) => on_off(pps, times, Times::Exponential),
-            ("bursts", None) => Ok(bursts(rate, self.size)),
+            ("bursts", None) => Ok(bursts(rate, self.size())),
             _ => Err(wrong(format!(
                 "'{}' is no pattern: write constant, poisson, on-off=1s/3s, on-off-random=1s/3s, bursts or trace=FILE",
                 self.pattern
@@ -298,7 +306,11 @@ mod tests {
             ("--udp --pattern trace=/nowhere", "/nowhere"),
             (
                 "--udp --rate 1mbit --pattern trace=/nowhere",
-                "leave --rate out",
+                "leave --rate and --size out",
+            ),
+            (
+                "--udp --size 500 --pattern trace=/nowhere",
+                "leave --rate and --size out",
             ),
             ("--udp --pattern poisson", "needs --rate"),
             ("--udp --rate 1mbit --gso 65", "2 to 64"),

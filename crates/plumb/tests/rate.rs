@@ -259,6 +259,28 @@ fn options_that_cannot_be_are_usage_errors() {
             &["--rate max", "--pattern"],
         ),
         (&["--quic", "--zero-copy"], &["--quic", "--dscp"]),
+        // What is seen only when all options are known, is seen before anybody is asked.
+        (
+            &["--udp", "--rate", "1mbit", "--background"],
+            &["--udp", "--background"],
+        ),
+        (
+            &["--udp", "--rate", "1mbit", "--cc", "bbr"],
+            &["--cc", "--udp"],
+        ),
+        (&["--mptcp", "--background"], &["--mptcp", "yields"]),
+        (
+            &["--udp", "--size", "500", "--pattern", "trace=x"],
+            &["trace", "--size"],
+        ),
+        (
+            &["--from", "x", "--flows", "cubic=2"],
+            &["--from", "--flows"],
+        ),
+        (
+            &["--profile", "voice", "--window", "1MiB"],
+            &["--profile", "--with"],
+        ),
     ] {
         let output = plumb(&[&["rate", "127.0.0.1"], options].concat());
         let text = stderr(&output);
