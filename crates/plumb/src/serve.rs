@@ -46,11 +46,11 @@ pub(crate) struct Arguments {
     /// Do not trace paths towards clients that want to see the way back (`plumb path`)
     #[arg(long)]
     no_trace: bool,
-    #[command(flatten)]
-    stamp: Stamp,
     /// Say nothing but errors
     #[arg(long)]
     quiet: bool,
+    #[command(flatten)]
+    stamp: Stamp,
 }
 
 /// Answers a second that the reflector gives unless told otherwise: ten senders at a hundred

@@ -139,3 +139,27 @@ fn every_verb_explains_itself() {
     }
     assert!(stdout(&plumb(&["--version"])).starts_with("plumb "));
 }
+
+#[test]
+fn options_stand_under_the_heading_that_they_belong_to() {
+    let under = |verb: &str, heading: &str| -> Vec<String> {
+        let help = stdout(&plumb(&[verb, "--help"]));
+        let of_heading = help.lines().skip_while(|line| !line.starts_with(heading));
+        of_heading
+            .skip(1)
+            .take_while(|line| line.is_empty() || line.starts_with(' '))
+            .filter_map(|line| line.trim_start().strip_prefix("--"))
+            .map(|option| option.split([' ', '[']).next().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(under("rate", "Sharing"), ["flows", "background"]);
+    assert_eq!(under("load", "Sharing"), ["flows", "background"]);
+    let udp = under("rate", "UDP");
+    assert_eq!(udp.first().map(String::as_str), Some("udp"));
+    assert_eq!(udp.last().map(String::as_str), Some("receive-buffer"));
+    let stamp = under("serve", "STAMP");
+    assert!(
+        stamp.iter().all(|option| option.contains("stamp")),
+        "{stamp:?}"
+    );
+}
