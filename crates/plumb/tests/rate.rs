@@ -8,7 +8,7 @@ use std::io::Write;
 
 use common::network::Network;
 use common::{in_lab, plumb, stderr, stdout};
-use plumb_lab::scenario::Scenario;
+use plumb_lab::scenario::{Scenario, Way};
 use plumb_lab::truth::truth;
 use plumb_model::finding::Cause;
 use plumb_model::results::Outcome;
@@ -160,6 +160,31 @@ fn a_window_and_a_class_take_effect() {
     assert!(plain.bps > 35e6, "{}", plain.bps);
     // What was asked for is not held against the hosts.
     assert!(found.is_empty(), "{found:?}");
+}
+
+/// A program that writes ten bytes at a time, more often than there is a round trip: they wait until what is under
+/// way has been acknowledged (Nagle's algorithm), unless small segments are to leave at once.
+#[test]
+fn small_writes_leave_at_once_where_that_is_asked_for() {
+    const WRITES: u64 = 200;
+    let way = r#"{ type = "delay", delay = "50ms" }"#;
+    let line = Network::served_line(way, way);
+    let packets_up = |option: &str| {
+        let (run, stats) = line.script(&format!(
+            "for i in $(seq {WRITES}); do printf 0123456789; sleep 0.01; done | plumb rate server --up --from - {option} --json"
+        ));
+        let run = Run::from_json(&run).unwrap();
+        let carried = run.measurements.iter().find_map(|m| match &m.outcome {
+            Outcome::Throughput(rate) => Some(rate.bytes),
+            _ => None,
+        });
+        assert_eq!(carried, Some(10 * WRITES));
+        stats.links["line"][&Way::Up].chain.delivered.packets
+    };
+    let (held, at_once) = (packets_up(""), packets_up("--no-delay"));
+    // One for each write, but for those that waited for the connection to stand; against one for each of some
+    // twenty round trips.
+    assert!(held + WRITES / 3 < at_once, "{held} and {at_once}");
 }
 
 /// The Run of `plumb rate server` between two machines with these settings for ECN and Fast Open.
