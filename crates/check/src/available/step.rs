@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plumb_load::PhaseOutcome;
-use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
+use plumb_wire::native::control::flow::udp::{MAX_PAYLOAD_BYTES, Pattern, UdpFlow};
 
 use super::search::Seen;
 
@@ -26,8 +26,16 @@ const PACKETS: f64 = 1000.0;
 /// each of them; iperf3 sends what is due in the same steps (its --pacing-timer, 1000 µs).
 const TRAIN: Duration = Duration::from_millis(1);
 
-/// Most packets of a train: 22 kB, which the queues of fast links hold many times.
+/// Packets of a train up to 1 Gbit/s: 22 kB, which the queues of fast links hold many times.
 const TRAIN_PACKETS: f64 = 16.0;
+
+/// Above, packets of so long, as many as fit into one send: a sender leaves out what it is a train late
+/// for, and one that had to be on time to 36 µs, as at 5 Gbit/s, would leave out much wherever
+/// something else runs on its processor.
+const FAST_TRAIN: Duration = Duration::from_micros(180);
+
+/// Packets that one send takes.
+const MOST_TRAIN_PACKETS: f64 = (MAX_PAYLOAD_BYTES / PAYLOAD_BYTES) as f64;
 
 /// From this rate on the receiver takes trains from its kernel: packet by packet would take a
 /// processor.
@@ -54,7 +62,9 @@ pub(super) fn duration(bps: f64, most: Duration, left: u64) -> Duration {
 /// The packets of a step.
 pub(super) fn flow(bps: f64) -> UdpFlow {
     let pps = bps / 8.0 / f64::from(PAYLOAD_BYTES);
-    let train = (pps * TRAIN.as_secs_f64()).min(TRAIN_PACKETS) as u16;
+    let slow = (pps * TRAIN.as_secs_f64()).min(TRAIN_PACKETS);
+    let fast = (pps * FAST_TRAIN.as_secs_f64()).min(MOST_TRAIN_PACKETS);
+    let train = slow.max(fast) as u16;
     UdpFlow {
         gso: (train > 1).then_some(train),
         gro: bps >= TRAINS_RECEIVED_FROM_BPS,
@@ -135,7 +145,9 @@ mod tests {
         for (bps, train, gro) in [
             (1e6, None, false),
             (50e6, Some(4), false),
-            (5e9, Some(16), true),
+            (1e9, Some(16), true),
+            (2e9, Some(32), true),
+            (5e9, Some(46), true),
         ] {
             let flow = flow(bps);
             assert!((flow.mean_bps().unwrap() - bps).abs() < 1.0);
