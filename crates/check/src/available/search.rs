@@ -171,9 +171,12 @@ impl Search {
             }
             StepVerdict::SenderTooSlow => {
                 self.passed_bps = Some(self.passed_bps.map_or(tried_bps, |bps| bps.max(tried_bps)));
-                // One that has sent as much before was only held up, and tries again.
+                // One that has sent as much before was only held up, and tries again; so does one that
+                // was not too slow in the step before.
                 let has_sent = self.steps.iter().map(|step| step.sent_bps);
-                if has_sent.fold(0.0, f64::max) < seen.asked_bps * SENDER_KEEPS_UP {
+                let has_sent = has_sent.fold(0.0, f64::max) >= seen.asked_bps * SENDER_KEEPS_UP;
+                let before = self.steps.iter().rev().nth(1);
+                if !has_sent && before.is_some_and(|step| step.verdict == verdict) {
                     self.ended = Some(SearchEnd::SenderTooSlow);
                 }
             }
