@@ -56,6 +56,17 @@ pub(crate) fn has_carried(local: &Done) -> bool {
         || !local.quic.senders.is_empty()
 }
 
+/// Whether a stream ended for a reason of its own.
+fn any_failed(report: &Report) -> bool {
+    let Report { udp, quic, .. } = report;
+    report.senders.iter().any(|log| log.tail.ended.is_some())
+        || report.receivers.iter().any(|log| log.tail.ended.is_some())
+        || udp.senders.iter().any(|log| log.ended.is_some())
+        || udp.receivers.iter().any(|log| log.ended.is_some())
+        || quic.senders.iter().any(|log| log.ended.is_some())
+        || quic.receivers.iter().any(|log| log.ended.is_some())
+}
+
 /// Both ends' records as the results of both directions; this end's alone where the far end's is
 /// missing.
 pub(crate) fn outcome(
@@ -79,6 +90,18 @@ pub(crate) fn outcome(
     } = local;
     let has_record = remote.is_some();
     let mut remote = remote.unwrap_or_default();
+    let ended_early = match ended_early {
+        // Whole packets spend what may be carried to within one, and those that are lost never come.
+        Some(EndedEarly::StreamsFailed)
+            if start.byte_limit.is_some()
+                && transactions.is_empty()
+                && !any_failed(&local)
+                && !any_failed(&remote) =>
+        {
+            Some(EndedEarly::Budget)
+        }
+        other => other,
+    };
     let not_believed = without_the_impossible(&local, &mut remote);
     let mut cpu = CpuUse {
         local_ratio: ratio(&local),

@@ -164,6 +164,28 @@ fn as_fast_as_possible_ends_with_the_budget() {
 }
 
 #[test]
+fn a_budget_that_is_no_number_of_packets_is_spent_all_the_same() {
+    let _guard = one_at_a_time();
+    let responder = Responder::start();
+    let mut client = responder.client();
+    for (down, up) in [(1, 0), (0, 1)] {
+        let limited = PhasePlan {
+            byte_limit: Some(100_300),
+            ..udp_plan(down, up, &constant(1000.0), 5000)
+        };
+        let outcome = run(&mut client, &limited).unwrap();
+        assert_eq!(outcome.ended_early, Some(EndedEarly::Budget));
+        let result = &outcome.udp[0].result;
+        let sender = result.sender.as_ref().unwrap();
+        assert_eq!(sender.sent, 200);
+        // The time in which they were sent, not that in which nothing came any more.
+        let of_s = (sender.sent + sender.missed + sender.refused) as f64 / 1000.0;
+        let bps = result.bps.unwrap();
+        assert!((bps * of_s / 800_000.0 - 1.0).abs() < 1e-6, "{bps}");
+    }
+}
+
+#[test]
 fn a_cancelled_stream_still_counts_exactly() {
     let _guard = one_at_a_time();
     let responder = Responder::start();
