@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["flows", "background", "shape"])]
     rpm: bool,
     /// Time between two looks, and between two connections, with --rpm: 1s as the draft had it until version 08, 5s as version 09 has it [default: 1s]
-    #[arg(long, value_name = "TIME", value_parser = interval, requires = "rpm")]
+    #[arg(long, value_name = "TIME", value_parser = interval, requires = "rpm", conflicts_with_all = ["flows", "background", "shape"])]
     rpm_interval: Option<Duration>,
     #[command(flatten)]
     mix: Mix,

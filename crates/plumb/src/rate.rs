@@ -51,17 +51,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "WHAT")]
     until: Option<Until>,
     /// QUIC instead of TCP: a connection for each stream, encrypted, with congestion control of its own (--cc cubic, reno or bbr); of TCP's options --dscp goes with it
-    #[arg(long, conflicts_with_all = ["udp", "available", "profile", "flows", "background", "from", "to", "far_disk"])]
+    #[arg(long, conflicts_with_all = ["UdpOptions", "available", "profile", "flows", "background", "from", "to", "far_disk"])]
     quic: bool,
     /// Traffic like that of an application, and how it fares, without any load: voice, call-200k, keystrokes, game, video-call, dash; may be repeated
     #[arg(long, value_name = "PROFILE", value_parser = find,
-        conflicts_with_all = ["streams", "cc", "flows", "background", "with", "udp", "down", "up", "both", "bytes", "until", "from", "to", "far_disk"])]
+        conflicts_with_all = ["streams", "cc", "flows", "background", "with", "UdpOptions", "down", "up", "both", "bytes", "until", "from", "to", "far_disk"])]
     profile: Vec<&'static Profile>,
     /// The highest UDP rate of which no more than 1 % is lost, each way, and what it says beside TCP's
-    #[arg(long, conflicts_with_all = ["streams", "flows", "background", "with", "udp", "profile", "both", "duration", "bytes", "until", "from", "to", "far_disk"])]
+    #[arg(long, conflicts_with_all = ["streams", "flows", "background", "with", "UdpOptions", "profile", "both", "duration", "bytes", "until", "from", "to", "far_disk"])]
     available: bool,
     /// What an application gets on this path, like 3mbit, to be held against TCP and UDP
-    #[arg(long, value_name = "RATE", requires = "available")]
+    // What excludes --available excludes this: clap does not ask for what cannot be given.
+    #[arg(long, value_name = "RATE", requires = "available", conflicts_with_all = ["streams", "flows", "background", "with", "UdpOptions", "profile", "both", "duration", "bytes", "until", "from", "to", "far_disk", "quic"])]
     application_rate: Option<BitRate>,
     #[command(flatten)]
     mix: Mix,

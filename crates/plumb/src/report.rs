@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, value_parser = sections(), conflicts_with_all = ["output", "after", "svg", "flent"])]
     facts: Option<Option<HostSection>>,
     /// Which phase; the last one without it
-    #[arg(long, value_enum, requires = "flent")]
+    #[arg(long, value_enum, requires = "flent", conflicts_with_all = ["output", "after", "svg"])]
     phase: Option<LoadPhase>,
 }
 

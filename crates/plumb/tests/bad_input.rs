@@ -97,6 +97,14 @@ fn options_that_contradict_each_other_are_usage_errors() {
             "rate 127.0.0.1 --udp --rate 1mbit --pattern on-off=1s",
             "two times",
         ),
+        (
+            "load 127.0.0.1 --shape rrul --rpm-interval 5s",
+            "cannot be used with '--rpm-interval",
+        ),
+        (
+            "report run.json --svg x.svg --phase up",
+            "cannot be used with '--phase",
+        ),
     ] {
         let words: Vec<&str> = command.split(' ').collect();
         says(&plumb(&words), 2, &[why]);

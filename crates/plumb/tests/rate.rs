@@ -306,6 +306,17 @@ fn options_that_cannot_be_are_usage_errors() {
             &["--profile", "voice", "--window", "1MiB"],
             &["--profile", "--with"],
         ),
+        // What belongs to another option is not dropped where that one is excluded.
+        (&["--quic", "--rate", "50mbit"], &["--quic", "--rate"]),
+        (&["--available", "--gso", "4"], &["--available", "--gso"]),
+        (
+            &["--profile", "voice", "--ect", "0"],
+            &["--profile", "--ect"],
+        ),
+        (
+            &["--application-rate", "5mbit", "--duration", "3s"],
+            &["--application-rate", "--duration"],
+        ),
     ] {
         let output = plumb(&[&["rate", "127.0.0.1"], options].concat());
         let text = stderr(&output);
