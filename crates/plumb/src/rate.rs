@@ -44,7 +44,7 @@ the mean of many listeners.";
 pub(crate) struct Arguments {
     #[command(flatten)]
     load: LoadArguments,
-    /// End each direction after so much payload, and with --from when the file ends if that is sooner; --duration bounds it [default: 60s then]
+    /// End each direction after so much payload, --both after so much of the two together, and with --from when the file ends if that is sooner; --duration bounds it [default: 60s then]
     #[arg(long, value_name = "SIZE", value_parser = enough_budget, conflicts_with_all = ["until", "budget"])]
     bytes: Option<ByteCount>,
     /// End each direction when its rate is steady: two seconds in a row alike within 2 %, known within 5 %; --duration bounds it [default: 60s then]
