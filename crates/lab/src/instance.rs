@@ -298,7 +298,7 @@ impl Instance {
     }
 
     /// What passes `node`'s interface to a link or lan that the kernel carries; `None` where plumb
-    /// carries it, or there is none.
+    /// carries it.
     pub(crate) fn cable(&self, link: &str, node: &str) -> Result<Option<Cable>, LabError> {
         if self.carriers.iter().any(|carrier| carrier.end.link == link) {
             return Ok(None);
@@ -306,8 +306,13 @@ impl Instance {
         let Scenario { links, lans, .. } = &self.scenario;
         let of_links = links.iter().map(|link| (&link.name, &link.between[..]));
         let of_lans = lans.iter().map(|lan| (&lan.name, &lan.nodes[..]));
-        let Some((_, ends)) = of_links.chain(of_lans).find(|(name, _)| *name == link) else {
-            return Ok(None);
+        let all: Vec<_> = of_links.chain(of_lans).collect();
+        let Some((_, ends)) = all.iter().find(|(name, _)| *name == link) else {
+            let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+            return Err(LabError::Control(format!(
+                "there is no link or lan '{link}': {}",
+                known(link, &names, "links and lans")
+            )));
         };
         if !ends.iter().any(|end| end == node) {
             let ends: Vec<&str> = ends.iter().map(String::as_str).collect();
