@@ -57,6 +57,8 @@ fn weight(scenario: &Scenario) -> Weight {
     if verb(scenario) == "ping" {
         return Weight::Light;
     }
+    let goes_only = |way: &str| scenario.truth.measure.iter().any(|word| word == way);
+    let (up, down) = (!goes_only("--down"), !goes_only("--up"));
     // What is measured crosses every link, and so the slowest.
     let is_slow = |chain: &ChainSpec| {
         chain.0.iter().any(|named| match &named.cell {
@@ -65,7 +67,7 @@ fn weight(scenario: &Scenario) -> Weight {
         })
     };
     let mut links = scenario.links.iter().filter(|link| link.is_emulated());
-    match links.any(|link| is_slow(&link.up) && is_slow(&link.down)) {
+    match links.any(|link| (!up || is_slow(&link.up)) && (!down || is_slow(&link.down))) {
         true => Weight::Slow,
         false => Weight::Heavy,
     }
