@@ -224,14 +224,26 @@ fn on_top(former: &[Step], added: &[Step]) -> Vec<Step> {
     for step in added {
         match steps.iter_mut().find(|s| s.target == step.target) {
             Some(before) if same(&step.target, before.new.as_deref(), step.old.as_deref()) => {
-                before.earlier.extend(before.new.take());
-                before.new.clone_from(&step.new);
+                take_on(before, step);
             }
-            Some(before) => before.clone_from(step),
+            Some(before) => {
+                before.old.clone_from(&step.old);
+                take_on(before, step);
+            }
             None => steps.push(step.clone()),
         }
     }
     steps
+}
+
+/// Gives a step another value, and keeps the one before among those that are plumb's.
+fn take_on(before: &mut Step, step: &Step) {
+    let former = std::mem::replace(&mut before.new, step.new.clone());
+    if let Some(former) = former.filter(|former| Some(former) != before.new.as_ref())
+        && !before.earlier.contains(&former)
+    {
+        before.earlier.push(former);
+    }
 }
 
 /// Makes one change and sees that it took.
@@ -290,6 +302,9 @@ fn put_back(machine: &mut impl Machine, steps: &[Step]) -> Undone {
                     .and_then(|()| machine.read(&target));
                 match put_back {
                     Ok(now) if same(&target, now.as_deref(), step.old.as_deref()) => {
+                        // A file that somebody had edited between two plans is what they left.
+                        let old = step.old.as_deref().unwrap_or_default();
+                        undone.at_boot.extend(left_at_boot(step, old));
                         undone.restored.push(target);
                     }
                     Ok(now) => undone.failed.push((

@@ -136,6 +136,24 @@ impl Journal {
         self.steps.iter().any(file)
     }
 
+    /// Whether it set a variable that no file brings back at boot.
+    pub fn has_variables_lost_at_boot(&self) -> bool {
+        let file = |step: &Step| matches!(step.target, Target::File(_));
+        let file = self.steps.iter().find(|step| file(step));
+        let text = file
+            .and_then(|step| step.new.as_deref())
+            .unwrap_or_default();
+        self.steps
+            .iter()
+            .any(|step| match (&step.target, &step.new) {
+                (Target::Sysctl(key), Some(new)) => {
+                    let line = format!("{key} = {new}");
+                    !text.lines().any(|there| there == line)
+                }
+                _ => false,
+            })
+    }
+
     /// Whether nothing of it is left to undo: what does not come back at boot ended with the last one.
     fn is_over(&self) -> bool {
         self.is_of_another_boot() && !self.is_permanent()
@@ -275,6 +293,10 @@ impl Store for Directory {
         };
         let mut text = serde_json::to_vec_pretty(journal).map_err(|e| error(e.into()))?;
         text.push(b'\n');
+        // What could not be read again could not be undone.
+        if text.len() as u64 > MOST_BYTES {
+            return Err(error(io::ErrorKind::FileTooLarge.into()));
+        }
         replace(&file, &text).map_err(error)
     }
 

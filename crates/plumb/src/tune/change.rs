@@ -133,7 +133,12 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
     if let Some(until) = &journal.until {
         said += &format!(" They are undone by themselves at {until}.");
     } else if runtime {
-        said += " All lasts until the next boot.";
+        said += &match present.is_some_and(|journal| journal.is_permanent()) {
+            true => format!(
+                " These changes last until the next boot; {DROP_IN} then brings back what was set before."
+            ),
+            false => " All lasts until the next boot.".to_owned(),
+        };
     } else {
         said += &format!(" {DROP_IN} brings the variables back at boot.");
         for other in overridden(&host) {
@@ -150,12 +155,12 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
 
 /// What a plan without an end makes of what is applied until an end: it comes on top of that, and takes it along.
 fn lasts_longer(journal: &Journal, runtime: bool, ends: bool) -> Option<String> {
-    let variable = |target: &Target| matches!(target, Target::Sysctl(_));
-    let lost_at_boot = !journal.is_permanent() && journal.steps.iter().any(|s| variable(&s.target));
     let so_far = match &journal.until {
         _ if ends => return None,
         Some(until) => format!("would be undone by themselves at {until}"),
-        None if lost_at_boot && !runtime => "would last until the next boot".to_owned(),
+        None if !runtime && journal.has_variables_lost_at_boot() => {
+            "would last until the next boot".to_owned()
+        }
         None => return None,
     };
     let now = if runtime {
@@ -321,8 +326,8 @@ fn permanent(
             _ => None,
         })
         .collect();
-    let there = before.is_empty() || applied.is_some_and(Journal::is_permanent);
-    if there && !has_variables(host) {
+    let lost = applied.is_some_and(Journal::has_variables_lost_at_boot);
+    if (before.is_empty() || !lost) && !has_variables(host) {
         return Ok(None);
     }
     let file = FilePath::new(DROP_IN);

@@ -173,6 +173,22 @@ fn on_top_of_another_and_undone_with_it() {
 }
 
 #[test]
+fn what_no_file_brings_back_is_known() {
+    let (mut store, mut machine) = (Memory::default(), fake());
+    let both = vec![step("a", "1 2 4"), file("# why\na = 1 2 4\n")];
+    let kept = done(&mut store, &mut machine, both).unwrap();
+    assert!(!kept.has_variables_lost_at_boot());
+    let more = done(&mut store, &mut machine, vec![step("c", "6")]).unwrap();
+    assert!(more.is_permanent() && more.has_variables_lost_at_boot());
+    let file = file("# why\na = 1 2 4\nc = 6\n");
+    let all = done(&mut store, &mut machine, vec![file.clone()]).unwrap();
+    assert!(!all.has_variables_lost_at_boot());
+    // The same text once more is not kept twice.
+    let again = done(&mut store, &mut machine, vec![file]).unwrap();
+    assert_eq!(again.steps, all.steps);
+}
+
+#[test]
 fn a_refusal_on_top_leaves_what_was_applied() {
     let (mut store, mut machine) = (Memory::default(), fake());
     let first = done(&mut store, &mut machine, vec![step("a", "1 2 4")]).unwrap();
@@ -211,6 +227,14 @@ fn lines_of_an_edited_file_that_act_at_boot_are_named() {
     done(&mut store, &mut machine, vec![step("b", "y"), file(text)]).unwrap();
     let edited = "# why\n\nnet.a = 1\nnet.b = 3\nnet.c = 4\n";
     machine.values.insert("/f".into(), edited.into());
+    // Applied once more and undone, it is as they left it, with plumb's line.
+    let again = machine.values.clone();
+    let (mut second, mut other) = (Memory(store.0.clone()), fake());
+    other.values = again;
+    done(&mut second, &mut other, vec![step("b", "y"), file(text)]).unwrap();
+    let undone = undo(&mut second, &mut other).unwrap().unwrap();
+    assert_eq!(other.values["/f"], edited);
+    assert_eq!(undone.at_boot, ["net.a = 1"]);
     let undone = undo(&mut store, &mut machine).unwrap().unwrap();
     assert_eq!(undone.at_boot, ["net.a = 1"]);
     assert_eq!(machine.values["/f"], edited);
