@@ -24,6 +24,11 @@ impl Available {
         }
     }
 
+    /// Whether it can be had, as far as is known.
+    pub fn is_possible(self) -> bool {
+        matches!(self, Self::Yes | Self::NotKnown)
+    }
+
     /// Why it cannot be had, where that is so.
     pub fn why_not(self, name: &str) -> Option<String> {
         match self {

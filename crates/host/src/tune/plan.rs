@@ -126,12 +126,17 @@ pub fn leave_out(
 ) -> Result<(), NoSuchChange> {
     for knob in knobs {
         let named = |name: &str| name == knob || name.rsplit('.').next() == Some(knob.as_str());
+        let asked = "as asked (--except)";
+        let is_left = |left: &Left| named(&left.knob) && left.why == asked;
+        if plan.left.iter().any(is_left) {
+            continue;
+        }
         let before = plan.changes.len();
         let taken = plan.changes.extract_if(.., |change| named(&change.knob));
         plan.left.extend(taken.map(|change| Left {
             knob: change.knob,
             value: change.from,
-            why: "as asked (--except)".to_owned(),
+            why: asked.to_owned(),
         }));
         if plan.changes.len() == before {
             let there: Vec<_> = plan.changes.iter().map(|c| c.knob.as_str()).collect();
@@ -178,15 +183,14 @@ fn link_note(interface: &Interface, situation: &Situation) -> Option<String> {
     if !half && slow.is_none() {
         return None;
     }
-    let fixed = if link.autonegotiation == Some(false) {
-        ", with negotiation switched off (ethtool -s DEV autoneg on)"
-    } else {
-        ""
+    let (name, device) = match interface.name.as_str() {
+        "" => ("The interface", "DEV"),
+        name => (name, name),
     };
-    let name = if interface.name.is_empty() {
-        "The interface"
+    let fixed = if link.autonegotiation == Some(false) {
+        format!(", with negotiation switched off (ethtool -s {device} autoneg on)")
     } else {
-        &interface.name
+        String::new()
     };
     let speed = link
         .speed_bps

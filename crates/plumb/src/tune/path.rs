@@ -96,7 +96,7 @@ impl PathOptions {
             thousandths(planned.rtt_s * 1e3)
         );
         if let Some(loss) = planned.loss_ratio {
-            text += &format!(" --loss {}%", thousandths(loss * 100.0));
+            text += &format!(" --loss {}%", loss * 100.0);
         }
         if let Some(role) = self.role.to_possible_value()
             && !matches!(self.role, RoleName::Client)

@@ -218,7 +218,8 @@ pub(super) fn autotuning(situation: &Situation, present: Option<&str>) -> Advice
     let most = window_limited_rate(largest_window(), situation.rtt_s);
     if most < situation.rate_bps {
         let effect = format!(
-            "What is received can use a window of 1.07 GB, the largest that TCP has: about {} a connection; {}.",
+            "What is received can use a window of {}, the largest that TCP has: about {} a connection; {}.",
+            si(largest_window(), "B"),
             si(most, "bit/s"),
             side_by_side(situation, most)
         );

@@ -69,7 +69,7 @@ pub(super) fn control(situation: &Situation, present: Present<'_>) -> Advice {
     }
     let Some(why) = losing(situation) else {
         return match losing_with(Algorithm::Reno, situation) {
-            Some(why) if same(present.value, "reno") && present.cubic.why_not("").is_none() => set(
+            Some(why) if same(present.value, "reno") && present.cubic.is_possible() => set(
                 "cubic",
                 why,
                 "New connections that this host sends on come back to the rate sooner after each loss; those that exist stay as they are.",
