@@ -1,8 +1,19 @@
-//! Whether more threads of the laboratory are at work than there are processors.
+//! How many threads of the laboratory are at work, against how many processors there are.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+
+/// How much of the machine the threads at work would take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    /// At most half of the processors: the ends have the others.
+    Wide,
+    /// At most all of them.
+    Narrow,
+    /// More than there are.
+    Crowded,
+}
 
 /// What the threads of one laboratory share.
 #[derive(Debug, Clone)]
@@ -36,8 +47,8 @@ impl Crowd {
 }
 
 impl Member {
-    /// Tells whether this thread has much to do from now on, and is told whether too many have.
-    pub(super) fn is_crowded(&mut self, at_work: bool) -> bool {
+    /// Tells whether this thread has much to do from now on, and is told how many have.
+    pub(super) fn room(&mut self, at_work: bool) -> Room {
         let all = &self.crowd.at_work;
         match (self.at_work, at_work) {
             (false, true) => all.fetch_add(1, Ordering::Relaxed),
@@ -45,13 +56,17 @@ impl Member {
             _ => 0,
         };
         self.at_work = at_work;
-        at_work && all.load(Ordering::Relaxed) > self.crowd.processors
+        match all.load(Ordering::Relaxed) {
+            few if !at_work || few <= self.crowd.processors / 2 => Room::Wide,
+            all if all <= self.crowd.processors => Room::Narrow,
+            _ => Room::Crowded,
+        }
     }
 }
 
 impl Drop for Member {
     fn drop(&mut self) {
-        self.is_crowded(false);
+        self.room(false);
     }
 }
 
@@ -60,19 +75,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_crowded_where_more_are_at_work_than_processors() {
+    fn room_is_what_those_at_work_leave() {
+        use Room::{Crowded, Narrow, Wide};
         let crowd = Crowd {
             processors: 2,
             ..Crowd::new()
         };
         let mut members: Vec<Member> = (0..3).map(|_| crowd.join()).collect();
-        let crowded: Vec<bool> = members.iter_mut().map(|m| m.is_crowded(true)).collect();
-        assert_eq!(crowded, [false, false, true]);
-        assert!(members[0].is_crowded(true), "asked again");
-        assert!(!members[1].is_crowded(false), "who has little to do is not");
-        assert!(!members[0].is_crowded(true));
-        assert!(members[1].is_crowded(true));
+        let rooms: Vec<Room> = members.iter_mut().map(|m| m.room(true)).collect();
+        assert_eq!(rooms, [Wide, Narrow, Crowded]);
+        assert_eq!(members[0].room(true), Crowded, "asked again");
+        assert_eq!(members[1].room(false), Wide, "who has little to do");
+        assert_eq!(members[0].room(true), Narrow);
+        assert_eq!(members[1].room(true), Crowded);
         members.pop();
-        assert!(!members[0].is_crowded(true), "one has left");
+        assert_eq!(members[0].room(true), Narrow, "one has left");
     }
 }

@@ -10,6 +10,8 @@
 
 use std::time::Duration;
 
+use super::crowd::Room;
+
 /// The highest price of a sleep that is believed: a machine takes longer only when it is busy
 /// otherwise.
 const MOST_PRICE: Duration = Duration::from_micros(25);
@@ -22,12 +24,13 @@ pub(super) const REST: Duration = Duration::from_micros(30);
 /// rest for more than half of the time; what becomes due in it is 120 µs late at most.
 pub(super) const CROWDED_REST: Duration = Duration::from_micros(100);
 
-/// How long the thread waits awake before it rests: so it takes four fifths of a processor at a
-/// price of 20 µs, and leaves the rest to senders and receivers.
+/// How long the thread waits awake before it rests where senders and receivers have to live of what it
+/// leaves: so it takes four fifths of a processor at a price of 20 µs.
 const MOST_AWAKE: Duration = Duration::from_micros(100);
 
-/// How long it works before it rests: with the rest 93 % of the time, below the 95 % from which
-/// on the kernel stops it.
+/// How long it works before it rests, and waits awake where the ends have processors of their own:
+/// with the rest 93 % of the time, below the 95 % from which on the kernel stops it. The fewer rests,
+/// the fewer packets become due in one.
 const MOST_BUSY: Duration = Duration::from_micros(400);
 
 /// What the thread does next.
@@ -62,20 +65,20 @@ impl Pace {
     }
 
     /// Decides, after `awake` since the last time; nothing is due for `left` (`None`: nothing is),
-    /// and packets may be waiting (`more`); it is `crowded` where more threads are at work than there
-    /// are processors.
+    /// and packets may be waiting (`more`), in so much `room`.
     pub(super) fn turn(
         &mut self,
         awake: Duration,
         left: Option<Duration>,
         more: bool,
-        crowded: bool,
+        room: Room,
     ) -> Turn {
         self.awake += awake;
         let is_idle_for = |time| !more && left.is_none_or(|left| left > time);
-        let (nap, rest, most_awake) = match crowded {
-            false => (self.price, REST, MOST_AWAKE),
-            true => (CROWDED_REST, CROWDED_REST, Duration::ZERO),
+        let (nap, rest, most_awake) = match room {
+            Room::Wide => (self.price, REST, MOST_BUSY),
+            Room::Narrow => (self.price, REST, MOST_AWAKE),
+            Room::Crowded => (CROWDED_REST, CROWDED_REST, Duration::ZERO),
         };
         let most = match is_idle_for(Duration::ZERO) {
             true => most_awake,
@@ -122,7 +125,7 @@ mod tests {
         late: Vec<Duration>,
     }
 
-    fn second(every: Duration, takes: Duration, price: Duration, crowded: bool) -> Second {
+    fn second(every: Duration, takes: Duration, price: Duration, room: Room) -> Second {
         let mut pace = Pace::new(price);
         let (mut now, mut off, mut due) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
         let mut late = Vec::new();
@@ -138,7 +141,7 @@ mod tests {
             }
             now += us(1);
             let left = due.saturating_sub(now);
-            let sleep = match pace.turn(now - woke, Some(left), false, crowded) {
+            let sleep = match pace.turn(now - woke, Some(left), false, room) {
                 Turn::Go => continue,
                 Turn::Sleep => {
                     pace.slept(left + price);
@@ -163,32 +166,36 @@ mod tests {
     fn the_kernel_never_has_to_stop_it() {
         // Packets of 1500 bytes at 100 Mbit/s to 10 Gbit/s, which take 4 µs each: the last are more
         // than it can do.
-        for price in [us(3), us(20)] {
+        for (price, room) in [
+            (3, Room::Wide),
+            (20, Room::Wide),
+            (3, Room::Narrow),
+            (20, Room::Narrow),
+        ] {
             for every in [120, 60, 40, 30, 24, 12, 6, 5, 4, 1] {
-                let busy = second(us(every), us(4), price, false).busy;
-                assert!(
-                    busy < Duration::from_millis(945),
-                    "{every} {price:?} {busy:?}"
-                );
+                let busy = second(us(every), us(4), us(price), room).busy;
+                let most = Duration::from_millis(945);
+                assert!(busy < most, "{every} {price} {room:?} {busy:?}");
             }
         }
     }
 
     #[test]
     fn at_1_gbit_most_packets_leave_in_time() {
-        let Second { busy, late } = second(us(12), us(4), us(20), false);
-        let [median, p99] = [late.len() / 2, late.len() * 99 / 100].map(|i| late.get(i).copied());
-        assert!(
-            median < Some(us(3)) && p99 < Some(us(60)),
-            "{median:?} {p99:?}"
-        );
-        assert!(busy < Duration::from_millis(805), "{busy:?}");
+        for (room, most_ms) in [(Room::Wide, 940), (Room::Narrow, 805)] {
+            let Second { busy, late } = second(us(12), us(4), us(20), room);
+            let at = |i: usize| late.get(i).copied();
+            let [median, p99] = [late.len() / 2, late.len() * 99 / 100].map(at);
+            assert!(median < Some(us(3)), "{room:?} {median:?}");
+            assert!(p99 < Some(us(60)), "{room:?} {p99:?}");
+            assert!(busy < Duration::from_millis(most_ms), "{room:?} {busy:?}");
+        }
     }
 
     #[test]
     fn a_crowd_leaves_the_ends_more_and_is_later() {
         for (every, most_ms) in [(24, 350), (12, 500)] {
-            let Second { busy, late } = second(us(every), us(4), us(20), true);
+            let Second { busy, late } = second(us(every), us(4), us(20), Room::Crowded);
             assert!(busy < Duration::from_millis(most_ms), "{every} {busy:?}");
             let worst = late.last().copied();
             assert!(worst < Some(us(200)), "{every} {worst:?}");
@@ -198,20 +205,32 @@ mod tests {
     #[test]
     fn what_is_far_off_is_slept_for_and_what_is_near_is_not() {
         let mut pace = Pace::new(us(20));
-        assert_eq!(pace.turn(us(1), None, false, false), Turn::Sleep);
-        assert_eq!(pace.turn(us(1), Some(us(21)), false, false), Turn::Sleep);
-        assert_eq!(pace.turn(us(1), Some(us(20)), false, false), Turn::Go);
-        assert_eq!(pace.turn(us(1), None, true, false), Turn::Go);
-        // It waited long enough, but has work; when that is done it rests.
-        assert_eq!(pace.turn(us(100), Some(us(0)), false, false), Turn::Go);
+        assert_eq!(pace.turn(us(1), None, false, Room::Narrow), Turn::Sleep);
         assert_eq!(
-            pace.turn(us(1), Some(us(5)), false, false),
+            pace.turn(us(1), Some(us(21)), false, Room::Narrow),
+            Turn::Sleep
+        );
+        assert_eq!(
+            pace.turn(us(1), Some(us(20)), false, Room::Narrow),
+            Turn::Go
+        );
+        assert_eq!(pace.turn(us(1), None, true, Room::Narrow), Turn::Go);
+        // It waited long enough, but has work; when that is done it rests.
+        assert_eq!(
+            pace.turn(us(100), Some(us(0)), false, Room::Narrow),
+            Turn::Go
+        );
+        assert_eq!(
+            pace.turn(us(1), Some(us(5)), false, Room::Narrow),
             Turn::Rest(REST)
         );
         pace.rested();
-        assert_eq!(pace.turn(us(1), Some(us(5)), false, false), Turn::Go);
+        assert_eq!(pace.turn(us(1), Some(us(5)), false, Room::Narrow), Turn::Go);
         // A price that only a busy machine asks is not believed.
         let mut pace = Pace::new(us(4000));
-        assert_eq!(pace.turn(us(1), Some(us(26)), false, false), Turn::Sleep);
+        assert_eq!(
+            pace.turn(us(1), Some(us(26)), false, Room::Narrow),
+            Turn::Sleep
+        );
     }
 }

@@ -63,8 +63,8 @@ impl Waiter {
         let now = self.epoch.now();
         let left = next.map(|next| next - now);
         let at_work = more || left.is_some_and(|left| left <= CROWDED_REST);
-        let crowded = self.crowd.is_crowded(at_work);
-        match self.pace.turn(now - self.woke, left, more, crowded) {
+        let room = self.crowd.room(at_work);
+        match self.pace.turn(now - self.woke, left, more, room) {
             Turn::Go => self.woke = now,
             Turn::Sleep => {
                 self.sleep(next, from, PollFlags::POLLIN, wake);
