@@ -7,6 +7,7 @@ use crate::path::probe::{Answer, AnswerKind, Answered};
 use plumb_model::results::TimestampSource;
 use plumb_wire::icmp_report::Report;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::collections::VecDeque;
 use std::io;
 
@@ -126,7 +127,9 @@ fn sharing_by_packet_is_told_from_sharing_by_flow() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    // Always the same cases: at 0.9999 a node in ten thousand is missed by right, and so was one in some
+    // fifty runs of this test.
+    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), ..ProptestConfig::with_cases(128) })]
     #[test]
     fn every_way_is_found(widths in proptest::collection::vec(1usize..5, 1..5), salt: u64) {
         let all = found(&widths, None, None, salt);
