@@ -49,7 +49,14 @@ const DISCIPLINES: [&str; 34] = [
 ];
 
 /// Disciplines that every kernel with packet scheduling has in itself (`pktsched_init`).
-const ALWAYS: [&str; 5] = ["pfifo", "bfifo", "pfifo_fast", "mq", "noqueue"];
+const ALWAYS: [&str; 6] = [
+    "pfifo",
+    "bfifo",
+    "pfifo_head_drop",
+    "pfifo_fast",
+    "mq",
+    "noqueue",
+];
 
 /// Modules of queueing disciplines (`sch_fq`) and congestion controls (`tcp_bbr`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -84,6 +91,9 @@ impl Modules {
         let complete = !lists.is_empty()
             || (!source.exists("/proc/modules") && compiled.contains("sch_pfifo"));
         names.extend(compiled);
+        if complete {
+            names.extend(ALWAYS.iter().map(|kind| format!("sch_{kind}")));
+        }
         Self { names, complete }
     }
 
@@ -120,14 +130,10 @@ fn compiled(symbols: &str) -> BTreeSet<String> {
         let name = line.split_whitespace().nth(2)?.strip_suffix("_enqueue")?;
         Some(name.strip_suffix("_qdisc").unwrap_or(name))
     });
-    let mut kinds: BTreeSet<_> = functions
+    functions
         .filter(|kind| DISCIPLINES.contains(kind))
         .map(|kind| format!("sch_{kind}"))
-        .collect();
-    if kinds.contains("sch_pfifo") {
-        kinds.extend(ALWAYS.iter().map(|kind| format!("sch_{kind}")));
-    }
-    kinds
+        .collect()
 }
 
 #[cfg(test)]
@@ -172,7 +178,11 @@ mod tests {
             assert_eq!(modules.has(there), Some(true), "{there}");
         }
         assert_eq!(modules.has("tcp_nonesuch"), Some(false));
-        assert_eq!(modules.queues().unwrap(), ["fq_codel", "fq_x"]);
+        // Those that no list names, for they are in every kernel.
+        assert_eq!(modules.has("sch_pfifo_fast"), Some(true));
+        let kinds = modules.queues().unwrap();
+        let named = kinds.iter().filter(|kind| !ALWAYS.contains(&kind.as_str()));
+        assert_eq!(named.collect::<Vec<_>>(), ["fq_codel", "fq_x"]);
     }
 
     #[test]
@@ -184,7 +194,15 @@ mod tests {
         // What else is called so is no queue.
         assert_eq!(
             fixed.queues().unwrap(),
-            ["bfifo", "codel", "mq", "noqueue", "pfifo", "pfifo_fast"]
+            [
+                "bfifo",
+                "codel",
+                "mq",
+                "noqueue",
+                "pfifo",
+                "pfifo_fast",
+                "pfifo_head_drop"
+            ]
         );
         let container = below(&[RELEASE, SYMBOLS, ("/proc/modules", "")]);
         assert_eq!(container.has("sch_codel"), Some(true));

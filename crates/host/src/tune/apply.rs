@@ -226,10 +226,12 @@ fn on_top(former: &[Step], added: &[Step]) -> Vec<Step> {
             Some(before) if same(&step.target, before.new.as_deref(), step.old.as_deref()) => {
                 take_on(before, step);
             }
-            Some(before) => {
+            // A file that somebody edited may hold lines of plumb's still.
+            Some(before) if matches!(step.target, Target::File(_)) => {
                 before.old.clone_from(&step.old);
                 take_on(before, step);
             }
+            Some(before) => before.clone_from(step),
             None => steps.push(step.clone()),
         }
     }

@@ -136,8 +136,8 @@ impl Journal {
         self.steps.iter().any(file)
     }
 
-    /// Whether it set a variable that no file brings back at boot.
-    pub fn has_variables_lost_at_boot(&self) -> bool {
+    /// Whether it set a variable, of those that `stand` as it set them, that no file brings back at boot.
+    pub fn has_variables_lost_at_boot(&self, mut stand: impl FnMut(&Step) -> bool) -> bool {
         let file = |step: &Step| matches!(step.target, Target::File(_));
         let file = self.steps.iter().find(|step| file(step));
         let text = file
@@ -148,7 +148,7 @@ impl Journal {
             .any(|step| match (&step.target, &step.new) {
                 (Target::Sysctl(key), Some(new)) => {
                     let line = format!("{key} = {new}");
-                    !text.lines().any(|there| there == line)
+                    !text.lines().any(|there| there == line) && stand(step)
                 }
                 _ => false,
             })

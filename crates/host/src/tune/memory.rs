@@ -11,7 +11,7 @@ use crate::knobs::situation::Situation;
 /// The variable that bounds all of TCP.
 pub(super) const TCP_MEM: &str = "net.ipv4.tcp_mem";
 
-/// A page: of x86, and of most others.
+/// A page of x86 and of most others: taken for one of a host of which it is not known.
 const PAGE_BYTES: u64 = 4096;
 
 /// The share of memory at which the kernel puts the third number at boot (`tcp_init_mem`).
@@ -31,7 +31,7 @@ pub(super) fn of_one_connection(changes: &[PlannedChange]) -> Option<u64> {
 
 /// What all of TCP may hold, in bytes.
 pub(super) fn of_all(host: &Snapshot) -> Option<u64> {
-    total(host.value(TCP_MEM)?)
+    total(host.value(TCP_MEM)?, host)
 }
 
 /// A note where the buffers of a plan do not fit into what all of TCP may hold.
@@ -46,9 +46,9 @@ pub(super) fn too_little_for(plan_bytes: Option<u64>, host: &Snapshot) -> Option
     })
 }
 
-fn total(value: &str) -> Option<u64> {
+fn total(value: &str, host: &Snapshot) -> Option<u64> {
     let pages: u64 = value.split_whitespace().nth(2)?.parse().ok()?;
-    Some(pages.saturating_mul(PAGE_BYTES))
+    Some(pages.saturating_mul(host.page_bytes.unwrap_or(PAGE_BYTES)))
 }
 
 /// What such a bound is worth, which guides copy from machine to machine.
@@ -58,7 +58,11 @@ pub(super) fn judge(
     host: &Snapshot,
     situation: &Situation,
 ) -> Option<(Worth, String)> {
-    let then = total(value)?;
+    let then = total(value, host)?;
+    let pages = match host.page_bytes {
+        Some(_) => "its numbers are pages",
+        None => "its numbers are pages, taken to have 4 KiB",
+    };
     let now = of_all(host);
     let words = format!("all of TCP may then hold {}", si(then as f64, "B"));
     let needed = buffer_for(situation.bdp_bytes());
@@ -66,7 +70,7 @@ pub(super) fn judge(
         return Some((
             Worth::Harmful,
             format!(
-                "{words} (its numbers are pages), and one connection of this path needs a buffer of {}",
+                "{words} ({pages}), and one connection of this path needs a buffer of {}",
                 si(needed as f64, "B")
             ),
         ));

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use plumb_model::results::host::{Interface, Qdisc};
 use plumb_model::run::HostFacts;
 use plumb_model::tune::Os;
-use plumb_net::{route, sysctl};
+use plumb_net::{file, route, sysctl};
 
 use crate::facts::{Modules, Source, interface, machine, queues, sysctls};
 use crate::knobs::Catalogue;
@@ -26,6 +26,8 @@ pub struct Snapshot {
     pub release: Option<String>,
     /// Its memory.
     pub memory_bytes: Option<u64>,
+    /// Size of its pages, in which the kernel counts some of what it allows.
+    pub page_bytes: Option<u64>,
     /// Values by the names of the catalogue.
     pub values: BTreeMap<String, String>,
     /// The interface that leads to the path; of one that was pasted, what the text told.
@@ -47,6 +49,7 @@ impl Snapshot {
             os,
             release: None,
             memory_bytes: None,
+            page_bytes: None,
             values: BTreeMap::new(),
             interface: None,
             qdiscs: Vec::new(),
@@ -78,6 +81,7 @@ impl Snapshot {
             modules: Modules::here(source),
             release,
             memory_bytes: machine.memory_bytes,
+            page_bytes: Some(file::page_bytes()),
             values,
             interface,
             qdiscs,

@@ -13,7 +13,7 @@ use plumb_host::knobs::Catalogue;
 use plumb_host::tune::advice;
 use plumb_host::tune::apply::{self, Standing, standing};
 use plumb_host::tune::journal::{
-    DROP_IN, Directory, Journal, JournalError, STATE, Store as _, Target,
+    DROP_IN, Directory, Journal, JournalError, STATE, Step, Store as _, Target,
 };
 use plumb_host::tune::machine::ThisMachine;
 use plumb_host::tune::plan::plan_host;
@@ -158,7 +158,7 @@ fn lasts_longer(journal: &Journal, runtime: bool, ends: bool) -> Option<String> 
     let so_far = match &journal.until {
         _ if ends => return None,
         Some(until) => format!("would be undone by themselves at {until}"),
-        None if !runtime && journal.has_variables_lost_at_boot() => {
+        None if !runtime && journal.has_variables_lost_at_boot(as_set) => {
             "would last until the next boot".to_owned()
         }
         None => return None,
@@ -311,6 +311,11 @@ pub(super) fn make(host: &HostPlan, runtime: bool, end: End) -> anyhow::Result<M
     }
 }
 
+/// Whether a setting is as plumb made it.
+fn as_set(step: &Step) -> bool {
+    standing(&mut ThisMachine, step) == Standing::AsSet
+}
+
 /// The file that brings variables back at boot: those of a plan, and those that are applied and as plumb set them.
 /// None where there is nothing to add to it.
 fn permanent(
@@ -320,13 +325,11 @@ fn permanent(
     let steps = applied.iter().flat_map(|journal| &journal.steps);
     let before: Vec<_> = steps
         .filter_map(|step| match &step.target {
-            Target::Sysctl(key) if standing(&mut ThisMachine, step) == Standing::AsSet => {
-                Some((key.clone(), step.new.clone()?))
-            }
+            Target::Sysctl(key) if as_set(step) => Some((key.clone(), step.new.clone()?)),
             _ => None,
         })
         .collect();
-    let lost = applied.is_some_and(Journal::has_variables_lost_at_boot);
+    let lost = applied.is_some_and(|journal| journal.has_variables_lost_at_boot(as_set));
     if (before.is_empty() || !lost) && !has_variables(host) {
         return Ok(None);
     }

@@ -96,7 +96,7 @@ impl PathOptions {
             thousandths(planned.rtt_s * 1e3)
         );
         if let Some(loss) = planned.loss_ratio {
-            text += &format!(" --loss {}%", loss * 100.0);
+            text += &format!(" --loss {}%", digits(loss * 100.0));
         }
         if let Some(role) = self.role.to_possible_value()
             && !matches!(self.role, RoleName::Client)
@@ -159,5 +159,22 @@ impl PathOptions {
             ends: measured.map_or_else(|| vec![Actor::ThisHost], |m| m.ends),
             run,
         })
+    }
+}
+
+/// A number without the digits that multiplying left behind: 7, not 7.000000000000001.
+fn digits(value: f64) -> f64 {
+    format!("{value:.11e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_is_written_as_it_was_given() {
+        for (ratio, percent) in [(0.07, "7"), (0.29, "29"), (0.000_001, "0.0001")] {
+            assert_eq!(digits(ratio * 100.0).to_string(), percent);
+        }
     }
 }

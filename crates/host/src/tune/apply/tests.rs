@@ -177,12 +177,14 @@ fn what_no_file_brings_back_is_known() {
     let (mut store, mut machine) = (Memory::default(), fake());
     let both = vec![step("a", "1 2 4"), file("# why\na = 1 2 4\n")];
     let kept = done(&mut store, &mut machine, both).unwrap();
-    assert!(!kept.has_variables_lost_at_boot());
+    assert!(!kept.has_variables_lost_at_boot(|_| true));
     let more = done(&mut store, &mut machine, vec![step("c", "6")]).unwrap();
-    assert!(more.is_permanent() && more.has_variables_lost_at_boot());
+    assert!(more.is_permanent() && more.has_variables_lost_at_boot(|_| true));
+    // What somebody changed since is theirs.
+    assert!(!more.has_variables_lost_at_boot(|step| step.target != Target::Sysctl("c".into())));
     let file = file("# why\na = 1 2 4\nc = 6\n");
     let all = done(&mut store, &mut machine, vec![file.clone()]).unwrap();
-    assert!(!all.has_variables_lost_at_boot());
+    assert!(!all.has_variables_lost_at_boot(|_| true));
     // The same text once more is not kept twice.
     let again = done(&mut store, &mut machine, vec![file]).unwrap();
     assert_eq!(again.steps, all.steps);
