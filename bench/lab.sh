@@ -139,7 +139,7 @@ for _ in $(seq $pairs); do
     forward+=" $(bare 0)"; ours+=" $(link)"; keep+=" $(bare 240)"
 done
 verdict "50 Mbit/s, processor time of a packet: of a bare pair's" "$(ratio "$ours" "$forward")" "" '<=' 1.3 \
-    "a packet that leaves at its time needs a timer, and a bare pair has none" 7
+    "a packet that leaves at its time needs a timer, and a bare pair has none" 10
 verdict "  of that of a pair with a timer for each packet" "$(ratio "$ours" "$keep")" "" '<=' 1.3
 printf '  %.1f µs each\n' "$(printf '%s\n' $ours | median)"
 
