@@ -1,9 +1,10 @@
 //! What the kernel tells about packets sent: when they left, and what became of them on the way.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 
 use super::SendId;
+use crate::outlet::{Outlet, source_towards};
 
 /// What the kernel tells about packets sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,16 +109,8 @@ impl fmt::Display for Failure {
 /// Whether it is an address of this host: what is sent to one of those comes from the same address.
 /// To be bound to, an address need not be its own (`net.ipv4.ip_nonlocal_bind`).
 fn is_own(address: IpAddr) -> bool {
-    let any: IpAddr = match address {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    // Connecting sends nothing; the port is that of nobody in particular.
-    let source = UdpSocket::bind((any, 0)).and_then(|socket| {
-        socket.connect((address, 9))?;
-        socket.local_addr()
-    });
-    source.is_ok_and(|source| source.ip() == address)
+    let source = source_towards(SocketAddr::new(address, 0), &Outlet::default());
+    source.is_ok_and(|source| source == address)
 }
 
 impl Unreachable {
@@ -143,6 +136,7 @@ impl fmt::Display for Unreachable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
 
     #[test]
     fn who_sent_an_error_is_told() {
