@@ -141,7 +141,7 @@ pub fn run(
             told_mtu_bytes: None,
         });
     }
-    let result = MtuResult {
+    let mut result = MtuResult {
         address: to.to_string(),
         path_mtu_bytes: path_mtu,
         path_mtu_at_least: false,
@@ -156,10 +156,7 @@ pub fn run(
         mss: mss.map(|(mss, _)| mss),
         tcp: tcp(known),
     };
-    let result = MtuResult {
-        path_mtu_at_least: path_mtu.is_some_and(|path_mtu| result.is_bound(path_mtu)),
-        ..result
-    };
+    result.path_mtu_at_least = path_mtu.is_some_and(|path_mtu| result.is_bound(path_mtu));
     assembly.add(Measured {
         started_ns,
         duration_s: clock::monotonic_ns().saturating_sub(started_ns) as f64 / 1e9,
