@@ -10,7 +10,7 @@ mod common;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use common::{Checked, measured_in, plumb, stderr, stdout};
+use common::{Checked, measured_in, plumb, side_by_side, stderr, stdout};
 use plumb_model::finding::Cause;
 use plumb_model::results::Outcome;
 use plumb_model::results::capacity::{
@@ -106,6 +106,22 @@ fn holds(rate: &RateEstimate, truth_mbit: f64) {
     }
 }
 
+/// It is told, or doubted for nothing but this machine's timing, and then bounded this narrowly. That rates are told
+/// is shown in virtual time (`probe/capacity/hops/tests.rs`).
+const NARROW: f64 = 2.0;
+
+fn told(rate: &RateEstimate) {
+    if rate.status == RateStatus::Measured {
+        return;
+    }
+    assert_eq!(rate.doubts, [Doubt::Timing], "{rate:?}");
+    let bounds = rate.at_least_bps.zip(rate.at_most_bps);
+    assert!(
+        bounds.is_some_and(|(least, most)| most <= least * NARROW),
+        "{rate:?}"
+    );
+}
+
 /// Every line holds; those up to `told_mbit` are told.
 fn lines_hold(capacity: &CapacityResult, rates: &[(f64, f64)], told_mbit: f64) {
     assert_eq!(capacity.hops.len(), rates.len(), "{capacity:?}");
@@ -118,7 +134,7 @@ fn lines_hold(capacity: &CapacityResult, rates: &[(f64, f64)], told_mbit: f64) {
             }
         }
         if *there > 0.0 && *there <= told_mbit {
-            assert_eq!(hop.rate.status, RateStatus::Measured, "{hop:?}");
+            told(&hop.rate);
         }
         if *there == 0.0 || *there > 400.0 {
             // Beyond what timing supports: a bound, no guess.
@@ -130,22 +146,6 @@ fn lines_hold(capacity: &CapacityResult, rates: &[(f64, f64)], told_mbit: f64) {
 }
 
 const EVEN: fn(f64) -> (f64, f64) = |rate| (rate, rate);
-
-/// Runs tests that wait more than they work, two at once.
-fn side_by_side(cases: &[&(dyn Fn() + Sync)]) {
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some(case) =
-                    cases.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
-                {
-                    case();
-                }
-            });
-        }
-    });
-}
 
 /// Looks at the hops of a scenario for so long.
 fn hops_measured(scenario: &str, time: &str, more: &[&str]) -> Checked {
@@ -162,7 +162,7 @@ fn lines_in_varied_orders_are_what_they_are() {
         let checked = hops_measured(&chain(&rates, &[], ""), time, options);
         lines_hold(result(&checked), &rates, told_mbit);
     };
-    side_by_side(&[
+    side_by_side::<2>(&[
         &|| of(&[10.0, 100.0, 1.0, 50.0], 10.0, "9s", &[]),
         // Behind 1 Mbit/s only seven probes a second reach the last hop: as long as both others.
         &|| of(&[1.0, 50.0, 10.0, 0.0], 1.0, "18s", &[]),
@@ -173,7 +173,7 @@ fn lines_in_varied_orders_are_what_they_are() {
 #[test]
 fn routers_that_answer_seldom_or_never_and_other_traffic() {
     common::need_root();
-    side_by_side(&[
+    side_by_side::<2>(&[
         &|| {
             let rates = [20.0, 10.0].map(EVEN);
             // Four tenths of the narrower line, in full packets that come as they like. It ends when it
@@ -184,7 +184,7 @@ fn routers_that_answer_seldom_or_never_and_other_traffic() {
             for (hop, (there, _)) in hops.iter().zip(&rates) {
                 holds(&hop.rate, *there);
             }
-            assert_eq!(hops[1].rate.status, RateStatus::Measured, "{:?}", hops[1]);
+            told(&hops[1].rate);
         },
         &|| {
             // The second router answers ten probes a second.
@@ -228,7 +228,7 @@ fn routers_that_answer_seldom_or_never_and_other_traffic() {
 fn trains_tell_the_narrowest_place_and_a_token_bucket() {
     common::need_root();
     let trains = ["--only", "trains"];
-    side_by_side(&[
+    side_by_side::<2>(&[
         &|| {
             let rates = [(100.0, 100.0), (50.0, 2.0)];
             let checked = measured(&chain(&rates, &[], SERVE), &trains);
@@ -299,7 +299,7 @@ fn without_privileges_it_says_what_is_missing() {
     };
     for (hop, (there, _)) in capacity.hops.iter().zip(&rates) {
         holds(&hop.rate, *there);
-        assert_eq!(hop.rate.status, RateStatus::Measured, "{hop:?}");
+        told(&hop.rate);
     }
 }
 

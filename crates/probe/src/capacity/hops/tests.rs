@@ -10,6 +10,7 @@ use std::time::Duration;
 use plumb_model::results::capacity::{CapacityEnd, Doubt, RateStatus};
 use plumb_wire::icmp_report::Report;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use rand::SeedableRng as _;
 use rand_pcg::Pcg64Mcg;
 
@@ -434,7 +435,8 @@ fn a_stop_ends_it_at_once_with_what_was_learnt() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    // Bounds are of 3.5 standard errors, and so wrong once in a while: the same lines are drawn in every run.
+    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), ..ProptestConfig::with_cases(64) })]
 
     #[test]
     fn no_line_is_told_wrongly(rates in proptest::collection::vec(5.5f64..9.5, 1..6), noise_us in 1u32..500, back in 5.5f64..9.5) {
