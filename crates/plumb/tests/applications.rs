@@ -5,7 +5,7 @@
 mod common;
 
 use common::network::Network;
-use common::{plumb, stderr};
+use common::{plumb, side_by_side, stderr};
 use plumb_model::results::app::AppResult;
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::Run;
@@ -37,6 +37,36 @@ fn fared<'a>(run: &'a Run, profile: &str, phase: &str, direction: Direction) -> 
 }
 
 #[test]
+fn applications_fare_as_the_queue_has_it() {
+    side_by_side::<3>(&[
+        &a_bloated_queue_ruins_a_call,
+        &a_managed_queue_does_not,
+        &alone_all_of_them_fare_well,
+    ]);
+}
+
+/// A call and a film while an upload fills the line.
+const CALL_AND_FILM: [&str; 9] = [
+    "rate",
+    "server",
+    "--up",
+    "--duration",
+    "10s",
+    "--with",
+    "voice",
+    "--with",
+    "dash",
+];
+
+/// How the call fared upwards.
+fn call(run: &Run, phase: &str) -> AppResult {
+    fared(run, "voice", phase, Direction::Up).clone()
+}
+
+fn film(run: &Run, phase: &str) -> AppResult {
+    fared(run, "dash", phase, Direction::Down).clone()
+}
+
 fn alone_all_of_them_fare_well() {
     let command = [
         "rate",
@@ -74,24 +104,10 @@ fn alone_all_of_them_fare_well() {
     assert!((call.bps.unwrap() - 68_800.0).abs() < 2_000.0, "{call:#?}");
 }
 
-#[test]
-fn a_bloated_queue_ruins_a_call_and_a_managed_one_does_not() {
-    let command = [
-        "rate",
-        "server",
-        "--up",
-        "--duration",
-        "10s",
-        "--with",
-        "voice",
-        "--with",
-        "dash",
-    ];
-    let run = measured(BLOATED, &command);
-    let up = |run: &Run, phase| fared(run, "voice", phase, Direction::Up).clone();
-    assert_eq!(up(&run, "idle").good, Some(true));
+fn a_bloated_queue_ruins_a_call() {
+    let run = measured(BLOATED, &CALL_AND_FILM);
+    assert_eq!(call(&run, "idle").good, Some(true));
     // Three segments, the third of which is there after four seconds.
-    let film = |run: &Run, phase| fared(run, "dash", phase, Direction::Down).clone();
     let alone = film(&run, "idle").playback.unwrap();
     let begins_s = alone.startup_s.unwrap();
     assert!((4.0..5.0).contains(&begins_s), "{alone:?}");
@@ -100,7 +116,7 @@ fn a_bloated_queue_ruins_a_call_and_a_managed_one_does_not() {
     let behind = film(&run, "up").playback.unwrap();
     let late_s = behind.startup_s.unwrap_or(f64::INFINITY);
     assert!(late_s > begins_s + 0.2, "{behind:?}, alone {alone:?}");
-    let loaded = up(&run, "up");
+    let loaded = call(&run, "up");
     assert_eq!(loaded.good, Some(false), "{loaded:#?}");
     let voice = loaded.voice.unwrap();
     assert!(voice.mouth_to_ear_s > 0.25 && voice.r < 75.0, "{voice:#?}");
@@ -110,9 +126,11 @@ fn a_bloated_queue_ruins_a_call_and_a_managed_one_does_not() {
         _ => None,
     });
     assert!(rate.unwrap() > 17e6, "{rate:?}");
+}
 
-    let run = measured(r#""fq_codel""#, &command);
-    let managed = up(&run, "up");
+fn a_managed_queue_does_not() {
+    let run = measured(r#""fq_codel""#, &CALL_AND_FILM);
+    let managed = call(&run, "up");
     assert_eq!(managed.good, Some(true), "{managed:#?}");
     assert!(managed.voice.unwrap().mos > 4.2);
     assert_eq!(film(&run, "up").good, Some(true), "{:#?}", film(&run, "up"));

@@ -5,7 +5,7 @@
 mod common;
 
 use common::network::Network;
-use common::{plumb, stderr};
+use common::{plumb, side_by_side, stderr};
 use plumb_model::results::Outcome;
 use plumb_model::results::available_bandwidth::{
     AvailableBandwidthResult, RateLimit, SearchEnd, StepVerdict,
@@ -59,13 +59,20 @@ fn finds_the_line(result: &AvailableBandwidthResult) {
 }
 
 #[test]
+fn the_line_is_found_whatever_holds_tcp_back() {
+    side_by_side::<2>(&[
+        &a_line_that_tcp_fills,
+        &a_receive_window_that_holds_tcp_back,
+        &a_policer_and_losses_by_chance,
+    ]);
+}
+
 fn a_line_that_tcp_fills() {
     let result = searched(QUEUE, LARGE, &[]);
     finds_the_line(&result);
     assert_eq!(result.limit, RateLimit::Path, "{result:#?}");
 }
 
-#[test]
 fn a_receive_window_that_holds_tcp_back() {
     // About 40 kB of window in 40 ms: 8 Mbit/s.
     let result = searched(QUEUE, "4096 65536 65536", &["--application-rate", "7mbit"]);
@@ -74,7 +81,6 @@ fn a_receive_window_that_holds_tcp_back() {
     assert_eq!(result.limit, RateLimit::TcpReceiveWindow, "{result:#?}");
 }
 
-#[test]
 fn a_policer_and_losses_by_chance() {
     let cells = r#"{ type = "policer", rate = "50mbit", burst = "30kB" }, { type = "loss", ratio = "0.4%" }"#;
     let result = searched(cells, LARGE, &["--application-rate", "100kbit"]);

@@ -7,6 +7,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::network::Network;
+use common::side_by_side;
 use jiff::Timestamp;
 use plumb_model::results::responsiveness::{ResponsivenessResult, RpmConfidence};
 use plumb_model::results::{Direction, Outcome};
@@ -171,11 +172,10 @@ fn truth(run: &Run, log: &[Value], direction: Direction) -> (f64, f64) {
 
 #[test]
 fn round_trips_a_minute_are_those_of_the_link() {
-    std::thread::scope(|scope| {
-        // Two laboratories at once: each has some Mbit/s to carry, and 30 s to wait.
-        scope.spawn(|| on_a_bloated_line(&measured(&bloated())));
-        scope.spawn(|| at_another_rate_and_with_losses(&measured(&lossy())));
-    });
+    // Each has some Mbit/s to carry, and 30 s to wait.
+    side_by_side::<2>(&[&|| on_a_bloated_line(&measured(&bloated())), &|| {
+        at_another_rate_and_with_losses(&measured(&lossy()))
+    }]);
 }
 
 fn on_a_bloated_line((run, log): &(Run, Vec<Value>)) {

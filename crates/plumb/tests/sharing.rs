@@ -5,6 +5,7 @@
 mod common;
 
 use common::network::Network;
+use common::side_by_side;
 use plumb_model::results::sharing::Sharing;
 use plumb_model::results::{Outcome, ThroughputResult};
 use plumb_model::run::Run;
@@ -42,6 +43,18 @@ fn sharing(result: &ThroughputResult) -> &Sharing {
 }
 
 #[test]
+fn flows_share_as_their_queues_and_their_kinds_have_it() {
+    // The longest first.
+    side_by_side::<3>(&[
+        &background_traffic_leaves_the_link_to_the_others,
+        &a_queue_for_all_gives_to_each_flow_and_not_to_each_user,
+        &background_traffic_alone_uses_the_link,
+        &background_traffic_runs_beside_another_test_of_the_same_host,
+        &flows_of_one_kind_share_alike_where_each_has_its_queue,
+        &congestion_controls_are_told_apart,
+    ]);
+}
+
 fn flows_of_one_kind_share_alike_where_each_has_its_queue() {
     let (run, result) = upload(FQ_CODEL, &["--flows", "cubic=2", "--duration", "6s"]);
     let shared = sharing(&result);
@@ -55,7 +68,6 @@ fn flows_of_one_kind_share_alike_where_each_has_its_queue() {
     }
 }
 
-#[test]
 fn a_queue_for_all_gives_to_each_flow_and_not_to_each_user() {
     let (_, result) = upload(FIFO, &["--flows", "cubic=1,cubic=4", "--duration", "15s"]);
     let [one, four] = sharing(&result).groups.as_slice() else {
@@ -69,7 +81,6 @@ fn a_queue_for_all_gives_to_each_flow_and_not_to_each_user() {
     assert!(result.bps > 18e6, "{}", result.bps);
 }
 
-#[test]
 fn congestion_controls_are_told_apart() {
     let (run, result) = upload(FQ_CODEL, &["--flows", "cubic=1,reno=2", "--duration", "5s"]);
     let groups = &sharing(&result).groups;
@@ -82,7 +93,6 @@ fn congestion_controls_are_told_apart() {
     assert_eq!(run.measurements[0].params["streams"], 3);
 }
 
-#[test]
 fn background_traffic_leaves_the_link_to_the_others() {
     let (_, result) = upload(
         FIFO,
@@ -96,7 +106,6 @@ fn background_traffic_leaves_the_link_to_the_others() {
     assert!(result.bps > 17.5e6, "{}", result.bps);
 }
 
-#[test]
 fn background_traffic_alone_uses_the_link() {
     let (run, result) = upload(FIFO, &["--background", "--duration", "15s"]);
     // 1448 of 1500 bytes of 20 Mbit/s.
@@ -112,7 +121,6 @@ fn background_traffic_alone_uses_the_link() {
     );
 }
 
-#[test]
 fn background_traffic_runs_beside_another_test_of_the_same_host() {
     let line = line(FIFO);
     let script = "\

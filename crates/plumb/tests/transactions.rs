@@ -6,6 +6,7 @@
 mod common;
 
 use common::network::Network;
+use common::side_by_side;
 use plumb_model::results::{Outcome, TransactionsResult};
 
 /// Half of the round trip.
@@ -44,35 +45,45 @@ fn is_round_trips(seconds: f64, round_trips: f64) {
 }
 
 #[test]
-fn a_rate_of_transactions_is_one_over_the_round_trips_of_each() {
+fn transactions_are_told_as_the_link_lets_them_be() {
     // netperf's TCP_RR and TCP_CRR with -r 1,1, and the same over UDP and TLS.
-    for (options, round_trips) in [
-        (["--streams=1"].as_slice(), 1.0),
-        (&["--udp"], 1.0),
-        (&["--tls"], 1.0),
-        (&["--connect"], 2.0),
-        (&["--connect", "--tls"], 3.0),
-    ] {
-        let result = transactions(NOTHING, options);
-        assert_eq!(
-            (result.failed, result.error.as_deref()),
-            (0, None),
-            "{options:?}"
-        );
-        is_round_trips(result.latency_s.unwrap().p50, round_trips);
-        let parts = [result.connect_s, result.tls_handshake_s, result.response_s];
-        for times in parts.into_iter().flatten() {
-            is_round_trips(times.p50, 1.0);
-        }
-        // One that the end of the phase cut off is missing.
-        let most = 1.0 / (round_trips * RTT_S);
-        let least = 1.0 / (round_trips * (RTT_S + SLACK_S)) - 1.0 / 3.0;
-        assert!(
-            (least..=most).contains(&result.rate_tps),
-            "{options:?}: {} of {most}",
-            result.rate_tps
-        );
+    side_by_side::<2>(&[
+        &|| one_after_the_other(&["--streams=1"], 1.0),
+        &|| one_after_the_other(&["--udp"], 1.0),
+        &|| one_after_the_other(&["--tls"], 1.0),
+        &|| one_after_the_other(&["--connect"], 2.0),
+        &|| one_after_the_other(&["--connect", "--tls"], 3.0),
+        &streams_add_up,
+        &a_lost_datagram_is_a_failure,
+        &a_lost_syn_shows_in_connecting_alone,
+        &what_waits_for_its_turn_counts_from_when_it_was_due,
+    ]);
+}
+
+/// The rate is one over the round trips of each.
+fn one_after_the_other(options: &[&str], round_trips: f64) {
+    let result = transactions(NOTHING, options);
+    assert_eq!(
+        (result.failed, result.error.as_deref()),
+        (0, None),
+        "{options:?}"
+    );
+    is_round_trips(result.latency_s.unwrap().p50, round_trips);
+    let parts = [result.connect_s, result.tls_handshake_s, result.response_s];
+    for times in parts.into_iter().flatten() {
+        is_round_trips(times.p50, 1.0);
     }
+    // One that the end of the phase cut off is missing.
+    let most = 1.0 / (round_trips * RTT_S);
+    let least = 1.0 / (round_trips * (RTT_S + SLACK_S)) - 1.0 / 3.0;
+    assert!(
+        (least..=most).contains(&result.rate_tps),
+        "{options:?}: {} of {most}",
+        result.rate_tps
+    );
+}
+
+fn streams_add_up() {
     let four = transactions(NOTHING, &["--streams", "4"]);
     let most = 4.0 / RTT_S;
     assert!(
@@ -82,13 +93,15 @@ fn a_rate_of_transactions_is_one_over_the_round_trips_of_each() {
     );
 }
 
-#[test]
-fn what_the_link_loses_shows_where_it_was_lost() {
+fn a_lost_datagram_is_a_failure() {
     // Three datagrams, the first of all being the request for the cookie.
     let result = transactions(("udp", "10, 20, 30"), &["--udp", "--streams", "4"]);
     assert_eq!(result.failed, 3, "{result:?}");
     assert!(result.error.is_some_and(|why| why.contains("1 s")));
     assert!(result.latency_s.unwrap().max < 0.1);
+}
+
+fn a_lost_syn_shows_in_connecting_alone() {
     // The SYNs of the control connection and of the stream itself come before those that count. A
     // lost one is sent again after a second (RFC 6298), which shows in connecting alone.
     let result = transactions(("syn", "5"), &["--connect"]);
@@ -99,6 +112,9 @@ fn what_the_link_loses_shows_where_it_was_lost() {
         "{connect:?}"
     );
     assert!(connect.p99 >= connect.p50 && result.response_s.unwrap().max < 0.1);
+}
+
+fn what_waits_for_its_turn_counts_from_when_it_was_due() {
     // On a schedule, those that had to wait for it count from when they were due: the third, at
     // 0.4 s, takes 1.04 s, and the six after it begin late, all but the last by more than 0.1 s.
     let result = transactions(("syn", "5"), &["--connect", "--per-second", "5"]);

@@ -4,10 +4,8 @@
 
 mod common;
 
-use std::thread;
-
 use common::network::scenario;
-use common::{Checked, check_in, repository};
+use common::{Checked, check_in, repository, side_by_side};
 use plumb_lab::scenario::Scenario;
 use plumb_lab::truth::{Deviation, truth};
 use plumb_model::run::Run;
@@ -60,25 +58,34 @@ fn deviations(checked: &Checked, scenario: &Scenario) -> Vec<String> {
         .collect()
 }
 
-/// Both hold at once: lines this slow leave the machine idle most of the time, and a check takes a minute.
-fn hold_side_by_side(one: (&str, &[&str]), other: (&str, &[&str])) {
-    thread::scope(|scope| {
-        scope.spawn(|| holds(one.0, one.1));
-        scope.spawn(|| holds(other.0, other.1));
-    });
+/// Lines this slow leave the machine idle most of the time, and a check takes a minute; one beside them fills a fast one
+/// in one direction.
+#[test]
+fn slow_lines_and_a_small_receive_buffer() {
+    side_by_side::<3>(&[
+        &|| {
+            let others = ["home-cable-managed", "fibre", "long-fat-sndbuf"];
+            holds("home-cable", &others);
+        },
+        &|| {
+            let others = ["home-cable", "fibre", "long-fat-rcvbuf"];
+            holds("home-cable-managed", &others);
+        },
+        &|| holds("home-lossy", &["home-cable-managed", "fibre"]),
+        &|| {
+            let others = ["long-fat-sndbuf", "fibre", "home-cable"];
+            holds("long-fat-rcvbuf", &others);
+        },
+        &a_smaller_modem_queue_is_seen,
+        &a_slower_line_is_seen,
+    ]);
 }
 
 #[test]
-fn home_cable_and_managed() {
-    hold_side_by_side(
-        (
-            "home-cable",
-            &["home-cable-managed", "fibre", "long-fat-sndbuf"],
-        ),
-        (
-            "home-cable-managed",
-            &["home-cable", "fibre", "long-fat-rcvbuf"],
-        ),
+fn long_fat_sndbuf() {
+    holds(
+        "long-fat-sndbuf",
+        &["long-fat-rcvbuf", "fibre", "home-cable"],
     );
 }
 
@@ -95,25 +102,6 @@ fn fibre() {
     );
 }
 
-#[test]
-fn long_fat_sndbuf() {
-    holds(
-        "long-fat-sndbuf",
-        &["long-fat-rcvbuf", "fibre", "home-cable"],
-    );
-}
-
-#[test]
-fn long_fat_rcvbuf_and_home_lossy() {
-    hold_side_by_side(
-        (
-            "long-fat-rcvbuf",
-            &["long-fat-sndbuf", "fibre", "home-cable"],
-        ),
-        ("home-lossy", &["home-cable-managed", "fibre"]),
-    );
-}
-
 /// Runs a scenario with one parameter changed and returns what then deviates from its truth.
 fn changed(name: &str, from: &str, to: &str, options: &[&str]) -> (Run, Vec<String>) {
     let text = Scenario::text(name).unwrap();
@@ -122,14 +110,6 @@ fn changed(name: &str, from: &str, to: &str, options: &[&str]) -> (Run, Vec<Stri
     let checked = check_in(file.path().to_str().unwrap(), options);
     let deviations = deviations(&checked, &Scenario::load(name).unwrap());
     (checked.run, deviations)
-}
-
-#[test]
-fn a_smaller_modem_queue_and_a_slower_line_are_seen() {
-    thread::scope(|scope| {
-        scope.spawn(a_smaller_modem_queue_is_seen);
-        scope.spawn(a_slower_line_is_seen);
-    });
 }
 
 fn a_smaller_modem_queue_is_seen() {

@@ -15,6 +15,7 @@ pub(crate) mod responder;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plumb_lab::scenario::Scenario;
 use plumb_lab::stats::LabStats;
@@ -40,6 +41,21 @@ pub(crate) fn need_root() {
         "0",
         "this test makes network namespaces and TUN devices: run it as root (sudo make test)"
     );
+}
+
+/// Runs tests that wait more than they work, or whose lines are slow, some at a time; a panic of one fails the test
+/// when all have run.
+pub(crate) fn side_by_side<const AT_A_TIME: usize>(cases: &[&(dyn Fn() + Sync)]) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    case();
+                }
+            });
+        }
+    });
 }
 
 /// The words of a command line in which no word has a blank.
