@@ -22,11 +22,12 @@ check: ## Formatting, lints, documentation
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
-# Whole-program tests make namespaces and measure: as root, and one at a time.
+# Whole-program tests make namespaces and measure: as root, and one at a time. One that fails does not keep the
+# others from running: one run says all that is wrong.
 test: ## Every test; needs root
 	@[ "$$(id -u)" = 0 ] || { echo "make test makes network namespaces: run it as root (sudo make test)" >&2; exit 1; }
 	@command -v ip >/dev/null && command -v ping >/dev/null && command -v flent >/dev/null && command -v iperf3 >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends iproute2 iputils-ping flent python3-matplotlib iperf3 >/dev/null; }
-	$(CARGO) test --workspace --locked -- --test-threads=1
+	$(CARGO) test --workspace --locked --no-fail-fast -- --test-threads=1
 	vm/run.sh
 
 test-vm: ## What plumb asks of the kernel's netem, in a virtual machine; two minutes
