@@ -14,15 +14,23 @@ use plumb_net::tc::{self, Qdisc};
 /// Handle of the outermost discipline.
 const FIRST_HANDLE: u16 = 1;
 
-/// MTU of a veth in bytes.
+/// MTU of a veth in bytes, where the scenario says none.
 const MTU_BYTES: u32 = 1500;
 
 /// A direction of a link, the node that sends, and what its device is given.
 pub(crate) struct Direction<'a> {
-    link: &'a str,
+    link: &'a LinkSpec,
     way: Way,
     sender: &'a str,
     tree: Tree,
+}
+
+impl Direction<'_> {
+    /// What gives the link's device there its disciplines.
+    pub(super) fn commands(&self) -> Vec<Vec<String>> {
+        let mtu_bytes = self.link.mtu.unwrap_or(MTU_BYTES);
+        self.tree.commands(&self.link.name, mtu_bytes, FIRST_HANDLE)
+    }
 }
 
 /// The directions of the links that are not plain cables, with the node that sends.
@@ -47,7 +55,7 @@ pub(crate) fn render(scenario: &Scenario) -> Result<Vec<Direction<'_>>, LabError
             let tree = Tree::render(cells)
                 .map_err(|e| LabError::Control(format!("{}.{}: {e}", link.name, way.name())))?;
             Ok(Direction {
-                link: &link.name,
+                link,
                 way,
                 sender,
                 tree,
@@ -65,22 +73,17 @@ pub(crate) fn install(instance: &Instance) -> Result<Vec<String>, LabError> {
     let mut notes = vec![
         "the links are the kernel's (--backend kernel): plumb does not see their packets, and cannot say how late they were".to_owned(),
     ];
-    for Direction {
-        link,
-        way,
-        sender,
-        tree,
-    } in render(scenario)?
-    {
-        let commands = tree.commands(link, MTU_BYTES, FIRST_HANDLE);
-        instance.namespaces(sender)?.in_network(|| {
+    for direction in render(scenario)? {
+        let commands = direction.commands();
+        instance.namespaces(direction.sender)?.in_network(|| {
             for command in &commands {
                 tc::run(command)?;
             }
             Ok::<_, LabError>(())
         })?;
-        let told = tree.notes.iter();
-        notes.extend(told.map(|note| format!("{link}.{}: {note}", way.name())));
+        let of = format!("{}.{}", direction.link.name, direction.way.name());
+        let told = direction.tree.notes.iter();
+        notes.extend(told.map(|note| format!("{of}: {note}")));
     }
     Ok(notes)
 }
