@@ -91,7 +91,14 @@ impl Tree {
                     ));
                 }
             }
-            CellSpec::Duplicate(spec) => self.netem.add_duplicates(spec)?,
+            CellSpec::Duplicate(spec) => {
+                self.netem.add_duplicates(spec)?;
+                if self.line.is_some() {
+                    self.notes.push(format!(
+                        "the kernel duplicates packets ('{name}') before the rate and not behind it, so that copies take some of it"
+                    ));
+                }
+            }
             CellSpec::Corrupt(spec) => {
                 self.netem.add_corruption(spec)?;
                 self.notes.push(format!(

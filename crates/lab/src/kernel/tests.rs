@@ -8,6 +8,7 @@ use plumb_link::spec::ChainSpec;
 
 use super::line::ETHERNET_HEADER_BYTES;
 use super::*;
+use crate::scenario::Scenario;
 use plumb_net::tc::spell;
 
 fn chain(text: &str) -> ChainSpec {
@@ -247,4 +248,28 @@ fn netem_never_drops_what_the_line_could_send() {
         spell(&lossy.arguments(7)),
         "tc netem limit 7 delay 1000000us 2000us loss random 1.000000000% reorder 25.000000000%"
     );
+}
+
+/// Twice the largest packet passes tbf at once, or the packet never would.
+#[test]
+fn a_link_of_large_packets_passes_them() {
+    let text = r#"
+name = "jumbo"
+summary = "a link that takes 9000 bytes"
+[[node]]
+name = "client"
+[[node]]
+name = "server"
+[[link]]
+name = "line"
+between = ["client", "server"]
+mtu = 9000
+up = [{ type = "shaper", rate = "10mbit" }]
+"#;
+    let scenario = Scenario::parse(text, "a test").unwrap();
+    let directions = links::render(&scenario).unwrap();
+    let commands: Vec<_> = directions[0].commands().iter().map(|c| spell(c)).collect();
+    let mut burst = commands[0].split(' ').skip_while(|word| *word != "burst");
+    let burst: u32 = burst.nth(1).unwrap().parse().unwrap();
+    assert!((18_000..19_000).contains(&burst), "{commands:?}");
 }
