@@ -234,7 +234,8 @@ impl Layout {
         layout.tcp_payload = u32::try_from(ip.payload().len() - tcp_header).unwrap_or(0);
         // The kernel's word is taken for a large segment only when it fits the packet.
         let gso_fits = match vnet.gso {
-            Gso::None => false,
+            // Cut by [`datagrams`](crate::segment::datagrams); a link is offered none.
+            Gso::None | Gso::Udp => false,
             Gso::TcpV4 => ip.version() == 4,
             Gso::TcpV6 => ip.version() == 6,
         };

@@ -1,8 +1,8 @@
 //! Cutting a large TCP segment into smaller ones, as the kernel's tcp_gso_segment() does
-//! (net/ipv4/tcp_offload.c).
+//! (net/ipv4/tcp_offload.c), and a train of UDP datagrams into them (net/ipv4/udp_offload.c).
 
 use plumb_wire::checksum::{self, Sum};
-use plumb_wire::ip::{IpPacket, TCP};
+use plumb_wire::ip::{IpPacket, TCP, UDP};
 use plumb_wire::virtio::{Gso, VirtioHeader};
 
 use crate::packet::{Layout, Packet, Parts, Wire};
@@ -14,6 +14,10 @@ const TCP_CHECKSUM: usize = 16;
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
+/// Where the UDP header has its fields, and its length, in bytes (RFC 768).
+const UDP_LENGTH: usize = 4;
+const UDP_CHECKSUM: usize = 6;
+const UDP_HEADER: usize = 8;
 /// Where the IPv4 header has its fields, in bytes (RFC 791 section 3.1).
 const IPV4_LENGTH: usize = 2;
 const IPV4_ID: usize = 4;
@@ -173,6 +177,39 @@ fn fix_tcp(data: &mut [u8], payload_before: u32, is_first: bool, is_last: bool, 
     put16(data, ip_header + TCP_CHECKSUM, pseudo.folded());
 }
 
+/// The datagrams of a train that the kernel passed as one packet, as they are on the wire: their checksums are
+/// complete. `None` where it is no such train.
+pub fn datagrams(packet: &Packet) -> Option<impl Iterator<Item = Vec<u8>>> {
+    let ip = IpPacket::parse(&packet.data)?;
+    let ip_header = ip.header_len();
+    let (headers, payload) = packet.data.split_at_checked(ip_header + UDP_HEADER)?;
+    let each = usize::from(packet.vnet.gso_size);
+    if packet.vnet.gso != Gso::Udp || ip.protocol() != UDP || each == 0 {
+        return None;
+    }
+    let (source, destination) = (ip.source(), ip.destination());
+    Some(payload.chunks(each).zip(0..).map(move |(payload, number)| {
+        let mut data = [headers, payload].concat();
+        let length = UDP_HEADER + payload.len();
+        fix_ip(&mut data, number, ip_header);
+        put16(&mut data, ip_header + UDP_LENGTH, length as u16);
+        put16(&mut data, ip_header + UDP_CHECKSUM, 0);
+        let sum = checksum::pseudo_header(source, destination, UDP, length as u32)
+            .bytes(data.get(ip_header..).unwrap_or_default())
+            .checksum();
+        put16(&mut data, ip_header + UDP_CHECKSUM, never_none(sum));
+        data
+    }))
+}
+
+/// Zero means "none" in UDP (RFC 768), and the other zero is right in TCP too.
+fn never_none(checksum: u16) -> u16 {
+    match checksum {
+        0 => 0xffff,
+        sum => sum,
+    }
+}
+
 /// Completes a checksum that was left to the hardware, for whoever looks at the bytes or
 /// changes them; `false` when the packet is several segments, each of which has its own.
 pub fn finalise_checksum(packet: &mut Packet) -> bool {
@@ -186,10 +223,7 @@ pub fn finalise_checksum(packet: &mut Packet) -> bool {
     let Some(covered) = packet.data.get(start..) else {
         return false;
     };
-    let sum = match checksum::checksum(covered) {
-        0 => 0xffff, // zero means "none" in UDP (RFC 768), and both are right in TCP
-        sum => sum,
-    };
+    let sum = never_none(checksum::checksum(covered));
     let field = start + usize::from(packet.vnet.csum_offset);
     if field + 2 > packet.data.len() {
         return false;
@@ -223,8 +257,12 @@ mod tests {
         let ip = IpPacket::parse(data).unwrap();
         let header_ok = ip.version() == 6 || checksum::checksum(&data[..ip.header_len()]) == 0;
         let transport = ip.payload();
-        let sum =
-            checksum::pseudo_header(ip.source(), ip.destination(), TCP, transport.len() as u32);
+        let sum = checksum::pseudo_header(
+            ip.source(),
+            ip.destination(),
+            ip.protocol(),
+            transport.len() as u32,
+        );
         header_ok && ip.total_len() == data.len() && sum.bytes(transport).checksum() == 0
     }
 
@@ -281,7 +319,61 @@ mod tests {
         assert!(!finalise_checksum(&mut a.clone()));
     }
 
+    /// A train of datagrams as the kernel passes it on.
+    fn train(v6: bool, payload: usize, gso_size: u16) -> Packet {
+        let length = ((UDP_HEADER + payload) as u16).to_be_bytes();
+        let mut data = match v6 {
+            false => crate::packet::tests::ipv4_header(20 + UDP_HEADER + payload, UDP, 0),
+            true => {
+                let mut header = vec![0x60, 0, 0, 0, length[0], length[1], UDP, 64];
+                header.extend([0x20; 32]);
+                header
+            }
+        };
+        let headers = data.len();
+        data.extend([0x12, 0x34, 0, 9, length[0], length[1], 0xab, 0xcd]);
+        data.extend((0..payload).map(|byte| byte as u8));
+        let vnet = VirtioHeader {
+            needs_csum: true,
+            gso: Gso::Udp,
+            gso_size,
+            csum_start: headers as u16,
+            csum_offset: UDP_CHECKSUM as u16,
+            ..VirtioHeader::default()
+        };
+        Packet::new(data, vnet, crate::time::Time::ZERO)
+    }
+
+    #[test]
+    fn what_is_no_train_of_datagrams() {
+        assert!(datagrams(&tcp(false, 3000, 1448, ACK)).is_none());
+        assert!(datagrams(&train(false, 100, 0)).is_none());
+    }
+
     proptest! {
+        #[test]
+        fn datagrams_are_whole_and_join_to_what_was_sent(v6: bool, payload in 1usize..20_000, gso_size in 1u16..1460) {
+            let train = train(v6, payload, gso_size);
+            let sent = train.data[train.data.len() - payload..].to_vec();
+            let mut received = Vec::new();
+            for datagram in datagrams(&train).unwrap() {
+                prop_assert!(checksums_are_right(&datagram));
+                let udp = &datagram[IpPacket::parse(&datagram).unwrap().header_len()..];
+                prop_assert_eq!(usize::from(get16(udp, UDP_LENGTH)), udp.len());
+                received.extend_from_slice(&udp[UDP_HEADER..]);
+            }
+            prop_assert_eq!(received, sent);
+        }
+
+        #[test]
+        fn any_bytes_are_cut_or_not(data in proptest::collection::vec(any::<u8>(), 0..200), gso_size: u16) {
+            let vnet = VirtioHeader { gso: Gso::Udp, gso_size, ..VirtioHeader::default() };
+            let packet = Packet::new(data, vnet, crate::time::Time::ZERO);
+            if let Some(datagrams) = datagrams(&packet) {
+                prop_assert!(datagrams.count() <= packet.data.len());
+            }
+        }
+
         #[test]
         fn pieces_are_valid_and_join_to_the_same_stream(
             v6: bool, payload in 1usize..20_000, gso_size in 100u16..1460, coarse in 1u32..8, flags in prop::sample::select(vec![ACK, ACK | FIN | PSH, ACK | CWR]),

@@ -56,12 +56,12 @@ pub fn interface(name: &str) -> Vec<u8> {
     block(INTERFACE_DESCRIPTION, &body)
 }
 
-/// That packets of an interface were missed by whoever captured: how many, since the last such
-/// block.
-pub fn interface_statistics(interface: u32, missed: u64) -> Vec<u8> {
+/// That packets of an interface were missed by whoever captured, by a time in nanoseconds since 1970:
+/// how many, since the capture began.
+pub fn interface_statistics(interface: u32, unix_ns: u64, missed: u64) -> Vec<u8> {
     let mut body = Vec::new();
     body.extend(interface.to_le_bytes());
-    body.extend([0; 8]); // no time stamp of its own
+    body.extend(stamp(unix_ns));
     option(&mut body, OPTION_ISB_OSDROP, &missed.to_le_bytes());
     option(&mut body, OPTION_END, &[]);
     block(INTERFACE_STATISTICS, &body)
@@ -72,8 +72,7 @@ pub fn packet(interface: u32, unix_ns: u64, direction: Direction, data: &[u8]) -
     let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
     let mut body = Vec::with_capacity(data.len() + 40);
     body.extend(interface.to_le_bytes());
-    body.extend(((unix_ns >> 32) as u32).to_le_bytes());
-    body.extend((unix_ns as u32).to_le_bytes());
+    body.extend(stamp(unix_ns));
     body.extend(length.to_le_bytes());
     body.extend(length.to_le_bytes());
     body.extend(data);
@@ -85,6 +84,11 @@ pub fn packet(interface: u32, unix_ns: u64, direction: Direction, data: &[u8]) -
     option(&mut body, OPTION_EPB_FLAGS, &flags.to_le_bytes());
     option(&mut body, OPTION_END, &[]);
     block(ENHANCED_PACKET, &body)
+}
+
+/// A time stamp, its upper half first.
+fn stamp(unix_ns: u64) -> [u8; 8] {
+    unix_ns.rotate_left(32).to_le_bytes()
 }
 
 /// A block is framed by its length, so that files can be read backwards too.
@@ -146,11 +150,24 @@ mod tests {
     }
 
     #[test]
+    fn what_was_missed_by_when() {
+        let block = interface_statistics(0, 0x1_0000_0002, 3);
+        assert_eq!(
+            block[8..],
+            [
+                0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, // interface, time
+                7, 0, 8, 0, 3, 0, 0, 0, 0, 0, 0, 0, // isb_osdrop
+                0, 0, 0, 0, 40, 0, 0, 0,
+            ][..]
+        );
+    }
+
+    #[test]
     fn lengths_frame_every_block() {
         for block in [
             section_header("a link of a lab"),
             interface(&"x".repeat(100_000)),
-            interface_statistics(0, 3),
+            interface_statistics(0, 0x1_0000_0002, 3),
             packet(7, 1, Direction::Inbound, &[0; 1501]),
         ] {
             let length = block.len() as u32;

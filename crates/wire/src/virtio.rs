@@ -13,6 +13,8 @@ const GSO_NONE: u8 = 0;
 const GSO_TCPV4: u8 = 1;
 /// VIRTIO_NET_HDR_GSO_TCPV6.
 const GSO_TCPV6: u8 = 4;
+/// VIRTIO_NET_HDR_GSO_UDP_L4.
+const GSO_UDP_L4: u8 = 5;
 /// VIRTIO_NET_HDR_GSO_ECN: the TCP header has CWR set.
 const GSO_ECN: u8 = 0x80;
 
@@ -26,6 +28,8 @@ pub enum Gso {
     TcpV4,
     /// TCP segments over IPv6.
     TcpV6,
+    /// UDP datagrams, over either.
+    Udp,
 }
 
 /// The header; all zero describes an ordinary packet with a complete checksum.
@@ -40,7 +44,7 @@ pub struct VirtioHeader {
     pub ecn: bool,
     /// Length of the headers in bytes: a hint that the kernel does not promise to be exact.
     pub hdr_len: u16,
-    /// Payload bytes of each segment but the last.
+    /// Payload bytes of each segment or datagram but the last.
     pub gso_size: u16,
     /// Where the checksummed part of the packet starts, in bytes.
     pub csum_start: u16,
@@ -65,7 +69,7 @@ impl VirtioHeader {
     /// Reads the header that `bytes` start with.
     ///
     /// # Errors
-    /// When there are too few bytes, or the segmentation is neither none nor that of TCP.
+    /// When there are too few bytes, or the segmentation is none that plumb knows.
     pub fn parse(bytes: &[u8]) -> Result<Self, VirtioError> {
         let header = bytes
             .first_chunk::<HEADER_LEN>()
@@ -77,6 +81,7 @@ impl VirtioHeader {
                 GSO_NONE => Gso::None,
                 GSO_TCPV4 => Gso::TcpV4,
                 GSO_TCPV6 => Gso::TcpV6,
+                GSO_UDP_L4 => Gso::Udp,
                 other => return Err(VirtioError::GsoType(other)),
             },
             ecn: gso_type & GSO_ECN != 0,
@@ -93,6 +98,7 @@ impl VirtioHeader {
             Gso::None => GSO_NONE,
             Gso::TcpV4 => GSO_TCPV4,
             Gso::TcpV6 => GSO_TCPV6,
+            Gso::Udp => GSO_UDP_L4,
         };
         let [h0, h1] = self.hdr_len.to_ne_bytes();
         let [g0, g1] = self.gso_size.to_ne_bytes();
@@ -142,8 +148,8 @@ mod tests {
     #[test]
     fn what_was_not_offered_is_refused() {
         assert_eq!(
-            VirtioHeader::parse(&[0, 5, 0, 0, 0, 0, 0, 0, 0, 0]),
-            Err(VirtioError::GsoType(5))
+            VirtioHeader::parse(&[0, 3, 0, 0, 0, 0, 0, 0, 0, 0]),
+            Err(VirtioError::GsoType(3))
         );
         assert_eq!(VirtioHeader::parse(&[0; 9]), Err(VirtioError::Short(9)));
     }

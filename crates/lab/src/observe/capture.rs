@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use plumb_link::packet::Packet;
-use plumb_link::segment::{finalise_checksum, split};
+use plumb_link::segment::{datagrams, finalise_checksum, split};
 use plumb_link::time::Time;
 use plumb_net::cable::{Cable, Look};
 use plumb_wire::pcapng::{self, Direction};
@@ -14,7 +14,12 @@ use plumb_wire::virtio::VirtioHeader;
 use super::{Observation, Seen};
 
 /// A capture at one end of a link.
-pub(crate) struct Capture(Source);
+pub(crate) struct Capture {
+    source: Source,
+    /// Packets that were not taken in time, and how many of them the file tells.
+    missed: u64,
+    told: u64,
+}
 
 enum Source {
     /// A link that plumb carries.
@@ -24,13 +29,13 @@ enum Source {
         started_unix_ns: u64,
     },
     /// A link or lan of the kernel's.
-    Kernel { cable: Cable, missed: u32 },
+    Kernel(Cable),
 }
 
 impl Capture {
     /// Stamps count from `started_unix_ns`, when the laboratory's clock was at zero.
     pub(crate) fn of_carried(observation: Observation, started_unix_ns: u64) -> Self {
-        Self(Source::Carried {
+        Self::of(Source::Carried {
             observation,
             started_unix_ns,
         })
@@ -38,7 +43,15 @@ impl Capture {
 
     /// What passes an interface of a node.
     pub(crate) fn of_kernel(cable: Cable) -> Self {
-        Self(Source::Kernel { cable, missed: 0 })
+        Self::of(Source::Kernel(cable))
+    }
+
+    fn of(source: Source) -> Self {
+        Self {
+            source,
+            missed: 0,
+            told: 0,
+        }
     }
 
     /// Writes what a file begins with.
@@ -55,49 +68,46 @@ impl Capture {
 
     /// Writes what comes within a time; `false` when that was nothing.
     pub(crate) fn write(&mut self, out: &mut impl Write, within: Duration) -> io::Result<bool> {
-        match &mut self.0 {
+        let (unix_ns, direction, packet) = match &mut self.source {
             Source::Carried {
                 observation,
                 started_unix_ns,
             } => {
-                write_missed(out, observation.missed())?;
-                let Some(seen) = observation.next(within) else {
-                    return Ok(false);
-                };
-                if let Seen::Packet {
-                    at,
-                    direction,
-                    packet,
-                } = seen
-                {
-                    let unix_ns = started_unix_ns.saturating_add(at.as_nanos());
-                    write_packet(out, unix_ns, direction, packet)?;
+                self.missed += observation.missed();
+                match observation.next(within) {
+                    None => return Ok(false),
+                    Some(Seen::Outcomes { .. }) => return Ok(true),
+                    Some(Seen::Packet {
+                        at,
+                        direction,
+                        packet,
+                    }) => {
+                        let unix_ns = started_unix_ns.saturating_add(at.as_nanos());
+                        (unix_ns, direction, packet)
+                    }
                 }
             }
-            Source::Kernel { cable, missed } => match cable.next(within)? {
+            Source::Kernel(cable) => match cable.next(within)? {
                 Look::Nothing => return Ok(false),
-                Look::Other => {}
+                Look::Other => return Ok(true),
                 Look::Packet(passed) => {
-                    write_missed(out, passed.missed.saturating_sub(*missed).into())?;
-                    *missed = passed.missed;
+                    self.missed = passed.missed.into();
                     let direction = match passed.sent {
                         true => Direction::Outbound,
                         false => Direction::Inbound,
                     };
                     let vnet = VirtioHeader::parse(&passed.vnet).unwrap_or_default();
                     let packet = Packet::new(passed.data.to_vec(), vnet, Time::ZERO);
-                    write_packet(out, passed.unix_ns, direction, packet)?;
+                    (passed.unix_ns, direction, packet)
                 }
             },
+        };
+        if self.missed > self.told {
+            self.told = self.missed;
+            out.write_all(&pcapng::interface_statistics(0, unix_ns, self.missed))?;
         }
+        write_packet(out, unix_ns, direction, packet)?;
         Ok(true)
-    }
-}
-
-fn write_missed(out: &mut impl Write, missed: u64) -> io::Result<()> {
-    match missed {
-        0 => Ok(()),
-        _ => out.write_all(&pcapng::interface_statistics(0, missed)),
     }
 }
 
@@ -107,8 +117,15 @@ fn write_packet(
     direction: Direction,
     packet: Packet,
 ) -> io::Result<()> {
+    let mut write = |data: &[u8]| out.write_all(&pcapng::packet(0, unix_ns, direction, data));
+    if let Some(datagrams) = datagrams(&packet) {
+        for datagram in datagrams {
+            write(&datagram)?;
+        }
+        return Ok(());
+    }
     split(packet, 1).into_iter().try_for_each(|mut single| {
         finalise_checksum(&mut single);
-        out.write_all(&pcapng::packet(0, unix_ns, direction, &single.data))
+        write(&single.data)
     })
 }
