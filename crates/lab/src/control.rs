@@ -13,7 +13,7 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
@@ -153,11 +153,12 @@ pub(crate) fn take_name(name: &str) -> Result<UnixListener, LabError> {
 
 /// Answers the programs in every node.
 pub(crate) fn serve_inside(instance: &Arc<Instance>) -> Result<(), LabError> {
+    let busy = Arc::default();
     for node in instance.nodes() {
         let listener = node.in_network(|| {
             UnixListener::bind_addr(&SocketAddr::from_abstract_name(SOCKET_NAME)?)
         })?;
-        serve(listener, instance, Admit::Everyone)?;
+        serve(listener, instance, Admit::Everyone, &busy)?;
     }
     Ok(())
 }
@@ -167,7 +168,7 @@ pub(crate) fn serve_outside(
     listener: UnixListener,
     instance: &Arc<Instance>,
 ) -> Result<(), LabError> {
-    serve(listener, instance, Admit::Owner)
+    serve(listener, instance, Admit::Owner, &Arc::default())
 }
 
 /// Who may ask.
@@ -179,14 +180,24 @@ enum Admit {
 
 /// Answers on a thread of its own, and on one for every conversation. They end with the process,
 /// the first of its PID namespace, which answers for as long as it lives; a conversation ends
-/// with the answer, within [`TIMEOUT`] of a request that does not come, or with the client.
-fn serve(listener: UnixListener, instance: &Arc<Instance>, admit: Admit) -> Result<(), LabError> {
-    let instance = Arc::clone(instance);
-    let busy = Arc::new(AtomicUsize::new(0));
+/// with the answer, within [`TIMEOUT`] of a request that does not come, or with the client. Of those
+/// that `busy` counts there are [`MAX_CONVERSATIONS`].
+fn serve(
+    listener: UnixListener,
+    instance: &Arc<Instance>,
+    admit: Admit,
+    busy: &Arc<AtomicUsize>,
+) -> Result<(), LabError> {
+    let (instance, busy) = (Arc::clone(instance), Arc::clone(busy));
     thread::Builder::new()
         .name("lab-control".into())
         .spawn(move || {
-            for stream in listener.incoming().flatten() {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else {
+                    // Without descriptors or memory it would be asked again at once, for ever.
+                    thread::sleep(LOOK_EVERY);
+                    continue;
+                };
                 let conversation = Conversation {
                     stream,
                     instance: Arc::clone(&instance),
@@ -276,7 +287,7 @@ impl Conversation {
         }
     }
 
-    /// Writes what there is to see until the client has gone, or takes nothing for
+    /// Writes what there is to see until the client closes its side or takes nothing for
     /// [`TIMEOUT`].
     fn look(&self, sight: &Sight) -> io::Result<()> {
         let mut begun = Vec::new();
@@ -287,15 +298,20 @@ impl Conversation {
         self.send(&Answer::Looking, &[])?;
         let mut out = BufWriter::new(&self.stream);
         out.write_all(&begun)?;
-        while !self.is_left() {
-            // Everything that there is, and then a rest in which the client is told.
-            while observer.write(&mut out, LOOK_EVERY)? {}
+        loop {
+            // What there was to see until it left is written behind.
+            let is_left = self.is_left();
+            let tell = Instant::now() + LOOK_EVERY;
+            let left = || tell.saturating_duration_since(Instant::now());
+            while observer.write(&mut out, left())? && !left().is_zero() {}
             out.flush()?;
+            if is_left {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
-    /// Whether the client has closed the stream: it has nothing more to say.
+    /// Whether the client has closed its side of the stream: it has nothing more to say.
     fn is_left(&self) -> bool {
         let mut fds = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
         poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)

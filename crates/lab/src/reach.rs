@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
@@ -165,12 +166,14 @@ impl Reach {
             sight: sight.clone(),
         };
         exchange(&stream, &request)?;
-        let until = duration.map(|duration| Instant::now() + duration);
+        let mut until = duration.map(|duration| Instant::now() + duration);
         let mut buffer = vec![0; 65_536];
         loop {
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let mut left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
-                return Ok(());
+                // What is under way comes behind, and then the end.
+                stream.shutdown(Shutdown::Write)?;
+                (until, left) = (None, None);
             }
             stream.set_read_timeout(left)?;
             match stream.read(&mut buffer) {

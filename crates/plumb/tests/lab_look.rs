@@ -98,7 +98,7 @@ fn the_log_and_the_captures_hold_every_packet() {
     assert_eq!(packets("b.pcapng", 1), count("/delivered/packets"));
 }
 
-/// Addresses, lengths of IP packets and payloads of TCP packets from a capture, by direction.
+/// Lengths of the IP packets of one direction in a capture, which are whole.
 fn lengths(file: &[u8], direction: u8) -> Vec<usize> {
     let found = blocks(file).into_iter().filter(|(kind, _)| *kind == 6);
     let found = found.filter(|(_, body)| body[body.len() - 8] == direction);
@@ -110,14 +110,14 @@ fn lengths(file: &[u8], direction: u8) -> Vec<usize> {
             let packet = &body[20..20 + whole];
             let told = u16::from_be_bytes([packet[2], packet[3]]);
             assert_eq!((packet[0] >> 4, usize::from(told)), (4, whole));
-            assert!(is_whole_tcp(packet));
+            assert!(is_whole(packet));
             whole
         })
         .collect()
 }
 
-/// Whether the sums of an IPv4 header and of TCP come out (RFC 1071).
-fn is_whole_tcp(packet: &[u8]) -> bool {
+/// Whether the sums of an IPv4 header and of TCP or UDP come out (RFC 1071).
+fn is_whole(packet: &[u8]) -> bool {
     let sum = |bytes: &[u8], start: u32| {
         let words = bytes.chunks(2);
         let word = |w: &[u8]| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0));
@@ -127,12 +127,14 @@ fn is_whole_tcp(packet: &[u8]) -> bool {
         }
         sum == 0xffff
     };
-    let (header, tcp) = packet.split_at(20);
+    let (header, transport) = packet.split_at(20);
+    let protocol = header[9];
     let pseudo: u32 = header[12..20]
         .chunks(2)
         .map(|w| u32::from(w[0]) << 8 | u32::from(w[1]))
         .sum();
-    sum(header, 0) && (header[9] != 6 || sum(tcp, pseudo + 6 + tcp.len() as u32))
+    let pseudo = pseudo + u32::from(protocol) + transport.len() as u32;
+    sum(header, 0) && (![6, 17].contains(&protocol) || sum(transport, pseudo))
 }
 
 #[test]
@@ -188,6 +190,35 @@ wait"
     }
 }
 
+/// The kernel passes a train of datagrams as one packet from end to end of a cable.
+#[test]
+fn datagrams_of_a_train_are_captured_one_by_one() {
+    let mut network = Network::default();
+    network.without_ipv6().node("client", "").node("server", "");
+    network.link("cable", ["client", "server"], "");
+    let (folder, file) = (tempfile::tempdir().unwrap(), network.file());
+    // SOL_UDP and UDP_SEGMENT of linux/udp.h: ten of 1200 bytes and one of 1.
+    let send = "import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(17, 103, 1200)
+s.connect((\"server\", 9))
+s.send(bytes(12001))";
+    let output = Command::new(common::PLUMB)
+        .current_dir(&folder)
+        .args(["lab", "run", "--capture", "cable@client=a"])
+        .args(["--capture", "cable@server=b"])
+        .arg(file.path())
+        .args(["--", "python3", "-c", send])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", common::stderr(&output));
+    for (name, towards) in [("a", 2), ("b", 1)] {
+        let file = std::fs::read(folder.path().join(name)).unwrap();
+        let expected = [&[1228; 10][..], &[29]].concat();
+        assert_eq!(lengths(&file, towards), expected, "{name}");
+    }
+}
+
 #[test]
 fn a_full_disk_stops_the_log_and_not_the_lab() {
     let (_, errors) = lab_run(
@@ -221,6 +252,22 @@ run = ["plumb", "lab", "flood", "server", "--rate", "2mbit", "--duration", "60s"
     assert!(output.status.success(), "{}", common::stderr(&output));
     let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
     assert!(log.lines().count() > 50, "{log}");
+}
+
+/// At twenty packets a second there is always one more to come.
+#[test]
+fn a_log_is_told_as_it_goes_and_to_its_end() {
+    let script = "\
+        plumb lab flood server --rate 240kbit --duration 3s > /dev/null & sleep 1; \
+        plumb lab log line.up --for 1s; wait";
+    let (log, _) = Network::line(r#"{ type = "delay", delay = "1ms" }"#, "").script(script);
+    let times: Vec<f64> = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter_map(|line| line["entered_s"].as_f64())
+        .collect();
+    let (first, last) = (times[0], times[times.len() - 1]);
+    assert!(last - first > 0.8, "{first} to {last}");
 }
 
 #[test]
