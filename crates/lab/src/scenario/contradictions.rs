@@ -20,6 +20,9 @@ const MAX_ON_LAN: usize = 254;
 /// terminating zero, `linux/if.h`).
 const MAX_NAME_BYTES: usize = 15;
 
+/// Names that mean something else to the kernel, to ip-route(8) or to whoever looks them up.
+const TAKEN: [&str; 4] = ["all", "default", "lo", "localhost"];
+
 /// The least MTU with which a device has IPv4 (`net/ipv4/devinet.c`) and IPv6 (RFC 8200 section 5),
 /// and the most of a TUN or veth device (`drivers/net/tun.c`, ETH_MAX_MTU).
 const LEAST_MTU_V4: u32 = 68;
@@ -101,7 +104,8 @@ impl<'a> Parts<'a> {
             for (i, name) in list.iter().enumerate() {
                 if !is_name(name) {
                     return Err(format!(
-                        "'{name}' cannot name a {kind}: use 1 to {MAX_NAME_BYTES} of a-z, 0-9 and -"
+                        "'{name}' cannot name a {kind}: use 1 to {MAX_NAME_BYTES} of a-z, 0-9 and -, no number, and none of {}",
+                        TAKEN.join(", ")
                     ));
                 }
                 if list.iter().take(i).any(|earlier| earlier == name) {
@@ -195,7 +199,7 @@ impl<'a> Parts<'a> {
         let mut seen: Vec<&str> = Vec::new();
         for node in &self.scenario.nodes {
             for name in &node.names {
-                if !is_host_name(name) {
+                if !is_host_name(name) || is_number(name) {
                     return Err(format!(
                         "node '{}' cannot have the name '{name}': write labels of a-z, 0-9 and - joined by dots, such as www.example",
                         node.name
@@ -342,5 +346,14 @@ fn is_name(name: &str) -> bool {
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         && !name.starts_with('-')
-        && name != "lo"
+        && !TAKEN.contains(&name)
+        && !is_number(name)
+}
+
+/// Whether a name is looked up by nobody, because it is an address itself (inet_aton(3)): its last part is
+/// a number.
+fn is_number(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let of = |digits: &str, radix| digits.chars().all(|c: char| c.is_digit(radix));
+    of(last, 10) || last.strip_prefix("0x").is_some_and(|hex| of(hex, 16))
 }

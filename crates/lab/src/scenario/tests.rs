@@ -76,6 +76,26 @@ fn errors_name_file_line_and_what_is_allowed() {
     );
 }
 
+/// They would be the loopback, every route or an address, and not the node.
+#[test]
+fn names_that_mean_something_else_are_refused() {
+    for name in ["all", "default", "lo", "localhost", "1", "0x10"] {
+        let node = error(&format!("[[node]]\nname = \"{name}\"\n"));
+        assert!(
+            node.contains(&format!("'{name}' cannot name a node")),
+            "{node}"
+        );
+        let lan = error(&format!(
+            "[[lan]]\nname = \"{name}\"\nnodes = [\"a\", \"b\"]\n"
+        ));
+        assert!(lan.contains("cannot name a link"), "{lan}");
+    }
+    for name in ["10.1", "www.0x7f"] {
+        let further = error(&format!("[[node]]\nname = \"c\"\nnames = [\"{name}\"]\n"));
+        assert!(further.contains(&format!("the name '{name}'")), "{further}");
+    }
+}
+
 #[test]
 fn an_unknown_word_comes_with_the_nearest_one() {
     for (text, near) in [
