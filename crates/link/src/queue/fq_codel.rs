@@ -55,6 +55,13 @@ impl Default for FqCodelSpec {
 
 impl Settings for FqCodelSpec {
     fn check(&self) -> Result<(), String> {
+        if !FLOWS.contains(&self.flows) {
+            let (least, most) = (FLOWS.start(), FLOWS.end());
+            return Err(format!("flows are {least} to {most}"));
+        }
+        if self.quantum == 0 {
+            return Err("the quantum is at least 1 byte".to_owned());
+        }
         check_times(self.target, self.interval)
     }
 }

@@ -58,6 +58,14 @@ fn mistakes_in_a_scenario_are_named_with_their_line() {
             "target",
         ),
         (
+            r#"{ type = "shaper", rate = "1mbit", queue = { type = "fq_codel", flows = 0 } }"#,
+            "flows are 1 to 65536",
+        ),
+        (
+            r#"{ type = "shaper", rate = "1mbit", queue = { type = "fq_codel", quantum = 0 } }"#,
+            "at least 1 byte",
+        ),
+        (
             r#"{ type = "shaper", rate = "1mbit", queue = { limit = "5ms" } }"#,
             "needs a type",
         ),
