@@ -18,6 +18,7 @@ use plumb_net::{spread, sysctl};
 use crate::driver::Epoch;
 use crate::error::LabError;
 use crate::layout::{NodePlan, Plan};
+use crate::node::set_variables;
 use crate::routes::{Change, Hop, Route};
 use crate::scenario::Scenario;
 use crate::topology::LanSpec;
@@ -62,7 +63,10 @@ impl Network {
         for (plan, node) in planned() {
             let spec = scenario.nodes.iter().find(|spec| spec.name == plan.name);
             let chosen = |key: &str| spec.is_some_and(|spec| spec.sysctl.contains_key(key));
-            node.in_network(|| raise(&plan, scenario.ipv6, chosen))?;
+            node.in_network(|| {
+                raise(&plan, scenario.ipv6, chosen)?;
+                spec.map_or(Ok(()), |spec| set_variables(spec, true))
+            })?;
         }
         // Routes only when every link is up: a gateway behind a device that is down is refused.
         for (plan, node) in planned() {
@@ -100,7 +104,8 @@ fn join_lan(lan: &LanSpec, nodes: &Nodes) -> Result<Namespaces, LabError> {
         netlink.set_up(interface_index(&lan.name)?, None)?;
         Ok::<_, LabError>(())
     })?;
-    let port = |number: usize| format!("port{number}");
+    // No lan has such a name.
+    let port = |number: usize| format!("port_{number}");
     for (number, node) in lan.nodes.iter().enumerate() {
         if let Some(node) = nodes.get(node) {
             node.in_network(|| {

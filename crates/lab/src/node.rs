@@ -198,11 +198,27 @@ fn settle_kernel(
             "the kernel keeps its own default congestion control; sockets must choose".to_owned(),
         ),
     }
-    for (key, value) in &spec.sysctl {
+    set_variables(spec, false)
+}
+
+/// Sets the kernel variables of a scenario that are of an interface, which is there when the node's links
+/// are, or the others.
+pub(crate) fn set_variables(spec: &NodeSpec, of_interfaces: bool) -> Result<(), LabError> {
+    let variables = spec.sysctl.iter();
+    for (key, value) in variables.filter(|(key, _)| is_of_interface(key) == of_interfaces) {
         sysctl::write(key, value)
             .map_err(|e| LabError::Control(format!("node '{}': the lab {e}", spec.name)))?;
     }
     Ok(())
+}
+
+/// Whether a kernel variable is that of a link or lan.
+fn is_of_interface(key: &str) -> bool {
+    let mut parts = key.split('.').skip(2);
+    matches!(parts.next(), Some("conf" | "neigh"))
+        && parts
+            .next()
+            .is_some_and(|name| !["all", "default", "lo"].contains(&name))
 }
 
 #[cfg(test)]

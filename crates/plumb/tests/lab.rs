@@ -447,3 +447,14 @@ fn lists_and_shows_its_scenarios() {
         }
     }
 }
+
+/// Those of an interface are there only when the link is.
+#[test]
+fn variables_of_a_nodes_interfaces_can_be_set() {
+    let mut network = Network::line("", "");
+    network.sysctl("client", "net.ipv4.conf.line.rp_filter", "2");
+    network.sysctl("client", "net.ipv4.neigh.line.gc_stale_time", "77");
+    let script =
+        "cat /proc/sys/net/ipv4/conf/line/rp_filter /proc/sys/net/ipv4/neigh/line/gc_stale_time";
+    assert_eq!(network.script(script).0, "2\n77\n");
+}
