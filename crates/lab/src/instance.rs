@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use plumb_link::chain;
 use plumb_model::run::{LabBackend, LabChange, LabMark};
 use plumb_net::cable::Cable;
-use plumb_net::clock;
 use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::Netlink;
 use plumb_net::sysctl;
 use plumb_net::tun::{Entrance, Tun};
+use plumb_net::{clock, file};
 
 use crate::driver::{Crowd, Driver, Epoch};
 use crate::ends::{self, Naps, Watch};
@@ -75,6 +75,23 @@ pub(crate) struct Carrier {
     pub(crate) driver: Driver,
 }
 
+/// What a laboratory holds open of every node (its namespaces and a listener), of every emulated link (at
+/// each end a device, an entrance, an event and a timer), and besides: conversations, captures, services.
+const OF_NODE: usize = 4;
+const OF_LINK: usize = 8;
+const BESIDES: usize = 400;
+
+fn allow_descriptors(scenario: &Scenario) -> Result<(), LabError> {
+    let links = scenario.links.iter().filter(|link| link.is_emulated());
+    let (nodes, links) = (scenario.nodes.len() + scenario.lans.len(), links.count());
+    let count = nodes * OF_NODE + links * OF_LINK + BESIDES;
+    file::allow_descriptors(count as u64).map_err(|e| {
+        LabError::Control(format!(
+            "{nodes} nodes and lans and {links} emulated links need {count} open files at once, and this user may not have so many ({e}): raise the limit (ulimit -n)"
+        ))
+    })
+}
+
 impl Instance {
     /// Builds the network of a scenario and starts carrying packets.
     ///
@@ -85,6 +102,7 @@ impl Instance {
             // Before anything is made: not every chain can be the kernel's.
             kernel::links::render(&scenario)?;
         }
+        allow_descriptors(&scenario)?;
         let mut notes = Vec::new();
         let no_ipv6 = sysctl::read("net.ipv6.conf.all.disable_ipv6").is_err_and(|e| e.is_absent());
         if no_ipv6 && std::mem::replace(&mut scenario.ipv6, false) {

@@ -5,6 +5,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt as _;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
 /// Waits until what was written is on the disk (fdatasync(2)). What has no disk, such as a
 /// device or a pipe, has nothing to wait for.
 ///
@@ -53,7 +55,19 @@ pub fn free_bytes(folder: &std::path::Path) -> io::Result<Option<u64>> {
 /// How many files this process may have open (RLIMIT_NOFILE): now, and as far as it may raise that
 /// itself.
 pub fn descriptor_limits() -> Option<(u64, u64)> {
-    nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).ok()
+    getrlimit(Resource::RLIMIT_NOFILE).ok()
+}
+
+/// Lets this process, and what it starts from now on, have so many files open, where the limit is less.
+///
+/// # Errors
+/// When more are not allowed, which root alone may change.
+pub fn allow_descriptors(count: u64) -> io::Result<()> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    if soft >= count {
+        return Ok(());
+    }
+    Ok(setrlimit(Resource::RLIMIT_NOFILE, count, hard.max(count))?)
 }
 
 /// Size of a page of memory, in which the kernel counts (sysconf(3)).
@@ -64,4 +78,19 @@ pub fn page_bytes() -> u64 {
         .flatten()
         .and_then(|bytes| u64::try_from(bytes).ok())
         .unwrap_or(4096)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn as_many_files_as_are_needed_and_no_more_than_may_be() {
+        let (soft, _) = descriptor_limits().unwrap();
+        allow_descriptors(soft).unwrap();
+        assert_eq!(descriptor_limits().unwrap().0, soft);
+        // Above what the kernel allows anybody (fs.nr_open).
+        assert!(allow_descriptors(u64::MAX - 1).is_err());
+    }
 }
