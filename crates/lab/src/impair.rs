@@ -17,7 +17,7 @@ use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use plumb_model::framing::Framing;
 use plumb_model::units::{BitRate, parse_duration};
-use plumb_net::process::block_signals;
+use plumb_net::process::{ENDING, block_signals};
 
 use crate::kernel::{Line, Loss, Netem, Queue, Tree};
 use plumb_net::tc::{self, TcError};
@@ -39,14 +39,6 @@ const ETHERNET_HEADER_BYTES: i16 = 14;
 
 /// What the guardian says when the disciplines are in place.
 const INSTALLED: &str = "installed";
-
-/// Signals that end it early.
-const ENDING: [Signal; 4] = [
-    Signal::SIGINT,
-    Signal::SIGTERM,
-    Signal::SIGHUP,
-    Signal::SIGQUIT,
-];
 
 /// What is to become worse.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! The routes of a scenario that differ from the shortest: what each `[[route]]` means. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ pub(crate) fn hop(graph: &Graph<'_>, step: Step, to: Prefix) -> Option<Hop> {
 
 /// Adds the scenario's routes to a plan that has the shortest ones.
 pub(crate) fn lay(scenario: &Scenario, graph: &Graph<'_>, plan: &mut Plan) -> Result<(), String> {
-    let mut said: BTreeMap<(usize, Prefix, Duration), &RouteSpec> = BTreeMap::new();
+    let mut said: BTreeSet<(usize, Prefix, Duration)> = BTreeSet::new();
     let mut deals: BTreeMap<(usize, Prefix), Deal> = BTreeMap::new();
     let mut resolved = Vec::new();
     for spec in &scenario.routes {
@@ -101,7 +101,7 @@ pub(crate) fn lay(scenario: &Scenario, graph: &Graph<'_>, plan: &mut Plan) -> Re
         };
         for to in destinations(graph, node, spec, scenario.ipv6).map_err(wrong)? {
             let at = spec.at.unwrap_or_default();
-            if said.insert((node, to, at), spec).is_some() {
+            if !said.insert((node, to, at)) {
                 return Err(wrong(format!(
                     "there are two for {to} from the same time on; keep one, give the other an at = \"10s\", or name several neighbours in one via"
                 )));

@@ -23,7 +23,7 @@ use nix::unistd::Pid;
 use plumb_model::run::LabBackend;
 use plumb_net::first::{Forked, fork_first};
 use plumb_net::namespace::mount_kernel_fs;
-use plumb_net::process::block_signals;
+use plumb_net::process::{ENDING, block_signals};
 
 use crate::control;
 use crate::error::LabError;
@@ -42,14 +42,6 @@ const NOT_FOUND: i32 = 127;
 
 /// How long the command may go on after it was told to end, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
-
-/// Signals that end the laboratory, after the command had its chance.
-const ENDING: [Signal; 4] = [
-    Signal::SIGINT,
-    Signal::SIGTERM,
-    Signal::SIGHUP,
-    Signal::SIGQUIT,
-];
 
 /// What to run, and where.
 #[derive(Debug)]

@@ -279,8 +279,6 @@ macro_rules! quantity_serde {
 quantity_serde!(BitRate, BitRate::from_bps, bps);
 quantity_serde!(ByteCount, ByteCount::from_bytes, bytes);
 
-/// A time in configuration files: a string such as `"250ms"`, or a number of seconds.
-///
 /// A time as [`parse_duration`] reads it back exactly: `250ms`, `7us`.
 pub fn duration(time: Duration) -> String {
     match time.as_nanos() {
@@ -318,6 +316,35 @@ pub mod duration_text {
             Written::Seconds(s) => Duration::try_from_secs_f64(s).map_err(serde::de::Error::custom),
             Written::Text(text) => parse_duration(&text).map_err(serde::de::Error::custom),
         }
+    }
+}
+
+/// For `#[serde(default, with = "plumb_model::units::optional_duration_text")]`: a time that may be absent.
+pub mod optional_duration_text {
+    use super::*;
+
+    /// Writes the time as [`duration_text`] does, or nothing.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(
+        time: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => duration_text::serialize(time, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    /// Reads what [`duration_text`] does.
+    ///
+    /// # Errors
+    /// When it is no time.
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        duration_text::deserialize(deserializer).map(Some)
     }
 }
 

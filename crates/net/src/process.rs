@@ -14,6 +14,14 @@ use nix::unistd::chdir;
 
 use crate::namespace::Namespaces;
 
+/// What a user or a terminal ends a program by.
+pub const ENDING: [Signal; 4] = [
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+];
+
 /// Makes `command` start inside a node, in the directory that this process is in (the root where
 /// the node does not have it), with no signal blocked.
 ///
@@ -62,13 +70,7 @@ pub fn block_signals(signals: &[Signal]) -> io::Result<SigSet> {
 /// # Errors
 /// Those of the kernel; a process that leads a group cannot get a session.
 pub fn detach() -> io::Result<()> {
-    let ending = [
-        Signal::SIGINT,
-        Signal::SIGTERM,
-        Signal::SIGHUP,
-        Signal::SIGQUIT,
-    ];
-    block_signals(&ending)?;
+    block_signals(&ENDING)?;
     nix::unistd::setsid()?;
     Ok(())
 }

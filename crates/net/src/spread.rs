@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use netlink_sys::protocols::NETLINK_NETFILTER;
 use netlink_sys::{Socket, SocketAddr};
 
-use crate::netlink::Prefix;
+use crate::netlink::{Prefix, attribute};
 
 /// Deals the packets to `to` out: the first gets `first_mark`, the next one the mark after it, and
 /// so on through `marks` of them. In the network namespace of the calling thread, for packets that
@@ -133,7 +133,7 @@ fn expressions(to: Prefix, first_mark: u32, marks: u32) -> Vec<Vec<u8>> {
         })
         .collect();
     let zeroes = vec![0; wanted.len()];
-    let data = |kind, bytes: &[u8]| nested(kind, &[attribute(1, bytes)]);
+    let data = |kind, bytes: &[u8]| nested(kind, &[attribute::encode(1, bytes)]);
     vec![
         // Register, base (NFT_PAYLOAD_NETWORK_HEADER), offset, length.
         expression(
@@ -196,28 +196,17 @@ fn message(kind: u16, flags: u16, family: u8, resource: u16, body: &[u8]) -> Vec
     bytes
 }
 
-/// An attribute (`struct nlattr`), padded to four bytes.
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    const HEADER: usize = 4;
-    let mut bytes = Vec::with_capacity(HEADER + value.len().next_multiple_of(4));
-    bytes.extend(((HEADER + value.len()) as u16).to_ne_bytes());
-    bytes.extend(kind.to_ne_bytes());
-    bytes.extend(value);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
-}
-
 /// Numbers of nf_tables are in network order.
 fn number(kind: u16, value: u32) -> Vec<u8> {
-    attribute(kind, &value.to_be_bytes())
+    attribute::encode(kind, &value.to_be_bytes())
 }
 
 fn string(kind: u16, value: &str) -> Vec<u8> {
-    attribute(kind, &[value.as_bytes(), &[0]].concat())
+    attribute::encode(kind, &[value.as_bytes(), &[0]].concat())
 }
 
 fn nested(kind: u16, parts: &[Vec<u8>]) -> Vec<u8> {
-    attribute(kind | NLA_F_NESTED, &parts.concat())
+    attribute::encode(kind | NLA_F_NESTED, &parts.concat())
 }
 
 #[cfg(test)]

@@ -1,13 +1,9 @@
 //! Which packets a cell counts.
 
-use plumb_wire::ip::{ICMP, ICMPV6, IpPacket, TCP, UDP};
+use plumb_wire::ip::{ICMP, ICMPV6, IpPacket, SYN, TCP, UDP};
 use serde::{Deserialize, Serialize};
 
 use crate::packet::Packet;
-
-/// Byte of the TCP header with the flags, and the flag of a SYN (RFC 9293 section 3.1).
-const TCP_FLAGS: usize = 13;
-const SYN: u8 = 0x02;
 
 /// A class of packets, and a port of theirs: `"tcp_data"`, or `"tcp_data 5201"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -54,10 +50,7 @@ impl Match {
             Class::Any => true,
             Class::Tcp => ip.protocol() == TCP,
             Class::TcpData => packet.tcp_payload_bytes() > 0,
-            Class::Syn => {
-                let flags = ip.tcp_header_len().and(ip.payload().get(TCP_FLAGS));
-                flags.is_some_and(|flags| flags & SYN != 0)
-            }
+            Class::Syn => ip.tcp_flags().is_some_and(|flags| flags & SYN != 0),
             Class::Udp => ip.protocol() == UDP,
             Class::Icmp => matches!(ip.protocol(), ICMP | ICMPV6),
         };

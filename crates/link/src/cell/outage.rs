@@ -29,7 +29,7 @@ pub struct OutageSpec {
     /// The time from the beginning of one to that of the next; there is one only when absent.
     #[serde(
         default,
-        with = "optional_duration",
+        with = "plumb_model::units::optional_duration_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub every: Option<Duration>,
@@ -40,21 +40,6 @@ pub struct OutageSpec {
     /// Whether packets are held until the outage is over, instead of lost.
     #[serde(default)]
     pub hold: bool,
-}
-
-mod optional_duration {
-    use super::*;
-    use serde::{Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(d: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
-        duration_text::serialize(&d.unwrap_or_default(), to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        duration_text::deserialize(from).map(Some)
-    }
 }
 
 /// The shortest cycle: the outages of an idle hour are counted through in milliseconds.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use plumb_model::framing::Framing;
 use plumb_model::units::{BitRate, ByteCount};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use self::port::{Port, PortSpec};
 use self::schedule::Schedule;
@@ -37,7 +37,7 @@ pub struct ShaperSpec {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        with = "optional_duration"
+        with = "plumb_model::units::optional_duration_text"
     )]
     pub period: Option<Duration>,
     /// Bytes of the line that can be saved up while it is free; none when absent.
@@ -131,27 +131,6 @@ impl Shaper {
     pub(crate) fn new(spec: ShaperSpec, seed: u64, now: Time) -> Self {
         let line = TokenBucket::new(&spec, now);
         Self::with_line(spec, line, seed, now)
-    }
-}
-
-/// A time that may be absent, written as durations are.
-mod optional_duration {
-    use super::*;
-
-    pub(super) fn serialize<S: Serializer>(
-        time: &Option<Duration>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        match time {
-            Some(time) => plumb_model::units::duration_text::serialize(time, serializer),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        plumb_model::units::duration_text::deserialize(deserializer).map(Some)
     }
 }
 
