@@ -109,7 +109,7 @@ import json, sys
 run = json.load(sys.stdin)
 rates = [m['result']['bps'] for m in run['measurements'] if m['kind'] == 'throughput']
 lab = run['local']['lab']
-share = min(rates) / (int('$1'.removesuffix('mbit')) * 1e6 * 1448 / 1514)
+share = min(rates) / (int('$1'.removesuffix('mbit')) * 1e6 * 1448 / 1500)
 print(share * 100, lab['overrun'], int(share < 0.95 and not lab['overrun']), lab['starved_ratio'] * 100)"
 }
 for rate in 500mbit 1000mbit 2000mbit; do

@@ -23,4 +23,4 @@ for _ in $(seq $pairs); do
     peers+=" $(python3 -c "import subprocess,time; t=time.perf_counter(); subprocess.run(['iperf3','--version'],stdout=subprocess.DEVNULL); print((time.perf_counter()-t)*1e3)")"
 done
 report "start-up, --version" ms "$ours" "$peers" iperf3
-printf '%-44s %s\n' "release binary (at most 20 MB)" "$(stat -c %s "$plumb" | awk '{printf "%.1f MB", $1/1e6}')"
+verdict "release binary" "$(stat -c %s "$plumb" | awk '{printf "%.1f", $1/1e6}')" MB '<=' 20
