@@ -14,7 +14,9 @@ pub(super) const LIMITS: &str = "\
 Limits: only what the interface sends is impaired; for both directions do the same at the other end.
 Needs root, tc (iproute2) and the kernel's netem, and tbf for a rate. Always undone: after its time, on
 Ctrl-C, and when the program is killed. Only when both its processes are killed at once does it stay:
-tc qdisc del dev DEV root takes it away. A rate has a queue of 100 ms, at least ten packets. An interface
+tc qdisc del dev DEV root takes it away. Where the interface cuts large segments itself (TSO, GSO), loss,
+duplicate, corrupt and reorder hit up to 64 kB at once: ethtool -K DEV tso off gso off makes it packet
+by packet. A rate has a queue of 100 ms, at least ten packets. An interface
 whose queueing discipline somebody chose is refused, because it could not be put back.";
 
 #[derive(Args)]
