@@ -203,6 +203,35 @@ fn verify_that_is_killed_leaves_nothing() {
     });
 }
 
+/// Somebody undoes what is being tried, or has a plan come on top of it: the runs mean nothing then, and what is
+/// theirs stays.
+#[test]
+fn verify_leaves_alone_what_somebody_else_did_meanwhile() {
+    alone(|| {
+        for (theirs, left) in [
+            ("plumb tune undo", "Nothing is applied."),
+            ("plumb tune apply $path --yes", "Applied "),
+        ] {
+            let text = says(&format!(
+                r#"{HEAD}
+                plumb tune verify server $path --duration 2s --yes > /dev/null 2> $said & verify=$!
+                for i in $(seq 200); do plumb tune status | grep -q 'Applied ' && break; sleep 0.1; done
+                {theirs} > /dev/null 2>&1 && echo did
+                if wait $verify; then echo verified; fi
+                cat $said
+                plumb tune status | head -n 1
+                plumb tune undo > /dev/null 2>&1 || true
+                "#
+            ));
+            let says = "somebody changed this machine's settings meanwhile";
+            for words in ["did\n", says, left] {
+                assert!(text.contains(words), "{theirs}: {words}: {text}");
+            }
+            assert!(!text.contains("verified"), "{text}");
+        }
+    });
+}
+
 #[test]
 fn bad_input_changes_nothing() {
     alone(|| {

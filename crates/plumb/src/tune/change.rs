@@ -253,10 +253,20 @@ pub(super) struct Made {
 
 impl Made {
     /// Undoes them, and ends that process.
+    ///
+    /// # Errors
+    /// Where they are undone already, or somebody's plan came on top of them: that is left alone.
     pub(super) fn undo(self) -> anyhow::Result<()> {
-        let undone = apply::undo(&mut store()?, &mut ThisMachine)?.unwrap_or_default();
-        anyhow::ensure!(undone.failed.is_empty(), told(&undone));
+        let mut store = store()?;
+        let ours = |there: &Journal| there.id == self.journal.id;
+        let is_ours = store.load()?.as_ref().is_some_and(ours);
         stop(self.watchdog);
+        anyhow::ensure!(
+            is_ours,
+            "somebody changed this machine's settings meanwhile, and plumb leaves them alone: plumb tune status"
+        );
+        let undone = apply::undo(&mut store, &mut ThisMachine)?.unwrap_or_default();
+        anyhow::ensure!(undone.failed.is_empty(), told(&undone));
         Ok(())
     }
 }
