@@ -6,6 +6,7 @@
 
 use std::cmp::max;
 
+use plumb_wire::native::control::report::udp::UdpReceiverLog;
 use plumb_wire::native::control::report::{Count, ReceiverLog, Report, SenderLog, TcpSample};
 
 use crate::summary::acknowledged;
@@ -64,6 +65,14 @@ pub(crate) fn without_the_impossible(local: &Report, remote: &mut Report) -> Vec
             Some(sent) if came.received > sent.sent || came.received_bytes > sent.sent_bytes => {
                 no(log.stream, "up", "it received more than was sent")
             }
+            Some(sent) if log.known > sent.sent => {
+                no(log.stream, "up", "it knows of more than was sent")
+            }
+            Some(_) if !adds_up(log) => no(
+                log.stream,
+                "up",
+                "what it received and what it lost do not add up",
+            ),
             _ => true,
         }
     });
@@ -103,6 +112,13 @@ pub(crate) fn without_the_impossible(local: &Report, remote: &mut Report) -> Vec
     notes
 }
 
+/// Whether every packet that a receiver knows of came or was lost.
+fn adds_up(log: &UdpReceiverLog) -> bool {
+    let came = &log.receiver;
+    came.received.checked_add(came.lost) == Some(log.known)
+        && came.lost_on_path.is_none_or(|lost| lost <= came.lost)
+}
+
 /// Payload that a receiver counted.
 fn read(counts: &[Count]) -> u64 {
     counts.iter().map(|count| count.bytes).max().unwrap_or(0)
@@ -135,7 +151,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use plumb_model::results::udp::{UdpReceiver, UdpSender};
-    use plumb_wire::native::control::report::udp::{UdpReceiverLog, UdpSenderLog};
+    use plumb_wire::native::control::report::udp::UdpSenderLog;
     use plumb_wire::native::control::report::{ReceiverTail, SenderTail};
     use proptest::prelude::*;
 
@@ -222,6 +238,7 @@ mod tests {
                 received_bytes: received * 100,
                 ..UdpReceiver::default()
             },
+            known: received,
             ..UdpReceiverLog::default()
         };
         for (more, believable) in [(0, true), (1, false)] {
@@ -234,6 +251,25 @@ mod tests {
             assert_eq!(notes.is_empty(), believable, "{notes:?}");
             let kept = (left.udp.receivers.len(), left.udp.senders.len());
             assert_eq!(kept == (1, 1), believable, "{kept:?}");
+        }
+        // Of fifty sent, what it lost is what it knows of and did not get.
+        for (came, lost, lost_on_path, known, believable) in [
+            (40, 8, Some(3), 48, true),
+            (40, 10, None, 50, true),
+            (40, 8, None, 50, false),
+            (40, 11, None, 51, false),
+            (40, 10, Some(11), 50, false),
+            (1, u64::MAX, None, 0, false),
+        ] {
+            let (mut local, mut remote) = (Report::default(), Report::default());
+            local.udp.senders.push(sent(50));
+            let mut log = received(came);
+            (log.receiver.lost, log.receiver.lost_on_path) = (lost, lost_on_path);
+            log.known = known;
+            remote.udp.receivers.push(log);
+            let (left, notes) = believed(&local, &remote);
+            let kept = (left.udp.receivers.len() == 1, notes.is_empty());
+            assert_eq!(kept, (believable, believable), "{came} {lost} {known}");
         }
     }
 
