@@ -70,10 +70,6 @@ impl Phase {
             from: spec.from.clone(),
             to: spec.to.clone(),
         };
-        if let Some(to) = &spec.to {
-            // A device has no length.
-            let _ = to.file.set_len(0);
-        }
         watcher.step(title(&spec), spec.duration);
         let progress = |p: plumb_load::phase::Progress| {
             let way = |loaded: bool, name: &str, bps: f64| {

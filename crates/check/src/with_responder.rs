@@ -165,8 +165,11 @@ pub fn run(
             .flatten()
             .map(|d| weight(*d))
             .sum();
+        let direction_of_all = direction.unwrap_or(Direction::Both);
+        let sends = direction_of_all != Direction::Down;
+        let receives = direction_of_all != Direction::Up;
         let spec = PhaseSpec {
-            direction: direction.unwrap_or(Direction::Both),
+            direction: direction_of_all,
             groups: direction.map_or_else(Vec::new, |_| plan.groups.clone()),
             shape: plan.shape,
             applications: plan.applications.clone(),
@@ -178,8 +181,8 @@ pub fn run(
             }),
             bytes_are_the_goal: direction.is_some() && plan.bytes.is_some(),
             until_steady: direction.is_some() && plan.until_steady,
-            from: plan.from.clone(),
-            to: plan.to.clone(),
+            from: sends.then(|| plan.from.clone()).flatten(),
+            to: receives.then(|| plan.to.clone()).flatten(),
         };
         let name = spec.name();
         match Phase::run(&mut client, spec, watcher, cancel) {

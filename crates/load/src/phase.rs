@@ -181,6 +181,10 @@ impl Client {
         for stream in &mut incoming {
             stream.set_file(plan.to.clone());
         }
+        if let Some(to) = plan.to.as_ref().filter(|_| !incoming.is_empty()) {
+            // What was in it is lost only now that more is on its way; a device has no length.
+            let _ = to.file.set_len(0);
+        }
         let started_monotonic_ns = monotonic_ns();
         let traffic = Traffic::start(TrafficPlan {
             outgoing,
