@@ -230,7 +230,12 @@ impl ServerSession {
             max_streams,
         } = self.limits;
         let streams = start.streams();
-        if !(1..=u64::from(max_streams)).contains(&streams) {
+        if self.tracing {
+            Err((
+                Refusal::Busy,
+                "a trace of the path is under way, which the load would slow".to_owned(),
+            ))
+        } else if !(1..=u64::from(max_streams)).contains(&streams) {
             Err((
                 Refusal::Streams,
                 format!("{streams} streams, where 1 to {max_streams} are allowed"),

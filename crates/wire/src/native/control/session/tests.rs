@@ -194,6 +194,15 @@ fn one_trace_at_a_time_and_none_under_load() {
     let ask = |session: &mut ServerSession, id| tell(session, 0, ClientMessage::Trace(request(id)));
     assert_eq!(ask(&mut session, 1), [Step::Trace(request(1))]);
     assert_eq!(refused(&ask(&mut session, 2)), Some((2, Refusal::Busy)));
+    // Nor a load beside a trace.
+    let steps = tell(&mut session, 0, ClientMessage::Start(start(1, 1, 0)));
+    assert!(matches!(
+        steps.as_slice(),
+        [Step::Send(ServerMessage::Refused {
+            reason: Refusal::Busy,
+            ..
+        })]
+    ));
     let done = ServerMessage::Pong { id: 1 };
     assert_eq!(session.on_traced(done.clone()), [Step::Send(done)]);
     let endless = ClientMessage::Trace(TraceRequest {
