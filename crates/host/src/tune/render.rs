@@ -87,15 +87,16 @@ pub fn commands(os: Os, change: &PlannedChange) -> Vec<String> {
     }
 }
 
+/// The template whose provider is read from pasted settings.
+const KNOWN_TEMPLATE: &str = "Internet";
+
+fn of_template(template: &str, provider: &str) -> String {
+    format!("netsh int tcp set supplemental Template={template} CongestionProvider={provider}")
+}
+
 fn netsh(knob: &str, to: &str) -> Vec<String> {
     match knob {
-        CONGESTION => TEMPLATES
-            .map(|template| {
-                format!(
-                    "netsh int tcp set supplemental Template={template} CongestionProvider={to}"
-                )
-            })
-            .into(),
+        CONGESTION => TEMPLATES.map(|template| of_template(template, to)).into(),
         "heuristics" => vec![format!("netsh int tcp set heuristics {to}")],
         _ => vec![format!("netsh int tcp set global {knob}={to}")],
     }
@@ -187,8 +188,13 @@ fn back(os: Os, change: &PlannedChange) -> Vec<String> {
         knob, from, kind, ..
     } = change;
     match (kind, from) {
-        // Each template has another default, and knows it.
-        (Kind::Netsh, None) if knob == CONGESTION => netsh(knob, "default"),
+        // What it was is known of one template; each of the others has a default of its own, and knows it.
+        (Kind::Netsh, from) if knob == CONGESTION => TEMPLATES
+            .map(|template| match (template, from) {
+                (KNOWN_TEMPLATE, Some(from)) => of_template(template, from),
+                _ => of_template(template, "default"),
+            })
+            .into(),
         (Kind::Ipadm, None) => vec![format!("ipadm reset-prop -p {knob} tcp")],
         (Kind::Sysctl | Kind::Netsh | Kind::Ipadm, Some(from)) => {
             let mut before = change.clone();
@@ -311,6 +317,21 @@ mod tests {
         assert!(solaris.contains("#   ipadm reset-prop -p max_buf tcp\n"));
         assert!(render(&plan(Os::Windows), Format::Sysctl).is_err());
         assert!(render(&plan(Os::Linux), Format::PowerShell).is_err());
+    }
+
+    #[test]
+    fn a_template_goes_back_to_what_it_was_and_the_others_to_their_own() {
+        let change = PlannedChange {
+            from: Some("cubic".to_owned()),
+            ..plan(Os::Windows)
+                .changes
+                .into_iter()
+                .find(|change| change.knob == CONGESTION)
+                .unwrap()
+        };
+        let back = back(Os::Windows, &change).join("\n");
+        assert!(back.contains("Template=Internet CongestionProvider=cubic"));
+        assert_eq!(back.matches("CongestionProvider=default").count(), 4);
     }
 
     #[test]
