@@ -125,6 +125,8 @@ struct Prober<'a> {
     period_ns: f64,
     /// When the schedule begins; it moves when we do not keep up.
     start_ns: u64,
+    /// Nothing is sent any more from then on.
+    until_ns: u64,
     started_ns: u64,
     timeout_ns: u64,
     to_send: u64,
@@ -159,7 +161,7 @@ pub(super) fn run(
     let mut failures = 0;
     loop {
         let now_ns = network.now().monotonic_ns;
-        if stop.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) || now_ns >= prober.until_ns {
             prober.to_send = prober.next;
         }
         prober.due(now_ns, &mut due);
@@ -230,6 +232,10 @@ impl<'a> Prober<'a> {
             gap_ns,
             period_ns,
             start_ns: started.monotonic_ns,
+            until_ns: plan.duration.map_or(u64::MAX, |duration| {
+                let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+                started.monotonic_ns.saturating_add(ns)
+            }),
             started_ns: started.monotonic_ns,
             timeout_ns: u64::try_from(plan.timeout.as_nanos()).unwrap_or(u64::MAX),
             to_send: targets.saturating_mul(rounds),

@@ -205,6 +205,22 @@ fn targets_are_probed_in_turn_at_the_rate_and_by_the_period() {
 }
 
 #[test]
+fn nothing_is_sent_once_the_time_is_over_and_what_was_not_is_not_lost() {
+    let long = ManyPlan {
+        duration: Some(Duration::from_millis(500)),
+        ..plan(2000, 1)
+    };
+    let mut net = Virtual::new(&long, |_| vec![20 * MS]);
+    let (log, _) = net.run(&long);
+    // One a millisecond.
+    assert!((490..=501).contains(&net.sent.len()), "{}", net.sent.len());
+    assert!(net.sent.iter().all(|sent| sent.1 <= START + 500 * MS));
+    let of = |sent| log.tallies.iter().filter(move |tally| tally.sent == sent);
+    assert_eq!(of(1).count(), net.sent.len());
+    assert!(of(1).all(|tally| tally.received == 1));
+}
+
+#[test]
 fn without_stamps_departures_lie_within_the_sending_of_their_batch() {
     let fast = ManyPlan {
         pps: 1e6,
