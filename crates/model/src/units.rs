@@ -45,10 +45,14 @@ impl FromStr for BitRate {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = || ParseUnitError {
             text: text.to_owned(),
-            wanted: "a bit rate",
+            wanted: "a rate in bits (B is for bytes)",
             example: "20mbit, 1.5gbit or 800kbit",
         };
         let (number, unit) = split(text).ok_or_else(error)?;
+        // Read as bits it would be wrong by a factor of eight.
+        if unit.trim_end_matches(['/', 'p', 's']).ends_with('B') {
+            return Err(error());
+        }
         let unit = unit.to_ascii_lowercase();
         let unit = unit
             .strip_suffix("/s")
@@ -365,7 +369,9 @@ mod tests {
         ] {
             assert_eq!(text.parse(), Ok(BitRate::from_bps(bps)), "{text}");
         }
-        for text in ["", "mbit", "-1mbit", "1xbit", "1e400", "20ms"] {
+        for text in [
+            "", "mbit", "-1mbit", "1xbit", "1e400", "20ms", "20MB/s", "20MBps", "20B",
+        ] {
             assert!(text.parse::<BitRate>().is_err(), "{text}");
         }
     }
