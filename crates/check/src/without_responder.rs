@@ -106,8 +106,8 @@ pub fn run(
     let headline = format!(
         "{name} answers; what holds the path back could not be measured without a responder at the far end."
     );
-    let mut run = assembly.finish();
-    run.verdict = Some(Verdict {
+    let mut run = assembly.with_findings();
+    run.verdict.get_or_insert(Verdict {
         headline,
         grade: None,
     });

@@ -16,6 +16,7 @@ use crate::load_options::positive_duration;
 use crate::output::Output;
 use crate::progress::Line;
 use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
+use crate::usage::wrong;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -107,11 +108,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
     let target = Target::resolve_as(&arguments.host, arguments.family.chosen())?;
     let looked_up = begun.elapsed().as_secs_f64();
+    if target.address.port() != 0 {
+        return Err(wrong(format!(
+            "'{}' names a port itself: write it behind the host, as in plumb port {} {}",
+            target.name,
+            target.host(),
+            target.address.port()
+        )));
+    }
     let output = arguments.output.begin()?;
     let stop = interruptible()?;
     let named = target.host().parse::<IpAddr>().is_err();
     let plan = PortPlan {
         name: target.name.clone(),
+        host: target.host().to_owned(),
         address: target.address,
         name_s: named.then_some(looked_up),
         canonical_name: named.then(|| canonical_name(target.host())).flatten(),
