@@ -300,7 +300,6 @@ fn bleached(m: &Measurement, path: &PathResult) -> Vec<Finding> {
 fn detour(m: &Measurement, path: &PathResult) -> Option<Finding> {
     let distance = path.distance.as_ref()?;
     let ttl = distance.detour_ttl?;
-    let ratio = distance.along_path_m / distance.direct_m.max(1.0);
     let summary = format!(
         "The path to {} takes a detour by {}: {:.0} km along the known places for {:.0} km directly.",
         path.address,
@@ -322,11 +321,7 @@ fn detour(m: &Measurement, path: &PathResult) -> Option<Finding> {
         (
             Actor::Provider,
             "Check the places (databases are often wrong), then ask the networks on both sides of that hop where they exchange traffic.",
-            if ratio.is_finite() {
-                "a path nearer to the direct distance"
-            } else {
-                "a shorter path"
-            },
+            "a path nearer to the direct distance",
         ),
     ))
 }

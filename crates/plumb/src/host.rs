@@ -74,7 +74,7 @@ enum Speed {
         /// How many small files, of 16 KiB each
         #[arg(long, value_name = "N", default_value_t = 200)]
         files: u64,
-        /// Longest time of each of the ten passes
+        /// Longest time of each of the nine passes
         #[arg(long, value_name = "TIME", default_value = "3s", value_parser = positive_duration)]
         within: Duration,
         /// The rate that a transfer is to have: what is slower is named

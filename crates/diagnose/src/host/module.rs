@@ -19,11 +19,14 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
             let lit = lanes.filter_map(|(lane, dbm)| Some((lane, (*dbm)?)));
             let weakest = lit.min_by(|a, b| a.1.total_cmp(&b.1));
             let (lane, weakest) = (weakest.map_or(0, |w| w.0), weakest.map(|w| w.1));
-            let limit = module.receive_low_dbm.unwrap_or(DARK_DBM);
+            let (limit, whose) = match module.receive_low_dbm {
+                Some(limit) => (limit, "the module's own limit"),
+                None => (DARK_DBM, "what modules usually need"),
+            };
             Some(match weakest {
                 Some(dbm) if dbm > limit => fine(
                     subject,
-                    format!("{name} receives {dbm:.1} dBm, {:.1} dB above the module's own limit", dbm - limit),
+                    format!("{name} receives {dbm:.1} dBm, {:.1} dB above {whose}", dbm - limit),
                 ),
                 dbm => found(
                     subject,
@@ -31,7 +34,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
                     if dbm.is_some() { Severity::Warning } else { Severity::Critical },
                     &PathKind::ALL,
                     match dbm {
-                        Some(dbm) => format!("{name} receives {dbm:.1} dBm of light, and its module warns below {limit:.1} dBm."),
+                        Some(dbm) => format!("{name} receives {dbm:.1} dBm of light, which is not above {whose}, {limit:.1} dBm."),
                         None => format!("{name} receives no light."),
                     },
                 )
