@@ -225,6 +225,9 @@ pub(super) fn csv(
     shown: &Shown<'_>,
 ) -> String {
     let mut text = "Mtr_Version,Start_Time,Status,Host,Hop,Ip".to_owned();
+    if shown.networks {
+        text.push_str(",Asn");
+    }
     for (name, _) in &shown.order.0 {
         let _ = write!(text, ",{name}");
     }
@@ -243,6 +246,9 @@ pub(super) fn csv(
             hub.hop.ttl,
             field(&hub.host(shown.both)),
         );
+        if shown.networks {
+            let _ = write!(text, ",{}", hub.network());
+        }
         for (_, field) in &shown.order.0 {
             let _ = match hub.cell(*field) {
                 Cell::Percent(value) | Cell::Milliseconds(value) => write!(text, ",{value:.2}"),
