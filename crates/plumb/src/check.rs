@@ -1,6 +1,7 @@
 //! `plumb check`: the main job.
 
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
 use plumb_check::shape::Shape;
@@ -104,28 +105,31 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .verdict
         .as_ref()
         .is_some_and(|verdict| verdict.grade.is_some());
-    let status = arguments
+    let reached = arguments
         .fail_on
-        .map_or(ExitCode::SUCCESS, |limit| limit.status(&run));
+        .is_some_and(|limit| limit.is_reached(&run));
     output.emit(run)?;
+    // Though not all was measured: what was found is there.
+    if reached {
+        return Ok(ExitCode::from(FOUND));
+    }
     if let Some(why) = lost {
         anyhow::bail!("measured in part only: {why}");
     }
-    if arguments.fail_on.is_some() && !judged {
+    let stopped = cancel.load(Ordering::Relaxed);
+    if arguments.fail_on.is_some() && (stopped || !judged) {
         anyhow::bail!("latency under load could not be judged, as --fail-on asks: see the notes");
     }
-    Ok(status)
+    Ok(ExitCode::SUCCESS)
 }
 
 impl FailOn {
-    fn status(self, run: &Run) -> ExitCode {
+    /// Whether something was found that is as bad.
+    fn is_reached(self, run: &Run) -> bool {
         let limit = match self {
             Self::Warning => Severity::Warning,
             Self::Critical => Severity::Critical,
         };
-        match run.findings.iter().any(|f| f.severity >= limit) {
-            true => ExitCode::from(FOUND),
-            false => ExitCode::SUCCESS,
-        }
+        run.findings.iter().any(|f| f.severity >= limit)
     }
 }

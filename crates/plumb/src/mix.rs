@@ -3,6 +3,7 @@
 use clap::Args;
 use plumb_check::phase::Group;
 use plumb_wire::native::control::flow::{Flow, LOWER_EFFORT, TcpFlow};
+use plumb_wire::native::spec::MOST_STREAMS;
 
 /// Which streams share the path with each other.
 #[derive(Args, Default)]
@@ -26,9 +27,6 @@ struct Part {
 
 /// The name of a stream that yields, beside those of congestion controls.
 const BACKGROUND: &str = "background";
-
-/// Most streams of a mix, each way: as many as --streams takes.
-const MOST_STREAMS: u32 = 64;
 
 impl Mix {
     /// The groups of streams, each with the options of `flow`; `streams` of them where no mix was

@@ -130,7 +130,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     form: Form,
     /// mtr's report too; it never cuts names
-    #[arg(short = 'w', long, conflicts_with_all = ["traceroute", "dot", "graph_json"])]
+    #[arg(short = 'w', long, conflicts_with_all = ["traceroute", "dot", "graph_json", "json"])]
     report_wide: bool,
     /// In mtr's forms, addresses behind names
     #[arg(short = 'b', long, conflicts_with = "no_names")]
@@ -152,22 +152,22 @@ pub(crate) struct Arguments {
 #[group(multiple = false)]
 struct Form {
     /// mtr's report
-    #[arg(short = 'r', long)]
+    #[arg(short = 'r', long, conflicts_with = "json")]
     mtr_report: bool,
     /// mtr's JSON
-    #[arg(short = 'j', long)]
+    #[arg(short = 'j', long, conflicts_with = "json")]
     mtr_json: bool,
     /// mtr's CSV
-    #[arg(short = 'C', long)]
+    #[arg(short = 'C', long, conflicts_with = "json")]
     mtr_csv: bool,
     /// What traceroute prints
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     traceroute: bool,
     /// The graph of the path in Graphviz's language
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     dot: bool,
     /// The graph of the path as JSON: nodes and edges
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     graph_json: bool,
 }
 
@@ -207,9 +207,24 @@ fn place(text: &str) -> Result<MapPlace, String> {
 }
 
 impl Arguments {
-    fn protocol(&self) -> Option<Protocol> {
-        let port = |given: Option<u16>, default| given.or(self.port).unwrap_or(default);
-        match (self.udp, self.tcp) {
+    /// The kind of probes that was asked for; a port may be `typed` behind the host too.
+    ///
+    /// # Errors
+    /// When there is a port that goes with nothing, or two.
+    fn protocol(&self, typed: Option<u16>) -> anyhow::Result<Option<Protocol>> {
+        let option = self.udp.or(self.tcp);
+        let said = [option.flatten(), self.port, typed].into_iter().flatten();
+        match (said.count(), option) {
+            (0, _) | (1, Some(_)) => {}
+            (1, None) => {
+                return Err(wrong(
+                    "a port is for datagrams or connections: add --udp or --tcp",
+                ));
+            }
+            _ => return Err(wrong("the port is said twice: leave one out")),
+        }
+        let port = |given: Option<u16>, default| given.or(self.port).or(typed).unwrap_or(default);
+        Ok(match (self.udp, self.tcp) {
             (Some(given), _) => Some(Protocol::Udp {
                 port: port(given, UDP_PORT),
             }),
@@ -217,7 +232,7 @@ impl Arguments {
                 port: port(given, TCP_PORT),
             }),
             _ => self.icmp.then_some(Protocol::Icmp),
-        }
+        })
     }
 
     /// The form that was asked for, where it is not text.
@@ -284,12 +299,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         )));
     }
     let target = Target::resolve_as(&arguments.host, arguments.family.chosen())?;
+    let typed = Some(target.address.port()).filter(|port| *port != 0);
+    let protocol = arguments.protocol(typed)?;
     let atlas = read_atlas(&arguments.asn_db)?;
     let output = arguments.output.begin()?;
     let stop = interruptible()?;
     let wanted = Wanted {
         plan: arguments.plan(&target),
-        protocol: arguments.protocol(),
+        protocol,
         all_paths: arguments.all_paths.then_some(arguments.confidence),
         names: !arguments.no_names,
         atlas,

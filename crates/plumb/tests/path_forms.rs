@@ -33,6 +33,53 @@ fn the_usual_flags_of_mtr_are_taken_and_its_report_names_this_host() {
     );
 }
 
+/// As mtr 0.95 has it.
+#[test]
+fn mtrs_csv_has_the_networks_where_they_are_asked_for() {
+    let csv = path("path -n -C -z -c 1 127.0.0.1");
+    let (head, first) = csv.split_once('\n').unwrap();
+    let usual =
+        "Mtr_Version,Start_Time,Status,Host,Hop,Ip,Asn,Loss%,Snt, ,Last,Avg,Best,Wrst,StDev,";
+    assert_eq!(head, usual);
+    assert!(first.contains(",127.0.0.1,AS???,"), "{csv}");
+    assert!(!path("path -n -C -c 1 127.0.0.1").contains("Asn"));
+}
+
+#[test]
+fn a_port_goes_with_datagrams_or_connections_and_is_said_once() {
+    for wrong in [
+        "path -P 80 127.0.0.1",
+        "path 127.0.0.1:80",
+        "path --udp=53 -P 80 127.0.0.1",
+        "path --tcp=80 127.0.0.1:80",
+        "path -r --json 127.0.0.1",
+        "path --dot --json 127.0.0.1",
+        "port 127.0.0.1:80 80",
+        "ping --ask x -c 1 127.0.0.1",
+        "ping --port 7 --protocol icmp -c 1 127.0.0.1",
+        "ping --pps 5 -c 1 127.0.0.1",
+        "ping -D -v -c 1 127.0.0.1 127.0.0.2",
+    ] {
+        let output = plumb(&words(wrong));
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{wrong}: {}",
+            stderr(&output)
+        );
+    }
+    // Nobody listens there, and says so.
+    for right in ["path --tcp 127.0.0.1:9", "path -T -P 9 127.0.0.1"] {
+        let run = path(&format!("{right} -n -c 1 --json"));
+        assert!(
+            run.contains("\"protocol\":\"tcp\"") && run.contains("9"),
+            "{run}"
+        );
+    }
+    let many = path("ping -v --json -c 1 127.0.0.1 127.0.0.2");
+    assert!(many.starts_with('{'), "{many}");
+}
+
 #[test]
 fn mtrs_bit_pattern_and_bounds_are_taken_and_told() {
     let pattern = |options: &str| {

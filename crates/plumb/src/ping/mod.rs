@@ -355,7 +355,7 @@ impl Arguments {
                 stamped: self.stamp,
             }),
             None if self.json_lines => Some(Shown::Json),
-            None if self.verbose => Some(Shown::Text),
+            None if self.verbose && !self.output.json() => Some(Shown::Text),
             None => None,
         }
     }

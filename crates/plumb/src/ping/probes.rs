@@ -116,6 +116,27 @@ impl Probes {
                     .to_owned(),
             );
         }
+        if arguments.ask.is_some() && !matches!(self.protocol, Dns | Http | Https) {
+            return Some(
+                "names and pages are asked for over DNS and HTTP alone: leave --ask out, or add --protocol dns, http or https"
+                    .to_owned(),
+            );
+        }
+        if arguments.port.is_some() && matches!(self.protocol, Icmp) {
+            return Some("ICMP has no ports: leave --port out, or choose a --protocol".to_owned());
+        }
+        if arguments.pps.is_some() && !many {
+            return Some(
+                "--pps is the rate over several far ends: the time between probes to one is -i"
+                    .to_owned(),
+            );
+        }
+        if many && arguments.stamp && arguments.verbose && arguments.fping.is_none() {
+            return Some(
+                "the lines of several far ends have no times: take --fping or --json-lines instead of -D -v"
+                    .to_owned(),
+            );
+        }
         let sizes = arguments.size.is_some() || arguments.sweep.is_some();
         let fragments = arguments.pmtudisc.is_some();
         let (name, given) = match self.protocol {
