@@ -45,6 +45,10 @@ fn finding(measurement: &Measurement, ping: &PingResult) -> Option<Finding> {
         return None;
     }
     let by_icmp = ping.protocol == ProbeProtocol::Icmp;
+    if by_icmp && ping.received == 0 {
+        // Who answers no echo at all filters them, which is common and no loss.
+        return None;
+    }
     let doubt = match by_icmp {
         true => ", or the far end answers seldom",
         false => "",
@@ -140,5 +144,6 @@ mod tests {
         let guessed = &found(Icmp, [100, 80, 0])[0];
         assert_eq!(guessed.severity, Severity::Warning);
         assert!(guessed.confidence < 0.7);
+        assert_eq!(found(Icmp, [50, 0, 0]), [], "filtered");
     }
 }
