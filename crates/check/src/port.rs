@@ -42,8 +42,6 @@ const GREETING: Duration = Duration::from_secs(2);
 pub struct PortPlan {
     /// The host as the user typed it.
     pub name: String,
-    /// The same without brackets, for TLS and HTTP.
-    pub host: String,
     /// Its address.
     pub address: SocketAddr,
     /// Time that looking the name up took; `None` where an address was typed.
@@ -119,7 +117,7 @@ fn try_port(plan: &PortPlan, port: u16, watcher: &dyn Watcher, stop: &AtomicBool
         }
     };
     let talk = Talk {
-        host: plan.host.clone(),
+        host: plan.name.clone(),
         tls: trust,
         path: asks.then(|| plan.path.clone()),
         listen: LISTEN,

@@ -121,7 +121,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let named = target.host().parse::<IpAddr>().is_err();
     let plan = PortPlan {
         name: target.name.clone(),
-        host: target.host().to_owned(),
         address: target.address,
         name_s: named.then_some(looked_up),
         canonical_name: named.then(|| canonical_name(target.host())).flatten(),

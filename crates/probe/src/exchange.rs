@@ -1,6 +1,7 @@
 //! One TCP connection and what is said on it, each part timed: connecting, TLS, the first byte.
 //! It is reset at its end, so that nothing half open stays behind.
 
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use plumb_wire::http_head::{Head, MAX_HEAD_BYTES, head_request};
 use rustls::client::ClientConnection;
 use rustls::pki_types::ServerName;
 
-use crate::ping::plan::Plan;
+use crate::ping::plan::{Plan, bare_host};
 use crate::trust::{Trust, disbelief};
 
 /// Of a banner so many bytes are kept.
@@ -22,7 +23,7 @@ const MAX_BANNER_BYTES: usize = 512;
 /// What is said on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Talk {
-    /// The name that the server is asked for.
+    /// The far end as the user typed it, which the server is asked for.
     pub host: String,
     /// To begin with TLS, and whose certificates to believe then.
     pub tls: Option<Trust>,
@@ -41,12 +42,28 @@ impl Talk {
     pub(crate) fn of(plan: &Plan) -> Self {
         let http = plan.protocol != ProbeProtocol::Tcp;
         Self {
-            host: plan.host().to_owned(),
+            host: plan.name.clone(),
             tls: plan.trust.clone(),
             path: http.then(|| plan.ask.clone().unwrap_or_else(|| "/".to_owned())),
             listen: Duration::ZERO,
             dscp: plan.dscp,
             outlet: plan.outlet.clone(),
+        }
+    }
+
+    /// The name or address that TLS asks for: which interface leads there is this host's affair
+    /// (RFC 4007).
+    fn server(&self) -> &str {
+        let host = bare_host(&self.host);
+        host.split_once('%').map_or(host, |(address, _)| address)
+    }
+
+    /// The same as HTTP writes it (RFC 3986 section 3.2.2).
+    fn http_host(&self) -> Cow<'_, str> {
+        let server = self.server();
+        match server.contains(':') {
+            true => format!("[{server}]").into(),
+            false => server.into(),
         }
     }
 
@@ -182,7 +199,7 @@ fn converse(
         return speak(&mut stream, None, talk, deadline, seen);
     };
     let begun = Instant::now();
-    let mut session = session(&talk.host, trust)?;
+    let mut session = session(talk.server(), trust)?;
     while session.is_handshaking() {
         allow_until(&stream, deadline)?;
         session
@@ -223,7 +240,7 @@ fn speak(
     };
     let asked = Instant::now();
     if let Some(path) = &talk.path {
-        let request = head_request(&talk.host, path);
+        let request = head_request(&talk.http_host(), path);
         let written = match &mut session {
             Some(session) => rustls::Stream::new(*session, stream).write_all(&request),
             None => stream.write_all(&request),
@@ -390,6 +407,26 @@ mod tests {
             matches!(refused, Err(NoConnection::Refused(_))),
             "{refused:?}"
         );
+    }
+
+    #[test]
+    fn a_server_is_asked_for_by_the_host_alone_however_it_was_typed() {
+        for (typed, server, http_host) in [
+            ("server", "server", "server"),
+            ("server:8443", "server", "server"),
+            ("192.0.2.1:80", "192.0.2.1", "192.0.2.1"),
+            ("2001:db8::1", "2001:db8::1", "[2001:db8::1]"),
+            ("[2001:db8::1]", "2001:db8::1", "[2001:db8::1]"),
+            ("[2001:db8::1]:8443", "2001:db8::1", "[2001:db8::1]"),
+            ("fe80::1%eth0", "fe80::1", "[fe80::1]"),
+        ] {
+            let talk = Talk {
+                host: typed.to_owned(),
+                ..talk(None, 0)
+            };
+            assert_eq!((talk.server(), &*talk.http_host()), (server, http_host));
+            assert!(session(talk.server(), &Trust::anyone().unwrap()).is_ok());
+        }
     }
 
     #[test]

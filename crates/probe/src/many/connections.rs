@@ -12,7 +12,7 @@ use super::ManyPlan;
 use super::network::{Lower, ManyEvent, ManyNetwork, Sending};
 use crate::exchange::Talk;
 use crate::ping::connections::{event, hold};
-use crate::ping::plan::{Plan, bare_host};
+use crate::ping::plan::Plan;
 use crate::ping::sample::Moment;
 use crate::ping::strategy::Event;
 
@@ -56,7 +56,7 @@ impl ManyConnections {
         };
         let mut talk = self.talk.clone();
         if let Some(host) = self.hosts.get(place) {
-            bare_host(host).clone_into(&mut talk.host);
+            talk.host.clone_from(host);
         }
         let (sender, asks) = (self.sender.clone(), talk.asks());
         hold(*to, talk, self.timeout, move |outcome| {
