@@ -11,6 +11,7 @@ use plumb_model::results::{Direction, Outcome, ThroughputResult};
 use plumb_model::series::Series;
 use plumb_model::units::{human_seconds, si};
 use plumb_net::clock::apart_ns;
+use plumb_wire::native::control::flow::Flow;
 
 use crate::assembly::{Assembly, Measured};
 use crate::cut_short::CutShort;
@@ -308,8 +309,14 @@ impl Phase {
         );
         let limit = si(self.spec.byte_limit.unwrap_or(0) as f64, "B");
         let (goal, steady) = (self.spec.bytes_are_the_goal, self.spec.until_steady);
+        // Of what leaves as datagrams only the sending is counted here, headers and repetitions included.
+        let is_tcp = |group: &Group| matches!(group.flow, Flow::Tcp(_));
+        let come = match self.spec.direction {
+            Direction::Up | Direction::Both if !self.spec.groups.iter().all(is_tcp) => "been sent",
+            _ => "arrived",
+        };
         match self.outcome.ended_early {
-            Some(EndedEarly::Budget) if goal => Some(format!("{phase}: the {limit} had arrived.")),
+            Some(EndedEarly::Budget) if goal => Some(format!("{phase}: the {limit} had {come}.")),
             // Said of all such phases together.
             Some(EndedEarly::Budget) => None,
             Some(EndedEarly::Steady) if self.responsiveness.is_some() => None,
@@ -336,7 +343,7 @@ impl Phase {
                 ))
             }
             None if steady => Some(format!("{phase} before the rate had become steady.")),
-            None if goal => Some(format!("{phase}, before {limit} had arrived.")),
+            None if goal => Some(format!("{phase}, before {limit} had {come}.")),
             None | Some(EndedEarly::Cancelled | EndedEarly::StreamsFailed) => None,
         }
     }

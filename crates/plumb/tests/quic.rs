@@ -53,3 +53,14 @@ fn quic_carries_what_the_line_does_and_loses_what_it_drops() {
         );
     }
 }
+
+/// Upwards this end knows what it sent, repetitions included; downwards what came.
+#[test]
+fn bytes_of_quic_are_sent_or_arrive() {
+    for (way, words) in [("--up", "had been sent"), ("--down", "had arrived")] {
+        let command = ["rate", "server", "--quic", way, "--bytes", "2MB"];
+        let run = Network::served_line(WAY, WAY).measured(&command).run;
+        let notes = run.notes.join(" ");
+        assert!(notes.contains(&format!("2 MB {words}")), "{notes}");
+    }
+}
