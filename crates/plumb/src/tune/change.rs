@@ -259,14 +259,15 @@ impl Made {
     pub(super) fn undo(self) -> anyhow::Result<()> {
         let mut store = store()?;
         let ours = |there: &Journal| there.id == self.journal.id;
-        let is_ours = store.load()?.as_ref().is_some_and(ours);
-        stop(self.watchdog);
-        anyhow::ensure!(
-            is_ours,
-            "somebody changed this machine's settings meanwhile, and plumb leaves them alone: plumb tune status"
-        );
+        if !store.load()?.as_ref().is_some_and(ours) {
+            stop(self.watchdog);
+            anyhow::bail!(
+                "somebody changed this machine's settings meanwhile, and plumb leaves them alone: plumb tune status"
+            );
+        }
         let undone = apply::undo(&mut store, &mut ThisMachine)?.unwrap_or_default();
         anyhow::ensure!(undone.failed.is_empty(), told(&undone));
+        stop(self.watchdog);
         Ok(())
     }
 }
