@@ -45,7 +45,7 @@ impl FromStr for BitRate {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = || ParseUnitError {
             text: text.to_owned(),
-            wanted: "a rate in bits (B is for bytes)",
+            wanted: "a bit rate",
             example: "20mbit, 1.5gbit or 800kbit",
         };
         let (number, unit) = split(text).ok_or_else(error)?;

@@ -109,12 +109,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .fail_on
         .is_some_and(|limit| limit.is_reached(&run));
     output.emit(run)?;
-    // Though not all was measured: what was found is there.
+    match lost {
+        // Though not all was measured: what was found is there.
+        Some(why) if reached => anstream::eprintln!("plumb: measured in part only: {why}"),
+        Some(why) => anyhow::bail!("measured in part only: {why}"),
+        None => {}
+    }
     if reached {
         return Ok(ExitCode::from(FOUND));
-    }
-    if let Some(why) = lost {
-        anyhow::bail!("measured in part only: {why}");
     }
     let stopped = cancel.load(Ordering::Relaxed);
     if arguments.fail_on.is_some() && (stopped || !judged) {

@@ -142,7 +142,7 @@ mod tests {
         );
         assert!(groups.iter().all(|(_, tcp)| tcp.no_delay));
         assert!(groups[2].1.background && !groups[0].1.background);
-        let many = mix(&["cubic=33", "bbr=32"], false);
+        let many = mix(&["cubic=100", "bbr=92"], false);
         assert!(many.groups(1, &Flow::Tcp(base)).is_err());
     }
 
@@ -197,7 +197,7 @@ mod tests {
             "=2",
             "cubic=",
             "cubic=0",
-            "cubic=65",
+            "cubic=192",
             "cubic=-1",
             "cubic=two",
         ] {
