@@ -138,14 +138,16 @@ fn outcome(
 fn whole(log: &UdpReceiverLog, sender: Option<&UdpSender>) -> UdpReceiver {
     let mut receiver = log.receiver.clone();
     let more = sender.map_or(0, |sender| sender.sent.saturating_sub(log.known));
-    if more == 0 {
-        return receiver;
+    if more > 0 {
+        receiver.lost += more;
+        receiver.lost_on_path = receiver.lost_on_path.map(|lost| lost + more);
+        receiver.losses.periods = receiver.losses.periods.saturating_add(1);
     }
-    receiver.lost += more;
-    receiver.lost_on_path = receiver.lost_on_path.map(|lost| lost + more);
-    receiver.losses.periods += 1;
+    // Worked out here: a far end may say anything.
     let sent = log.known + more;
-    receiver.loss_ratio = receiver.lost as f64 / sent as f64;
+    if sent > 0 {
+        receiver.loss_ratio = receiver.lost as f64 / sent as f64;
+    }
     receiver
 }
 
