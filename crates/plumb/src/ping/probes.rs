@@ -122,7 +122,8 @@ impl Probes {
                     .to_owned(),
             );
         }
-        if arguments.port.is_some() && matches!(self.protocol, Icmp) {
+        // Where nobody chose, it is the port of what goes instead of ICMP.
+        if arguments.port.is_some() && matches!(arguments.protocol, Some(Icmp)) {
             return Some("ICMP has no ports: leave --port out, or choose a --protocol".to_owned());
         }
         if arguments.pps.is_some() && !many {
