@@ -61,6 +61,6 @@ fn bytes_of_quic_are_sent_or_arrive() {
         let command = ["rate", "server", "--quic", way, "--bytes", "2MB"];
         let run = Network::served_line(WAY, WAY).measured(&command).run;
         let notes = run.notes.join(" ");
-        assert!(notes.contains(&format!("2 MB {words}")), "{notes}");
+        assert!(notes.contains(&format!("2.00 MB {words}")), "{notes}");
     }
 }
