@@ -6,10 +6,18 @@
 CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: all demo test test-vm check bench clean help
+.PHONY: all small size demo test test-slow record-corpus test-vm check bench clean help
 
 all: ## Build the release binary
 	$(CARGO) build --release --locked
+
+small: ## Build it without the lab: target/release/plumb-small
+	$(CARGO) build --release --locked -p plumb --no-default-features
+	cp target/release/plumb target/release/plumb-small
+
+size: small ## How large both are; 1 where they have outgrown their bounds
+	$(CARGO) build --release --locked
+	CARGO="$(CARGO)" bench/size.sh target/release
 
 help: ## List what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -18,22 +26,28 @@ demo: all ## The main job, for real, on an emulated cable line, and a host tuned
 	SUDO="$(SUDO)" bench/demo.sh target/release/plumb target/demo
 
 check: ## Formatting, lints, documentation
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+	@tests/timed.sh formatting $(CARGO) fmt --all --check
+	@tests/timed.sh lints $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@RUSTDOCFLAGS="-D warnings" tests/timed.sh documentation $(CARGO) doc --workspace --no-deps --locked
 
-# Whole-program tests make namespaces and measure: as root, and one at a time. One that fails does not keep the
-# others from running: one run says all that is wrong.
-test: ## Every test; needs root
+# Whole-program tests make namespaces and measure, and need root.
+test: ## Every test but the slow ones; needs root
 	@[ "$$(id -u)" = 0 ] || { echo "make test makes network namespaces: run it as root (sudo make test)" >&2; exit 1; }
-	@command -v ip >/dev/null && command -v ping >/dev/null && command -v flent >/dev/null && command -v iperf3 >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends iproute2 iputils-ping flent python3-matplotlib iperf3 >/dev/null; }
-	$(CARGO) test --workspace --locked --no-fail-fast -- --test-threads=1
-	vm/run.sh
+	@CARGO="$(CARGO)" tests/run.sh
+
+test-slow: ## Long tests, and all of them on a machine that has nothing installed; needs root; an hour
+	@[ "$$(id -u)" = 0 ] || { echo "make test-slow makes network namespaces: run it as root (sudo make test-slow)" >&2; exit 1; }
+	@CARGO="$(CARGO)" tests/run.sh slow
+
+record-corpus: ## Measure the Runs of corpus/ anew, in labs whose truth is known; needs root; ten minutes
+	tests/tools.sh
+	$(CARGO) test --workspace --locked --test it -- --test-threads=1000 --ignored --exact corpus::record_all
 
 test-vm: ## What plumb asks of the kernel's netem, in a virtual machine; two minutes
-	vm/run.sh
+	tests/tools.sh
+	CARGO="$(CARGO)" vm/run.sh
 
-bench: all ## Side by side with peers, a bare pair of TUN devices and netem; an hour; 1 where a bound is not kept
+bench: size ## Side by side with peers, a bare pair of TUN devices and netem; an hour; 1 where a bound is not kept
 	$(CARGO) build --release --locked -p plumb-lab --example bare_tun
 	SUDO="$(SUDO)" CARGO="$(CARGO)" bench/all.sh target/release
 

@@ -14,6 +14,7 @@ compare() {
 for what in run rate udp transactions tune ping host path capacity; do
     compare ${SUDO:-} "bench/$what.sh" "$binaries/plumb"
 done
+compare bench/size.sh "$binaries"
 compare ${SUDO:-} bench/lab.sh "$binaries/plumb" "$binaries/examples/bare_tun"
 compare bench/netem.sh
 compare "${CARGO:-cargo}" bench --locked -p plumb-link --bench chain

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # netem's own delay and loss beside plumb's cells: the same settings on the same stock kernel, as the
-# tests in the virtual machine measured them (crates/plumb/tests/vm.rs). Runs those that do
+# tests in the virtual machine measured them (crates/plumb/tests/it/vm). Runs those that do
 # when there are no results yet; `make test-vm` makes new ones.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -23,4 +23,3 @@ for _ in $(seq $pairs); do
     peers+=" $(python3 -c "import subprocess,time; t=time.perf_counter(); subprocess.run(['iperf3','--version'],stdout=subprocess.DEVNULL); print((time.perf_counter()-t)*1e3)")"
 done
 report "start-up, --version" ms "$ours" "$peers" iperf3
-verdict "release binary" "$(stat -c %s "$plumb" | awk '{printf "%.1f", $1/1e6}')" MB '<=' 20

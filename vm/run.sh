@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Tests what plumb asks of the kernel (netem, tbf and the like) on a stock Debian kernel in a virtual
 # machine, because the machine that builds plumb need not have those modules, and because a test must
-# not touch its interfaces. Boots once and runs crates/plumb/tests/vm in it.
+# not touch its interfaces. Boots once and runs the tests of crates/plumb/tests/it/vm in it.
 #
-#   vm/run.sh [FILTER]    FILTER: part of the names of the tests to run
+#   vm/run.sh [FILTER]                          builds first; FILTER: part of the names of the tests to run
+#   vm/run.sh --programs TESTS PLUMB [FILTER]   with programs that are built
 #
-# What is missing is installed with apt; the kernel is only downloaded and unpacked. Everything is kept
-# in target/vm: console.log is what the machine said, bench.jsonl what the tests measured.
+# tests/tools.sh installs what this needs. Everything is kept in target/vm: console.log is what the machine
+# said, bench.jsonl what the tests measured.
 #
 # The machine's clock counts instructions (-icount): a nanosecond each, and time in which nothing
 # happens passes at once. So its timers are exact however busy this machine is, and waiting is free.
@@ -18,7 +19,12 @@ export LC_ALL=C
 target=${CARGO_TARGET_DIR:-target}
 mkdir -p "$target/vm"
 vm=$(cd "$target/vm" && pwd)
-filter=${1:-}
+tests=
+if [ "${1:-}" = --programs ]; then
+    tests=$2 plumb=$3
+    shift 3
+fi
+filter=${1:-vm::}
 
 # Longer than this and the machine hangs: it takes a minute and a half of one processor, of which a machine on which
 # much is built at once gives it a sixth.
@@ -36,52 +42,20 @@ fail() {
 }
 
 [ "$(uname -m)" = x86_64 ] || fail "the virtual machine is x86-64, and this is $(uname -m)"
-command -v apt-get dpkg-deb > /dev/null || fail "needs Debian's apt to fetch a kernel"
-
-apt() {
-    DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o APT::Sandbox::User=root "$@" < /dev/null
-}
-
-updated=
-update_once() {
-    [ -n "$updated" ] || apt update
-    updated=yes
-}
-
-# Installs the package of a program that is missing.
-need() {
-    command -v "$1" > /dev/null && return
-    [ "$(id -u)" = 0 ] || fail "$1 is missing: install $2"
-    echo "vm: installing $2"
-    update_once
-    apt install --no-install-recommends "$2" > "$vm/apt.log" 2>&1 || { cat "$vm/apt.log" >&2; fail "cannot install $2"; }
-}
-need qemu-system-x86_64 qemu-system-x86
-need busybox busybox-static
-need modprobe kmod
-need tc iproute2
-need iperf3 iperf3
-need cpio cpio
-
-# The kernel: the package that Debian's cloud image depends on, unpacked and not installed.
-if [ ! -d "$vm/kernel/lib/modules" ]; then
-    [ -n "$(apt-cache depends linux-image-cloud-amd64 2> /dev/null)" ] || update_once
-    package=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-[^ ]*\).*/\1/p' | head -n 1)
-    [ -n "$package" ] || fail "apt knows no linux-image-cloud-amd64: the tests need Debian's kernel"
-    echo "vm: fetching $package"
-    (cd "$vm" && rm -f linux-image-*.deb && { apt download "$package" || { update_once && apt download "$package"; }; })
-    rm -rf "$vm/kernel.part"
-    dpkg-deb -x "$vm"/linux-image-*.deb "$vm/kernel.part"
-    mv "$vm/kernel.part" "$vm/kernel"
-fi
+for program in qemu-system-x86_64 busybox modprobe cpio $TOOLS; do
+    command -v "$program" > /dev/null || fail "$program is missing: run tests/tools.sh"
+done
+vm/kernel.sh
 release=$(ls "$vm/kernel/lib/modules")
 depmod -b "$vm/kernel" "$release"
 
-# plumb and the test program. With --workspace the libraries are those that "make test" has built.
-executables=$("${CARGO:-cargo}" test --workspace --test vm --no-run --locked --message-format=json < /dev/null |
-    sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
-tests=$(grep '/deps/vm-' <<< "$executables") || fail "cargo built no test program"
-plumb=$(grep '/plumb$' <<< "$executables") || fail "cargo built no plumb"
+if [ -z "$tests" ]; then
+    # With --workspace the libraries are those that "make test" has built.
+    executables=$("${CARGO:-cargo}" test --workspace --test it --no-run --locked --message-format=json < /dev/null |
+        sed -n '/crates\/plumb\/Cargo.toml/s/.*"executable":"\([^"]*\)".*/\1/p')
+    tests=$(grep '/deps/it-' <<< "$executables") || fail "cargo built no test program"
+    plumb=$(grep '/plumb$' <<< "$executables") || fail "cargo built no plumb"
+fi
 
 # The file system: programs at the same paths as here, with the libraries that they load.
 root=$vm/root
@@ -125,7 +99,7 @@ timeout "$TIME_LIMIT_S" qemu-system-x86_64 -accel tcg -icount shift=0,sleep=off 
     -nodefaults -no-user-config -display none -no-reboot -serial stdio \
     -kernel "$vm/kernel/boot/vmlinuz-$release" -initrd "$vm/initramfs.gz" \
     -append "console=ttyS0 quiet panic=-1 oops=panic plumb.tests=$tests plumb.filter=$filter" \
-    < /dev/null 2>&1 | tr -d '\r' | tee "$vm/console.log" || status=$?
+    < /dev/null 2>&1 | sed -u 's/\r$//' | tee "$vm/console.log" || status=$?
 sed -n 's/.*vm-bench: //p' "$vm/console.log" > "$vm/bench.jsonl"
 [ "$status" != 124 ] || fail "no end after $TIME_LIMIT_S s (console in $vm/console.log)"
 [ "$status" = 0 ] || fail "qemu ended with status $status (console in $vm/console.log)"

@@ -13,12 +13,14 @@ use plumb_model::formula::{
     RECEIVE_WINDOW_RATIO, SEND_WINDOW_RATIO, USABLE_BUFFER_RATIO, bandwidth_delay_product,
     buffer_for, largest_window, window_limited_rate,
 };
-use plumb_model::headroom::rate_to_prepare;
+use plumb_model::headroom::{HEADROOM, Prepared, rate_to_prepare};
 use plumb_model::results::{Direction, ThroughputResult};
 use plumb_model::run::{HostFacts, Measurement};
 use plumb_model::units::{capital, human_seconds, si};
 
-use crate::Case;
+use crate::carried::Carried;
+use crate::loss::LOSS_WARNING;
+use crate::{Case, lengths, reading};
 
 /// Share of the time spent waiting for a buffer from which on it is a finding. Autotuning lags
 /// the sender by a few round trips at the start of every connection, which alone stays below.
@@ -29,7 +31,7 @@ const CRITICAL_RATIO: f64 = 0.6;
 
 /// Below this round trip, in seconds, a waiting sender waits for a slow reader or processor
 /// rather than for a window: at 5 ms the 6 MB default of a receive buffer passes 5 Gbit/s.
-const MIN_RTT_S: f64 = 0.005;
+pub(crate) const MIN_RTT_S: f64 = 0.005;
 
 /// A queue of a connection's own is taken for one when it adds this share of the empty path's round trip, and at least
 /// [`LEAST_QUEUE_S`], which Wi-Fi adds without any.
@@ -42,31 +44,13 @@ pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
     [Direction::Up, Direction::Down]
         .into_iter()
         .filter_map(|direction| case.throughput_alone(direction))
-        .filter(|(measurement, _)| !held_on_purpose(measurement))
+        .filter(|(measurement, _)| !reading::is_held_on_purpose(measurement))
         .flat_map(|(measurement, result)| {
             [Side::Sender, Side::Receiver]
                 .into_iter()
                 .filter_map(move |side| finding(case, side, measurement, result))
         })
         .collect()
-}
-
-/// What a test may be asked for that makes a sender wait, whatever the kernels' settings: windows and rates that
-/// are set, disks at its ends, and flows that yield or are not alike.
-const HOLDS: &[&str] = &[
-    "window_bytes",
-    "pacing_bps",
-    "far_disk",
-    "from",
-    "to",
-    "background",
-    "flows",
-];
-
-fn held_on_purpose(measurement: &Measurement) -> bool {
-    HOLDS
-        .iter()
-        .any(|name| measurement.params.contains_key(*name))
 }
 
 #[derive(Clone, Copy)]
@@ -101,6 +85,12 @@ fn finding(
     if ratio < WARNING_RATIO || rtt < MIN_RTT_S || is_queueing(measurement, rtt) {
         return None;
     }
+    // A buffer full of what is being sent again is not too small, and one that is still growing may
+    // become large enough.
+    let grown_s = lengths::buffers_s(rtt, result.tcp.max_in_flight_bytes as f64);
+    if measurement.duration_s < grown_s || is_losing(measurement, result) {
+        return None;
+    }
     let here = matches!(
         (side, result.direction),
         (Side::Sender, Direction::Up) | (Side::Receiver, Direction::Down)
@@ -110,7 +100,8 @@ fn finding(
     } else {
         (Place::FarHost, Actor::FarHost, case.far)
     };
-    let target_bps = rate_to_prepare(case.measurements, result);
+    let target = rate_to_prepare(case.measurements, result);
+    let target_bps = target.bps;
     let needed = bandwidth_delay_product(target_bps, rtt);
     let largest = host.and_then(|h| limits(h, side)).map(|[_, _, max]| max);
     // What the kernel may use is already enough for one flow to fill the path: not the buffer.
@@ -142,8 +133,13 @@ fn finding(
             field: held_field.to_owned(),
             value: (held as f64).into(),
             rule: format!(
-                "held against the bandwidth-delay product of {} and {}",
+                "held against the bandwidth-delay product of {}{} and {}",
                 si(target_bps, "bit/s"),
+                if target.shown {
+                    ""
+                } else {
+                    ", four times what was reached,"
+                },
                 human_seconds(rtt)
             ),
             threshold: needed.into(),
@@ -160,14 +156,12 @@ fn finding(
         confidence: if largest.is_some() { 0.95 } else { 0.8 },
         matters_for: Vec::new(),
         summary: format!(
-            "{} {what} is smaller than the path: {}loads reach {} and wait for it {:.0} % of the time; to fill {} over {} takes {} in flight.",
+            "{} {what} is smaller than the path: {}loads reach {} and wait for it {:.0} % of the time; {}.",
             capital(whose),
             result.direction.name(),
             si(result.bps, "bit/s"),
             ratio * 100.0,
-            si(target_bps, "bit/s"),
-            human_seconds(rtt),
-            si(needed, "B"),
+            wants(target, rtt, needed),
         ),
         evidence,
         fixes: vec![fix(
@@ -184,6 +178,33 @@ fn finding(
         )],
         kb: "tcp-buffers".to_owned(),
     })
+}
+
+/// What must be in flight, and for which rate: the line's own is known only where another direction
+/// showed it.
+fn wants(target: Prepared, rtt_s: f64, needed: f64) -> String {
+    let (rate, rtt, needed) = (
+        si(target.bps, "bit/s"),
+        human_seconds(rtt_s),
+        si(needed, "B"),
+    );
+    match target.shown {
+        true => format!("to fill {rate} over {rtt} takes {needed} in flight"),
+        false => format!(
+            "how much more the line carries is not known, and {HEADROOM:.0} times as much over {rtt} would take {needed} in flight"
+        ),
+    }
+}
+
+/// Whether nothing arrives, or so much is sent again that the sender waits for it to arrive.
+fn is_losing(measurement: &Measurement, result: &ThroughputResult) -> bool {
+    let segments = Carried {
+        measurement,
+        result,
+    }
+    .segments();
+    segments
+        .is_none_or(|segments| segments.ratio() > LOSS_WARNING || segments.sent <= segments.again)
 }
 
 /// Whether what is in flight waited in a queue for most of the time: more of it would only wait longer.
@@ -291,12 +312,23 @@ mod tests {
     /// Findings of a download that waits for the window of this host nearly all the time, of so many bit/s over
     /// 150 ms while round trips take so long, with a receive buffer that may grow so far.
     fn findings(bps: f64, smoothed_rtt_s: f64, largest_bytes: u64) -> Vec<Finding> {
+        lasting(20.0, bps, smoothed_rtt_s, largest_bytes, 0)
+    }
+
+    /// The same of a phase of so many seconds, in which so many segments were sent again.
+    fn lasting(
+        seconds: f64,
+        bps: f64,
+        smoothed_rtt_s: f64,
+        largest_bytes: u64,
+        retransmits: u64,
+    ) -> Vec<Finding> {
         let result = serde_json::json!({
-            "direction": "down", "protocol": "tcp", "bps": bps, "steady_bps": bps * 1.17, "bytes": 1, "cc": "cubic",
+            "direction": "down", "protocol": "tcp", "bps": bps, "steady_bps": bps * 1.17, "bytes": (bps * seconds / 8.0) as u64, "cc": "cubic",
             "streams": [],
             "tcp": {
-                "retransmits": 0, "min_rtt_s": 0.150, "max_srtt_s": 0.2, "mss_bytes": 1448,
-                "send_buffer_bytes": null, "max_in_flight_bytes": 1,
+                "retransmits": retransmits, "min_rtt_s": 0.150, "max_srtt_s": 0.2, "mss_bytes": 1448,
+                "send_buffer_bytes": null, "max_in_flight_bytes": 22_000_000,
                 "limited": { "rwnd_ratio": 0.9, "sndbuf_ratio": 0.0, "app_ratio": 0.0, "network_ratio": 0.1 }
             },
             "tcp_receiver": { "receive_buffer_bytes": 33_554_432, "max_window_bytes": 22_000_000 },
@@ -304,6 +336,7 @@ mod tests {
         });
         let result = serde_json::from_value(result).unwrap();
         let mut measurement = measurement(Outcome::Throughput(result));
+        measurement.duration_s = seconds;
         let mut rtt = Series::new(Unit::Seconds);
         for step in 0..20 {
             // Slow start takes the first of them.
@@ -353,6 +386,34 @@ mod tests {
             already.action.is_none() && already.expect.contains("57.3 Gbit/s at most"),
             "{already:?}"
         );
+    }
+
+    #[test]
+    fn a_phase_too_short_for_a_window_to_grow_accuses_no_buffer() {
+        // Eight doublings of 64 KiB, twice, at 150 ms, after the first two seconds.
+        let short = |seconds| lasting(seconds, 804e6, 0.151, 33_554_432, 0).len();
+        assert_eq!([1.3, 4.0, 5.0].map(short), [0, 0, 1]);
+    }
+
+    #[test]
+    fn a_buffer_full_of_what_is_sent_again_is_not_too_small() {
+        let segments = 804e6 * 20.0 / 8.0 / 1448.0;
+        let losing = |share: f64| {
+            let again = (segments * share) as u64;
+            lasting(20.0, 804e6, 0.151, 33_554_432, again).len()
+        };
+        assert_eq!([0.0005, 0.037].map(losing), [1, 0]);
+    }
+
+    #[test]
+    fn a_rate_that_nobody_saw_is_not_printed() {
+        let found = findings(804e6, 0.151, 33_554_432);
+        let summary = &found.first().unwrap().summary;
+        assert!(
+            summary.contains("the line carries is not known"),
+            "{summary}"
+        );
+        assert!(!summary.contains("3.22 Gbit/s"), "{summary}");
     }
 
     #[test]

@@ -6,34 +6,29 @@
 mod bufferbloat;
 mod buffers;
 mod capacity;
+mod carried;
+mod case;
 pub mod host;
+pub mod lengths;
 mod loss;
+mod nothing;
 mod one_way;
 mod path;
 mod path_mtu;
+mod reading;
 #[cfg(test)]
 mod testing;
 mod verdict;
 
-use plumb_model::finding::{Finding, Verdict};
-use plumb_model::results::{Direction, LoadedLatencyResult, Outcome, ThroughputResult};
-use plumb_model::run::{HostFacts, Measurement};
+use plumb_model::finding::{Cause, Finding, Verdict};
 
-/// What is known of a path.
-#[derive(Debug, Clone, Copy)]
-pub struct Case<'a> {
-    /// What was measured.
-    pub measurements: &'a [Measurement],
-    /// This machine.
-    pub local: &'a HostFacts,
-    /// The far machine, where it told of itself.
-    pub far: Option<&'a HostFacts>,
-}
+pub use case::{Case, Scope};
 
 /// A rule of diagnosis.
 type Rule = fn(&Case<'_>) -> Vec<Finding>;
 
-const RULES: [Rule; 7] = [
+const RULES: [Rule; 8] = [
+    nothing::examine,
     bufferbloat::examine,
     buffers::examine,
     loss::examine,
@@ -44,15 +39,27 @@ const RULES: [Rule; 7] = [
 ];
 
 /// Everything that holds the path back, worst first, and what it comes to.
-pub fn diagnose(case: &Case<'_>) -> (Vec<Finding>, Verdict) {
-    let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(case)).collect();
+pub fn diagnose(case: &Case<'_>, scope: Scope) -> (Vec<Finding>, Verdict) {
+    let findings = RULES.iter().flat_map(|rule| rule(case)).collect();
+    let mut findings = verdict::with_unexplained(case, findings);
     findings.sort_by(|a, b| {
         b.severity
             .cmp(&a.severity)
+            .then(rank(a).cmp(&rank(b)))
             .then(excess(b).total_cmp(&excess(a)))
     });
-    let verdict = verdict::verdict(case, &findings);
+    let verdict = verdict::verdict(case, scope, &findings);
     (findings, verdict)
+}
+
+/// Among findings as bad as each other: what carries nothing has no other fault, and what is
+/// unexplained comes after what is.
+fn rank(finding: &Finding) -> u8 {
+    match finding.cause {
+        Cause::NothingCarried => 0,
+        Cause::Unexplained => 2,
+        _ => 1,
+    }
 }
 
 /// How far the first piece of evidence lies beyond its threshold.
@@ -62,33 +69,4 @@ fn excess(finding: &Finding) -> f64 {
         .first()
         .and_then(|e| Some(e.value.number()? / e.threshold.number()?))
         .unwrap_or(0.0)
-}
-
-impl<'a> Case<'a> {
-    /// Load phases in which only `direction` was loaded.
-    fn loaded_latency(
-        &self,
-        direction: Direction,
-    ) -> Option<(&'a Measurement, &'a LoadedLatencyResult)> {
-        self.measurements.iter().find_map(|m| match &m.outcome {
-            Outcome::LoadedLatency(result) if result.direction == direction => Some((m, result)),
-            _ => None,
-        })
-    }
-
-    /// What was carried in `direction` while the other was idle.
-    fn throughput_alone(
-        &self,
-        direction: Direction,
-    ) -> Option<(&'a Measurement, &'a ThroughputResult)> {
-        self.measurements.iter().find_map(|m| match &m.outcome {
-            Outcome::Throughput(result)
-                if result.direction == direction
-                    && m.params.get("phase").and_then(|p| p.as_str()) != Some("both") =>
-            {
-                Some((m, result))
-            }
-            _ => None,
-        })
-    }
 }

@@ -2,7 +2,7 @@
 
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
 use plumb_model::loss::at_least_ratio;
-use plumb_model::results::{Outcome, PingResult, ProbeProtocol};
+use plumb_model::results::{PingResult, ProbeProtocol};
 use plumb_model::run::Measurement;
 
 use crate::Case;
@@ -18,20 +18,8 @@ pub(crate) const LOSS_CRITICAL: f64 = 0.05;
 const ICMP_CONFIDENCE: f64 = 0.6;
 
 pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
-    let idle = |protocol| {
-        case.measurements.iter().find_map(|m| match &m.outcome {
-            Outcome::Ping(ping)
-                if ping.protocol == protocol
-                    && m.params.get("phase").and_then(|p| p.as_str()) == Some("idle") =>
-            {
-                Some((m, ping))
-            }
-            _ => None,
-        })
-    };
-    // The responder answers every probe.
-    let told = idle(ProbeProtocol::Udp).or_else(|| idle(ProbeProtocol::Icmp));
-    told.and_then(|(m, ping)| finding(m, ping))
+    case.idle_ping()
+        .and_then(|(measurement, ping)| finding(measurement, ping))
         .into_iter()
         .collect()
 }
@@ -45,8 +33,8 @@ fn finding(measurement: &Measurement, ping: &PingResult) -> Option<Finding> {
         return None;
     }
     let by_icmp = ping.protocol == ProbeProtocol::Icmp;
-    if by_icmp && ping.received == 0 {
-        // Who answers no echo at all filters them, which is common and no loss.
+    if ping.received == 0 {
+        // Where no probe at all is answered they are filtered, which is common and no loss.
         return None;
     }
     let doubt = match by_icmp {
@@ -67,9 +55,15 @@ fn finding(measurement: &Measurement, ping: &PingResult) -> Option<Finding> {
         },
         matters_for: Vec::new(),
         summary: format!(
-            "Packets are lost while nothing of ours loads the path: {lost} of {sent} probes got no answer ({:.1} %, and of all at least {:.1} %){doubt}.",
+            "Packets are lost while nothing of ours loads the path: {lost} of {sent} probes got no answer ({:.1} %, and of all at least {:.1} %){doubt}.{}",
             lost as f64 / sent as f64 * 100.0,
             least * 100.0,
+            match ping.corrupted {
+                0 => String::new(),
+                corrupted => format!(
+                    " {corrupted} of the answers came with a wrong checksum: the path corrupts packets."
+                ),
+            },
         ),
         evidence: vec![Evidence {
             measurement: measurement.id.clone(),
@@ -94,8 +88,9 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::testing::measurement;
-    use plumb_model::results::TimestampSource;
+    use plumb_model::context::Phase;
     use plumb_model::results::udp::LossPattern;
+    use plumb_model::results::{Outcome, TimestampSource};
     use plumb_model::run::HostFacts;
     use std::collections::BTreeMap;
 
@@ -118,12 +113,13 @@ mod tests {
             sizes: Vec::new(),
             send_errors: 0,
             dropped_here,
+            corrupted: 0,
             rtt_s: None,
             lateness_s: None,
             timestamps: TimestampSource::Kernel,
         };
         let mut idle = measurement(Outcome::Ping(ping));
-        idle.params.insert("phase".to_owned(), "idle".into());
+        idle.context.phase = Some(Phase::Idle);
         examine(&Case {
             measurements: &[idle],
             local: &HostFacts::default(),
@@ -145,5 +141,6 @@ mod tests {
         assert_eq!(guessed.severity, Severity::Warning);
         assert!(guessed.confidence < 0.7);
         assert_eq!(found(Icmp, [50, 0, 0]), [], "filtered");
+        assert_eq!(found(Udp, [250, 0, 0]), [], "filtered");
     }
 }

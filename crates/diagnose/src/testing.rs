@@ -13,7 +13,9 @@ pub(crate) fn measurement(outcome: Outcome) -> Measurement {
         outcome,
         at_s: 0.0,
         duration_s: 1.0,
-        params: Default::default(),
+        context: Default::default(),
+        ended: Default::default(),
+        settings: Default::default(),
         series: Default::default(),
     }
 }

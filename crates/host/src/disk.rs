@@ -7,82 +7,17 @@
 //! are bounded, and nothing is left behind.
 
 mod large;
+mod pass;
 mod small;
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
-use plumb_model::results::host::{DiskPass, DiskResult, FileAccess, FileWork, PageCache};
-use plumb_model::units::si;
+use plumb_model::results::host::DiskResult;
 
-/// What to do.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// In which folder.
-    pub folder: PathBuf,
-    /// Size of the large file; made a multiple of [`BLOCK_BYTES`].
-    pub file_bytes: u64,
-    /// How many small files.
-    pub small_files: u64,
-    /// Size of each.
-    pub small_file_bytes: u64,
-    /// Longest time of each pass; what is not done by then is left out.
-    pub pass_within: Duration,
-    /// The rate that a transfer is to have.
-    pub rate_bps: Option<f64>,
-}
-
-/// What is read or written at once: as much as programs that copy files do, and a multiple of every
-/// disk's block.
-pub const BLOCK_BYTES: usize = 1 << 20;
+pub use pass::{BLOCK_BYTES, DiskError, Plan};
 
 /// Share of the free space that may be used.
 const FREE_RATIO: f64 = 0.5;
-
-/// What went wrong.
-#[derive(Debug, thiserror::Error)]
-pub enum DiskError {
-    /// The folder cannot be written to.
-    #[error("cannot make a file in {folder}: {source}; name a folder that you may write to")]
-    Folder {
-        /// As typed.
-        folder: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A file system of the kernel's own, such as /proc.
-    #[error("{folder} has no room for files at all ({kind}): name a folder on a disk")]
-    NoDisk {
-        /// As typed.
-        folder: String,
-        /// What the kernel calls it.
-        kind: String,
-    },
-    /// There is too little room.
-    #[error(
-        "{folder} has {} free, and {} are needed, half of what is free at most: use a smaller --size",
-        si(*free_bytes as f64, "B"),
-        si(*needed_bytes as f64, "B")
-    )]
-    Full {
-        /// As typed.
-        folder: String,
-        /// What is free.
-        free_bytes: u64,
-        /// What is needed.
-        needed_bytes: u64,
-    },
-    /// The disk failed, or filled meanwhile.
-    #[error("cannot {what} in {folder}: {source}")]
-    Failed {
-        /// What was done.
-        what: &'static str,
-        /// As typed.
-        folder: String,
-        /// Why.
-        source: std::io::Error,
-    },
-}
 
 /// Does all passes; `step` is told before each of them what it is.
 ///
@@ -127,67 +62,6 @@ pub fn measure(plan: &Plan, step: &dyn Fn(&str)) -> Result<DiskResult, DiskError
     })
 }
 
-/// A pass under way.
-struct Pass {
-    work: FileWork,
-    access: FileAccess,
-    begun: Instant,
-    within: Duration,
-    bytes: u64,
-    cut_short: bool,
-}
-
-impl Pass {
-    fn begin(work: FileWork, access: FileAccess, within: Duration) -> Self {
-        Self {
-            work,
-            access,
-            begun: Instant::now(),
-            within,
-            bytes: 0,
-            cut_short: false,
-        }
-    }
-
-    /// Counts what was done; whether there is time for more.
-    fn done(&mut self, bytes: usize) -> bool {
-        self.bytes = self.bytes.saturating_add(bytes as u64);
-        self.cut_short = self.begun.elapsed() >= self.within;
-        !self.cut_short
-    }
-
-    /// Ends it now. `all` is how much there was to do, and `files` how many files were done.
-    fn end(self, all: u64, files: Option<u64>, cache: PageCache) -> DiskPass {
-        let duration_s = self.begun.elapsed().as_secs_f64().max(1e-9);
-        DiskPass {
-            work: self.work,
-            access: self.access,
-            cache,
-            bytes: self.bytes,
-            duration_s,
-            bps: self.bytes as f64 * 8.0 / duration_s,
-            files_per_s: files.map(|files| files as f64 / duration_s),
-            cut_short: self.cut_short && self.bytes < all,
-        }
-    }
-}
-
-/// Bytes that no disk can shrink: a file system that compresses would answer with the speed of
-/// zeroes (splitmix64, Steele and others 2014).
-fn noise(length: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut bytes = Vec::with_capacity(length.next_multiple_of(8));
-    while bytes.len() < length {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bytes.extend((z ^ (z >> 31)).to_ne_bytes());
-    }
-    bytes.truncate(length);
-    bytes
-}
-
 /// The kind of the file system that a folder is in.
 fn file_system(folder: &Path) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
@@ -215,7 +89,9 @@ fn file_system_of(mountinfo: &str, folder: &Path) -> Option<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use plumb_model::results::host::{DiskPass, FileAccess, FileWork};
     use proptest::prelude::*;
+    use std::time::Duration;
 
     /// Faster than one processor copies on any machine: 250 GB/s.
     const MEMORY_BPS: f64 = 2e12;

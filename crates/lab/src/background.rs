@@ -19,8 +19,9 @@ use plumb_net::first::{Background, end_with_parent, fork_background};
 use crate::control;
 use crate::error::LabError;
 use crate::instance::Instance;
+use crate::program;
 use crate::scenario::Scenario;
-use crate::service::{self, Errors, Programs};
+use crate::service::{Errors, Programs};
 use crate::supervise::{LAB_FAILED, settle_first};
 
 /// What the starter is told: what must be known of the laboratory, or why there is none.
@@ -96,7 +97,7 @@ impl Running {
     /// Reaps whatever dies until told to end.
     fn go_on(&mut self) -> io::Result<()> {
         loop {
-            for status in service::reap() {
+            for status in program::reap() {
                 if let Err(e) = self.programs.ended(&self.instance, status) {
                     self.instance.note(e.to_string());
                 }

@@ -4,9 +4,9 @@
 //! The chain decides when each packet leaves; the driver only has to be there in time, and
 //! keeps a record of how late it was.
 
-mod crowd;
-mod pace;
-mod unread;
+mod busy_wait;
+mod contention;
+mod read_delay;
 mod wait;
 
 use std::io;
@@ -20,15 +20,16 @@ use plumb_link::chain::Chain;
 use plumb_link::packet::Packet;
 use plumb_link::time::Time;
 use plumb_model::summary::Summary;
-use plumb_net::clock::{self, ThreadClock};
+use plumb_net::clock::ThreadClock;
 use plumb_net::sched::set_realtime;
 use plumb_net::tun::{Entrance, Tun, VNET_HEADER_BYTES};
 use plumb_wire::virtio::VirtioHeader;
 
-pub(crate) use self::crowd::Crowd;
-use self::unread::Unread;
+pub(crate) use self::contention::Contention;
+use self::read_delay::ReadDelay;
 use self::wait::Waiter;
 use crate::buffers::Buffers;
+use crate::epoch::Epoch;
 use crate::observe::Tap;
 
 /// Packets read before due ones are written, so that a flood on the way in does not hold up
@@ -67,7 +68,7 @@ pub(crate) struct Carried {
     /// Until when [`Self::behind`] is counted.
     counted: Time,
     /// What waits to be read.
-    unread: Unread,
+    unread: ReadDelay,
     /// Those who look on.
     taps: Vec<Tap>,
     /// Packets that the kernel did not take.
@@ -82,27 +83,6 @@ pub(crate) struct Carried {
     pub(crate) stopped: bool,
 }
 
-/// The laboratory's clock: nanoseconds since it began.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Epoch(u64);
-
-impl Epoch {
-    /// Begins now.
-    pub(crate) fn start() -> Self {
-        Self(clock::monotonic_ns())
-    }
-
-    /// The time now.
-    pub(crate) fn now(self) -> Time {
-        Time::from_nanos(clock::monotonic_ns().saturating_sub(self.0))
-    }
-
-    /// CLOCK_MONOTONIC at a time of the laboratory.
-    fn monotonic(self, at: Time) -> Duration {
-        Duration::from_nanos(at.as_nanos().saturating_add(self.0))
-    }
-}
-
 impl Driver {
     /// Starts carrying packets read from `from`, whose `entrance` is its own, to `to`.
     ///
@@ -111,7 +91,7 @@ impl Driver {
     pub(crate) fn start(
         name: &str,
         epoch: Epoch,
-        crowd: &Crowd,
+        contention: &Contention,
         chain: Chain,
         (from, entrance): (Arc<Tun>, Entrance),
         to: Arc<Tun>,
@@ -122,7 +102,7 @@ impl Driver {
                 lateness: Summary::new(),
                 behind: Duration::ZERO,
                 counted: Time::ZERO,
-                unread: Unread::new(TOLERATED),
+                unread: ReadDelay::new(TOLERATED),
                 taps: Vec::new(),
                 write_errors: 0,
                 unreadable: 0,
@@ -133,7 +113,7 @@ impl Driver {
             wake: EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?,
             stop: AtomicBool::new(false),
         });
-        let waiter = Waiter::new(epoch, crowd)?;
+        let waiter = Waiter::new(epoch, contention)?;
         let (started, starts) = mpsc::sync_channel(1);
         let thread = thread::Builder::new().name(name.to_owned()).spawn({
             let shared = Arc::clone(&shared);

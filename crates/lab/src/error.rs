@@ -54,6 +54,16 @@ pub enum LabError {
     Io(#[from] io::Error),
 }
 
+impl LabError {
+    /// Somebody asked for an end that a link does not have.
+    pub(crate) fn no_end(link: &str, node: &str, ends: &[&str]) -> Self {
+        Self::Control(format!(
+            "'{node}' is not at {link}, which joins {}",
+            ends.join(", ")
+        ))
+    }
+}
+
 /// What stands between the laboratory and TUN devices, and what to do about it
 /// (`Documentation/networking/tuntap.rst`: the mode of the device decides nothing but who may ask).
 fn tun_obstacle(error: &io::Error) -> String {

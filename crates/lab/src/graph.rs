@@ -4,7 +4,9 @@
 //! first node on it has .1 and ::1, the second .2 and ::2, and so on.
 
 use std::collections::VecDeque;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use plumb_net::netlink::Prefix;
 
 use crate::scenario::Scenario;
 
@@ -106,6 +108,12 @@ impl<'a> Graph<'a> {
     /// The name of a node.
     pub(crate) fn name(&self, node: usize) -> &'a str {
         self.nodes.get(node).copied().unwrap_or_default()
+    }
+
+    /// What a step is called in a scenario: the end that it leads to.
+    pub(crate) fn step_name(&self, step: Step) -> String {
+        let segment = self.segments.get(step.segment).map_or("", |s| s.name);
+        end_name(self.name(step.node), segment)
     }
 
     /// Whether a node passes packets on.
@@ -210,9 +218,36 @@ impl<'a> Graph<'a> {
 }
 
 /// The addresses of host number `host` of a segment; host 0 is the segment's own.
-pub(crate) fn at(segment: usize, host: u16) -> (Ipv4Addr, Ipv6Addr) {
+fn at(segment: usize, host: u16) -> (Ipv4Addr, Ipv6Addr) {
     (
         Ipv4Addr::new(10, 0, segment as u8, host as u8),
         Ipv6Addr::new(0xfd00, 0, 0, segment as u16, 0, 0, 0, host),
     )
+}
+
+/// The addresses of both ends of a link, the first end's first.
+pub(crate) fn ends(link: usize) -> [Vec<IpAddr>; 2] {
+    [1, 2].map(|host| {
+        let (v4, v6) = at(link, host);
+        vec![v4.into(), v6.into()]
+    })
+}
+
+/// The prefixes of a segment.
+pub(crate) fn prefixes(segment: usize, ipv6: bool) -> impl Iterator<Item = Prefix> {
+    let (v4, v6) = at(segment, 0);
+    let v4 = Prefix {
+        address: v4.into(),
+        length: PREFIX_V4,
+    };
+    let v6 = Prefix {
+        address: v6.into(),
+        length: PREFIX_V6,
+    };
+    std::iter::once(v4).chain(ipv6.then_some(v6))
+}
+
+/// The name of one end of a link or lan.
+pub(crate) fn end_name(node: &str, segment: &str) -> String {
+    format!("{node}.{segment}")
 }

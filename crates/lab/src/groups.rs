@@ -8,8 +8,8 @@ use plumb_net::multicast::MAX_INTERFACES;
 use plumb_net::netlink::Prefix;
 
 use crate::graph::Graph;
-use crate::layout::{MulticastRoute, Plan};
 use crate::nearest::known;
+use crate::plan::{MulticastRoute, Plan};
 use crate::scenario::Scenario;
 use crate::topology::MulticastSpec;
 
@@ -161,7 +161,7 @@ mod tests {
         let text =
             format!("{STAR}[[multicast]]\ngroup = \"{group}\"\nfrom = \"{from}\"\nto = {to}\n");
         Scenario::parse(&text, "x")
-            .map(|scenario| Plan::new(&scenario).unwrap())
+            .map(|scenario| crate::layout::plan(&scenario).unwrap())
             .map_err(|e| e.to_string())
     }
 

@@ -15,18 +15,20 @@ use plumb_net::sysctl;
 use plumb_net::tun::{Entrance, Tun};
 use plumb_net::{clock, file};
 
-use crate::driver::{Crowd, Driver, Epoch};
-use crate::ends::{self, Naps, Watch};
+use crate::driver::{Contention, Driver};
+use crate::driver_counters::{Counters, DriverCounters};
+use crate::epoch::Epoch;
 use crate::error::LabError;
+use crate::graph;
 use crate::kernel;
-use crate::layout::{self, Plan};
+use crate::layout;
 use crate::nearest::known;
-use crate::network::Network;
+use crate::network::{self, Network, Nodes};
 use crate::node;
-use crate::observe::{Tap, no_end};
+use crate::observe::Tap;
 use crate::scenario::{LinkEnd, LinkSpec, Scenario, Way, contradictions};
+use crate::starvation::{self, Naps, Watch};
 use crate::stats::{self, CellSettings, DriverStats, LabStats, WayStats};
-use crate::stretch::{Reading, Readings};
 
 /// Said when SCHED_FIFO was refused.
 const ORDINARY_PRIORITY: &str = "links are carried at ordinary priority, so packets may be late when the machine is busy: real-time priority takes root outside any user namespace";
@@ -50,7 +52,7 @@ pub struct Instance {
     pub(crate) links: Mutex<Links>,
     pub(crate) epoch: Epoch,
     started_unix_ns: u64,
-    nodes: BTreeMap<String, Arc<Namespaces>>,
+    nodes: Nodes,
     carriers: Vec<Carrier>,
     /// Where plumb carries links.
     ends: Option<Watch>,
@@ -109,7 +111,7 @@ impl Instance {
             notes.push("this kernel has no IPv6, and so has the lab".to_owned());
         }
         notes.extend(contradictions::doubts(&scenario));
-        let mut plan = Plan::new(&scenario).map_err(LabError::Control)?;
+        let mut plan = layout::plan(&scenario).map_err(LabError::Control)?;
         if backend == LabBackend::Kernel {
             // netem and tbf would count a large segment as one packet.
             let interfaces = plan.nodes.iter_mut().flat_map(|node| &mut node.interfaces);
@@ -149,7 +151,7 @@ impl Instance {
         instance.network =
             Network::configure(&instance.scenario, &plan, &instance.nodes, instance.epoch)?;
         if backend == LabBackend::Kernel {
-            for note in kernel::links::install(&instance)? {
+            for note in kernel::links::install(&instance.scenario, &instance.nodes)? {
                 instance.note(note);
             }
         }
@@ -187,7 +189,7 @@ impl Instance {
     }
 
     fn join_nodes(&mut self) -> Result<(), LabError> {
-        let crowd = Crowd::new();
+        let contention = Contention::new();
         for (number, link) in self.scenario.links.iter().enumerate() {
             let [first, second] = &link.between;
             let (first_node, second_node) = (self.namespaces(first)?, self.namespaces(second)?);
@@ -209,7 +211,7 @@ impl Instance {
             };
             let (first_device, second_device) = (device(first_node)?, device(second_node)?);
             let seeds = [Way::Up, Way::Down].map(|way| chain_seed(self.scenario.seed, number, way));
-            let [first_end, second_end] = layout::ends(number);
+            let [first_end, second_end] = graph::ends(number);
             let up = link.up.with_addresses(&first_end, &second_end);
             let down = link.down.with_addresses(&first_end, &first_end);
             let [up, down] = chain::build_link(&up, &down, seeds)
@@ -223,7 +225,7 @@ impl Instance {
                 let driver = Driver::start(
                     &format!("{}.{}", link.name, way.name()),
                     self.epoch,
-                    &crowd,
+                    &contention,
                     chain,
                     from,
                     to,
@@ -256,13 +258,7 @@ impl Instance {
     /// # Errors
     /// When there is no such node.
     pub fn namespaces(&self, node: &str) -> Result<&Arc<Namespaces>, LabError> {
-        self.nodes.get(node).ok_or_else(|| {
-            let nodes: Vec<&str> = self.nodes.keys().map(String::as_str).collect();
-            LabError::Control(format!(
-                "there is no node '{node}': {}",
-                known(node, &nodes, "nodes")
-            ))
-        })
+        network::node(&self.nodes, node)
     }
 
     /// Whether something in `node` accepts connections on a TCP port.
@@ -334,7 +330,7 @@ impl Instance {
         };
         if !ends.iter().any(|end| end == node) {
             let ends: Vec<&str> = ends.iter().map(String::as_str).collect();
-            return Err(no_end(link, node, &ends));
+            return Err(LabError::no_end(link, node, &ends));
         }
         let open = || Ok(Cable::open(link)?);
         self.namespaces(node)?.in_network(open).map(Some)
@@ -422,7 +418,7 @@ impl Instance {
         let mut notes = self.notes();
         let kernel = match self.backend {
             LabBackend::Emulated => BTreeMap::new(),
-            LabBackend::Kernel => kernel::links::stats(self, &mut notes),
+            LabBackend::Kernel => kernel::links::stats(&self.scenario, &self.nodes, &mut notes),
         };
         LabStats {
             schema: stats::SCHEMA.to_owned(),
@@ -454,8 +450,8 @@ impl Instance {
     }
 
     /// What the counters say now.
-    pub(crate) fn readings(&self) -> Readings {
-        Readings {
+    pub(crate) fn readings(&self) -> Counters {
+        Counters {
             drivers: self.carriers.iter().map(|c| self.reading(c)).collect(),
             naps: self.naps(),
         }
@@ -465,9 +461,9 @@ impl Instance {
         self.ends.as_ref().map(Watch::naps).unwrap_or_default()
     }
 
-    fn reading(&self, carrier: &Carrier) -> Reading {
+    fn reading(&self, carrier: &Carrier) -> DriverCounters {
         let device_drops = self.device_drops(&carrier.sender, &carrier.end.link);
-        carrier.driver.with(|carried| Reading {
+        carrier.driver.with(|carried| DriverCounters {
             at: self.epoch.now(),
             lateness: carried.lateness.clone(),
             behind: carried.behind,
@@ -481,7 +477,7 @@ impl Instance {
     }
 
     /// What a Run must say that began when the counters were read.
-    pub(crate) fn mark(&self, begun: &Readings) -> LabMark {
+    pub(crate) fn mark(&self, begun: &Counters) -> LabMark {
         let now = self.readings();
         let pairs = now.drivers.iter().zip(&begun.drivers);
         let drivers: Vec<DriverStats> = pairs.map(|(now, begun)| now.since(Some(begun))).collect();
@@ -493,7 +489,8 @@ impl Instance {
             changes: self.changes(),
             backend: self.backend,
             starved_ratio,
-            overrun: ends::starved(starved_ratio) || drivers.iter().any(|driver| driver.overrun),
+            overrun: starvation::starved(starved_ratio)
+                || drivers.iter().any(|driver| driver.overrun),
             lateness_s: drivers
                 .iter()
                 .filter_map(|driver| driver.lateness_s)

@@ -4,147 +4,53 @@
 //! Every node knows a shortest way to every segment, unless the scenario says otherwise
 //! ([`crate::routes`]).
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::Ipv6Addr;
 
-use plumb_net::netlink::Prefix;
-
-use crate::graph::{self, Graph, PREFIX_V4, PREFIX_V6, Step};
-use crate::routes::{self, Change, Deal, Route};
+use crate::graph::{self, Graph};
+use crate::plan::{Interface, NodePlan, Plan, Route};
 use crate::scenario::Scenario;
+use crate::{groups, routes};
 
-/// The whole network.
-#[derive(Debug, Clone, Default)]
-pub struct Plan {
-    /// What each node is given, in the scenario's order.
-    pub nodes: Vec<NodePlan>,
-    /// Routes that change while the laboratory runs, in the order of time.
-    pub changes: Vec<Change>,
-    /// The hosts(5) file that every node sees.
-    pub hosts: String,
-}
-
-/// What one node is given.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct NodePlan {
-    /// The node.
-    pub name: String,
-    /// Whether it passes packets on.
-    pub forward: bool,
-    /// Its interfaces.
-    pub interfaces: Vec<Interface>,
-    /// Its routes, from the start.
-    pub routes: Vec<Route>,
-    /// Prefixes whose packets are dealt out one by one.
-    pub deals: Vec<Deal>,
-    /// Multicast groups, and the interface by which it sends or receives them.
-    pub groups: BTreeMap<Prefix, String>,
-    /// Multicast that it passes on.
-    pub multicast: Vec<MulticastRoute>,
-}
-
-/// One end of a link or lan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Interface {
-    /// Its name, that of the link or lan.
-    pub name: String,
-    /// Its address in IPv4.
-    pub v4: Ipv4Addr,
-    /// Its address in IPv6, unless the scenario has none.
-    pub v6: Option<Ipv6Addr>,
-    /// Its link-local address. Only on Ethernet, where a router asks for its neighbours with it.
-    pub link_local: Option<Ipv6Addr>,
-    /// The largest packet in bytes, where it is not the 1500 of a device's own.
-    pub mtu_bytes: Option<u32>,
-    /// Whether every packet must leave it as a single segment.
-    pub single_segments: bool,
-}
-
-impl Interface {
-    /// Its addresses, and the lengths of their prefixes.
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = (IpAddr, u8)> {
-        let v6 = self.v6.into_iter().chain(self.link_local);
-        std::iter::once((self.v4.into(), PREFIX_V4)).chain(v6.map(|a| (a.into(), PREFIX_V6)))
-    }
-}
-
-/// Packets to a group, and the interfaces by which a router takes them in and passes them on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MulticastRoute {
-    /// Who sends them.
-    pub source: IpAddr,
-    /// Where to.
-    pub group: IpAddr,
-    /// Where they come in.
-    pub from: String,
-    /// Where they leave.
-    pub to: Vec<String>,
-}
-
-impl Plan {
-    /// Plans the network of a scenario whose names are sound.
-    ///
-    /// # Errors
-    /// When its parts contradict each other; the text says which, and what is allowed.
-    pub fn new(scenario: &Scenario) -> Result<Self, String> {
-        let graph = Graph::new(scenario);
-        let mut plan = Self {
-            hosts: hosts_file(scenario, &graph),
-            ..Self::default()
-        };
-        for (node, spec) in scenario.nodes.iter().enumerate() {
-            let tree = graph.tree(node);
-            if let Some((between, behind)) = graph.stands_between(node, &tree) {
-                let (between, behind) = (graph.name(between), graph.name(behind));
-                return Err(format!(
-                    "node '{between}' stands between '{}' and '{behind}' and does not forward: give it forward = true, or forward = false if that is meant",
-                    spec.name
-                ));
-            }
-            let mut routes = Vec::new();
-            for (k, way) in tree.segments.iter().enumerate() {
-                if let Ok(Some(step)) = way {
-                    routes.extend(network(k, scenario.ipv6).map(|to| Route {
-                        to,
-                        hops: routes::hop(&graph, *step, to).into_iter().collect(),
-                        tables: Vec::new(),
-                    }));
-                }
-            }
-            plan.nodes.push(NodePlan {
-                name: spec.name.clone(),
-                forward: spec.forward == Some(true),
-                interfaces: interfaces(&graph, node, scenario.ipv6),
-                routes,
-                ..NodePlan::default()
-            });
+/// Plans the network of a scenario whose names are sound.
+///
+/// # Errors
+/// When its parts contradict each other; the text says which, and what is allowed.
+pub(crate) fn plan(scenario: &Scenario) -> Result<Plan, String> {
+    let graph = Graph::new(scenario);
+    let mut plan = Plan {
+        hosts: hosts_file(scenario, &graph),
+        ..Plan::default()
+    };
+    for (node, spec) in scenario.nodes.iter().enumerate() {
+        let tree = graph.tree(node);
+        if let Some((between, behind)) = graph.stands_between(node, &tree) {
+            let (between, behind) = (graph.name(between), graph.name(behind));
+            return Err(format!(
+                "node '{between}' stands between '{}' and '{behind}' and does not forward: give it forward = true, or forward = false if that is meant",
+                spec.name
+            ));
         }
-        routes::lay(scenario, &graph, &mut plan)?;
-        crate::groups::lay(scenario, &graph, &mut plan)?;
-        Ok(plan)
+        let mut routes = Vec::new();
+        for (k, way) in tree.segments.iter().enumerate() {
+            if let Ok(Some(step)) = way {
+                routes.extend(graph::prefixes(k, scenario.ipv6).map(|to| Route {
+                    to,
+                    hops: routes::hop(&graph, *step, to).into_iter().collect(),
+                    tables: Vec::new(),
+                }));
+            }
+        }
+        plan.nodes.push(NodePlan {
+            name: spec.name.clone(),
+            forward: spec.forward == Some(true),
+            interfaces: interfaces(&graph, node, scenario.ipv6),
+            routes,
+            ..NodePlan::default()
+        });
     }
-}
-
-/// The addresses of both ends of a link, the first end's first.
-pub(crate) fn ends(link: usize) -> [Vec<IpAddr>; 2] {
-    [1, 2].map(|host| {
-        let (v4, v6) = graph::at(link, host);
-        vec![v4.into(), v6.into()]
-    })
-}
-
-/// The prefixes of a segment.
-pub(crate) fn network(segment: usize, ipv6: bool) -> impl Iterator<Item = Prefix> {
-    let (v4, v6) = graph::at(segment, 0);
-    let v4 = Prefix {
-        address: v4.into(),
-        length: PREFIX_V4,
-    };
-    let v6 = Prefix {
-        address: v6.into(),
-        length: PREFIX_V6,
-    };
-    std::iter::once(v4).chain(ipv6.then_some(v6))
+    routes::lay(scenario, &graph, &mut plan)?;
+    groups::lay(scenario, &graph, &mut plan)?;
+    Ok(plan)
 }
 
 fn interfaces(graph: &Graph<'_>, node: usize, ipv6: bool) -> Vec<Interface> {
@@ -179,7 +85,7 @@ fn hosts_file(scenario: &Scenario, graph: &Graph<'_>) -> String {
             else {
                 continue;
             };
-            let end = end_name(&spec.name, segment.name);
+            let end = graph::end_name(&spec.name, segment.name);
             let names = if i == 0 {
                 let own = [spec.name.clone(), end].into_iter();
                 own.chain(spec.names.iter().cloned())
@@ -197,22 +103,11 @@ fn hosts_file(scenario: &Scenario, graph: &Graph<'_>) -> String {
     text
 }
 
-/// The name of one end of a link or lan.
-pub(crate) fn end_name(node: &str, segment: &str) -> String {
-    format!("{node}.{segment}")
-}
-
-impl Graph<'_> {
-    /// What a step is called in a scenario: the end that it leads to.
-    pub(crate) fn step_name(&self, step: Step) -> String {
-        let segment = self.segments.get(step.segment).map_or("", |s| s.name);
-        end_name(self.name(step.node), segment)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use std::net::IpAddr;
+
     use super::*;
 
     fn ip(text: &str) -> IpAddr {
@@ -221,7 +116,7 @@ mod tests {
 
     #[test]
     fn home_cable_is_routed_end_to_end() {
-        let plan = Plan::new(&Scenario::load("home-cable").unwrap()).unwrap();
+        let plan = super::plan(&Scenario::load("home-cable").unwrap()).unwrap();
         let client = &plan.nodes[0];
         assert_eq!(client.name, "client");
         assert_eq!(
@@ -257,11 +152,7 @@ mod tests {
     #[test]
     fn every_end_has_a_name_and_every_node_one_of_its_own() {
         let text = "name = \"x\"\nsummary = \"x\"\n[[node]]\nname = \"a\"\nnames = [\"www.example\"]\n[[node]]\nname = \"b\"\n[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n[[link]]\nname = \"m\"\nbetween = [\"a\", \"b\"]\n";
-        let hosts = |text: &str| {
-            Plan::new(&Scenario::parse(text, "x").unwrap())
-                .unwrap()
-                .hosts
-        };
+        let hosts = |text: &str| plan(&Scenario::parse(text, "x").unwrap()).unwrap().hosts;
         assert_eq!(
             hosts(&format!("ipv6 = false\n{text}")),
             "127.0.0.1 localhost\n10.0.0.1 a a.l www.example\n10.0.1.1 a.m\n10.0.0.2 b b.l\n10.0.1.2 b.m\n"
@@ -284,7 +175,7 @@ mod tests {
         );
         let routes = |middle: &str| {
             let scenario = Scenario::parse(&text(middle), "x").unwrap();
-            Plan::new(&scenario).unwrap().nodes[0].routes.len()
+            plan(&scenario).unwrap().nodes[0].routes.len()
         };
         assert_eq!(routes("forward = true"), 2);
         // The middle's own address on the other side is there; what is behind it is not.

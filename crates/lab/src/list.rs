@@ -83,9 +83,4 @@ impl ScenarioList {
             running,
         })
     }
-
-    /// The JSON Schema of the document.
-    pub fn json_schema() -> serde_json::Value {
-        schemars::schema_for!(Self).to_value()
-    }
 }

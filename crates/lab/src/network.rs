@@ -15,11 +15,11 @@ use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::{MAIN_TABLE, Netlink, NextHop, interface_index};
 use plumb_net::{spread, sysctl};
 
-use crate::driver::Epoch;
+use crate::epoch::Epoch;
 use crate::error::LabError;
-use crate::layout::{NodePlan, Plan};
+use crate::nearest::known;
 use crate::node::set_variables;
-use crate::routes::{Change, Hop, Route};
+use crate::plan::{Change, Hop, NodePlan, Plan, Route};
 use crate::scenario::Scenario;
 use crate::topology::LanSpec;
 
@@ -28,7 +28,21 @@ use crate::topology::LanSpec;
 const TUN_QUEUE_PACKETS: u32 = 20_000;
 
 /// The nodes by their names.
-type Nodes = BTreeMap<String, Arc<Namespaces>>;
+pub(crate) type Nodes = BTreeMap<String, Arc<Namespaces>>;
+
+/// The namespaces of a node.
+///
+/// # Errors
+/// When there is no such node.
+pub(crate) fn node<'a>(nodes: &'a Nodes, name: &str) -> Result<&'a Arc<Namespaces>, LabError> {
+    nodes.get(name).ok_or_else(|| {
+        let names: Vec<&str> = nodes.keys().map(String::as_str).collect();
+        LabError::Control(format!(
+            "there is no node '{name}': {}",
+            known(name, &names, "nodes")
+        ))
+    })
+}
 
 /// What holds a configured network as it is. When it is dropped, routes stop changing.
 #[derive(Default)]

@@ -6,57 +6,15 @@ use std::time::Duration;
 
 use plumb_net::netlink::Prefix;
 
-use crate::graph::{Graph, Step};
-use crate::layout::{Plan, network};
+use crate::graph::{self, Graph, Step};
 use crate::nearest::known;
+use crate::plan::{Change, Deal, Hop, Plan, Route};
 use crate::scenario::Scenario;
 use crate::topology::{Balance, RouteSpec};
 
 /// The first table and mark of routes that are dealt out packet by packet; the kernel's own tables
 /// are 253 to 255.
 const FIRST_DEALT: u32 = 1000;
-
-/// A route of a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Route {
-    /// Where it leads.
-    pub to: Prefix,
-    /// The neighbours that lead there; over several, the kernel chooses one for each flow.
-    pub hops: Vec<Hop>,
-    /// Tables that it is in besides the main one, and the neighbours there: those of a [`Deal`].
-    pub tables: Vec<(u32, Vec<Hop>)>,
-}
-
-/// A neighbour that leads somewhere.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hop {
-    /// By which interface.
-    pub interface: String,
-    /// Its address; none when it is the destination itself.
-    pub gateway: Option<IpAddr>,
-}
-
-/// Packets to a prefix bear marks in turn, and each mark is looked up in a table of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deal {
-    /// Which packets.
-    pub to: Prefix,
-    /// The first mark, and the first table.
-    pub first: u32,
-    /// How many.
-    pub count: u32,
-}
-
-/// A change of routes while the laboratory runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// The laboratory's time.
-    pub at: Duration,
-    /// Whose routes.
-    pub node: String,
-    /// What they are from then on.
-    pub route: Route,
-}
 
 /// The interface and gateway of a step towards a prefix.
 pub(crate) fn hop(graph: &Graph<'_>, step: Step, to: Prefix) -> Option<Hop> {
@@ -246,7 +204,7 @@ fn destinations(
         (None, Some(k)) if graph.ends.get(node).is_some_and(|ends| ends.contains(&k)) => {
             Err("the node is on it itself and needs no route".into())
         }
-        (None, Some(k)) => Ok(network(k, ipv6).collect()),
+        (None, Some(k)) => Ok(graph::prefixes(k, ipv6).collect()),
         (None, None) => {
             let mut names = graph.nodes.clone();
             names.extend(graph.segments.iter().map(|s| s.name));
@@ -274,7 +232,7 @@ mod tests {
 
     fn plan(extra: &str) -> Result<Plan, String> {
         Scenario::parse(&format!("{DIAMOND}{extra}"), "x")
-            .map(|scenario| Plan::new(&scenario).unwrap())
+            .map(|scenario| crate::layout::plan(&scenario).unwrap())
             .map_err(|e| e.to_string())
     }
 

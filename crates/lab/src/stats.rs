@@ -10,8 +10,8 @@ use plumb_model::run::LabChange;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::ends;
 use crate::scenario::Way;
+use crate::starvation;
 use plumb_net::tc::Qdisc;
 
 /// Version of the document.
@@ -54,12 +54,7 @@ pub struct LabStats {
 impl LabStats {
     /// Whether the machine was too slow for the programs at the ends of the links.
     pub fn starved(&self) -> bool {
-        ends::starved(self.starved_ratio)
-    }
-
-    /// The JSON Schema of the document.
-    pub fn json_schema() -> serde_json::Value {
-        schemars::schema_for!(Self).to_value()
+        starvation::starved(self.starved_ratio)
     }
 }
 

@@ -20,6 +20,7 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use plumb_model::printable;
 use plumb_model::run::LabBackend;
 use plumb_net::first::{Forked, fork_first};
 use plumb_net::namespace::mount_kernel_fs;
@@ -29,8 +30,9 @@ use crate::control;
 use crate::error::LabError;
 use crate::instance::Instance;
 use crate::observe::{Scribe, Sight};
+use crate::program;
 use crate::scenario::Scenario;
-use crate::service::{self, Errors, Programs};
+use crate::service::{Errors, Programs};
 use crate::stats::LabStats;
 
 /// Exit status for failures of the laboratory itself, as `env`, `timeout` and others use it.
@@ -168,7 +170,7 @@ fn supervise(
         .node
         .as_deref()
         .unwrap_or_else(|| instance.first_node());
-    let mut command = service::prepare(instance.namespaces(node)?, &session.command)?;
+    let mut command = program::prepare(instance.namespaces(node)?, &session.command)?;
     let child = match spawn(&mut command) {
         Ok(child) => child,
         Err(status) => return Ok(status),
@@ -188,10 +190,8 @@ fn supervise(
 /// Starts the user's command, or says why not and gives the status for that.
 pub(crate) fn spawn(command: &mut Command) -> Result<Child, i32> {
     command.spawn().map_err(|e| {
-        eprintln!(
-            "plumb lab: cannot run {}: {e}",
-            command.get_program().display()
-        );
+        let program = command.get_program().display().to_string();
+        eprintln!("plumb lab: cannot run {}: {e}", printable::line(&program));
         if e.kind() == io::ErrorKind::NotFound {
             NOT_FOUND
         } else {
@@ -210,7 +210,7 @@ fn wait_inside(
     let pid = Pid::from_raw(command.id() as i32);
     let mut kill_at: Option<Instant> = None;
     loop {
-        for status in service::reap() {
+        for status in program::reap() {
             if status.pid() == Some(pid) {
                 return Ok(exit_code(status));
             }

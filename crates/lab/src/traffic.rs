@@ -12,8 +12,8 @@ use nix::unistd::Pid;
 
 use crate::error::LabError;
 use crate::instance::Instance;
+use crate::program;
 use crate::scenario::TrafficSpec;
-use crate::service;
 
 /// A program that is over sooner than this would be started for ever, and take the processor from
 /// the links.
@@ -31,13 +31,13 @@ pub(crate) struct Traffic {
 impl Traffic {
     /// Starts it.
     pub(crate) fn start(instance: &Instance, spec: &TrafficSpec) -> Result<Self, LabError> {
-        let mut command = service::quiet(instance, &spec.node, &spec.run)?;
+        let mut command = program::quiet(instance, &spec.node, &spec.run)?;
         command.stderr(Stdio::piped());
         let mut start = || {
             let mut child = command.spawn()?;
             let errors = child.stderr.take();
             let errors = errors.ok_or_else(|| io::Error::from(ErrorKind::BrokenPipe))?;
-            Ok((child, service::keep_last_words(errors)?))
+            Ok((child, program::keep_last_words(errors)?))
         };
         let (child, last_words) = start().map_err(|e: io::Error| LabError::Service {
             what: "traffic",
@@ -74,9 +74,9 @@ impl Traffic {
                     "{} ended after {:.1} s ({})",
                     name(&self.spec),
                     lasted.as_secs_f64(),
-                    service::how(status)
+                    program::how(status)
                 );
-                service::with_last_words(&problem, Some(&self.last_words))
+                program::with_last_words(&problem, Some(&self.last_words))
             }
         };
         instance.note(note);

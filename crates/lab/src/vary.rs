@@ -1,45 +1,11 @@
 //! Free parameters: a scenario's `[vary]` gives ranges, and a seed draws from them, so that a
 //! measurement is tried on many networks and each can be had again.
 
-use std::collections::BTreeMap;
-
 use plumb_model::units::{BitRate, ByteCount, parse_duration};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use serde::Deserialize;
 
-use crate::scenario::{LinkEnd, Scenario};
-
-/// Settings that may vary: `LINK.up.CELL.KEY` and from what to what.
-pub type Ranges = BTreeMap<String, Range>;
-
-/// `["10mbit", "50mbit"]`: from the first to the second, every value as likely.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(from = "[Bound; 2]")]
-pub struct Range {
-    from: String,
-    to: String,
-}
-
-/// A bound may be written as text or as a number.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Bound {
-    Text(String),
-    Whole(i64),
-    Number(f64),
-}
-
-impl From<[Bound; 2]> for Range {
-    fn from(bounds: [Bound; 2]) -> Self {
-        let [from, to] = bounds.map(|bound| match bound {
-            Bound::Text(text) => text,
-            Bound::Whole(number) => number.to_string(),
-            Bound::Number(number) => number.to_string(),
-        });
-        Self { from, to }
-    }
-}
+use crate::scenario::{LinkEnd, Range, Scenario};
 
 /// The scenario that `seed` makes of this one: its cells draw from that seed, and each setting
 /// of `[vary]` is drawn from its range. The same seed gives the same scenario.

@@ -6,10 +6,9 @@ use std::net::IpAddr;
 
 use hdrhistogram::Histogram;
 use plumb_wire::ip::{FlowKey, IpPacket};
-use serde::{Deserialize, Serialize};
 
-use crate::packet::Packet;
-use crate::stats::{Count, DropCause};
+use crate::packet::{FlowNumber, Packet};
+use crate::stats::{Count, DropCause, FlowStats, HostStats, Transit};
 
 /// Flows told apart at most (36 MB when all are busy); those that come later are counted
 /// together.
@@ -20,64 +19,6 @@ const DIGITS: u8 = 2;
 
 /// The longest transit told apart, in nanoseconds: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
-
-/// Which flow of the table a packet belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct FlowNumber(pub(crate) u32);
-
-/// What a flow met.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct FlowStats {
-    /// Source address; `None` for what is no IP, and for all the flows that are counted
-    /// together because there were too many.
-    pub source: Option<IpAddr>,
-    /// Destination address.
-    pub destination: Option<IpAddr>,
-    /// Protocol number.
-    pub protocol: u8,
-    /// Source port; of an ICMP echo its type.
-    pub source_port: u16,
-    /// Destination port; of an ICMP echo its identifier.
-    pub destination_port: u16,
-    /// What came in.
-    pub offered: Count,
-    /// What left.
-    pub delivered: Count,
-    /// Dropped packets by cause.
-    pub dropped: BTreeMap<String, u64>,
-    /// Packets on which a cell put the mark of congestion.
-    pub marked: u64,
-    /// How long its packets were in the chain.
-    pub transit_s: Option<Transit>,
-}
-
-/// How long the packets of a flow were in a chain, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Transit {
-    /// Shortest.
-    pub min: f64,
-    /// Half were in no longer.
-    pub p50: f64,
-    /// 95 % were in no longer.
-    pub p95: f64,
-    /// 99 % were in no longer.
-    pub p99: f64,
-    /// Longest.
-    pub max: f64,
-}
-
-/// What a host sent through a chain and received from it.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
-)]
-pub struct HostStats {
-    /// What came in from it.
-    pub sent: Count,
-    /// What of that left.
-    pub sent_delivered: Count,
-    /// What left towards it.
-    pub received: Count,
-}
 
 /// The flows of a chain.
 #[derive(Debug)]

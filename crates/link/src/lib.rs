@@ -4,8 +4,13 @@
 //! Time is an argument everywhere, and a departure carries its exact time, so the same
 //! arrivals and the same seed give the same departures however late the caller asks for them.
 
+#[cfg(not(feature = "schema"))]
+extern crate plumb_schemaless as schemars;
+
+mod backlog;
 pub mod cell;
 pub mod chain;
+mod flow_hash;
 pub mod flows;
 mod grid;
 pub mod limit;

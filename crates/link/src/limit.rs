@@ -7,7 +7,7 @@ use std::time::Duration;
 use plumb_model::units::{BitRate, ByteCount, duration, parse_duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::queue::Backlog;
+use crate::backlog::Backlog;
 use crate::settings::text_or_number;
 
 /// The bound of a queue, written `500kB`, `1000p` or `250ms`.

@@ -9,9 +9,8 @@ use plumb_wire::ip::{self, IpPacket};
 use plumb_wire::probe_key::ProbeKey;
 use plumb_wire::virtio::{Gso, VirtioHeader};
 
-use crate::flows::FlowNumber;
-use crate::queue::Backlog;
-use crate::queue::flow_hash::flow_hash;
+use crate::backlog::Backlog;
+use crate::flow_hash::flow_hash;
 use crate::time::Time;
 
 /// An IP packet with the header that the TUN device gave it. It stays where it is in memory: cells
@@ -47,6 +46,10 @@ pub struct Parts {
     pub(crate) layout: Layout,
     pub(crate) wire: Wire,
 }
+
+/// Which flow of the table a packet belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct FlowNumber(pub(crate) u32);
 
 /// Where the parts of a packet are, and how many packets of the wire it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,6 +26,18 @@ const IPV4_CHECKSUM: usize = 10;
 const IPV6_LENGTH: usize = 4;
 const IPV6_HEADER: usize = 40;
 
+/// How a large TCP segment passes.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Crossing {
+    /// In pieces of several segments, or whole.
+    Whole,
+    /// As single packets.
+    Split,
+}
+
 /// Cuts a packet into pieces of at most `segments` segments each (at least one); a packet that
 /// is small enough comes out untouched.
 pub fn split(packet: Packet, segments: u32) -> impl Iterator<Item = Packet> {

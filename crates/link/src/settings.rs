@@ -22,6 +22,12 @@ pub trait Settings: Clone + PartialEq + Debug + Serialize + DeserializeOwned {
     }
 }
 
+/// The settings of one kind among all that `K` lists.
+pub(crate) trait KindOf<K>: Sized {
+    /// These settings, if it is this kind.
+    fn of(any: &K) -> Option<Self>;
+}
+
 /// What was written is not possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -307,6 +313,15 @@ macro_rules! kinds {
                 match self { $(Self::$variant(settings) => crate::settings::write($kind, settings),)* }
             }
         }
+
+        $(impl crate::settings::KindOf<$name> for $settings {
+            fn of(any: &$name) -> Option<Self> {
+                match any {
+                    $name::$variant(settings) => Some(settings.clone()),
+                    _ => None,
+                }
+            }
+        })*
 
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -10,14 +10,16 @@ use toml::{Table, Value};
 
 use crate::cell::filter::{Filter, Filtered};
 use crate::cell::loss::{Loss, bernoulli, gilbert_elliott, index, markov4, periodic};
-use crate::cell::medium::{self, duplex_mismatch, half_duplex};
+use crate::cell::medium::{self, Terms, duplex_mismatch, half_duplex};
 use crate::cell::middlebox::{
     dscp_bleach, ecn_bleach, ecn_syn_drop, icmp_deprioritise, icmp_filter, icmp_limit, mss_clamp,
     mtu, nat, strip_tcp_options,
 };
 use crate::cell::timed::{Timed, Timing};
-use crate::cell::{Cell, corrupt, delay, duplicate, outage, policer, reorder, shaper, trace, wifi};
-use crate::settings::{self, Difference, SettingsError, TYPE, kinds};
+use crate::cell::{
+    Adjust, Cell, corrupt, delay, duplicate, outage, policer, reorder, shaper, trace, wifi,
+};
+use crate::settings::{self, Difference, KindOf, SettingsError, TYPE, kinds};
 use crate::time::Time;
 
 kinds! {
@@ -79,12 +81,40 @@ kinds! {
     }
 }
 
+/// A cell of any of these kinds.
+pub(crate) trait AnyCell: Cell {
+    /// Takes new settings at `now`, if they are of its kind. They were checked.
+    fn set(&mut self, now: Time, spec: &CellSpec);
+}
+
+impl<C> AnyCell for C
+where
+    C: Cell + Adjust,
+    C::Spec: KindOf<CellSpec>,
+{
+    fn set(&mut self, now: Time, spec: &CellSpec) {
+        if let Some(spec) = C::Spec::of(spec) {
+            self.reconfigure(now, spec);
+        }
+    }
+}
+
+impl KindOf<CellSpec> for Terms {
+    fn of(any: &CellSpec) -> Option<Self> {
+        match any {
+            CellSpec::HalfDuplex(spec) => Some(spec.terms()),
+            CellSpec::DuplexMismatch(spec) => Some(spec.terms()),
+            _ => None,
+        }
+    }
+}
+
 /// A cell that was built.
 pub(crate) enum Built {
     /// One direction's own.
-    Own(Box<dyn Cell>),
+    Own(Box<dyn AnyCell>),
     /// The two ends of a cell that both directions of a link share.
-    Shared([Box<dyn Cell>; 2]),
+    Shared([Box<dyn AnyCell>; 2]),
 }
 
 impl CellSpec {
@@ -94,8 +124,8 @@ impl CellSpec {
         match self {
             Self::Shaper(spec) => own(shaper::Shaper::new(spec.clone(), seed, now)),
             Self::Trace(spec) => own(trace::Trace::new(spec.clone(), seed, now)),
-            Self::HalfDuplex(spec) => Built::Shared(medium::pair(spec.terms(), seed, now)),
-            Self::DuplexMismatch(spec) => Built::Shared(medium::pair(spec.terms(), seed, now)),
+            Self::HalfDuplex(spec) => shared(medium::pair(spec.terms(), seed, now)),
+            Self::DuplexMismatch(spec) => shared(medium::pair(spec.terms(), seed, now)),
             Self::Delay(spec) => timed(delay::Delay::new(spec.clone(), seed)),
             Self::Bernoulli(spec) => filter(Loss(bernoulli::Bernoulli::new(spec.clone(), seed))),
             Self::GilbertElliott(spec) => filter(Loss(gilbert_elliott::GilbertElliott::new(
@@ -122,7 +152,7 @@ impl CellSpec {
             Self::EcnBleach(_) => filter(ecn_bleach::EcnBleach),
             Self::EcnSynDrop(_) => filter(ecn_syn_drop::EcnSynDrop),
             Self::DscpBleach(spec) => filter(dscp_bleach::DscpBleach::new(spec.clone())),
-            Self::Nat(spec) => Built::Shared(nat::pair(spec)),
+            Self::Nat(spec) => shared(nat::pair(spec)),
         }
     }
 
@@ -181,22 +211,32 @@ impl CellSpec {
     }
 }
 
-fn own<C: Cell + 'static>(cell: C) -> Built {
+fn own(cell: impl AnyCell + 'static) -> Built {
     Built::Own(Box::new(cell))
 }
 
-fn filter<F: Filter + 'static>(filter: F) -> Built {
+fn shared(ends: [impl AnyCell + 'static; 2]) -> Built {
+    Built::Shared(ends.map(|end| -> Box<dyn AnyCell> { Box::new(end) }))
+}
+
+fn filter<F>(filter: F) -> Built
+where
+    F: Filter<Spec: KindOf<CellSpec>> + 'static,
+{
     own(Filtered::new(filter))
 }
 
-fn timed<T: Timing + 'static>(timing: T) -> Built {
+fn timed<T>(timing: T) -> Built
+where
+    T: Timing<Spec: KindOf<CellSpec>> + 'static,
+{
     own(Timed::new(timing))
 }
 
 #[cfg(test)]
 impl Built {
     /// One direction's own cell.
-    pub(crate) fn own(self) -> Box<dyn Cell> {
+    pub(crate) fn own(self) -> Box<dyn AnyCell> {
         match self {
             Self::Own(cell) => cell,
             Self::Shared(_) => panic!("both directions share it"),
@@ -204,7 +244,7 @@ impl Built {
     }
 
     /// The ends of a shared cell.
-    pub(crate) fn ends(self) -> [Box<dyn Cell>; 2] {
+    pub(crate) fn ends(self) -> [Box<dyn AnyCell>; 2] {
         match self {
             Self::Own(_) => panic!("it is one direction's own"),
             Self::Shared(ends) => ends,

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::flows::FlowNumber;
-use crate::packet::Packet;
-use crate::queue::Backlog;
+use crate::backlog::Backlog;
+use crate::packet::{FlowNumber, Packet};
 use crate::stats::{CellStats, Count, DropCause};
 use crate::time::Time;
 use plumb_model::summary::Summary;

@@ -9,7 +9,7 @@ use std::cmp::max;
 use plumb_wire::native::control::report::udp::UdpReceiverLog;
 use plumb_wire::native::control::report::{Count, ReceiverLog, Report, SenderLog, TcpSample};
 
-use crate::summary::acknowledged;
+use crate::logs::acknowledged;
 
 /// What may have passed between the last looks of the two ends and still be true: more than any
 /// socket takes in one call.
@@ -116,6 +116,7 @@ pub(crate) fn without_the_impossible(local: &Report, remote: &mut Report) -> Vec
 fn adds_up(log: &UdpReceiverLog) -> bool {
     let came = &log.receiver;
     came.received.checked_add(came.lost) == Some(log.known)
+        && came.corrupted <= came.lost
         && came.lost_on_path.is_none_or(|lost| lost <= came.lost)
 }
 

@@ -25,6 +25,73 @@ const WAITING_MESSAGES: usize = 64;
 /// Longest wait for the answer to a message while heartbeats are answered.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How often a caller is told that a responder serves others first.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
+
+/// How a client waits for a place, and for its turn with each phase, where the responder serves others
+/// first.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// For how long; a responder that would take longer refuses at once, and says when to try again.
+    pub longest: Duration,
+    /// Is shown, at once and every ten seconds, the name of the responder and how it waits.
+    pub told: fn(&str, Waiting),
+}
+
+/// What a responder says of those whom it serves first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// How many.
+    pub ahead: u32,
+    /// In how much time it is this client's turn, as far as that is known.
+    pub after: Option<Duration>,
+}
+
+impl Patience {
+    /// It does not wait.
+    pub const NONE: Self = Self {
+        longest: Duration::ZERO,
+        told: |_, _| (),
+    };
+}
+
+/// A wait that goes on.
+pub(crate) struct Wait<'a> {
+    name: &'a str,
+    patience: Patience,
+    /// When it ends whatever the responder says.
+    last: Instant,
+    tell: Instant,
+}
+
+impl<'a> Wait<'a> {
+    pub(crate) fn begin(name: &'a str, patience: Patience, timeout: Duration) -> Self {
+        let now = Instant::now();
+        Self {
+            name,
+            patience,
+            last: now + patience.longest + timeout,
+            tell: now,
+        }
+    }
+
+    /// The responder says that it goes on: until when its next word must be there.
+    pub(crate) fn goes_on(
+        &mut self,
+        ahead: u32,
+        after_s: Option<f64>,
+        within: Duration,
+    ) -> Instant {
+        let now = Instant::now();
+        if now >= self.tell {
+            self.tell = now + TOLD_EVERY;
+            let after = after_s.and_then(|after_s| Duration::try_from_secs_f64(after_s).ok());
+            (self.patience.told)(self.name, Waiting { ahead, after });
+        }
+        (now + within).min(self.last)
+    }
+}
+
 /// Why the far end could not be measured with. Each begins with the name that the user typed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -166,6 +233,7 @@ pub struct Client {
     pub(crate) address: SocketAddr,
     /// By which way its packets leave this host.
     pub(crate) outlet: Outlet,
+    pub(crate) patience: Patience,
     pub(crate) next_phase: u32,
     welcome: Welcome,
     link: Arc<Link>,
@@ -217,6 +285,20 @@ impl Client {
         address: SocketAddr,
         timeout: Duration,
     ) -> Result<Self, ClientError> {
+        Self::connect_in_turn(outlet, name, address, timeout, Patience::NONE)
+    }
+
+    /// The same for a client that waits where the responder serves others first.
+    ///
+    /// # Errors
+    /// As [`Client::connect_by`], and when it would have to wait for longer.
+    pub fn connect_in_turn(
+        outlet: &Outlet,
+        name: &str,
+        address: SocketAddr,
+        timeout: Duration,
+        patience: Patience,
+    ) -> Result<Self, ClientError> {
         let (name, port) = (name.to_owned(), address.port());
         let options = TcpOptions {
             outlet: outlet.clone(),
@@ -246,8 +328,11 @@ impl Client {
                 });
             }
         };
-        let welcome = greet(&socket, timeout).map_err(|error| error.named(&name, port))?;
-        Self::start(name, address, options.outlet, socket, welcome)
+        let wait = Wait::begin(&name, patience, timeout);
+        let welcome = greet(&socket, timeout, wait).map_err(|error| error.named(&name, port))?;
+        let mut client = Self::start(name, address, options.outlet, socket, welcome)?;
+        client.patience = patience;
+        Ok(client)
     }
 
     /// What the responder told of itself.
@@ -285,6 +370,7 @@ impl Client {
             name,
             address,
             outlet,
+            patience: Patience::NONE,
             next_phase: 1,
             welcome,
             link: Arc::clone(&link),
@@ -406,21 +492,30 @@ impl GreetError {
     }
 }
 
-fn greet(socket: &TcpStream, timeout: Duration) -> Result<Welcome, GreetError> {
-    let deadline = Instant::now() + timeout;
+fn greet(socket: &TcpStream, timeout: Duration, mut wait: Wait<'_>) -> Result<Welcome, GreetError> {
+    let mut deadline = Instant::now() + timeout;
+    let waits_s = u32::try_from(wait.patience.longest.as_secs()).unwrap_or(u32::MAX);
     let hello = ClientMessage::Hello {
         version: VERSION,
         plumb: env!("CARGO_PKG_VERSION").to_owned(),
+        waits_s: (waits_s > 0).then_some(waits_s),
     };
-    let exchange = || -> Result<ServerMessage, LinkError> {
+    let greet = || -> Result<(), LinkError> {
         socket.set_nodelay(true)?;
-        write_frame(socket, &hello, MAX_FIRST_FRAME_BYTES, deadline)?;
-        read_frame(socket, MAX_SERVER_FRAME_BYTES, deadline)
+        write_frame(socket, &hello, MAX_FIRST_FRAME_BYTES, deadline)
     };
-    match exchange().map_err(GreetError::Link)? {
-        ServerMessage::Welcome(welcome) => Ok(*welcome),
-        ServerMessage::Error { code, message } => Err(GreetError::Refused(code, clip(message))),
-        _ => Err(GreetError::Unexpected),
+    greet().map_err(GreetError::Link)?;
+    loop {
+        match read_frame(socket, MAX_SERVER_FRAME_BYTES, deadline).map_err(GreetError::Link)? {
+            ServerMessage::Welcome(welcome) => return Ok(*welcome),
+            ServerMessage::Queued { ahead, after_s } => {
+                deadline = wait.goes_on(ahead, after_s, SILENCE_TIMEOUT);
+            }
+            ServerMessage::Error { code, message } => {
+                return Err(GreetError::Refused(code, clip(message)));
+            }
+            _ => return Err(GreetError::Unexpected),
+        }
     }
 }
 

@@ -2,12 +2,14 @@
 //! and the client of the native responder.
 
 mod belief;
+mod certificate;
 pub mod client;
 pub mod conduct;
 pub mod errands;
 pub mod file;
 pub mod frames;
 mod limits;
+pub mod logs;
 mod outcome;
 pub mod phase;
 mod prober;
@@ -25,9 +27,9 @@ pub mod traffic;
 pub mod transactions;
 pub mod udp;
 
-pub use client::{Client, ClientError};
-pub use outcome::TransactionsOutcome;
-pub use phase::{EndedEarly, PhaseOutcome, PhasePlan, Progress};
+pub use client::{Client, ClientError, Patience, Waiting};
+pub use outcome::{EndedEarly, PhaseOutcome, TransactionsOutcome};
+pub use phase::{PhasePlan, Progress};
 pub use quic::QuicSide;
 pub use quic::summary::QuicOutcome;
 pub use summary::DirectionOutcome;

@@ -13,11 +13,53 @@ use plumb_wire::native::control::report::udp::UdpReceiverLog;
 use plumb_wire::native::control::report::{ReceiverLog, Report, SenderLog, TcpSample};
 
 use crate::belief::without_the_impossible;
-use crate::phase::{EndedEarly, PhaseOutcome};
-use crate::quic::summary as quic;
-use crate::summary::{DirectionLogs, summarise};
+use crate::logs::DirectionLogs;
+use crate::quic::summary::{self as quic, QuicOutcome};
+use crate::summary::{DirectionOutcome, summarise};
 use crate::traffic::Done;
 use crate::udp::summary::{self as udp, UdpOutcome};
+
+/// Why a phase ended before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndedEarly {
+    /// It had carried its `byte_limit`.
+    Budget,
+    /// The rate had become steady, as the plan asks.
+    Steady,
+    /// The file that it sent came to its end.
+    SourceEnded,
+    /// The caller cancelled it.
+    Cancelled,
+    /// All its streams had failed; each says why.
+    StreamsFailed,
+    /// The far end went away; there is only what this host saw.
+    FarEndLost,
+}
+
+/// What a phase came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseOutcome {
+    /// When the load began, CLOCK_MONOTONIC.
+    pub started_monotonic_ns: u64,
+    /// How long it ran.
+    pub duration_s: f64,
+    /// Set when it ended before its time.
+    pub ended_early: Option<EndedEarly>,
+    /// Why the far end's record is missing, where it is: only what this end saw is known then.
+    pub lost: Option<String>,
+    /// From the far end; absent without down streams.
+    pub down: Option<DirectionOutcome>,
+    /// To the far end; absent without up streams.
+    pub up: Option<DirectionOutcome>,
+    /// The UDP streams of both directions.
+    pub udp: Vec<UdpOutcome>,
+    /// QUIC, by direction.
+    pub quic: Vec<QuicOutcome>,
+    /// Transactions, by kind.
+    pub transactions: Vec<TransactionsOutcome>,
+    /// What must be known to read the numbers.
+    pub notes: Vec<String>,
+}
 
 /// What transactions of one kind came to.
 #[derive(Debug, Clone, PartialEq)]

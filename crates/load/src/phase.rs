@@ -14,18 +14,15 @@ use plumb_wire::native::control::report::{Assembled, Report, ReportAssembler, cl
 use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage, Start};
 use plumb_wire::native::spec::{ATTACH_INTERVAL, ATTACH_TIMEOUT};
 
-use crate::client::{ANSWER_TIMEOUT, Client, ClientError};
+use crate::client::{ANSWER_TIMEOUT, Client, ClientError, Wait};
 use crate::conduct::{Conduct, Conductor, Seen};
 use crate::file::StreamFile;
-use crate::outcome::{TransactionsOutcome, has_carried, outcome};
+use crate::outcome::{EndedEarly, PhaseOutcome, has_carried, outcome};
 use crate::quic::QuicSide;
-use crate::quic::summary::QuicOutcome;
 use crate::steady::Steadiness;
 use crate::streams::{self, FarEnd, Stream, Streams};
-use crate::summary::DirectionOutcome;
 use crate::tls::TlsSession;
 use crate::traffic::{Looked, Traffic, TrafficPlan};
-use crate::udp::summary::UdpOutcome;
 
 /// How often the phase is looked at: twice in each interval of the sampler, so that a spent
 /// budget is seen within one and a half.
@@ -61,56 +58,13 @@ pub struct Progress {
     pub transactions_tps: f64,
 }
 
-/// Why a phase ended before its time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndedEarly {
-    /// It had carried its `byte_limit`.
-    Budget,
-    /// The rate had become steady, as the plan asks.
-    Steady,
-    /// The file that it sent came to its end.
-    SourceEnded,
-    /// The caller cancelled it.
-    Cancelled,
-    /// All its streams had failed; each says why.
-    StreamsFailed,
-    /// The far end went away; there is only what this host saw.
-    FarEndLost,
-}
-
-/// What a phase came to.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PhaseOutcome {
-    /// When the load began, CLOCK_MONOTONIC.
-    pub started_monotonic_ns: u64,
-    /// How long it ran.
-    pub duration_s: f64,
-    /// Set when it ended before its time.
-    pub ended_early: Option<EndedEarly>,
-    /// Why the far end's record is missing, where it is: only what this end saw is known then.
-    pub lost: Option<String>,
-    /// From the far end; absent without down streams.
-    pub down: Option<DirectionOutcome>,
-    /// To the far end; absent without up streams.
-    pub up: Option<DirectionOutcome>,
-    /// The UDP streams of both directions.
-    pub udp: Vec<UdpOutcome>,
-    /// QUIC, by direction.
-    pub quic: Vec<QuicOutcome>,
-    /// Transactions, by kind.
-    pub transactions: Vec<TransactionsOutcome>,
-    /// What must be known to read the numbers.
-    pub notes: Vec<String>,
-}
-
 impl Client {
     /// Runs a phase: returns some tenths of a second after its end, or within a few seconds of
     /// the far end's disappearance. Once the load runs, `cancel` ends it within 100 ms, and
     /// what was measured until then is kept. At its end the data connections are aborted at both ends.
     ///
     /// # Errors
-    /// When the responder refuses it, goes away before anything was carried, or the streams cannot
-    /// be opened. After a refusal, or when streams could not be opened, the session can be used
+    /// When the responder refuses it, goes away before the load runs, or the streams cannot be opened. After a refusal, or when streams could not be opened, the session can be used
     /// again.
     pub fn run_phase(
         &mut self,
@@ -141,7 +95,7 @@ impl Client {
         };
         self.next_phase += 1;
         self.send(&ClientMessage::Start(start.clone()))?;
-        self.wait_for(&ServerMessage::Ready { phase: start.phase }, ANSWER_TIMEOUT)?;
+        self.wait_for_turn(start.phase, cancel)?;
 
         let far = FarEnd::of(self.address(), self.welcome(), start.phase);
         let far = far.map_err(|error| ClientError::Local {
@@ -219,7 +173,8 @@ impl Client {
         let fetched = watched.and_then(|early| Ok((early, self.fetch_report(&start)?)));
         let (remote, early, lost) = match fetched {
             Ok((early, remote)) => (Some(remote), early, None),
-            Err(error) if has_carried(&local) => {
+            // That nothing was carried until the far end went silent is a result, too.
+            Err(error) if matches!(error, ClientError::Lost { .. }) || has_carried(&local) => {
                 (None, Some(EndedEarly::FarEndLost), Some(error.to_string()))
             }
             Err(error) => return Err(error),
@@ -251,10 +206,25 @@ impl Client {
         }
     }
 
-    /// Waits for one message of the phase.
-    fn wait_for(&self, wanted: &ServerMessage, timeout: Duration) -> Result<(), ClientError> {
-        let message = self.next_message(timeout)?;
-        self.expect(wanted, message)
+    /// Waits until the phase is granted; others may be served first.
+    fn wait_for_turn(&self, phase: u32, cancel: &AtomicBool) -> Result<(), ClientError> {
+        let mut wait = Wait::begin(&self.name, self.patience, ANSWER_TIMEOUT);
+        let mut until = Instant::now() + ANSWER_TIMEOUT;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.next_message(left)? {
+                Some(ServerMessage::Queued { ahead, after_s }) => {
+                    until = wait.goes_on(ahead, after_s, ANSWER_TIMEOUT);
+                }
+                message => return self.expect(&ServerMessage::Ready { phase }, message),
+            }
+            if cancel.load(Ordering::Relaxed) {
+                self.give_up(phase);
+                return Err(ClientError::Cancelled {
+                    name: self.name.clone(),
+                });
+            }
+        }
     }
 
     fn expect(

@@ -8,7 +8,7 @@ use plumb_model::series::{Series, Unit};
 use plumb_wire::native::control::report::{Count, SenderLog, TcpSample};
 
 use crate::limits::shares;
-use crate::summary::{DirectionLogs, acknowledged};
+use crate::logs::{DirectionLogs, acknowledged, count_at};
 
 /// The series of [`crate::DirectionOutcome`].
 pub(crate) fn series(logs: &DirectionLogs<'_>) -> BTreeMap<String, Series> {
@@ -191,21 +191,3 @@ fn arrived_rate(logs: &DirectionLogs<'_>, streams: &[Cow<'_, [Count]>]) -> Serie
 
 /// Half the interval between samples: a shorter remainder would give the rate of a few packets.
 const SHORTEST_BIN_S: f64 = 0.05;
-
-/// Bytes counted at an instant, linear between the records.
-pub(crate) fn count_at(counts: &[Count], t_s: f64) -> f64 {
-    let after = counts.partition_point(|count| count.t_s <= t_s);
-    let next = counts.get(after);
-    match (
-        after.checked_sub(1).and_then(|before| counts.get(before)),
-        next,
-    ) {
-        (Some(before), Some(next)) if next.t_s > before.t_s => {
-            let share = (t_s - before.t_s) / (next.t_s - before.t_s);
-            before.bytes as f64 + next.bytes.saturating_sub(before.bytes) as f64 * share
-        }
-        (Some(before), _) => before.bytes as f64,
-        // Before the first record nothing is known to have come.
-        (None, _) => 0.0,
-    }
-}

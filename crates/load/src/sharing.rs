@@ -8,8 +8,7 @@ use plumb_model::results::StreamResult;
 use plumb_model::results::sharing::{GroupShare, Sharing};
 use plumb_model::series::{Series, Unit};
 
-use crate::series::count_at;
-use crate::summary::{DirectionLogs, congestion_controls};
+use crate::logs::{DirectionLogs, congestion_controls, count_at};
 
 /// Fairness is looked at in seconds: in tenths of them, how segments happen to fall decides.
 const BIN_S: f64 = 1.0;

@@ -1,19 +1,16 @@
 //! From the logs of both ends to the result of one direction. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use plumb_model::results::{
-    CpuUse, Direction, FileTime, RAMP_S, StreamResult, TcpReceiver, TcpSender, ThroughputResult,
-    TlsResult,
+    FileTime, RAMP_S, StreamResult, TcpReceiver, TcpSender, ThroughputResult,
 };
 use plumb_model::series::Series;
-use plumb_wire::native::control::report::{
-    Count, ReceiverLog, SenderLog, SenderTail, StreamEnd, TcpSample,
-};
+use plumb_wire::native::control::report::{SenderLog, SenderTail, StreamEnd, TcpSample};
 
 use crate::limits::limited_time;
-use crate::series::{count_at, series, stream_rates};
+use crate::logs::{DirectionLogs, acknowledged, congestion_controls, count_at};
+use crate::series::{series, stream_rates};
 use crate::sharing;
 use crate::slow_start::slow_start;
 
@@ -38,31 +35,6 @@ pub struct DirectionOutcome {
     pub series: BTreeMap<String, Series>,
     /// `bps` of each stream by itself, by its number.
     pub stream_bps: BTreeMap<u32, Series>,
-}
-
-/// The logs of one direction, and which part of them is the phase.
-#[derive(Debug, Clone, Copy)]
-pub struct DirectionLogs<'a> {
-    /// Direction of the data.
-    pub direction: Direction,
-    /// The sending end.
-    pub senders: &'a [SenderLog],
-    /// The receiving end.
-    pub receivers: &'a [ReceiverLog],
-    /// The numbers of the streams of each group of equal ones.
-    pub groups: &'a [Range<u32>],
-    /// How long the phase took.
-    pub duration_s: f64,
-    /// What the receiver's clock shows when the first byte can come: zero for a download, and
-    /// one round trip for an upload, whose server starts its clock as it says "started".
-    pub receiver_shift_s: f64,
-    /// The phase ended because all its payload had arrived, so all that was counted belongs to
-    /// it, even where the clocks of the ends are some milliseconds apart.
-    pub all_arrived: bool,
-    /// Processor use of both ends.
-    pub cpu: CpuUse,
-    /// Set when the streams are encrypted: records are what TCP carries.
-    pub tls: Option<&'a TlsResult>,
 }
 
 /// Result and series of one direction.
@@ -143,29 +115,6 @@ fn reached(logs: &DirectionLogs<'_>, stream: u32, t_s: f64) -> f64 {
     } else {
         read.max(acknowledged)
     }
-}
-
-/// Payload that the receiver had acknowledged since the first sample, out of order included.
-pub(crate) fn acknowledged(samples: &[TcpSample]) -> Vec<Count> {
-    let first = samples.first().map_or(0, |sample| sample.bytes_acked);
-    let count = |sample: &TcpSample| Count {
-        t_s: sample.t_s,
-        bytes: sample
-            .bytes_acked
-            .saturating_sub(first)
-            .saturating_add(sample.sacked_bytes),
-        ..Count::default()
-    };
-    samples.iter().map(count).collect()
-}
-
-/// The algorithms that ran.
-pub(crate) fn congestion_controls<'a>(senders: impl Iterator<Item = &'a SenderLog>) -> String {
-    let names: BTreeSet<_> = senders
-        .map(|log| log.tail.cc.as_str())
-        .filter(|cc| !cc.is_empty())
-        .collect();
-    names.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// The numbers of the streams, in order. Where an end's record is missing the other's will do.

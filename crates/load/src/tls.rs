@@ -21,6 +21,7 @@ use rustls::{
     CertificateError, ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection,
 };
 
+use crate::certificate::SelfSigned;
 use crate::frames::{LinkError, remaining};
 
 /// Why a connection did not become TLS.
@@ -38,8 +39,8 @@ pub enum TlsError {
     #[error("the TLS handshake failed: {0}")]
     Link(#[from] LinkError),
     /// No certificate could be made.
-    #[error("cannot make a certificate ({0})")]
-    Generate(#[from] rcgen::Error),
+    #[error("cannot make a certificate: the system gives no random numbers")]
+    Generate,
 }
 
 impl From<rustls::Error> for TlsError {
@@ -72,14 +73,13 @@ impl Identity {
     /// # Errors
     /// When the machine gives no random numbers.
     pub fn generate() -> Result<Self, TlsError> {
-        let made = rcgen::generate_simple_self_signed(vec!["plumb".to_owned()])?;
-        let certificate = made.cert.der().clone();
-        let fingerprint = Fingerprint::of(&certificate);
-        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        let made = SelfSigned::generate("plumb").map_err(|_| TlsError::Generate)?;
+        let fingerprint = Fingerprint::of(&made.certificate);
+        let key = PrivatePkcs8KeyDer::from(made.key);
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])?
             .with_no_client_auth()
-            .with_single_cert(vec![certificate], key.into())?;
+            .with_single_cert(vec![made.certificate.into()], key.into())?;
         config.send_tls13_tickets = 0;
         Ok(Self {
             config: Arc::new(config),

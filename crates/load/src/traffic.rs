@@ -116,6 +116,11 @@ impl Traffic {
         self.prober.as_ref().map(Prober::take).unwrap_or_default()
     }
 
+    /// By which another thread may end it.
+    pub fn stage(&self) -> &Arc<Stage> {
+        &self.stage
+    }
+
     /// How long it has run.
     pub fn elapsed(&self) -> Duration {
         self.stage.started.elapsed()

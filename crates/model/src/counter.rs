@@ -4,45 +4,11 @@
 //! From Documentation/networking/snmp_counter.rst, and where that is silent from the places in
 //! `net/ipv4`, `net/ipv6` and `net/mptcp` that count (`LINUX_MIB_*` of `linux/snmp.h`).
 
+mod kind;
 mod table;
 
+pub use kind::{Counter, Sense};
 pub use table::COUNTERS;
-
-/// Whether a counter that grows is bad.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sense {
-    /// Ordinary work.
-    Normal,
-    /// Worth a look when it grows with the traffic: loss, delay or work done twice.
-    Watch,
-    /// Something was refused or thrown away on this machine.
-    Bad,
-    /// A mechanism that spared the connection something worse.
-    Good,
-}
-
-impl Sense {
-    /// The word before people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Normal => "normal",
-            Self::Watch => "watch",
-            Self::Bad => "bad",
-            Self::Good => "good",
-        }
-    }
-}
-
-/// A counter and what it says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counter {
-    /// Name, as nstat(8) has it.
-    pub name: &'static str,
-    /// Whether its growth is bad.
-    pub sense: Sense,
-    /// What one count stands for.
-    pub meaning: &'static str,
-}
 
 /// The meaning of a counter; `None` for those that are rarely of use.
 pub fn meaning(name: &str) -> Option<&'static Counter> {

@@ -132,6 +132,10 @@ pub enum Cause {
     NarrowestLine,
     /// A token bucket lets the beginning of a transfer pass faster than the rest.
     TokenBucket,
+    /// A direction delivered no payload at all.
+    NothingCarried,
+    /// Something is wrong, and no cause that plumb looks for explains it.
+    Unexplained,
 }
 
 impl Cause {
@@ -187,6 +191,8 @@ impl Cause {
             Self::OneWayDelayAsymmetric => "one-way-delay-asymmetric",
             Self::NarrowestLine => "narrowest-line",
             Self::TokenBucket => "token-bucket",
+            Self::NothingCarried => "nothing-carried",
+            Self::Unexplained => "unexplained",
         }
     }
 }
@@ -483,8 +489,65 @@ pub enum InterfaceChange {
 /// What a Run says in the end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// One sentence.
+    /// One sentence, and a second one where something was not measured.
     pub headline: String,
-    /// The worst grade measured, where one was.
-    pub grade: Option<Grade>,
+    /// What is known of the whole path; null where the verb judges only a part of it.
+    #[serde(default)]
+    pub clearance: Option<Clearance>,
+    /// The worst grade of latency under load, by the increase of the round-trip time. It says nothing
+    /// of rate or loss. Null where it was not measured, or could be worse than what was measured.
+    #[serde(default)]
+    pub latency_grade: Option<Grade>,
+    /// What an all-clear needs and was not measured; empty where all of it was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_measured: Vec<NotMeasured>,
+}
+
+impl Verdict {
+    /// The verdict of a verb that judges a part of the path, or something else than a path.
+    pub fn of_a_part(headline: impl Into<String>) -> Self {
+        Self {
+            headline: headline.into(),
+            clearance: None,
+            latency_grade: None,
+            not_measured: Vec::new(),
+        }
+    }
+}
+
+/// Whether a path is known to be healthy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clearance {
+    /// Everything that an all-clear needs was measured and is healthy.
+    Cleared,
+    /// Findings say what is wrong.
+    Found,
+    /// Something is wrong, and no finding explains it.
+    Unexplained,
+    /// Nothing wrong was seen, but not everything that an all-clear needs was measured.
+    NotMeasured,
+}
+
+impl Clearance {
+    /// The name used in Runs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cleared => "cleared",
+            Self::Found => "found",
+            Self::Unexplained => "unexplained",
+            Self::NotMeasured => "not-measured",
+        }
+    }
+}
+
+/// Something that was not measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotMeasured {
+    /// What, as a noun: `rates and latency under load`.
+    pub what: String,
+    /// Why, as a clause that follows "because".
+    pub why: String,
+    /// The option that helps, as it is written on the command line; null where none does.
+    pub option: Option<String>,
 }

@@ -4,7 +4,11 @@
 //! Nothing here does I/O, looks at a clock or draws a random number: what the numbers mean
 //! must be testable from the numbers alone.
 
+#[cfg(not(feature = "schema"))]
+extern crate plumb_schemaless as schemars;
+
 pub mod calc;
+pub mod context;
 pub mod counter;
 pub mod distribution;
 pub mod dscp;
@@ -16,9 +20,11 @@ pub mod framing;
 pub mod grade;
 pub mod headroom;
 pub mod loss;
+pub mod printable;
 pub mod results;
 pub mod run;
 pub mod series;
 pub mod summary;
 pub mod tune;
 pub mod units;
+pub mod vocabulary;

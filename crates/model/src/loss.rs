@@ -4,10 +4,12 @@
 use crate::results::udp::LossPattern;
 use crate::summary::Summary;
 
+/// The 97.5th percentile of the normal distribution.
+const Z: f64 = 1.959_963_984_540_054;
+
 /// The least ratio under which so many losses are not unlikelier than 2.5 % (Wilson's interval with the
 /// correction for continuity: Newcombe, Statistics in Medicine 17, 1998, method 4).
 pub fn at_least_ratio(sent: u64, lost: u64) -> f64 {
-    const Z: f64 = 1.959_963_984_540_054;
     if sent == 0 || lost == 0 {
         return 0.0;
     }
@@ -15,6 +17,18 @@ pub fn at_least_ratio(sent: u64, lost: u64) -> f64 {
     let p = k / n;
     let root = (Z * Z - 2.0 - 1.0 / n + 4.0 * p * (n - k + 1.0)).max(0.0);
     ((2.0 * k + Z * Z - 1.0 - Z * root.sqrt()) / (2.0 * (n + Z * Z))).max(0.0)
+}
+
+/// The largest ratio under which so few losses are not unlikelier than 2.5 %: the other end of that
+/// interval. 1 where nothing was sent.
+pub fn at_most_ratio(sent: u64, lost: u64) -> f64 {
+    if lost >= sent {
+        return 1.0;
+    }
+    let (n, k) = (sent as f64, lost as f64);
+    let p = k / n;
+    let root = (Z * Z + 2.0 - 1.0 / n + 4.0 * p * (n - k - 1.0)).max(0.0);
+    ((2.0 * k + Z * Z + 1.0 + Z * root.sqrt()) / (2.0 * (n + Z * Z))).min(1.0)
 }
 
 /// The losses so far, in order of their numbers.
@@ -85,6 +99,10 @@ mod tests {
         assert!((0.01..0.03).contains(&at_least_ratio(3, 1)));
         assert!((0.10..0.16).contains(&at_least_ratio(150, 30)));
         assert_eq!(at_least_ratio(3, 0), 0.0);
+        // The same example from above, and what no loss in 250 and in none at all leaves open.
+        assert!((at_most_ratio(263, 81) - 0.3682).abs() < 1e-4);
+        assert!((0.015..0.02).contains(&at_most_ratio(250, 0)));
+        assert_eq!((at_most_ratio(0, 0), at_most_ratio(1, 1)), (1.0, 1.0));
     }
 
     /// The example of RFC 3357, section 5: packets 1, 2, 3, 5, 7, 8, 9 arrive of 1 to 10, or

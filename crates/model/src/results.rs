@@ -5,8 +5,10 @@ pub mod app;
 pub mod available_bandwidth;
 pub mod capacity;
 pub mod host;
+mod load;
 pub mod mtu;
 pub mod owd;
+pub mod page_load;
 pub mod path;
 pub mod ping;
 pub mod pings;
@@ -27,8 +29,10 @@ use app::AppResult;
 use available_bandwidth::AvailableBandwidthResult;
 use capacity::CapacityResult;
 use host::{CipherResult, DiskResult, HostResult, RatesResult};
+pub use load::{CpuUse, Direction, LimitedTime};
 use mtu::MtuResult;
 use owd::OwdResult;
+pub use page_load::PageLoadResult;
 use path::PathResult;
 pub use ping::{PingResult, ProbeProtocol, TimestampSource};
 use pings::PingsResult;
@@ -69,6 +73,8 @@ pub enum Outcome {
     LoadedLatency(LoadedLatencyResult),
     /// Whether a TCP port answers, and how fast.
     Port(Box<PortResult>),
+    /// What loading a web page took.
+    PageLoad(Box<PageLoadResult>),
     /// Whether one TCP connection could fill the path, as far as buffers go.
     Tcp(TcpResult),
     /// What became of the datagrams of a stream.
@@ -99,31 +105,6 @@ pub enum Outcome {
     Capacity(Box<CapacityResult>),
     /// What a part of a tuning plan did to the rate.
     Tune(Box<TuneResult>),
-}
-
-/// Direction of the load, named from the client.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// From the far end to the client.
-    Down,
-    /// From the client to the far end.
-    Up,
-    /// Both at once.
-    Both,
-}
-
-impl Direction {
-    /// The word used on the command line and in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Down => "down",
-            Self::Up => "up",
-            Self::Both => "both",
-        }
-    }
 }
 
 /// The bandwidth-delay product of a direction against the windows that both ends allow one
@@ -246,25 +227,6 @@ pub struct TcpSender {
     pub limited: LimitedTime,
 }
 
-/// Shares of elapsed time in which a sender was held back by each of four things.
-///
-/// From tcpi_busy_time, tcpi_rwnd_limited and tcpi_sndbuf_limited (Linux
-/// `net/ipv4/tcp_output.c`, `tcp_chrono_*`): the network's share is what is left of busy time,
-/// the application's is the time not busy. The send buffer's share takes the larger of the kernel's
-/// count and the time that plumb's own sender waited for room in the buffer with everything
-/// written sent: the kernel looks only when it sends, and misses much of it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LimitedTime {
-    /// The receiver's window was full.
-    pub rwnd_ratio: f64,
-    /// The send buffer was full of unacknowledged data.
-    pub sndbuf_ratio: f64,
-    /// There was nothing to send.
-    pub app_ratio: f64,
-    /// The congestion window, that is the network.
-    pub network_ratio: f64,
-}
-
 /// What the receiving TCPs said of themselves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpReceiver {
@@ -272,19 +234,4 @@ pub struct TcpReceiver {
     pub receive_buffer_bytes: Option<u64>,
     /// Largest window a receiver advertised, as the sender saw it (tcpi_snd_wnd).
     pub max_window_bytes: Option<u64>,
-}
-
-/// Share of one processor used by plumb's own process at each end.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CpuUse {
-    /// This host; 1 is one core.
-    pub local_ratio: f64,
-    /// The far host; 1 is one core.
-    pub remote_ratio: Option<f64>,
-    /// Processor seconds for 10⁹ bytes of payload of the phase, both directions together, here.
-    #[serde(default)]
-    pub local_s_per_gb: Option<f64>,
-    /// The same at the far host.
-    #[serde(default)]
-    pub remote_s_per_gb: Option<f64>,
 }

@@ -5,13 +5,17 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::context::Context;
 use crate::distribution::Distribution;
 use crate::finding::{Finding, Verdict};
 use crate::results::Outcome;
 use crate::series::Series;
+use crate::vocabulary;
 
 /// Version of the document; the number rises when a reader of the old one would misread it.
-pub const SCHEMA: &str = "plumb.run/1";
+pub const SCHEMA: &str = "plumb.run/2";
+
+mod v1;
 
 /// One use of plumb: what was asked, what was measured, what it means.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -157,6 +161,28 @@ impl LabBackend {
     }
 }
 
+vocabulary! {
+    /// How a measurement came to its end.
+    #[derive(Default)]
+    pub enum Ended {
+        /// As it was asked for.
+        #[default]
+        Complete = "complete",
+        /// Its part of the budget was used before its time was over.
+        Budget = "budget",
+        /// It had become steady, and was asked to end then.
+        Steady = "steady",
+        /// The file that it sent came to its end.
+        SourceEnded = "source_ended",
+        /// The user stopped it.
+        Cancelled = "cancelled",
+        /// All its streams had failed.
+        StreamsFailed = "streams_failed",
+        /// The far end went silent or away: only what this end saw is known.
+        FarEndLost = "far_end_lost",
+    }
+}
+
 /// One measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
@@ -169,9 +195,15 @@ pub struct Measurement {
     pub at_s: f64,
     /// How long it took.
     pub duration_s: f64,
-    /// What was asked for.
+    /// When and beside what it was made.
     #[serde(default)]
-    pub params: serde_json::Map<String, serde_json::Value>,
+    pub context: Context,
+    /// How it came to its end.
+    #[serde(default)]
+    pub ended: Ended,
+    /// What else was asked for, by names of this kind of measurement. For people: no part of plumb reads it.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub settings: serde_json::Map<String, serde_json::Value>,
     /// Values over time, from the start of the measurement.
     #[serde(default)]
     pub series: BTreeMap<String, Series>,
@@ -205,6 +237,9 @@ impl Run {
         let value: serde_json::Value = serde_json::from_str(text).map_err(ReadRunError::Json)?;
         match value.get("schema").and_then(|s| s.as_str()) {
             Some(SCHEMA) => serde_json::from_value(value).map_err(ReadRunError::Shape),
+            Some(v1::SCHEMA) => {
+                serde_json::from_value(v1::upgrade(value, SCHEMA)).map_err(ReadRunError::Shape)
+            }
             found => Err(ReadRunError::Schema {
                 found: found.unwrap_or("nothing").chars().take(80).collect(),
             }),
@@ -215,25 +250,51 @@ impl Run {
     pub fn measurement(&self, id: &str) -> Option<&Measurement> {
         self.measurements.iter().find(|m| m.id == id)
     }
-
-    /// The JSON Schema of the document.
-    pub fn json_schema() -> serde_json::Value {
-        schemars::schema_for!(Self).to_value()
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use proptest::prelude::*;
 
     #[test]
     fn other_versions_and_fragments_are_told_apart() {
         let error = |text: &str| Run::from_json(text).map(|_| ()).map_err(|e| e.to_string());
-        assert!(error(r#"{"schema": "plumb.run/1", "id""#).is_err_and(|e| e.contains("truncated")));
+        assert!(error(r#"{"schema": "plumb.run/2", "id""#).is_err_and(|e| e.contains("truncated")));
         assert!(error(r#"{"schema": "plumb.run/9"}"#).is_err_and(|e| e.contains("plumb.run/9")));
-        assert!(error(r#"{"schema": "plumb.run/1"}"#).is_err_and(|e| e.contains("shape")));
+        assert!(error(r#"{"schema": "plumb.run/2"}"#).is_err_and(|e| e.contains("shape")));
         assert!(error("[]").is_err_and(|e| e.contains("nothing")));
+    }
+
+    #[test]
+    fn a_run_of_every_published_version_is_read() {
+        use crate::context::{LoadShape, Phase};
+        let [first, present] = [
+            include_str!("../fixtures/run-1.json"),
+            include_str!("../fixtures/run-2.json"),
+        ]
+        .map(|text| Run::from_json(text).unwrap());
+        assert_eq!(
+            (first.schema.as_str(), present.schema.as_str()),
+            (SCHEMA, SCHEMA)
+        );
+        for run in [&first, &present] {
+            let loaded = |m: &&Measurement| m.context.phase == Some(Phase::Both);
+            let both: Vec<_> = run.measurements.iter().filter(loaded).collect();
+            assert!(both.len() >= 3, "{} of {}", both.len(), run.id);
+            for measurement in both {
+                let load = measurement.context.load.as_ref().unwrap();
+                assert_eq!(
+                    (load.shape, load.streams, load.flows.len()),
+                    (LoadShape::Rrul, 4, 1)
+                );
+                assert_eq!(measurement.context.applications, ["voice"]);
+            }
+            let idle = |m: &&Measurement| m.context.phase == Some(Phase::Idle);
+            let probed = |m: &Measurement| !m.context.probes.is_empty();
+            assert!(run.measurements.iter().filter(idle).any(probed));
+        }
     }
 
     proptest! {

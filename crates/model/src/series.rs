@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What a column of values counts; its suffix is part of the column's name.
@@ -108,26 +107,33 @@ impl<'de> Deserialize<'de> for Series {
     }
 }
 
-impl JsonSchema for Series {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Series".into()
-    }
+#[cfg(feature = "schema")]
+mod schema {
+    use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let column = json_schema!({ "type": "array", "items": { "type": ["number", "null"] } });
-        let values: serde_json::Map<_, _> = Unit::ALL
-            .into_iter()
-            .map(|unit| (unit.column().to_owned(), column.clone().to_value()))
-            .collect();
-        json_schema!({
-            "type": "object",
-            "description": "Columns over time: t_s and one column of values named for its unit; null where lost.",
-            "properties": { "t_s": { "type": "array", "items": { "type": "number" } } },
-            "patternProperties": { "^value_": { "type": "array", "items": { "type": ["number", "null"] } } },
-            "required": ["t_s"],
-            "minProperties": 2, "maxProperties": 2,
-            "anyOf": values.keys().map(|name| serde_json::json!({ "required": [name] })).collect::<Vec<_>>(),
-        })
+    use super::{Series, Unit};
+
+    impl JsonSchema for Series {
+        fn schema_name() -> std::borrow::Cow<'static, str> {
+            "Series".into()
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            let column = json_schema!({ "type": "array", "items": { "type": ["number", "null"] } });
+            let values: serde_json::Map<_, _> = Unit::ALL
+                .into_iter()
+                .map(|unit| (unit.column().to_owned(), column.clone().to_value()))
+                .collect();
+            json_schema!({
+                "type": "object",
+                "description": "Columns over time: t_s and one column of values named for its unit; null where lost.",
+                "properties": { "t_s": { "type": "array", "items": { "type": "number" } } },
+                "patternProperties": { "^value_": { "type": "array", "items": { "type": ["number", "null"] } } },
+                "required": ["t_s"],
+                "minProperties": 2, "maxProperties": 2,
+                "anyOf": values.keys().map(|name| serde_json::json!({ "required": [name] })).collect::<Vec<_>>(),
+            })
+        }
     }
 }
 

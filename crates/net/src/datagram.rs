@@ -12,6 +12,7 @@ use socket2::{Domain, MsgHdr, Protocol, SockAddr, Socket, Type};
 use crate::outlet::Outlet;
 use crate::privilege::{ALLOW_PING_SOCKETS, allow_raw_sockets};
 use crate::timestamp::{self, Stamped};
+use crate::udp_counters::{Drops, SocketDrops};
 
 pub(crate) mod control;
 mod fragmenting;
@@ -20,15 +21,11 @@ mod system;
 pub use control::LocalAddress;
 use control::{Beside, QueueEntry, dscp_control};
 pub use fragmenting::PathMtuDiscovery;
-pub use notice::{Expired, Failure, Notice, QUOTED_BYTES, Reporter, Unreachable};
+pub use notice::{Expired, Failure, Notice, QUOTED_BYTES, Reporter, SendId, Unreachable};
 pub(crate) use system::{
     only_echo_replies, only_icmp_types, receive_message, set_option, tell_drops,
     tell_errors_and_hops,
 };
-
-/// Number of a packet sent, which its departure stamp refers to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SendId(u64);
 
 /// A packet received.
 #[derive(Debug, Clone, Copy)]
@@ -47,8 +44,8 @@ pub struct Received {
     pub ecn: Option<u8>,
     /// The hop limit (TTL in IPv4) that it bore.
     pub hop_limit: Option<u8>,
-    /// Packets that this socket dropped for want of buffer until then, since it was opened.
-    pub drops: u32,
+    /// Packets that this socket dropped until then, since it was opened.
+    pub drops: Drops,
 }
 
 /// How ICMP echo is allowed to this process.
@@ -102,7 +99,9 @@ pub struct DatagramSocket {
     first_id: u64,
     next_id: u64,
     notices: VecDeque<Notice>,
-    drops: u32,
+    drops: Drops,
+    /// Why it dropped them, of a UDP socket that talks to one far end.
+    reasons: Option<SocketDrops>,
 }
 
 impl DatagramSocket {
@@ -124,7 +123,9 @@ impl DatagramSocket {
             Type::DGRAM,
             Some(Protocol::UDP),
         )?;
-        Self::talking_to(target, socket, false, outlet)
+        let mut this = Self::talking_to(target, socket, false, outlet)?;
+        this.reasons = Some(SocketDrops::begin());
+        Ok(this)
     }
 
     /// A UDP socket already bound, which answers anybody. Stamps what it receives, and tells
@@ -258,7 +259,8 @@ impl DatagramSocket {
             first_id: 0,
             next_id: 0,
             notices: VecDeque::new(),
-            drops: 0,
+            drops: Drops::default(),
+            reasons: None,
         })
     }
 
@@ -369,7 +371,7 @@ impl DatagramSocket {
                 Err(error) => return Err(error),
             };
             let beside = Beside::parse(message.control());
-            self.drops = beside.drops.unwrap_or(self.drops);
+            self.drops = self.drops.after(self.reasons.as_mut(), beside.drops);
             let header = if self.ip_header {
                 ip_header_bytes(buffer)
             } else {

@@ -6,15 +6,9 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
-use netlink_packet_route::route::{
-    RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType,
-};
-use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage, RulePortRange};
-use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::netlink::{Netlink, NetlinkError, interface_index};
+use crate::netlink::{Netlink, NetlinkError, PortOf, interface_index};
 use crate::sysctl;
 
 /// A routing table of our own, in which every address is this machine's. Any number above 255
@@ -39,59 +33,17 @@ fn has_ipv6() -> bool {
 /// # Errors
 /// Those of the kernel: it may lack policy routing.
 pub fn intercept(clients: &str, servers: &str, port: u16) -> Result<(), NetlinkError> {
+    let loopback =
+        interface_index("lo").map_err(NetlinkError::when(|| "find the interface lo".to_owned()))?;
     let mut netlink = Netlink::open()?;
-    intercept_family(&mut netlink, AddressFamily::Inet, clients, servers, port)?;
-    if has_ipv6() {
-        intercept_family(&mut netlink, AddressFamily::Inet6, clients, servers, port)?;
-    }
-    Ok(())
-}
-
-fn intercept_family(
-    netlink: &mut Netlink,
-    family: AddressFamily,
-    clients: &str,
-    servers: &str,
-    port: u16,
-) -> Result<(), NetlinkError> {
-    let loopback = interface_index("lo").map_err(|source| NetlinkError {
-        what: "find the interface lo".to_owned(),
-        source,
-    })?;
-    let mut route = RouteMessage::default();
-    route.header.address_family = family;
-    route.header.protocol = RouteProtocol::Static;
-    route.header.scope = RouteScope::Host;
-    route.header.kind = RouteType::Local;
-    route.attributes = vec![RouteAttribute::Table(TABLE), RouteAttribute::Oif(loopback)];
-    netlink.request(
-        RouteNetlinkMessage::NewRoute(route),
-        NLM_F_CREATE | NLM_F_EXCL,
-        || "make every address local".to_owned(),
-    )?;
-    let ports = RulePortRange {
-        start: port,
-        end: port,
-    };
-    for (interface, ports) in [
-        (clients, RuleAttribute::DestinationPortRange(ports)),
-        (servers, RuleAttribute::SourcePortRange(ports)),
-    ] {
-        let mut rule = RuleMessage::default();
-        rule.header.family = family;
-        rule.header.action = RuleAction::ToTable;
-        rule.attributes = vec![
-            RuleAttribute::Table(TABLE),
-            RuleAttribute::Priority(PRIORITY),
-            RuleAttribute::Iifname(interface.to_owned()),
-            RuleAttribute::IpProtocol(IpProtocol::Tcp),
-            ports,
-        ];
-        netlink.request(
-            RouteNetlinkMessage::NewRule(rule),
-            NLM_F_CREATE | NLM_F_EXCL,
-            || format!("route TCP of port {port} that comes by {interface} to this machine"),
-        )?;
+    for family in [Some(libc::AF_INET), has_ipv6().then_some(libc::AF_INET6)] {
+        let Some(family) = family.map(|family| family as u8) else {
+            continue;
+        };
+        netlink.add_everything_local(family, loopback, TABLE)?;
+        for (interface, which) in [(clients, PortOf::Destination), (servers, PortOf::Source)] {
+            netlink.add_port_rule(family, interface, which, port, PRIORITY, TABLE)?;
+        }
     }
     Ok(())
 }

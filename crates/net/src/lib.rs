@@ -4,6 +4,9 @@
 //! protocol of the network, only those between a program and its kernel.
 #![allow(unsafe_code)]
 
+#[cfg(not(feature = "schema"))]
+extern crate plumb_schemaless as schemars;
+
 pub mod answers;
 pub mod bulk;
 pub mod cable;

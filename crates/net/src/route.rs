@@ -2,12 +2,7 @@
 
 use std::net::IpAddr;
 
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteMessage, RouteType, RouteVia,
-};
-
-use crate::netlink::{Netlink, NetlinkError, NextHop, family, interface_index};
+use crate::netlink::{Netlink, NetlinkError, NextHop, interface_index};
 use crate::outlet::Outlet;
 
 /// The first step towards `to`, in the network namespace of the calling thread; `None` where it is
@@ -24,54 +19,11 @@ pub fn next_hop(to: IpAddr) -> Result<Option<NextHop>, NetlinkError> {
 /// # Errors
 /// As [`next_hop`], and when there is no such interface or address.
 pub fn next_hop_by(to: IpAddr, outlet: &Outlet) -> Result<Option<NextHop>, NetlinkError> {
-    let bits = |address: IpAddr| if address.is_ipv4() { 32 } else { 128 };
-    let mut message = RouteMessage::default();
-    message.header.address_family = family(to);
-    message.header.destination_prefix_length = bits(to);
-    message.attributes = vec![RouteAttribute::Destination(to.into())];
-    if let Some(source) = outlet.source {
-        message.header.source_prefix_length = bits(source);
-        message
-            .attributes
-            .push(RouteAttribute::Source(source.into()));
-    }
-    let mut netlink = Netlink::open()?;
-    if let Some(name) = &outlet.interface {
-        let index = interface_index(name).map_err(|source| NetlinkError {
-            what: format!("find the interface {name}"),
-            source,
-        })?;
-        message.attributes.push(RouteAttribute::Oif(index));
-    }
-    let answer = netlink.exchange(RouteNetlinkMessage::GetRoute(message), 0, || {
-        format!("look up the route to {to}")
-    })?;
-    Ok(match answer {
-        Some(RouteNetlinkMessage::NewRoute(route)) => hop(&route),
-        _ => None,
-    })
-}
-
-fn hop(route: &RouteMessage) -> Option<NextHop> {
-    if route.header.kind == RouteType::Local {
-        return None;
-    }
-    let mut interface = None;
-    let mut gateway = None;
-    for attribute in &route.attributes {
-        match attribute {
-            RouteAttribute::Oif(index) => interface = Some(*index),
-            RouteAttribute::Gateway(RouteAddress::Inet(address))
-            | RouteAttribute::Via(RouteVia::Inet(address)) => gateway = Some((*address).into()),
-            RouteAttribute::Gateway(RouteAddress::Inet6(address))
-            | RouteAttribute::Via(RouteVia::Inet6(address)) => gateway = Some((*address).into()),
-            _ => {}
-        }
-    }
-    Some(NextHop {
-        interface: interface?,
-        gateway,
-    })
+    let index = |name: &String| {
+        interface_index(name).map_err(NetlinkError::when(|| format!("find the interface {name}")))
+    };
+    let interface = outlet.interface.as_ref().map(index).transpose()?;
+    Netlink::open()?.find_route(to, outlet.source, interface)
 }
 
 #[cfg(test)]
@@ -84,23 +36,5 @@ mod tests {
     fn this_host_needs_no_step() {
         assert_eq!(next_hop(Ipv4Addr::LOCALHOST.into()).unwrap(), None);
         assert_eq!(next_hop(Ipv6Addr::LOCALHOST.into()).unwrap(), None);
-    }
-
-    #[test]
-    fn the_gateway_is_read_from_a_route() {
-        let mut route = RouteMessage::default();
-        route.header.kind = RouteType::Unicast;
-        let gateway = IpAddr::from([192, 0, 2, 1]);
-        route.attributes = vec![
-            RouteAttribute::Oif(7),
-            RouteAttribute::Gateway(gateway.into()),
-        ];
-        let expected = NextHop {
-            interface: 7,
-            gateway: Some(gateway),
-        };
-        assert_eq!(hop(&route), Some(expected));
-        route.attributes.pop();
-        assert_eq!(hop(&route).unwrap().gateway, None, "a neighbour");
     }
 }

@@ -1,6 +1,6 @@
 //! The terminal: its size, its keys, and which processes it listens to.
 
-use std::io::{self, IsTerminal, stdin, stdout};
+use std::io::{self, IsTerminal, stderr, stdin, stdout};
 use std::os::fd::AsRawFd;
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -16,21 +16,29 @@ mod request {
 
 /// Width of the one on standard output, in characters; `None` when standard output is no terminal.
 pub fn columns() -> Option<usize> {
-    let columns = window()?.ws_col;
-    (columns > 0).then_some(columns.into())
+    of_row(window(&stdout())?)
+}
+
+/// The same of the one on standard error.
+pub fn error_columns() -> Option<usize> {
+    of_row(window(&stderr())?)
+}
+
+fn of_row(window: libc::winsize) -> Option<usize> {
+    (window.ws_col > 0).then_some(window.ws_col.into())
 }
 
 /// Width and height of the one on standard output, in characters; `None` when standard output is no
 /// terminal, or one that does not tell.
 pub fn size() -> Option<(usize, usize)> {
-    let rows = window()?.ws_row;
-    (rows > 0).then_some((columns()?, rows.into()))
+    let window = window(&stdout())?;
+    let rows = window.ws_row;
+    (rows > 0).then_some((of_row(window)?, rows.into()))
 }
 
 /// What the terminal tells; zero is what it does not know.
-fn window() -> Option<libc::winsize> {
-    let stdout = stdout();
-    if !stdout.is_terminal() {
+fn window(output: &(impl IsTerminal + AsRawFd)) -> Option<libc::winsize> {
+    if !output.is_terminal() {
         return None;
     }
     let mut size = libc::winsize {
@@ -40,7 +48,7 @@ fn window() -> Option<libc::winsize> {
         ws_ypixel: 0,
     };
     // SAFETY: TIOCGWINSZ writes one winsize, which `size` is and outlives the call.
-    unsafe { request::window_size(stdout.as_raw_fd(), &raw mut size) }.ok()?;
+    unsafe { request::window_size(output.as_raw_fd(), &raw mut size) }.ok()?;
     Some(size)
 }
 

@@ -44,18 +44,6 @@ pub(crate) fn enable(socket: &Socket, stamped: Stamped) -> io::Result<()> {
     }
 }
 
-/// The software stamp in a `struct scm_timestamping64`: its first `{ i64 s; i64 ns }`.
-pub(crate) fn software(data: &[u8]) -> Option<u64> {
-    let (seconds, rest) = data.split_first_chunk()?;
-    let seconds = u64::try_from(i64::from_ne_bytes(*seconds)).ok()?;
-    let ns = u64::try_from(i64::from_ne_bytes(*rest.first_chunk()?)).ok()?;
-    // The kernel fills in zero for a stamp that it did not take.
-    seconds
-        .checked_mul(1_000_000_000)?
-        .checked_add(ns)
-        .filter(|stamp| *stamp != 0)
-}
-
 /// Waits until the kernel stamps what it receives, and says whether it was seen to.
 ///
 /// The first socket to ask switches stamping on through a work queue (net/core/dev.c,
@@ -87,16 +75,6 @@ fn loopback_packet_is_stamped() -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn stamps_are_whole_positive_times() {
-        let stamp = |s: i64, ns: i64| software(&[s.to_ne_bytes(), ns.to_ne_bytes()].concat());
-        assert_eq!(stamp(2, 3), Some(2_000_000_003));
-        assert_eq!(stamp(0, 0), None);
-        assert_eq!(stamp(-1, 0), None);
-        assert_eq!(stamp(i64::MAX, 0), None);
-        assert_eq!(software(&[0; 15]), None);
-    }
 
     #[test]
     fn stamping_is_seen_to_begin() {

@@ -1,6 +1,8 @@
 //! What UDP did not deliver on this host: counters of the network namespace of the calling thread, of
 //! all its sockets together (Linux `net/ipv4/proc.c`, `net/ipv6/proc.c`; RFC 4113 names the first).
 
+use std::time::{Duration, Instant};
+
 /// Datagrams that came to this host and reached no program, since its namespace was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UdpCounters {
@@ -72,6 +74,105 @@ impl UdpCounters {
     }
 }
 
+/// Datagrams that came to a UDP socket and that its program did not get.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Drops {
+    /// For want of room in its receive buffer; with GRO, trains of datagrams. At most so many, where other
+    /// sockets of the namespace had no room either.
+    pub full: u64,
+    /// Because their checksum was wrong: the path corrupted them.
+    pub corrupted: u64,
+}
+
+/// Tells the two apart. The kernel counts both as drops of the socket (`sk_drops`: SO_RXQ_OVFL, SO_MEMINFO;
+/// Linux `net/ipv4/udp.c`, `__udp_queue_rcv_one_skb` and `udp_recvmsg`); only the counters of the namespace
+/// say for which reason.
+#[derive(Debug)]
+pub struct SocketDrops {
+    before: Option<UdpCounters>,
+    read: Instant,
+    /// What the namespace has counted since.
+    since: Option<UdpCounters>,
+    all: u64,
+}
+
+/// How often the counters are read at most where nothing says that they grew: it takes some 50 µs.
+const READ_EVERY: Duration = Duration::from_millis(100);
+
+impl SocketDrops {
+    /// Of a socket that has dropped nothing yet.
+    pub fn begin() -> Self {
+        Self {
+            before: UdpCounters::read(),
+            read: Instant::now(),
+            since: None,
+            all: 0,
+        }
+    }
+
+    /// Those of a socket that dropped so many in all.
+    pub fn of(&mut self, all: u64) -> Drops {
+        if all != self.all {
+            self.all = all;
+            self.read();
+        }
+        Drops::of(all, self.since)
+    }
+
+    /// Those of a socket of probes, which are small: up to 76 bytes (`CHECKSUM_BREAK`) the kernel verifies before it
+    /// looks for the socket. So those count that came to any of the namespace.
+    pub(crate) fn of_probes(&mut self, all: Option<u32>) -> Drops {
+        let all = all.map_or(self.all, u64::from);
+        if all == self.all && self.read.elapsed() >= READ_EVERY {
+            self.read();
+        }
+        let drops = self.of(all);
+        let wrong = self.since.map_or(0, |since| since.csum_errors);
+        Drops {
+            corrupted: drops.corrupted.max(wrong),
+            ..drops
+        }
+    }
+
+    fn read(&mut self) {
+        let now = UdpCounters::read().zip(self.before);
+        self.since = now.map(|(now, before)| now.since(before));
+        self.read = Instant::now();
+    }
+}
+
+impl Drops {
+    /// How many more than `before`.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            full: self.full.saturating_sub(before.full),
+            corrupted: self.corrupted.saturating_sub(before.corrupted),
+        }
+    }
+
+    /// What these are after a message with which the kernel told of `all`, if it did; the reasons are known of UDP.
+    pub(crate) fn after(self, reasons: Option<&mut SocketDrops>, all: Option<u32>) -> Self {
+        match (reasons, all) {
+            (Some(reasons), all) => reasons.of_probes(all),
+            (None, Some(all)) => Self::of(all.into(), None),
+            (None, None) => self,
+        }
+    }
+
+    /// Of all that a socket dropped, by what its namespace counted meanwhile.
+    fn of(all: u64, since: Option<UdpCounters>) -> Self {
+        let full = since.map_or(all, |since| {
+            let no_room = since.rcvbuf_errors.saturating_add(since.mem_errors);
+            // What has no reason there, as what a socket's filter refuses, is this host's doing.
+            all.min(no_room).max(all.saturating_sub(since.csum_errors))
+        });
+        Self {
+            full,
+            corrupted: all.saturating_sub(full),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -101,6 +202,30 @@ mod tests {
         for nonsense in ["", "Udp:", "Udp: InErrors\n", "Udp: InErrors\nUdp: x\n"] {
             assert_eq!(UdpCounters::of_snmp(nonsense), None);
         }
+    }
+
+    #[test]
+    fn a_wrong_checksum_is_not_want_of_room() {
+        let of = |all, rcvbuf_errors, csum_errors| {
+            let since = UdpCounters {
+                in_errors: rcvbuf_errors + csum_errors,
+                rcvbuf_errors,
+                csum_errors,
+                mem_errors: 0,
+            };
+            let Drops { full, corrupted } = Drops::of(all, Some(since));
+            (full, corrupted)
+        };
+        assert_eq!(of(10, 0, 10), (0, 10));
+        assert_eq!(of(10, 10, 0), (10, 0));
+        assert_eq!(of(10, 7, 3), (7, 3));
+        // Other sockets had some, too.
+        assert_eq!(of(10, 0, 25), (0, 10));
+        assert_eq!(of(10, 25, 4), (10, 0));
+        // For a reason that is not counted, and where the kernel tells nothing.
+        assert_eq!(of(10, 0, 0), (10, 0));
+        let silent = Drops::of(10, None);
+        assert_eq!((silent.full, silent.corrupted), (10, 0));
     }
 
     #[test]

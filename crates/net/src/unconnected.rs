@@ -15,6 +15,7 @@ use crate::datagram::{
 };
 use crate::outlet::Outlet;
 use crate::timestamp::{self, Stamped};
+use crate::udp_counters::{Drops, SocketDrops};
 
 /// Packets received in one system call.
 const MESSAGES: usize = 64;
@@ -38,8 +39,8 @@ pub struct Heard<'a> {
     pub kernel_ns: Option<u64>,
     /// Its time to live, or hop limit, as it came in.
     pub hop_limit: Option<u8>,
-    /// Messages that the socket dropped for want of buffer until then.
-    pub drops: u32,
+    /// Messages that the socket dropped until then.
+    pub drops: Drops,
 }
 
 /// What the kernel told of a packet that was sent.
@@ -78,7 +79,9 @@ pub struct UnconnectedSocket {
     next_id: u64,
     received: Batch,
     queue: Batch,
-    drops: u32,
+    drops: Drops,
+    /// Why it dropped them, of a UDP socket.
+    reasons: Option<SocketDrops>,
 }
 
 impl UnconnectedSocket {
@@ -115,7 +118,9 @@ impl UnconnectedSocket {
         };
         let (domain, _) = of(v4);
         let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
-        Self::prepare(socket, v4, false, outlet, stamped)
+        let mut this = Self::prepare(socket, v4, false, outlet, stamped)?;
+        this.reasons = Some(SocketDrops::begin());
+        Ok(this)
     }
 
     fn raw(v4: bool, outlet: &Outlet, stamped: Stamped) -> io::Result<Self> {
@@ -165,7 +170,8 @@ impl UnconnectedSocket {
             next_id: 0,
             received: Batch::new(MESSAGES, 2048),
             queue: Batch::new(MESSAGES, QUOTED_BYTES),
-            drops: 0,
+            drops: Drops::default(),
+            reasons: None,
         })
     }
 
@@ -276,8 +282,9 @@ impl UnconnectedSocket {
             Err(error) if error.kind() == ErrorKind::Interrupted => 0,
             Err(error) => return Err(error),
         };
+        let latest = self.received.messages().filter_map(|m| m.drops).last();
+        self.drops = self.drops.after(self.reasons.as_mut(), latest);
         for message in self.received.messages() {
-            self.drops = message.drops.unwrap_or(self.drops);
             let start = match message.payload.first() {
                 Some(first) if self.ip_header => usize::from(first & 0x0f) * 4,
                 _ => 0,
@@ -364,9 +371,10 @@ mod tests {
     use crate::clock::{monotonic_ns, realtime_ns};
     use crate::datagram::Reporter;
 
-    /// An ICMP echo request, its checksum included: type 8, code 0.
-    fn request(number: u8) -> Vec<u8> {
-        let mut bytes = vec![8, 0, 0, 0, 0x70, 0x6c, 0, number, b'p', b'l'];
+    /// An ICMP echo request, its checksum included: type 8, code 0. A raw socket hears the answers to all others, so each
+    /// test has an identifier of its own.
+    fn request(identifier: u8, number: u8) -> Vec<u8> {
+        let mut bytes = vec![8, 0, 0, 0, 0x70, identifier, 0, number, b'p', b'l'];
         let sum: u32 = bytes
             .chunks(2)
             .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
@@ -381,7 +389,7 @@ mod tests {
         let (mut socket, access) = UnconnectedSocket::open(true, &Outlet::default(), true).unwrap();
         assert_eq!(access, IcmpAccess::Raw, "these tests need root");
         let packets: Vec<_> = (1..=40)
-            .map(|n| (SocketAddr::from(([127, 0, 1, n], 0)), request(n)))
+            .map(|n| (SocketAddr::from(([127, 0, 1, n], 0)), request(b'm', n)))
             .collect();
         let before = realtime_ns();
         assert_eq!(socket.send(&packets).unwrap(), 40);
@@ -390,7 +398,7 @@ mod tests {
         while (answered.len() < 40 || departed.len() < 40) && monotonic_ns() < deadline {
             socket
                 .receive(|heard| {
-                    if let [0, 0, .., number, b'p', b'l'] = heard.message {
+                    if let [0, 0, _, _, 0x70, b'm', _, number, b'p', b'l'] = heard.message {
                         assert_eq!(heard.from.ip(), IpAddr::from([127, 0, 1, *number]));
                         assert!(heard.kernel_ns.unwrap() >= before);
                         assert_eq!(heard.hop_limit, Some(64));
@@ -451,9 +459,9 @@ mod tests {
         let to = |last| SocketAddr::from(([127, 255, 255, last], 0));
         // The last address of the loopback's network is its broadcast address.
         let packets = [
-            (to(254), request(1)),
-            (to(255), request(2)),
-            (to(253), request(3)),
+            (to(254), request(b'o', 1)),
+            (to(255), request(b'o', 2)),
+            (to(253), request(b'o', 3)),
         ];
         assert_eq!(socket.send(&packets).unwrap(), 1);
         assert!(socket.send(packets.get(1..).unwrap()).is_err());

@@ -11,7 +11,7 @@ use plumb_model::formula::transfer::Transfer;
 use plumb_model::framing::Framing;
 use plumb_model::units::{BitRate, ByteCount, parse_duration};
 
-use crate::output::print;
+use crate::output::{print, print_json};
 
 /// Examples, for the verb's help.
 pub(crate) const EXAMPLES: &str = "\
@@ -200,7 +200,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let answer = answer(&arguments.question)?;
     if arguments.json {
-        print(&(serde_json::to_string(&answer)? + "\n"))?;
+        print_json(&answer)?;
     } else {
         let lines: String = answer
             .answers

@@ -4,14 +4,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use plumb_check::capacity::{self, Wanted};
+use plumb_measure::capacity::{self, Wanted};
 use plumb_model::results::path::PathProtocol;
 use plumb_model::units::ByteCount;
 use plumb_net::outlet::Outlet;
 use plumb_probe::path::Target as PathTarget;
 
 use crate::load_options::positive_duration;
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::progress::Line;
 use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
 
@@ -119,10 +119,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         bytes: arguments.bytes.bytes(),
         timeout: arguments.timeout,
     };
-    anstream::eprintln!("plumb: {}", wanted.announcement());
+    say(wanted.announcement());
     let line = Line::new();
     let run = capacity::run(command_line(), &wanted, &line, &stop)?;
     drop(line);
-    output.emit(run)?;
+    output.emit(run.run)?;
     Ok(ExitCode::SUCCESS)
 }

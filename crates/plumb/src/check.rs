@@ -4,10 +4,10 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
-use plumb_check::shape::Shape;
-use plumb_check::with_responder::Measured;
-use plumb_check::{budget, with_responder, without_responder};
 use plumb_load::client::ClientError;
+use plumb_measure::conductor::Conducted;
+use plumb_measure::shape::Shape;
+use plumb_measure::{budget, with_responder, without_responder};
 use plumb_model::finding::Severity;
 use plumb_model::run::Run;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
@@ -15,7 +15,7 @@ use plumb_wire::native::control::flow::{Flow, TcpFlow};
 use crate::files::OpenFiles;
 use crate::load_options::{Defaults, LoadOptions};
 use crate::mix::Mix;
-use crate::output::LiveOutput;
+use crate::output::{LiveOutput, say};
 use crate::target::{Target, command_line, interruptible};
 
 /// Exit status when a finding reaches `--fail-on`.
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // Before the client's threads start, so that none of them is hit.
     let cancel = interruptible()?;
     let watcher = arguments.output.watcher();
-    let Measured { run, lost } = match target.connect(arguments.load.port) {
+    let Conducted { run, shortfall } = match target.connect(arguments.load.port) {
         Ok(client) => {
             let defaults = Defaults {
                 directions: with_responder::CHECK_DIRECTIONS.to_vec(),
@@ -88,15 +88,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                     anyhow::Error::new(why).context("nothing could be judged, as --fail-on asks")
                 );
             }
-            let run = without_responder::run(
+            without_responder::run(
                 command_line(),
                 &target.name,
                 target.address,
                 &why.to_string(),
                 &*watcher,
                 &cancel,
-            )?;
-            Measured { run, lost: None }
+            )?
         }
         Err(e) => return Err(e.into()),
     };
@@ -104,15 +103,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let judged = run
         .verdict
         .as_ref()
-        .is_some_and(|verdict| verdict.grade.is_some());
+        .is_some_and(|verdict| verdict.not_measured.is_empty());
     let reached = arguments
         .fail_on
         .is_some_and(|limit| limit.is_reached(&run));
     output.emit(run)?;
-    match lost {
+    match shortfall {
         // Though not all was measured: what was found is there.
-        Some(why) if reached => anstream::eprintln!("plumb: measured in part only: {why}"),
-        Some(why) => anyhow::bail!("measured in part only: {why}"),
+        Some(why) if reached => say(why),
+        Some(why) => return Err(why.into()),
         None => {}
     }
     if reached {
@@ -120,7 +119,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let stopped = cancel.load(Ordering::Relaxed);
     if arguments.fail_on.is_some() && (stopped || !judged) {
-        anyhow::bail!("latency under load could not be judged, as --fail-on asks: see the notes");
+        anyhow::bail!(
+            "not everything that --fail-on judges was measured: see the verdict and the notes"
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

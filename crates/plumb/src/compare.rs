@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use plumb_report::{compare, text};
 
-use crate::output::{print, read_run, style};
+use crate::output::{print_json, print_page, read_run, style};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -22,9 +22,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let comparison = compare::compare(&read_run(&arguments.before)?, &read_run(&arguments.after)?);
     if arguments.json {
-        print(&(serde_json::to_string(&comparison)? + "\n"))?;
+        print_json(&comparison)?;
     } else {
-        print(&text::render_comparison(&comparison, &style()))?;
+        print_page(&text::render_comparison(&comparison, &style()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

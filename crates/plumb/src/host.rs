@@ -7,14 +7,15 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use plumb_check::host::{self, live, speed};
 use plumb_host::disk::Plan;
 use plumb_host::knobs::Catalogue;
+use plumb_measure::host::{self, live, speed};
+use plumb_measure::watcher::Nobody;
 use plumb_model::units::{BitRate, ByteCount};
 use plumb_report::text::{self, HostSection};
 
 use crate::load_options::{positive_duration, positive_rate};
-use crate::output::{Output, print, style};
+use crate::output::{Output, print_page, style};
 use crate::progress::Line;
 use crate::target::{command_line, interruptible};
 
@@ -121,6 +122,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             _,
         ) => {
             let output = output.begin()?;
+            let stop = interruptible()?;
             let plan = Plan {
                 folder: folder.clone(),
                 file_bytes: size.bytes(),
@@ -130,25 +132,28 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 rate_bps: rate.map(|rate| rate.bps() as f64),
             };
             let line = Line::new();
-            let run = speed::files(command_line(), &plan, &line).context("cannot measure")?;
+            let measured = speed::files(command_line(), &plan, &line, &stop);
             drop(line);
-            output.emit(run)?;
+            output.emit(measured.context("cannot measure")?.run)?;
         }
         (Some(Speed::Cipher { rate, output }), _) => {
             let output = output.begin()?;
+            let stop = interruptible()?;
             let line = Line::new();
-            let run = speed::ciphers(command_line(), rate.map(|rate| rate.bps() as f64), &line);
+            let rate_bps = rate.map(|rate| rate.bps() as f64);
+            let measured = speed::ciphers(command_line(), rate_bps, &line, &stop)?;
             drop(line);
-            output.emit(run)?;
+            output.emit(measured.run)?;
         }
         (None, Some(every)) => watch(arguments, every)?,
         (None, None) => {
             let output = arguments.output.begin()?;
-            let run = host::run(command_line(), &Catalogue::built_in()?);
+            let stop = interruptible()?;
+            let run = host::run(command_line(), &Catalogue::built_in()?, &Nobody, &stop)?.run;
             match arguments.facts {
-                Some(part) => {
-                    output.emit_as(run, |run, style| text::render_host_facts(run, part, style))?
-                }
+                Some(part) => output.emit_as(run, |run, style| {
+                    text::render_host_sections(run, part, style)
+                })?,
                 None => output.emit(run)?,
             }
         }
@@ -163,14 +168,21 @@ fn watch(arguments: &Arguments, every: Duration) -> anyhow::Result<()> {
     let mut shown = Ok(());
     let mut tell = |interval: &plumb_host::rates::Interval| {
         if arguments.output.is_text() && shown.is_ok() {
-            shown = print(&text::render_rates(
+            shown = print_page(&text::render_rates(
                 interval.at_s,
                 &interval.per_s,
                 &style(),
             ));
         }
     };
-    let run = live::run(command_line(), every, arguments.count, &mut tell, &stop);
+    let measured = live::run(
+        command_line(),
+        every,
+        arguments.count,
+        &mut tell,
+        &Nobody,
+        &stop,
+    )?;
     shown?;
-    output.emit(run)
+    output.emit(measured.run)
 }

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use plumb_check::shape::Shape;
-use plumb_check::{budget, responsiveness, with_responder};
+use plumb_measure::shape::Shape;
+use plumb_measure::{budget, responsiveness, with_responder};
 use plumb_model::results::Direction;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_check::available;
-use plumb_check::phase::Group;
-use plumb_check::profiles::catalogue::{Profile, find};
-use plumb_check::shape::Shape;
-use plumb_check::watcher::Watcher;
-use plumb_check::with_responder::{self, Measured, Plan};
 use plumb_load::client::Client;
+use plumb_measure::available;
+use plumb_measure::conductor::Conducted;
+use plumb_measure::phase::Group;
+use plumb_measure::profiles::catalogue::{Profile, find};
+use plumb_measure::shape::Shape;
+use plumb_measure::watcher::Watcher;
+use plumb_measure::with_responder::{self, Plan};
 use plumb_model::results::Direction;
 use plumb_model::units::{BitRate, ByteCount, ParseUnitError, parse_duration};
 use plumb_wire::native::control::flow::quic::QuicFlow;
@@ -23,7 +24,7 @@ use plumb_wire::native::spec::{MOST_STREAMS, PORT};
 use crate::direction::Directions;
 use crate::files::OpenFiles;
 use crate::mix::Mix;
-use crate::output::{Begun, LiveOutput};
+use crate::output::{Begun, LiveOutput, say};
 use crate::target::{Target, command_line, interruptible};
 use crate::usage::wrong;
 
@@ -127,7 +128,7 @@ impl LoadArguments {
             application_bps,
             budget: self.load.budget.unwrap_or(budget),
         };
-        anstream::eprintln!("plumb: {}", plan.announcement());
+        say(plan.announcement());
         let watcher = self.output.watcher();
         let measured = available::run(client, &plan, &*watcher, &cancel);
         drop(watcher);
@@ -159,7 +160,7 @@ impl LoadOptions {
         groups: Vec<Group>,
         watcher: &dyn Watcher,
         cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<Measured> {
+    ) -> anyhow::Result<Conducted> {
         let plan = Plan {
             name: target.name.clone(),
             command: command_line(),
@@ -183,17 +184,17 @@ impl LoadOptions {
             latency: defaults.latency,
             judge: defaults.judge,
         };
-        anstream::eprintln!("plumb: {}", plan.announcement());
+        say(plan.announcement());
         with_responder::run(client, &plan, watcher, cancel).context("cannot measure")
     }
 }
 
 /// Shows what was measured; an error where it is not all that was asked for.
-fn show(output: Begun<'_>, measured: Measured) -> anyhow::Result<ExitCode> {
-    output.emit(measured.run)?;
-    measured.lost.map_or(Ok(ExitCode::SUCCESS), |why| {
-        Err(anyhow::anyhow!("measured in part only: {why}"))
-    })
+fn show(output: Begun<'_>, conducted: Conducted) -> anyhow::Result<ExitCode> {
+    output.emit(conducted.run)?;
+    conducted
+        .shortfall
+        .map_or(Ok(ExitCode::SUCCESS), |why| Err(why.into()))
 }
 
 /// The least that a load phase of a few round trips takes.

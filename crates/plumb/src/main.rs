@@ -9,6 +9,7 @@ mod explain;
 mod files;
 mod host;
 mod key;
+#[cfg(feature = "lab")]
 mod lab;
 mod load;
 mod load_options;
@@ -16,27 +17,39 @@ mod mix;
 mod mtu;
 mod output;
 mod owd;
+mod page;
 mod path;
 mod ping;
 mod port;
 mod progress;
 mod rate;
 mod report;
+mod save;
 mod seconds;
 mod serve;
+mod status;
+mod stderr;
+mod stdout;
 mod target;
 mod tcp_options;
 mod transactions;
+mod trust;
 mod tune;
 mod udp_options;
 mod usage;
+#[cfg(not(feature = "lab"))]
+mod without;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 /// plumb measures a network path, says what holds it back and why, and names the one change that
-/// helps; in its lab it makes the change and proves that it did.
+/// helps.
+#[cfg_attr(
+    feature = "lab",
+    doc = "In its lab it makes the change and proves that it did."
+)]
 #[derive(Parser)]
 #[command(
     name = "plumb",
@@ -64,6 +77,9 @@ enum Verb {
     /// Whether TCP ports answer: name, connect, TLS and first byte apart; how long silence is kept
     #[command(after_long_help = port::LIMITS)]
     Port(port::Arguments),
+    /// What loading a web page takes: name, connect, TLS, first byte and body of each object, and the critical path
+    #[command(after_long_help = page::LIMITS)]
+    Page(page::Arguments),
     /// How large packets may be, hop by hop
     #[command(after_long_help = mtu::LIMITS)]
     Mtu(mtu::Arguments),
@@ -89,8 +105,12 @@ enum Verb {
     #[command(after_long_help = host::LIMITS)]
     Host(host::Arguments),
     /// Emulated networks whose truth is known
+    #[cfg(feature = "lab")]
     #[command(after_long_help = lab::LIMITS)]
     Lab(lab::Arguments),
+    #[cfg(not(feature = "lab"))]
+    #[command(hide = true)]
+    Lab(without::Arguments),
     /// A saved Run as a page or as text
     Report(report::Arguments),
     /// What changed between two saved Runs
@@ -114,6 +134,7 @@ fn main() -> ExitCode {
         Verb::Serve(arguments) => serve::run(&arguments),
         Verb::Ping(arguments) => ping::run(&arguments),
         Verb::Port(arguments) => port::run(&arguments),
+        Verb::Page(arguments) => page::run(&arguments),
         Verb::Mtu(arguments) => mtu::run(&arguments),
         Verb::Capacity(arguments) => capacity::run(&arguments),
         Verb::Path(arguments) => path::run(&arguments),
@@ -122,7 +143,10 @@ fn main() -> ExitCode {
         Verb::Transactions(arguments) => transactions::run(&arguments),
         Verb::Load(arguments) => load::run(&arguments),
         Verb::Host(arguments) => host::run(&arguments),
+        #[cfg(feature = "lab")]
         Verb::Lab(arguments) => return lab::run(arguments),
+        #[cfg(not(feature = "lab"))]
+        Verb::Lab(_) => Err(without::error("lab")),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Tune(arguments) => tune::run(&arguments),
@@ -130,7 +154,7 @@ fn main() -> ExitCode {
         Verb::Explain(arguments) => explain::run(&arguments),
     };
     result.unwrap_or_else(|error| {
-        anstream::eprintln!("plumb: {}", output::message(&error));
+        output::say(output::message(&error));
         ExitCode::from(match error.is::<usage::UsageError>() {
             true => usage::STATUS,
             false => FAILED,

@@ -1,7 +1,7 @@
 //! Streams of several kinds side by side.
 
 use clap::Args;
-use plumb_check::phase::Group;
+use plumb_measure::phase::Group;
 use plumb_wire::native::control::flow::{Flow, LOWER_EFFORT, TcpFlow};
 use plumb_wire::native::spec::MOST_STREAMS;
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use plumb_check::mtu::{self, Probes, Wanted};
+use plumb_measure::mtu::{self, Probes, Wanted};
 use plumb_net::outlet::Outlet;
 use plumb_probe::path::Target as PathTarget;
 
@@ -89,6 +89,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let line = Line::new();
     let run = mtu::run(command_line(), &wanted, &line, &stop)?;
     drop(line);
-    output.emit(run)?;
+    output.emit(run.run)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,17 +1,21 @@
 //! What every verb does with what it has to show: print it, save it.
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_check::watcher::Watcher;
-use plumb_lab::error::LabError;
-use plumb_lab::reach::{self, Stretch};
+use plumb_measure::watcher::Watcher;
 use plumb_model::run::Run;
 use plumb_report::text::{self, Style};
 
+#[cfg(feature = "lab")]
+use crate::lab::Mark;
 use crate::progress;
+use crate::save::{self, save};
+pub(crate) use crate::stderr::{prompt, prompt_page, say};
+pub(crate) use crate::stdout::{json, print, print_json, print_page};
+#[cfg(not(feature = "lab"))]
+use crate::without::Mark;
 
 /// Where a Run goes that takes a while, and whether programs look on meanwhile.
 #[derive(Args)]
@@ -63,32 +67,14 @@ impl Output {
     /// anything to write, and asks the laboratory to watch itself meanwhile.
     pub(crate) fn begin(&self) -> anyhow::Result<Begun<'_>> {
         if let Some(file) = &self.output {
-            check(file)?;
+            save::check(file)?;
         }
         Ok(Begun {
             output: self,
             json: self.json,
-            lab: reach::inside().then(Stretch::begin),
+            lab: Mark::begin(),
         })
     }
-}
-
-fn check(file: &Path) -> anyhow::Result<()> {
-    let folder = match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    if !folder.is_dir() {
-        anyhow::bail!(
-            "cannot write {}: there is no directory {}",
-            file.display(),
-            folder.display()
-        );
-    }
-    if file.is_dir() {
-        anyhow::bail!("cannot write {}: it is a directory", file.display());
-    }
-    Ok(())
 }
 
 /// A Run that is being made.
@@ -96,7 +82,7 @@ pub(crate) struct Begun<'a> {
     output: &'a Output,
     /// Whether it is printed as JSON.
     json: bool,
-    lab: Option<Result<Stretch, LabError>>,
+    lab: Mark,
 }
 
 impl Begun<'_> {
@@ -111,53 +97,27 @@ impl Begun<'_> {
         run: Run,
         render: impl FnOnce(&Run, &Style) -> String,
     ) -> anyhow::Result<()> {
-        let run = self.mark(run);
+        let run = self.lab.set(run);
         // First shown, then saved: a file that cannot be written must not lose a minute's work.
         if self.json {
-            print(&(serde_json::to_string(&run)? + "\n"))?;
+            print_json(&run)?;
         } else {
-            print(&render(&run, &style()))?;
+            print_page(&render(&run, &style()))?;
         }
         self.keep(&run)
     }
 
     /// The same without printing it.
     pub(crate) fn save(mut self, run: Run) -> anyhow::Result<()> {
-        let run = self.mark(run);
+        let run = self.lab.set(run);
         self.keep(&run)
     }
 
     fn keep(&self, run: &Run) -> anyhow::Result<()> {
         match &self.output.output {
-            Some(file) => save(file, serde_json::to_string(run)? + "\n"),
+            Some(file) => save(file, json(run)?),
             None => Ok(()),
         }
-    }
-
-    fn mark(&mut self, mut run: Run) -> Run {
-        match self.lab.take().map(|lab| lab.and_then(Stretch::end)) {
-            Some(Ok(mark)) => run.local.lab = Some(mark),
-            Some(Err(e)) => run.notes.push(format!(
-                "The lab could not be asked how well it kept up: {e}"
-            )),
-            None => {}
-        }
-        run
-    }
-}
-
-/// Prints to standard output, without the colours where they do not belong. Whoever reads no
-/// further, as `head` does, is not an error.
-pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    let mut stdout = anstream::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(e).context("cannot write to standard output")
-        }
-        _ => Ok(()),
     }
 }
 
@@ -165,18 +125,15 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 pub(crate) fn message(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
+        // A reader of TOML ends its error in a line feed.
+        let cause = cause.trim_end();
         if text.is_empty() {
-            text = cause;
-        } else if !text.contains(&cause) {
+            text = cause.to_owned();
+        } else if !text.contains(cause) {
             text = format!("{text}: {cause}");
         }
     }
     text
-}
-
-/// Saves a text or other content, with the file's name in the error.
-pub(crate) fn save(file: &Path, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
-    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Reads a saved Run.
@@ -195,4 +152,20 @@ pub(crate) fn style() -> Style {
     const MOST_COLUMNS: usize = 100;
     let width = plumb_net::terminal::columns().map_or(PLAIN_COLUMNS, |c| c.min(MOST_COLUMNS));
     Style { color: true, width }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_said_once_in_one_piece() {
+        let cause = anyhow::anyhow!("line 3\nwrong\n");
+        let error = cause.context("a.toml: line 3\nwrong");
+        assert_eq!(message(&error), "a.toml: line 3\nwrong");
+        assert_eq!(
+            message(&error.context("no scenario")),
+            "no scenario: a.toml: line 3\nwrong"
+        );
+    }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use plumb_check::owd::{self, Clocks};
+use plumb_measure::owd::{self, Clocks};
 use plumb_model::units::parse_duration;
 use plumb_net::outlet::Outlet;
 use plumb_probe::{Plan, Sizes};
@@ -85,6 +85,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let line = Line::new();
     let run = owd::run(command_line(), plan, clocks, &line, &stop)?;
     drop(line);
-    output.emit(run)?;
+    output.emit(run.run)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_check::path::{self, Back, Wanted};
-use plumb_check::watcher::Watcher;
+use plumb_measure::path::{self, Back, Wanted};
+use plumb_measure::watcher::{Nobody, Watcher};
 use plumb_model::results::path::MapPlace;
 use plumb_net::names::host_name;
 use plumb_net::outlet::Outlet;
 use plumb_probe::path::atlas::{Atlas, degrees};
 use plumb_probe::path::trace::TracePlan;
 use plumb_probe::path::{Protocol, Target as PathTarget, UDP_PORT};
-use plumb_report::path::{self as forms, Order};
+use plumb_report::export::path::{self as forms, Order};
 use plumb_wire::native::spec;
 
 use crate::output::{Output, print};
@@ -282,15 +282,6 @@ impl Arguments {
     }
 }
 
-/// Looks on and says nothing.
-struct Nobody;
-
-impl Watcher for Nobody {
-    fn step(&self, _name: &str, _takes: Duration) {}
-
-    fn update(&self, _text: &str) {}
-}
-
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.first_hop > arguments.max_hops {
         return Err(wrong(format!(
@@ -361,10 +352,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         None => output.emit(run)?,
     }
-    match traced.no_way_back {
-        Some(why) if arguments.both => anyhow::bail!("the way back is not known: {why}"),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    traced
+        .shortfall
+        .map_or(Ok(ExitCode::SUCCESS), |why| Err(why.into()))
 }
 
 fn read_atlas(files: &[PathBuf]) -> anyhow::Result<Atlas> {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use plumb_check::port::{self, PortPlan};
+use plumb_measure::port::{self, PortPlan};
 use plumb_model::results::Outcome;
 use plumb_model::run::Run;
 use plumb_model::units::parse_duration;
@@ -134,7 +134,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         outlet: outlet_towards(&target.name, target.address, arguments.from.as_ref())?,
     };
     let line = Line::new();
-    let run = port::run(command_line(), &plan, &line, &stop);
+    let run = port::run(command_line(), &plan, &line, &stop)?.run;
     drop(line);
     let failure = failure(&run);
     output.emit(run)?;

@@ -3,55 +3,39 @@
 
 use std::time::{Duration, SystemTime};
 
-use indicatif::{ProgressBar, ProgressStyle};
-use plumb_check::watcher::Watcher;
 use plumb_load::Progress;
+use plumb_measure::watcher::Watcher;
 use serde_json::{Value, json};
 
-/// How often the line moves although nothing is said.
-const TICK: Duration = Duration::from_millis(100);
+use crate::status::Status;
 
 /// A progress line; it disappears when dropped.
-pub(crate) struct Line(ProgressBar);
+pub(crate) struct Line(Status);
 
 impl Line {
     /// A line that says nothing yet.
     pub(crate) fn new() -> Self {
-        // indicatif draws nothing when standard error is no terminal.
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}  {msg}  {elapsed}") {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(TICK);
-        Self(bar)
+        Self(Status::new())
     }
 }
 
 impl Line {
     /// Prints to standard output without the line being in the way.
     pub(crate) fn print(&self, text: &str) -> anyhow::Result<()> {
-        self.0.suspend(|| crate::output::print(text))
+        self.0.aside(|| crate::stdout::print(text))
     }
 }
 
 impl Watcher for Line {
     fn step(&self, name: &str, takes: Duration) {
-        self.0.reset_elapsed();
-        self.0.set_message("");
-        self.0.set_prefix(match takes.as_secs() {
+        self.0.step(match takes.as_secs() {
             0 => name.to_owned(),
             seconds => format!("{name} ({seconds} s)"),
         });
     }
 
     fn update(&self, text: &str) {
-        self.0.set_message(text.to_owned());
-    }
-}
-
-impl Drop for Line {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.0.update(text.to_owned());
     }
 }
 
@@ -65,7 +49,7 @@ impl Events {
             fields.insert("unix_s".to_owned(), now.as_secs_f64().into());
         }
         // Whoever reads no further still gets what is measured, in the file that was asked for.
-        let _ = crate::output::print(&format!("{event}\n"));
+        let _ = crate::stdout::print_json(&event);
     }
 }
 

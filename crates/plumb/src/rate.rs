@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use plumb_check::profiles::catalogue::{Profile, find};
-use plumb_check::shape::Shape;
+use plumb_measure::profiles::catalogue::{Profile, find};
+use plumb_measure::shape::Shape;
 use plumb_model::results::Direction;
 use plumb_model::units::{BitRate, ByteCount};
 use plumb_wire::native::control::flow::quic::QuicFlow;

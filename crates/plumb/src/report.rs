@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use plumb_model::results::{Direction, Outcome};
-use plumb_model::run::Measurement;
+use plumb_model::results::Direction;
 use plumb_report::text::HostSection;
-use plumb_report::{compare, flent, html, standalone, text};
+use plumb_report::{compare, export, html, text};
 
 use crate::host::sections;
-use crate::output::{print, read_run, save, style};
+use crate::output::{print_page, read_run, style};
+use crate::save::save;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -60,13 +60,13 @@ impl From<LoadPhase> for Direction {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let run = read_run(&arguments.run)?;
     if let Some(file) = &arguments.flent {
-        let packed = flent::export(&run, arguments.phase.map(Direction::from))
+        let packed = export::flent::export(&run, arguments.phase.map(Direction::from))
             .with_context(|| format!("cannot write {}", file.display()))?;
         save(file, packed)?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(file) = &arguments.svg {
-        let chart = standalone::svg(&run).with_context(|| {
+        let chart = export::svg::svg(&run).with_context(|| {
             format!(
                 "cannot draw {}: nothing in it was measured over time",
                 arguments.run.display()
@@ -76,13 +76,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(part) = arguments.facts {
-        let of_a_host = |m: &Measurement| matches!(m.outcome, Outcome::Host(_));
         anyhow::ensure!(
-            run.measurements.iter().any(of_a_host),
+            text::has_host_sections(&run),
             "{} has no facts of a host: plumb host -o FILE saves them",
             arguments.run.display()
         );
-        print(&text::render_host_facts(&run, part, &style()))?;
+        print_page(&text::render_host_sections(&run, part, &style()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let after = arguments.after.as_deref().map(read_run).transpose()?;
@@ -92,9 +91,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let comparison = compare::compare(&run, &after);
             save(file, html::render_comparison(&run, &after, &comparison))?;
         }
-        (None, None) => print(&text::render(&run, &style()))?,
+        (None, None) => print_page(&text::render(&run, &style()))?,
         (None, Some(after)) => {
-            print(&text::render_comparison(
+            print_page(&text::render_comparison(
                 &compare::compare(&run, &after),
                 &style(),
             ))?;

@@ -3,20 +3,27 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Args;
 use plumb_model::units::parse_duration;
 use plumb_serve::{Config, Server, StampConfig};
 use plumb_wire::native::spec::{MAX_CLIENTS, MAX_STREAMS, PORT};
 use plumb_wire::stamp::{self, Counting};
 
+use crate::output::say;
 use crate::target::interruptible;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Limits: whoever can reach the port can load this machine's line within the caps above; let only
 those through whom you want. There is no authentication yet.
+Shares are those of an IPv4 address or an IPv6 /64: one load at a time, the others take turns and are
+shown how long they wait; no more than half of the STAMP answers; longer answers of the UDP echo only
+beside a load, and to 1 Gbit/s. Who has many addresses has many shares.
 Paths are traced only towards clients that speak TCP with it, four at once and one a second; without
 CAP_NET_RAW by what every user may open.
 The STAMP reflector cannot know whether senders receive at the address that they send from: it never
@@ -36,7 +43,8 @@ pub(crate) struct Arguments {
     /// Most streams of one load phase
     #[arg(long, value_name = "N", default_value_t = MAX_STREAMS)]
     max_streams: u32,
-    /// Most clients at once
+    /// Most clients at once; others wait for up to a minute, and idle ones make room for those of other
+    /// addresses
     #[arg(long, value_name = "N", default_value_t = MAX_CLIENTS)]
     max_clients: usize,
     /// Lend clients temporary files in this directory (`plumb rate --far-disk`): as large as the
@@ -124,15 +132,40 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })?;
     if !arguments.quiet {
         for address in server.addresses() {
-            anstream::eprintln!("plumb: listening on {address}, TCP and UDP; Ctrl-C ends it");
+            say(format_args!(
+                "listening on {address}, TCP and UDP; Ctrl-C ends it"
+            ));
         }
         for address in server.stamp_addresses() {
-            anstream::eprintln!("plumb: reflecting STAMP on {address}, UDP");
+            say(format_args!("reflecting STAMP on {address}, UDP"));
         }
         if let Some(error) = server.missing() {
-            anstream::eprintln!("plumb: not reflecting STAMP: {error}; --stamp-port moves it");
+            say(format_args!(
+                "not reflecting STAMP: {error}; --stamp-port moves it"
+            ));
         }
     }
+    end_in_time(Arc::clone(&stop))?;
     server.run(&stop)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Longest from the request to stop to the end of the program. What runs ends within a second; this is
+/// for what a far end, a disk or the kernel may keep from that.
+const ENDS_WITHIN: Duration = Duration::from_millis(1800);
+
+/// Ends the program [`ENDS_WITHIN`] after `stop` is set, whatever still runs.
+fn end_in_time(stop: Arc<AtomicBool>) -> anyhow::Result<()> {
+    const LOOK_EVERY: Duration = Duration::from_millis(100);
+    let watch = move || {
+        while !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        std::thread::sleep(ENDS_WITHIN);
+        say("something did not end in time, and is ended with the program");
+        std::process::exit(1);
+    };
+    let thread = std::thread::Builder::new().name("plumb-end".to_owned());
+    thread.spawn(watch).context("cannot start a thread")?;
+    Ok(())
 }

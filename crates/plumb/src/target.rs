@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_load::client::{Client, ClientError};
+use plumb_load::client::{Client, ClientError, Patience, Waiting};
 use plumb_net::outlet::Outlet;
 use plumb_net::process::on_interrupt;
+use plumb_wire::native::spec::PATIENCE;
+
+use crate::stderr::say;
 
 /// How long a responder may take to answer: a lost SYN is sent again after 1 s and 3 s.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -136,8 +139,31 @@ impl Target {
 
     /// Connects to the responder there.
     pub(crate) fn connect(&self, port: u16) -> Result<Client, ClientError> {
-        Client::connect(&self.name, self.at(port), CONNECT_TIMEOUT)
+        let patience = Patience {
+            longest: PATIENCE,
+            told: say_waiting,
+        };
+        let address = self.at(port);
+        Client::connect_in_turn(
+            &Outlet::default(),
+            &self.name,
+            address,
+            CONNECT_TIMEOUT,
+            patience,
+        )
     }
+}
+
+/// Says why nothing happens for a while.
+fn say_waiting(name: &str, Waiting { ahead, after }: Waiting) {
+    let before = match ahead {
+        0 => "another client".to_owned(),
+        ahead => format!("{} other clients", ahead.saturating_add(1)),
+    };
+    let after = after.map_or(String::new(), |after| {
+        format!(", for about {} s", after.as_secs() + 1)
+    });
+    say(format_args!("{name} serves {before} first: waiting{after}"));
 }
 
 /// The way out of this host to a far end that the user chose (`--from`), where there is one.

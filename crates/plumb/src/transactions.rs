@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_check::transactions::{self, Plan};
+use plumb_measure::transactions::{self, Plan};
 use plumb_model::results::TransactionTransport;
 use plumb_model::units::ByteCount;
 use plumb_wire::native::control::flow::transactions::{TransactionFlow, UDP_BYTES};
 use plumb_wire::native::spec::{MOST_STREAMS, PORT};
 
 use crate::load_options::{enough_budget, positive_duration};
-use crate::output::LiveOutput;
+use crate::output::{LiveOutput, say};
 use crate::target::{Target, command_line, interruptible};
 use crate::usage::wrong;
 
@@ -78,15 +78,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         duration: arguments.duration,
         budget: arguments.budget,
     };
-    anstream::eprintln!("plumb: {}", plan.announcement());
+    say(plan.announcement());
     let watcher = arguments.output.watcher();
     let measured =
         transactions::run(client, &plan, &*watcher, &cancel).context("cannot measure")?;
     drop(watcher);
     output.emit(measured.run)?;
-    measured.lost.map_or(Ok(ExitCode::SUCCESS), |why| {
-        Err(anyhow::anyhow!("measured in part only: {why}"))
-    })
+    measured
+        .shortfall
+        .map_or(Ok(ExitCode::SUCCESS), |why| Err(why.into()))
 }
 
 impl Arguments {

@@ -11,6 +11,7 @@ pub mod hop;
 pub mod idle;
 pub mod many;
 pub mod mtu;
+pub mod page;
 pub mod path;
 pub mod ping;
 pub mod trust;

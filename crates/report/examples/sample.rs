@@ -1,7 +1,13 @@
 //! Writes the sample Runs of the tests, and everything made of them, into a directory to look at:
 //! `cargo run -p plumb-report --example sample -- /tmp/sample`.
 
-#[path = "../tests/sample/mod.rs"]
+#[allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing
+)]
+#[path = "../tests/it/sample/mod.rs"]
 mod sample;
 
 use std::path::PathBuf;

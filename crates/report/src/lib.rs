@@ -1,16 +1,27 @@
 //! Runs in; text, HTML, SVG and the comparison document out.
 //!
 //! Nothing here does I/O or looks at a clock: the same Run gives the same bytes. Whatever a Run
-//! says came from outside and may be hostile: text is stripped of control characters for the
-//! terminal ([`text`]) and escaped for the page ([`html`]), and no number makes a chart panic.
+//! says came from outside and may be hostile: text passes `plumb_model::printable` on its way to the
+//! terminal ([`text`], [`export`]) and the page ([`html`]), which escapes it too, and no number makes a
+//! chart panic.
+
+#[cfg(not(feature = "schema"))]
+extern crate plumb_schemaless as schemars;
 
 pub mod compare;
-pub mod flent;
+mod contents;
+mod context;
+mod ends;
+pub mod export;
+mod heading;
+mod host_sections;
 pub mod html;
+mod kinds;
+mod latency;
 mod number;
-pub mod path;
-pub mod standalone;
+mod phase;
+mod registry;
+mod show;
 mod svg;
-mod tables;
+mod table;
 pub mod text;
-mod view;

@@ -2,7 +2,7 @@
 //! clients ask for their UDP streams.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -36,26 +36,34 @@ pub struct Asked {
     pub from: SocketAddr,
 }
 
+/// What the echo has to do with sessions.
+pub struct Clients<'a> {
+    /// Is told of those that ask for a stream.
+    pub asked: &'a dyn Fn(Asked),
+    /// The longest answer that a running phase of an address declared, where there is one.
+    pub declared: &'a dyn Fn(IpAddr) -> Option<u32>,
+}
+
 /// Answers probes on `socket`, which the caller has bound, until `stop` is set; it ends within
 /// 100 ms of that. An answer comes from the address that was asked, and is as large as the
 /// question and bears its DSCP, so that a class is measured both ways. `secret` makes the
-/// cookies: random, and new at every start. Those that ask for a stream are told to `asked`.
+/// cookies: random, and new at every start.
 ///
 /// # Errors
 /// When the socket cannot be set up, or receiving keeps failing.
 pub fn run(
     socket: UdpSocket,
     secret: [u8; 32],
-    asked: &dyn Fn(Asked),
+    clients: &Clients<'_>,
     stop: &AtomicBool,
 ) -> io::Result<EchoCounters> {
-    serve(DatagramSocket::bound(socket)?, secret, asked, stop)
+    serve(DatagramSocket::bound(socket)?, secret, clients, stop)
 }
 
 fn serve(
     mut socket: DatagramSocket,
     secret: [u8; 32],
-    asked: &dyn Fn(Asked),
+    clients: &Clients<'_>,
     stop: &AtomicBool,
 ) -> io::Result<EchoCounters> {
     let port = socket.local_addr()?.port();
@@ -71,7 +79,7 @@ fn serve(
                 if let Some(stream) = datagram::parse_attach(datagram) {
                     if let Some(here) = asked_address(&received, port) {
                         let from = received.from;
-                        asked(Asked { stream, here, from });
+                        (clients.asked)(Asked { stream, here, from });
                     }
                     continue;
                 }
@@ -80,7 +88,8 @@ fn serve(
                     error,
                 } = clock.state(monotonic_ns());
                 responder.tell_clock(ErrorEstimate::new(synchronised, error));
-                if answer(&socket, &mut responder, &received, datagram).is_err() {
+                let declared = (clients.declared)(received.from.ip());
+                if answer(&socket, &mut responder, &received, datagram, declared).is_err() {
                     send_errors += 1;
                 }
             }
@@ -116,6 +125,7 @@ fn answer(
     responder: &mut Responder,
     received: &Received,
     datagram: &[u8],
+    declared: Option<u32>,
 ) -> io::Result<()> {
     // One question to a multicast address would bring an answer from every responder there is.
     if received
@@ -126,7 +136,8 @@ fn answer(
     }
     let received_ns = clock_field(received.kernel_ns.unwrap_or_else(realtime_ns));
     let now = Duration::from_nanos(monotonic_ns());
-    let Some(mut reply) = responder.handle(now, received_ns, received.from, datagram) else {
+    let Some(mut reply) = responder.handle(now, received_ns, received.from, datagram, declared)
+    else {
         return Ok(());
     };
     set_server_send_time(&mut reply, clock_field(realtime_ns()));
@@ -165,7 +176,13 @@ mod tests {
             Self {
                 address,
                 stop,
-                thread: std::thread::spawn(move || serve(socket, [3; 32], &|_| (), &stopped)),
+                thread: std::thread::spawn(move || {
+                    let clients = Clients {
+                        asked: &|_| (),
+                        declared: &|_| None,
+                    };
+                    serve(socket, [3; 32], &clients, &stopped)
+                }),
             }
         }
 

@@ -3,6 +3,7 @@
 //! to be silent; anything else is closed.
 
 use std::net::{IpAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Instant;
 
 use plumb_load::frames::{LinkError, read_body, read_exact_by};
@@ -20,27 +21,45 @@ use crate::session::Hushed;
 use crate::{Shared, session};
 
 /// Reads the first frame, or the preamble and the handshake, within [`GREETING_TIMEOUT`], then runs the session or
-/// hands the data connection over and ends.
-pub(crate) fn run(shared: &Shared<'_>, socket: TcpStream, peer: IpAddr, place: GreetingPlace<'_>) {
+/// hands the data connection over and ends. It ends at once where its place is needed for another connection.
+pub(crate) fn run(
+    shared: &Shared<'_>,
+    socket: Arc<TcpStream>,
+    peer: IpAddr,
+    place: GreetingPlace<'_>,
+) {
     let deadline = Instant::now() + GREETING_TIMEOUT;
     match open(&socket, deadline) {
         Ok(Opened::Control(first)) => {
             drop(place);
             session::run(shared, &socket, peer, first);
         }
-        Ok(Opened::Data(preamble)) => attach(shared, preamble, socket, deadline),
+        Ok(Opened::Data(preamble)) => attach(shared, preamble, socket, place, deadline),
         Ok(Opened::Silent(silence)) => {
+            drop(place);
+            let Some(socket) = Arc::into_inner(socket) else {
+                return;
+            };
             let time = silence.time;
             let hushed = Hushed { socket, peer, time };
             shared.registry.hush(silence.token, hushed);
         }
-        Err(_) => (),
+        Err(_) => {
+            // A reset leaves nothing behind in this kernel, not even TIME_WAIT.
+            let _ = tcp::abort_on_close(&socket);
+        }
     }
 }
 
 /// Computes nothing for a connection that belongs to no session. The connection of a single
-/// transaction is answered here, and keeps its place meanwhile.
-fn attach(shared: &Shared<'_>, preamble: Preamble, socket: TcpStream, deadline: Instant) {
+/// transaction is answered here.
+fn attach(
+    shared: &Shared<'_>,
+    preamble: Preamble,
+    socket: Arc<TcpStream>,
+    place: GreetingPlace<'_>,
+    deadline: Instant,
+) {
     let admitted = shared.registry.admit(&preamble);
     let tls = if preamble.tls {
         if !shared.registry.knows(preamble.token) {
@@ -53,6 +72,20 @@ fn attach(shared: &Shared<'_>, preamble: Preamble, socket: TcpStream, deadline: 
     } else {
         None
     };
+    // Its handle is given back with its place.
+    let (transaction, socket) = match &admitted {
+        Some(_) => match place.of_a_transaction() {
+            Some(place) => (Some(place), Arc::into_inner(socket)),
+            None => return,
+        },
+        None => {
+            drop(place);
+            (None, Arc::into_inner(socket))
+        }
+    };
+    let Some(socket) = socket else {
+        return;
+    };
     let connection = DataConnection {
         preamble,
         socket,
@@ -62,6 +95,7 @@ fn attach(shared: &Shared<'_>, preamble: Preamble, socket: TcpStream, deadline: 
         Some(admitted) => admitted.answer(connection),
         None => shared.registry.attach(connection),
     }
+    drop(transaction);
 }
 
 enum Opened {

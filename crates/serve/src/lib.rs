@@ -3,6 +3,7 @@
 //! Threads: one accepts, one echoes and one reflects for each address, one runs while a connection says what it is, two for
 //! each session, one for each stream and a sampler while a phase runs, one while a path is traced. Each says what ends it.
 
+mod admission;
 mod clock;
 mod disk;
 pub mod echo;
@@ -182,9 +183,8 @@ impl Server {
         self.reflectors.missing()
     }
 
-    /// Serves until `stop` is set. Sessions end within a tenth of a second of that, or a second where a
-    /// path is traced, connections
-    /// that have not said what they are, or that take no data, within 5 s.
+    /// Serves until `stop` is set. Sessions end within a tenth of a second of that, and all that waits for a
+    /// far end within half a second, or a second where a path is traced.
     ///
     /// # Errors
     /// When it cannot start, or the echo fails; `stop` is then set.
@@ -220,9 +220,18 @@ impl Server {
                 let echoing = Builder::new().name("plumb-echo".to_owned());
                 let echoing = echoing.spawn_scoped(scope, move || {
                     let asked = |asked| shared.registry.ask(asked);
-                    echo::run(echo, secret, &asked, stop)
-                        .map(|_| ())
-                        .or_else(|error| stop_with(ServeError::Echo(error)))
+                    let declared = |peer| shared.registry.declared(peer);
+                    echo::run(
+                        echo,
+                        secret,
+                        &echo::Clients {
+                            asked: &asked,
+                            declared: &declared,
+                        },
+                        stop,
+                    )
+                    .map(|_| ())
+                    .or_else(|error| stop_with(ServeError::Echo(error)))
                 });
                 let listening = Builder::new().name("plumb-listen".to_owned());
                 let listening =

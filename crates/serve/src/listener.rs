@@ -1,9 +1,10 @@
 //! Accepts connections.
 
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{Builder, scope, sleep};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plumb_net::tcp;
 
@@ -12,8 +13,11 @@ use crate::{Shared, greeting};
 /// How often a thread that waits looks whether it is to stop.
 pub(crate) const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Accepts until the responder stops, which it sees within [`STOP_INTERVAL`], and then waits
-/// for the connections' threads.
+/// How long sessions have to say that the responder stops: several times what they take to see it.
+const FAREWELL: Duration = Duration::from_millis(300);
+
+/// Accepts until the responder stops, which it sees within [`STOP_INTERVAL`], ends all connections
+/// that are left [`FAREWELL`] after that, and waits for their threads.
 pub(crate) fn run(shared: &Shared<'_>, listener: &TcpListener) {
     scope(|scope| {
         while !shared.stop.load(Ordering::Relaxed) {
@@ -27,14 +31,16 @@ pub(crate) fn run(shared: &Shared<'_>, listener: &TcpListener) {
                 }
             };
             let peer = peer.ip().to_canonical();
-            let Some(place) = shared.registry.greet(peer) else {
-                // A reset leaves nothing behind in this kernel, not even TIME_WAIT.
-                let _ = tcp::abort_on_close(&socket);
-                continue;
-            };
+            let socket = Arc::new(socket);
+            let place = shared.registry.greet(peer, &socket);
             let thread = Builder::new().name("plumb-session".to_owned());
-            // Without a thread the connection is closed, as above the limit.
+            // Without a thread the connection is closed.
             let _ = thread.spawn_scoped(scope, move || greeting::run(shared, socket, peer, place));
         }
+        let stopped = Instant::now();
+        while !shared.registry.is_empty() && stopped.elapsed() < FAREWELL {
+            sleep(FAREWELL / 30);
+        }
+        shared.registry.end_all();
     });
 }

@@ -1,40 +1,60 @@
-//! Who is here, and who may do what: places for connections that have not said what they are,
-//! sessions by their tokens, and the loads that run. Every place is given back on drop.
+//! Who is here, and who may do what: connections that have not said what they are, sessions by their
+//! tokens, and the loads that run. What is decided is in [`crate::admission`]; every place is given
+//! back on drop.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
+use plumb_load::stage::Stage;
 use plumb_load::streams::DataConnection;
-use plumb_load::transactions::answer::{Admitted, Answerer};
+use plumb_load::transactions::answer::{Admitted as AdmittedTransaction, Answerer};
 use plumb_wire::native::control::frame::Preamble;
+use plumb_wire::native::control::session::Admitted;
 use plumb_wire::native::control::{Refusal, Token};
-use plumb_wire::native::spec::{MAX_GREETING, MAX_GREETING_PER_ADDRESS, MAX_STREAMS};
+use plumb_wire::native::spec::MAX_GREETING_PER_ADDRESS;
+use plumb_wire::share::Share;
 
+use crate::admission::Turn;
+use crate::admission::greetings::Greetings;
+use crate::admission::loads::{Loads, Wanted};
+use crate::admission::sessions::Sessions;
 use crate::echo::Asked;
 use crate::session::{Event, Hushed};
 use crate::tracing::Budget;
-
-/// Most streams of all phases together: threads and sockets for four of the largest.
-const MAX_STREAMS_IN_ALL: u32 = 4 * MAX_STREAMS;
 
 /// The registry of one responder.
 #[derive(Debug)]
 pub(crate) struct Registry {
     max_clients: usize,
+    begun: Instant,
     inner: Mutex<Inner>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inner {
-    greeting: HashMap<IpAddr, usize>,
-    sessions: HashMap<Token, SyncSender<Event>>,
-    /// The streams of each, by the client's address and whether it yields to all others.
-    loads: HashMap<(IpAddr, bool), u32>,
+    greetings: Greetings<Arc<TcpStream>>,
+    /// Connections of single transactions that are being answered.
+    answered: HashMap<Share, usize>,
+    sessions: Sessions,
+    here: HashMap<Token, Here>,
+    loads: Loads,
     answerers: HashMap<Token, Arc<Answerer>>,
+    /// The longest answer over UDP that a running phase of an address declared.
+    declared: HashMap<Share, u32>,
     traces: Budget,
+}
+
+/// A session.
+#[derive(Debug)]
+struct Here {
+    number: u64,
+    socket: Arc<TcpStream>,
+    events: SyncSender<Event>,
+    /// What it carries.
+    stage: Weak<Stage>,
 }
 
 impl Registry {
@@ -42,71 +62,50 @@ impl Registry {
     pub(crate) fn new(max_clients: usize) -> Self {
         Self {
             max_clients,
-            inner: Mutex::default(),
+            begun: Instant::now(),
+            inner: Mutex::new(Inner {
+                greetings: Greetings::default(),
+                answered: HashMap::new(),
+                sessions: Sessions::new(max_clients),
+                here: HashMap::new(),
+                loads: Loads::default(),
+                answerers: HashMap::new(),
+                declared: HashMap::new(),
+                traces: Budget::default(),
+            }),
         }
     }
 
-    /// A place for a connection that has just come; `None` when there are too many.
-    pub(crate) fn greet(&self, peer: IpAddr) -> Option<GreetingPlace<'_>> {
-        let mut inner = self.lock();
-        let all = inner.greeting.values().sum::<usize>();
-        let its = inner.greeting.get(&peer).copied().unwrap_or(0);
-        if all >= MAX_GREETING || its >= MAX_GREETING_PER_ADDRESS {
-            return None;
-        }
-        inner.greeting.insert(peer, its + 1);
-        Some(GreetingPlace {
-            registry: self,
-            peer,
-        })
+    fn now(&self) -> Duration {
+        self.begun.elapsed()
     }
 
-    /// A place for a session; `None` when there are too many.
-    pub(crate) fn enter(
-        &self,
-        token: Token,
-        events: SyncSender<Event>,
-    ) -> Option<SessionPlace<'_>> {
-        let mut inner = self.lock();
-        if inner.sessions.len() >= self.max_clients {
-            return None;
+    /// A place for a connection that has just come; another one may have to end for it.
+    pub(crate) fn greet(&self, peer: IpAddr, socket: &Arc<TcpStream>) -> GreetingPlace<'_> {
+        let share = Share::of(peer);
+        let (number, ended) = self.lock().greetings.come(share, Arc::clone(socket));
+        if let Some(ended) = ended {
+            // Its thread sees that, ends, and resets it.
+            let _ = ended.shutdown(Shutdown::Both);
         }
-        inner.sessions.insert(token, events);
-        Some(SessionPlace {
+        GreetingPlace {
             registry: self,
+            number,
+            share,
+        }
+    }
+
+    /// A place for a session, for a client that waits so long; to be asked for its turn.
+    pub(crate) fn enter(&self, peer: IpAddr, token: Token, waits: Duration) -> SessionPlace<'_> {
+        let share = Share::of(peer);
+        let number = self.lock().sessions.come(self.now(), share, waits);
+        SessionPlace {
+            registry: self,
+            number,
             token,
-        })
-    }
-
-    /// The right to run a load with the client at `peer`: one at a time for each address, since
-    /// two would measure each other; and beside it one that yields to all others.
-    pub(crate) fn claim(
-        &self,
-        peer: IpAddr,
-        streams: u32,
-        yields: bool,
-    ) -> Result<LoadClaim<'_>, (Refusal, String)> {
-        let mut inner = self.lock();
-        if inner.loads.contains_key(&(peer, yields)) {
-            return Err((
-                Refusal::Busy,
-                format!(
-                    "a load with {peer}, or with another client behind that address, is under way: wait until it ends"
-                ),
-            ));
-        }
-        if inner.loads.values().sum::<u32>().saturating_add(streams) > MAX_STREAMS_IN_ALL {
-            return Err((
-                Refusal::Busy,
-                "it carries as many streams as it may: try again in a minute".to_owned(),
-            ));
-        }
-        inner.loads.insert((peer, yields), streams);
-        Ok(LoadClaim {
-            registry: self,
             peer,
-            yields,
-        })
+            waits,
+        }
     }
 
     /// The right to trace the path towards `peer`.
@@ -120,27 +119,25 @@ impl Registry {
 
     /// Hands a connection that is to be silent to its session, as [`Registry::attach`] does.
     pub(crate) fn hush(&self, token: Token, connection: Hushed) {
-        let session = self.lock().sessions.get(&token).cloned();
-        if let Some(session) = session {
-            let _ = session.try_send(Event::Hushed(connection));
-        }
+        self.hand(token, Event::Hushed(connection));
     }
 
     /// Hands a data connection to its session; closes it when there is none, or when the
     /// session has more waiting than it could have asked for.
     pub(crate) fn attach(&self, connection: DataConnection) {
         let token = connection.preamble.token;
-        let session = self.lock().sessions.get(&token).cloned();
-        if let Some(session) = session {
-            let _ = session.try_send(Event::Attached(Box::new(connection)));
-        }
+        self.hand(token, Event::Attached(Box::new(connection)));
     }
 
     /// Tells a session that a UDP stream is asked for.
     pub(crate) fn ask(&self, asked: Asked) {
-        let session = self.lock().sessions.get(&asked.stream.token).cloned();
-        if let Some(session) = session {
-            let _ = session.try_send(Event::Asked(asked));
+        self.hand(asked.stream.token, Event::Asked(asked));
+    }
+
+    fn hand(&self, token: Token, event: Event) {
+        let inner = self.lock();
+        if let Some(here) = inner.here.get(&token) {
+            let _ = here.events.try_send(event);
         }
     }
 
@@ -156,14 +153,51 @@ impl Registry {
     }
 
     /// What a connection that began so is to be answered, if it is for a single transaction.
-    pub(crate) fn admit(&self, preamble: &Preamble) -> Option<Admitted> {
+    pub(crate) fn admit(&self, preamble: &Preamble) -> Option<AdmittedTransaction> {
         let answerer = self.lock().answerers.get(&preamble.token).cloned()?;
         answerer.admit(preamble)
     }
 
+    /// Until it is dropped, the echo answers that address with as much as its phase declared.
+    pub(crate) fn declare(&self, peer: IpAddr, bytes: u32) -> Declared<'_> {
+        let share = Share::of(peer);
+        self.lock().declared.insert(share, bytes);
+        Declared {
+            registry: self,
+            share,
+        }
+    }
+
+    /// The longest answer that a running phase of that address declared.
+    pub(crate) fn declared(&self, peer: IpAddr) -> Option<u32> {
+        self.lock().declared.get(&Share::of(peer)).copied()
+    }
+
     /// Whether a session of that token is here.
     pub(crate) fn knows(&self, token: Token) -> bool {
-        self.lock().sessions.contains_key(&token)
+        self.lock().here.contains_key(&token)
+    }
+
+    /// Whether nobody is here.
+    pub(crate) fn is_empty(&self) -> bool {
+        let inner = self.lock();
+        inner.here.is_empty() && inner.greetings.handles().next().is_none()
+    }
+
+    /// Ends what still goes on: whoever waits for a socket or for a far end does so no longer.
+    pub(crate) fn end_all(&self) {
+        let inner = self.lock();
+        for stage in inner.here.values().filter_map(|here| here.stage.upgrade()) {
+            stage.abandon();
+        }
+        inner
+            .answerers
+            .values()
+            .for_each(|answerer| answerer.stop());
+        let sessions = inner.here.values().map(|here| &here.socket);
+        for socket in inner.greetings.handles().chain(sessions) {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -176,31 +210,126 @@ impl Registry {
 #[derive(Debug)]
 pub(crate) struct GreetingPlace<'a> {
     registry: &'a Registry,
-    peer: IpAddr,
+    number: u64,
+    share: Share,
+}
+
+impl<'a> GreetingPlace<'a> {
+    /// It belongs to a transaction of a session, and nothing comes in its place any more; nothing where
+    /// its address has as many as it may.
+    pub(crate) fn of_a_transaction(self) -> Option<TransactionPlace<'a>> {
+        let (registry, share) = (self.registry, self.share);
+        drop(self);
+        let mut inner = registry.lock();
+        let its = inner.answered.entry(share).or_default();
+        if *its >= MAX_GREETING_PER_ADDRESS {
+            return None;
+        }
+        *its += 1;
+        drop(inner);
+        Some(TransactionPlace { registry, share })
+    }
 }
 
 impl Drop for GreetingPlace<'_> {
     fn drop(&mut self) {
+        self.registry.lock().greetings.leave(self.number);
+    }
+}
+
+/// The place of a connection of a single transaction.
+#[derive(Debug)]
+pub(crate) struct TransactionPlace<'a> {
+    registry: &'a Registry,
+    share: Share,
+}
+
+impl Drop for TransactionPlace<'_> {
+    fn drop(&mut self) {
         let mut inner = self.registry.lock();
-        if let Some(its) = inner.greeting.get_mut(&self.peer) {
+        if let Some(its) = inner.answered.get_mut(&self.share) {
             *its = its.saturating_sub(1);
             if *its == 0 {
-                inner.greeting.remove(&self.peer);
+                inner.answered.remove(&self.share);
             }
         }
     }
 }
 
-/// The place of a session.
+/// The place of a session, or of a client that waits for one.
 #[derive(Debug)]
 pub(crate) struct SessionPlace<'a> {
     registry: &'a Registry,
+    number: u64,
     token: Token,
+    peer: IpAddr,
+    waits: Duration,
+}
+
+impl<'a> SessionPlace<'a> {
+    /// Whether it is the client's turn, whose session is then told of its connections by `events`.
+    pub(crate) fn turn(&self, socket: &Arc<TcpStream>, events: &SyncSender<Event>) -> Turn {
+        let mut inner = self.registry.lock();
+        let (turn, ended) = inner.sessions.turn(self.registry.now(), self.number);
+        if let Some(ended) = ended {
+            let its = inner.here.values().find(|here| here.number == ended);
+            let _ = its.map(|here| here.events.try_send(Event::Displaced));
+        }
+        if turn == Turn::Now {
+            let here = Here {
+                number: self.number,
+                socket: Arc::clone(socket),
+                events: events.clone(),
+                stage: Weak::new(),
+            };
+            inner.here.insert(self.token, here);
+        }
+        turn
+    }
+
+    /// Why there is none, for people.
+    pub(crate) fn none(&self, queued: &crate::admission::Queued) -> String {
+        let most = self.registry.max_clients;
+        format!(
+            "the responder has {most} clients, as many as it may: {}",
+            queued.when()
+        )
+    }
+
+    /// Something begins or ends in the session.
+    pub(crate) fn set_busy(&self, busy: bool) {
+        let now = self.registry.now();
+        self.registry
+            .lock()
+            .sessions
+            .set_busy(now, self.number, busy);
+    }
+
+    /// What the session carries from now on.
+    pub(crate) fn carries(&self, stage: &Arc<Stage>) {
+        if let Some(here) = self.registry.lock().here.get_mut(&self.token) {
+            here.stage = Arc::downgrade(stage);
+        }
+    }
+
+    /// The right to run a load, which it may have to wait for: to be asked for its turn.
+    pub(crate) fn load(&self, yields: bool) -> LoadClaim<'a> {
+        LoadClaim {
+            registry: self.registry,
+            session: self.number,
+            peer: self.peer,
+            waits: self.waits,
+            yields,
+        }
+    }
 }
 
 impl Drop for SessionPlace<'_> {
     fn drop(&mut self) {
-        self.registry.lock().sessions.remove(&self.token);
+        let mut inner = self.registry.lock();
+        inner.sessions.leave(self.number);
+        inner.loads.leave(self.number);
+        inner.here.remove(&self.token);
     }
 }
 
@@ -219,6 +348,19 @@ impl Drop for AnsweringPlace<'_> {
     }
 }
 
+/// While it lives, the echo's answers to an address may be longer than its probes.
+#[derive(Debug)]
+pub(crate) struct Declared<'a> {
+    registry: &'a Registry,
+    share: Share,
+}
+
+impl Drop for Declared<'_> {
+    fn drop(&mut self) {
+        self.registry.lock().declared.remove(&self.share);
+    }
+}
+
 /// The right to trace a path.
 #[derive(Debug)]
 pub(crate) struct TracePlace<'a> {
@@ -232,91 +374,58 @@ impl Drop for TracePlace<'_> {
     }
 }
 
-/// The right to run a load.
+/// The right to run a load, or to wait for it.
 #[derive(Debug)]
 pub(crate) struct LoadClaim<'a> {
     registry: &'a Registry,
+    session: u64,
     peer: IpAddr,
+    waits: Duration,
     yields: bool,
+}
+
+impl LoadClaim<'_> {
+    /// Whether a load of so many streams may run now.
+    ///
+    /// # Errors
+    /// When it will not be its turn within the time that the client waits.
+    pub(crate) fn turn(
+        &self,
+        streams: u32,
+        lasts: Duration,
+    ) -> Result<Admitted, (Refusal, String)> {
+        let wanted = Wanted {
+            session: self.session,
+            share: Share::of(self.peer),
+            yields: self.yields,
+            streams,
+            lasts,
+        };
+        let now = self.registry.now();
+        match self.registry.lock().loads.ask(now, wanted, self.waits) {
+            Turn::Now => Ok(Admitted::Now),
+            Turn::Wait(queued) => Ok(Admitted::Later {
+                ahead: u32::try_from(queued.ahead).unwrap_or(u32::MAX),
+                after_s: queued.after.map(|after| after.as_secs_f64()),
+            }),
+            Turn::Never(queued) => Err((
+                Refusal::Busy,
+                format!(
+                    "loads with {}, or with other clients behind that address, or as many streams as it may carry, are under way: {}",
+                    self.peer,
+                    queued.when()
+                ),
+            )),
+        }
+    }
 }
 
 impl Drop for LoadClaim<'_> {
     fn drop(&mut self) {
-        self.registry.lock().loads.remove(&(self.peer, self.yields));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    fn address(last: u8) -> IpAddr {
-        IpAddr::from([192, 0, 2, last])
-    }
-
-    #[test]
-    fn one_address_cannot_take_all_places() {
-        let registry = Registry::new(1);
-        let mut places: Vec<_> = std::iter::from_fn(|| registry.greet(address(1)))
-            .take(MAX_GREETING)
-            .collect();
-        assert_eq!(places.len(), MAX_GREETING_PER_ADDRESS);
-        let others: Vec<_> = std::iter::from_fn(|| registry.greet(address(2)))
-            .take(MAX_GREETING)
-            .collect();
-        assert_eq!(others.len(), MAX_GREETING - MAX_GREETING_PER_ADDRESS);
-        places.pop();
-        assert!(registry.greet(address(3)).is_some());
-        drop((places, others));
-        assert!(registry.lock().greeting.is_empty());
-    }
-
-    #[test]
-    fn an_address_that_is_refused_leaves_nothing() {
-        let registry = Registry::new(1);
-        let places: Vec<_> = (1..=2)
-            .flat_map(|last| std::iter::repeat_with(move || address(last)).take(MAX_GREETING / 2))
-            .map(|peer| registry.greet(peer).unwrap())
-            .collect();
-        assert!((3..=200).all(|last| registry.greet(address(last)).is_none()));
-        assert_eq!(registry.lock().greeting.len(), 2);
-        drop(places);
-        assert!(registry.lock().greeting.is_empty());
-    }
-
-    #[test]
-    fn one_load_an_address_and_so_many_streams_in_all() {
-        let registry = Registry::new(1);
-        let claim = |last, streams| registry.claim(address(last), streams, false);
-        let first = claim(1, MAX_STREAMS_IN_ALL - 1).unwrap();
-        assert_eq!(claim(1, 1).unwrap_err().0, Refusal::Busy);
-        assert_eq!(claim(2, 2).unwrap_err().0, Refusal::Busy);
-        let _second = claim(2, 1).unwrap();
-        drop(first);
-        assert!(claim(1, 1).is_ok());
-    }
-
-    #[test]
-    fn a_load_that_yields_runs_beside_another() {
-        let registry = Registry::new(1);
-        let claim = |yields| registry.claim(address(1), 1, yields);
-        let background = claim(true).unwrap();
-        assert_eq!(claim(true).unwrap_err().0, Refusal::Busy);
-        let load = claim(false).unwrap();
-        drop(background);
-        assert_eq!(claim(false).unwrap_err().0, Refusal::Busy);
-        drop(load);
-        assert!(registry.lock().loads.is_empty());
-    }
-
-    #[test]
-    fn so_many_clients() {
-        let registry = Registry::new(1);
-        let (events, _kept) = std::sync::mpsc::sync_channel(1);
-        let first = registry.enter(Token([1; 16]), events.clone()).unwrap();
-        assert!(registry.enter(Token([2; 16]), events.clone()).is_none());
-        drop(first);
-        assert!(registry.enter(Token([2; 16]), events).is_some());
+        let now = self.registry.now();
+        self.registry
+            .lock()
+            .loads
+            .end(now, self.session, self.yields);
     }
 }

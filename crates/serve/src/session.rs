@@ -2,6 +2,7 @@
 //! What is allowed when is decided by [`ServerSession`]; this is its shell.
 
 use std::net::{IpAddr, Shutdown, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::{Builder, scope};
@@ -13,24 +14,27 @@ use plumb_load::frames::{LinkError, read_frame, write_frame};
 use plumb_load::streams::{Carrier, DataConnection, Stream, prepare};
 use plumb_load::traffic::{Traffic, TrafficPlan};
 use plumb_load::transactions::answer::Answerer;
+use plumb_model::results::TransactionTransport;
 use plumb_net::bulk::BulkSocket;
-use plumb_wire::native::control::flow::Transport;
+use plumb_net::tcp;
+use plumb_wire::native::control::flow::{Flow, Transport};
 use plumb_wire::native::control::frame::Role;
-use plumb_wire::native::control::session::{ServerSession, Step};
+use plumb_wire::native::control::session::{Admitted, ServerSession, Step};
 use plumb_wire::native::control::trace::TraceRequest;
 use plumb_wire::native::control::{
     ClientMessage, ErrorCode, Refusal, ServerMessage, Start, Token, Welcome,
 };
 use plumb_wire::native::spec::{
-    MAX_CLIENT_FRAME_BYTES, MAX_SERVER_FRAME_BYTES, MOST_STREAMS, SILENCE_TIMEOUT, STOP_GRACE,
-    TOKEN_BYTES,
+    MAX_CLIENT_FRAME_BYTES, MAX_SERVER_FRAME_BYTES, MAX_WAIT, MOST_STREAMS, QUEUED_INTERVAL,
+    QUEUED_LOOK, SILENCE_TIMEOUT, STOP_GRACE, TOKEN_BYTES,
 };
 
 use crate::Shared;
+use crate::admission::Turn;
 use crate::disk::{self, Files};
 use crate::echo::Asked;
 use crate::listener::STOP_INTERVAL;
-use crate::registry::{AnsweringPlace, LoadClaim, TracePlace};
+use crate::registry::{AnsweringPlace, Declared, LoadClaim, SessionPlace, TracePlace};
 use crate::silence::Silences;
 use crate::tracing;
 
@@ -52,6 +56,8 @@ pub(crate) enum Event {
     Hushed(Hushed),
     /// The path towards the client was traced, or could not be.
     Traced(ServerMessage),
+    /// Its place is another client's now.
+    Displaced,
     /// The control connection is over.
     Gone,
 }
@@ -69,10 +75,11 @@ pub(crate) struct Hushed {
 
 /// Runs the session whose first message is `first`, until the client leaves, breaks the
 /// protocol or is silent for [`SILENCE_TIMEOUT`], or the responder stops: at most that time
-/// after it, when the client takes no data, or a second when a path is traced.
+/// after it, when the client takes no data, or a second when a path is traced. Where all places are
+/// taken it waits for one first, for as long as the client does.
 pub(crate) fn run<'a>(
     shared: &'a Shared<'a>,
-    socket: &TcpStream,
+    socket: &Arc<TcpStream>,
     peer: IpAddr,
     first: ClientMessage,
 ) {
@@ -81,17 +88,16 @@ pub(crate) fn run<'a>(
         return;
     }
     let (events, incoming) = mpsc::sync_channel(WAITING_EVENTS);
-    let Some(_place) = shared.registry.enter(token, events.clone()) else {
-        let message = "the responder has as many clients as it may: try again later".to_owned();
-        let _ = send(
-            socket,
-            &ServerMessage::Error {
-                code: ErrorCode::Full,
-                message,
-            },
-        );
-        return;
+    let waits = match &first {
+        ClientMessage::Hello { waits_s, .. } => waits_s.unwrap_or(0),
+        _ => 0,
     };
+    let waits = Duration::from_secs(waits.into()).min(MAX_WAIT);
+    let place = shared.registry.enter(peer, token, waits);
+    if wait_for_turn(shared, socket, &place, &events).is_break() {
+        return;
+    }
+    let socket: &TcpStream = socket;
     let over = AtomicBool::new(false);
     let telling = events.clone();
     let (telling, over) = (&telling, &over);
@@ -112,12 +118,15 @@ pub(crate) fn run<'a>(
             socket,
             peer,
             token,
+            place: &place,
+            busy: false,
             started: Instant::now(),
             state: ServerSession::new(shared.limits),
             claim: None,
             attached: Vec::new(),
             traffic: None,
             answering: None,
+            declared: None,
             silences: Silences::default(),
             start_trace: &start_trace,
         };
@@ -134,6 +143,47 @@ pub(crate) fn run<'a>(
         drop(incoming);
         let _ = socket.shutdown(Shutdown::Both);
     });
+}
+
+/// Waits until it is the client's turn, and breaks where that does not come: the client is told so, or
+/// is gone, or the responder stops. Ends within [`QUEUED_LOOK`] of each.
+fn wait_for_turn(
+    shared: &Shared<'_>,
+    socket: &Arc<TcpStream>,
+    place: &SessionPlace<'_>,
+    events: &SyncSender<Event>,
+) -> Goes {
+    let mut tell = Instant::now();
+    loop {
+        let answer = match place.turn(socket, events) {
+            Turn::Now => return Goes::Continue(()),
+            Turn::Wait(queued) => ServerMessage::Queued {
+                ahead: u32::try_from(queued.ahead).unwrap_or(u32::MAX),
+                after_s: queued.after.map(|after| after.as_secs_f64()),
+            },
+            Turn::Never(queued) => ServerMessage::Error {
+                code: ErrorCode::Full,
+                message: place.none(&queued),
+            },
+        };
+        let is_over = matches!(answer, ServerMessage::Error { .. });
+        if is_over || Instant::now() >= tell {
+            tell = Instant::now() + QUEUED_INTERVAL;
+            if send(socket, &answer).is_err() {
+                return Goes::Break(());
+            }
+        }
+        if is_over || shared.stop.load(Ordering::Relaxed) {
+            return Goes::Break(());
+        }
+        // It has nothing to say until it is welcomed; what comes is its end.
+        if tcp::wait_readable(socket, QUEUED_LOOK).unwrap_or(true) {
+            if !matches!(socket.peek(&mut [0]), Ok(1..)) {
+                return Goes::Break(());
+            }
+            std::thread::sleep(QUEUED_LOOK);
+        }
+    }
 }
 
 /// Reads messages until the connection ends or no complete one comes for [`SILENCE_TIMEOUT`].
@@ -173,12 +223,16 @@ struct Session<'a, 's> {
     socket: &'s TcpStream,
     peer: IpAddr,
     token: Token,
+    place: &'s SessionPlace<'a>,
+    /// What its place was told of it.
+    busy: bool,
     started: Instant,
     state: ServerSession,
     claim: Option<LoadClaim<'a>>,
     attached: Vec<Carrier>,
     traffic: Option<Traffic>,
     answering: Option<AnsweringPlace<'a>>,
+    declared: Option<Declared<'a>>,
     silences: Silences,
     start_trace: &'s dyn Fn(TraceRequest, TracePlace<'a>) -> std::io::Result<()>,
 }
@@ -199,6 +253,14 @@ impl Session<'_, '_> {
                     let steps = self.state.on_traced(told);
                     self.carry_out(steps)?
                 }
+                Ok(Event::Displaced) => {
+                    let message =
+                        "others want its place, in which nothing went on: connect again".to_owned();
+                    return self.send(&ServerMessage::Error {
+                        code: ErrorCode::Full,
+                        message,
+                    });
+                }
                 Ok(Event::Gone) | Err(RecvTimeoutError::Disconnected) => Goes::Break(()),
                 Err(RecvTimeoutError::Timeout) => Goes::Continue(()),
             };
@@ -211,8 +273,11 @@ impl Session<'_, '_> {
             }
             self.silences.speak();
             if goes.is_continue() {
-                let steps = self.state.on_time(self.now());
-                goes = self.carry_out(steps)?;
+                goes = self.on_time()?;
+            }
+            if self.busy != self.state.is_busy() {
+                self.busy = self.state.is_busy();
+                self.place.set_busy(self.busy);
             }
         }
         Ok(())
@@ -267,13 +332,18 @@ impl Session<'_, '_> {
     }
 
     fn on_message(&mut self, message: ClientMessage) -> Result<Goes, LinkError> {
-        let (now, shared, peer, claim) = (self.now(), self.shared, self.peer, &mut self.claim);
-        let steps = self.state.on_message(now, message, &mut |start| {
-            disk::admit(shared.disk.as_ref(), start)?;
-            let streams = u32::try_from(start.streams()).unwrap_or(u32::MAX);
-            *claim = Some(shared.registry.claim(peer, streams, start.yields())?);
-            Ok(())
-        });
+        let (now, shared, place) = (self.now(), self.shared, self.place);
+        let claim = &mut self.claim;
+        let mut admit = |start: &Start| admit(shared, place, claim, start);
+        let steps = self.state.on_message(now, message, &mut admit);
+        self.carry_out(steps)
+    }
+
+    fn on_time(&mut self) -> Result<Goes, LinkError> {
+        let (now, shared, place) = (self.now(), self.shared, self.place);
+        let claim = &mut self.claim;
+        let mut admit = |start: &Start| admit(shared, place, claim, start);
+        let steps = self.state.on_time(now, &mut admit);
         self.carry_out(steps)
     }
 
@@ -335,8 +405,11 @@ impl Session<'_, '_> {
                         }
                     };
                     // Before the client may open the first one.
-                    self.answering = Answerer::of(&start)
-                        .map(|answerer| self.shared.registry.answer(self.token, answerer));
+                    let registry = &self.shared.registry;
+                    self.answering =
+                        Answerer::of(&start).map(|answerer| registry.answer(self.token, answerer));
+                    self.declared =
+                        longest_answer(&start).map(|bytes| registry.declare(self.peer, bytes));
                     self.send(&ServerMessage::Started { phase: start.phase })?;
                     if let Err(error) = self.start_load(&start, files) {
                         let message = format!(
@@ -371,7 +444,7 @@ impl Session<'_, '_> {
 
     fn abandon(&mut self) {
         self.attached.clear();
-        self.answering = None;
+        (self.answering, self.declared) = (None, None);
         self.traffic = None;
         self.claim = None;
     }
@@ -399,6 +472,7 @@ impl Session<'_, '_> {
             // The client ends the phase; this is for one that does not.
             longest: Duration::from_secs_f64(start.duration_s) + STOP_GRACE,
         })?;
+        self.place.carries(traffic.stage());
         self.traffic = Some(traffic);
         Ok(())
     }
@@ -408,7 +482,7 @@ impl Session<'_, '_> {
     ///
     /// [`LINGER`]: plumb_wire::native::spec::LINGER
     fn finish(&mut self, phase: u32) -> Result<(), LinkError> {
-        self.answering = None;
+        (self.answering, self.declared) = (None, None);
         let Some(done) = self.traffic.take().map(Traffic::finish) else {
             return Ok(());
         };
@@ -417,4 +491,34 @@ impl Session<'_, '_> {
             .into_messages(phase)
             .try_for_each(|message| self.send(&message))
     }
+}
+
+/// Whether a phase may take place, or has to wait for its turn.
+fn admit<'a>(
+    shared: &Shared<'_>,
+    place: &SessionPlace<'a>,
+    claim: &mut Option<LoadClaim<'a>>,
+    start: &Start,
+) -> Result<Admitted, (Refusal, String)> {
+    disk::admit(shared.disk.as_ref(), start)?;
+    let streams = u32::try_from(start.streams()).unwrap_or(u32::MAX);
+    let lasts = Duration::from_secs_f64(start.duration_s);
+    let turn = claim
+        .get_or_insert_with(|| place.load(start.yields()))
+        .turn(streams, lasts);
+    if turn.is_err() {
+        *claim = None;
+    }
+    turn
+}
+
+/// The longest answer over UDP of a phase's transactions, where it has any.
+fn longest_answer(start: &Start) -> Option<u32> {
+    let answers = start.flows.iter().filter_map(|flows| match &flows.flow {
+        Flow::Transactions(flow) if flow.transport == TransactionTransport::Udp => {
+            Some(flow.response_bytes)
+        }
+        _ => None,
+    });
+    answers.max()
 }

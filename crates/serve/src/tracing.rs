@@ -14,7 +14,9 @@ use plumb_probe::path::trace::TracePlan;
 use plumb_probe::path::{OpenError, Protocol, Target, UDP_PORT};
 use plumb_wire::native::control::trace::TraceRequest;
 use plumb_wire::native::control::{Refusal, ServerMessage};
-use plumb_wire::native::spec::{MAX_TRACES, TRACE_BURST, TRACE_EVERY, TRACE_PROBE_TIMEOUT};
+use plumb_wire::native::spec::{
+    MAX_TRACES, TRACE_BURST, TRACE_EVERY, TRACE_PROBE_TIMEOUT, TRACE_TIME,
+};
 
 /// Which traces may begin. Pure: the time is an argument.
 #[derive(Debug)]
@@ -42,8 +44,16 @@ impl Budget {
         self.refill(now);
         if self.under_way.contains(&peer) {
             busy("a trace towards this address is under way: wait until it ends")
-        } else if self.under_way.len() >= MAX_TRACES || self.left == 0 {
-            busy("it traces as many paths as it may: try again in some seconds")
+        } else if self.under_way.len() >= MAX_TRACES {
+            let after = TRACE_TIME.as_secs();
+            busy(&format!(
+                "it traces {MAX_TRACES} paths, as many as it may at once: try again in {after} s"
+            ))
+        } else if self.left == 0 {
+            let after = TRACE_EVERY.as_secs();
+            busy(&format!(
+                "it begins no more traces than one in {after} s: try again in {after} s"
+            ))
         } else {
             self.left -= 1;
             self.under_way.insert(peer);

@@ -1,15 +1,18 @@
 //! A bounded table of what was heard from lately: what a responder remembers of strangers must
 //! not grow with their number. Pure; the time is an argument.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Values by key, at most so many, each forgotten after a time in which it was not asked for.
+/// Values by key, at most so many, each forgotten after a time in which it was not asked for. Every
+/// call takes steps that grow with the logarithm of their number: strangers choose the keys.
 #[derive(Debug)]
 pub struct Recent<K, V> {
     most: usize,
     idle: Duration,
     entries: BTreeMap<K, Entry<V>>,
+    /// The keys in the order in which they were last seen.
+    order: BTreeSet<(Duration, K)>,
 }
 
 #[derive(Debug)]
@@ -25,14 +28,19 @@ impl<K: Ord + Copy, V: Default> Recent<K, V> {
             most: most.max(1),
             idle,
             entries: BTreeMap::new(),
+            order: BTreeSet::new(),
         }
     }
 
     /// The value of `key`, a new one where it is not known (any more). `now` is a time since any
     /// fixed origin that never goes back.
     pub fn at(&mut self, now: Duration, key: K) -> &mut V {
-        if !self.entries.contains_key(&key) && self.entries.len() >= self.most {
-            self.make_room(now);
+        // The longest silent makes room, whether it is idle or not.
+        if !self.entries.contains_key(&key)
+            && self.entries.len() >= self.most
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            self.entries.remove(&oldest);
         }
         let entry = self.entries.entry(key).or_insert_with(|| Entry {
             value: V::default(),
@@ -41,6 +49,8 @@ impl<K: Ord + Copy, V: Default> Recent<K, V> {
         if now.saturating_sub(entry.last_seen) > self.idle {
             entry.value = V::default();
         }
+        self.order.remove(&(entry.last_seen, key));
+        self.order.insert((now, key));
         entry.last_seen = now;
         &mut entry.value
     }
@@ -58,20 +68,6 @@ impl<K: Ord + Copy, V: Default> Recent<K, V> {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
-    }
-
-    /// Drops the idle ones, or the one silent for longest when none is idle.
-    fn make_room(&mut self, now: Duration) {
-        self.entries
-            .retain(|_, entry| now.saturating_sub(entry.last_seen) <= self.idle);
-        if self.entries.len() >= self.most {
-            let oldest = self
-                .entries
-                .iter()
-                .min_by_key(|(_, entry)| entry.last_seen)
-                .map(|(key, _)| *key);
-            oldest.and_then(|key| self.entries.remove(&key));
-        }
     }
 }
 

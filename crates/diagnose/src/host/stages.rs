@@ -5,29 +5,25 @@ use plumb_model::results::Outcome;
 use plumb_model::results::host::{
     CipherResult, CipherUse, DiskPass, DiskResult, FileAccess, FileWork, PageCache,
 };
-use plumb_model::run::Measurement;
 use plumb_model::units::si;
 
 use super::{Audit, Facts, Judged, conclude, fine, found};
 
-/// Judges what was measured of files and ciphers; nothing where no rate is wanted.
-pub fn stages(measurement: &Measurement) -> Audit {
+/// Judges what the measurement of that name found of files and ciphers; nothing where no rate is wanted.
+pub fn stages(outcome: &Outcome, measurement: &str) -> Audit {
     let empty = plumb_model::results::host::HostResult::default();
     let facts = Facts {
         host: &empty,
-        measurement: &measurement.id,
+        measurement,
     };
-    let (judged, slowest) = match &measurement.outcome {
+    let (judged, slowest) = match outcome {
         Outcome::HostDisk(disk) => (self::disk(&facts, disk), slowest_disk(disk)),
         Outcome::HostCipher(cipher) => (self::ciphers(&facts, cipher), slowest_cipher(cipher)),
         _ => (Vec::new(), String::new()),
     };
     let mut audit = conclude(judged);
     if !slowest.is_empty() {
-        audit.verdict = Verdict {
-            headline: slowest,
-            grade: None,
-        };
+        audit.verdict = Verdict::of_a_part(slowest);
     }
     audit
 }
@@ -160,10 +156,9 @@ fn ciphers(facts: &Facts<'_>, cipher: &CipherResult) -> Vec<Judged> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::testing::measurement;
     use plumb_model::results::host::CipherSpeed;
 
-    fn disk(rate_bps: Option<f64>) -> Measurement {
+    fn disk(rate_bps: Option<f64>) -> Outcome {
         let pass = |work, cache, bps| DiskPass {
             work,
             access: FileAccess::ReadWrite,
@@ -174,7 +169,7 @@ mod tests {
             files_per_s: None,
             cut_short: false,
         };
-        measurement(Outcome::HostDisk(DiskResult {
+        Outcome::HostDisk(DiskResult {
             folder: "/srv".into(),
             file_system: None,
             file_bytes: 1000,
@@ -187,10 +182,10 @@ mod tests {
                 pass(FileWork::WriteSmall, PageCache::Synced, 1e6),
             ],
             rate_bps,
-        }))
+        })
     }
 
-    fn ciphers(rate_bps: Option<f64>) -> Measurement {
+    fn ciphers(rate_bps: Option<f64>) -> Outcome {
         let cipher = |used_by, name: &str, bps: Option<f64>| CipherSpeed {
             used_by,
             name: name.into(),
@@ -199,7 +194,7 @@ mod tests {
             open_bps: bps.map(|bps| bps * 0.9),
             note: None,
         };
-        measurement(Outcome::HostCipher(CipherResult {
+        Outcome::HostCipher(CipherResult {
             block_bytes: 16384,
             ciphers: vec![
                 cipher(CipherUse::Tls, "AES", Some(40e9)),
@@ -210,12 +205,12 @@ mod tests {
             ssh: None,
             aes_instructions: None,
             rate_bps,
-        }))
+        })
     }
 
     #[test]
     fn what_is_slower_than_the_rate_is_named() {
-        let slow = stages(&disk(Some(5e9)));
+        let slow = stages(&disk(Some(5e9)), "m1");
         let fields: Vec<_> = slow
             .findings
             .iter()
@@ -230,7 +225,7 @@ mod tests {
             slow.verdict
         );
         // The first cipher of SSH that could be timed is judged, and not one that nobody prefers.
-        let slow = stages(&ciphers(Some(10e9)));
+        let slow = stages(&ciphers(Some(10e9)), "m1");
         let fields: Vec<_> = slow
             .findings
             .iter()
@@ -248,7 +243,7 @@ mod tests {
             ciphers(Some(4e9)),
             ciphers(None),
         ] {
-            let audit = stages(&one);
+            let audit = stages(&one, "m1");
             assert!(audit.findings.is_empty(), "{audit:?}");
             assert!(!audit.verdict.headline.is_empty());
         }

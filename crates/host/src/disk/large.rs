@@ -12,7 +12,7 @@ use plumb_net::file::{forget_cached, reopen_direct, sync_data};
 use plumb_net::mapping::Mapping;
 use plumb_net::tcp::copyless::{discard, send_from_at};
 
-use super::{BLOCK_BYTES, DiskError, Pass, Plan, noise};
+use super::pass::{BLOCK_BYTES, DiskError, Pass, Plan, noise};
 
 /// O_DIRECT wants memory that begins at a block of the disk; 4 KiB is the largest that is usual.
 const ALIGNMENT: usize = 4096;

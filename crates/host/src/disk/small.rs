@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use plumb_model::results::host::{DiskPass, FileAccess, FileWork, PageCache};
 use plumb_net::file::{forget_cached, sync_data};
 
-use super::{DiskError, Pass, Plan, noise};
+use super::pass::{DiskError, Pass, Plan, noise};
 
 pub(super) fn passes(
     plan: &Plan,

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use formula::Formula;
 
 /// The built-in catalogue.
-const CATALOGUE: &str = include_str!("catalogue.toml");
+const CATALOGUE: &str = include_str!(concat!(env!("OUT_DIR"), "/catalogue.json"));
 
 /// Where a knob may matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -265,7 +265,7 @@ pub fn version(text: &str) -> Vec<u64> {
 /// The built-in catalogue is not what it should be.
 #[derive(Debug, thiserror::Error)]
 #[error("the built-in catalogue of knobs cannot be read: {0}")]
-pub struct CatalogueError(#[from] toml::de::Error);
+pub struct CatalogueError(#[from] serde_json::Error);
 
 /// All knobs.
 #[derive(Debug, Clone, Deserialize)]
@@ -282,7 +282,7 @@ impl Catalogue {
     /// # Errors
     /// When it does not have the shape that [`Knob`] says.
     pub fn built_in() -> Result<Self, CatalogueError> {
-        Ok(toml::from_str(CATALOGUE)?)
+        Ok(serde_json::from_str(CATALOGUE)?)
     }
 
     /// The knobs of a system.

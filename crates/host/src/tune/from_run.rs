@@ -57,7 +57,7 @@ pub fn path(run: &Run) -> Result<MeasuredPath, FromRunError> {
         if ends.is_empty() {
             steady
         } else {
-            rate_to_prepare(&run.measurements, result).max(steady)
+            rate_to_prepare(&run.measurements, result).bps.max(steady)
         }
     });
     let rate_bps = match ends.is_empty() {

@@ -1,5 +1,5 @@
 //! How the thread of one direction waits for the next departure, the next packet, or whoever
-//! steers it. When it does is `pace.rs`.
+//! steers it. When it does is `busy_wait.rs`.
 //!
 //! The timer stays set while packets come and go: to set it for each anew would cost more than
 //! being woken.
@@ -15,9 +15,9 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use plumb_link::time::Time;
 use plumb_net::tun::Tun;
 
-use super::Epoch;
-use super::crowd::{Crowd, Member};
-use super::pace::{CROWDED_REST, Pace, REST, Turn};
+use super::busy_wait::{BusyWait, CROWDED_REST, REST, Turn};
+use super::contention::{Contention, Member};
+use crate::epoch::Epoch;
 
 /// The thread's alarm clock.
 pub(super) struct Waiter {
@@ -25,22 +25,22 @@ pub(super) struct Waiter {
     timer: TimerFd,
     /// What the timer is set to.
     alarm: Option<Time>,
-    pace: Pace,
-    crowd: Member,
+    pace: BusyWait,
+    contention: Member,
     /// When the thread last woke, or was asked to wait and did not.
     woke: Time,
 }
 
 impl Waiter {
     /// For a thread that keeps the time of `epoch`.
-    pub(super) fn new(epoch: Epoch, crowd: &Crowd) -> io::Result<Self> {
+    pub(super) fn new(epoch: Epoch, contention: &Contention) -> io::Result<Self> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         Ok(Self {
             epoch,
             timer: TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?,
             alarm: None,
-            pace: Pace::new(Duration::ZERO),
-            crowd: crowd.join(),
+            pace: BusyWait::new(Duration::ZERO),
+            contention: contention.join(),
             woke: epoch.now(),
         })
     }
@@ -54,7 +54,7 @@ impl Waiter {
         });
         late.sort_unstable();
         let [_, _, median, ..] = late;
-        self.pace = Pace::new(median);
+        self.pace = BusyWait::new(median);
     }
 
     /// Returns when there may be something to do: `next` is due or nearly, a packet waits at
@@ -63,7 +63,7 @@ impl Waiter {
         let now = self.epoch.now();
         let left = next.map(|next| next - now);
         let at_work = more || left.is_some_and(|left| left <= CROWDED_REST);
-        let room = self.crowd.room(at_work);
+        let room = self.contention.room(at_work);
         match self.pace.turn(now - self.woke, left, more, room) {
             Turn::Go => self.woke = now,
             Turn::Sleep => {

@@ -7,7 +7,8 @@ use plumb_link::queue::QueueSpec;
 use plumb_model::framing::{Cells, Framing};
 use plumb_model::units::BitRate;
 
-use super::{Queue, words};
+use super::queue::Queue;
+use super::words::words;
 
 /// The Ethernet header, which the kernel counts as part of every packet and a [`Framing`] does
 /// not.

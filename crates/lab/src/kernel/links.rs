@@ -7,7 +7,7 @@ use plumb_link::spec::ChainSpec;
 
 use super::Tree;
 use crate::error::LabError;
-use crate::instance::Instance;
+use crate::network::{self, Nodes};
 use crate::scenario::{LinkSpec, Scenario, Way};
 use plumb_net::tc::{self, Qdisc};
 
@@ -68,14 +68,13 @@ pub(crate) fn render(scenario: &Scenario) -> Result<Vec<Direction<'_>>, LabError
 ///
 /// # Errors
 /// Without `tc`, and when the kernel refuses.
-pub(crate) fn install(instance: &Instance) -> Result<Vec<String>, LabError> {
-    let scenario = instance.scenario();
+pub(crate) fn install(scenario: &Scenario, nodes: &Nodes) -> Result<Vec<String>, LabError> {
     let mut notes = vec![
         "the links are the kernel's (--backend kernel): plumb does not see their packets, and cannot say how late they were".to_owned(),
     ];
     for direction in render(scenario)? {
         let commands = direction.commands();
-        instance.namespaces(direction.sender)?.in_network(|| {
+        network::node(nodes, direction.sender)?.in_network(|| {
             for command in &commands {
                 tc::run(command)?;
             }
@@ -90,13 +89,13 @@ pub(crate) fn install(instance: &Instance) -> Result<Vec<String>, LabError> {
 
 /// What the kernel counted until now; where that cannot be had, a note says so.
 pub(crate) fn stats(
-    instance: &Instance,
+    scenario: &Scenario,
+    nodes: &Nodes,
     notes: &mut Vec<String>,
 ) -> BTreeMap<String, BTreeMap<Way, Vec<Qdisc>>> {
     let mut links: BTreeMap<String, BTreeMap<Way, Vec<Qdisc>>> = BTreeMap::new();
-    for (link, way, sender, _) in directions(instance.scenario()) {
-        let counted = instance
-            .namespaces(sender)
+    for (link, way, sender, _) in directions(scenario) {
+        let counted = network::node(nodes, sender)
             .and_then(|node| node.in_network(|| Ok::<_, LabError>(tc::qdiscs(&link.name)?)));
         match counted {
             Ok(qdiscs) => {

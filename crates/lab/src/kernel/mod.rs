@@ -18,14 +18,14 @@ mod netem;
 mod queue;
 #[cfg(test)]
 mod tests;
-
-use std::time::Duration;
+mod words;
 
 use plumb_link::spec::{CellSpec, ChainSpec, NamedCell};
 
 pub use self::line::Line;
 pub use self::netem::{Loss, Netem};
 pub use self::queue::Queue;
+use self::words::words;
 
 /// What the kernel cannot do of a chain.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -153,13 +153,4 @@ impl Tree {
         }
         commands
     }
-}
-
-/// A time for tc, whose shortest unit is the microsecond, with a fraction where there is one.
-fn micros(time: Duration) -> String {
-    format!("{}us", time.as_nanos() as f64 / 1e3)
-}
-
-fn words(text: &str) -> Vec<String> {
-    text.split_whitespace().map(str::to_owned).collect()
 }

@@ -11,7 +11,8 @@ use plumb_link::cell::loss::gilbert_elliott::GilbertElliottSpec;
 use plumb_link::cell::loss::markov4::Markov4Spec;
 use plumb_link::spec::CellSpec;
 
-use super::{Line, micros, words};
+use super::line::Line;
+use super::words::{micros, words};
 
 /// The fastest that a device hands packets to netem: about what one processor sends through a
 /// veth pair packet by packet.

@@ -11,7 +11,7 @@ use plumb_link::queue::pie::PieSpec;
 use plumb_link::queue::red::RedSpec;
 use plumb_model::units::BitRate;
 
-use super::{micros, words};
+use super::words::{micros, words};
 
 /// The smallest IP packet that fills a queue in numbers, in bytes: an acknowledgement with
 /// timestamps.

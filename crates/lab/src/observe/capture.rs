@@ -11,7 +11,7 @@ use plumb_net::cable::{Cable, Look};
 use plumb_wire::pcapng::{self, Direction};
 use plumb_wire::virtio::VirtioHeader;
 
-use super::{Observation, Seen};
+use super::tap::{Observation, Seen};
 
 /// A capture at one end of a link.
 pub(crate) struct Capture {

@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use plumb_link::outcome::{End, Outcome};
+use plumb_model::printable;
 use serde::Serialize;
 
-use super::{Observation, Seen};
+use super::tap::{Observation, Seen};
 use crate::scenario::{LinkEnd, Way};
 
 /// Version of the log, in its first line.
@@ -110,7 +111,8 @@ impl Log {
 }
 
 fn line(out: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, what)?;
+    let text = serde_json::to_string(what)?;
+    out.write_all(printable::json(&text).as_bytes())?;
     out.write_all(b"\n")
 }
 
@@ -172,7 +174,7 @@ mod tests {
             .0
             .tap("line.up".to_owned().try_into().unwrap(), Wants::Outcomes);
         // More than waits at once, and nobody takes any.
-        let too_many = super::super::MOST_WAITING as u64 + 3;
+        let too_many = crate::observe::tap::MOST_WAITING as u64 + 3;
         for number in 0..too_many {
             tap.outcomes(vec![outcome(number)], 0);
         }

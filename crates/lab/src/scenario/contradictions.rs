@@ -1,11 +1,11 @@
 //! What single settings cannot tell: names that are given twice or to nothing, cells that do not go
-//! together, truths about what is not there. [`Plan`] has the last word: it finds what routes and
+//! together, truths about what is not there. The plan ([`layout`]) has the last word: it finds what routes and
 //! multicast make impossible.
 
 use plumb_link::spec::CellSpec;
 
 use super::{CellPath, LinkEnd, LinkSpec, SHAPER, Scenario, Way};
-use crate::layout::Plan;
+use crate::layout;
 use crate::nearest::known;
 use crate::vary::vary;
 
@@ -47,7 +47,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), String> {
     }
     parts.check_truth()?;
     parts.check_joined()?;
-    Plan::new(scenario).map(drop)
+    layout::plan(scenario).map(drop)
 }
 
 /// What makes a network, but one that is hardly meant.

@@ -5,8 +5,10 @@
 pub(crate) mod contradictions;
 mod load;
 mod names;
+mod ranges;
 #[cfg(test)]
 mod tests;
+mod truth;
 
 use std::collections::BTreeMap;
 
@@ -16,9 +18,9 @@ use serde::Deserialize;
 
 pub use self::load::ScenarioError;
 pub use self::names::{CellPath, LinkEnd, SHAPER, Way};
+pub use self::ranges::{Range, Ranges};
+pub use self::truth::{Expected, QueueDelay, Recorded, Truth};
 use crate::topology::{LanSpec, MulticastSpec, RouteSpec};
-use crate::truth::Truth;
-use crate::vary::Ranges;
 
 /// A network, its faults and the truth about it.
 #[derive(Debug, Clone, Deserialize)]

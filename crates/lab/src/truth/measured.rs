@@ -6,8 +6,8 @@ use plumb_model::results::RAMP_S;
 use plumb_model::run::{Measurement, Run};
 use serde_json::Value;
 
-use super::{Expected, QueueDelay, bounds};
-use crate::scenario::LinkEnd;
+use super::verdict::bounds;
+use crate::scenario::{Expected, LinkEnd, QueueDelay};
 use crate::stats::{LabStats, WayStats};
 
 /// Holds one number of a Run against what it must be; says what it is, either way.
@@ -68,7 +68,7 @@ pub(super) fn check(expected: &Expected, run: &Run, stats: &LabStats) -> Result<
 fn has(measurement: &Value, key: &str, word: &str) -> bool {
     [
         measurement.get(key),
-        measurement.pointer(&format!("/params/{key}")),
+        measurement.pointer(&format!("/context/{key}")),
         measurement.pointer(&format!("/result/{key}")),
     ]
     .into_iter()

@@ -6,9 +6,8 @@ use plumb_model::distribution::Distribution;
 use plumb_model::run::{Measurement, Run};
 use plumb_model::units::human_seconds;
 use plumb_wire::probe_key::ProbeKey;
-use serde_json::Value;
 
-use super::Deviation;
+use super::verdict::Deviation;
 use crate::scenario::Way;
 use crate::stats::{LabStats, WayStats};
 
@@ -84,17 +83,13 @@ fn round_trips(run: &Run) -> HashMap<Key, Option<f64>> {
             let Some(series) = measurement.series.get(series) else {
                 continue;
             };
-            let number = |name: &str| {
-                measurement
-                    .params
-                    .get(&format!("{protocol}_{name}"))
-                    .and_then(Value::as_u64)
-            };
-            let (Some(id), Some(first)) = (number("id"), number("first_seq")) else {
+            let mut probes = measurement.context.probes.iter();
+            let Some(first) = probes.find(|probe| probe.protocol.name() == protocol) else {
                 continue;
             };
-            for (seq, rtt) in (first..).zip(&series.values) {
-                round_trips.entry((protocol, id, seq)).or_insert(*rtt);
+            for (seq, rtt) in (u64::from(first.first_seq)..).zip(&series.values) {
+                let key = (protocol, u64::from(first.id), seq);
+                round_trips.entry(key).or_insert(*rtt);
             }
         }
     }
@@ -106,8 +101,7 @@ fn round_trips(run: &Run) -> HashMap<Key, Option<f64>> {
 pub(super) fn check(run: &Run, stats: &LabStats) -> Result<Option<usize>, Vec<Deviation>> {
     let passages = passages(stats);
     let round_trips = round_trips(run);
-    let identified =
-        |m: &Measurement| m.params.contains_key("udp_id") || m.params.contains_key("icmp_id");
+    let identified = |m: &Measurement| !m.context.probes.is_empty();
     let mut deviations = Vec::new();
     if run.measurements.iter().any(identified) {
         deviations.extend(errors(&round_trips, &passages));

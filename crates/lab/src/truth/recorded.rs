@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Recorded, bounds};
+use super::verdict::bounds;
+use crate::scenario::Recorded;
 use crate::stats::LabStats;
 
 /// Holds one number against what it must be; says what it is, either way.

@@ -33,7 +33,7 @@ const TRANSIT_S: f64 = 0.005;
 fn run(measurement: &Value) -> Run {
     let host = json!({ "plumb": "0", "kernel": "Linux", "congestion_controls": [] });
     let run = json!({
-        "schema": "plumb.run/1", "id": "0", "started": STARTED, "plumb": "0", "command": [],
+        "schema": "plumb.run/2", "id": "0", "started": STARTED, "plumb": "0", "command": [],
         "local": { "host": host }, "measurements": [measurement], "findings": [], "notes": [],
     });
     Run::from_json(&run.to_string()).unwrap()
@@ -45,7 +45,7 @@ fn pinged(rtt_s: impl Fn(u64) -> Option<f64>) -> Run {
     let values: Vec<Option<f64>> = (0..PROBES).map(rtt_s).collect();
     run(&json!({
         "id": "m1", "kind": "ping", "at_s": 0.0, "duration_s": 1.0,
-        "params": { "udp_id": 7, "udp_first_seq": 0 },
+        "context": { "probes": [{ "protocol": "udp", "id": 7, "first_seq": 0 }] },
         "series": { "rtt": { "t_s": t_s, "value_s": values } },
         "result": {
             "protocol": "udp", "address": "10.0.0.2", "sent": PROBES, "received": 0, "loss_ratio": 0.0,
@@ -184,14 +184,14 @@ fn a_probe_is_lost_where_a_link_lost_or_corrupted_it() {
 
 #[test]
 fn a_payload_rate_counts_the_time_of_the_measurement_and_no_other() {
-    let expects = "[[truth.value]]\nwhat = \"w\"\nmeasurement = { kind = \"ping\" }\nfield = \"params.rate_bps\"\npayload_rate = \"first.up\"\ntolerance_ratio = 0.001\n";
+    let expects = "[[truth.value]]\nwhat = \"w\"\nmeasurement = { kind = \"ping\" }\nfield = \"settings.rate_bps\"\npayload_rate = \"first.up\"\ntolerance_ratio = 0.001\n";
     // From 3.05 s to 4.05 s of the laboratory's time: half of the interval in which it begins, and of
     // the one in which it ends.
     let measured = |bps: f64| {
         let mut run = pinged(|_| Some(4.0 * TRANSIT_S));
         run.measurements[0].at_s = 0.05;
         run.measurements[0]
-            .params
+            .settings
             .insert("rate_bps".into(), json!(bps));
         run
     };

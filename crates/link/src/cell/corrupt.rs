@@ -2,14 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Crossing;
 use crate::cell::filter::{Filter, Outlet};
 use crate::packet::Packet;
 use crate::random::Random;
 use crate::ratio::Ratio;
-use crate::segment;
+use crate::segment::{self, Crossing};
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::time::Time;
 
 /// `{ type = "corrupt", ratio = "0.1%" }`
@@ -55,6 +53,7 @@ impl Corrupt {
 }
 
 impl Filter for Corrupt {
+    type Spec = CorruptSpec;
     const CROSSING: Crossing = Crossing::Split;
 
     fn pass(&mut self, _: Time, mut packet: Packet, out: &mut Outlet<'_>) {
@@ -66,10 +65,8 @@ impl Filter for Corrupt {
         }
     }
 
-    fn reconfigure(&mut self, _: Time, spec: &CellSpec) {
-        if let CellSpec::Corrupt(spec) = spec {
-            self.spec = spec.clone();
-        }
+    fn reconfigure(&mut self, _: Time, spec: CorruptSpec) {
+        self.spec = spec;
     }
 }
 
@@ -78,6 +75,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::packet::tests::{ACK, tcp, udp};
+    use crate::spec::CellSpec;
     use plumb_wire::checksum;
     use plumb_wire::ip::{IpPacket, TCP};
     use plumb_wire::virtio::VirtioHeader;

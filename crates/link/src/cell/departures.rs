@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::backlog::Backlog;
 use crate::packet::Packet;
-use crate::queue::Backlog;
 use crate::tally::Tally;
 use crate::time::Time;
 

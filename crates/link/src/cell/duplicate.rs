@@ -2,13 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Crossing;
 use crate::cell::filter::{Filter, Outlet};
 use crate::packet::Packet;
 use crate::random::Random;
 use crate::ratio::Ratio;
+use crate::segment::Crossing;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::time::Time;
 
 /// `{ type = "duplicate", ratio = "1%" }`
@@ -37,6 +36,7 @@ impl Duplicate {
 }
 
 impl Filter for Duplicate {
+    type Spec = DuplicateSpec;
     const CROSSING: Crossing = Crossing::Split;
 
     fn pass(&mut self, _: Time, packet: Packet, out: &mut Outlet<'_>) {
@@ -48,10 +48,8 @@ impl Filter for Duplicate {
         }
     }
 
-    fn reconfigure(&mut self, _: Time, spec: &CellSpec) {
-        if let CellSpec::Duplicate(spec) = spec {
-            self.spec = spec.clone();
-        }
+    fn reconfigure(&mut self, _: Time, spec: DuplicateSpec) {
+        self.spec = spec;
     }
 }
 
@@ -60,6 +58,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::packet::tests::udp;
+    use crate::spec::CellSpec;
 
     #[test]
     fn the_seed_decides_which() {

@@ -3,18 +3,19 @@
 
 use std::time::Duration;
 
+use crate::backlog::Backlog;
 use crate::cell::departures::Departures;
-use crate::cell::{Cell, Crossing};
+use crate::cell::{Adjust, Cell};
 use crate::packet::Packet;
-use crate::queue::Backlog;
-use crate::segment;
-use crate::spec::CellSpec;
+use crate::segment::{self, Crossing};
 use crate::stats::{Count, DropCause};
 use crate::tally::Tally;
 use crate::time::Time;
 
 /// What such a cell does with a packet.
 pub(crate) trait Filter: Send {
+    /// Its settings.
+    type Spec;
     /// How large segments come: whole, or cut into single packets before.
     const CROSSING: Crossing;
     /// Whether it sends packets of its own back.
@@ -24,8 +25,8 @@ pub(crate) trait Filter: Send {
     /// being counted, which is a mistake.
     fn pass(&mut self, now: Time, packet: Packet, out: &mut Outlet<'_>);
 
-    /// Takes new settings of its own kind.
-    fn reconfigure(&mut self, now: Time, spec: &CellSpec);
+    /// Takes new settings.
+    fn reconfigure(&mut self, now: Time, spec: Self::Spec);
 }
 
 /// The ways out of a filter.
@@ -140,11 +141,15 @@ impl<F: Filter> Cell for Filtered<F> {
         self.out.backlog()
     }
 
-    fn reconfigure(&mut self, now: Time, spec: &CellSpec) {
-        self.filter.reconfigure(now, spec);
-    }
-
     fn crossing(&self) -> Crossing {
         F::CROSSING
+    }
+}
+
+impl<F: Filter> Adjust for Filtered<F> {
+    type Spec = F::Spec;
+
+    fn reconfigure(&mut self, now: Time, spec: F::Spec) {
+        self.filter.reconfigure(now, spec);
     }
 }

@@ -20,9 +20,9 @@ pub mod wifi;
 
 use std::time::Duration;
 
+use crate::backlog::Backlog;
 use crate::packet::Packet;
-use crate::queue::Backlog;
-use crate::spec::CellSpec;
+use crate::segment::Crossing;
 use crate::stats::CellStats;
 use crate::tally::Tally;
 use crate::time::Time;
@@ -65,21 +65,15 @@ pub(crate) trait Cell: Send {
         self.tally().stats(kind, backlog)
     }
 
-    /// Takes new settings at `now`. They are of its own kind, and were checked.
-    fn reconfigure(&mut self, now: Time, spec: &CellSpec);
-
     /// How large segments pass.
     fn crossing(&self) -> Crossing;
 }
 
-/// How a large TCP segment passes.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Crossing {
-    /// In pieces of several segments, or whole.
-    Whole,
-    /// As single packets.
-    Split,
+/// What takes new settings while packets pass.
+pub(crate) trait Adjust {
+    /// Its settings.
+    type Spec;
+
+    /// Takes new settings at `now`. They were checked.
+    fn reconfigure(&mut self, now: Time, spec: Self::Spec);
 }

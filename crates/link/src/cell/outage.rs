@@ -6,12 +6,11 @@ use std::time::Duration;
 use plumb_model::units::duration_text;
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Crossing;
 use crate::cell::timed::Timing;
 use crate::packet::Packet;
 use crate::random::Random;
+use crate::segment::Crossing;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::stats::DropCause;
 use crate::time::Time;
 
@@ -115,6 +114,8 @@ impl Outage {
 }
 
 impl Timing for Outage {
+    type Spec = OutageSpec;
+
     fn departure(&mut self, now: Time, _: &Packet) -> Result<Time, DropCause> {
         self.advance(now);
         match (self.is_down, self.spec.hold) {
@@ -132,11 +133,9 @@ impl Timing for Outage {
         Crossing::Whole
     }
 
-    fn reconfigure(&mut self, now: Time, spec: &CellSpec) {
-        if let CellSpec::Outage(spec) = spec {
-            self.spec = spec.clone();
-            self.begin(now);
-        }
+    fn reconfigure(&mut self, now: Time, spec: OutageSpec) {
+        self.spec = spec;
+        self.begin(now);
     }
 }
 
@@ -145,6 +144,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::packet::tests::udp;
+    use crate::spec::CellSpec;
 
     fn outage(pairs: &[(&str, &str)]) -> CellSpec {
         CellSpec::from_pairs("outage", pairs).unwrap()
@@ -202,7 +202,7 @@ mod tests {
             (Some(ms(2000)), 2)
         );
         // A new schedule begins now, and nothing overtakes what is held.
-        cell.reconfigure(ms(1999), &spec.with(&[("at", "1s")]).unwrap());
+        cell.set(ms(1999), &spec.with(&[("at", "1s")]).unwrap());
         cell.enqueue(ms(1999), udp(100, 3, 0));
         cell.enqueue(ms(3000), udp(100, 4, 0));
         let out: Vec<_> = std::iter::from_fn(|| cell.dequeue(Time::MAX))

@@ -6,12 +6,11 @@ use plumb_model::framing::Framing;
 use plumb_model::units::{BitRate, ByteCount};
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Crossing;
 use crate::cell::filter::{Filter, Outlet};
 use crate::cell::shaper::check_rate;
 use crate::packet::Packet;
+use crate::segment::Crossing;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::stats::DropCause;
 use crate::time::Time;
 
@@ -75,6 +74,7 @@ impl Policer {
 }
 
 impl Filter for Policer {
+    type Spec = PolicerSpec;
     const CROSSING: Crossing = Crossing::Split;
 
     fn pass(&mut self, now: Time, packet: Packet, out: &mut Outlet<'_>) {
@@ -91,12 +91,10 @@ impl Filter for Policer {
         }
     }
 
-    fn reconfigure(&mut self, now: Time, spec: &CellSpec) {
-        if let CellSpec::Policer(spec) = spec {
-            self.fill(now);
-            self.spec = spec.clone();
-            self.fill(now);
-        }
+    fn reconfigure(&mut self, now: Time, spec: PolicerSpec) {
+        self.fill(now);
+        self.spec = spec;
+        self.fill(now);
     }
 }
 
@@ -105,6 +103,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::packet::tests::{ACK, tcp, udp};
+    use crate::spec::CellSpec;
 
     fn policer(pairs: &[(&str, &str)]) -> CellSpec {
         CellSpec::from_pairs("policer", pairs).unwrap()
@@ -159,7 +158,7 @@ mod tests {
         let mut passes = |now: u64, spec: Option<&CellSpec>| {
             let now = Time::from_nanos(now);
             if let Some(spec) = spec {
-                cell.reconfigure(now, spec);
+                cell.set(now, spec);
             }
             cell.enqueue(now, udp(1000, 1, 0));
             cell.dequeue(now).is_some()

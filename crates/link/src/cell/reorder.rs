@@ -8,16 +8,15 @@ use std::time::Duration;
 use plumb_model::units::duration_text;
 use serde::{Deserialize, Serialize};
 
+use crate::backlog::Backlog;
 use crate::cell::departures::Departures;
 use crate::cell::order::Order;
-use crate::cell::{Cell, Crossing};
+use crate::cell::{Adjust, Cell};
 use crate::packet::Packet;
-use crate::queue::Backlog;
 use crate::random::Random;
 use crate::ratio::Ratio;
-use crate::segment;
+use crate::segment::{self, Crossing};
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::tally::Tally;
 use crate::time::Time;
 
@@ -146,16 +145,18 @@ impl Cell for Reorder {
         held.fold(self.out.backlog(), |sum, more| sum + more)
     }
 
-    fn reconfigure(&mut self, now: Time, spec: &CellSpec) {
-        if let CellSpec::Reorder(spec) = spec {
-            self.advance(now);
-            self.release(|_| now, |_| true);
-            self.spec = spec.clone();
-        }
-    }
-
     fn crossing(&self) -> Crossing {
         Crossing::Split
+    }
+}
+
+impl Adjust for Reorder {
+    type Spec = ReorderSpec;
+
+    fn reconfigure(&mut self, now: Time, spec: ReorderSpec) {
+        self.advance(now);
+        self.release(|_| now, |_| true);
+        self.spec = spec;
     }
 }
 
@@ -164,6 +165,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::packet::tests::udp;
+    use crate::spec::CellSpec;
 
     fn ms(ms: u64) -> Time {
         Time::from_nanos(ms * 1_000_000)
@@ -230,7 +232,7 @@ mod tests {
             (Some(ms(100)), 2)
         );
         let changed = spec.with(&[("ratio", "0")]).unwrap();
-        cell.reconfigure(ms(2), &changed);
+        cell.set(ms(2), &changed);
         cell.enqueue(ms(2), udp(100, 3, 0));
         let out: Vec<_> = std::iter::from_fn(|| cell.dequeue(ms(2)).map(|(at, _)| at)).collect();
         assert_eq!(out, [ms(2); 3]);

@@ -3,18 +3,20 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::backlog::Backlog;
 use crate::cell::order::Order;
-use crate::cell::{Cell, Crossing};
+use crate::cell::{Adjust, Cell};
 use crate::packet::Packet;
-use crate::queue::Backlog;
-use crate::segment;
-use crate::spec::CellSpec;
+use crate::segment::{self, Crossing};
 use crate::stats::DropCause;
 use crate::tally::Tally;
 use crate::time::Time;
 
 /// When packets leave.
 pub(crate) trait Timing: Send {
+    /// Its settings.
+    type Spec;
+
     /// When a packet leaves that comes in at `now`, or why it never does.
     fn departure(&mut self, now: Time, packet: &Packet) -> Result<Time, DropCause>;
 
@@ -29,8 +31,8 @@ pub(crate) trait Timing: Send {
     /// How large segments come: whole, or cut into single packets before.
     fn crossing(&self) -> Crossing;
 
-    /// Takes new settings of its own kind at `now`; what is under way keeps its time.
-    fn reconfigure(&mut self, now: Time, spec: &CellSpec);
+    /// Takes new settings at `now`; what is under way keeps its time.
+    fn reconfigure(&mut self, now: Time, spec: Self::Spec);
 }
 
 /// Such a cell.
@@ -127,11 +129,15 @@ impl<T: Timing> Cell for Timed<T> {
         self.backlog
     }
 
-    fn reconfigure(&mut self, now: Time, spec: &CellSpec) {
-        self.timing.reconfigure(now, spec);
-    }
-
     fn crossing(&self) -> Crossing {
         self.timing.crossing()
+    }
+}
+
+impl<T: Timing> Adjust for Timed<T> {
+    type Spec = T::Spec;
+
+    fn reconfigure(&mut self, now: Time, spec: T::Spec) {
+        self.timing.reconfigure(now, spec);
     }
 }

@@ -14,7 +14,6 @@ use super::shaper::line::Line;
 use super::shaper::port::{Port, PortSpec};
 use crate::queue::QueueSpec;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::time::Time;
 
 /// Bytes of an opportunity: a packet of 1500 and the 4 bytes that mahimahi's TUN device puts
@@ -123,13 +122,6 @@ impl TraceSpec {
 }
 
 impl PortSpec for TraceSpec {
-    fn of(cell: &CellSpec) -> Option<&Self> {
-        match cell {
-            CellSpec::Trace(spec) => Some(spec),
-            _ => None,
-        }
-    }
-
     fn framing(&self) -> &Framing {
         &self.framing
     }
@@ -282,8 +274,11 @@ impl Line for TraceLine {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::cell::{Cell, Crossing};
+    use crate::cell::Cell;
     use crate::packet::tests::{ACK, tcp, udp};
+    use crate::segment::Crossing;
+    use crate::spec::AnyCell;
+    use crate::spec::CellSpec;
 
     fn cell(times: &str, more: &[(&str, &str)]) -> Trace {
         let mut pairs = vec![("opportunities_ms", times)];
@@ -362,7 +357,7 @@ mod tests {
         // Half of the second was carried at 20 ms.
         let spec =
             CellSpec::from_pairs("trace", &[("opportunities_ms", "[7]"), ("framing", "raw")]);
-        c.reconfigure(us(25_000), &spec.unwrap());
+        c.set(us(25_000), &spec.unwrap());
         assert_eq!(departures_ms(&mut c), [10, 28]);
     }
 

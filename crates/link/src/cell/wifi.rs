@@ -13,16 +13,16 @@ use plumb_model::framing::{Cells, Framing};
 use plumb_model::units::{BitRate, duration_text};
 use serde::{Deserialize, Serialize};
 
+use crate::backlog::Backlog;
 use crate::cell::departures::Departures;
 use crate::cell::shaper::check_rate;
-use crate::cell::{Cell, Crossing};
+use crate::cell::{Adjust, Cell};
 use crate::packet::Packet;
-use crate::queue::{self, Backlog, Queue, QueueSpec};
+use crate::queue::{AnyQueue, QueueKinds, QueueSpec};
 use crate::random::Random;
 use crate::ratio::Ratio;
-use crate::segment;
+use crate::segment::{self, Crossing};
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::stats::{CellStats, DropCause};
 use crate::tally::Tally;
 use crate::time::Time;
@@ -106,7 +106,7 @@ pub(crate) struct Wifi {
     spec: WifiSpec,
     seed: u64,
     random: Random,
-    queue: Box<dyn Queue>,
+    queue: Box<dyn AnyQueue<QueueSpec>>,
     state: State,
     /// The aggregate: empty until its first attempt begins.
     aggregate: Vec<Packet>,
@@ -134,7 +134,7 @@ enum State {
 impl Wifi {
     pub(crate) fn new(spec: WifiSpec, seed: u64) -> Self {
         Self {
-            queue: queue::build(&spec.queue, spec.rate, seed),
+            queue: spec.queue.build(spec.rate, seed),
             spec,
             seed,
             random: Random::new(seed),
@@ -279,23 +279,24 @@ impl Cell for Wifi {
         self.tally.stats(kind, self.backlog())
     }
 
-    fn reconfigure(&mut self, now: Time, spec: &CellSpec) {
-        let CellSpec::Wifi(spec) = spec else {
-            return;
-        };
+    fn crossing(&self) -> Crossing {
+        Crossing::Split
+    }
+}
+
+impl Adjust for Wifi {
+    type Spec = WifiSpec;
+
+    fn reconfigure(&mut self, now: Time, spec: WifiSpec) {
         self.advance(now);
-        self.spec = spec.clone();
-        if !self.queue.reconfigure(&self.spec.queue, self.spec.rate) {
+        self.spec = spec;
+        if !self.queue.set(&self.spec.queue, self.spec.rate) {
             let waiting = self.queue.drain();
-            self.queue = queue::build(&self.spec.queue, self.spec.rate, self.seed);
+            self.queue = self.spec.queue.build(self.spec.rate, self.seed);
             for packet in waiting {
                 self.admit(now, packet);
             }
         }
-    }
-
-    fn crossing(&self) -> Crossing {
-        Crossing::Split
     }
 }
 
@@ -304,6 +305,8 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::packet::tests::{ACK, tcp, udp};
+    use crate::spec::AnyCell;
+    use crate::spec::CellSpec;
 
     fn wifi(pairs: &[(&str, &str)]) -> CellSpec {
         CellSpec::from_pairs("wifi", pairs).unwrap()
@@ -314,7 +317,7 @@ mod tests {
     }
 
     /// When what is inside leaves, in microseconds, and how much at each time.
-    fn bursts(cell: &mut Box<dyn Cell>) -> Vec<(u64, usize)> {
+    fn bursts(cell: &mut Box<dyn AnyCell>) -> Vec<(u64, usize)> {
         let out: Vec<u64> = std::iter::from_fn(|| cell.dequeue(Time::from_nanos(1 << 60)))
             .map(|(at, _)| at.as_nanos() / 1000)
             .collect();
@@ -398,7 +401,7 @@ mod tests {
             (None, true)
         );
         // Then the window is the first again.
-        cell.reconfigure(us(end), &wifi(&[("rate", "800mbit"), ("failure", "0")]));
+        cell.set(us(end), &wifi(&[("rate", "800mbit"), ("failure", "0")]));
         cell.enqueue(us(end), udp(942, 3, 0));
         let next = slots(5, &[15, 31, 63, 15])[3];
         assert_eq!(bursts(&mut cell), [(end + 34 + 9 * next + 10 + 88, 1)]);
@@ -432,7 +435,7 @@ mod tests {
         cell.enqueue(us(200), udp(942, 1, 0));
         assert_eq!(cell.stats(us(200), "wifi").dropped["overflow"], 5);
         let pairs = [("rate", "8mbit"), ("failure", "0"), ("queue", "fq_codel")];
-        cell.reconfigure(us(300), &wifi(&pairs));
+        cell.set(us(300), &wifi(&pairs));
         let sizes: Vec<_> = bursts(&mut cell).iter().map(|b| b.1).collect();
         assert_eq!(sizes, [4, 2]);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Chain, ChainError, Named};
+use super::{Chain, ChainError, Named, seed_of};
 use crate::spec::{Built, ChainSpec};
 use crate::time::Time;
 
@@ -44,12 +44,4 @@ pub fn build_link(
 #[cfg(test)]
 pub(crate) fn build(spec: &ChainSpec, seed: u64) -> Result<Chain, ChainError> {
     build_link(spec, &ChainSpec::default(), [seed, 0]).map(|[chain, _]| chain)
-}
-
-/// The seed of a cell, which its neighbours do not change (FNV-1a over its name).
-pub(super) fn seed_of(seed: u64, name: &str) -> u64 {
-    name.bytes()
-        .fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        })
 }

@@ -11,16 +11,15 @@ use std::time::Duration;
 #[cfg(test)]
 pub(crate) use self::build::build;
 pub use self::build::build_link;
-use self::build::seed_of;
 pub use self::error::ChainError;
 use self::error::check_complete;
-use crate::cell::{Cell, Crossing};
 use crate::flows::FlowTable;
 use crate::grid::SumGrid;
 use crate::outcome::{End, Outcome, Outcomes};
 use crate::packet::Packet;
 use crate::record::Recorder;
-use crate::spec::{Built, CellSpec, NamedCell};
+use crate::segment::Crossing;
+use crate::spec::{AnyCell, Built, CellSpec, NamedCell};
 use crate::stats::{CellStats, ChainStats, Count};
 use crate::tally::{Loss, Tally};
 use crate::time::Time;
@@ -46,13 +45,13 @@ pub struct Chain {
 struct Named {
     name: String,
     spec: CellSpec,
-    cell: Box<dyn Cell>,
+    cell: Box<dyn AnyCell>,
     /// Whether it is one of two ends, of which the other direction has the other.
     is_end: bool,
 }
 
 impl Named {
-    fn own(spec: &NamedCell, cell: Box<dyn Cell>) -> Self {
+    fn own(spec: &NamedCell, cell: Box<dyn AnyCell>) -> Self {
         Self {
             name: spec.name.clone(),
             spec: spec.cell.clone(),
@@ -61,7 +60,7 @@ impl Named {
         }
     }
 
-    fn end(spec: &NamedCell, cell: Box<dyn Cell>) -> Self {
+    fn end(spec: &NamedCell, cell: Box<dyn AnyCell>) -> Self {
         Self {
             is_end: true,
             ..Self::own(spec, cell)
@@ -227,7 +226,7 @@ impl Chain {
         if let Some(named) = self.cells.get_mut(position) {
             let spec = named.spec.with(pairs)?;
             check_complete(cell, &spec)?;
-            named.cell.reconfigure(now, &spec);
+            named.cell.set(now, &spec);
             named.spec = spec;
         }
         self.collect_losses();
@@ -325,6 +324,14 @@ impl Chain {
         }
         self.out.push_back((at, packet));
     }
+}
+
+/// The seed of a cell, which its neighbours do not change (FNV-1a over its name).
+fn seed_of(seed: u64, name: &str) -> u64 {
+    name.bytes()
+        .fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
 }
 
 fn count_loss(flows: &mut FlowTable, outcomes: &mut Outcomes, cell: &str, loss: Loss) {

@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::packet::tests::{ACK, ipv4_header, tcp, udp};
+use crate::spec::CellSpec;
 use crate::spec::ChainSpec;
 use crate::stats::DropCause;
 use plumb_wire::probe_key::ProbeKey;

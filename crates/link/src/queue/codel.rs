@@ -6,7 +6,9 @@ use std::time::Duration;
 use plumb_model::units::{BitRate, duration, duration_text};
 use serde::{Deserialize, Serialize};
 
-use super::{Backlog, PacketList, Queue, QueueSpec};
+use super::list::PacketList;
+use super::single::{Algorithm, Bounded, Buffer, Single};
+use crate::backlog::Backlog;
 use crate::limit::Limit;
 use crate::packet::Packet;
 use crate::settings::Settings;
@@ -44,6 +46,12 @@ impl Default for CodelSpec {
 impl Settings for CodelSpec {
     fn check(&self) -> Result<(), String> {
         check_times(self.target, self.interval)
+    }
+}
+
+impl Bounded for CodelSpec {
+    fn limit(&self) -> Limit {
+        self.limit
     }
 }
 
@@ -92,7 +100,7 @@ pub(crate) struct Codel {
 impl Codel {
     /// The packet to send at `now` from `queue`, after dropping or marking what the control law
     /// says. `elsewhere` is the IP bytes in queues that share the line.
-    pub(crate) fn dequeue(
+    pub(crate) fn next(
         &mut self,
         now: Time,
         parameters: &Parameters,
@@ -184,71 +192,50 @@ pub(crate) fn control_law(from: Time, interval: Duration, count: u32) -> Time {
 }
 
 /// One queue under CoDel.
-pub(crate) struct CodelQueue {
-    list: PacketList,
-    codel: Codel,
-    spec: CodelSpec,
-    rate: BitRate,
-}
+pub(crate) type CodelQueue = Single<Codel>;
 
 impl CodelQueue {
     pub(crate) fn new(spec: CodelSpec, rate: BitRate) -> Self {
-        Self {
-            list: PacketList::default(),
-            codel: Codel::default(),
-            spec,
-            rate,
-        }
+        Self::with(Codel::default(), spec, rate)
     }
 }
 
-impl Queue for CodelQueue {
-    fn enqueue(&mut self, _: Time, packet: Packet, _: Backlog, tally: &mut Tally) {
-        if self
-            .spec
-            .limit
-            .allows(self.list.backlog() + packet.backlog(), self.rate)
-        {
-            self.list.push(packet);
+impl Algorithm for Codel {
+    type Spec = CodelSpec;
+
+    fn enqueue(
+        &mut self,
+        buffer: &mut Buffer<CodelSpec>,
+        _: Time,
+        packet: Packet,
+        _: Backlog,
+        tally: &mut Tally,
+    ) {
+        if buffer.fits(&packet) {
+            buffer.list.push(packet);
         } else {
             tally.drop(DropCause::Overflow, &packet);
         }
     }
 
-    fn dequeue(&mut self, now: Time, tally: &mut Tally) -> Option<Packet> {
+    fn dequeue(
+        &mut self,
+        buffer: &mut Buffer<CodelSpec>,
+        now: Time,
+        tally: &mut Tally,
+    ) -> Option<Packet> {
         let CodelSpec {
             target,
             interval,
             ecn,
             ..
-        } = self.spec;
-        self.codel.dequeue(
-            now,
-            &Parameters {
-                target,
-                interval,
-                ecn,
-            },
-            &mut self.list,
-            0,
-            tally,
-        )
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.list.backlog()
-    }
-
-    fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
-        let QueueSpec::Codel(spec) = spec else {
-            return false;
+        } = buffer.spec;
+        let parameters = Parameters {
+            target,
+            interval,
+            ecn,
         };
-        (self.spec, self.rate) = (*spec, rate);
-        true
-    }
-
-    fn drain(&mut self) -> Vec<Packet> {
-        self.list.drain().collect()
+        self.next(now, &parameters, &mut buffer.list, 0, tally)
     }
 }
 
@@ -257,6 +244,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::packet::tests::udp;
+    use crate::queue::Queue;
     use plumb_model::framing::Framing;
     use proptest::prelude::*;
     use std::collections::VecDeque;

@@ -9,8 +9,9 @@ use plumb_model::units::{BitRate, duration_text};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
+use super::single::{Algorithm, Bounded, Buffer, Single};
 use super::ticks::Ticks;
-use super::{Backlog, PacketList, Queue, QueueSpec};
+use crate::backlog::Backlog;
 use crate::limit::Limit;
 use crate::packet::Packet;
 use crate::random::Random;
@@ -42,6 +43,12 @@ impl Default for DocsisPieSpec {
 
 impl Settings for DocsisPieSpec {}
 
+impl Bounded for DocsisPieSpec {
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+}
+
 /// The constants of RFC 8034 appendix A.1, by its names; times in seconds, sizes in bytes.
 const A: f64 = 0.25;
 const B: f64 = 2.5;
@@ -56,10 +63,10 @@ const LATENCY_LOW: f64 = 0.005;
 const LATENCY_HIGH: f64 = 0.200;
 
 /// The queue.
-pub(crate) struct DocsisPie {
-    list: PacketList,
-    spec: DocsisPieSpec,
-    rate: BitRate,
+pub(crate) type DocsisPie = Single<DocsisPieAlgorithm>;
+
+/// What decides.
+pub(crate) struct DocsisPieAlgorithm {
     ticks: Ticks,
     control: Control,
     random: Random,
@@ -190,52 +197,49 @@ fn gain_scale(probability: f64) -> f64 {
 
 impl DocsisPie {
     pub(crate) fn new(spec: DocsisPieSpec, rate: BitRate, seed: u64) -> Self {
-        Self {
-            list: PacketList::default(),
-            spec,
-            rate,
+        let algorithm = DocsisPieAlgorithm {
             ticks: Ticks::default(),
             control: Control::START,
             random: Random::new(seed),
-        }
+        };
+        Self::with(algorithm, spec, rate)
     }
+}
 
-    fn advance(&mut self, now: Time) {
-        let bits = self.list.backlog().wire_bytes as f64 * 8.0;
-        let qdelay = bits / self.rate.bps().max(1) as f64;
-        let Self {
-            ticks,
-            control,
-            spec,
-            ..
-        } = self;
+impl DocsisPieAlgorithm {
+    fn advance(&mut self, buffer: &Buffer<DocsisPieSpec>, now: Time) {
+        let bits = buffer.list.backlog().wire_bytes as f64 * 8.0;
+        let qdelay = bits / buffer.rate.bps().max(1) as f64;
+        let Self { ticks, control, .. } = self;
         ticks.advance(now, INTERVAL, |_| {
             let before = *control;
-            control.update(spec.target.as_secs_f64(), qdelay);
+            control.update(buffer.spec.target.as_secs_f64(), qdelay);
             *control != before
         });
     }
 }
 
-impl Queue for DocsisPie {
-    fn enqueue(&mut self, now: Time, packet: Packet, _: Backlog, tally: &mut Tally) {
-        self.advance(now);
-        let backlog = self.list.backlog();
-        if !self
-            .spec
-            .limit
-            .allows(backlog + packet.backlog(), self.rate)
-        {
+impl Algorithm for DocsisPieAlgorithm {
+    type Spec = DocsisPieSpec;
+
+    fn enqueue(
+        &mut self,
+        buffer: &mut Buffer<DocsisPieSpec>,
+        now: Time,
+        packet: Packet,
+        _: Backlog,
+        tally: &mut Tally,
+    ) {
+        self.advance(buffer, now);
+        let backlog = buffer.list.backlog();
+        if !buffer.fits(&packet) {
             self.control.accu_prob = 0.0;
             tally.drop(DropCause::Overflow, &packet);
             return;
         }
-        let roomy = self
-            .spec
-            .limit
-            .allows(backlog + backlog + backlog, self.rate);
+        let roomy = buffer.allows(backlog + backlog + backlog);
         let drop = self.control.drop_early(
-            self.spec.target.as_secs_f64(),
+            buffer.spec.target.as_secs_f64(),
             packet.ip_bytes(),
             backlog.ip_bytes,
             roomy,
@@ -244,29 +248,18 @@ impl Queue for DocsisPie {
         if drop {
             tally.drop(DropCause::Pie, &packet);
         } else {
-            self.list.push(packet);
+            buffer.list.push(packet);
         }
     }
 
-    fn dequeue(&mut self, now: Time, _: &mut Tally) -> Option<Packet> {
-        self.advance(now);
-        self.list.pop()
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.list.backlog()
-    }
-
-    fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
-        let QueueSpec::DocsisPie(spec) = spec else {
-            return false;
-        };
-        (self.spec, self.rate) = (*spec, rate);
-        true
-    }
-
-    fn drain(&mut self) -> Vec<Packet> {
-        self.list.drain().collect()
+    fn dequeue(
+        &mut self,
+        buffer: &mut Buffer<DocsisPieSpec>,
+        now: Time,
+        _: &mut Tally,
+    ) -> Option<Packet> {
+        self.advance(buffer, now);
+        buffer.list.pop()
     }
 }
 

@@ -8,9 +8,11 @@ use plumb_model::units::{BitRate, duration_text};
 use plumb_wire::ip::{Ecn, IpPacket};
 use serde::{Deserialize, Serialize};
 
+use super::list::{PacketList, in_order_of_arrival};
 use super::pie::check_gains;
 use super::ticks::{self, Ticks};
-use super::{Backlog, PacketList, Queue, QueueSpec, in_order_of_arrival};
+use super::{Adjust, Queue};
+use crate::backlog::Backlog;
 use crate::limit::Limit;
 use crate::packet::Packet;
 use crate::random::Random;
@@ -252,17 +254,18 @@ impl Queue for DualPi2 {
         self.low_latency.backlog() + self.classic.backlog()
     }
 
-    fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
-        let QueueSpec::DualPi2(spec) = spec else {
-            return false;
-        };
-        (self.spec, self.rate) = (*spec, rate);
-        true
-    }
-
     fn drain(&mut self) -> Vec<Packet> {
         let low_latency = self.low_latency.drain();
         in_order_of_arrival(low_latency.chain(self.classic.drain()))
+    }
+}
+
+impl Adjust for DualPi2 {
+    type Spec = DualPi2Spec;
+
+    fn reconfigure(&mut self, spec: DualPi2Spec, rate: BitRate) -> bool {
+        (self.spec, self.rate) = (spec, rate);
+        true
     }
 }
 

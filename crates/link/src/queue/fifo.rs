@@ -4,7 +4,8 @@
 use plumb_model::units::BitRate;
 use serde::{Deserialize, Serialize};
 
-use super::{Backlog, PacketList, Queue, QueueSpec};
+use super::single::{Algorithm, Bounded, Buffer, Single};
+use crate::backlog::Backlog;
 use crate::limit::Limit;
 use crate::packet::Packet;
 use crate::segment;
@@ -52,23 +53,26 @@ impl Default for FifoSpec {
 
 impl Settings for FifoSpec {}
 
+impl Bounded for FifoSpec {
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+}
+
 /// The queue. A packet occupies its room until its last bit has left the line, and an empty
 /// buffer takes any packet, so that no limit stops a line for good.
-pub(crate) struct Fifo {
-    list: PacketList,
-    spec: FifoSpec,
-    rate: BitRate,
-}
+pub(crate) type Fifo = Single<InOrder>;
+
+/// What decides: nothing but the room.
+pub(crate) struct InOrder;
 
 impl Fifo {
     pub(crate) fn new(spec: FifoSpec, rate: BitRate) -> Self {
-        Self {
-            list: PacketList::default(),
-            spec,
-            rate,
-        }
+        Self::with(InOrder, spec, rate)
     }
+}
 
+impl Buffer<FifoSpec> {
     fn cause(&self) -> DropCause {
         match self.spec.limit {
             UNSAID => DropCause::Memory,
@@ -76,13 +80,13 @@ impl Fifo {
         }
     }
 
-    fn allows(&self, held: Backlog, more: Backlog) -> bool {
-        held.packets == 0 || self.spec.limit.allows(held + more, self.rate)
+    fn takes(&self, held: Backlog, more: Backlog) -> bool {
+        held.packets == 0 || self.allows(held + more)
     }
 
     /// Drops at the head until `more` fits or nothing is left that could go.
     fn make_room(&mut self, on_line: Backlog, more: Backlog, tally: &mut Tally) {
-        while !self.allows(self.list.backlog() + on_line, more) {
+        while !self.takes(self.list.backlog() + on_line, more) {
             let Some(oldest) = self.list.pop() else {
                 return;
             };
@@ -113,7 +117,7 @@ impl Fifo {
             self.list.push(piece);
         }
         let last = segment::piece(packet, segments - 1, 1);
-        if self.allows(held + taken, last.backlog()) {
+        if self.takes(held + taken, last.backlog()) {
             taken += last.backlog();
             self.list.push(last);
         }
@@ -121,45 +125,34 @@ impl Fifo {
     }
 }
 
-impl Queue for Fifo {
-    fn enqueue(&mut self, _: Time, packet: Packet, on_line: Backlog, tally: &mut Tally) {
-        if self.spec.drop == DropAt::Head {
-            self.make_room(on_line, packet.backlog(), tally);
+impl Algorithm for InOrder {
+    type Spec = FifoSpec;
+
+    fn enqueue(
+        &mut self,
+        buffer: &mut Buffer<FifoSpec>,
+        _: Time,
+        packet: Packet,
+        on_line: Backlog,
+        tally: &mut Tally,
+    ) {
+        if buffer.spec.drop == DropAt::Head {
+            buffer.make_room(on_line, packet.backlog(), tally);
         }
-        let held = self.list.backlog() + on_line;
-        if self.spec.limit.allows(held + packet.backlog(), self.rate) {
-            self.list.push(packet);
+        let held = buffer.list.backlog() + on_line;
+        if buffer.allows(held + packet.backlog()) {
+            buffer.list.push(packet);
         } else if packet.segments() > 1 {
-            self.enqueue_parts(&packet, held, tally);
+            buffer.enqueue_parts(&packet, held, tally);
         } else if held.packets == 0 {
-            self.list.push(packet);
+            buffer.list.push(packet);
         } else {
-            tally.drop(self.cause(), &packet);
+            tally.drop(buffer.cause(), &packet);
         }
     }
 
-    fn dequeue(&mut self, _: Time, _: &mut Tally) -> Option<Packet> {
-        self.list.pop()
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.list.backlog()
-    }
-
-    fn takes_large_segments(&self) -> bool {
-        self.spec.drop == DropAt::Tail
-    }
-
-    fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
-        let QueueSpec::Fifo(spec) = spec else {
-            return false;
-        };
-        (self.spec, self.rate) = (*spec, rate);
-        true
-    }
-
-    fn drain(&mut self) -> Vec<Packet> {
-        self.list.drain().collect()
+    fn takes_large_segments(spec: &FifoSpec) -> bool {
+        spec.drop == DropAt::Tail
     }
 }
 
@@ -168,6 +161,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::packet::tests::{ACK, tcp, udp};
+    use crate::queue::Queue;
     use crate::stats::Count;
     use plumb_model::framing::Framing;
 

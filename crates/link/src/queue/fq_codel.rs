@@ -8,8 +8,10 @@ use plumb_model::units::{BitRate, ByteCount, duration_text};
 use serde::{Deserialize, Serialize};
 
 use super::codel::{Codel, INTERVAL, Parameters, TARGET, check_times};
-use super::flow_hash::{bucket, reseeded};
-use super::{Backlog, PacketList, Queue, QueueSpec, in_order_of_arrival};
+use super::list::{PacketList, in_order_of_arrival};
+use super::{Adjust, Queue};
+use crate::backlog::Backlog;
+use crate::flow_hash::{bucket, reseeded};
 use crate::limit::Limit;
 use crate::packet::Packet;
 use crate::settings::Settings;
@@ -191,7 +193,7 @@ impl Queue for FqCodel {
             let elsewhere = self.backlog - flow.list.backlog();
             let packet =
                 flow.codel
-                    .dequeue(now, &parameters, &mut flow.list, elsewhere.ip_bytes, tally);
+                    .next(now, &parameters, &mut flow.list, elsewhere.ip_bytes, tally);
             self.backlog = elsewhere + flow.list.backlog();
             match packet {
                 Some(packet) => {
@@ -221,20 +223,21 @@ impl Queue for FqCodel {
         self.backlog
     }
 
-    fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
-        let QueueSpec::FqCodel(spec) = spec else {
-            return false;
-        };
-        if spec.flows != self.spec.flows {
-            return false;
-        }
-        (self.spec, self.rate) = (*spec, rate);
-        true
-    }
-
     fn drain(&mut self) -> Vec<Packet> {
         self.backlog = Backlog::default();
         in_order_of_arrival(self.flows.iter_mut().flat_map(|flow| flow.list.drain()))
+    }
+}
+
+impl Adjust for FqCodel {
+    type Spec = FqCodelSpec;
+
+    fn reconfigure(&mut self, spec: FqCodelSpec, rate: BitRate) -> bool {
+        if spec.flows != self.spec.flows {
+            return false;
+        }
+        (self.spec, self.rate) = (spec, rate);
+        true
     }
 }
 

@@ -12,9 +12,11 @@ use plumb_model::units::BitRate;
 use plumb_wire::ip::IpPacket;
 use serde::{Deserialize, Serialize};
 
-use super::flow_hash::{bucket, host_hash};
 use super::fq_codel::FqCodelSpec;
-use super::{Backlog, Queue, QueueSpec, build, in_order_of_arrival};
+use super::list::in_order_of_arrival;
+use super::{Adjust, AnyQueue, Queue, QueueKinds};
+use crate::backlog::Backlog;
+use crate::flow_hash::{bucket, host_hash};
 use crate::packet::Packet;
 use crate::settings::Settings;
 use crate::tally::Tally;
@@ -22,8 +24,11 @@ use crate::time::Time;
 
 /// `{ type = "host_fair", by = "source" }`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HostFairSpec {
+#[serde(
+    deny_unknown_fields,
+    bound(deserialize = "Q: Deserialize<'de> + From<FqCodelSpec>")
+)]
+pub struct HostFairSpec<Q> {
     /// Which address is the host's: `source` on the way up, `destination` on the way down.
     pub by: HostAddress,
     /// Buckets that hosts are hashed to, 1…65536; two hosts in one share its share.
@@ -34,7 +39,7 @@ pub struct HostFairSpec {
     pub quantum: u32,
     /// The queue of each host; a limit in time is time on the whole line.
     #[serde(default = "default_leaf")]
-    pub leaf: Box<QueueSpec>,
+    pub leaf: Box<Q>,
 }
 
 /// The end of a packet that is a host of ours.
@@ -58,11 +63,11 @@ fn default_quantum() -> u32 {
     1514
 }
 
-fn default_leaf() -> Box<QueueSpec> {
-    Box::new(QueueSpec::FqCodel(FqCodelSpec::default()))
+fn default_leaf<Q: From<FqCodelSpec>>() -> Box<Q> {
+    Box::new(FqCodelSpec::default().into())
 }
 
-impl Settings for HostFairSpec {
+impl<Q: Settings + From<FqCodelSpec>> Settings for HostFairSpec<Q> {
     fn check(&self) -> Result<(), String> {
         if !(1..=65_536).contains(&self.buckets) {
             return Err("buckets are 1 to 65536".to_owned());
@@ -75,28 +80,28 @@ impl Settings for HostFairSpec {
 }
 
 /// The queue.
-pub(crate) struct HostFair {
+pub(crate) struct HostFair<Q> {
     /// A bucket has a queue once it had a packet.
-    hosts: Vec<Option<Host>>,
+    hosts: Vec<Option<Host<Q>>>,
     /// Buckets with packets, the next to be served first.
     round: VecDeque<usize>,
     /// The bucket of the packet that was sent last: what is on the line is its.
     serving: usize,
     backlog: Backlog,
-    spec: HostFairSpec,
+    spec: HostFairSpec<Q>,
     rate: BitRate,
     seed: u64,
 }
 
-struct Host {
-    queue: Box<dyn Queue>,
+struct Host<Q> {
+    queue: Box<dyn AnyQueue<Q>>,
     /// Bytes on the line that it may still send in this round.
     deficit: i64,
     in_round: bool,
 }
 
-impl HostFair {
-    pub(crate) fn new(spec: HostFairSpec, rate: BitRate, seed: u64) -> Self {
+impl<Q: QueueKinds> HostFair<Q> {
+    pub(crate) fn new(spec: HostFairSpec<Q>, rate: BitRate, seed: u64) -> Self {
         Self {
             hosts: (0..spec.buckets.max(1)).map(|_| None).collect(),
             round: VecDeque::new(),
@@ -120,18 +125,17 @@ impl HostFair {
     }
 }
 
-impl Queue for HostFair {
+impl<Q: QueueKinds> Queue for HostFair<Q> {
     fn enqueue(&mut self, now: Time, packet: Packet, on_line: Backlog, tally: &mut Tally) {
         let index = self.host_of(&packet);
         let Some(slot) = self.hosts.get_mut(index) else {
             return;
         };
         let host = slot.get_or_insert_with(|| Host {
-            queue: build(
-                &self.spec.leaf,
-                self.rate,
-                self.seed.wrapping_add(index as u64),
-            ),
+            queue: self
+                .spec
+                .leaf
+                .build(self.rate, self.seed.wrapping_add(index as u64)),
             deficit: 0,
             in_round: false,
         });
@@ -176,25 +180,26 @@ impl Queue for HostFair {
         self.backlog
     }
 
-    fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
-        let QueueSpec::HostFair(spec) = spec else {
-            return false;
-        };
-        if (spec.by, spec.buckets) != (self.spec.by, self.spec.buckets) {
-            return false;
-        }
-        let mut hosts = self.hosts.iter_mut().flatten();
-        if !hosts.all(|host| host.queue.reconfigure(&spec.leaf, rate)) {
-            return false;
-        }
-        (self.spec, self.rate) = (spec.clone(), rate);
-        true
-    }
-
     fn drain(&mut self) -> Vec<Packet> {
         self.backlog = Backlog::default();
         let hosts = self.hosts.iter_mut().flatten();
         in_order_of_arrival(hosts.flat_map(|host| host.queue.drain()))
+    }
+}
+
+impl<Q: QueueKinds> Adjust for HostFair<Q> {
+    type Spec = HostFairSpec<Q>;
+
+    fn reconfigure(&mut self, spec: HostFairSpec<Q>, rate: BitRate) -> bool {
+        if (spec.by, spec.buckets) != (self.spec.by, self.spec.buckets) {
+            return false;
+        }
+        let mut hosts = self.hosts.iter_mut().flatten();
+        if !hosts.all(|host| host.queue.set(&spec.leaf, rate)) {
+            return false;
+        }
+        (self.spec, self.rate) = (spec, rate);
+        true
     }
 }
 
@@ -203,17 +208,25 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::packet::tests::udp;
+    use crate::queue::AnyQueue;
+    use crate::queue::QueueSpec;
     use crate::queue::sim::{Control, Flow, cubic, reno, run, sparse};
     use plumb_model::framing::Framing;
     use std::time::Duration;
 
     const RATE: BitRate = BitRate::from_bps(8_000_000);
 
-    fn queue(text: &str) -> HostFair {
+    fn queue(text: &str) -> HostFair<QueueSpec> {
         HostFair::new(toml::from_str(text).unwrap(), RATE, 1)
     }
 
-    fn offer(q: &mut HostFair, tally: &mut Tally, source: u8, destination: u8, size: usize) {
+    fn offer(
+        q: &mut HostFair<QueueSpec>,
+        tally: &mut Tally,
+        source: u8,
+        destination: u8,
+        size: usize,
+    ) {
         let mut packet = udp(size, u16::from(source), 0);
         (packet.data[15], packet.data[19]) = (source, destination);
         packet.frame(&Framing::default());
@@ -260,7 +273,7 @@ mod tests {
     fn the_seed_decides_which_hosts_share_a_bucket() {
         let spec = "by = 'source'\nbuckets = 4";
         let buckets = |seed| -> Vec<usize> {
-            let q = HostFair::new(toml::from_str(spec).unwrap(), RATE, seed);
+            let q = HostFair::<QueueSpec>::new(toml::from_str(spec).unwrap(), RATE, seed);
             (0..40)
                 .map(|host| {
                     let mut packet = udp(100, 1, 0);
@@ -330,8 +343,7 @@ mod tests {
     fn settings_change_in_place_but_for_who_is_who() {
         let mut q = queue("by = 'source'");
         offer(&mut q, &mut Tally::new(), 1, 2, 100);
-        let mut set =
-            |text: &str| q.reconfigure(&QueueSpec::HostFair(toml::from_str(text).unwrap()), RATE);
+        let mut set = |text: &str| q.set(&QueueSpec::HostFair(toml::from_str(text).unwrap()), RATE);
         assert!(set(
             "by = 'source'\nquantum = 300\nleaf = { type = 'fq_codel', target = '9ms' }"
         ));

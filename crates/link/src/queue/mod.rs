@@ -6,36 +6,26 @@ pub mod codel;
 pub mod docsis_pie;
 pub mod dualpi2;
 pub mod fifo;
-pub(crate) mod flow_hash;
 pub mod fq_codel;
 pub mod host_fair;
+mod list;
 pub mod pie;
 pub mod priority;
 pub mod red;
 #[cfg(test)]
 pub(crate) mod sim;
+mod single;
+mod spec;
 mod ticks;
-
-use std::collections::VecDeque;
-use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 use plumb_model::units::BitRate;
 
+pub use self::spec::QueueSpec;
+use crate::backlog::Backlog;
 use crate::packet::Packet;
-use crate::settings::kinds;
+use crate::settings::KindOf;
 use crate::tally::Tally;
 use crate::time::Time;
-
-/// What a queue holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Backlog {
-    /// Packets as they are on the wire.
-    pub packets: u64,
-    /// Their IP bytes.
-    pub ip_bytes: u64,
-    /// Their bytes on the line, with framing.
-    pub wire_bytes: u64,
-}
 
 /// A queue before a line. Packets come framed, in time order.
 pub(crate) trait Queue: Send {
@@ -55,146 +45,39 @@ pub(crate) trait Queue: Send {
         false
     }
 
-    /// Takes new settings without disturbing what waits; `false` when it must be built anew.
-    fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool;
-
     /// Gives up what waits, in order of arrival.
     fn drain(&mut self) -> Vec<Packet>;
 }
 
-kinds! {
-    "queue",
-    /// A queue: a table with a `type`, or the type alone.
-    pub enum QueueSpec {
-        /// First in, first out.
-        Fifo(fifo::FifoSpec) = "fifo",
-        /// CoDel (RFC 8289).
-        Codel(codel::CodelSpec) = "codel",
-        /// FQ-CoDel (RFC 8290).
-        FqCodel(fq_codel::FqCodelSpec) = "fq_codel",
-        /// Random early detection (Floyd and Jacobson 1993).
-        Red(red::RedSpec) = "red",
-        /// PIE (RFC 8033).
-        Pie(pie::PieSpec) = "pie",
-        /// The PIE of cable modems (RFC 8034).
-        DocsisPie(docsis_pie::DocsisPieSpec) = "docsis_pie",
-        /// DualPI2 (RFC 9332).
-        DualPi2(dualpi2::DualPi2Spec) = "dualpi2",
-        /// Strict priority, with a queue in each band.
-        Priority(priority::PrioritySpec) = "priority",
-        /// An equal share for each host, with a queue for each.
-        HostFair(host_fair::HostFairSpec) = "host_fair",
-        /// CAKE (tc-cake(8)).
-        Cake(cake::CakeSpec) = "cake",
+/// A queue with settings of its own.
+pub(crate) trait Adjust {
+    /// Its settings.
+    type Spec;
+
+    /// Takes new settings without disturbing what waits; `false` when it must be built anew.
+    fn reconfigure(&mut self, spec: Self::Spec, rate: BitRate) -> bool;
+}
+
+/// A queue whose settings are one kind of `K`.
+pub(crate) trait AnyQueue<K>: Queue {
+    /// Takes new settings without disturbing what waits; `false` when it must be built anew, as
+    /// another kind must.
+    fn set(&mut self, spec: &K, rate: BitRate) -> bool;
+}
+
+impl<K, Q> AnyQueue<K> for Q
+where
+    Q: Queue + Adjust,
+    Q::Spec: KindOf<K>,
+{
+    fn set(&mut self, spec: &K, rate: BitRate) -> bool {
+        Q::Spec::of(spec).is_some_and(|spec| self.reconfigure(spec, rate))
     }
 }
 
-impl Default for QueueSpec {
-    fn default() -> Self {
-        Self::Fifo(fifo::FifoSpec::default())
-    }
-}
-
-/// Builds the queue that `spec` describes.
-pub(crate) fn build(spec: &QueueSpec, rate: BitRate, seed: u64) -> Box<dyn Queue> {
-    match spec {
-        QueueSpec::Fifo(spec) => Box::new(fifo::Fifo::new(*spec, rate)),
-        QueueSpec::Codel(spec) => Box::new(codel::CodelQueue::new(*spec, rate)),
-        QueueSpec::FqCodel(spec) => Box::new(fq_codel::FqCodel::new(*spec, rate, seed)),
-        QueueSpec::Red(spec) => Box::new(red::Red::new(*spec, rate, seed)),
-        QueueSpec::Pie(spec) => Box::new(pie::Pie::new(*spec, rate, seed)),
-        QueueSpec::DocsisPie(spec) => Box::new(docsis_pie::DocsisPie::new(*spec, rate, seed)),
-        QueueSpec::DualPi2(spec) => Box::new(dualpi2::DualPi2::new(*spec, rate, seed)),
-        QueueSpec::Priority(spec) => Box::new(priority::Priority::new(spec.clone(), rate, seed)),
-        QueueSpec::HostFair(spec) => Box::new(host_fair::HostFair::new(spec.clone(), rate, seed)),
-        QueueSpec::Cake(spec) => Box::new(cake::Cake::new(*spec, rate, seed)),
-    }
-}
-
-/// The packets of several queues as they came.
-fn in_order_of_arrival(packets: impl Iterator<Item = Packet>) -> Vec<Packet> {
-    let mut packets: Vec<Packet> = packets.collect();
-    packets.sort_by_key(|packet| packet.entered);
-    packets
-}
-
-/// Packets in order, and how much they are.
-#[derive(Debug, Default)]
-pub(crate) struct PacketList {
-    packets: VecDeque<Packet>,
-    backlog: Backlog,
-}
-
-impl PacketList {
-    pub(crate) fn push(&mut self, packet: Packet) {
-        self.backlog += packet.backlog();
-        self.packets.push_back(packet);
-    }
-
-    pub(crate) fn pop(&mut self) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
-        self.backlog -= packet.backlog();
-        Some(packet)
-    }
-
-    pub(crate) fn front(&self) -> Option<&Packet> {
-        self.packets.front()
-    }
-
-    /// From the head on.
-    pub(crate) fn iter(&self) -> std::collections::vec_deque::Iter<'_, Packet> {
-        self.packets.iter()
-    }
-
-    /// Takes out the packet at this index, counted from the head.
-    pub(crate) fn remove(&mut self, index: usize) -> Option<Packet> {
-        let packet = self.packets.remove(index)?;
-        self.backlog -= packet.backlog();
-        Some(packet)
-    }
-
-    pub(crate) fn backlog(&self) -> Backlog {
-        self.backlog
-    }
-
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Packet> + '_ {
-        self.backlog = Backlog::default();
-        self.packets.drain(..)
-    }
-}
-
-impl Add for Backlog {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            packets: self.packets + other.packets,
-            ip_bytes: self.ip_bytes + other.ip_bytes,
-            wire_bytes: self.wire_bytes + other.wire_bytes,
-        }
-    }
-}
-
-impl Sub for Backlog {
-    type Output = Self;
-
-    fn sub(self, other: Self) -> Self {
-        Self {
-            packets: self.packets - other.packets,
-            ip_bytes: self.ip_bytes - other.ip_bytes,
-            wire_bytes: self.wire_bytes - other.wire_bytes,
-        }
-    }
-}
-
-impl AddAssign for Backlog {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl SubAssign for Backlog {
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
-    }
+/// A list of kinds of queues, all of which it can build. Queues of queues take it as a parameter,
+/// because they are on the list themselves.
+pub(crate) trait QueueKinds: Send + Sized + 'static {
+    /// A queue of this kind, before a line of this rate; `seed` decides whatever is random in it.
+    fn build(&self, rate: BitRate, seed: u64) -> Box<dyn AnyQueue<Self>>;
 }

@@ -8,8 +8,9 @@ use plumb_model::units::{BitRate, duration_text};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
+use super::single::{Algorithm, Bounded, Buffer, Single};
 use super::ticks::{self, Ticks};
-use super::{Backlog, PacketList, Queue, QueueSpec};
+use crate::backlog::Backlog;
 use crate::limit::Limit;
 use crate::packet::Packet;
 use crate::random::Random;
@@ -61,6 +62,12 @@ impl Settings for PieSpec {
     }
 }
 
+impl Bounded for PieSpec {
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+}
+
 /// Whether a controller can have these gains; tc-pie(8) takes 0 to 32 sixteenths, tc-dualpi2(8)
 /// more.
 pub(crate) fn check_gains(alpha: f64, beta: f64) -> Result<(), String> {
@@ -88,10 +95,10 @@ const VERY_LATE: f64 = 0.25;
 const DECAY: f64 = 1.0 / 64.0;
 
 /// The queue.
-pub(crate) struct Pie {
-    list: PacketList,
-    spec: PieSpec,
-    rate: BitRate,
+pub(crate) type Pie = Single<PieAlgorithm>;
+
+/// What decides.
+pub(crate) struct PieAlgorithm {
     ticks: Ticks,
     control: Control,
     random: Random,
@@ -199,24 +206,19 @@ pub(super) fn gain_scale(probability: f64) -> f64 {
 
 impl Pie {
     pub(crate) fn new(spec: PieSpec, rate: BitRate, seed: u64) -> Self {
-        Self {
-            list: PacketList::default(),
-            spec,
-            rate,
+        let algorithm = PieAlgorithm {
             ticks: Ticks::default(),
             control: Control::START,
             random: Random::new(seed),
-        }
+        };
+        Self::with(algorithm, spec, rate)
     }
+}
 
-    fn advance(&mut self, now: Time) {
-        let backlog = self.list.backlog().ip_bytes;
-        let Self {
-            ticks,
-            control,
-            spec,
-            ..
-        } = self;
+impl PieAlgorithm {
+    fn advance(&mut self, buffer: &Buffer<PieSpec>, now: Time) {
+        let (spec, backlog) = (&buffer.spec, buffer.list.backlog().ip_bytes);
+        let Self { ticks, control, .. } = self;
         ticks.advance(now, spec.tupdate, |_| {
             let before = *control;
             control.update(spec, backlog);
@@ -225,23 +227,28 @@ impl Pie {
     }
 }
 
-impl Queue for Pie {
-    fn enqueue(&mut self, now: Time, mut packet: Packet, _: Backlog, tally: &mut Tally) {
-        self.advance(now);
-        let backlog = self.list.backlog();
-        if !self
-            .spec
-            .limit
-            .allows(backlog + packet.backlog(), self.rate)
-        {
+impl Algorithm for PieAlgorithm {
+    type Spec = PieSpec;
+
+    fn enqueue(
+        &mut self,
+        buffer: &mut Buffer<PieSpec>,
+        now: Time,
+        mut packet: Packet,
+        _: Backlog,
+        tally: &mut Tally,
+    ) {
+        self.advance(buffer, now);
+        let backlog = buffer.list.backlog();
+        if !buffer.fits(&packet) {
             self.control.accumulated = 0.0;
             tally.drop(DropCause::Overflow, &packet);
             return;
         }
         let size = packet.ip_bytes();
         let control = &mut self.control;
-        if control.drops(&self.spec, backlog.ip_bytes, size, &mut self.random) {
-            let may_mark = self.spec.ecn && control.probability <= MARK_UP_TO;
+        if control.drops(&buffer.spec, backlog.ip_bytes, size, &mut self.random) {
+            let may_mark = buffer.spec.ecn && control.probability <= MARK_UP_TO;
             if !(may_mark && packet.mark()) {
                 control.accumulated = 0.0;
                 tally.drop(DropCause::Pie, &packet);
@@ -249,31 +256,20 @@ impl Queue for Pie {
             }
             tally.marked += 1;
         }
-        self.list.push(packet);
+        buffer.list.push(packet);
     }
 
-    fn dequeue(&mut self, now: Time, _: &mut Tally) -> Option<Packet> {
-        self.advance(now);
-        let packet = self.list.pop()?;
-        let backlog = self.list.backlog().ip_bytes;
+    fn dequeue(
+        &mut self,
+        buffer: &mut Buffer<PieSpec>,
+        now: Time,
+        _: &mut Tally,
+    ) -> Option<Packet> {
+        self.advance(buffer, now);
+        let packet = buffer.list.pop()?;
+        let backlog = buffer.list.backlog().ip_bytes;
         self.control.departed(now, now - packet.entered, backlog);
         Some(packet)
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.list.backlog()
-    }
-
-    fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
-        let QueueSpec::Pie(spec) = spec else {
-            return false;
-        };
-        (self.spec, self.rate) = (*spec, rate);
-        true
-    }
-
-    fn drain(&mut self) -> Vec<Packet> {
-        self.list.drain().collect()
     }
 }
 

@@ -8,7 +8,9 @@ use plumb_model::units::BitRate;
 use plumb_wire::ip::IpPacket;
 use serde::{Deserialize, Serialize};
 
-use super::{Backlog, Queue, QueueSpec, build, in_order_of_arrival};
+use super::list::in_order_of_arrival;
+use super::{Adjust, AnyQueue, Queue, QueueKinds};
+use crate::backlog::Backlog;
 use crate::packet::Packet;
 use crate::settings::Settings;
 use crate::tally::Tally;
@@ -19,28 +21,36 @@ use crate::time::Time;
 /// A packet goes to the first band that names its DSCP or one of its ports, else to the band of
 /// `priomap`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PrioritySpec {
+#[serde(
+    deny_unknown_fields,
+    default,
+    bound(deserialize = "Q: Deserialize<'de> + Clone + Default")
+)]
+pub struct PrioritySpec<Q> {
     /// The band, counted from 0, of each of the kernel's 16 priorities; beyond the last band means the
     /// last.
     pub priomap: Vec<u8>,
     /// The bands, most important first.
-    pub bands: Vec<Band>,
+    pub bands: Vec<Band<Q>>,
 }
 
 /// A band.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Band {
+#[serde(
+    deny_unknown_fields,
+    default,
+    bound(deserialize = "Q: Deserialize<'de> + Clone + Default")
+)]
+pub struct Band<Q> {
     /// Differentiated services codepoints that belong here.
     pub dscp: Vec<u8>,
     /// TCP and UDP ports, of either end, that belong here.
     pub ports: Vec<u16>,
     /// Its queue; a limit in time is time on the whole line.
-    pub queue: QueueSpec,
+    pub queue: Q,
 }
 
-impl Default for PrioritySpec {
+impl<Q: Clone + Default> Default for PrioritySpec<Q> {
     /// Three bands and the map of tc-prio(8).
     fn default() -> Self {
         Self {
@@ -50,7 +60,7 @@ impl Default for PrioritySpec {
     }
 }
 
-impl Settings for PrioritySpec {
+impl<Q: Settings + Default> Settings for PrioritySpec<Q> {
     fn check(&self) -> Result<(), String> {
         // TCQ_PRIO_BANDS of the kernel.
         if !(2..=16).contains(&self.bands.len()) {
@@ -75,19 +85,19 @@ impl Settings for PrioritySpec {
 }
 
 /// The queue.
-pub(crate) struct Priority {
-    queues: Vec<Box<dyn Queue>>,
-    spec: PrioritySpec,
+pub(crate) struct Priority<Q> {
+    queues: Vec<Box<dyn AnyQueue<Q>>>,
+    spec: PrioritySpec<Q>,
     /// The band of the packet that was sent last: what is on the line is its.
     serving: usize,
 }
 
-impl Priority {
-    pub(crate) fn new(spec: PrioritySpec, rate: BitRate, seed: u64) -> Self {
+impl<Q: QueueKinds> Priority<Q> {
+    pub(crate) fn new(spec: PrioritySpec<Q>, rate: BitRate, seed: u64) -> Self {
         let queues = (0u64..).zip(&spec.bands);
         Self {
             queues: queues
-                .map(|(i, band)| build(&band.queue, rate, seed.wrapping_add(i)))
+                .map(|(i, band)| band.queue.build(rate, seed.wrapping_add(i)))
                 .collect(),
             spec,
             serving: 0,
@@ -127,7 +137,7 @@ fn priority(dscp: u8) -> usize {
     }
 }
 
-impl Queue for Priority {
+impl<Q: QueueKinds> Queue for Priority<Q> {
     fn enqueue(&mut self, now: Time, packet: Packet, on_line: Backlog, tally: &mut Tally) {
         let band = self.band(&packet);
         let on_line = if band == self.serving {
@@ -156,22 +166,23 @@ impl Queue for Priority {
         backlogs.fold(Backlog::default(), |sum, more| sum + more)
     }
 
-    fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
-        let QueueSpec::Priority(spec) = spec else {
-            return false;
-        };
+    fn drain(&mut self) -> Vec<Packet> {
+        in_order_of_arrival(self.queues.iter_mut().flat_map(|queue| queue.drain()))
+    }
+}
+
+impl<Q: QueueKinds> Adjust for Priority<Q> {
+    type Spec = PrioritySpec<Q>;
+
+    fn reconfigure(&mut self, spec: PrioritySpec<Q>, rate: BitRate) -> bool {
         let possible = spec.bands.len() == self.queues.len()
             && self
                 .queues
                 .iter_mut()
                 .zip(&spec.bands)
-                .all(|(queue, band)| queue.reconfigure(&band.queue, rate));
-        self.spec = spec.clone();
+                .all(|(queue, band)| queue.set(&band.queue, rate));
+        self.spec = spec;
         possible
-    }
-
-    fn drain(&mut self) -> Vec<Packet> {
-        in_order_of_arrival(self.queues.iter_mut().flat_map(|queue| queue.drain()))
     }
 }
 
@@ -180,10 +191,12 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::packet::tests::udp;
+    use crate::queue::AnyQueue;
+    use crate::queue::QueueSpec;
 
     const RATE: BitRate = BitRate::from_bps(8_000_000);
 
-    fn spec(text: &str) -> PrioritySpec {
+    fn spec(text: &str) -> PrioritySpec<QueueSpec> {
         toml::from_str(text).unwrap()
     }
 
@@ -206,7 +219,7 @@ mod tests {
             q.enqueue(Time::ZERO, packet, Backlog::default(), &mut tally);
         }
         assert_eq!(q.backlog().packets, 4);
-        let next = |q: &mut Priority| {
+        let next = |q: &mut Priority<QueueSpec>| {
             let packet = q.dequeue(Time::ZERO, &mut Tally::new()).unwrap();
             let ip = IpPacket::parse(&packet.data).unwrap();
             (ip.dscp(), ip.ports().unwrap().0)
@@ -226,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_default_bands_are_the_kernels() {
-        let q = Priority::new(PrioritySpec::default(), RATE, 1);
+        let q = Priority::new(PrioritySpec::<QueueSpec>::default(), RATE, 1);
         // Best effort, CS1; AF12 (TOS 0x30) asks for low delay, AF11 (0x28) for throughput; EF
         // (0xb8) for both, which the kernel calls interactive bulk.
         let bands = [0, 8, 12, 10, 46].map(|dscp| q.band(&with_dscp(dscp, 1)));
@@ -268,7 +281,7 @@ mod tests {
             Backlog::default(),
             &mut Tally::new(),
         );
-        let set = |q: &mut Priority, text| q.reconfigure(&QueueSpec::Priority(spec(text)), RATE);
+        let set = |q: &mut Priority<QueueSpec>, text| q.set(&QueueSpec::Priority(spec(text)), RATE);
         assert!(set(
             &mut q,
             "bands = [{ dscp = [46] }, { queue = { type = 'codel', target = '9ms' } }]"

@@ -7,7 +7,9 @@ use plumb_model::units::{BitRate, ByteCount};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::{Backlog, PacketList, Queue, QueueSpec};
+use super::single::{Algorithm, Bounded, Buffer, Single};
+use crate::backlog::Backlog;
+use crate::limit::Limit;
 use crate::packet::Packet;
 use crate::random::Random;
 use crate::ratio::Ratio;
@@ -73,6 +75,12 @@ impl Settings for RedSpec {
     }
 }
 
+impl Bounded for RedSpec {
+    fn limit(&self) -> Limit {
+        Limit::Bytes(self.limit.bytes())
+    }
+}
+
 /// The weight of the present queue in the average: the power of two that allows the burst, as
 /// tc_red_eval_ewma() in iproute2 finds it.
 fn weight(spec: &RedSpec) -> Option<f64> {
@@ -87,10 +95,10 @@ fn weight(spec: &RedSpec) -> Option<f64> {
 }
 
 /// The queue.
-pub(crate) struct Red {
-    list: PacketList,
-    spec: RedSpec,
-    rate: BitRate,
+pub(crate) type Red = Single<RedAlgorithm>;
+
+/// What decides.
+pub(crate) struct RedAlgorithm {
     weight: f64,
     /// The average of the queue, in IP bytes.
     average: f64,
@@ -114,37 +122,38 @@ enum Action {
 
 impl Red {
     pub(crate) fn new(spec: RedSpec, rate: BitRate, seed: u64) -> Self {
-        Self {
-            list: PacketList::default(),
+        let algorithm = RedAlgorithm {
             weight: weight(&spec).unwrap_or(1.0),
-            spec,
-            rate,
             average: 0.0,
             count: None,
             threshold: 0.0,
             idle_since: None,
             random: Random::new(seed),
-        }
+        };
+        Self::with(algorithm, spec, rate)
     }
+}
 
+impl RedAlgorithm {
     /// Moves the average on: towards the queue, or as if average packets had come to an empty
     /// queue for as long as it was idle.
-    fn update_average(&mut self, now: Time) {
+    fn update_average(&mut self, buffer: &Buffer<RedSpec>, now: Time) {
         match self.idle_since.take() {
             Some(since) => {
-                let sending = self.spec.avpkt.bytes() as f64 * 8.0 / self.rate.bps().max(1) as f64;
+                let sending =
+                    buffer.spec.avpkt.bytes() as f64 * 8.0 / buffer.rate.bps().max(1) as f64;
                 let packets = (now - since).as_secs_f64() / sending;
                 self.average *= (1.0 - self.weight).powf(packets);
             }
             None => {
-                let queue = self.list.backlog().ip_bytes as f64;
+                let queue = buffer.list.backlog().ip_bytes as f64;
                 self.average += self.weight * (queue - self.average);
             }
         }
     }
 
-    fn action(&mut self) -> Action {
-        let (min, max) = (self.spec.min.bytes() as f64, self.spec.max.bytes() as f64);
+    fn action(&mut self, spec: &RedSpec) -> Action {
+        let (min, max) = (spec.min.bytes() as f64, spec.max.bytes() as f64);
         if self.average < min {
             self.count = None;
             return Action::Take;
@@ -160,7 +169,7 @@ impl Red {
         };
         let count = count.saturating_add(1);
         self.count = Some(count);
-        let probability = self.spec.probability.value() * (self.average - min) / (max - min);
+        let probability = spec.probability.value() * (self.average - min) / (max - min);
         if probability * f64::from(count) < self.threshold {
             return Action::Take;
         }
@@ -170,49 +179,50 @@ impl Red {
     }
 }
 
-impl Queue for Red {
-    fn enqueue(&mut self, now: Time, mut packet: Packet, _: Backlog, tally: &mut Tally) {
-        self.update_average(now);
-        let action = self.action();
+impl Algorithm for RedAlgorithm {
+    type Spec = RedSpec;
+
+    fn enqueue(
+        &mut self,
+        buffer: &mut Buffer<RedSpec>,
+        now: Time,
+        mut packet: Packet,
+        _: Backlog,
+        tally: &mut Tally,
+    ) {
+        self.update_average(buffer, now);
+        let action = self.action(&buffer.spec);
         if action != Action::Take {
-            let may_mark = self.spec.ecn && !(action == Action::HardMark && self.spec.harddrop);
+            let hard = action == Action::HardMark && buffer.spec.harddrop;
+            let may_mark = buffer.spec.ecn && !hard;
             if !(may_mark && packet.mark()) {
                 tally.drop(DropCause::Red, &packet);
                 return;
             }
             tally.marked += 1;
         }
-        let room = self.list.backlog() + packet.backlog();
-        if room.ip_bytes <= self.spec.limit.bytes() {
-            self.list.push(packet);
+        if buffer.fits(&packet) {
+            buffer.list.push(packet);
         } else {
             tally.drop(DropCause::Overflow, &packet);
         }
     }
 
-    fn dequeue(&mut self, now: Time, _: &mut Tally) -> Option<Packet> {
-        let packet = self.list.pop();
+    fn dequeue(
+        &mut self,
+        buffer: &mut Buffer<RedSpec>,
+        now: Time,
+        _: &mut Tally,
+    ) -> Option<Packet> {
+        let packet = buffer.list.pop();
         if packet.is_none() {
             self.idle_since.get_or_insert(now);
         }
         packet
     }
 
-    fn backlog(&self) -> Backlog {
-        self.list.backlog()
-    }
-
-    fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
-        let QueueSpec::Red(spec) = spec else {
-            return false;
-        };
-        (self.spec, self.rate) = (*spec, rate);
+    fn adjust(&mut self, spec: &RedSpec) {
         self.weight = weight(spec).unwrap_or(1.0);
-        true
-    }
-
-    fn drain(&mut self) -> Vec<Packet> {
-        self.list.drain().collect()
     }
 }
 
@@ -221,6 +231,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::packet::tests::udp;
+    use crate::queue::Queue;
     use crate::queue::sim::{Flow, reno, run};
     use plumb_model::framing::Framing;
 
@@ -259,7 +270,11 @@ mod tests {
             offer(&mut red, &mut tally, Time::ZERO, 0);
         }
         let by_hand = (1000.0 / 32.0) * (31.0 / 32.0) + 2000.0 / 32.0;
-        assert!((red.average - by_hand).abs() < 1e-9, "{}", red.average);
+        assert!(
+            (red.algorithm.average - by_hand).abs() < 1e-9,
+            "{}",
+            red.algorithm.average
+        );
         while red
             .dequeue(Time::from_nanos(5_000_000), &mut tally)
             .is_some()
@@ -267,7 +282,11 @@ mod tests {
         // 10 ms at 8 Mbit/s are ten average packets.
         offer(&mut red, &mut tally, Time::from_nanos(15_000_000), 0);
         let decayed = by_hand * (31.0f64 / 32.0).powi(10);
-        assert!((red.average - decayed).abs() < 1e-9, "{}", red.average);
+        assert!(
+            (red.algorithm.average - decayed).abs() < 1e-9,
+            "{}",
+            red.algorithm.average
+        );
     }
 
     /// Packets between marks while the queue stands at 60 kB, the middle: with half of the
@@ -281,9 +300,9 @@ mod tests {
         };
         let (mut red, mut tally) = (Red::new(spec, RATE, 5), Tally::new());
         let mut marks = Vec::new();
-        red.average = 60_000.0;
+        red.algorithm.average = 60_000.0;
         for _ in 0..60 {
-            red.list.push(udp(1000, 1, 0));
+            red.buffer.list.push(udp(1000, 1, 0));
         }
         for n in 0..2000u32 {
             let before = tally.marked;
@@ -323,7 +342,7 @@ mod tests {
                 ..RedSpec::default()
             };
             let (mut red, mut tally) = (Red::new(spec, RATE, 1), Tally::new());
-            red.average = 1e6;
+            red.algorithm.average = 1e6;
             for _ in 0..10 {
                 offer(&mut red, &mut tally, Time::ZERO, field);
             }
@@ -336,7 +355,7 @@ mod tests {
     fn the_limit_is_hard() {
         let (mut red, mut tally) = (Red::new(RedSpec::default(), RATE, 1), Tally::new());
         // So fast that the average has not yet followed.
-        red.weight = 1e-9;
+        red.algorithm.weight = 1e-9;
         for _ in 0..401 {
             offer(&mut red, &mut tally, Time::ZERO, 0);
         }

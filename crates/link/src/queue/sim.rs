@@ -16,9 +16,8 @@ use rand::RngExt;
 
 use crate::cell::Cell;
 use crate::cell::shaper::{Shaper, ShaperSpec};
-use crate::flows::FlowNumber;
-use crate::packet::Packet;
 use crate::packet::tests::udp;
+use crate::packet::{FlowNumber, Packet};
 use crate::random::Random;
 use crate::spec::CellSpec;
 use crate::time::Time;

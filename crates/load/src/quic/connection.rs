@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use plumb_model::results::quic::QuicSender;
 use plumb_net::bulk::{Batch, BulkSocket};
+use plumb_net::udp_counters::{Drops, SocketDrops};
 use plumb_wire::native::control::flow::quic::QuicFlow;
 use plumb_wire::native::control::report::quic::QuicSample;
 use plumb_wire::native::control::report::{Count, StreamEnd};
@@ -23,7 +24,7 @@ use quinn_proto::{
     TransportConfig, VarInt, WriteError,
 };
 
-use super::{QuicSide, QuicStream};
+use super::stream::{QuicSide, QuicStream};
 use crate::stage::{POLL_INTERVAL, Stage};
 use crate::tcp::payload;
 
@@ -55,7 +56,8 @@ const NAME: &str = "plumb";
 pub(super) struct Seen {
     pub(super) sender: QuicSender,
     pub(super) handshake_s: Option<f64>,
-    pub(super) dropped_here: Option<u64>,
+    /// What its socket dropped; nothing where the kernel does not tell.
+    pub(super) drops: Option<Drops>,
     pub(super) ended: Option<StreamEnd>,
     pub(super) samples: Vec<QuicSample>,
     pub(super) counts: Vec<Count>,
@@ -78,6 +80,7 @@ impl Seen {
 #[derive(Debug)]
 pub(super) struct Driver {
     socket: BulkSocket,
+    drops: SocketDrops,
     far: SocketAddr,
     dscp: u8,
     endpoint: Endpoint,
@@ -127,6 +130,7 @@ impl Driver {
         socket.set_traffic_class(dscp, 0)?;
         Ok(Self {
             far: socket.peer_addr()?,
+            drops: SocketDrops::begin(),
             socket,
             dscp,
             endpoint: Endpoint::new(Arc::new(EndpointConfig::default()), server, true, None),
@@ -153,7 +157,7 @@ impl Driver {
             // The far end hears of it on the control connection too.
             let _ = self.transmit(now);
         }
-        self.seen.dropped_here = self.socket.drops();
+        self.seen.drops = self.socket.drops().map(|all| self.drops.of(all));
         self.seen
     }
 

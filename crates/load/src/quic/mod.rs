@@ -5,6 +5,7 @@
 //! TLS streams ([`crate::tls`]).
 
 mod connection;
+mod stream;
 pub(crate) mod summary;
 
 use std::io;
@@ -14,13 +15,11 @@ use std::thread::JoinHandle;
 
 use plumb_net::bulk::BulkSocket;
 use plumb_wire::native::control::flow::quic::QuicFlow;
-use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::control::report::quic::{QuicReceiverLog, QuicReport, QuicSenderLog};
-use plumb_wire::native::datagram;
 
 use crate::stage::Stage;
-use crate::tls::{Identity, Trust};
 use connection::{Driver, Seen};
+pub use stream::{QuicSide, QuicStream};
 
 /// Receive buffer to ask for, in bytes before the kernel doubles them: several windows' worth of a
 /// connection, so that a thread that is kept from its processor for milliseconds loses nothing.
@@ -28,24 +27,6 @@ const RECEIVE_BUFFER_BYTES: u32 = 8 * 1024 * 1024;
 
 /// Stack of a connection's thread: a handshake computes deep in the libraries.
 const STACK_BYTES: usize = 1024 * 1024;
-
-/// A QUIC stream and its socket, connected to the far end.
-#[derive(Debug)]
-pub struct QuicStream {
-    /// Which it is.
-    pub name: Preamble,
-    /// What it is.
-    pub flow: QuicFlow,
-    /// Its socket.
-    pub socket: BulkSocket,
-}
-
-impl QuicStream {
-    /// Asks the far end for it once more.
-    pub(crate) fn attach(&self) -> io::Result<()> {
-        self.socket.send(&datagram::attach(&self.name)).map(|_| ())
-    }
-}
 
 /// Prepares the socket of a QUIC stream, at either end: both receive.
 ///
@@ -56,15 +37,6 @@ pub(crate) fn prepare_quic(socket: &BulkSocket) -> io::Result<()> {
     // Path MTU discovery must see what is too large (RFC 8899).
     socket.set_dont_fragment()?;
     socket.prepare_to_receive(true)
-}
-
-/// Which end of its QUIC connections this is.
-#[derive(Debug, Clone)]
-pub enum QuicSide {
-    /// It opens them, and knows what the far end is to show.
-    Client(Trust),
-    /// It answers, and shows this.
-    Server(Identity),
 }
 
 /// Running QUIC connections.
@@ -148,7 +120,8 @@ impl QuicStreams {
             let seen = join(running.thread);
             QuicReceiverLog {
                 stream: running.number,
-                dropped_here: seen.dropped_here,
+                dropped_here: seen.drops.map(|drops| drops.full),
+                corrupted: seen.drops.map(|drops| drops.corrupted),
                 handshake_s: seen.handshake_s,
                 ended: seen.ended,
                 counts: seen.counts,

@@ -12,7 +12,7 @@ use plumb_wire::native::control::report::quic::{
     QuicReceiverLog, QuicReport, QuicSample, QuicSenderLog,
 };
 
-use crate::series::count_at;
+use crate::logs::count_at;
 use crate::summary::STEADY_NEEDS_S;
 
 /// What QUIC carried in one direction.
@@ -101,6 +101,7 @@ fn one_way(
                 .or_else(|| receiver.and_then(|log| log.handshake_s)),
             sender: sender.map(|log| log.sender.clone()),
             dropped_here: receiver.and_then(|log| log.dropped_here),
+            corrupted: receiver.and_then(|log| log.corrupted),
             error: early(sender.and_then(|log| log.ended.as_ref()))
                 .or_else(|| early(receiver.and_then(|log| log.ended.as_ref()))),
         }

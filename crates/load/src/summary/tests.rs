@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 use super::*;
-use plumb_wire::native::control::report::{Count, ReceiverTail};
+use plumb_model::results::{CpuUse, Direction};
+use plumb_wire::native::control::report::{Count, ReceiverLog, ReceiverTail};
 use proptest::prelude::*;
 
 /// `mbps` megabits a second of one stream in samples of 100 ms, from `from_s` on.

@@ -12,7 +12,7 @@ use plumb_wire::native::control::frame::Role;
 
 use super::datagrams::Datagrams;
 use super::log::{Timing, TransactionLog};
-use super::{Broken, SCRATCH_BYTES, TransactionStream, give, ready, take};
+use super::stream::{Broken, SCRATCH_BYTES, TransactionStream, give, ready, take};
 use crate::stage::{POLL_INTERVAL, Stage};
 use crate::streams::FarEnd;
 use crate::tls::{Pipe, TlsSession};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::echo::{Cookie, Datagram, Kind, MIN_BYTES};
 
-use super::Broken;
+use super::stream::Broken;
 use crate::stage::{POLL_INTERVAL, Stage, retry};
 use crate::streams::FarEnd;
 

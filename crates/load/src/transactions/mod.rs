@@ -5,9 +5,9 @@ pub mod answer;
 pub(crate) mod ask;
 mod datagrams;
 pub mod log;
+mod stream;
 
 use std::io;
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -15,23 +15,11 @@ use std::time::Duration;
 
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 
-use crate::stage::{POLL_INTERVAL, Stage};
+use crate::stage::Stage;
 use crate::streams::FarEnd;
-use crate::tls::TlsSession;
 use log::TransactionLog;
-
-/// One stream of transactions with its data connection.
-#[derive(Debug)]
-pub struct TransactionStream {
-    /// Its number.
-    pub number: u32,
-    /// What it is.
-    pub flow: TransactionFlow,
-    /// Its data connection.
-    pub socket: TcpStream,
-    /// Set when that is encrypted.
-    pub tls: Option<TlsSession>,
-}
+pub(crate) use stream::Broken;
+pub use stream::TransactionStream;
 
 /// Running streams of transactions.
 #[derive(Debug, Default)]
@@ -111,89 +99,6 @@ fn phase_of(flow: &TransactionFlow, index: u32, count: u32) -> Duration {
         Duration::from_secs_f64(f64::from(index) / (rate * f64::from(count.max(1))))
     })
 }
-
-/// Makes a data connection fit for requests and answers: they leave at once, and a thread that
-/// waits for one sees within [`POLL_INTERVAL`] that it is to stop.
-fn ready(socket: &TcpStream) -> io::Result<()> {
-    socket.set_nodelay(true)?;
-    socket.set_nonblocking(false)?;
-    socket.set_read_timeout(Some(POLL_INTERVAL))?;
-    socket.set_write_timeout(Some(POLL_INTERVAL))
-}
-
-/// Why a transaction did not take place.
-#[derive(Debug)]
-pub(crate) enum Broken {
-    /// The phase ended meanwhile.
-    Over,
-    /// It failed.
-    Failed(String),
-}
-
-impl From<io::Error> for Broken {
-    fn from(error: io::Error) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
-
-/// Reads `left` bytes into nowhere.
-fn take(
-    pipe: &mut impl io::Read,
-    mut left: usize,
-    scratch: &mut [u8],
-    stage: &Stage,
-) -> Result<(), Broken> {
-    while left > 0 {
-        let room = left.min(scratch.len());
-        match pipe.read(scratch.get_mut(..room).unwrap_or_default()) {
-            Ok(0) => {
-                return Err(Broken::Failed(
-                    "the far end closed the connection".to_owned(),
-                ));
-            }
-            Ok(count) => left = left.saturating_sub(count),
-            Err(error) => again(error, stage)?,
-        }
-    }
-    Ok(())
-}
-
-/// Writes `left` bytes of `payload`, over and over.
-fn give(
-    pipe: &mut impl io::Write,
-    mut left: usize,
-    payload: &[u8],
-    stage: &Stage,
-) -> Result<(), Broken> {
-    while left > 0 {
-        match pipe.write(payload.get(..left.min(payload.len())).unwrap_or_default()) {
-            Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
-            Ok(count) => left = left.saturating_sub(count),
-            Err(error) => again(error, stage)?,
-        }
-    }
-    // What encryption may have kept back.
-    loop {
-        match pipe.flush() {
-            Ok(()) => return Ok(()),
-            Err(error) => again(error, stage)?,
-        }
-    }
-}
-
-/// Whether a call that did not succeed is to be made again.
-fn again(error: io::Error, stage: &Stage) -> Result<(), Broken> {
-    if !crate::stage::retry(&error) {
-        Err(error.into())
-    } else if stage.is_over() {
-        Err(Broken::Over)
-    } else {
-        Ok(())
-    }
-}
-
-/// Bytes that one call reads or writes at most.
-const SCRATCH_BYTES: usize = 64 * 1024;
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@ pub mod analysis;
 mod clock;
 pub(crate) mod flood;
 mod receiver;
-mod schedule;
+pub mod schedule;
 mod sender;
 pub(crate) mod summary;
 

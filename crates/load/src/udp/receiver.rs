@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use plumb_model::results::udp::{UdpHostLosses, UdpReceiver};
 use plumb_net::bulk::{Batch, BulkSocket, Message};
-use plumb_net::udp_counters::UdpCounters;
+use plumb_net::udp_counters::{Drops, SocketDrops, UdpCounters};
 use plumb_wire::native::control::flow::udp::{MAX_PAYLOAD_BYTES, UdpFlow};
 use plumb_wire::native::control::report::udp::UdpReceiverLog;
 use plumb_wire::native::datagram::{Datagram, Tag};
@@ -54,7 +54,7 @@ impl Receiving {
         stage: &Stage,
     ) -> UdpReceiverLog {
         let mut clock = Clock::start();
-        let host_before = UdpCounters::read();
+        let (host_before, mut drops) = (UdpCounters::read(), SocketDrops::begin());
         let mut batch = if self.flow.gro {
             Batch::new(TRAINS, TRAIN_BYTES)
         } else {
@@ -121,7 +121,7 @@ impl Receiving {
             receiver: UdpReceiver {
                 host: host_losses(host_before),
                 receive_buffer_bytes: socket.receive_buffer_bytes(),
-                ..with_own_losses(receiver, socket.drops().unwrap_or(0), &self.flow)
+                ..with_drops(receiver, drops.of(socket.drops().unwrap_or(0)), &self.flow)
             },
             known,
             min_delay_ns,
@@ -179,12 +179,15 @@ fn host_losses(before: Option<UdpCounters>) -> Option<UdpHostLosses> {
     })
 }
 
-/// Tells what our own socket dropped from what did not reach it. Of trains that it dropped nobody knows
-/// how long they were: each may have been as long as one can be.
-fn with_own_losses(receiver: UdpReceiver, dropped_here: u64, flow: &UdpFlow) -> UdpReceiver {
-    let packets = dropped_here.saturating_mul(longest_train(flow));
+/// Tells what our own socket had no room for from what did not reach it whole. Of trains that it dropped nobody
+/// knows how long they were: each may have been as long as one can be. What is corrupted is in no train: the
+/// kernel joins only what has a right checksum.
+fn with_drops(receiver: UdpReceiver, drops: Drops, flow: &UdpFlow) -> UdpReceiver {
+    let packets = drops.full.saturating_mul(longest_train(flow));
     UdpReceiver {
-        dropped_here,
+        dropped_here: drops.full,
+        // One that came twice may have come whole once.
+        corrupted: drops.corrupted.min(receiver.lost),
         lost_on_path: Some(receiver.lost.saturating_sub(packets)),
         ..receiver
     }
@@ -227,7 +230,26 @@ mod tests {
             lost,
             ..UdpReceiver::default()
         };
-        with_own_losses(receiver, dropped_here, flow).lost_on_path
+        let drops = Drops {
+            full: dropped_here,
+            corrupted: 0,
+        };
+        with_drops(receiver, drops, flow).lost_on_path
+    }
+
+    #[test]
+    fn what_is_corrupted_is_lost_on_the_path() {
+        let receiver = UdpReceiver {
+            lost: 100,
+            ..UdpReceiver::default()
+        };
+        let drops = Drops {
+            full: 20,
+            corrupted: 70,
+        };
+        let known = with_drops(receiver, drops, &UdpFlow::new(1400, Pattern::Max));
+        assert_eq!((known.dropped_here, known.corrupted), (20, 70));
+        assert_eq!((known.lost_here(), known.lost_on_path), (20, Some(80)));
     }
 
     #[test]

@@ -220,7 +220,7 @@ fn over_time(counts: &[Count], duration_s: f64, is_cut_off: bool) -> BTreeMap<St
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
-    use plumb_wire::native::control::report::udp::{DatagramCount, DelayAbove};
+    use plumb_wire::native::control::report::{DatagramCount, DelayAbove};
 
     fn summary(sender: Option<UdpSenderLog>, receiver: Option<UdpReceiverLog>) -> UdpOutcome {
         summary_of(sender, receiver, false)

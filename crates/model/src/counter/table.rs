@@ -1,6 +1,6 @@
 //! The counters that are explained.
 
-use super::{Counter, Sense};
+use super::kind::{Counter, Sense};
 
 /// The counters that are explained, by subject.
 pub const COUNTERS: &[Counter] = {

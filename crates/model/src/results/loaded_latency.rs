@@ -28,8 +28,9 @@ pub struct LoadedLatencyResult {
     pub down_bps: Option<f64>,
     /// Payload carried from the client.
     pub up_bps: Option<f64>,
-    /// Mark for the 95th percentile of the increase; absent when it was not measured, or when more than
-    /// 5 % of the probes were lost and it could be a worse one with them.
+    /// Mark for the 95th percentile of the increase; null when it was not measured, when more than
+    /// 5 % of the probes were lost and it could be a worse one with them, or when a loaded direction
+    /// carried nothing.
     pub grade: Option<Grade>,
     /// The published table that the grade comes from, or would where it is withheld.
     pub grade_table: Option<String>,

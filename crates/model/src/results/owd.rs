@@ -26,6 +26,10 @@ pub struct OwdResult {
     pub send_errors: u64,
     /// Answers that our own socket dropped for want of buffer.
     pub dropped_here: u64,
+    /// Answers that this host discarded because their checksum was wrong: the path corrupted them, and they count
+    /// as lost. At most so many: of UDP the kernel's counters are of all sockets together.
+    #[serde(default)]
+    pub corrupted: u64,
     /// Round trips, without the time at the far end.
     pub rtt_s: Option<Distribution>,
     /// Whose clock stamped the packets at this end.

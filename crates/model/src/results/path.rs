@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
 
-mod way_back;
+mod symmetry;
 
-pub use way_back::{Comparison, LineBothWays, PathSymmetry, Sameness, WayBack};
+pub use symmetry::{Comparison, LineBothWays, PathSymmetry, Sameness};
 
 /// What probes of a path are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -72,6 +72,28 @@ pub struct PathResult {
     pub symmetry: Option<PathSymmetry>,
 }
 
+/// The path from a responder at the target to this host, as probes of the responder saw it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WayBack {
+    /// The responder's address.
+    pub from: String,
+    /// The address that it traced towards: this host's, or that of a NAT before it.
+    pub address: String,
+    /// What its probes were made of.
+    pub protocol: PathProtocol,
+    /// Destination port of UDP.
+    pub port: Option<u16>,
+    /// Whether `address` answered.
+    pub reached: bool,
+    /// Probes to each hop, at most.
+    pub cycles: u64,
+    /// From the responder on; the last is `address` when it was reached. Round trips are the
+    /// responder's.
+    pub hops: Vec<PathHop>,
+    /// Where packets of the responder's are lost; absent where none are, or it cannot be said.
+    pub loss: Option<PathLoss>,
+}
+
 /// How a hop answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -80,6 +102,9 @@ pub enum HopAnswers {
     Well,
     /// Less often than what lies beyond it: it declines to answer, and forwards well.
     Sparing,
+    /// Less often than what lies beyond it, by so few probes that it may be chance: whether it declines to
+    /// answer or packets are lost is unknown.
+    TooFew,
     /// Less often than it was asked, and nobody beyond tells whether it declines to answer or packets
     /// are lost.
     Unclear,

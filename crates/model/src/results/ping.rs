@@ -104,6 +104,10 @@ pub struct PingResult {
     pub send_errors: u64,
     /// Answers that our own socket dropped for want of buffer (SO_RXQ_OVFL).
     pub dropped_here: u64,
+    /// Answers that this host discarded because their checksum was wrong: the path corrupted them, and they count
+    /// as lost. At most so many: of UDP the kernel's counters are of all sockets together.
+    #[serde(default)]
+    pub corrupted: u64,
     /// Round-trip times; absent when nothing came back.
     pub rtt_s: Option<Distribution>,
     /// How late our own probes left, against their schedule.

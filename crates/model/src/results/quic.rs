@@ -41,9 +41,13 @@ pub struct QuicStream {
     pub handshake_s: Option<f64>,
     /// What the sender says; absent where its record was lost.
     pub sender: Option<QuicSender>,
-    /// Packets, or trains of them, that the receiving host's own socket dropped: they count as lost
+    /// Packets, or trains of them, that the receiving host's own socket dropped for want of buffer: they count as lost
     /// for the sender, and were not lost on the path.
     pub dropped_here: Option<u64>,
+    /// Packets that came to the receiving host with a wrong checksum: the path corrupted them, and the sender
+    /// takes them for lost.
+    #[serde(default)]
+    pub corrupted: Option<u64>,
     /// Why it ended early, when it did.
     pub error: Option<String>,
 }
@@ -116,6 +120,7 @@ mod tests {
                 ..QuicSender::default()
             }),
             dropped_here: None,
+            corrupted: None,
             error: None,
         };
         let fast = stream(488e6, 125_000_000);

@@ -88,8 +88,11 @@ pub struct UdpReceiver {
     pub ecn: EcnCounts,
     /// Packets that our own socket dropped for want of buffer; with GRO, trains of packets.
     pub dropped_here: u64,
-    /// Packets lost before they reached the receiving socket; at least so many where our own socket
-    /// dropped trains, each of which counts as long as it can have been.
+    /// Packets of those lost that came with a wrong checksum, which the socket discards: the path corrupted them.
+    #[serde(default)]
+    pub corrupted: u64,
+    /// Packets that the path lost or corrupted; at least so many where our own socket dropped trains, each of
+    /// which counts as long as it can have been.
     pub lost_on_path: Option<u64>,
     /// What UDP of the receiving host did not deliver meanwhile, of all its sockets together; absent
     /// where its kernel does not tell.
@@ -106,7 +109,7 @@ impl UdpReceiver {
             .saturating_sub(self.lost_on_path.unwrap_or(self.lost))
     }
 
-    /// Share of the packets sent that was lost before it reached the receiving socket.
+    /// Share of the packets sent that the path lost or corrupted.
     pub fn path_loss_ratio(&self) -> f64 {
         match self.lost_on_path {
             Some(on_path) if self.lost > 0 => self.loss_ratio * on_path as f64 / self.lost as f64,

@@ -3,8 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::Unreachable;
-use crate::timestamp;
+use super::notice::Unreachable;
 
 /// Room for every message that the options of this module switch on; about 200 bytes are used.
 pub(crate) const CONTROL_BYTES: usize = 512;
@@ -48,6 +47,18 @@ fn message(level: i32, kind: i32, data: &[u8]) -> Vec<u8> {
 
 fn field<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
     bytes.get(offset..)?.first_chunk().copied()
+}
+
+/// The software stamp in a `struct scm_timestamping64`: its first `{ i64 s; i64 ns }`.
+fn software_stamp(data: &[u8]) -> Option<u64> {
+    let (seconds, rest) = data.split_first_chunk()?;
+    let seconds = u64::try_from(i64::from_ne_bytes(*seconds)).ok()?;
+    let ns = u64::try_from(i64::from_ne_bytes(*rest.first_chunk()?)).ok()?;
+    // The kernel fills in zero for a stamp that it did not take.
+    seconds
+        .checked_mul(1_000_000_000)?
+        .checked_add(ns)
+        .filter(|stamp| *stamp != 0)
 }
 
 /// The address of this host that a packet was sent to: an answer should come from it.
@@ -146,7 +157,7 @@ impl Beside {
         for (level, kind, data) in messages(control) {
             match (level, kind) {
                 (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW) => {
-                    beside.kernel_ns = timestamp::software(data)
+                    beside.kernel_ns = software_stamp(data)
                 }
                 (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
                     beside.drops = field(data, 0).map(u32::from_ne_bytes)
@@ -197,7 +208,7 @@ impl QueueEntry {
         let mut error = None;
         for (level, kind, data) in messages(control) {
             match (level, kind) {
-                (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW) => stamp = timestamp::software(data),
+                (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW) => stamp = software_stamp(data),
                 (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
                     error = ExtendedError::parse(data);
                 }
@@ -301,6 +312,16 @@ mod tests {
         ]
         .concat();
         message(libc::SOL_IP, libc::IP_RECVERR, &head)
+    }
+
+    #[test]
+    fn stamps_are_whole_positive_times() {
+        let stamp = |s: i64, ns: i64| software_stamp(&[s.to_ne_bytes(), ns.to_ne_bytes()].concat());
+        assert_eq!(stamp(2, 3), Some(2_000_000_003));
+        assert_eq!(stamp(0, 0), None);
+        assert_eq!(stamp(-1, 0), None);
+        assert_eq!(stamp(i64::MAX, 0), None);
+        assert_eq!(software_stamp(&[0; 15]), None);
     }
 
     #[test]

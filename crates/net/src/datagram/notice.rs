@@ -3,8 +3,12 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use super::SendId;
 use crate::outlet::{Outlet, source_towards};
+use crate::udp_counters::Drops;
+
+/// Number of a packet sent, which its departure stamp refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SendId(pub(super) u64);
 
 /// What the kernel tells about packets sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +36,7 @@ pub struct Expired {
     /// The first bytes of what the packet carried above IP, as routers must quote them (RFC 792).
     pub quoted: [u8; QUOTED_BYTES],
     /// Packets that this socket had dropped until then.
-    pub drops: u32,
+    pub drops: Drops,
 }
 
 /// Bytes above the IP header that every time exceeded quotes (RFC 792).

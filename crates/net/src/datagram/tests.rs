@@ -182,8 +182,8 @@ fn drops_of_the_receive_buffer_are_counted() {
     let drops = wait_for(&mut client, |client| {
         while let Some(packet) = client.recv(&mut [0; 512]).unwrap() {
             received += 1;
-            if packet.drops + received == sent {
-                return Some(packet.drops);
+            if packet.drops.full + received == sent {
+                return Some(packet.drops.full);
             }
         }
         server.send_to(&[0; 512], to).unwrap();

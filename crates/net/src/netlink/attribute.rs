@@ -1,61 +1,60 @@
 //! Attributes as the kernel writes them (`struct nlattr`, `linux/netlink.h`), read leniently: what
-//! breaks off ends the list, and an attribute of an unexpected length has no value.
+//! breaks off ends the list, and an attribute that is too short has no value.
 
-use netlink_packet_core::NlasIterator;
+use std::net::IpAddr;
 
 /// `struct nlattr`: length and kind, two bytes each.
 const HEADER_BYTES: usize = 4;
 
+/// Flags in the kind: made of attributes (`NLA_F_NESTED`), and a number in network order
+/// (`NLA_F_NET_BYTEORDER`).
+const NESTED: u16 = 1 << 15;
+const NETWORK_ORDER: u16 = 1 << 14;
+
 /// One attribute of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attribute<'a> {
+pub(crate) struct Attribute<'a> {
     /// Its number, without the flags.
-    pub kind: u16,
+    pub(crate) kind: u16,
     /// What it holds; attributes again, where it is nested.
-    pub value: &'a [u8],
+    pub(crate) value: &'a [u8],
 }
 
 /// The attributes that follow each other in `bytes`.
-pub fn attributes(bytes: &[u8]) -> impl Iterator<Item = Attribute<'_>> {
-    NlasIterator::new(bytes)
-        .map_while(Result::ok)
-        .filter_map(|attribute| {
-            let (kind, length) = (attribute.kind(), attribute.value_length());
-            let value = attribute
-                .into_inner()
-                .get(HEADER_BYTES..HEADER_BYTES + length)?;
-            Some(Attribute { kind, value })
-        })
+pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = Attribute<'_>> {
+    std::iter::from_fn(move || {
+        let length = usize::from(bytes_at(bytes, 0).map(u16::from_ne_bytes)?);
+        let kind = bytes_at(bytes, 2).map(u16::from_ne_bytes)? & !(NESTED | NETWORK_ORDER);
+        let value = bytes.get(HEADER_BYTES..length)?;
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(Attribute { kind, value })
+    })
 }
 
-/// The value of the first attribute of that number.
-pub fn find(bytes: &[u8], kind: u16) -> Option<Attribute<'_>> {
+/// The first attribute of that number.
+pub(crate) fn find(bytes: &[u8], kind: u16) -> Option<Attribute<'_>> {
     attributes(bytes).find(|attribute| attribute.kind == kind)
 }
 
 impl Attribute<'_> {
-    /// A byte.
-    pub fn u8(&self) -> Option<u8> {
+    pub(crate) fn u8(&self) -> Option<u8> {
         self.value.first().copied()
     }
 
-    /// 16 bits.
-    pub fn u16(&self) -> Option<u16> {
+    pub(crate) fn u16(&self) -> Option<u16> {
         self.value.first_chunk().copied().map(u16::from_ne_bytes)
     }
 
-    /// 32 bits.
-    pub fn u32(&self) -> Option<u32> {
+    pub(crate) fn u32(&self) -> Option<u32> {
         self.value.first_chunk().copied().map(u32::from_ne_bytes)
     }
 
-    /// 64 bits.
-    pub fn u64(&self) -> Option<u64> {
+    pub(crate) fn u64(&self) -> Option<u64> {
         self.value.first_chunk().copied().map(u64::from_ne_bytes)
     }
 
     /// Text that a zero may end.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let end = self.value.iter().position(|byte| *byte == 0);
         String::from_utf8_lossy(
             self.value
@@ -66,7 +65,7 @@ impl Attribute<'_> {
     }
 
     /// An address of four or of sixteen bytes.
-    pub fn address(&self) -> Option<std::net::IpAddr> {
+    pub(crate) fn address(&self) -> Option<IpAddr> {
         match self.value.len() {
             4 => <[u8; 4]>::try_from(self.value).ok().map(Into::into),
             16 => <[u8; 16]>::try_from(self.value).ok().map(Into::into),
@@ -76,7 +75,7 @@ impl Attribute<'_> {
 }
 
 /// An attribute as bytes, padded to the next multiple of four.
-pub fn encode(kind: u16, value: &[u8]) -> Vec<u8> {
+pub(crate) fn encode(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = u16::try_from(HEADER_BYTES + value.len()).unwrap_or(u16::MAX);
     let mut bytes = Vec::with_capacity(usize::from(length) + 3);
     bytes.extend(length.to_ne_bytes());
@@ -84,6 +83,27 @@ pub fn encode(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes.extend(value);
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     bytes
+}
+
+/// An attribute made of attributes. Newer commands insist on the flag (`NL_VALIDATE_STRICT`), older ones allow it.
+pub(crate) fn nested(kind: u16, parts: &[Vec<u8>]) -> Vec<u8> {
+    encode(kind | NESTED, &parts.concat())
+}
+
+pub(crate) fn number(kind: u16, value: u32) -> Vec<u8> {
+    encode(kind, &value.to_ne_bytes())
+}
+
+/// Text that a zero ends.
+pub(crate) fn text(kind: u16, value: &str) -> Vec<u8> {
+    encode(kind, &[value.as_bytes(), &[0]].concat())
+}
+
+pub(crate) fn address(kind: u16, value: IpAddr) -> Vec<u8> {
+    match value {
+        IpAddr::V4(address) => encode(kind, &address.octets()),
+        IpAddr::V6(address) => encode(kind, &address.octets()),
+    }
 }
 
 /// `N` bytes of a fixed structure; `None` where it ends before.

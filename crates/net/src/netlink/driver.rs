@@ -4,7 +4,7 @@
 //! message names the one setting that changes, where the ioctl would write back all its neighbours too.
 
 use super::NetlinkError;
-use super::attribute::{encode, find};
+use super::attribute::{encode, find, nested, number, text};
 use super::generic::Family;
 
 /// Commands (`ETHTOOL_MSG_*`, user to kernel).
@@ -12,9 +12,6 @@ const FEATURES_SET: u8 = 12;
 const RINGS_SET: u8 = 16;
 const COALESCE_GET: u8 = 19;
 const COALESCE_SET: u8 = 20;
-
-/// `NLA_F_NESTED`: these commands insist on it (`NL_VALIDATE_STRICT`).
-const NESTED: u16 = 1 << 15;
 
 /// The first attribute of every message names the interface (`ETHTOOL_A_*_HEADER`), in it by its name
 /// (`ETHTOOL_A_HEADER_DEV_NAME`).
@@ -76,7 +73,7 @@ impl Drivers {
     /// # Errors
     /// When the driver cannot, or not so many, and those of the kernel.
     pub fn set_receive_ring(&mut self, interface: &str, packets: u32) -> Result<(), NetlinkError> {
-        let attribute = encode(RINGS_RECEIVE, &packets.to_ne_bytes());
+        let attribute = number(RINGS_RECEIVE, packets);
         self.ask(RINGS_SET, interface, &attribute, "set the receive ring")
             .map(drop)
     }
@@ -92,12 +89,11 @@ impl Drivers {
         feature: &str,
         on: bool,
     ) -> Result<(), NetlinkError> {
-        let mut bit = encode(BIT_NAME, &text(feature));
+        let mut bit = vec![text(BIT_NAME, feature)];
         if on {
-            bit.extend(encode(BIT_VALUE, &[]));
+            bit.push(encode(BIT_VALUE, &[]));
         }
-        let bits = encode(BITS | NESTED, &encode(BIT | NESTED, &bit));
-        let attribute = encode(WANTED | NESTED, &bits);
+        let attribute = nested(WANTED, &[nested(BITS, &[nested(BIT, &bit)])]);
         self.ask(
             FEATURES_SET,
             interface,
@@ -114,7 +110,7 @@ impl Drivers {
         attribute: &[u8],
         what: &str,
     ) -> Result<Vec<Vec<u8>>, NetlinkError> {
-        let header = encode(HEADER | NESTED, &encode(DEVICE_NAME, &text(interface)));
+        let header = nested(HEADER, &[text(DEVICE_NAME, interface)]);
         self.family
             .one(command, &[&header, attribute].concat())
             .map_err(|error| NetlinkError {
@@ -122,13 +118,6 @@ impl Drivers {
                 source: error.source,
             })
     }
-}
-
-/// Text as the kernel has it: a zero ends it.
-fn text(text: &str) -> Vec<u8> {
-    let mut bytes = text.as_bytes().to_vec();
-    bytes.push(0);
-    bytes
 }
 
 #[cfg(test)]

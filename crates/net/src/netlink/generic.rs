@@ -1,10 +1,12 @@
 //! Generic netlink: parts of the kernel that are found by name (`linux/genetlink.h`).
 
-use netlink_sys::protocols::NETLINK_GENERIC;
+use std::io;
+
+use nix::sys::socket::SockProtocol;
 
 use super::NetlinkError;
-use super::attribute::{encode, find};
-use super::dump::Inquiry;
+use super::attribute::{find, text};
+use super::connection::{Connection, Message};
 
 /// `GENL_ID_CTRL`, `CTRL_CMD_GETFAMILY`, `CTRL_ATTR_FAMILY_ID` and `CTRL_ATTR_FAMILY_NAME`.
 const CONTROLLER: u16 = 0x10;
@@ -17,28 +19,29 @@ const HEADER_BYTES: usize = 4;
 
 /// A part of the kernel, found by its name.
 pub(crate) struct Family {
-    inquiry: Inquiry,
+    connection: Connection,
     id: u16,
+    /// What stands in errors behind "cannot list the".
+    what: &'static str,
 }
 
 impl Family {
-    /// Finds it.
     pub(crate) fn open(name: &str, what: &'static str) -> Result<Self, NetlinkError> {
-        let mut inquiry = Inquiry::open(NETLINK_GENERIC, what)?;
-        let mut text = name.as_bytes().to_vec();
-        text.push(0);
-        let body = [header(GET_FAMILY), encode(FAMILY_NAME, &text)].concat();
-        let answers = inquiry.one(CONTROLLER, &body)?;
-        let id = answers
-            .iter()
-            .find_map(|answer| find(answer.body.get(HEADER_BYTES..)?, FAMILY_ID)?.u16());
-        match id {
-            Some(id) => Ok(Self { inquiry, id }),
-            None => Err(NetlinkError {
-                what: format!("list the {what}"),
-                source: std::io::ErrorKind::NotFound.into(),
-            }),
-        }
+        let find_id = || {
+            let mut connection = Connection::open(SockProtocol::NetlinkGeneric)?;
+            let body = [header(GET_FAMILY), text(FAMILY_NAME, name)].concat();
+            let id = connection
+                .request(CONTROLLER, 0, &body)?
+                .iter()
+                .find_map(|answer| find(answer.body.get(HEADER_BYTES..)?, FAMILY_ID)?.u16());
+            Ok((connection, id.ok_or(io::ErrorKind::NotFound)?))
+        };
+        let (connection, id) = find_id().map_err(NetlinkError::when(|| listing(what)))?;
+        Ok(Self {
+            connection,
+            id,
+            what,
+        })
     }
 
     /// The attributes of every answer to a command that lists.
@@ -48,7 +51,10 @@ impl Family {
         attributes: &[u8],
     ) -> Result<Vec<Vec<u8>>, NetlinkError> {
         let body = [header(command), attributes.to_vec()].concat();
-        Ok(bodies(self.inquiry.list(self.id, &body)?))
+        let answers = self.connection.list(self.id, &body);
+        answers
+            .map(bodies)
+            .map_err(NetlinkError::when(|| listing(self.what)))
     }
 
     /// The attributes of the answers to a command about one thing.
@@ -58,15 +64,22 @@ impl Family {
         attributes: &[u8],
     ) -> Result<Vec<Vec<u8>>, NetlinkError> {
         let body = [header(command), attributes.to_vec()].concat();
-        Ok(bodies(self.inquiry.one(self.id, &body)?))
+        let answers = self.connection.request(self.id, 0, &body);
+        answers
+            .map(bodies)
+            .map_err(NetlinkError::when(|| listing(self.what)))
     }
+}
+
+fn listing(what: &str) -> String {
+    format!("list the {what}")
 }
 
 fn header(command: u8) -> Vec<u8> {
     vec![command, 1, 0, 0]
 }
 
-fn bodies(messages: Vec<super::dump::Message>) -> Vec<Vec<u8>> {
-    let rest = |m: super::dump::Message| m.body.get(HEADER_BYTES..).map(<[u8]>::to_vec);
+fn bodies(messages: Vec<Message>) -> Vec<Vec<u8>> {
+    let rest = |m: Message| m.body.get(HEADER_BYTES..).map(<[u8]>::to_vec);
     messages.into_iter().filter_map(rest).collect()
 }

@@ -1,20 +1,20 @@
 //! Every interface of the namespace as rtnetlink(7) lists it (RTM_GETLINK, `linux/if_link.h`).
 
-use netlink_sys::protocols::NETLINK_ROUTE;
+use nix::sys::socket::SockProtocol;
 use plumb_model::results::host::{Interface, LinkCounters};
 
 use super::NetlinkError;
 use super::attribute::{Attribute, attributes, bytes_at, find, u32_at, u64_at};
-use super::dump::Inquiry;
+use super::connection::list;
 
-const RTM_NEWLINK: u16 = 16;
-const RTM_GETLINK: u16 = 18;
+pub(super) const RTM_NEWLINK: u16 = 16;
+pub(super) const RTM_GETLINK: u16 = 18;
 
 /// Length of `struct ifinfomsg`: family, hardware type, index, flags, change mask.
-const HEADER_BYTES: usize = 16;
+pub(super) const HEADER_BYTES: usize = 16;
 
 /// `IFF_UP` and `IFF_LOWER_UP` of `linux/if.h`.
-const UP: u32 = 1;
+pub(super) const UP: u32 = 1;
 const LOWER_UP: u32 = 1 << 16;
 
 /// The interfaces of the namespace of the calling thread, with what rtnetlink knows of them.
@@ -22,8 +22,12 @@ const LOWER_UP: u32 = 1 << 16;
 /// # Errors
 /// Those of the kernel.
 pub fn links() -> Result<Vec<Interface>, NetlinkError> {
-    let mut inquiry = Inquiry::open(NETLINK_ROUTE, "interfaces")?;
-    let messages = inquiry.list(RTM_GETLINK, &[0; HEADER_BYTES])?;
+    let messages = list(
+        SockProtocol::NetlinkRoute,
+        RTM_GETLINK,
+        &[0; HEADER_BYTES],
+        "interfaces",
+    )?;
     Ok(messages
         .iter()
         .filter(|message| message.kind == RTM_NEWLINK)

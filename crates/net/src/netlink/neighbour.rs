@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
-use netlink_sys::protocols::NETLINK_ROUTE;
+use nix::sys::socket::SockProtocol;
 
 use super::attribute::{bytes_at, find, u32_at};
-use super::dump::Inquiry;
+use super::connection::list;
 use super::{NetlinkError, Prefix};
 
-const RTM_NEWADDR: u16 = 20;
+pub(super) const RTM_NEWADDR: u16 = 20;
 const RTM_GETADDR: u16 = 22;
 const RTM_NEWNEIGH: u16 = 28;
 const RTM_GETNEIGH: u16 = 30;
@@ -39,8 +39,12 @@ pub struct Neighbour {
 /// # Errors
 /// Those of the kernel.
 pub fn addresses() -> Result<Vec<(u32, Prefix)>, NetlinkError> {
-    let mut inquiry = Inquiry::open(NETLINK_ROUTE, "addresses")?;
-    let messages = inquiry.list(RTM_GETADDR, &[0; ADDRESS_HEADER_BYTES])?;
+    let messages = list(
+        SockProtocol::NetlinkRoute,
+        RTM_GETADDR,
+        &[0; ADDRESS_HEADER_BYTES],
+        "addresses",
+    )?;
     Ok(messages
         .iter()
         .filter(|message| message.kind == RTM_NEWADDR)
@@ -53,8 +57,12 @@ pub fn addresses() -> Result<Vec<(u32, Prefix)>, NetlinkError> {
 /// # Errors
 /// Those of the kernel.
 pub fn neighbours() -> Result<Vec<Neighbour>, NetlinkError> {
-    let mut inquiry = Inquiry::open(NETLINK_ROUTE, "neighbours")?;
-    let messages = inquiry.list(RTM_GETNEIGH, &[0; NEIGHBOUR_HEADER_BYTES])?;
+    let messages = list(
+        SockProtocol::NetlinkRoute,
+        RTM_GETNEIGH,
+        &[0; NEIGHBOUR_HEADER_BYTES],
+        "neighbours",
+    )?;
     Ok(messages
         .iter()
         .filter(|message| message.kind == RTM_NEWNEIGH)

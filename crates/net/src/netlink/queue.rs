@@ -1,11 +1,11 @@
 //! Queueing disciplines and what they counted (RTM_GETQDISC, `linux/pkt_sched.h`, `gen_stats.h`).
 
-use netlink_sys::protocols::NETLINK_ROUTE;
+use nix::sys::socket::SockProtocol;
 use plumb_model::results::host::Qdisc;
 
 use super::NetlinkError;
 use super::attribute::{attributes, find, u32_at, u64_at};
-use super::dump::Inquiry;
+use super::connection::list;
 
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
@@ -22,8 +22,12 @@ const INGRESS: u32 = 0xFFFF_FFF1;
 /// # Errors
 /// Those of the kernel.
 pub fn qdiscs() -> Result<Vec<(u32, Qdisc)>, NetlinkError> {
-    let mut inquiry = Inquiry::open(NETLINK_ROUTE, "queueing disciplines")?;
-    let messages = inquiry.list(RTM_GETQDISC, &[0; HEADER_BYTES])?;
+    let messages = list(
+        SockProtocol::NetlinkRoute,
+        RTM_GETQDISC,
+        &[0; HEADER_BYTES],
+        "queueing disciplines",
+    )?;
     Ok(messages
         .iter()
         .filter(|message| message.kind == RTM_NEWQDISC)

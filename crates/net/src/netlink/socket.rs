@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use netlink_sys::protocols::NETLINK_SOCK_DIAG;
+use nix::sys::socket::SockProtocol;
 
 use super::NetlinkError;
 use super::attribute::{attributes, bytes_at, u32_at};
-use super::dump::Inquiry;
+use super::connection::list;
 use crate::tcp::TcpInfo;
 
 /// `SOCK_DIAG_BY_FAMILY`.
@@ -64,7 +64,6 @@ pub struct InetSocket {
 /// # Errors
 /// Those of the kernel.
 pub fn sockets(transport: Transport) -> Result<Vec<InetSocket>, NetlinkError> {
-    let mut inquiry = Inquiry::open(NETLINK_SOCK_DIAG, "sockets")?;
     let mut found = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
         let mut request = [0_u8; REQUEST_BYTES];
@@ -86,7 +85,12 @@ pub fn sockets(transport: Transport) -> Result<Vec<InetSocket>, NetlinkError> {
         for (to, from) in request.iter_mut().zip(head) {
             *to = from;
         }
-        let messages = inquiry.list(BY_FAMILY, &request)?;
+        let messages = list(
+            SockProtocol::NetlinkSockDiag,
+            BY_FAMILY,
+            &request,
+            "sockets",
+        )?;
         found.extend(messages.iter().filter_map(|message| socket(&message.body)));
     }
     Ok(found)

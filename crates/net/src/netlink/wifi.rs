@@ -3,7 +3,7 @@
 use plumb_model::results::host::{Wifi, WifiProtocol, WifiRate};
 
 use super::NetlinkError;
-use super::attribute::{Attribute, attributes, encode, find};
+use super::attribute::{Attribute, attributes, find, number};
 use super::generic::Family;
 
 /// Commands (`enum nl80211_commands`).
@@ -35,7 +35,7 @@ pub fn radios() -> Result<Vec<(u32, Wifi)>, NetlinkError> {
         .filter_map(|body| interface(body))
         .collect();
     for (index, wifi) in &mut found {
-        let which = encode(IFINDEX, &index.to_ne_bytes());
+        let which = number(IFINDEX, *index);
         // An interface that has gone meanwhile, or a driver that does not tell, leaves gaps.
         for body in family.list(GET_STATION, &which).unwrap_or_default() {
             station(&body, wifi);
@@ -173,6 +173,7 @@ fn rate(bytes: &[u8]) -> WifiRate {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::attribute::encode;
     use super::*;
     use proptest::prelude::*;
 

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
+use plumb_lab::client::RunningLab;
 use plumb_lab::control::{Request, VARIABLE};
-use plumb_lab::reach::Reach;
 use plumb_load::Flood;
 use plumb_model::results::udp::UdpSender;
 use plumb_model::units::{BitRate, parse_duration};
 
+use super::complain::complain;
 use crate::output::print;
 use crate::target::Target;
 
@@ -40,11 +41,11 @@ pub(super) struct Options {
 
 /// Says it here, and to the lab that this runs in, if any, for all the Runs that are made there.
 fn tell(problem: &str) {
-    super::complain(&problem);
+    complain(&problem);
     if std::env::var_os(VARIABLE).is_some() {
         let text = problem.to_owned();
         // The flood matters more than the word about it.
-        let _ = Reach::find(None).and_then(|lab| lab.ask(&Request::Note { text }));
+        let _ = RunningLab::find(None).and_then(|lab| lab.ask(&Request::Note { text }));
     }
 }
 

@@ -1,6 +1,5 @@
 //! `plumb lab impair`: a real interface made worse for a while.
 
-use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -8,6 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use plumb_lab::impair::{self, Ended, ImpairError, Impairment};
 use plumb_model::units::{human_seconds, parse_duration};
+
+use crate::stderr::say_as;
 
 /// What the verb cannot do, for its help.
 pub(super) const LIMITS: &str = "\
@@ -47,9 +48,8 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     })
 }
 
-/// Says something, though the terminal may be gone by now.
 fn say(what: &dyn std::fmt::Display) {
-    let _ = writeln!(anstream::stderr(), "plumb lab impair: {what}");
+    say_as("plumb lab impair", what);
 }
 
 fn impair(arguments: &Arguments) -> Result<ExitCode, ImpairError> {

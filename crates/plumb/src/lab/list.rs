@@ -2,16 +2,16 @@
 
 use std::process::ExitCode;
 
+use plumb_lab::client;
 use plumb_lab::list::ScenarioList;
-use plumb_lab::reach;
 use plumb_lab::scenario::Scenario;
 
-use crate::output::print;
+use crate::output::{print, print_json};
 
 pub(super) fn list(json: bool) -> anyhow::Result<ExitCode> {
-    let list = ScenarioList::new(reach::running()?)?;
+    let list = ScenarioList::new(client::running()?)?;
     if json {
-        print(&(serde_json::to_string(&list)? + "\n"))?;
+        print_json(&list)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = String::new();

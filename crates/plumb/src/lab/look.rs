@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use plumb_lab::client::RunningLab;
 use plumb_lab::error::LabError;
 use plumb_lab::observe::Sight;
-use plumb_lab::reach::Reach;
 use plumb_lab::supervise::Record;
 use plumb_model::units::parse_duration;
 
@@ -29,7 +29,7 @@ pub(super) fn look(
     sight: &Sight,
     options: &Options,
 ) -> anyhow::Result<ExitCode> {
-    let lab = Reach::find(lab)?;
+    let lab = RunningLab::find(lab)?;
     let mut out: Box<dyn Write> = match &options.output {
         Some(file) => Box::new(create(file)?),
         None => Box::new(io::stdout().lock()),

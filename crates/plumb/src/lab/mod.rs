@@ -1,9 +1,11 @@
 //! `plumb lab`: emulated networks. One file a group of actions.
 
+mod complain;
 mod flood;
 mod impair;
 mod list;
 mod look;
+mod mark;
 mod proxy;
 mod session;
 mod stats;
@@ -18,6 +20,9 @@ use clap::{Args, Subcommand};
 use plumb_lab::observe::Sight;
 use plumb_lab::supervise::{LAB_FAILED, Session};
 use plumb_model::run::LabBackend;
+
+use self::complain::complain;
+pub(crate) use mark::Mark;
 
 use crate::output::message;
 
@@ -294,8 +299,4 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         complain(&message(&error));
         ExitCode::from(failed)
     })
-}
-
-fn complain(error: &dyn std::fmt::Display) {
-    anstream::eprintln!("plumb lab: {error}");
 }

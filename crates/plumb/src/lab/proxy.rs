@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use plumb_lab::client;
 use plumb_lab::proxy::Proxy;
-use plumb_lab::reach;
 
 use crate::load_options::positive_duration;
 
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
 pub(super) fn proxy(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // It changes the routing of the machine that it runs on.
     anyhow::ensure!(
-        reach::inside(),
+        client::inside(),
         "this is not inside a lab: write it as a [[service]] of a scenario"
     );
     let Arguments {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use plumb_lab::background;
+use plumb_lab::client::RunningLab;
 use plumb_lab::control::{Answer, Request};
-use plumb_lab::reach::Reach;
 use plumb_lab::scenario::Scenario;
 use plumb_lab::stats::{DriverStats, LabStats};
 use plumb_lab::supervise::{self, LAB_FAILED, Session};
@@ -15,9 +15,10 @@ use plumb_lab::vary::vary;
 use plumb_model::run::LabBackend;
 use plumb_model::units::human_seconds;
 
-use super::complain;
+use super::complain::complain;
 use super::look::create;
-use crate::output::{print, save};
+use crate::output::{json, print};
+use crate::save::save;
 
 /// Which networks a scenario is to be, one after the other.
 pub(super) struct Draw {
@@ -162,7 +163,7 @@ pub(super) fn up(
 }
 
 pub(super) fn down(name: Option<&str>, stats: Option<&Path>) -> anyhow::Result<ExitCode> {
-    let lab = Reach::find_running(name)?;
+    let lab = RunningLab::find_running(name)?;
     let Answer::Stats(last) = lab.ask(&Request::Stats)? else {
         anyhow::bail!("the lab answered something else");
     };
@@ -184,7 +185,7 @@ pub(super) fn shell(
         let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
         command.push(shell.unwrap_or_else(|| "/bin/sh".into()));
     }
-    Ok(exit(Reach::find(lab)?.run_inside(node, &command)?))
+    Ok(exit(RunningLab::find(lab)?.run_inside(node, &command)?))
 }
 
 fn exit(status: i32) -> ExitCode {
@@ -243,5 +244,5 @@ fn problems(driver: &DriverStats) -> Vec<String> {
 
 /// The document of `--stats`.
 fn text(done: &LabStats) -> serde_json::Result<String> {
-    Ok(serde_json::to_string(done)? + "\n")
+    json(done)
 }

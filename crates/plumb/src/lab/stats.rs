@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use plumb_lab::client::RunningLab;
 use plumb_lab::control::{Answer, Request};
-use plumb_lab::reach::Reach;
 use plumb_lab::stats::{CellSettings, LabStats, WayStats};
-use plumb_link::cell::Crossing;
+use plumb_link::segment::Crossing;
 use plumb_link::stats::CellStats;
 use plumb_model::distribution::Distribution;
 use plumb_model::units::{BitRate, human_seconds};
 use serde_json::Value;
 
-use crate::output::print;
+use crate::output::{print, print_json};
 
 pub(super) fn stats(lab: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
-    let Answer::Stats(stats) = Reach::find(lab)?.ask(&Request::Stats)? else {
+    let Answer::Stats(stats) = RunningLab::find(lab)?.ask(&Request::Stats)? else {
         anyhow::bail!("the lab answered something else");
     };
-    print(&match json {
-        true => serde_json::to_string(&stats)? + "\n",
-        false => text(&stats),
-    })?;
+    match json {
+        true => print_json(&stats)?,
+        false => print(&text(&stats))?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 

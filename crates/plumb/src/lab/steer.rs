@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use plumb_lab::client::RunningLab;
 use plumb_lab::control::{Answer, Request};
-use plumb_lab::reach::Reach;
 use plumb_model::finding::Action;
 
 use crate::output::{print, read_run};
@@ -25,7 +25,7 @@ pub(super) fn set(lab: Option<&str>, cell: String, values: &[String]) -> anyhow:
         cell,
         values: settings,
     };
-    print_done(Reach::find(lab)?.ask(&request)?)
+    print_done(RunningLab::find(lab)?.ask(&request)?)
 }
 
 pub(super) fn apply(lab: Option<&str>, file: &Path) -> anyhow::Result<ExitCode> {
@@ -46,7 +46,7 @@ pub(super) fn apply(lab: Option<&str>, file: &Path) -> anyhow::Result<ExitCode> 
         ))?;
         return Ok(ExitCode::SUCCESS);
     }
-    print_done(Reach::find(lab)?.ask(&Request::Shape { shapers })?)
+    print_done(RunningLab::find(lab)?.ask(&Request::Shape { shapers })?)
 }
 
 fn print_done(answer: Answer) -> anyhow::Result<ExitCode> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use plumb_model::printable;
 use plumb_net::terminal::{self, Keys};
 use plumb_probe::path::names::Names;
 use plumb_probe::path::trace::TraceLog;
@@ -236,7 +237,7 @@ fn frame(
     ));
     lines
         .into_iter()
-        .map(|line| line.chars().take(width).collect())
+        .map(|line| printable::line(&line).chars().take(width).collect())
         .collect()
 }
 

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use plumb_check::watcher::Watcher;
+use plumb_measure::watcher::Watcher;
 use plumb_probe::{Said, Seen};
 use serde_json::json;
 
@@ -127,7 +127,8 @@ impl Live {
             }
             Seen::Told(what) => json!({"event": "told", "target": target, "what": what}),
         };
-        format!("{event}\n")
+        // A value always has a form in JSON.
+        crate::stdout::json(&event).unwrap_or_default()
     }
 }
 

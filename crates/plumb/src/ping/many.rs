@@ -9,13 +9,15 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::Context as _;
-use plumb_check::pings::Targets;
+use plumb_measure::sweep::Targets;
+use plumb_model::printable;
 use plumb_probe::many::ManySeen;
 use plumb_probe::many::targets::{MOST, Word, addresses, lines};
 use serde_json::json;
 
 use super::fping::{self, Format};
 use super::live::answered;
+use crate::output;
 use crate::target::{Family, Target};
 
 /// Names looked up at the same time: a server that answers slowly, or not at all, holds up only as
@@ -157,6 +159,7 @@ impl Printer {
             Shown::Fping { each, stamped, .. } => self.fping(seen, each, stamped),
         };
         if let Some(line) = line {
+            let line = printable::lines(&line);
             // Where standard output fails, what is printed at the end says so.
             let _ = self
                 .out
@@ -170,9 +173,10 @@ impl Printer {
         for name in names {
             let line = match self.shown {
                 Shown::Text => continue,
-                Shown::Json => format!("{}\n", json!({"event": "unresolved", "target": name})),
+                Shown::Json => output::json(&json!({"event": "unresolved", "target": name}))
+                    .unwrap_or_default(),
                 Shown::Fping { .. } => {
-                    anstream::eprintln!("{name}: the name was not found");
+                    output::prompt(&format!("{name}: the name was not found\n"));
                     continue;
                 }
             };
@@ -241,7 +245,8 @@ impl Printer {
                 json!({"event": "told", "target": self.name(target), "what": why})
             }
         };
-        format!("{event}\n")
+        // A value always has a form in JSON.
+        output::json(&event).unwrap_or_default()
     }
 
     fn fping(&mut self, seen: ManySeen, each: bool, stamped: bool) -> Option<String> {
@@ -262,7 +267,7 @@ impl Printer {
             } => {
                 let name = self.name(target);
                 if let Some(line) = failure.and_then(|failure| fping::error_line(&failure, name)) {
-                    anstream::eprint!("{line}");
+                    output::prompt(&line);
                 }
                 return None;
             }
@@ -297,11 +302,10 @@ impl Printer {
             .flush()
             .context("cannot write to standard output")?;
         if format == Format::Alive {
-            crate::output::print(&text)
+            output::print(&text)
         } else {
-            io::stderr()
-                .write_all(text.as_bytes())
-                .context("cannot write to standard error")
+            output::prompt(&text);
+            Ok(())
         }
     }
 }

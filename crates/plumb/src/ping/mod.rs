@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use plumb_check::ping::{self, Pinged};
-use plumb_check::pings;
+use plumb_measure::conductor::Conducted;
+use plumb_measure::watcher::Nobody;
+use plumb_measure::{ping, sweep};
 use plumb_net::datagram::PathMtuDiscovery;
 use plumb_net::outlet::Outlet;
 use plumb_probe::many::ManyPlan;
@@ -23,6 +23,7 @@ use plumb_probe::{Pace, Pattern, Plan, Sizes, Trust};
 use crate::output::{Begun, Output};
 use crate::seconds::{above_zero, seconds};
 use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
+use crate::trust::trust;
 use crate::usage::wrong;
 use live::{Lines, Live};
 use many::{Printer, Shown};
@@ -214,11 +215,12 @@ fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         printer.unresolved(&targets.unresolved);
     }
     let mut tell = printer.as_mut().map(|printer| |seen| printer.tell(seen));
-    let pinged = pings::run(
+    let pinged = sweep::run(
         command_line(),
         plan,
         targets,
-        tell.as_mut().map(|tell| tell as pings::Tell<'_>),
+        tell.as_mut().map(|tell| tell as sweep::Tell<'_>),
+        &Nobody,
         &stop,
     );
     let pinged = pinged.map_err(|error| probes.explain(error.into()))?;
@@ -250,7 +252,7 @@ fn one(arguments: &Arguments, host: &str) -> anyhow::Result<ExitCode> {
 
 /// Shows or saves what was learnt; nothing at all is no success.
 fn finish(
-    pinged: Pinged,
+    pinged: Conducted,
     output: Begun<'_>,
     probes: &Probes,
     note: Option<String>,
@@ -264,7 +266,7 @@ fn finish(
     } else {
         output.emit(run)?;
     }
-    match pinged.silence {
+    match pinged.shortfall {
         Some(silence) => Err(probes.explain(silence.into())),
         None => Ok(ExitCode::SUCCESS),
     }
@@ -276,17 +278,7 @@ impl Arguments {
         if !matches!(protocol, Protocol::Https) {
             return Ok(None);
         }
-        if self.insecure {
-            return Ok(Some(Trust::anyone()?));
-        }
-        let Some(file) = &self.ca else {
-            return Ok(Some(Trust::authorities(None)?));
-        };
-        let pem = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-        let trust = Trust::authorities(Some(&pem));
-        Ok(Some(trust.with_context(|| {
-            format!("cannot take {} for certificates", file.display())
-        })?))
+        trust(self.ca.as_deref(), self.insecure).map(Some)
     }
 
     fn lines(&self) -> Lines {
@@ -304,7 +296,7 @@ impl Arguments {
     fn plan_for_many(
         &self,
         protocol: Protocol,
-        targets: &pings::Targets,
+        targets: &sweep::Targets,
     ) -> anyhow::Result<ManyPlan> {
         let trust = self.trust(protocol)?;
         let (protocol, port) = protocol.facts();

@@ -1,6 +1,6 @@
 //! `plumb tune apply` and `undo`.
 
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{IsTerminal as _, Read as _};
 use std::path::Path as FilePath;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc;
@@ -27,7 +27,7 @@ use super::except::Except;
 use super::path::PathOptions;
 use super::status::told;
 use crate::load_options::positive_duration;
-use crate::output::{print, style};
+use crate::output::{print, print_page, prompt, say, style};
 
 /// How long the watchdog waits for another plumb to be done, before it tries again.
 const RETRY: Duration = Duration::from_millis(200);
@@ -95,7 +95,7 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
             ..host.clone()
         }],
     };
-    print(&render_tune_plan(&plan, &style()))?;
+    print_page(&render_tune_plan(&plan, &style()))?;
     let runtime = arguments.runtime || arguments.time.is_some();
     let present = Directory::look(FilePath::new(STATE), FilePath::new(DROP_IN))?;
     let lasts = present
@@ -113,8 +113,8 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if path.ends == [Actor::FarHost] {
-        anstream::eprintln!(
-            "plumb: the Run says that the far host limits: plumb tune plan --from the same Run is the plan for it"
+        say(
+            "the Run says that the far host limits: plumb tune plan --from the same Run is the plan for it",
         );
     }
     if !agreed(arguments.yes)? {
@@ -238,8 +238,7 @@ pub(super) fn agreed(yes: bool) -> anyhow::Result<bool> {
             "this changes the machine, and there is no terminal to ask on: say --yes; nothing was changed"
         );
     }
-    anstream::eprint!("Change this machine so? [y/N] ");
-    std::io::stderr().flush()?;
+    prompt("Change this machine so? [y/N] ");
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

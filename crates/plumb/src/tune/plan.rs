@@ -16,7 +16,7 @@ use plumb_report::text::render_tune_plan;
 
 use super::except::Except;
 use super::path::{Path, PathOptions};
-use crate::output::{print, style};
+use crate::output::{json, print, print_page, style};
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 path: path.planned,
                 hosts,
             };
-            serde_json::to_string(&plan)? + "\n"
+            json(&plan)?
         }
         FormatName::Text => {
             let plan = TunePlan {
@@ -86,7 +86,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 path: path.planned,
                 hosts,
             };
-            render_tune_plan(&plan, &style())
+            return print_page(&render_tune_plan(&plan, &style())).map(|()| ExitCode::SUCCESS);
         }
         FormatName::Sysctl => written(&hosts, Format::Sysctl)?,
         FormatName::Shell => written(&hosts, Format::Shell)?,

@@ -10,7 +10,7 @@ use plumb_host::tune::machine::ThisMachine;
 use plumb_model::tune::{AppliedSetting, STATUS_SCHEMA, TuneStatus};
 use plumb_model::units::human_seconds;
 
-use crate::output::print;
+use crate::output::{print, print_json};
 
 #[derive(Args)]
 pub(super) struct StatusArguments {
@@ -28,7 +28,7 @@ pub(super) fn status(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
         .map(|step| (step, standing(machine, step)))
         .collect();
     if arguments.json {
-        print(&(serde_json::to_string(&document(journal.as_ref(), &rows))? + "\n"))?;
+        print_json(&document(journal.as_ref(), &rows))?;
         return Ok(ExitCode::SUCCESS);
     }
     let Some(journal) = &journal else {

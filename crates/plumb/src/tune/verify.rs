@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_check::budget::Budget;
-use plumb_check::phase::Group;
-use plumb_check::shape::Shape;
-use plumb_check::tuning::decision::MOST_RUNS;
-use plumb_check::tuning::findings;
-use plumb_check::tuning::{self, Bench, Part, RUNS, parts};
-use plumb_check::with_responder::{self, Plan};
 use plumb_host::knobs::Catalogue;
 use plumb_host::tune::plan::plan_host;
 use plumb_host::tune::snapshot::Snapshot;
+use plumb_measure::budget::Budget;
+use plumb_measure::phase::Group;
+use plumb_measure::shape::Shape;
+use plumb_measure::tuning::decision::MOST_RUNS;
+use plumb_measure::tuning::findings;
+use plumb_measure::tuning::{self, Bench, Part, RUNS, parts};
+use plumb_measure::with_responder::{self, Plan};
 use plumb_model::finding::{Action, Actor, Verdict};
 use plumb_model::results::tune::{TuneDecision, TuneResult};
 use plumb_model::results::{Direction, Outcome};
@@ -34,7 +34,7 @@ use super::change::{End, Made, agreed, free, make};
 use super::except::Except;
 use super::path::{Path, PathOptions};
 use crate::load_options::{enough_budget, positive_duration};
-use crate::output::{Output, style};
+use crate::output::{Output, prompt_page, say, style};
 use crate::progress::Line;
 use crate::target::{Target, command_line, interruptible};
 
@@ -89,12 +89,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         budget: Budget::new(arguments.budget),
         run_bytes: 0,
     };
-    anstream::eprintln!(
-        "plumb: {} each way to see what limits; then up to {} runs of {} for each part of the plan, with and without",
+    say(format_args!(
+        "{} each way to see what limits; then up to {} runs of {} for each part of the plan, with and without",
         human_seconds(arguments.duration.as_secs_f64()),
         arguments.runs,
         human_seconds(arguments.duration.as_secs_f64())
-    );
+    ));
     let mut run = trial.measure(&[Direction::Up, Direction::Down], true)?;
     let path = arguments.path.resolve_with(&run)?;
     let (parts, plan) = planned(&path, &trial.target, &arguments.except)?;
@@ -110,10 +110,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     show(&path, &plan, &parts);
-    anstream::eprintln!(
-        "plumb: {}",
-        trial.estimate(path.planned.rate_bps, parts.len())
-    );
+    say(trial.estimate(path.planned.rate_bps, parts.len()));
     if !agreed(arguments.yes)? {
         anyhow::bail!("nothing was changed");
     }
@@ -176,7 +173,7 @@ fn show(path: &Path, plan: &HostPlan, parts: &[Part]) {
         path: path.planned.clone(),
         hosts: vec![plan],
     };
-    anstream::eprint!("{}", render_tune_plan(&plan, &style()));
+    prompt_page(&render_tune_plan(&plan, &style()));
 }
 
 /// Which changes no transfer shows, and the command that adds them to what is kept.
@@ -224,7 +221,9 @@ fn add(run: &mut Run, results: Vec<TuneResult>) {
             outcome: Outcome::Tune(Box::new(result)),
             at_s: end,
             duration_s: 0.0,
-            params: serde_json::Map::new(),
+            context: Default::default(),
+            ended: Default::default(),
+            settings: Default::default(),
             series: std::collections::BTreeMap::new(),
         });
     }
@@ -253,10 +252,7 @@ fn verdict(results: &[TuneResult], path: &Path) -> Verdict {
         }
         _ => format!("Nothing that was tried helps: {}.", said.join("; ")),
     };
-    Verdict {
-        headline,
-        grade: None,
-    }
+    Verdict::of_a_part(headline)
 }
 
 /// Measuring against the far end, and changing this host.
@@ -325,9 +321,9 @@ impl Trial<'_> {
             self.budget.spend(bytes);
             self.run_bytes = self.run_bytes.max(bytes);
         }
-        match measured.lost {
+        match measured.shortfall {
             None => Ok(measured.run),
-            Some(why) => Err(anyhow::anyhow!("measured in part only: {why}")),
+            Some(why) => Err(why.into()),
         }
     }
 }
@@ -426,9 +422,9 @@ impl Drop for Trial<'_> {
         if let Some((_, made)) = self.in_force.take()
             && let Err(e) = made.undo()
         {
-            anstream::eprintln!(
-                "plumb: what was tried could not be undone ({e:#}): plumb tune undo"
-            );
+            say(format_args!(
+                "what was tried could not be undone ({e:#}): plumb tune undo"
+            ));
         }
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use plumb_net::clock::monotonic_ns;
 
-use super::ManyPlan;
 use super::network::{Lower, ManyEvent, ManyNetwork, Sending};
+use super::plan::ManyPlan;
 use crate::exchange::Talk;
 use crate::ping::connections::{event, hold};
 use crate::ping::plan::Plan;

@@ -12,8 +12,8 @@ use plumb_net::wait;
 use plumb_wire::icmp::Version;
 
 use super::network::{ManyEvent, ManyNetwork, Sending};
+use super::plan::{ManyPlan, STAMPED_PPS};
 use super::speech::{Reading, Speech};
-use super::{ManyPlan, STAMPED_PPS};
 use crate::ping::plan::{Plan, ProbeError};
 use crate::ping::sample::{Answer, Moment};
 use crate::ping::socket::{local, not_sent, random_u32};

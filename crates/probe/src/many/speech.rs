@@ -6,8 +6,8 @@ use plumb_wire::dns::Query;
 use plumb_wire::icmp::{Echo, EchoHeader, HEADER_BYTES, Kind, MARK_BYTES, Mark, Version};
 use plumb_wire::stamp::{Reply, Request};
 
-use super::ManyPlan;
 use super::network::Lower;
+use super::plan::ManyPlan;
 use crate::ping::dns;
 use crate::ping::pattern::Pattern;
 use crate::ping::plan::ProbeError;

@@ -14,9 +14,10 @@ use plumb_model::distribution::Distribution;
 use plumb_model::results::TimestampSource;
 use plumb_model::summary::Summary;
 use plumb_net::datagram::{Failure, Reporter};
+use plumb_net::udp_counters::Drops;
 
-use super::ManyPlan;
 use super::network::{Lower, ManyEvent, ManyNetwork, Sending};
+use super::plan::ManyPlan;
 use super::tally::Tally;
 use crate::ping::sample::{Answer, Moment, Record, Said};
 
@@ -94,8 +95,8 @@ pub struct ManyLog {
     pub answers: BTreeMap<String, u64>,
     /// Answers from an address that was not asked.
     pub strays: u64,
-    /// Answers that our own socket dropped for want of buffer.
-    pub dropped_here: u64,
+    /// Answers that our own sockets dropped.
+    pub drops: Drops,
     /// Whose clock stamped the round trips.
     pub timestamps: TimestampSource,
     /// The start, on CLOCK_MONOTONIC.
@@ -142,7 +143,7 @@ struct Prober<'a> {
     user_stamps: u64,
     answers: BTreeMap<Said, u64>,
     strays: u64,
-    drops: u32,
+    drops: Drops,
     notes: Vec<String>,
 }
 
@@ -250,7 +251,7 @@ impl<'a> Prober<'a> {
             user_stamps: 0,
             answers: BTreeMap::new(),
             strays: 0,
-            drops: 0,
+            drops: Drops::default(),
             notes: Vec::new(),
         }
     }
@@ -390,7 +391,10 @@ impl<'a> Prober<'a> {
         answer: Answer,
         tell: &mut impl FnMut(&dyn Fn() -> ManySeen),
     ) {
-        self.drops = self.drops.max(answer.drops);
+        self.drops = Drops {
+            full: self.drops.full.max(answer.drops.full),
+            corrupted: self.drops.corrupted.max(answer.drops.corrupted),
+        };
         if lower.below(self.next).next().is_none() {
             return; // never sent: whoever made it up does not belong in the counts
         }
@@ -525,7 +529,7 @@ impl<'a> Prober<'a> {
                 .map(|(said, times)| (said.to_string(), *times))
                 .collect(),
             strays: self.strays,
-            dropped_here: self.drops.into(),
+            drops: self.drops,
             timestamps: match received > 0 && self.user_stamps == 0 {
                 true => TimestampSource::Kernel,
                 false => TimestampSource::User,

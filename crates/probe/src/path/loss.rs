@@ -3,14 +3,15 @@
 //! A packet that is lost on its way to a hop would have been lost on its way to any hop beyond
 //! it. So a hop that answers less often than those beyond it loses nothing: it limits the rate of
 //! its ICMP, or is busy forwarding. What is lost on the path shows at some hop and at all beyond.
+//! Less often by chance is neither: a few probes do not tell.
 //! Behind the last that answers there is nobody to tell; so its answers must be such as are given each
 //! time: replies, and not ICMP errors, of which hosts and routers limit the rate alike.
 
 use plumb_model::loss::at_least_ratio;
 use plumb_model::results::path::{HopAnswers, PathLoss};
 
-/// How sure it must be that a hop answers more sparingly than those beyond it, where those lose
-/// packets too: the probability of as much by chance (Fisher's exact test).
+/// How sure it must be that a hop answers more sparingly than those beyond it: the probability of as much
+/// by chance (Fisher's exact test).
 const SPARING_CHANCE: f64 = 0.01;
 /// Hops for which the probes speak within so much of the best log-likelihood are as good: two
 /// units are about 95 % (a quarter of χ² with one degree of freedom is 0.96; two are cautious).
@@ -55,6 +56,8 @@ pub fn examine(hops: &[Count], says: Last) -> (Vec<HopAnswers>, Option<PathLoss>
         let beyond = Count { ttl: 0, sent, lost };
         *how = if sent > 0 && is_sparing(hop, &beyond) {
             HopAnswers::Sparing
+        } else if sent > 0 && lost == 0 && hop.lost > 0 {
+            HopAnswers::TooFew
         } else {
             sound.push(*hop);
             sent += hop.sent;
@@ -74,10 +77,7 @@ pub fn examine(hops: &[Count], says: Last) -> (Vec<HopAnswers>, Option<PathLoss>
 }
 
 fn is_sparing(hop: &Count, beyond: &Count) -> bool {
-    if hop.lost == 0 {
-        return false;
-    }
-    beyond.lost == 0 || by_chance(hop, beyond) < SPARING_CHANCE
+    hop.lost > 0 && by_chance(hop, beyond) < SPARING_CHANCE
 }
 
 /// The probability that a hop loses so many or more of all that were lost, if it loses as many as
@@ -191,7 +191,7 @@ fn ln_likelihood(sent: u64, lost: u64) -> f64 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use HopAnswers::{Silent, Sparing, Unclear, Well};
+    use HopAnswers::{Silent, Sparing, TooFew, Unclear, Well};
     use proptest::prelude::*;
 
     fn hops(lost: &[(u64, u64)]) -> Vec<Count> {
@@ -208,11 +208,31 @@ mod tests {
     #[test]
     fn a_router_that_limits_its_icmp_loses_nothing() {
         let (answers, loss) = examine(
-            &hops(&[(10, 0), (10, 7), (10, 10), (10, 1), (10, 0)]),
+            &hops(&[(50, 0), (50, 35), (50, 50), (50, 7), (50, 0)]),
             Last::Replies,
         );
         assert_eq!(answers, [Well, Sparing, Silent, Sparing, Well]);
         assert_eq!(loss, None);
+    }
+
+    #[test]
+    fn few_probes_do_not_tell_a_limit_from_loss() {
+        let how = |counts: &[(u64, u64)]| examine(&hops(counts), Last::Replies);
+        // One of three beside three that were answered is as likely as not.
+        assert_eq!(
+            how(&[(3, 0), (3, 1), (3, 0)]),
+            (vec![Well, TooFew, Well], None)
+        );
+        assert_eq!(
+            how(&[(3, 1), (3, 2), (3, 0)]),
+            (vec![TooFew, TooFew, Well], None)
+        );
+        assert_eq!(how(&[(10, 1), (10, 0)]), (vec![TooFew, Well], None));
+        // The same shares of more probes, and one that nearly never answers.
+        assert_eq!(how(&[(30, 10), (30, 0)]), (vec![Sparing, Well], None));
+        assert_eq!(how(&[(10, 7), (10, 0)]), (vec![Sparing, Well], None));
+        // A step of chance: of a path that loses 1 % of all, half of such hops are only unlucky.
+        assert_eq!(how(&[(100, 2), (100, 0)]).0, [TooFew, Well]);
     }
 
     #[test]
@@ -256,7 +276,7 @@ mod tests {
         let (answers, loss) = examine(&counts, Last::Errors);
         assert_eq!(answers, [Well, Unclear, Unclear, Unclear, Silent]);
         assert_eq!(loss, None);
-        let (answers, loss) = examine(&hops(&[(40, 0), (40, 3), (40, 0)]), Last::Errors);
+        let (answers, loss) = examine(&hops(&[(40, 0), (40, 9), (40, 0)]), Last::Errors);
         assert_eq!((answers, loss), (vec![Well, Sparing, Well], None));
     }
 
@@ -273,6 +293,31 @@ mod tests {
                 prop_assert!(loss.ratio > 0.0 && loss.ratio <= 1.0);
                 prop_assert!(loss.at_least_ratio >= 0.0 && loss.at_least_ratio < loss.ratio);
             }
+        }
+
+        #[test]
+        fn a_path_that_loses_is_seldom_called_a_limit(
+            cycles in 1usize..60, hops_there in 1usize..6, loss in 0.0..0.5f64, seed in any::<u64>(),
+        ) {
+            // A line of routers that always answer, before which packets are lost: each hop misses as many as
+            // those beyond it, but for chance.
+            let mut state = seed | 1;
+            let mut lost = || {
+                // xorshift64 (Marsaglia 2003)
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                u64::from(((state >> 11) as f64 / (1u64 << 53) as f64) < loss)
+            };
+            let mut wrong = 0;
+            for _ in 0..100 {
+                let mut count = || (cycles as u64, (0..cycles).map(|_| lost()).sum());
+                let counts: Vec<(u64, u64)> = (0..=hops_there).map(|_| count()).collect();
+                let (answers, _) = examine(&hops(&counts), Last::Replies);
+                wrong += usize::from(answers.contains(&Sparing));
+            }
+            // 1 % for each of up to five hops; a draw of a hundred seldom has thrice as many.
+            prop_assert!(wrong <= 16, "{wrong} of 100");
         }
 
         #[test]

@@ -25,6 +25,7 @@ pub mod result;
 pub(crate) mod rounds;
 pub mod routes;
 pub mod symmetry;
+mod target;
 pub mod through;
 pub mod told;
 pub mod trace;
@@ -32,5 +33,6 @@ pub mod unprivileged;
 #[cfg(test)]
 pub(crate) mod virtual_time;
 
-pub use open::{Access, OpenError, Opened, Protocol, Target, UDP_PORT, open};
+pub use open::{Access, OpenError, Opened, open};
 pub use probe::{Answer, AnswerKind, Answered, HopNetwork, Nowhere, Probe, ProbeId};
+pub use target::{Protocol, Target, UDP_PORT};

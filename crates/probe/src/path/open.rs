@@ -3,43 +3,12 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
-use plumb_net::outlet::Outlet;
 use plumb_net::privilege::allow_raw_sockets;
 
 use super::probe::{Answered, HopNetwork, Probe, ProbeId};
 use super::raw::RawHops;
+use super::target::{Protocol, Target};
 use super::unprivileged::UnprivilegedHops;
-
-/// The first port of traceroute's range: nothing should listen there.
-pub const UDP_PORT: u16 = 33_434;
-
-/// What probes are made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    /// ICMP or ICMPv6 echo.
-    Icmp,
-    /// UDP.
-    Udp {
-        /// Destination port.
-        port: u16,
-    },
-    /// TCP SYN.
-    Tcp {
-        /// Destination port.
-        port: u16,
-    },
-}
-
-/// Where to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
-    /// As the user typed it, for messages.
-    pub name: String,
-    /// The address; its port is not looked at.
-    pub address: SocketAddr,
-    /// By which way probes leave this host.
-    pub outlet: Outlet,
-}
 
 /// What this process may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -261,6 +230,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::super::probe::AnswerKind;
     use super::*;
+    use crate::path::UDP_PORT;
+    use plumb_net::outlet::Outlet;
     use plumb_wire::icmp::Version;
     use std::net::TcpListener;
 

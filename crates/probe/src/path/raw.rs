@@ -16,8 +16,8 @@ use plumb_wire::ip::{self, ICMP, ICMPV6, TCP, UDP};
 use plumb_wire::path_probe::{FLOWS, Named, Numbered, ProbeSet, Transport};
 
 use super::known::Known;
-use super::open::{Protocol, Target};
 use super::probe::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
+use super::target::{Protocol, Target};
 use crate::ping::sample::Moment;
 
 /// Large enough for any packet.

@@ -11,8 +11,8 @@ use plumb_model::series::{Series, Unit};
 use plumb_wire::tcp_options::{SACK_PERMITTED, TIMESTAMPS};
 
 use super::loss::{self, Count, Last};
-use super::open::Protocol;
 use super::routes::{self, Cycle, Routes};
+use super::target::Protocol;
 use super::trace::{Seen, Shot, TraceLog};
 
 impl Protocol {
@@ -389,6 +389,10 @@ fn hop(ttl: u8, shots: &[&Shot], in_use: Option<(u8, &[usize])>, answers: HopAns
             "answers sparingly: hops beyond it answer more often, so it limits its ICMP and loses nothing"
                 .to_owned(),
         ),
+        HopAnswers::TooFew => notes.push(format!(
+            "left {} of {sent} probes unanswered, those beyond it none: too few probes to tell whether it limits its ICMP or packets are lost",
+            sent - received
+        )),
         HopAnswers::Unclear if at_target => notes.push(
             "left probes unanswered, as hosts do that limit their ICMP errors: --icmp or --tcp tell whether packets are lost"
                 .to_owned(),

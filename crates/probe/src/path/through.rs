@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::open::{Access, OpenError, Opened, Protocol, Target, open};
+use super::open::{Access, OpenError, Opened, open};
+use super::target::{Protocol, Target};
 use super::trace::{self, TraceLog, TracePlan};
 
 /// A trace, and how it was made.

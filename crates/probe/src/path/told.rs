@@ -9,7 +9,8 @@ use plumb_wire::native::control::trace::{
     TraceAccess, TraceAnswer, TraceProbe, TraceReport, TraceRequest,
 };
 
-use super::open::{Access, Protocol, UDP_PORT};
+use super::open::Access;
+use super::target::{Protocol, UDP_PORT};
 use super::through::Through;
 use super::trace::{Seen, Shot, TraceLog, TracePlan};
 

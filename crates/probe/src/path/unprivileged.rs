@@ -16,8 +16,8 @@ use plumb_wire::icmp::{Echo, HEADER_BYTES, Kind, MARK_BYTES, Mark, Version};
 use plumb_wire::icmp_report::Report;
 
 use super::known::Known;
-use super::open::{Protocol, Target};
 use super::probe::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
+use super::target::{Protocol, Target};
 use crate::ping::sample::Moment;
 
 /// Larger than what is looked at.

@@ -4,6 +4,8 @@
 use std::io;
 
 use plumb_net::datagram::{DatagramSocket, Expired, IcmpAccess};
+use plumb_net::udp_counters::Drops;
+use plumb_wire::checksum::checksum;
 use plumb_wire::icmp::{Echo, EchoHeader, Kind, Mark, Version};
 
 use crate::ping::channel::{Channel, Incoming, Told};
@@ -25,6 +27,8 @@ pub(crate) struct IcmpEcho {
     routers_answer: bool,
     /// Number of the latest probe.
     latest: u32,
+    /// Answers whose checksum was wrong: a raw socket is given them.
+    corrupted: u64,
 }
 
 impl IcmpEcho {
@@ -51,6 +55,7 @@ impl IcmpEcho {
             pattern: plan.pattern,
             routers_answer: plan.routers_answer,
             latest: 0,
+            corrupted: 0,
         })
     }
 }
@@ -64,6 +69,13 @@ fn replied(version: Version, session: u32, identifier: u16, packet: &[u8]) -> Op
         && mark.session == session
         && reply.sequence == mark.sequence as u16;
     ours.then_some(mark.sequence)
+}
+
+/// Whether a packet is one of this run's whose checksum is wrong.
+fn is_corrupted(version: Version, identifier: u16, packet: &[u8]) -> bool {
+    let header = packet.first_chunk().map(EchoHeader::parse);
+    let ours = header.is_some_and(|header| header.identifier == identifier);
+    ours && version == Version::V4 && checksum(packet) != 0
 }
 
 /// The probe that a router quotes. It need not quote the mark, so that the number is the latest
@@ -110,14 +122,18 @@ impl Network for IcmpEcho {
             latest,
             ..
         } = *self;
+        let corrupted = &mut self.corrupted;
         self.channel.receive(until_ns, |incoming, at| {
             let (sequence, kernel_ns, hop_limit, drops) = match incoming {
-                Incoming::Packet(packet, received) => (
-                    replied(version, session, identifier, packet)?,
-                    received.kernel_ns,
-                    received.hop_limit,
-                    received.drops,
-                ),
+                Incoming::Packet(packet, received) => {
+                    *corrupted += u64::from(is_corrupted(version, identifier, packet));
+                    (
+                        replied(version, session, identifier, packet)?,
+                        received.kernel_ns,
+                        received.hop_limit,
+                        received.drops,
+                    )
+                }
                 Incoming::Expired(told) => {
                     let sequence = expired(version, identifier, latest, told)?;
                     if !routers_answer {
@@ -129,7 +145,10 @@ impl Network for IcmpEcho {
             Some(Told::Answered(Answer {
                 kernel_ns,
                 hop_limit,
-                drops,
+                drops: Drops {
+                    corrupted: *corrupted,
+                    ..drops
+                },
                 ..Answer::at(at, sequence)
             }))
         })
@@ -146,8 +165,30 @@ mod tests {
             by: Ipv4Addr::LOCALHOST.into(),
             kernel_ns: None,
             quoted,
-            drops: 0,
+            drops: Drops::default(),
         }
+    }
+
+    #[test]
+    fn a_wrong_bit_is_told_from_what_others_are_answered() {
+        let reply = |identifier| Echo {
+            kind: Kind::Reply,
+            identifier,
+            sequence: 3,
+            payload: &[7; 20],
+        };
+        let mut packet = reply(0x1234).write(Version::V4);
+        assert!(!is_corrupted(Version::V4, 0x1234, &packet));
+        if let Some(byte) = packet.last_mut() {
+            *byte ^= 4;
+        }
+        assert!(is_corrupted(Version::V4, 0x1234, &packet));
+        assert!(!is_corrupted(Version::V4, 0x1235, &packet), "another's");
+        assert!(
+            !is_corrupted(Version::V6, 0x1234, &packet),
+            "the kernel's matter"
+        );
+        assert!(!is_corrupted(Version::V4, 0x1234, &[0; 3]));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use plumb_model::results::ping::{HopLimit, RequestPhases, SizeRoundTrips};
 use plumb_model::results::udp::LossPattern;
 use plumb_model::results::{PingResult, ProbeProtocol, TimestampSource};
 use plumb_model::series::{Series, Unit};
+use plumb_net::udp_counters::Drops;
 
 use crate::ping::sample::{FarClock, Phases, Sample};
 
@@ -31,7 +32,7 @@ pub struct ProbeLog {
     /// What the far end said of its clock.
     pub far_clock: Option<FarClock>,
     /// How many answers our own socket dropped, by when we learnt of it.
-    pub drops: Vec<(f64, u32)>,
+    pub drops: Vec<(f64, Drops)>,
     /// When an answer's hop limit differed from that of the one before.
     pub hop_limit_changes_s: Vec<f64>,
     /// Answers by what they were, where the protocol has several.
@@ -57,6 +58,12 @@ impl ProbeLog {
     /// The figures of the probes sent from `from_s` until before `to_s`.
     pub fn result(&self, from_s: f64, to_s: f64) -> PingResult {
         let within = |t: &f64| (from_s..to_s).contains(t);
+        let drops = || {
+            self.drops
+                .iter()
+                .filter(|(t, _)| within(t))
+                .map(|(_, drops)| drops)
+        };
         let samples: Vec<&Sample> = self.window(from_s, to_s).collect();
         let answered: Vec<&Sample> = samples
             .iter()
@@ -89,12 +96,9 @@ impl ProbeLog {
             phases: phases(&answered).map(Box::new),
             sizes: sizes(&samples),
             send_errors: self.refused_s.iter().filter(|t| within(t)).count() as u64,
-            dropped_here: self
-                .drops
-                .iter()
-                .filter(|(t, _)| within(t))
-                .map(|(_, count)| u64::from(*count))
-                .sum(),
+            dropped_here: drops().map(|drops| drops.full).sum(),
+            // The kernel's counters are of all sockets.
+            corrupted: (drops().map(|drops| drops.corrupted).sum::<u64>()).min(sent - received),
             rtt_s: Distribution::of(
                 answered
                     .iter()
@@ -240,7 +244,9 @@ mod tests {
             refused_s: vec![0.05, 0.35],
             again: vec![],
             far_clock: None,
-            drops: vec![(0.25, 3), (9.0, 1)],
+            drops: [(0.25, 3), (9.0, 1)]
+                .map(|(at, full)| (at, Drops { full, corrupted: 2 }))
+                .to_vec(),
             hop_limit_changes_s: vec![0.31],
             answers: BTreeMap::new(),
             icmp_errors: BTreeMap::new(),
@@ -266,6 +272,7 @@ mod tests {
             TimestampSource::Kernel,
             "a lost probe has no stamps to spoil it"
         );
+        assert_eq!(result.corrupted, 1, "no more than were lost");
         let whole = log().result(0.0, f64::INFINITY);
         assert_eq!(
             (

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use plumb_model::results::ProbeProtocol;
 use plumb_net::datagram::set_exact_timers;
@@ -107,6 +108,18 @@ impl Probing {
     /// How far it has come, for as long as the handle lives.
     pub fn progress(&self) -> ProgressHandle {
         self.progress.clone()
+    }
+
+    /// What it has seen so far; probes that are not answered yet count as lost. `None` where it has ended, or does
+    /// not answer within a second: [`Self::join`] tells then.
+    pub fn so_far(&self) -> Option<ProbeLog> {
+        /// Ten times as long as it sleeps at most.
+        const PATIENCE: Duration = Duration::from_secs(1);
+        let answer = self.progress.ask();
+        if self.is_finished() {
+            return None;
+        }
+        answer.recv_timeout(PATIENCE).ok()
     }
 
     /// Asks it to end: no more probes, but those under way are waited for.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
+use crate::ping::log::ProbeLog;
 use crate::ping::sample::Said;
 
 /// How far a probing has come.
@@ -59,6 +60,8 @@ pub struct ProgressHandle {
     progress: Arc<Mutex<Progress>>,
     /// Who is told of each probe.
     seen: Option<mpsc::Sender<Seen>>,
+    /// Who waits for what was seen so far.
+    asked: Arc<Mutex<Option<mpsc::Sender<ProbeLog>>>>,
 }
 
 impl ProgressHandle {
@@ -88,6 +91,20 @@ impl ProgressHandle {
         if let Some(sender) = &self.seen {
             let _ = sender.send(seen());
         }
+    }
+
+    /// Asks the probing for what it has seen so far; the answer comes as soon as it wakes, and the channel ends
+    /// without one where it has ended.
+    pub(crate) fn ask(&self) -> mpsc::Receiver<ProbeLog> {
+        let (sender, receiver) = mpsc::channel();
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+        receiver
+    }
+
+    /// Who has asked since the last time.
+    pub(crate) fn asker(&self) -> Option<mpsc::Sender<ProbeLog>> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.take()
     }
 
     pub(crate) fn update(&self, update: impl FnOnce(&mut Progress)) {

@@ -9,6 +9,7 @@ use std::fmt;
 use std::time::Duration;
 
 use plumb_model::results::TimestampSource;
+use plumb_net::udp_counters::Drops;
 use plumb_wire::dns::code_name;
 use plumb_wire::stamp::{ErrorEstimate, TimeFormat};
 
@@ -143,7 +144,7 @@ pub struct Answer {
     /// The hop limit (TTL) that it bore when it came in, where the protocol tells.
     pub hop_limit: Option<u8>,
     /// Packets that our socket had dropped until then.
-    pub drops: u32,
+    pub drops: Drops,
 }
 
 impl Answer {
@@ -157,7 +158,7 @@ impl Answer {
             said: None,
             far_end: None,
             hop_limit: None,
-            drops: 0,
+            drops: Drops::default(),
         }
     }
 }

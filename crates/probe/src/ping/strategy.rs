@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plumb_net::datagram::{Failure, Unreachable};
+use plumb_net::udp_counters::Drops;
 
 use crate::ping::log::ProbeLog;
 use crate::ping::plan::{Plan, Sizes};
@@ -88,6 +89,12 @@ pub(crate) fn run(
         if abandoned.load(Ordering::Relaxed) {
             break;
         }
+        if let Some(asker) = progress.asker() {
+            let mut log = prober.log(plan, network.id(), now.monotonic_ns);
+            log.far_clock = network.far_clock();
+            // Whoever asked may have given up.
+            let _ = asker.send(log);
+        }
         prober.judge(now.monotonic_ns, progress);
         if prober.due().is_some_and(|due| due <= now.monotonic_ns) {
             let sequence = prober.next();
@@ -117,7 +124,7 @@ pub(crate) fn run(
     }
     let ended_ns = network.now().monotonic_ns;
     prober.judge(u64::MAX, progress);
-    let mut log = prober.into_log(plan, network.id(), ended_ns);
+    let mut log = prober.log(plan, network.id(), ended_ns);
     log.far_clock = network.far_clock();
     log
 }
@@ -158,9 +165,9 @@ struct Prober {
     next_expected: u32,
     /// Answers beyond the first, with the far end's count.
     again: Vec<(u32, Option<u32>)>,
-    /// Increases of the socket's count of drops, by when they were told.
-    drops: Vec<(u64, u32)>,
-    dropped: u32,
+    /// Increases of the socket's counts of drops, by when they were told.
+    drops: Vec<(u64, Drops)>,
+    dropped: Drops,
     sent: u64,
     received: u64,
     last_rtt: Option<Duration>,
@@ -200,7 +207,7 @@ impl Prober {
             next_expected: 0,
             again: Vec::new(),
             drops: Vec::new(),
-            dropped: 0,
+            dropped: Drops::default(),
             sent: 0,
             received: 0,
             last_rtt: None,
@@ -341,10 +348,8 @@ impl Prober {
 
     fn answered(&mut self, answer: Answer, progress: &ProgressHandle) {
         if answer.drops != self.dropped {
-            self.drops.push((
-                answer.at.monotonic_ns,
-                answer.drops.wrapping_sub(self.dropped),
-            ));
+            self.drops
+                .push((answer.at.monotonic_ns, answer.drops.since(self.dropped)));
             self.dropped = answer.drops;
         }
         let Some(record) = self
@@ -408,7 +413,8 @@ impl Prober {
         progress.last_rtt = self.last_rtt;
     }
 
-    fn into_log(self, plan: &Plan, id: u32, ended_ns: u64) -> ProbeLog {
+    /// What was seen until `ended_ns`; probes that are not answered by then count as lost.
+    fn log(&self, plan: &Plan, id: u32, ended_ns: u64) -> ProbeLog {
         let start = self.started.monotonic_ns;
         let since_start = |ns: u64| ns.saturating_sub(start) as f64 / 1e9;
         let mut log = ProbeLog {
@@ -425,7 +431,7 @@ impl Prober {
                 .filter(|r| r.refused)
                 .map(|r| since_start(r.sent.monotonic_ns))
                 .collect(),
-            again: self.again,
+            again: self.again.clone(),
             far_clock: None,
             drops: self
                 .drops
@@ -437,12 +443,19 @@ impl Prober {
                 .iter()
                 .map(|ns| since_start(*ns))
                 .collect(),
-            answers: self.answers,
-            icmp_errors: self.icmp_errors,
+            answers: self.answers.clone(),
+            icmp_errors: self.icmp_errors.clone(),
             started_monotonic_ns: start,
             duration_s: since_start(ended_ns),
-            notes: self.notes,
+            notes: self.notes.clone(),
         };
+        let corrupted = log.result(0.0, f64::INFINITY).corrupted;
+        if corrupted > 0 {
+            log.notes.push(format!(
+                "up to {corrupted} answers came with a wrong checksum: the path corrupts packets; the kernel discards them, and \
+                 they count as lost"
+            ));
+        }
         let ignored = log.residences_ignored();
         if ignored > 0 {
             log.notes.push(format!(

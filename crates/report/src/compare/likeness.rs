@@ -3,11 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use plumb_model::results::Outcome;
-use plumb_model::run::{LabBackend, LabChange, Run};
+use plumb_model::context::Phase;
+use plumb_model::run::{LabBackend, LabChange, Measurement, Run};
 
+use crate::heading::overrun_warning;
 use crate::number;
-use crate::view::{self, Phase};
+use crate::phase::PHASES;
+use crate::registry::{phase, shown};
+use crate::show::Show;
 
 /// Phases whose lengths differ by more than this share are not compared silently: a queue of
 /// 700 ms takes ten seconds to fill, so a shorter phase sees less of it.
@@ -26,8 +29,9 @@ pub(super) fn notes(a: &Run, b: &Run) -> Vec<String> {
     differ("the target", target(a), target(b));
     differ("the laboratory", scenario(a), scenario(b));
     differ("plumb", a.plumb.clone(), b.plumb.clone());
-    for phase in Phase::ALL {
-        if let (Some(before), Some(after)) = (senders(a, phase), senders(b, phase)) {
+    for phase in PHASES {
+        let load = |run| joined(run, phase, |result| result.load());
+        if let (Some(before), Some(after)) = (load(a), load(b)) {
             differ(
                 &format!("what loaded the {} phase", phase.name()),
                 before,
@@ -35,7 +39,7 @@ pub(super) fn notes(a: &Run, b: &Run) -> Vec<String> {
             );
         }
     }
-    for phase in Phase::ALL {
+    for phase in PHASES {
         if let (Some(before), Some(after)) = (length_s(a, phase), length_s(b, phase))
             && (before - after).abs() > SAME_LENGTH_RATIO * before.max(after)
         {
@@ -46,8 +50,9 @@ pub(super) fn notes(a: &Run, b: &Run) -> Vec<String> {
             );
         }
     }
-    for phase in Phase::ALL {
-        if let (Some(before), Some(after)) = (asked(a, phase), asked(b, phase)) {
+    for phase in PHASES {
+        let asked = |run| joined(run, phase, |result| result.asked());
+        if let (Some(before), Some(after)) = (asked(a), asked(b)) {
             differ(
                 &format!("what was asked for in the {} phase", phase.name()),
                 before,
@@ -56,7 +61,7 @@ pub(super) fn notes(a: &Run, b: &Run) -> Vec<String> {
         }
     }
     for (run, which) in [(a, "before"), (b, "after")] {
-        if view::overrun_warning(run).is_some() {
+        if overrun_warning(run).is_some() {
             notes.push(format!(
                 "In the Run {which} the machine could not keep up with the laboratory."
             ));
@@ -103,57 +108,21 @@ fn scenario(run: &Run) -> String {
     )
 }
 
-/// Congestion control and number of flows, where a phase had flows.
-fn senders(run: &Run, phase: Phase) -> Option<String> {
-    let rows = view::rates(run)
-        .into_iter()
-        .filter(|row| row.phase == phase);
-    let each: BTreeSet<_> = rows
-        .map(|row| {
-            format!(
-                "{} × {} {}",
-                row.result.streams.len(),
-                row.result.cc,
-                row.result.direction.name()
-            )
-        })
-        .collect();
-    (!each.is_empty()).then(|| each.into_iter().collect::<Vec<_>>().join(" with "))
+fn of_phase(run: &Run, of: Phase) -> impl Iterator<Item = &Measurement> {
+    run.measurements.iter().filter(move |m| phase(m) == of)
 }
 
-/// What datagrams and transactions were asked to be.
-fn asked(run: &Run, phase: Phase) -> Option<String> {
-    let of_phase = run.measurements.iter().filter(|m| Phase::of(m) == phase);
-    let each: BTreeSet<_> = of_phase
-        .filter_map(|measurement| match &measurement.outcome {
-            Outcome::Udp(udp) => Some(format!(
-                "UDP {} of {} bytes, {}",
-                udp.direction.name(),
-                udp.payload_bytes,
-                udp.asked_bps
-                    .map_or_else(|| "as fast as it goes".to_owned(), number::rate),
-            )),
-            Outcome::Transactions(many) => Some(format!(
-                "{} at a time, {} bytes for {}",
-                many.concurrency, many.request_bytes, many.response_bytes
-            )),
-            _ => None,
-        })
-        .collect();
+/// What the results of a phase say of how they were made, each thing once.
+fn joined(run: &Run, phase: Phase, say: fn(&dyn Show) -> Option<String>) -> Option<String> {
+    let each: BTreeSet<_> = of_phase(run, phase).filter_map(|m| say(shown(m))).collect();
     (!each.is_empty()).then(|| each.into_iter().collect::<Vec<_>>().join(" with "))
 }
 
 /// The longest measurement of a loaded phase.
 fn length_s(run: &Run, phase: Phase) -> Option<f64> {
-    let rates = view::rates(run)
-        .into_iter()
-        .filter(|r| r.phase == phase)
-        .map(|r| r.measurement.duration_s);
-    let latencies = view::loaded(run)
-        .filter(|(m, _)| Phase::of(m) == phase)
-        .map(|(m, _)| m.duration_s);
-    rates
-        .chain(latencies)
+    of_phase(run, phase)
+        .filter(|m| shown(m).hangs_on_length())
+        .map(|m| m.duration_s)
         .filter(|s| s.is_finite())
         .reduce(f64::max)
 }

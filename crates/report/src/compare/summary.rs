@@ -1,16 +1,18 @@
 //! What a comparison comes to, in one sentence.
 
+use plumb_model::context::Phase;
 use plumb_model::results::{Direction, ProbeProtocol};
 use plumb_model::units::capital;
 
-use super::{Change, GradeChange};
+use super::document::{Change, GradeChange};
+use super::table::{before_and_after, what};
+use crate::latency::mark;
 use crate::number::{self, Scale};
-use crate::tables;
-use crate::view::{self, Phase};
+use crate::phase::{PHASES, flow, when};
 
 /// "Latency under upload: 706 ms → 19.0 ms (grade F → A); upload 18.9 → 17.9 Mbit/s."
 pub(super) fn sentence(rows: &[Change], grades: &[GradeChange]) -> String {
-    let latencies: Vec<_> = Phase::ALL
+    let latencies: Vec<_> = PHASES
         .into_iter()
         .filter_map(|phase| Latency::of(phase, rows, grades))
         .collect();
@@ -45,12 +47,12 @@ fn others(rows: &[Change]) -> String {
     let Some(most) = most else {
         return "Nothing changed by more than two measurements of the same path differ.".to_owned();
     };
-    let (before, after) = tables::before_and_after(most);
+    let (before, after) = before_and_after(most);
     let count = match changed.count() {
         1 => String::new(),
         n => format!(", and {} more", n - 1),
     };
-    format!("Changed: {} {before} → {after}{count}.", tables::what(most))
+    format!("Changed: {} {before} → {after}{count}.", what(most))
 }
 
 /// The latency of one phase in both Runs.
@@ -91,15 +93,15 @@ impl<'a> Latency<'a> {
     }
 
     fn text(&self) -> String {
-        let grade = self.grade.map_or_else(String::new, |g| {
-            match (tables::mark(g.before), tables::mark(g.after)) {
-                (before, after) if before == after => format!(" (grade {after})"),
-                (before, after) => format!(" (grade {before} → {after})"),
-            }
-        });
+        let grade =
+            self.grade
+                .map_or_else(String::new, |g| match (mark(g.before), mark(g.after)) {
+                    (before, after) if before == after => format!(" (grade {after})"),
+                    (before, after) => format!(" (grade {before} → {after})"),
+                });
         format!(
             "{}: {} → {}{grade}",
-            self.phase.when(),
+            when(self.phase),
             number::seconds(self.before),
             number::seconds(self.after)
         )
@@ -138,11 +140,7 @@ fn rates(rows: &[Change], loads: &[Phase]) -> String {
             (row.better.is_some() || loads.contains(&phase)).then(|| {
                 let scale = Scale::rates([before, after].into_iter());
                 let (before, after) = (scale.show(Some(before)), scale.show(Some(after)));
-                format!(
-                    "{} {before} → {after} {}",
-                    view::flow(direction),
-                    scale.unit
-                )
+                format!("{} {before} → {after} {}", flow(direction), scale.unit)
             })
         });
     told.collect::<Vec<_>>().join(", ")

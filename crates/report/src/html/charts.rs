@@ -2,21 +2,30 @@
 //! their round trips over each other.
 
 use minijinja::Value;
-use plumb_model::dscp::BEST_EFFORT;
-use plumb_model::results::{Outcome, RAMP_S};
+use plumb_model::context::Phase;
+use plumb_model::results::RAMP_S;
 use plumb_model::run::{Measurement, Run};
 use serde::Serialize;
 
+use crate::latency::leading_protocol;
+use crate::phase::{PHASES, title};
+use crate::registry::{phase, shown};
+use crate::show::{ChartGroup, Trace};
 use crate::svg::cdf::{self, Curve};
-use crate::svg::lines::{self, Line, Scale, Subject};
 use crate::svg::timeline::{self, Extent, Timeline};
-use crate::view::{self, Phase};
 
 /// A chart with the name of its Run.
 #[derive(Serialize)]
 pub(super) struct Figure {
     label: String,
     svg: Value,
+}
+
+/// Charts under one head.
+#[derive(Serialize)]
+pub(super) struct Group {
+    title: &'static str,
+    figures: Vec<Figure>,
 }
 
 /// Each Run over its time, on the same scales.
@@ -39,72 +48,47 @@ pub(super) fn timelines(runs: &[(&str, &Run)]) -> Vec<Figure> {
     lines.into_iter().map(figure).collect()
 }
 
-/// What the charts of classes are of.
-const CLASSES: Subject<'_> = Subject {
-    title: "seconds; round-trip time in ms (logarithmic)",
-    description: "Round trips over time, one line for each class of traffic",
-    scale: Scale::Logarithmic,
-};
-
-/// The charts that `draw` makes of each Run.
-pub(super) fn each(runs: &[(&str, &Run)], draw: fn(&Run) -> Vec<String>) -> Vec<Figure> {
-    let charts = runs.iter().flat_map(|(name, run)| {
-        draw(run).into_iter().map(|svg| Figure {
-            label: (*name).to_owned(),
-            svg: Value::from_safe_string(svg),
-        })
-    });
-    charts.collect()
-}
-
-/// The round trips of each class of traffic over time, a chart for each phase that has several.
-pub(super) fn classes(runs: &[(&str, &Run)]) -> Vec<Figure> {
-    /// Colours of phases, which one phase does not need.
-    const COLOURS: [&str; 5] = ["idle", "up", "down", "both", "after"];
-    let chart = |name: &str, run: &Run| -> Vec<Figure> {
-        let loaded = view::loaded(run).filter(|(_, result)| !result.classes.is_empty());
-        let figures = loaded.filter_map(|(measurement, result)| {
-            let names = result.classes.keys().zip(COLOURS.iter().cycle());
-            let lines: Vec<_> = names
-                .filter_map(|(class, colour)| {
-                    let own = format!("rtt_{}", class.to_lowercase());
-                    // Best effort is what every phase probes.
-                    let series = measurement.series.get(&own);
-                    let best_effort = (class == BEST_EFFORT.name).then_some("rtt");
-                    let series = series.or_else(|| measurement.series.get(best_effort?))?;
-                    Some(Line {
-                        name: class,
-                        colour,
-                        values: series,
-                    })
-                })
-                .collect();
-            let phase = Phase::of(measurement).title();
-            let label = match name {
-                "" => phase.to_owned(),
-                name => format!("{phase}, {}", name.to_lowercase()),
-            };
-            Some(Figure {
-                label,
-                svg: Value::from_safe_string(lines::render(&CLASSES, &lines)?),
-            })
-        });
-        figures.collect()
-    };
-    let all = runs.iter().flat_map(|(name, run)| chart(name, run));
-    all.collect()
+/// The charts that results have to themselves, those of a group together.
+pub(super) fn groups(runs: &[(&str, &Run)]) -> Vec<Group> {
+    let mut found: Vec<(ChartGroup, Figure)> = Vec::new();
+    for (name, run) in runs {
+        for measurement in &run.measurements {
+            let chart = shown(measurement).chart(measurement, phase(measurement));
+            found.extend(chart.map(|chart| {
+                let label = match (chart.of, *name) {
+                    (Some(of), "") => of.to_owned(),
+                    (Some(of), name) => format!("{of}, {}", name.to_lowercase()),
+                    (None, name) => name.to_owned(),
+                };
+                let svg = Value::from_safe_string(chart.svg);
+                (chart.group, Figure { label, svg })
+            }));
+        }
+    }
+    found.sort_by_key(|(group, _)| *group);
+    let mut groups: Vec<Group> = Vec::new();
+    for (group, figure) in found {
+        match groups.last_mut().filter(|last| last.title == group.title()) {
+            Some(last) => last.figures.push(figure),
+            None => groups.push(Group {
+                title: group.title(),
+                figures: vec![figure],
+            }),
+        }
+    }
+    groups
 }
 
 /// The distributions of the round trips of every phase; of two Runs, the first is dashed.
 pub(super) fn distribution(runs: &[(&str, &Run)]) -> Option<String> {
     let mut curves = Vec::new();
-    for phase in Phase::ALL {
+    for phase in PHASES {
         for (i, (label, run)) in runs.iter().enumerate() {
             let dashed = runs.len() > 1 && i == 0;
             let name = if label.is_empty() {
-                phase.title().to_owned()
+                title(phase).to_owned()
             } else {
-                format!("{}, {}", phase.title(), label.to_lowercase())
+                format!("{}, {}", title(phase), label.to_lowercase())
             };
             curves.extend(Curve::new(
                 name,
@@ -118,23 +102,25 @@ pub(super) fn distribution(runs: &[(&str, &Run)]) -> Option<String> {
 }
 
 /// The round trips of a phase with the probes that lead, `None` where one was lost.
-fn round_trips(run: &Run, phase: Phase) -> Vec<Option<f64>> {
-    let leading = view::leading_protocol(run);
-    let counts = |measurement: &Measurement, t_s: f64| match measurement.outcome {
-        Outcome::LoadedLatency(_) => (RAMP_S..=measurement.duration_s).contains(&t_s),
-        _ => true,
+fn round_trips(run: &Run, of: Phase) -> Vec<Option<f64>> {
+    let leading = leading_protocol(run);
+    let counts = |measurement: &Measurement, loaded: bool, t_s: f64| {
+        !loaded || (RAMP_S..=measurement.duration_s).contains(&t_s)
     };
-    let measurements = run.measurements.iter().filter(|m| Phase::of(m) == phase);
+    let measurements = run.measurements.iter().filter(|m| phase(m) == of);
     let series =
         measurements.flat_map(|m| m.series.iter().map(move |(name, series)| (m, name, series)));
     series
-        .filter(|(m, name, _)| timeline::protocol(m, name) == Some(leading))
-        .flat_map(|(m, _, series)| {
-            series
-                .t_s
-                .iter()
-                .zip(&series.values)
-                .filter(move |(t, _)| counts(m, **t))
+        .filter_map(|(m, name, series)| match shown(m).trace(name) {
+            Some(Trace::RoundTrip { protocol, loaded }) if protocol == leading => {
+                Some((m, loaded, series))
+            }
+            _ => None,
+        })
+        .flat_map(|(m, loaded, series)| {
+            let samples = series.t_s.iter().zip(&series.values);
+            samples
+                .filter(move |(t, _)| counts(m, loaded, **t))
                 .map(|(_, value)| *value)
         })
         .collect()

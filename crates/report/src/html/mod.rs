@@ -1,5 +1,5 @@
 //! One page, complete in itself: no script, nothing loaded from anywhere, and a content security
-//! policy that says so. The template escapes whatever a Run says; only the charts, which escape
+//! policy that says so. The template cleans and escapes whatever a Run says; only the charts, which do so
 //! for themselves, and the style sheet are put in as they are.
 
 mod charts;
@@ -7,14 +7,16 @@ mod parts;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Environment, Error, Value};
+use minijinja::{Environment, Error, Value, escape_formatter};
+use plumb_model::printable;
 use plumb_model::run::Run;
 use serde::Serialize;
 
-use crate::compare::Comparison;
-use crate::svg::{hops, ways};
-use crate::tables::{self, Table};
-use crate::view;
+use crate::compare::{Comparison, table::changes};
+use crate::heading;
+use crate::latency::mark;
+use crate::svg::canvas::escape;
+use crate::table::Table;
 use parts::{RunPart, Tile};
 
 /// Its name ends in `.html.j2`, which switches escaping on.
@@ -31,7 +33,7 @@ struct Page<'a> {
     style: Value,
     /// One sentence.
     headline: Option<&'a str>,
-    /// The mark of the Run, or of both.
+    /// The grade of latency under load of the Run, or of both.
     grades: Vec<String>,
     /// What must be known before any number is believed.
     warnings: Vec<String>,
@@ -40,11 +42,8 @@ struct Page<'a> {
     changes: Option<Table>,
     /// Charts over time, one a Run.
     timelines: Vec<charts::Figure>,
-    classes: Vec<charts::Figure>,
-    /// Delays of each way, a chart a measurement.
-    ways: Vec<charts::Figure>,
-    /// Round trips of the hops, a chart a path.
-    hops: Vec<charts::Figure>,
+    /// Charts that results have to themselves.
+    charts: Vec<charts::Group>,
     distribution: Option<Value>,
     /// One Run, or before and after.
     runs: Vec<RunPart<'a>>,
@@ -54,24 +53,22 @@ struct Page<'a> {
 pub fn render(run: &Run) -> String {
     let verdict = run.verdict.as_ref();
     write(&Page {
-        target: view::target(run),
+        target: heading::target(run),
         style: Value::from_safe_string(STYLE.to_owned()),
         headline: verdict.map(|v| v.headline.as_str()),
         grades: verdict
-            .and_then(|v| v.grade)
+            .and_then(|v| v.latency_grade)
             .map(|g| g.name().to_owned())
             .into_iter()
             .collect(),
-        warnings: view::overrun_warning(run)
+        warnings: heading::overrun_warning(run)
             .map(str::to_owned)
             .into_iter()
             .collect(),
         tiles: parts::tiles(&[run]),
         changes: None,
         timelines: charts::timelines(&[("", run)]),
-        classes: charts::classes(&[("", run)]),
-        ways: charts::each(&[("", run)], ways::render),
-        hops: charts::each(&[("", run)], hops::render),
+        charts: charts::groups(&[("", run)]),
         distribution: charts::distribution(&[("", run)]).map(Value::from_safe_string),
         runs: vec![RunPart::of(run, "", &[])],
     })
@@ -80,26 +77,28 @@ pub fn render(run: &Run) -> String {
 /// Two Runs as one page, before and after.
 pub fn render_comparison(before: &Run, after: &Run, comparison: &Comparison) -> String {
     let named = [("Before", before), ("After", after)];
-    let mark = |run: &Run| tables::mark(run.verdict.as_ref().and_then(|v| v.grade));
+    let mark = |run: &Run| mark(run.verdict.as_ref().and_then(|v| v.latency_grade));
     let warnings = comparison.notes.iter().cloned();
     write(&Page {
-        target: view::target(after),
+        target: heading::target(after),
         style: Value::from_safe_string(STYLE.to_owned()),
         headline: Some(&comparison.summary),
         grades: vec![mark(before), mark(after)],
         warnings: warnings.collect(),
         tiles: parts::tiles(&[before, after]),
-        changes: Some(tables::changes(comparison)),
+        changes: Some(changes(comparison)),
         timelines: charts::timelines(&named),
-        classes: charts::classes(&named),
-        ways: charts::each(&named, ways::render),
-        hops: charts::each(&named, hops::render),
+        charts: charts::groups(&named),
         distribution: charts::distribution(&named).map(Value::from_safe_string),
         runs: vec![
             RunPart::of(
                 before,
                 "Before",
-                &parts::fates(&comparison.findings.gone, "gone"),
+                &[
+                    parts::fates(&comparison.findings.gone, "gone"),
+                    parts::fates(&comparison.findings.unmeasured, "not measured again"),
+                ]
+                .concat(),
             ),
             RunPart::of(
                 after,
@@ -116,7 +115,7 @@ fn write(page: &Page<'_>) -> String {
         // this is out of reach; a page that says so is better than none.
         format!(
             "<!doctype html><title>plumb</title><p>The page could not be made: {}",
-            crate::svg::escape(&error.to_string())
+            escape(&error.to_string())
         )
     })
 }
@@ -129,6 +128,12 @@ fn fill(page: &Page<'_>) -> Result<String, Error> {
             .lstrip_blocks(true)
             .build()?,
     );
+    environment.set_formatter(|out, state, value| match value.as_str() {
+        Some(text) if !value.is_safe() => {
+            escape_formatter(out, state, &Value::from(&*printable::lines(text)))
+        }
+        _ => escape_formatter(out, state, value),
+    });
     environment.add_template(TEMPLATE_NAME, TEMPLATE)?;
     environment.get_template(TEMPLATE_NAME)?.render(Serde(page))
 }

@@ -1,14 +1,19 @@
 //! What the template sets in type: the figures at a glance, the findings, the numbers.
 
+use plumb_model::context::Phase;
+use plumb_model::distribution::Distribution;
 use plumb_model::finding::{Cause, Finding, Place};
+use plumb_model::printable;
 use plumb_model::results::Direction;
 use plumb_model::run::Run;
 use serde::Serialize;
 
 use crate::compare::FindingRef;
-use crate::number;
-use crate::tables::{self, Table};
-use crate::view::{self, Phase};
+use crate::latency::{latencies, leading_protocol, mark};
+use crate::phase::{flow, title};
+use crate::registry::shown;
+use crate::table::Table;
+use crate::{contents, ends, heading, number, registry};
 
 /// A phase at a glance, with one value for each Run.
 #[derive(Serialize)]
@@ -23,7 +28,7 @@ pub(super) struct Tile {
 /// A number of a tile.
 #[derive(Serialize)]
 struct Figure {
-    name: String,
+    name: &'static str,
     values: Vec<String>,
 }
 
@@ -34,9 +39,11 @@ pub(super) struct RunPart<'a> {
     label: &'static str,
     findings: Vec<FindingPart<'a>>,
     verdict: Option<&'a str>,
+    /// What an all-clear needs and is not known, where the headline does not say it all.
+    not_measured: Vec<String>,
     tables: Vec<Table>,
-    /// Folded away: one row a stream.
-    streams: Option<Table>,
+    /// Details, folded away.
+    folded: Vec<Table>,
     notes: &'a [String],
     facts: Table,
     lab: Option<String>,
@@ -94,6 +101,7 @@ impl<'a> RunPart<'a> {
                 .find(|(cause, place, _)| (*cause, *place) == (f.cause, f.place))
                 .map(|f| f.2)
         };
+        let (tables, folded) = contents::tables(run);
         Self {
             label,
             findings: run
@@ -102,15 +110,16 @@ impl<'a> RunPart<'a> {
                 .map(|f| FindingPart::of(f, fate(f)))
                 .collect(),
             verdict: run.verdict.as_ref().map(|v| v.headline.as_str()),
-            tables: tables::of_run(run),
-            streams: Some(tables::streams(run)).filter(|table| !table.rows.is_empty()),
+            not_measured: heading::not_measured(run),
+            tables,
+            folded,
             notes: &run.notes,
-            facts: tables::facts(run),
-            lab: tables::lab(run),
+            facts: ends::table(run),
+            lab: ends::lab(run),
             id: &run.id,
             plumb: &run.plumb,
-            started: view::started(&run.started),
-            length: number::length(view::length_s(run)),
+            started: heading::started(&run.started),
+            length: number::length(heading::length_s(run)),
             command: run.command.join(" "),
         }
     }
@@ -131,7 +140,12 @@ impl<'a> FindingPart<'a> {
         let fixes = finding.fixes.iter().map(|fix| FixPart {
             actor: fix.on.name().replace('-', " "),
             summary: &fix.summary,
-            commands: fix.commands.join("\n"),
+            commands: fix
+                .commands
+                .iter()
+                .map(|command| printable::line(command))
+                .collect::<Vec<_>>()
+                .join("\n"),
             expect: &fix.expect,
         });
         Self {
@@ -160,56 +174,48 @@ fn tile(runs: &[&Run], phase: Phase) -> Option<Tile> {
     let mut figures = Vec::new();
     for direction in [Direction::Down, Direction::Up] {
         let rate = |run: &&Run| {
-            let found = view::rates(run)
-                .into_iter()
-                .find(|r| (r.phase, r.result.direction) == (phase, direction));
-            found.map(|r| r.result.bps)
+            let mut of_phase = run
+                .measurements
+                .iter()
+                .filter(|m| registry::phase(m) == phase);
+            of_phase.find_map(|m| {
+                let (found, bps) = shown(m).rate()?;
+                (found == direction).then_some(bps)
+            })
         };
         let name = if phase == Phase::Both {
-            view::flow(direction)
+            flow(direction)
         } else {
             "rate"
         };
-        figures.extend(figure(runs, name.to_owned(), rate, number::rate));
+        figures.extend(figure(runs, name, rate, number::rate));
     }
-    let percentile = if phase == Phase::Idle {
-        "round trip, p50"
-    } else {
-        "round trip, p95"
+    let (percentile, get): (_, fn(&Distribution) -> f64) = match phase {
+        Phase::Idle => ("round trip, p50", |d| d.p50),
+        _ => ("round trip, p95", |d| d.p95),
     };
     let latency = |run: &&Run| {
-        let leading = view::leading_protocol(run);
-        let found = view::latencies(run)
-            .into_iter()
-            .find(|l| (l.phase, l.protocol) == (phase, leading))?;
-        Some((
-            found
-                .rtt_s
-                .map(|d| if phase == Phase::Idle { d.p50 } else { d.p95 }),
-            found.loss_ratio,
-        ))
+        let leading = leading_protocol(run);
+        let mut all = latencies(run).into_iter();
+        all.find(|(of, l)| (*of, l.protocol) == (phase, leading))
+            .map(|(_, l)| (l.rtt_s.map(get), l.loss_ratio))
     };
     let (round_trip, loss) = (|run: &&Run| latency(run)?.0, |run: &&Run| latency(run)?.1);
-    figures.extend(figure(
-        runs,
-        percentile.to_owned(),
-        round_trip,
-        number::seconds,
-    ));
-    figures.extend(figure(runs, "loss".to_owned(), loss, number::percent));
+    figures.extend(figure(runs, percentile, round_trip, number::seconds));
+    figures.extend(figure(runs, "loss", loss, number::percent));
     let grade = |run: &&Run| {
-        view::latencies(run)
+        latencies(run)
             .into_iter()
-            .filter(|l| l.phase == phase)
-            .find_map(|l| l.grade)
+            .filter(|(of, _)| *of == phase)
+            .find_map(|(_, l)| l.grade)
     };
     let grades: Vec<_> = runs.iter().map(grade).collect();
     let graded = grades.iter().any(Option::is_some);
     (!figures.is_empty()).then(|| Tile {
-        title: phase.title(),
+        title: title(phase),
         class: phase.name(),
         grades: if graded {
-            grades.into_iter().map(tables::mark).collect()
+            grades.into_iter().map(mark).collect()
         } else {
             Vec::new()
         },
@@ -220,7 +226,7 @@ fn tile(runs: &[&Run], phase: Phase) -> Option<Tile> {
 /// A number of every Run; none when no Run has it.
 fn figure(
     runs: &[&Run],
-    name: String,
+    name: &'static str,
     get: impl Fn(&&Run) -> Option<f64>,
     write: fn(f64) -> String,
 ) -> Option<Figure> {

@@ -2,7 +2,8 @@
 //! came back, so a curve with losses ends below 100 %.
 
 use super::axis::{Axis, drawable};
-use super::{Anchor, Canvas, LETTER, WIDTH, line};
+use super::canvas::{Anchor, Canvas, LETTER, WIDTH};
+use super::polyline;
 use crate::number;
 
 /// The samples of one curve.
@@ -121,7 +122,7 @@ pub(crate) fn render(curves: &[Curve]) -> Option<String> {
         let dashed = if curve.dashed { " before" } else { "" };
         canvas.path(
             &format!("line {}{dashed}", curve.class),
-            &line::path(curve.steps(&x, &y)),
+            &polyline::path(curve.steps(&x, &y)),
         );
     }
     legend(&mut canvas, curves, right);

@@ -1,14 +1,19 @@
 //! Rates, losses, delays and round trips of a Run over its own time: panels that share the axis of time,
 //! with the load phases marked.
 
-use plumb_model::results::{Direction, Outcome, ProbeProtocol};
+use plumb_model::context::Phase;
+use plumb_model::results::{Direction, ProbeProtocol};
 use plumb_model::run::{Measurement, Run};
 use plumb_model::series::Series;
 
 use super::axis::{Axis, drawable};
-use super::{Anchor, Canvas, LETTER, WIDTH, line};
+use super::canvas::{Anchor, Canvas, LETTER, WIDTH};
+use super::polyline;
+use crate::latency::leading_protocol;
 use crate::number::Scale;
-use crate::view::{self, Phase};
+use crate::phase::{PHASES, flow, title};
+use crate::registry::{phase, shown};
+use crate::show::Trace as Shown;
 
 /// What a panel is of, from the top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +101,7 @@ impl Extent {
 impl Timeline {
     /// What there is to draw; `None` when no measurement has values over time.
     pub(crate) fn of(run: &Run) -> Option<Self> {
-        let leading = view::leading_protocol(run);
+        let leading = leading_protocol(run);
         let mut timeline = Self {
             bands: bands(run),
             traces: Vec::new(),
@@ -124,22 +129,18 @@ impl Timeline {
             Direction::Up => "up",
             Direction::Down | Direction::Both => "down",
         };
-        let (quantity, class, faint) = match (&measurement.outcome, name) {
-            (Outcome::Throughput(t), "bps") => (Quantity::Rate, of_direction(t.direction), false),
-            (Outcome::Udp(u), name) => {
-                let quantity = match name {
-                    "bps" => Quantity::Rate,
-                    "loss_ratio" => Quantity::Loss,
-                    "pdv_s" => Quantity::Delay,
-                    _ => return,
-                };
-                (quantity, of_direction(u.direction), false)
-            }
-            (Outcome::Ping(_) | Outcome::LoadedLatency(_), "rtt" | "rtt_icmp") => {
-                let faint = protocol(measurement, name) != Some(self.leading);
-                (Quantity::RoundTrip, Phase::of(measurement).name(), faint)
-            }
-            _ => return,
+        let Some(shown) = shown(measurement).trace(name) else {
+            return;
+        };
+        let (quantity, class, faint) = match shown {
+            Shown::Rate(direction) => (Quantity::Rate, of_direction(direction), false),
+            Shown::Loss(direction) => (Quantity::Loss, of_direction(direction), false),
+            Shown::Delay(direction) => (Quantity::Delay, of_direction(direction), false),
+            Shown::RoundTrip { protocol, .. } => (
+                Quantity::RoundTrip,
+                phase(measurement).name(),
+                protocol != self.leading,
+            ),
         };
         self.traces.push(Trace {
             quantity,
@@ -169,32 +170,22 @@ impl Timeline {
     }
 }
 
-/// The protocol of the probes of a series.
-pub(crate) fn protocol(measurement: &Measurement, name: &str) -> Option<ProbeProtocol> {
-    match (&measurement.outcome, name) {
-        (Outcome::LoadedLatency(_), "rtt_icmp") => Some(ProbeProtocol::Icmp),
-        (Outcome::LoadedLatency(l), "rtt") => Some(l.protocol),
-        (Outcome::Ping(p), "rtt") => Some(p.protocol),
-        _ => None,
-    }
-}
-
 /// The phases on the axis of time, each as long as its measurements.
 fn bands(run: &Run) -> Vec<Band> {
-    let of = |phase: Phase| {
+    let of = |band: Phase| {
         let ends = run
             .measurements
             .iter()
-            .filter(|m| Phase::of(m) == phase && !matches!(m.outcome, Outcome::Port(_)));
+            .filter(|m| phase(m) == band && shown(m).fills_its_phase());
         let ends = ends.filter_map(|m| Some((drawable(m.at_s)?, drawable(m.at_s + m.duration_s)?)));
         let (from_s, to_s) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
         Some(Band {
-            phase,
+            phase: band,
             from_s,
             to_s,
         })
     };
-    Phase::ALL.into_iter().filter_map(of).collect()
+    PHASES.into_iter().filter_map(of).collect()
 }
 
 const LEFT: f64 = 56.0;
@@ -270,7 +261,7 @@ fn phases(canvas: &mut Canvas, timeline: &Timeline, x: &Axis, bottom: f64) {
             (to - from, 3.0),
         );
         // A name that does not fit its band would run into the next.
-        let name = band.phase.title();
+        let name = title(band.phase);
         if to - from > LETTER * name.len() as f64 {
             canvas.text(
                 "phase",
@@ -310,7 +301,10 @@ fn draw<'a>(canvas: &mut Canvas, traces: impl Iterator<Item = &'a Trace>, x: &Ax
             .points
             .iter()
             .map(|(t, v)| v.map(|v| (x.position(*t), y.position(v))));
-        canvas.path(&format!("line {}{faint}", trace.class), &line::path(points));
+        canvas.path(
+            &format!("line {}{faint}", trace.class),
+            &polyline::path(points),
+        );
     }
 }
 
@@ -343,7 +337,7 @@ fn entries(timeline: &Timeline, quantity: Quantity) -> Vec<(&'static str, String
         .into_iter()
         .filter(|(class, _)| timeline.of_quantity(quantity).any(|t| t.class == *class));
     there
-        .map(|(class, direction)| (class, view::flow(direction).to_owned()))
+        .map(|(class, direction)| (class, flow(direction).to_owned()))
         .collect()
 }
 

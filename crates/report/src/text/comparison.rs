@@ -1,9 +1,9 @@
 //! A comparison for the terminal.
 
-use super::Style;
 use super::layout::{BOLD, FAINT, GOOD, Page, clean, severity};
-use crate::compare::{Comparison, FindingRef};
-use crate::{tables, view};
+use super::style::Style;
+use crate::compare::{Comparison, FindingRef, table};
+use crate::heading;
 
 /// The whole comparison as text, each line ended.
 pub fn render_comparison(comparison: &Comparison, style: &Style) -> String {
@@ -21,15 +21,21 @@ pub fn render_comparison(comparison: &Comparison, style: &Style) -> String {
     if !comparison.notes.is_empty() {
         page.blank();
     }
-    page.table(&tables::changes(comparison));
-    findings(&mut page, "Gone", &comparison.findings.gone, true);
-    findings(&mut page, "New", &comparison.findings.new, false);
-    findings(&mut page, "Still there", &comparison.findings.still, false);
+    page.table(&table::changes(comparison));
+    let changes = &comparison.findings;
+    findings(&mut page, "Gone", &changes.gone, true);
+    findings(&mut page, "New", &changes.new, false);
+    findings(&mut page, "Still there", &changes.still, false);
+    findings(&mut page, "Not measured again", &changes.unmeasured, false);
     for (which, run) in [("before", &comparison.before), ("after", &comparison.after)] {
         page.wrapped(
             "",
             FAINT,
-            &format!("{which}  {}, run {}", view::started(&run.started), run.id),
+            &format!(
+                "{which}  {}, run {}",
+                heading::started(&run.started),
+                run.id
+            ),
         );
     }
     page.finish()

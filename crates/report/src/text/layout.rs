@@ -5,9 +5,10 @@ use anstyle::{AnsiColor, Style as Paint};
 use comfy_table::{CellAlignment, Table as Grid, presets};
 use plumb_model::finding::Severity;
 use plumb_model::grade::Grade;
+pub(super) use plumb_model::printable::line as clean;
 
-use super::Style;
-use crate::tables::{Kind, Table};
+use super::style::Style;
+use crate::table::{Kind, Table};
 
 pub(super) const BOLD: Paint = Paint::new().bold();
 pub(super) const FAINT: Paint = Paint::new().dimmed();
@@ -224,26 +225,6 @@ pub(super) fn grade(grade: Grade) -> Paint {
     }
 }
 
-/// Text without characters that command a terminal or reorder what is read (Unicode Cc, and the
-/// bidirectional controls of UAX 9).
-pub(super) fn clean(text: &str) -> String {
-    let commands = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
-    };
-    text.chars()
-        .map(|c| {
-            if c == '\n' || c == '\t' {
-                ' '
-            } else if commands(c) {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
-}
-
 /// A cell in as many lines as it takes, each no longer than a cell.
 fn fold(text: &str) -> String {
     if text.chars().count() <= CELL_CHARS {
@@ -316,14 +297,6 @@ mod tests {
             ["a delay of", "668 ms here"]
         );
         assert_eq!(wrap("", 10), Vec::<String>::new());
-    }
-
-    #[test]
-    fn no_command_reaches_the_terminal() {
-        assert_eq!(
-            clean("a\u{1b}[2Jb\u{9b}c\u{202e}d\ne"),
-            "a\u{fffd}[2Jb\u{fffd}c\u{fffd}d e"
-        );
     }
 
     fn set(table: &Table, width: usize) -> String {

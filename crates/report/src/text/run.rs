@@ -1,11 +1,14 @@
 //! A Run for the terminal.
 
+use plumb_model::context::Phase;
 use plumb_model::finding::{Actor, Finding, Fix};
+use plumb_model::results::Direction;
 use plumb_model::run::Run;
 
-use super::Style;
 use super::layout::{BAD, BOLD, FAINT, Page, clean, grade, severity};
-use crate::{number, tables, view};
+use super::style::Style;
+use super::title::title;
+use crate::{contents, ends, heading, number, registry};
 
 /// The whole Run as text, each line ended.
 pub fn render(run: &Run, style: &Style) -> String {
@@ -14,40 +17,43 @@ pub fn render(run: &Run, style: &Style) -> String {
     for finding in &run.findings {
         self::finding(&mut page, finding);
     }
-    for table in tables::of_run(run) {
+    not_measured(&mut page, run);
+    for table in contents::tables(run).0 {
         page.table(&table);
     }
-    stream_errors(&mut page, run);
+    ended_early(&mut page, run);
     foot(&mut page, run);
     page.finish()
-}
-
-/// Of what a Run is, and when it was made.
-pub(super) fn title(page: &mut Page<'_>, run: &Run) {
-    let title = page.paint(BOLD, &clean(&view::target(run)));
-    let when = page.paint(FAINT, &format!("  {}", clean(&view::started(&run.started))));
-    page.line(&format!("{title}{when}"));
-    page.blank();
 }
 
 fn head(page: &mut Page<'_>, run: &Run) {
     title(page, run);
     if let Some(verdict) = &run.verdict {
-        match verdict.grade {
-            Some(mark) => {
-                let opening = format!("Grade {}  ", mark.name());
-                let indent = opening.chars().count();
-                let painted = page.paint(grade(mark).bold(), opening.trim_end());
-                page.opened(&format!("{painted}  "), indent, BOLD, &verdict.headline);
-            }
-            None => page.wrapped("", BOLD, &verdict.headline),
+        page.wrapped("", BOLD, &verdict.headline);
+        if let Some(mark) = verdict.latency_grade {
+            let painted = page.paint(grade(mark).bold(), &format!("grade {}", mark.name()));
+            page.line(&format!("Latency under load: {painted}"));
         }
         page.blank();
     }
-    if let Some(warning) = view::overrun_warning(run) {
+    if let Some(warning) = heading::overrun_warning(run) {
         page.wrapped("! ", BAD, warning);
         page.blank();
     }
+}
+
+/// What an all-clear needs and is not known, where the headline does not say it all.
+fn not_measured(page: &mut Page<'_>, run: &Run) {
+    let lines = heading::not_measured(run);
+    if lines.is_empty() {
+        return;
+    }
+    let title = page.paint(BOLD, "Not measured");
+    page.line(&title);
+    for line in lines {
+        page.wrapped("  · ", anstyle::Style::new(), &line);
+    }
+    page.blank();
 }
 
 fn finding(page: &mut Page<'_>, finding: &Finding) {
@@ -108,31 +114,24 @@ fn actor(fix: &Fix) -> String {
     }
 }
 
-/// Streams that ended early, which the table of rates does not show.
-fn stream_errors(page: &mut Page<'_>, run: &Run) {
-    let mut any = false;
-    for row in view::rates(run) {
-        for stream in &row.result.streams {
-            if let Some(error) = &stream.error {
-                let flow = view::flow_in_phase(row.phase, row.result.direction);
-                page.wrapped(
-                    "! ",
-                    anstyle::Style::new(),
-                    &format!("{flow}, stream {} ended early: {error}", stream.id),
-                );
-                any = true;
-            }
-        }
+/// Streams that ended early, which the tables do not show.
+fn ended_early(page: &mut Page<'_>, run: &Run) {
+    let mut measurements: Vec<_> = run.measurements.iter().collect();
+    // Those with a rate first, in the order of its table.
+    measurements.sort_by_key(|m| {
+        let rate = registry::shown(m).rate();
+        rate.map_or((true, Phase::Idle, false), |(direction, _)| {
+            (false, registry::phase(m), direction == Direction::Down)
+        })
+    });
+    let lines: Vec<String> = measurements
+        .into_iter()
+        .flat_map(|m| registry::shown(m).ended_early(registry::phase(m)))
+        .collect();
+    for line in &lines {
+        page.wrapped("! ", anstyle::Style::new(), line);
     }
-    for (_, udp) in view::udp(run) {
-        if let Some(error) = &udp.error {
-            let flow = view::flow(udp.direction);
-            let line = format!("{flow}, UDP stream {} ended early: {error}", udp.stream);
-            page.wrapped("! ", anstyle::Style::new(), &line);
-            any = true;
-        }
-    }
-    if any {
+    if !lines.is_empty() {
         page.blank();
     }
 }
@@ -146,8 +145,8 @@ fn foot(page: &mut Page<'_>, run: &Run) {
         }
         page.blank();
     }
-    page.table(&tables::facts(run));
-    if let Some(lab) = tables::lab(run) {
+    page.table(&ends::table(run));
+    if let Some(lab) = ends::lab(run) {
         page.wrapped("", FAINT, &lab);
     }
     let id = format!("plumb {}, run {}", run.plumb, run.id);

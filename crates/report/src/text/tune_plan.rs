@@ -4,8 +4,8 @@ use plumb_model::finding::Actor;
 use plumb_model::tune::{HostPlan, TunePlan, UDEV_RULES, Worth};
 use plumb_model::units::{human_seconds, share, si};
 
-use super::Style;
 use super::layout::{BAD, BOLD, FAINT, GOOD, Page, clean};
+use super::style::Style;
 
 /// The whole plan as text, each line ended.
 pub fn render_tune_plan(plan: &TunePlan, style: &Style) -> String {

@@ -6,6 +6,7 @@
 pub mod flow;
 pub mod frame;
 mod hex;
+mod refusal;
 pub mod report;
 pub mod session;
 pub mod silence;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use flow::{Flow, Flows};
 use frame::Role;
 pub use hex::{Fingerprint, Token};
+pub use refusal::Refusal;
 use report::quic::{QuicReceiverLog, QuicSample, QuicSenderLog};
 use report::udp::{UdpReceiverLog, UdpSenderLog};
 use report::{Count, ReportTail, TcpSample};
@@ -32,6 +34,10 @@ pub enum ClientMessage {
         version: u16,
         /// Version of plumb.
         plumb: String,
+        /// How long the client waits for a place, and for its turn with each phase, where it knows
+        /// [`ServerMessage::Queued`]; not at all when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waits_s: Option<u32>,
     },
     /// Asks for a phase of load.
     Start(Start),
@@ -81,6 +87,14 @@ impl Start {
 pub enum ServerMessage {
     /// The answer to Hello.
     Welcome(Box<Welcome>),
+    /// Others are served before, the Hello or the Start will be answered later. It comes again and again
+    /// meanwhile.
+    Queued {
+        /// How many.
+        ahead: u32,
+        /// In how much time it is this client's turn, as far as that is known.
+        after_s: Option<f64>,
+    },
     /// The phase is granted: open its data connections.
     Ready {
         /// The phase.
@@ -211,32 +225,6 @@ pub struct Limits {
     pub max_streams: u32,
 }
 
-/// Why a phase, or a trace, does not take place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Refusal {
-    /// Another one runs for the same address, or the server carries all that it may.
-    Busy,
-    /// More streams than the server allows, or none.
-    Streams,
-    /// Longer than the server allows, or no time at all.
-    Duration,
-    /// The number is not greater than that of the phase before, or the name of the congestion
-    /// control cannot be one.
-    Malformed,
-    /// Not all data connections came in time, or the client stopped before they had.
-    NotAttached,
-    /// It asks for a file at the server's end, which the server does not lend, or without a limit.
-    Disk,
-    /// The server may not do it, by its configuration or its machine's.
-    NotPermitted,
-    /// The server's machine could not start it.
-    Failed,
-    /// A reason of a later version.
-    #[serde(other)]
-    Unknown,
-}
-
 /// Why a session ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -264,9 +252,11 @@ mod tests {
         let hello = ClientMessage::Hello {
             version: 1,
             plumb: "0.1.0".into(),
+            waits_s: None,
         };
         let json = serde_json::to_string(&hello).unwrap();
         assert_eq!(json, r#"{"type":"hello","version":1,"plumb":"0.1.0"}"#);
+        assert_eq!(serde_json::from_str::<ClientMessage>(&json).unwrap(), hello);
         let later = r#"{"type":"start","phase":1,"flows":[],"duration_s":1.5,"colour":"red"}"#;
         let ClientMessage::Start(start) = serde_json::from_str(later).unwrap() else {
             panic!("not a Start")

@@ -31,12 +31,10 @@
 //! whose clock is stepped goes on as if it had not been. An *end* is repeated until its *answer*
 //! comes or nobody can be waiting any more.
 
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
-
 use super::control::Token;
 use super::control::frame::{Preamble, Role};
 use super::spec::TOKEN_BYTES;
+use crate::keyed;
 
 /// Bytes that every datagram begins with, and so the smallest payload.
 pub const HEADER_BYTES: usize = 32;
@@ -59,16 +57,13 @@ pub struct Tag {
 impl Tag {
     /// That of the stream.
     pub fn of(stream: &Preamble) -> Self {
-        let mut bytes = [0; 8];
-        // A key of any length will do for HMAC (RFC 2104), so there is always one.
-        if let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&stream.token.0) {
-            mac.update(b"plumb udp stream");
-            mac.update(&stream.phase.to_be_bytes());
-            mac.update(&stream.stream.to_be_bytes());
-            mac.update(&[stream.role.code()]);
-            let code = mac.finalize().into_bytes();
-            bytes.iter_mut().zip(code).for_each(|(b, c)| *b = c);
-        }
+        let parts: [&[u8]; 4] = [
+            b"plumb udp stream",
+            &stream.phase.to_be_bytes(),
+            &stream.stream.to_be_bytes(),
+            &[stream.role.code()],
+        ];
+        let bytes = keyed::code(&keyed::key(&stream.token.0), &parts);
         Self {
             bytes,
             stream: short(stream.stream),

@@ -108,14 +108,50 @@ pub const MAX_DURATION: Duration = Duration::from_secs(600);
 /// Most streams of one phase, both directions together, unless configured otherwise.
 pub const MAX_STREAMS: u32 = 128;
 
-/// Most sessions at once, unless configured otherwise: two threads each while they rest.
-pub const MAX_CLIENTS: usize = 64;
+/// Most sessions at once, unless configured otherwise: two threads each while they are idle. What is
+/// expensive is load, of which each address has one.
+pub const MAX_CLIENTS: usize = 256;
 
-/// Connections that have not yet said what they are; above it new ones are closed at once.
+/// Longest that a client may wait for a place or for its turn: half of [`MAX_DURATION`].
+pub const MAX_WAIT: Duration = Duration::from_secs(300);
+
+/// How long plumb waits for them: longer than what others measure mostly takes, and no longer than
+/// somebody looks at a terminal on which nothing happens.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often a client that waits is told so: it knows that the server is there.
+pub const QUEUED_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether it is its turn: short against what it waits for.
+pub const QUEUED_LOOK: Duration = Duration::from_millis(100);
+
+/// Clients that wait for a session, a thread each.
+pub const MAX_WAITING: usize = 256;
+
+/// The same of one address: half as many as sessions.
+pub const MAX_WAITING_PER_ADDRESS: usize = MAX_CLIENTS / 2;
+
+/// Loads that wait for one with the same address: eight of ten seconds are more than [`PATIENCE`].
+pub const MAX_LOADS_WAITING: usize = 8;
+
+/// How long a session keeps the turn of its address from one phase to the next: `plumb check` waits up
+/// to 5 s for queues to empty, and then watches the path for 2 s.
+pub const TURN_KEPT: Duration = Duration::from_secs(8);
+
+/// How long a session may do nothing while others want its place and all are taken: where its address
+/// has more than its part of the places, no longer than between two phases.
+pub const IDLE_ABOVE_SHARE: Duration = TURN_KEPT;
+
+/// The same where another address only has fewer: longer than any pause of what plumb measures, except
+/// where it keeps connections silent.
+pub const IDLE_WITHIN_SHARE: Duration = Duration::from_secs(60);
+
+/// Connections that have not yet said what they are; above it the oldest of whoever has most of them is
+/// closed.
 pub const MAX_GREETING: usize = 256;
 
 /// The same from one address: the streams of a phase, which may all come at once, and half as
-/// many beside them. It keeps one address from holding all the places of [`MAX_GREETING`].
+/// many beside them; above it its own oldest is closed.
 pub const MAX_GREETING_PER_ADDRESS: usize = 192;
 
 /// Most streams of one phase that may be configured: as many as one address may have greeting
@@ -171,3 +207,16 @@ pub const MAX_SILENCE: Duration = Duration::from_secs(3 * 3600);
 
 /// Silent connections of one session: two rounds of eight, and as many that were lost meanwhile.
 pub const MAX_SILENT: usize = 32;
+
+/// Datagrams a second that the UDP echo answers to one address without a phase of its own, and at once: more
+/// than the trains of `plumb capacity` have over 10 Gbit/s.
+pub const ECHO_PPS: f64 = 100_000.0;
+/// See [`ECHO_PPS`].
+pub const ECHO_BURST: f64 = 200_000.0;
+
+/// By how much the answers to one address may be longer than its probes, a second: transactions over UDP
+/// fill 1 Gbit/s, and what somebody has sent to an address that was another's before stays far below
+/// what a phase of load may have.
+pub const ECHO_LONGER_BYTES_PER_S: f64 = 125e6;
+/// The same at once: a tenth of a second of it.
+pub const ECHO_LONGER_BURST_BYTES: f64 = 12.5e6;

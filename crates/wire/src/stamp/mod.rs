@@ -19,11 +19,13 @@
 //! | 40 | 80 | reflector: hop limit with which the packet came |
 //! | | 96..112 | HMAC over all before it |
 
+mod field;
 mod key;
 mod reflector;
 mod time;
 pub mod tlv;
 
+use field::field;
 pub use key::{Key, MAX_KEY_BYTES, TAG_BYTES};
 pub use reflector::{Arrived, ClockState, Counting, Reflected, Reflector, ReflectorCounters};
 pub use time::{ErrorEstimate, TimeFormat};
@@ -243,10 +245,6 @@ fn verify(packet: &[u8], key: Option<&Key>) -> Option<()> {
         }
     };
     (long_enough && right).then_some(())
-}
-
-fn field<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
-    bytes.get(offset..)?.first_chunk::<N>().copied()
 }
 
 fn put<const N: usize>(bytes: &mut [u8], offset: usize, value: [u8; N]) {

@@ -1,9 +1,12 @@
 //! The answering side, as a state machine: what comes in and when are arguments.
 //!
 //! It cannot know whether a sender receives at the address that it sends from. So an answer is
-//! never longer than its request, requests too short for that are not answered, and there is a
-//! bound on answers a second. An answer could be taken for a request: what comes from a
-//! reflector's port is not answered, lest two reflectors answer each other for ever.
+//! never longer than its request, requests too short for that are not answered, and there are
+//! bounds on answers a second, to each address and port and in all. An answer could be taken for a
+//! request, and two reflectors would answer each other for ever: neither what comes from a
+//! reflector's port is answered, nor what brings an answer of ours back (`loops.rs`).
+
+mod loops;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,6 +14,7 @@ use std::time::Duration;
 use super::tlv::{self, Flags, Source, Tlv};
 use super::{ErrorEstimate, Key, Layout, Request, put, seal, sealed};
 use crate::recent::Recent;
+use loops::{Allowance, OwnAnswers};
 
 /// Sessions that are counted at once; 4096 of them take about half a megabyte.
 const MAX_SESSIONS: usize = 4096;
@@ -21,6 +25,9 @@ const SESSION_IDLE: Duration = Duration::from_secs(900);
 /// Answers that may be given at once after a silence, in seconds of the rate: enough for the
 /// first packets of several senders.
 const BURST_S: f64 = 0.1;
+
+/// The part of all answers that one address and port may have: who floods leaves the others theirs.
+const SHARE_OF_ONE: f64 = 0.5;
 
 /// How the reflector numbers its answers (RFC 8762, section 4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +95,9 @@ pub struct ReflectorCounters {
     /// Packets too short for an answer as short, sealed by another key or none, or from a
     /// reflector's port.
     pub refused: u64,
-    /// Packets above the bound on answers.
+    /// Answers of ours that came back, as they were or as another reflector's answer to them.
+    pub looped: u64,
+    /// Packets above the bounds on answers.
     pub above_rate: u64,
 }
 
@@ -99,9 +108,10 @@ pub struct Reflector {
     key: Option<Key>,
     counting: Counting,
     sessions: Recent<Session, Known>,
+    own: OwnAnswers,
+    senders: Recent<SocketAddr, Allowance>,
     rate_pps: f64,
-    allowed: f64,
-    filled: Duration,
+    of_all: Allowance,
     counters: ReflectorCounters,
 }
 
@@ -115,9 +125,10 @@ impl Reflector {
             key,
             counting,
             sessions: Recent::new(MAX_SESSIONS, SESSION_IDLE),
+            own: OwnAnswers::new(rate_pps),
+            senders: Recent::new(MAX_SESSIONS, SESSION_IDLE),
             rate_pps,
-            allowed: (rate_pps * BURST_S).max(1.0),
-            filled: Duration::ZERO,
+            of_all: Allowance::default(),
             counters: ReflectorCounters::default(),
         }
     }
@@ -141,7 +152,12 @@ impl Reflector {
             self.counters.refused += 1;
             return None;
         };
-        if !self.may_answer(now) {
+        let layout = Layout::of(self.key.as_ref());
+        if self.own.come_back_in(arrived.bytes, layout) {
+            self.counters.looped += 1;
+            return None;
+        }
+        if !self.may_answer(now, arrived.from) {
             self.counters.above_rate += 1;
             return None;
         }
@@ -155,7 +171,6 @@ impl Reflector {
             Counting::Stateful => counted,
             Counting::Stateless => request.sequence,
         };
-        let layout = Layout::of(self.key.as_ref());
         let mut bytes = arrived.bytes.to_vec();
         write_head(&mut bytes, layout, sequence, clock, arrived);
         let mut reflected = Reflected {
@@ -176,7 +191,7 @@ impl Reflector {
     }
 
     /// The bytes of an answer that leaves now; the last thing before it does.
-    pub fn depart(&self, reflected: &mut Reflected, ns: i64) -> Vec<u8> {
+    pub fn depart(&mut self, reflected: &mut Reflected, ns: i64) -> Vec<u8> {
         put(
             &mut reflected.bytes,
             reflected.layout_sent,
@@ -185,6 +200,8 @@ impl Reflector {
         if let Some(key) = &self.key {
             seal(&mut reflected.bytes, key);
         }
+        self.own
+            .remember(&reflected.bytes, Layout::of(self.key.as_ref()));
         std::mem::take(&mut reflected.bytes)
     }
 
@@ -195,17 +212,13 @@ impl Reflector {
         }
     }
 
-    /// Whether there is an answer left at this time, and takes it.
-    fn may_answer(&mut self, now: Duration) -> bool {
-        let elapsed_s = now.saturating_sub(self.filled).as_secs_f64();
-        self.filled = now;
-        let most = (self.rate_pps * BURST_S).max(1.0);
-        self.allowed = (self.allowed + elapsed_s * self.rate_pps).min(most);
-        if self.allowed < 1.0 {
-            return false;
-        }
-        self.allowed -= 1.0;
-        true
+    /// Whether there is an answer left for that sender, and takes it. Where there is a key, nobody can
+    /// forge what would begin a loop.
+    fn may_answer(&mut self, now: Duration, from: SocketAddr) -> bool {
+        let of_one_pps = self.rate_pps * SHARE_OF_ONE;
+        let sender = self.senders.at(now, from);
+        sender.take(now, of_one_pps, BURST_S, self.key.is_none())
+            && self.of_all.take(now, self.rate_pps, BURST_S, false)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The optional parts after a STAMP packet (RFC 8972): flags, type, length, value.
 
 use super::TimeFormat;
-use super::field;
+use super::field::field;
 
 /// Bytes before the value.
 pub const HEADER_BYTES: usize = 4;

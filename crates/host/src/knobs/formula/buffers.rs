@@ -7,7 +7,8 @@ use plumb_model::formula::{
 use plumb_model::tune::Role;
 use plumb_model::units::{human_seconds, si};
 
-use super::{Advice, Formula, numbers, same, set};
+use super::advice::{Advice, numbers, same, set};
+use super::rule::Formula;
 use crate::knobs::Knob;
 use crate::knobs::situation::Situation;
 

@@ -4,7 +4,8 @@ use plumb_model::formula::response::{Algorithm, tolerance};
 use plumb_model::tune::Role;
 use plumb_model::units::{human_seconds, si};
 
-use super::{Advice, Present, same, set};
+use super::advice::{Advice, same, set};
+use super::present::Present;
 use crate::knobs::available::Available;
 use crate::knobs::situation::Situation;
 

@@ -4,7 +4,8 @@
 use plumb_model::results::host::{FAST_BPS, Interface, OVERRUN_RATIO, Qdisc};
 use plumb_model::units::{human_seconds, si};
 
-use super::{Advice, Formula, set};
+use super::advice::{Advice, no_matter, set};
+use super::rule::Formula;
 use crate::knobs::Knob;
 use crate::knobs::situation::Situation;
 
@@ -73,7 +74,7 @@ pub(super) fn advise(knob: &Knob, situation: &Situation, present: Present<'_>) -
         Formula::Offload => offload(knob, situation, interface),
         Formula::Coalescing => coalescing(situation, interface),
         Formula::DriverQueue => driver_queue_limit(situation, interface),
-        _ => leave(super::no_matter(knob)),
+        _ => leave(no_matter(knob)),
     }
 }
 
@@ -159,7 +160,7 @@ fn queue_length(situation: &Situation, interface: &Interface, qdiscs: &[Qdisc]) 
 fn offload(knob: &Knob, situation: &Situation, interface: &Interface) -> Advice {
     let name = &interface.name;
     let (Some(feature), Some(wanted)) = (&knob.feature, &knob.wanted) else {
-        return leave(super::no_matter(knob));
+        return leave(no_matter(knob));
     };
     let on = wanted == "on";
     if let Some(kind) = &interface.kind {

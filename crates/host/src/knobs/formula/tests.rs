@@ -4,8 +4,10 @@
 
 use proptest::prelude::*;
 
+use super::advice::in_a_sentence;
 use super::*;
 use crate::knobs::Catalogue;
+use crate::knobs::available::Available;
 use plumb_model::tune::{Os, Role};
 
 fn situation(rate_bps: f64, rtt_s: f64) -> Situation {

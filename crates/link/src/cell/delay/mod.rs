@@ -8,12 +8,11 @@ use std::time::Duration;
 use plumb_model::units::duration_text;
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Crossing;
 use crate::cell::timed::Timing;
 use crate::packet::Packet;
 use crate::random::Random;
+use crate::segment::Crossing;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::stats::DropCause;
 use crate::time::Time;
 use distribution::Distribution;
@@ -77,6 +76,8 @@ impl Delay {
 }
 
 impl Timing for Delay {
+    type Spec = DelaySpec;
+
     fn departure(&mut self, now: Time, packet: &Packet) -> Result<Time, DropCause> {
         let delay = self.spec.delay;
         // What is sent unasked must not shift the draws of data.
@@ -110,10 +111,8 @@ impl Timing for Delay {
         }
     }
 
-    fn reconfigure(&mut self, _: Time, spec: &CellSpec) {
-        if let CellSpec::Delay(spec) = spec {
-            self.spec = spec.clone();
-        }
+    fn reconfigure(&mut self, _: Time, spec: DelaySpec) {
+        self.spec = spec;
     }
 }
 
@@ -121,9 +120,10 @@ impl Timing for Delay {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
-    use crate::cell::Cell;
     use crate::chain::build;
     use crate::packet::tests::{ACK, listener_report, tcp, udp};
+    use crate::spec::AnyCell;
+    use crate::spec::CellSpec;
     use crate::spec::ChainSpec;
 
     fn ms(ms: u64) -> Time {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     /// Ports and times of what leaves.
-    fn departures(cell: &mut Box<dyn Cell>) -> Vec<(u16, Time)> {
+    fn departures(cell: &mut Box<dyn AnyCell>) -> Vec<(u16, Time)> {
         std::iter::from_fn(|| cell.dequeue(Time::MAX))
             .map(|(at, p)| (u16::from_be_bytes([p.data[20], p.data[21]]), at))
             .collect()
@@ -145,7 +145,7 @@ mod tests {
     fn a_shorter_delay_does_not_reorder() {
         let mut cell = delay(&[("delay", "20ms")]).build(1, ms(0)).own();
         cell.enqueue(ms(0), udp(100, 1, 0));
-        cell.reconfigure(ms(1), &delay(&[("delay", "5ms")]));
+        cell.set(ms(1), &delay(&[("delay", "5ms")]));
         cell.enqueue(ms(2), udp(100, 2, 0));
         cell.enqueue(ms(17), udp(100, 3, 0));
         assert_eq!(cell.next_event(), Some(ms(20)));
@@ -163,7 +163,7 @@ mod tests {
             .own();
         cell.enqueue(ms(0), udp(100, 1, 0));
         cell.enqueue(ms(1), udp(100, 2, 0));
-        cell.reconfigure(ms(1), &delay(&[("delay", "5ms"), ("reordering", "true")]));
+        cell.set(ms(1), &delay(&[("delay", "5ms"), ("reordering", "true")]));
         cell.enqueue(ms(2), udp(100, 3, 0));
         cell.enqueue(ms(15), udp(100, 4, 0));
         // The last comes to the same time as the first and leaves after it.
@@ -215,7 +215,7 @@ mod tests {
         let mut cell = delay(&[("delay", "1ms")]).build(1, ms(0)).own();
         cell.enqueue(ms(0), tcp(false, 3 * 1448, 1448, ACK));
         assert_eq!(departures(&mut cell).len(), 1);
-        cell.reconfigure(ms(1), &delay(&[("delay", "1ms"), ("jitter", "1us")]));
+        cell.set(ms(1), &delay(&[("delay", "1ms"), ("jitter", "1us")]));
         cell.enqueue(ms(1), tcp(false, 3 * 1448, 1448, ACK));
         assert_eq!(departures(&mut cell).len(), 3);
     }

@@ -7,7 +7,6 @@ use crate::packet::Packet;
 use crate::random::Random;
 use crate::ratio::Ratio;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 
 /// `{ type = "loss", ratio = "1%" }`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,14 +34,14 @@ impl Bernoulli {
 }
 
 impl LossModel for Bernoulli {
+    type Spec = BernoulliSpec;
+
     fn loses(&mut self, _: &Packet) -> bool {
         self.random.chance(self.spec.ratio.value())
     }
 
-    fn reconfigure(&mut self, spec: &CellSpec) {
-        if let CellSpec::Bernoulli(spec) = spec {
-            self.spec = spec.clone();
-        }
+    fn reconfigure(&mut self, spec: BernoulliSpec) {
+        self.spec = spec;
     }
 }
 

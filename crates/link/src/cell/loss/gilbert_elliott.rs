@@ -10,7 +10,6 @@ use crate::packet::Packet;
 use crate::random::Random;
 use crate::ratio::Ratio;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 
 /// `{ type = "gilbert_elliott", p = "1%", r = "30%" }`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,6 +51,8 @@ impl GilbertElliott {
 }
 
 impl LossModel for GilbertElliott {
+    type Spec = GilbertElliottSpec;
+
     fn loses(&mut self, _: &Packet) -> bool {
         let (ends, loss) = match self.is_bad {
             false => (self.spec.p, self.spec.loss_good),
@@ -61,10 +62,8 @@ impl LossModel for GilbertElliott {
         self.random.chance(loss.value())
     }
 
-    fn reconfigure(&mut self, spec: &CellSpec) {
-        if let CellSpec::GilbertElliott(spec) = spec {
-            self.spec = spec.clone();
-        }
+    fn reconfigure(&mut self, spec: GilbertElliottSpec) {
+        self.spec = spec;
     }
 }
 

@@ -10,7 +10,6 @@ use crate::cell::loss::LossModel;
 use crate::cell::matching::Match;
 use crate::packet::Packet;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 
 /// `{ type = "index_loss", packets = [3, 10, "20-25"], match = "tcp_data" }`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,6 +83,8 @@ impl IndexLoss {
 }
 
 impl LossModel for IndexLoss {
+    type Spec = IndexLossSpec;
+
     fn loses(&mut self, packet: &Packet) -> bool {
         if !self.spec.matching.matches(packet) {
             return false;
@@ -92,10 +93,8 @@ impl LossModel for IndexLoss {
         self.spec.packets.contains(self.seen)
     }
 
-    fn reconfigure(&mut self, spec: &CellSpec) {
-        if let CellSpec::IndexLoss(spec) = spec {
-            self.spec = spec.clone();
-        }
+    fn reconfigure(&mut self, spec: IndexLossSpec) {
+        self.spec = spec;
     }
 }
 
@@ -105,6 +104,7 @@ mod tests {
     use super::*;
     use crate::cell::loss::tests::{lost, lost_of};
     use crate::packet::tests::{ACK, tcp, udp};
+    use crate::spec::CellSpec;
     use proptest::prelude::*;
 
     const KIND: &str = "index_loss";

@@ -10,7 +10,6 @@ use crate::packet::Packet;
 use crate::random::Random;
 use crate::ratio::Ratio;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 
 /// `{ type = "markov4", p13 = "1%", p31 = "30%" }`: the probabilities, at each packet, of going
 /// from one state to another; the states are those of `State`.
@@ -108,15 +107,15 @@ impl Markov4 {
 }
 
 impl LossModel for Markov4 {
+    type Spec = Markov4Spec;
+
     fn loses(&mut self, _: &Packet) -> bool {
         self.state = self.next();
         matches!(self.state, State::Burst | State::Single)
     }
 
-    fn reconfigure(&mut self, spec: &CellSpec) {
-        if let CellSpec::Markov4(spec) = spec {
-            self.spec = spec.clone();
-        }
+    fn reconfigure(&mut self, spec: Markov4Spec) {
+        self.spec = spec;
     }
 }
 

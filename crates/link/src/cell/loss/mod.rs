@@ -6,20 +6,22 @@ pub mod index;
 pub mod markov4;
 pub mod periodic;
 
-use crate::cell::Crossing;
 use crate::cell::filter::{Filter, Outlet};
 use crate::packet::Packet;
-use crate::spec::CellSpec;
+use crate::segment::Crossing;
 use crate::stats::DropCause;
 use crate::time::Time;
 
 /// Which packets are lost.
 pub(crate) trait LossModel: Send {
+    /// Its settings.
+    type Spec;
+
     /// Whether the next packet is.
     fn loses(&mut self, packet: &Packet) -> bool;
 
-    /// Takes new settings of its own kind.
-    fn reconfigure(&mut self, spec: &CellSpec);
+    /// Takes new settings.
+    fn reconfigure(&mut self, spec: Self::Spec);
 }
 
 /// A cell that loses what its model says. What the hosts of a link tell each other without
@@ -27,6 +29,7 @@ pub(crate) trait LossModel: Send {
 pub(crate) struct Loss<M>(pub(crate) M);
 
 impl<M: LossModel> Filter for Loss<M> {
+    type Spec = M::Spec;
     const CROSSING: Crossing = Crossing::Split;
 
     fn pass(&mut self, _: Time, packet: Packet, out: &mut Outlet<'_>) {
@@ -37,7 +40,7 @@ impl<M: LossModel> Filter for Loss<M> {
         }
     }
 
-    fn reconfigure(&mut self, _: Time, spec: &CellSpec) {
+    fn reconfigure(&mut self, _: Time, spec: M::Spec) {
         self.0.reconfigure(spec);
     }
 }
@@ -47,6 +50,7 @@ pub(crate) mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::packet::tests::{listener_report, udp};
+    use crate::spec::CellSpec;
 
     /// Which of so many packets a cell loses, counted from 0, when its seed is 7.
     pub(crate) fn lost(kind: &str, pairs: &[(&str, &str)], count: u64) -> Vec<u64> {

@@ -8,7 +8,6 @@ use crate::cell::loss::LossModel;
 use crate::cell::matching::Match;
 use crate::packet::Packet;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 
 /// `{ type = "periodic_loss", every = 100, first = 3 }`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,6 +38,8 @@ impl PeriodicLoss {
 }
 
 impl LossModel for PeriodicLoss {
+    type Spec = PeriodicLossSpec;
+
     fn loses(&mut self, packet: &Packet) -> bool {
         if !self.spec.matching.matches(packet) {
             return false;
@@ -50,10 +51,8 @@ impl LossModel for PeriodicLoss {
             .is_some_and(|later| later % self.spec.every == 0)
     }
 
-    fn reconfigure(&mut self, spec: &CellSpec) {
-        if let CellSpec::PeriodicLoss(spec) = spec {
-            self.spec = spec.clone();
-        }
+    fn reconfigure(&mut self, spec: PeriodicLossSpec) {
+        self.spec = spec;
     }
 }
 

@@ -3,30 +3,26 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{FRAMING, Medium, Terms};
-use crate::cell::{Cell, Crossing};
+use crate::backlog::Backlog;
+use crate::cell::{Adjust, Cell};
 use crate::packet::Packet;
-use crate::queue::Backlog;
-use crate::segment;
-use crate::spec::CellSpec;
+use crate::segment::{self, Crossing};
 use crate::stats::CellStats;
 use crate::tally::Tally;
 use crate::time::Time;
 
 /// The two ends of a medium that exists from `now` on: that of the first station and that of
 /// the second. The seed decides how long they back off.
-pub(crate) fn pair(terms: Terms, seed: u64, now: Time) -> [Box<dyn Cell>; 2] {
+pub(crate) fn pair(terms: Terms, seed: u64, now: Time) -> [End; 2] {
     let medium = Arc::new(Mutex::new(Medium::new(terms, seed, now)));
-    let end = |side| {
-        Box::new(End {
-            medium: Arc::clone(&medium),
-            side,
-            tally: Tally::new(),
-        })
-    };
-    [end(0), end(1)]
+    [0, 1].map(|side| End {
+        medium: Arc::clone(&medium),
+        side,
+        tally: Tally::new(),
+    })
 }
 
-struct End {
+pub(crate) struct End {
     medium: Arc<Mutex<Medium>>,
     side: usize,
     tally: Tally,
@@ -99,14 +95,16 @@ impl Cell for End {
         })
     }
 
-    fn reconfigure(&mut self, now: Time, spec: &CellSpec) {
-        if let Some(terms) = Terms::of(spec) {
-            self.at(now, |medium, _, _| medium.reconfigure(terms));
-        }
-    }
-
     /// Every frame contends for itself.
     fn crossing(&self) -> Crossing {
         Crossing::Split
+    }
+}
+
+impl Adjust for End {
+    type Spec = Terms;
+
+    fn reconfigure(&mut self, now: Time, terms: Terms) {
+        self.at(now, |medium, _, _| medium.reconfigure(terms));
     }
 }

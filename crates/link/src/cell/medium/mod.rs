@@ -22,8 +22,7 @@ use plumb_model::units::BitRate;
 pub(crate) use self::end::pair;
 use self::station::{Duplex, Signal, Station};
 use crate::packet::Packet;
-use crate::queue::{self, QueueSpec};
-use crate::spec::CellSpec;
+use crate::queue::{QueueKinds, QueueSpec};
 use crate::stats::DropCause;
 use crate::time::Time;
 
@@ -49,15 +48,6 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// Those of a cell of either kind.
-    fn of(cell: &CellSpec) -> Option<Self> {
-        match cell {
-            CellSpec::HalfDuplex(spec) => Some(spec.terms()),
-            CellSpec::DuplexMismatch(spec) => Some(spec.terms()),
-            _ => None,
-        }
-    }
-
     fn bit_ns(&self) -> u64 {
         1_000_000_000 / self.rate.bps().max(1)
     }
@@ -100,7 +90,7 @@ impl Medium {
     fn new(terms: Terms, seed: u64, now: Time) -> Self {
         let station = |side: usize| {
             let duplex = terms.duplex.get(side).copied().unwrap_or(Duplex::Half);
-            let queue = queue::build(&terms.queue, terms.rate, seed);
+            let queue = terms.queue.build(terms.rate, seed);
             let own_seed = Self::seed_of(seed, side);
             Station::new(duplex, terms.bit_ns(), queue, own_seed, now)
         };
@@ -221,9 +211,9 @@ impl Medium {
         for (station, duplex) in self.stations.iter_mut().zip(terms.duplex) {
             station.duplex = duplex;
             station.bit_ns = terms.bit_ns();
-            if !station.queue.reconfigure(&terms.queue, terms.rate) {
+            if !station.queue.set(&terms.queue, terms.rate) {
                 let waiting = station.queue.drain();
-                station.queue = queue::build(&terms.queue, terms.rate, self.seed);
+                station.queue = terms.queue.build(terms.rate, self.seed);
                 for packet in waiting {
                     station.enqueue(now, packet);
                 }

@@ -3,10 +3,11 @@
 
 use std::collections::VecDeque;
 
+use crate::backlog::Backlog;
 use crate::cell::departures::Departures;
 use crate::cell::shaper::backlog_delay::BacklogDelay;
 use crate::packet::Packet;
-use crate::queue::{Backlog, Queue};
+use crate::queue::{AnyQueue, QueueSpec};
 use crate::random::Random;
 use crate::stats::DropCause;
 use crate::tally::Tally;
@@ -103,7 +104,7 @@ pub(super) struct Station {
     pub(super) duplex: Duplex,
     /// A bit time in nanoseconds.
     pub(super) bit_ns: u64,
-    pub(super) queue: Box<dyn Queue>,
+    pub(super) queue: Box<dyn AnyQueue<QueueSpec>>,
     /// The frame that the MAC has taken from the queue.
     pub(super) frame: Option<Packet>,
     /// How often it has collided.
@@ -124,7 +125,7 @@ impl Station {
     pub(super) fn new(
         duplex: Duplex,
         bit_ns: u64,
-        queue: Box<dyn Queue>,
+        queue: Box<dyn AnyQueue<QueueSpec>>,
         seed: u64,
         now: Time,
     ) -> Self {

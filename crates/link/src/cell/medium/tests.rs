@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use crate::spec::AnyCell;
 use std::collections::BTreeMap;
 
 use super::Medium;
-use crate::cell::Cell;
 use crate::packet::tests::udp;
 use crate::random::Random;
 use crate::spec::CellSpec;
@@ -14,7 +14,7 @@ use crate::time::Time;
 pub(super) struct Segment {
     spec: CellSpec,
     seed: u64,
-    ends: [Box<dyn Cell>; 2],
+    ends: [Box<dyn AnyCell>; 2],
 }
 
 fn ns(ns: u64) -> Time {
@@ -54,7 +54,7 @@ impl Segment {
 
     pub(super) fn set(&mut self, side: usize, at: u64, pairs: &[(&str, &str)]) {
         let spec = self.spec.with(pairs).unwrap();
-        self.ends[side].reconfigure(ns(at), &spec);
+        self.ends[side].set(ns(at), &spec);
     }
 
     pub(super) fn drops(&mut self) -> [BTreeMap<String, u64>; 2] {

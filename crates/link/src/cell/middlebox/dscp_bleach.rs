@@ -4,11 +4,10 @@
 use plumb_wire::rewrite;
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Crossing;
 use crate::cell::filter::{Filter, Outlet};
 use crate::packet::Packet;
+use crate::segment::Crossing;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::time::Time;
 
 /// `{ type = "dscp_bleach" }`
@@ -41,6 +40,7 @@ impl DscpBleach {
 }
 
 impl Filter for DscpBleach {
+    type Spec = DscpBleachSpec;
     const CROSSING: Crossing = Crossing::Whole;
 
     fn pass(&mut self, _: Time, mut packet: Packet, out: &mut Outlet<'_>) {
@@ -51,10 +51,8 @@ impl Filter for DscpBleach {
         }
     }
 
-    fn reconfigure(&mut self, _: Time, spec: &CellSpec) {
-        if let CellSpec::DscpBleach(spec) = spec {
-            self.spec = spec.clone();
-        }
+    fn reconfigure(&mut self, _: Time, spec: DscpBleachSpec) {
+        self.spec = spec;
     }
 }
 
@@ -63,6 +61,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::packet::tests::udp;
+    use crate::spec::CellSpec;
     use plumb_wire::checksum::checksum;
 
     #[test]

@@ -4,11 +4,10 @@
 use plumb_wire::rewrite;
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Crossing;
 use crate::cell::filter::{Filter, Outlet};
 use crate::packet::Packet;
+use crate::segment::Crossing;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::time::Time;
 
 /// `{ type = "ecn_bleach" }`
@@ -22,6 +21,7 @@ impl Settings for EcnBleachSpec {}
 pub(crate) struct EcnBleach;
 
 impl Filter for EcnBleach {
+    type Spec = EcnBleachSpec;
     const CROSSING: Crossing = Crossing::Whole;
 
     fn pass(&mut self, _: Time, mut packet: Packet, out: &mut Outlet<'_>) {
@@ -32,7 +32,7 @@ impl Filter for EcnBleach {
         }
     }
 
-    fn reconfigure(&mut self, _: Time, _: &CellSpec) {}
+    fn reconfigure(&mut self, _: Time, _: EcnBleachSpec) {}
 }
 
 #[cfg(test)]
@@ -40,6 +40,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::packet::tests::{ACK, tcp, udp};
+    use crate::spec::CellSpec;
     use plumb_wire::checksum::checksum;
 
     #[test]

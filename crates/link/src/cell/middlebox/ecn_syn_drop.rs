@@ -4,11 +4,10 @@
 use plumb_wire::ip::{ACK, CWR, ECE, IpPacket, SYN};
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Crossing;
 use crate::cell::filter::{Filter, Outlet};
 use crate::packet::Packet;
+use crate::segment::Crossing;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::stats::DropCause;
 use crate::time::Time;
 
@@ -23,6 +22,7 @@ impl Settings for EcnSynDropSpec {}
 pub(crate) struct EcnSynDrop;
 
 impl Filter for EcnSynDrop {
+    type Spec = EcnSynDropSpec;
     const CROSSING: Crossing = Crossing::Whole;
 
     fn pass(&mut self, _: Time, packet: Packet, out: &mut Outlet<'_>) {
@@ -35,7 +35,7 @@ impl Filter for EcnSynDrop {
         }
     }
 
-    fn reconfigure(&mut self, _: Time, _: &CellSpec) {}
+    fn reconfigure(&mut self, _: Time, _: EcnSynDropSpec) {}
 }
 
 #[cfg(test)]
@@ -43,6 +43,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::packet::tests::tcp;
+    use crate::spec::CellSpec;
 
     #[test]
     fn only_syns_that_ask_for_ecn() {

@@ -6,13 +6,12 @@ use std::time::Duration;
 use plumb_model::units::duration_text;
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Crossing;
 use crate::cell::middlebox::icmp_kind::is_selected;
 use crate::cell::timed::Timing;
 use crate::packet::Packet;
 use crate::random::Random;
+use crate::segment::Crossing;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::stats::DropCause;
 use crate::time::Time;
 
@@ -63,6 +62,8 @@ impl IcmpDeprioritise {
 }
 
 impl Timing for IcmpDeprioritise {
+    type Spec = IcmpDeprioritiseSpec;
+
     fn departure(&mut self, now: Time, packet: &Packet) -> Result<Time, DropCause> {
         if !is_selected(&[], &packet.data) {
             return Ok(now);
@@ -79,10 +80,8 @@ impl Timing for IcmpDeprioritise {
         Crossing::Whole
     }
 
-    fn reconfigure(&mut self, _: Time, spec: &CellSpec) {
-        if let CellSpec::IcmpDeprioritise(spec) = spec {
-            self.spec = spec.clone();
-        }
+    fn reconfigure(&mut self, _: Time, spec: IcmpDeprioritiseSpec) {
+        self.spec = spec;
     }
 }
 
@@ -93,12 +92,14 @@ mod tests {
     use crate::cell::Cell;
     use crate::cell::middlebox::icmp_kind::tests::icmp;
     use crate::packet::tests::udp;
+    use crate::spec::AnyCell;
+    use crate::spec::CellSpec;
 
     fn ms(ms: u64) -> Time {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    fn cell(pairs: &[(&str, &str)]) -> Box<dyn Cell> {
+    fn cell(pairs: &[(&str, &str)]) -> Box<dyn AnyCell> {
         CellSpec::from_pairs("icmp_deprioritise", pairs)
             .unwrap()
             .build(3, ms(0))

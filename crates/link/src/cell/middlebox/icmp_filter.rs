@@ -3,12 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Crossing;
 use crate::cell::filter::{Filter, Outlet};
 use crate::cell::middlebox::icmp_kind::{IcmpKind, is_selected};
 use crate::packet::Packet;
+use crate::segment::Crossing;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::stats::DropCause;
 use crate::time::Time;
 
@@ -34,6 +33,7 @@ impl IcmpFilter {
 }
 
 impl Filter for IcmpFilter {
+    type Spec = IcmpFilterSpec;
     const CROSSING: Crossing = Crossing::Whole;
 
     fn pass(&mut self, _: Time, packet: Packet, out: &mut Outlet<'_>) {
@@ -44,10 +44,8 @@ impl Filter for IcmpFilter {
         }
     }
 
-    fn reconfigure(&mut self, _: Time, spec: &CellSpec) {
-        if let CellSpec::IcmpFilter(spec) = spec {
-            self.spec = spec.clone();
-        }
+    fn reconfigure(&mut self, _: Time, spec: IcmpFilterSpec) {
+        self.spec = spec;
     }
 }
 
@@ -57,6 +55,7 @@ mod tests {
     use super::*;
     use crate::cell::middlebox::icmp_kind::tests::icmp;
     use crate::packet::tests::{ACK, tcp, udp};
+    use crate::spec::CellSpec;
 
     /// Which of an echo request, time exceeded, TCP and UDP pass.
     fn passing(pairs: &[(&str, &str)]) -> [bool; 4] {

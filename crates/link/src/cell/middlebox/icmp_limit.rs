@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Crossing;
 use crate::cell::filter::{Filter, Outlet};
 use crate::cell::middlebox::icmp_kind::{IcmpKind, is_selected};
 use crate::packet::Packet;
+use crate::segment::Crossing;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::stats::DropCause;
 use crate::time::Time;
 
@@ -76,6 +75,7 @@ impl IcmpLimit {
 }
 
 impl Filter for IcmpLimit {
+    type Spec = IcmpLimitSpec;
     const CROSSING: Crossing = Crossing::Whole;
 
     fn pass(&mut self, now: Time, packet: Packet, out: &mut Outlet<'_>) {
@@ -86,10 +86,8 @@ impl Filter for IcmpLimit {
         }
     }
 
-    fn reconfigure(&mut self, _: Time, spec: &CellSpec) {
-        if let CellSpec::IcmpLimit(spec) = spec {
-            self.spec = spec.clone();
-        }
+    fn reconfigure(&mut self, _: Time, spec: IcmpLimitSpec) {
+        self.spec = spec;
     }
 }
 
@@ -99,6 +97,7 @@ mod tests {
     use super::*;
     use crate::cell::middlebox::icmp_kind::tests::icmp;
     use crate::packet::tests::udp;
+    use crate::spec::CellSpec;
 
     /// Which of pings every `gap_ms` pass.
     fn passing(pairs: &[(&str, &str)], gap_ms: u64, count: u64) -> Vec<u64> {

@@ -4,12 +4,11 @@
 use plumb_wire::tcp_options;
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Crossing;
 use crate::cell::filter::{Filter, Outlet};
 use crate::cell::middlebox::opens_connection;
 use crate::packet::Packet;
+use crate::segment::Crossing;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::time::Time;
 
 /// `{ type = "mss_clamp", bytes = 1400 }`
@@ -41,6 +40,7 @@ impl MssClamp {
 }
 
 impl Filter for MssClamp {
+    type Spec = MssClampSpec;
     const CROSSING: Crossing = Crossing::Whole;
 
     fn pass(&mut self, _: Time, mut packet: Packet, out: &mut Outlet<'_>) {
@@ -53,10 +53,8 @@ impl Filter for MssClamp {
         }
     }
 
-    fn reconfigure(&mut self, _: Time, spec: &CellSpec) {
-        if let CellSpec::MssClamp(spec) = spec {
-            self.spec = spec.clone();
-        }
+    fn reconfigure(&mut self, _: Time, spec: MssClampSpec) {
+        self.spec = spec;
     }
 }
 
@@ -65,6 +63,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::cell::middlebox::strip_tcp_options::tests::{checksum_is_right, syn};
+    use crate::spec::CellSpec;
     use plumb_wire::ip::{ACK, SYN};
 
     fn clamp(bytes: &str, packet: Packet) -> (Packet, u64) {

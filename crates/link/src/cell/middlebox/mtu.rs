@@ -16,12 +16,10 @@ use plumb_wire::too_big::too_big;
 use plumb_wire::virtio::VirtioHeader;
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Crossing;
 use crate::cell::filter::{Filter, Outlet};
 use crate::packet::Packet;
-use crate::segment;
+use crate::segment::{self, Crossing};
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::stats::DropCause;
 use crate::time::Time;
 
@@ -116,6 +114,7 @@ impl Mtu {
 }
 
 impl Filter for Mtu {
+    type Spec = MtuSpec;
     const CROSSING: Crossing = Crossing::Whole;
     const REPLIES: bool = true;
 
@@ -134,10 +133,8 @@ impl Filter for Mtu {
         }
     }
 
-    fn reconfigure(&mut self, _: Time, spec: &CellSpec) {
-        if let CellSpec::Mtu(spec) = spec {
-            self.spec = spec.clone();
-        }
+    fn reconfigure(&mut self, _: Time, spec: MtuSpec) {
+        self.spec = spec;
     }
 }
 
@@ -147,10 +144,12 @@ mod tests {
     use super::*;
     use crate::cell::Cell;
     use crate::packet::tests::{ACK, ipv4_header, tcp, udp};
+    use crate::spec::AnyCell;
+    use crate::spec::CellSpec;
     use plumb_wire::checksum::{checksum, pseudo_header};
     use plumb_wire::ip::{TCP, UDP};
 
-    fn cell(pairs: &[(&str, &str)]) -> Box<dyn Cell> {
+    fn cell(pairs: &[(&str, &str)]) -> Box<dyn AnyCell> {
         CellSpec::from_pairs("mtu", pairs)
             .unwrap()
             .build(1, Time::ZERO)

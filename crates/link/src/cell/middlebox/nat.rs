@@ -17,11 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use super::nat_table::{Endpoint, Table, Timeouts};
 use crate::cell::filter::{Filter, Filtered, Outlet};
-use crate::cell::{Cell, Crossing};
 use crate::packet::Packet;
-use crate::segment;
+use crate::segment::{self, Crossing};
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::stats::DropCause;
 use crate::time::Time;
 
@@ -83,13 +81,13 @@ impl NatSpec {
 }
 
 /// The translator's ends: for what goes out, and for what comes in.
-pub(crate) fn pair(spec: &NatSpec) -> [Box<dyn Cell>; 2] {
+pub(crate) fn pair(spec: &NatSpec) -> [Filtered<Nat>; 2] {
     let shared = Arc::new(Mutex::new(State::new(spec)));
-    [Direction::Out, Direction::In].map(|direction| -> Box<dyn Cell> {
-        Box::new(Filtered::new(Nat {
+    [Direction::Out, Direction::In].map(|direction| {
+        Filtered::new(Nat {
             direction,
             shared: Arc::clone(&shared),
-        }))
+        })
     })
 }
 
@@ -110,7 +108,7 @@ impl Direction {
 }
 
 /// One end.
-struct Nat {
+pub(crate) struct Nat {
     direction: Direction,
     shared: Arc<Mutex<State>>,
 }
@@ -270,6 +268,7 @@ fn endpoint(flow: &FlowKey, end: End, is_echo: bool) -> Option<Endpoint> {
 }
 
 impl Filter for Nat {
+    type Spec = NatSpec;
     const CROSSING: Crossing = Crossing::Whole;
 
     fn pass(&mut self, now: Time, mut packet: Packet, out: &mut Outlet<'_>) {
@@ -283,19 +282,17 @@ impl Filter for Nat {
     }
 
     /// Mappings stay, with the new address; their time changes with their next packet.
-    fn reconfigure(&mut self, _: Time, spec: &CellSpec) {
-        if let CellSpec::Nat(spec) = spec {
-            let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-            let (table, latest) = (
-                std::mem::replace(&mut state.table, Table::new()),
-                state.latest,
-            );
-            *state = State {
-                table,
-                latest,
-                ..State::new(spec)
-            };
-        }
+    fn reconfigure(&mut self, _: Time, spec: NatSpec) {
+        let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let (table, latest) = (
+            std::mem::replace(&mut state.table, Table::new()),
+            state.latest,
+        );
+        *state = State {
+            table,
+            latest,
+            ..State::new(&spec)
+        };
     }
 }
 

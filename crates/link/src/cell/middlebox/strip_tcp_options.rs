@@ -4,12 +4,11 @@
 use plumb_wire::tcp_options;
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Crossing;
 use crate::cell::filter::{Filter, Outlet};
 use crate::cell::middlebox::opens_connection;
 use crate::packet::Packet;
+use crate::segment::Crossing;
 use crate::settings::Settings;
-use crate::spec::CellSpec;
 use crate::time::Time;
 
 /// `{ type = "strip_tcp_options", options = ["wscale"] }`
@@ -73,6 +72,7 @@ impl StripTcpOptions {
 }
 
 impl Filter for StripTcpOptions {
+    type Spec = StripTcpOptionsSpec;
     const CROSSING: Crossing = Crossing::Whole;
 
     fn pass(&mut self, _: Time, mut packet: Packet, out: &mut Outlet<'_>) {
@@ -83,10 +83,8 @@ impl Filter for StripTcpOptions {
         }
     }
 
-    fn reconfigure(&mut self, _: Time, spec: &CellSpec) {
-        if let CellSpec::StripTcpOptions(spec) = spec {
-            *self = Self::new(spec);
-        }
+    fn reconfigure(&mut self, _: Time, spec: StripTcpOptionsSpec) {
+        *self = Self::new(&spec);
     }
 }
 
@@ -95,6 +93,7 @@ pub(crate) mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::packet::tests::{ACK, ipv4_header, ipv6_header, tcp};
+    use crate::spec::CellSpec;
     use plumb_wire::checksum::pseudo_header;
     use plumb_wire::ip::{IpPacket, SYN, TCP};
     use plumb_wire::virtio::VirtioHeader;

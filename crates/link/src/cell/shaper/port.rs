@@ -8,20 +8,18 @@ use plumb_model::units::BitRate;
 
 use super::backlog_delay::BacklogDelay;
 use super::line::Line;
+use crate::backlog::Backlog;
 use crate::cell::departures::Departures;
-use crate::cell::{Cell, Crossing};
+use crate::cell::{Adjust, Cell};
 use crate::packet::Packet;
-use crate::queue::{self, Backlog, Queue, QueueSpec};
-use crate::segment;
-use crate::spec::CellSpec;
+use crate::queue::{AnyQueue, QueueKinds, QueueSpec};
+use crate::segment::{self, Crossing};
 use crate::stats::CellStats;
 use crate::tally::Tally;
 use crate::time::Time;
 
 /// Settings of a cell that is a port.
-pub(crate) trait PortSpec: Clone + Send {
-    /// Those of such a cell; `None` for another kind.
-    fn of(cell: &CellSpec) -> Option<&Self>;
+pub(crate) trait PortSpec: Send {
     /// What the line adds to each packet.
     fn framing(&self) -> &Framing;
     /// The queue before the line.
@@ -32,7 +30,7 @@ pub(crate) trait PortSpec: Clone + Send {
 pub(crate) struct Port<L: Line> {
     spec: L::Spec,
     seed: u64,
-    queue: Box<dyn Queue>,
+    queue: Box<dyn AnyQueue<QueueSpec>>,
     /// The rate that the queue was last told.
     queue_rate: BitRate,
     line: L,
@@ -80,7 +78,7 @@ where
     pub(crate) fn with_line(spec: L::Spec, line: L, seed: u64, now: Time) -> Self {
         let queue_rate = line.rate(now);
         Self {
-            queue: queue::build(spec.queue(), queue_rate, seed),
+            queue: spec.queue().build(queue_rate, seed),
             queue_rate,
             spec,
             seed,
@@ -149,11 +147,11 @@ where
     }
 
     fn reconfigure_queue(&mut self, now: Time) {
-        if self.queue.reconfigure(self.spec.queue(), self.queue_rate) {
+        if self.queue.set(self.spec.queue(), self.queue_rate) {
             return;
         }
         let waiting = self.queue.drain();
-        self.queue = queue::build(self.spec.queue(), self.queue_rate, self.seed);
+        self.queue = self.spec.queue().build(self.queue_rate, self.seed);
         for packet in waiting {
             let most = self.whole_segments(packet.wire.segment);
             for piece in segment::split(packet, most) {
@@ -240,20 +238,6 @@ where
         stats
     }
 
-    fn reconfigure(&mut self, now: Time, spec: &CellSpec) {
-        let Some(spec) = L::Spec::of(spec) else {
-            return;
-        };
-        self.advance(now);
-        self.spec = spec.clone();
-        let departs = self.line.reconfigure(now, spec);
-        if let (Some(on), Some(departs)) = (&mut self.on_line, departs) {
-            on.departs = departs;
-        }
-        self.queue_rate = self.line.rate(now);
-        self.reconfigure_queue(now);
-    }
-
     fn crossing(&self) -> Crossing {
         // Two full packets of an Ethernet are the smallest segment worth building.
         let full = u64::from(self.spec.framing().wire_bytes(1500));
@@ -262,5 +246,24 @@ where
         } else {
             Crossing::Split
         }
+    }
+}
+
+impl<L> Adjust for Port<L>
+where
+    L: Line,
+    L::Spec: PortSpec,
+{
+    type Spec = L::Spec;
+
+    fn reconfigure(&mut self, now: Time, spec: L::Spec) {
+        self.advance(now);
+        let departs = self.line.reconfigure(now, &spec);
+        self.spec = spec;
+        if let (Some(on), Some(departs)) = (&mut self.on_line, departs) {
+            on.departs = departs;
+        }
+        self.queue_rate = self.line.rate(now);
+        self.reconfigure_queue(now);
     }
 }

@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use super::*;
-use crate::cell::{Cell, Crossing};
+use crate::cell::Cell;
 use crate::packet::tests::{ACK, tcp, udp};
+use crate::segment::Crossing;
+use crate::spec::AnyCell;
+use crate::spec::CellSpec;
 
 fn shaper(pairs: &[(&str, &str)]) -> Shaper {
     Shaper::new(spec(pairs), 1, Time::ZERO)
@@ -19,7 +22,7 @@ fn spec(pairs: &[(&str, &str)]) -> ShaperSpec {
 
 fn set(shaper: &mut Shaper, now: Time, key: &str, value: &str) {
     let changed = CellSpec::Shaper(shaper.spec().clone()).with(&[(key, value)]);
-    shaper.reconfigure(now, &changed.unwrap());
+    shaper.set(now, &changed.unwrap());
 }
 
 fn ns(ns: u64) -> Time {

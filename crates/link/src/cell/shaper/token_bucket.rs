@@ -6,8 +6,12 @@ use plumb_model::units::{BitRate, ByteCount};
 
 use super::line::Line;
 use super::schedule::{Schedule, time_for};
-use super::{ShaperSpec, WORK_PER_BYTE};
+use super::spec::ShaperSpec;
 use crate::time::Time;
+
+/// Work is counted in units of which a line of `rate` bit/s does `rate` in a nanosecond, so
+/// that departures are exact without rounding errors that add up.
+const WORK_PER_BYTE: u64 = 8_000_000_000;
 
 /// The longest time that a large segment keeps the line, in nanoseconds: the granularity that
 /// it adds to the traffic stays below what a measurement of delay tells apart.

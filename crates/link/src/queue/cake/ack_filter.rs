@@ -5,7 +5,7 @@
 use plumb_wire::ip::IpPacket;
 use serde::{Deserialize, Serialize};
 
-use crate::queue::PacketList;
+use crate::queue::list::PacketList;
 
 /// Which ACKs are filtered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -214,10 +214,11 @@ impl<'a> Iterator for Options<'a> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
+    use crate::backlog::Backlog;
     use crate::packet::Packet;
     use crate::packet::tests::{ipv4_header, ipv6_header};
+    use crate::queue::Queue;
     use crate::queue::cake::{Cake, CakeSpec};
-    use crate::queue::{Backlog, Queue};
     use crate::tally::Tally;
     use crate::time::Time;
     use plumb_model::framing::Framing;

@@ -4,8 +4,8 @@
 use plumb_wire::ip::IpPacket;
 use serde::{Deserialize, Serialize};
 
+use crate::flow_hash::{host_hash, reseeded};
 use crate::packet::Packet;
-use crate::queue::flow_hash::{host_hash, reseeded};
 
 /// What gets a fair share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -27,7 +27,9 @@ use plumb_model::units::BitRate;
 use plumb_wire::ip::IpPacket;
 use plumb_wire::rewrite;
 
-use super::{Backlog, Queue, QueueSpec, in_order_of_arrival};
+use super::list::in_order_of_arrival;
+use super::{Adjust, Queue};
+use crate::backlog::Backlog;
 use crate::packet::Packet;
 use crate::random::Random;
 use crate::stats::DropCause;
@@ -144,22 +146,23 @@ impl Queue for Cake {
         tins.fold(Backlog::default(), |sum, more| sum + more)
     }
 
-    fn reconfigure(&mut self, spec: &QueueSpec, rate: BitRate) -> bool {
-        let QueueSpec::Cake(spec) = spec else {
-            return false;
-        };
+    fn drain(&mut self) -> Vec<Packet> {
+        in_order_of_arrival(self.tins.iter_mut().flat_map(Tin::drain))
+    }
+}
+
+impl Adjust for Cake {
+    type Spec = CakeSpec;
+
+    fn reconfigure(&mut self, spec: CakeSpec, rate: BitRate) -> bool {
         if spec.tins != self.spec.tins {
             return false;
         }
-        for (tin, settings) in self.tins.iter_mut().zip(tins(spec, rate)) {
+        for (tin, settings) in self.tins.iter_mut().zip(tins(&spec, rate)) {
             tin.configure(settings);
         }
-        (self.spec, self.rate) = (*spec, rate);
+        (self.spec, self.rate) = (spec, rate);
         true
-    }
-
-    fn drain(&mut self) -> Vec<Packet> {
-        in_order_of_arrival(self.tins.iter_mut().flat_map(Tin::drain))
     }
 }
 
@@ -168,6 +171,8 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::packet::tests::udp;
+    use crate::queue::AnyQueue;
+    use crate::queue::QueueSpec;
     use plumb_model::framing::Framing;
     use plumb_model::units::ByteCount;
     use std::time::Duration;
@@ -321,13 +326,13 @@ mod tests {
             rtt: Duration::from_millis(10),
             ..Default::default()
         };
-        assert!(q.0.reconfigure(&QueueSpec::Cake(changed), RATE));
+        assert!(q.0.set(&QueueSpec::Cake(changed), RATE));
         assert_eq!(q.0.backlog().packets, 10);
         let other = CakeSpec {
             tins: Tins::Diffserv8,
             ..changed
         };
-        assert!(!q.0.reconfigure(&QueueSpec::Cake(other), RATE));
+        assert!(!q.0.set(&QueueSpec::Cake(other), RATE));
         assert_eq!(std::iter::from_fn(|| serve(&mut q, 11)).count(), 10);
     }
 

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use plumb_wire::native::control::report::Count;
-use plumb_wire::native::control::report::udp::{DatagramCount, DelayAbove};
+use plumb_wire::native::control::report::{DatagramCount, DelayAbove};
 use plumb_wire::native::spec::SAMPLE_INTERVAL;
 
 const STRETCH_NS: i64 = SAMPLE_INTERVAL.as_nanos() as i64;

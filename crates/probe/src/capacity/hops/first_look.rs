@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{Hop, HopFound, HopsPlan, Known, nanoseconds, probe};
+use super::known::{Hop, HopFound, HopsPlan, Known, nanoseconds, probe};
 use crate::path::rounds::{LOOK_NS, Rounds};
 use crate::path::{Answer, AnswerKind, HopNetwork, Probe};
 

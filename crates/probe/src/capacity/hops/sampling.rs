@@ -18,7 +18,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 
 use super::first_look::answer_bytes;
-use super::{Hop, HopsPlan, Known, nanoseconds, probe};
+use super::known::{Hop, HopsPlan, Known, nanoseconds, probe};
 use crate::path::rounds::{LOOK_NS, is_loss};
 use crate::path::{Answered, HopNetwork, ProbeId};
 

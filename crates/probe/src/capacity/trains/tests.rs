@@ -130,7 +130,7 @@ impl Network for FakeFarEnd {
                 hop_limit: None,
             }),
             hop_limit: None,
-            drops: 0,
+            drops: plumb_net::udp_counters::Drops::default(),
         };
         self.push(arrived_ns, Event::Answered(answer));
         Ok(())

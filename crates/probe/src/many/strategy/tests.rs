@@ -166,7 +166,7 @@ fn answer_at(sequence: u32, at: Moment) -> Answer {
         said: None,
         far_end: None,
         hop_limit: Some(64),
-        drops: 0,
+        drops: Drops::default(),
     }
 }
 
@@ -279,7 +279,10 @@ fn losses_duplicates_late_answers_and_strangers_are_told_apart() {
         from: Ipv4Addr::new(192, 0, 2, 1).into(),
         size_bytes: 56,
         answer: Answer {
-            drops: 3,
+            drops: Drops {
+                full: 3,
+                corrupted: 1,
+            },
             ..answer_at(4, net.at(START + 400 * MS))
         },
     };
@@ -302,8 +305,8 @@ fn losses_duplicates_late_answers_and_strangers_are_told_apart() {
         ]
     );
     assert_eq!(
-        (log.strays, log.dropped_here),
-        (1, 3),
+        (log.strays, log.drops.full, log.drops.corrupted),
+        (1, 3, 1),
         "a socket counts its drops together"
     );
     let lost: Vec<_> = seen

@@ -5,10 +5,11 @@ use std::fmt;
 use std::net::IpAddr;
 
 use maxminddb::{MaxMindDbError, Reader};
+use plumb_model::printable;
 use plumb_model::results::path::MapPlace;
 use serde::Deserialize;
 
-use super::{Entry, printable};
+use super::entry::Entry;
 
 /// What stands before the description at the end of a file.
 const MARKER: &[u8] = b"\xab\xcd\xefMaxMind.com";
@@ -63,7 +64,7 @@ impl MaxMind {
             asn: record.autonomous_system_number,
             name: record
                 .autonomous_system_organization
-                .map(|name| printable(name).chars().take(MAX_NAME_CHARACTERS).collect()),
+                .map(|name| printable::clipped(name, MAX_NAME_CHARACTERS).into_owned()),
             place: record.location.and_then(place),
         }))
     }
@@ -187,7 +188,7 @@ mod tests {
         let entry = database.look_up([10, 1, 2, 3].into()).unwrap().unwrap();
         assert_eq!(
             (entry.asn, entry.name.as_deref()),
-            (Some(64_500), Some("AB"))
+            (Some(64_500), Some("A\u{fffd}B"))
         );
         let place = entry.place.unwrap();
         assert_eq!((place.latitude_deg, place.longitude_deg), (52.37, 4.9));

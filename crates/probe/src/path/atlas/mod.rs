@@ -3,28 +3,17 @@
 
 use std::net::IpAddr;
 
-use plumb_model::results::path::MapPlace;
-
 mod distance;
+mod entry;
 mod maxmind;
 mod text;
 
 pub use distance::{distance, reject_impossible};
+pub use entry::{Entry, degrees};
 pub use text::TextError;
 
 use maxmind::MaxMind;
 use text::TextAtlas;
-
-/// What is known of a network.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Entry {
-    /// Number of the autonomous system.
-    pub asn: Option<u32>,
-    /// Its name.
-    pub name: Option<String>,
-    /// Where it is.
-    pub place: Option<MapPlace>,
-}
 
 /// Why a file is no database, or not a sound one.
 #[derive(Debug, thiserror::Error)]
@@ -88,15 +77,4 @@ impl Atlas {
         }
         Ok(known)
     }
-}
-
-/// Degrees within a bound.
-pub fn degrees(text: &str, bound: f64) -> Option<f64> {
-    let value: f64 = text.trim().parse().ok()?;
-    (value.abs() <= bound).then_some(value)
-}
-
-/// Text without what would change a terminal.
-fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
 }

@@ -10,9 +10,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use plumb_model::printable;
 use plumb_model::results::path::MapPlace;
 
-use super::{Entry, degrees, printable};
+use super::entry::{Entry, degrees};
 
 /// Networks in a file at most: twice the prefixes of today's Internet.
 const MAX_NETWORKS: usize = 4_000_000;
@@ -110,7 +111,7 @@ fn parse_line(line: &str) -> Result<(Key, Entry), &'static str> {
             longitude_deg: degrees(longitude, 180.0).ok_or("the longitude is not −180 to 180")?,
         }),
     };
-    let name = printable(name);
+    let name = printable::line(name).into_owned();
     Ok((
         (v6, length, cut(bits, length)),
         Entry {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::*;
-use crate::path::open::Protocol;
+use crate::path::target::Protocol;
 use plumb_model::results::path::HopAnswers;
 
 const MS: u64 = 1_000_000;

@@ -43,7 +43,8 @@ impl Echo {
                 let kernel_ns = received.kernel_ns.unwrap_or_else(realtime_ns) as i64;
                 let request = &buffer[..received.len];
                 let now = Duration::from_nanos(monotonic_ns());
-                let Some(mut reply) = responder.handle(now, kernel_ns, received.from, request)
+                let Some(mut reply) =
+                    responder.handle(now, kernel_ns, received.from, request, None)
                 else {
                     continue;
                 };

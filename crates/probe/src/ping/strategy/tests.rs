@@ -435,7 +435,7 @@ fn a_change_of_the_way_back_shows_in_the_hop_limit() {
         };
         prober.take(Event::Answered(answer), &quiet);
     }
-    let result = prober.into_log(&plan(4), 7, START).result(0.0, 1.0);
+    let result = prober.log(&plan(4), 7, START).result(0.0, 1.0);
     assert_eq!(result.hop_limit_changes, 2);
     assert_eq!(result.hop_limits.len(), 2);
 }
@@ -456,7 +456,7 @@ fn times_of_the_far_end_that_make_no_sense_are_noted() {
             ..Answer::at(clock.at(START + 20 * MS), 0)
         });
         prober.take(answer, &ProgressHandle::default());
-        prober.into_log(&plan(1), 7, START + 20 * MS)
+        prober.log(&plan(1), 7, START + 20 * MS)
     };
     assert!(log_of(3 * MS as i64).notes.is_empty());
     let log = log_of(-1);
@@ -472,7 +472,8 @@ fn times_of_the_far_end_that_make_no_sense_are_noted() {
 fn drops_of_our_own_socket_are_counted_once() {
     let clock = Virtual::new(|_| vec![]);
     let mut prober = Prober::new(&plan(3), clock.at(START));
-    for (ms, drops) in [(30, 2), (130, 2), (230, 5)] {
+    let drops = |full, corrupted| Drops { full, corrupted };
+    for (ms, drops) in [(30, drops(2, 0)), (130, drops(2, 0)), (230, drops(5, 1))] {
         let at = clock.at(START + ms * MS);
         let answer = Answer {
             drops,
@@ -480,10 +481,9 @@ fn drops_of_our_own_socket_are_counted_once() {
         };
         prober.take(Event::Answered(answer), &ProgressHandle::default());
     }
-    assert_eq!(
-        prober.into_log(&plan(3), 7, START).drops,
-        [(0.03, 2), (0.23, 3)]
-    );
+    let log = prober.log(&plan(3), 7, START);
+    assert_eq!(log.drops, [(0.03, drops(2, 0)), (0.23, drops(3, 1))]);
+    assert_eq!(log.result(0.0, 1.0).dropped_here, 5);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a phase is made of: groups of equal streams. Streams are numbered from 0 in each
 //! direction, group after group.
 
+mod dscp;
 pub mod quic;
 pub mod transactions;
 pub mod udp;
@@ -9,9 +10,10 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use super::Refusal;
 use super::frame::Role;
+use super::refusal::Refusal;
 use crate::native::spec::{DEFAULT_CONGESTION_CONTROL, MAX_CC_NAME_BYTES};
+pub use dscp::DSCP;
 use quic::QuicFlow;
 use transactions::TransactionFlow;
 use udp::UdpFlow;
@@ -73,32 +75,32 @@ pub struct TcpFlow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_bytes: Option<u32>,
     /// The sender has its payload sent from where it lies (sendfile).
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub zero_copy: bool,
     /// The receiver drops its payload unseen (MSG_TRUNC).
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub discard: bool,
     /// The server's end of it is a file on its disk.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub far_disk: bool,
     /// Small segments leave at once.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_delay: bool,
     /// The SYN carries the first data (RFC 7413).
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fast_open: bool,
     /// The sender yields to all other traffic (LEDBAT++, draft-irtf-iccrg-ledbat-plus-plus).
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub background: bool,
     /// Multipath TCP (RFC 8684).
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mptcp: bool,
     /// ECN is wanted (RFC 3168). A program cannot ask its kernel for it; it is told whether the
     /// connection has it.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ecn: bool,
     /// Whether it is encrypted (TLS 1.3).
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tls: bool,
     /// Requests of the client and their answers go between its payload
     /// ([`record`](crate::native::record)).
@@ -132,11 +134,6 @@ impl Flow {
             Self::Udp(_) | Self::Quic(_) => Transport::Udp,
         }
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 impl Flows {
@@ -263,9 +260,6 @@ pub const LOWER_EFFORT: u8 = 1;
 
 /// Within the phase, however long that is: a day.
 pub const STARTS_AFTER_S: RangeInclusive<f64> = 0.0..=86_400.0;
-
-/// Six bits (RFC 2474, section 3).
-pub const DSCP: RangeInclusive<u64> = 0..=63;
 
 /// From half of what Linux makes of the smallest receive buffer (SOCK_MIN_RCVBUF, 2304 bytes) to
 /// the largest window that RFC 7323 can announce.

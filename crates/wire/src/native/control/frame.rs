@@ -11,6 +11,7 @@
 //! ```
 //! The lowest flag says that a TLS handshake follows. The other flags and the reserved bytes are sent as zero and not looked at.
 
+use plumb_model::printable;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,9 @@ use crate::native::spec::{
     DATA_MAGIC, FRAME_HEADER_BYTES, MAX_FIRST_FRAME_BYTES, MAX_SILENCE, PREAMBLE_BYTES,
     SILENT_MAGIC, VERSION,
 };
+
+/// Characters of an error of the JSON reader: its own words, and the beginning of the word it did not know.
+const MAX_QUOTED_CHARS: usize = 200;
 
 /// Bytes that are no frame or preamble of this protocol.
 #[derive(Debug, thiserror::Error)]
@@ -31,8 +35,8 @@ pub enum FrameError {
         /// As allowed.
         max: usize,
     },
-    /// No JSON, or no known message.
-    #[error("a message that cannot be read ({0})")]
+    /// No JSON, or no known message. The reader's own words repeat what the far end sent.
+    #[error("a message that cannot be read ({})", printable::clipped(&.0.to_string(), MAX_QUOTED_CHARS))]
     Json(#[from] serde_json::Error),
     /// The preamble does not begin with the magic.
     #[error("neither a control frame nor a data connection")]
@@ -245,6 +249,7 @@ mod tests {
         let message = ClientMessage::Hello {
             version: 1,
             plumb: "x".repeat(MAX_CLIENT_FRAME_BYTES),
+            waits_s: None,
         };
         assert!(matches!(
             encode_frame(&message, MAX_CLIENT_FRAME_BYTES),

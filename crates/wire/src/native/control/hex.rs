@@ -3,8 +3,8 @@
 
 use std::fmt;
 
+use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sha2::{Digest as _, Sha256};
 
 use crate::native::spec::{FINGERPRINT_BYTES, TOKEN_BYTES};
 
@@ -19,7 +19,13 @@ pub struct Fingerprint(pub [u8; FINGERPRINT_BYTES]);
 impl Fingerprint {
     /// That of a certificate in DER.
     pub fn of(certificate: &[u8]) -> Self {
-        Self(Sha256::digest(certificate).into())
+        let digest = digest(&SHA256, certificate);
+        let mut bytes = [0; FINGERPRINT_BYTES];
+        bytes
+            .iter_mut()
+            .zip(digest.as_ref())
+            .for_each(|(to, from)| *to = *from);
+        Self(bytes)
     }
 }
 

@@ -1,19 +1,21 @@
-//! What one end recorded of a phase, and how it is split into messages; `assembly` puts it together again.
+//! What one end recorded of a phase, which goes by messages (`messages`) and is put together
+//! again (`assembly`).
 //!
 //! Times count from that end's own start of the phase. Counters are the kernel's (TCP_INFO,
 //! Linux `include/uapi/linux/tcp.h`), as they stood, not as differences.
 
 mod assembly;
+mod count;
+mod messages;
 pub mod quic;
 pub mod udp;
 
 use serde::{Deserialize, Serialize};
 
-use super::ServerMessage;
-use crate::native::spec::{MAX_TEXT_BYTES, RECORDS_PER_FRAME};
 pub use assembly::{Assembled, ReportAssembler, ReportError};
+pub use count::{Count, DatagramCount, DelayAbove, StreamEnd, clip};
 use quic::QuicReport;
-use udp::{DatagramCount, UdpReport};
+use udp::UdpReport;
 
 /// The sending TCP of one stream at one instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -58,27 +60,6 @@ pub struct TcpSample {
     /// Part of it held back by the send buffer: the larger of tcpi_sndbuf_limited and the time
     /// that the sending end counted while it waited for room in the buffer.
     pub sndbuf_limited_us: u64,
-}
-
-/// What a receiver had counted at one instant.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Count {
-    /// Seconds since the start of the phase.
-    pub t_s: f64,
-    /// Payload received until then.
-    pub bytes: u64,
-    /// What else a receiver of datagrams had counted; absent for others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub datagrams: Option<DatagramCount>,
-}
-
-/// How a stream ended by itself, before it was told to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StreamEnd {
-    /// Seconds since the start of the phase.
-    pub t_s: f64,
-    /// What the socket said.
-    pub error: String,
 }
 
 /// The log of a stream that this end sent.
@@ -176,104 +157,6 @@ pub struct ReportTail {
     pub cpu_s: f64,
     /// What must be known to read the numbers.
     pub notes: Vec<String>,
-}
-
-impl Report {
-    /// The messages that carry it, in order.
-    pub fn into_messages(self, phase: u32) -> impl Iterator<Item = ServerMessage> {
-        let (mut senders, mut receivers) = (Vec::new(), Vec::new());
-        let mut logs = Vec::new();
-        let count = |stream, counts: &[Count]| {
-            counts
-                .chunks(RECORDS_PER_FRAME)
-                .map(|part| ServerMessage::Counts {
-                    phase,
-                    stream,
-                    counts: part.to_vec(),
-                })
-                .collect::<Vec<_>>()
-        };
-        for SenderLog { tail, samples } in self.senders {
-            let stream = tail.stream;
-            logs.extend(
-                samples
-                    .chunks(RECORDS_PER_FRAME)
-                    .map(|part| ServerMessage::Samples {
-                        phase,
-                        stream,
-                        samples: part.to_vec(),
-                    }),
-            );
-            senders.push(tail);
-        }
-        for ReceiverLog { tail, counts } in self.receivers {
-            logs.extend(count(tail.stream, &counts));
-            receivers.push(tail);
-        }
-        for log in self.udp.senders {
-            logs.push(ServerMessage::UdpSent {
-                phase,
-                log: Box::new(log),
-            });
-        }
-        for log in self.udp.receivers {
-            logs.extend(count(log.stream, &log.counts));
-            logs.push(ServerMessage::UdpReceived {
-                phase,
-                log: Box::new(log),
-            });
-        }
-        for log in self.quic.senders {
-            let stream = log.stream;
-            let parts = log.samples.chunks(RECORDS_PER_FRAME);
-            logs.extend(parts.map(|part| ServerMessage::QuicSamples {
-                phase,
-                stream,
-                samples: part.to_vec(),
-            }));
-            logs.push(ServerMessage::QuicSent {
-                phase,
-                log: Box::new(log),
-            });
-        }
-        for log in self.quic.receivers {
-            logs.extend(count(log.stream, &log.counts));
-            logs.push(ServerMessage::QuicReceived {
-                phase,
-                log: Box::new(log),
-            });
-        }
-        let tail = ReportTail {
-            senders,
-            receivers,
-            elapsed_s: self.elapsed_s,
-            cpu_s: self.cpu_s,
-            notes: self.notes,
-        };
-        logs.into_iter().chain([ServerMessage::Result {
-            phase,
-            report: Box::new(tail),
-        }])
-    }
-}
-
-/// What is left of a text from the network: bounded, and without control characters.
-pub fn clip(text: String) -> String {
-    let mut bytes = 0;
-    text.chars()
-        .filter(|c| !c.is_control())
-        .take_while(|c| {
-            bytes += c.len_utf8();
-            bytes <= MAX_TEXT_BYTES
-        })
-        .collect()
-}
-
-fn clip_end(end: StreamEnd) -> StreamEnd {
-    StreamEnd {
-        error: clip(end.error),
-        ..end
-    }
 }
 
 #[cfg(test)]

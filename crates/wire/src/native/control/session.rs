@@ -3,8 +3,9 @@
 //!
 //! ```text
 //! Greeting ──Hello──▸ Idle ──Start──▸ Attaching ──last stream──▸ Running
-//!                      ▲                 │ time, Stop               │ time, Stop
-//!                      └─────────────────┴──────────────────────────┘
+//!                      ▲ ╲             ▲ │ time, Stop               │ time, Stop
+//!                      │  ──▸ Waiting ─╯ │                          │
+//!                      └──────────┴──────┴──────────────────────────┘
 //! ```
 //! Any message that makes no sense closes the session.
 
@@ -15,7 +16,7 @@ use super::flow::{self, Flow, Flows, Transport};
 use super::frame::{Preamble, Role};
 use super::trace::TraceRequest;
 use super::{ClientMessage, ErrorCode, Limits, Refusal, ServerMessage, Start};
-use crate::native::spec::{ATTACH_TIMEOUT, STOP_GRACE, VERSION};
+use crate::native::spec::{ATTACH_TIMEOUT, QUEUED_INTERVAL, QUEUED_LOOK, STOP_GRACE, VERSION};
 
 /// What the owner of a session has to do, in this order.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,8 +45,22 @@ pub enum Step {
 #[error("a data connection that belongs to no phase that waits for it")]
 pub struct Unexpected;
 
+/// When a phase may take place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Admitted {
+    /// At once.
+    Now,
+    /// When others have been served; to be asked again.
+    Later {
+        /// How many.
+        ahead: u32,
+        /// In how much time, as far as that is known.
+        after_s: Option<f64>,
+    },
+}
+
 /// Asked for each phase that keeps the limits: whether it may take place.
-pub type Admission<'a> = &'a mut dyn FnMut(&Start) -> Result<(), (Refusal, String)>;
+pub type Admission<'a> = &'a mut dyn FnMut(&Start) -> Result<Admitted, (Refusal, String)>;
 
 /// The state of one session. Times count from its start.
 #[derive(Debug)]
@@ -61,6 +76,12 @@ pub struct ServerSession {
 enum State {
     Greeting,
     Idle,
+    /// For its turn.
+    Waiting {
+        start: Start,
+        look: Duration,
+        tell: Duration,
+    },
     Attaching {
         start: Start,
         missing: BTreeSet<(Role, u32)>,
@@ -84,9 +105,19 @@ impl ServerSession {
         }
     }
 
+    /// Whether a phase or a trace is under way, or waited for.
+    pub fn is_busy(&self) -> bool {
+        self.tracing
+            || match self.state {
+                State::Waiting { .. } | State::Attaching { .. } | State::Running { .. } => true,
+                State::Greeting | State::Idle | State::Closed => false,
+            }
+    }
+
     /// When [`Self::on_time`] is due.
     pub fn deadline(&self) -> Option<Duration> {
         match self.state {
+            State::Waiting { look, .. } => Some(look),
             State::Attaching { until, .. } | State::Running { until, .. } => Some(until),
             State::Greeting | State::Idle | State::Closed => None,
         }
@@ -192,7 +223,7 @@ impl ServerSession {
     /// A stream could not be taken, or the load of a step Run not be started.
     pub fn on_failed(&mut self, message: String) -> Vec<Step> {
         let phase = match &self.state {
-            State::Attaching { start, .. } => start.phase,
+            State::Waiting { start, .. } | State::Attaching { start, .. } => start.phase,
             State::Running { phase, .. } => *phase,
             State::Greeting | State::Idle | State::Closed => return Vec::new(),
         };
@@ -201,18 +232,55 @@ impl ServerSession {
     }
 
     /// Time passed.
-    pub fn on_time(&mut self, now: Duration) -> Vec<Step> {
+    pub fn on_time(&mut self, now: Duration, admit: Admission<'_>) -> Vec<Step> {
         if self.deadline().is_none_or(|until| now < until) {
             return Vec::new();
         }
-        self.end_phase("not all data connections came in time")
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Waiting { start, tell, .. } => {
+                let mut steps = self.admit(now, start, tell, admit);
+                if matches!(self.state, State::Idle) {
+                    steps.insert(0, Step::Abandon);
+                }
+                steps
+            }
+            state => {
+                self.state = state;
+                self.end_phase("not all data connections came in time")
+            }
+        }
     }
 
     fn start(&mut self, now: Duration, start: Start, admit: Admission<'_>) -> Vec<Step> {
+        if let Err((reason, message)) = self.check(&start) {
+            return vec![refused(start.phase, reason, message)];
+        }
+        self.admit(now, start, now, admit)
+    }
+
+    /// Grants the phase, or waits for its turn; a client that waits is told so at `tell`.
+    fn admit(
+        &mut self,
+        now: Duration,
+        start: Start,
+        tell: Duration,
+        admit: Admission<'_>,
+    ) -> Vec<Step> {
         let phase = start.phase;
-        let admitted = self.check(&start).and_then(|()| admit(&start));
-        if let Err((reason, message)) = admitted {
-            return vec![refused(phase, reason, message)];
+        match admit(&start) {
+            Ok(Admitted::Now) => (),
+            Ok(Admitted::Later { ahead, after_s }) => {
+                let is_told = now >= tell;
+                self.last_phase = Some(phase);
+                self.state = State::Waiting {
+                    start,
+                    look: now + QUEUED_LOOK,
+                    tell: if is_told { now + QUEUED_INTERVAL } else { tell },
+                };
+                let queued = Step::Send(ServerMessage::Queued { ahead, after_s });
+                return is_told.then_some(queued).into_iter().collect();
+            }
+            Err((reason, message)) => return vec![refused(phase, reason, message)],
         }
         let of = |role| flow::streams(&start.flows, role).map(move |(stream, _)| (role, stream));
         self.last_phase = Some(phase);
@@ -258,7 +326,9 @@ impl ServerSession {
 
     fn stop(&mut self, phase: u32) -> Vec<Step> {
         match &self.state {
-            State::Attaching { start, .. } if start.phase == phase => {
+            State::Waiting { start, .. } | State::Attaching { start, .. }
+                if start.phase == phase =>
+            {
                 self.end_phase("stopped before it ran")
             }
             State::Running { phase: running, .. } if *running == phase => self.end_phase(""),
@@ -273,6 +343,13 @@ impl ServerSession {
 
     fn end_phase(&mut self, not_attached: &str) -> Vec<Step> {
         match std::mem::replace(&mut self.state, State::Idle) {
+            State::Waiting { start, .. } => {
+                let why = not_attached.to_owned();
+                vec![
+                    Step::Abandon,
+                    refused(start.phase, Refusal::NotAttached, why),
+                ]
+            }
             State::Attaching { start, missing, .. } => {
                 let udp = missing.iter().any(|(role, stream)| {
                     flow::stream(&start.flows, *role, *stream)

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use plumb_model::results::path::PathProtocol;
 use serde::{Deserialize, Serialize};
 
-use super::Refusal;
+use super::refusal::Refusal;
 use crate::native::spec::{MAX_TRACE_CYCLES, MAX_TRACE_HOPS, TRACE_PROBE_TIMEOUT, TRACE_TIME};
 
 /// Longest mark of traceroute's: `!F-` and the MTU of IPv6, of ten digits.

@@ -4,9 +4,10 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use ring::hmac::Key;
 use subtle::ConstantTimeEq;
+
+use crate::keyed;
 
 /// How long a cookie is computed from the same epoch number.
 ///
@@ -22,17 +23,14 @@ pub type Cookie = [u8; 16];
 /// and epoch, cut to 16 bytes.
 #[derive(Clone)]
 pub struct CookieJar {
-    keyed: Hmac<Sha256>,
+    key: Key,
 }
 
 impl CookieJar {
     /// A jar whose cookies only `secret` can make: random, and new at every start.
     pub fn new(secret: [u8; 32]) -> Self {
-        // RFC 2104, section 2: a key shorter than the block (64 bytes) is padded with zeros.
-        let mut key = [0; 64];
-        key.iter_mut().zip(secret).for_each(|(k, s)| *k = s);
         Self {
-            keyed: Hmac::new(&key.into()),
+            key: keyed::key(&secret),
         }
     }
 
@@ -55,12 +53,12 @@ impl CookieJar {
             IpAddr::V4(v4) => v4.to_ipv6_mapped(),
             IpAddr::V6(v6) => v6,
         };
-        let mut mac = self.keyed.clone();
-        mac.update(&address.octets());
-        mac.update(&source.port().to_be_bytes());
-        mac.update(&epoch.to_be_bytes());
-        let digest: [u8; 32] = mac.finalize().into_bytes().into();
-        digest.first_chunk().copied().unwrap_or_default()
+        let parts: [&[u8]; 3] = [
+            &address.octets(),
+            &source.port().to_be_bytes(),
+            &epoch.to_be_bytes(),
+        ];
+        keyed::code(&self.key, &parts)
     }
 }
 

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::{CookieJar, Datagram, EPOCH, Kind};
+use crate::native::spec::{ECHO_BURST, ECHO_LONGER_BURST_BYTES, ECHO_LONGER_BYTES_PER_S, ECHO_PPS};
 use crate::recent::Recent;
+use crate::share::{Bucket, Share};
 use crate::stamp::ErrorEstimate;
 
 /// Sessions whose probes are counted at once; 4096 of them take about half a megabyte.
@@ -25,10 +27,19 @@ pub struct EchoCounters {
     pub cookies: u64,
     /// Probes without a valid cookie, dropped.
     pub bad_cookies: u64,
+    /// Datagrams above what one address may have answered, dropped.
+    pub above_rate: u64,
     /// Datagrams that are none of this protocol's requests, dropped.
     pub ignored: u64,
     /// Answers that could not be sent.
     pub send_errors: u64,
+}
+
+/// What one address has drawn.
+#[derive(Debug, Default)]
+struct Drawn {
+    answers: Bucket,
+    longer_bytes: Bucket,
 }
 
 /// The answering side. It keeps a bounded count of probes a session, and nothing else.
@@ -36,6 +47,7 @@ pub struct Responder {
     jar: CookieJar,
     /// Probes by source and session.
     sources: Recent<(SocketAddr, u32), u32>,
+    drawn: Recent<Share, Drawn>,
     counters: EchoCounters,
     clock: Option<ErrorEstimate>,
 }
@@ -46,6 +58,7 @@ impl Responder {
         Self {
             jar,
             sources: Recent::new(MAX_SOURCES, SOURCE_IDLE),
+            drawn: Recent::new(MAX_SOURCES, SOURCE_IDLE),
             counters: EchoCounters::default(),
             clock: None,
         }
@@ -62,7 +75,9 @@ impl Responder {
     }
 
     /// The answer to `datagram`, as large as it or, with a cookie of its address, as it says; `None`
-    /// when there is to be none.
+    /// when there is to be none. A cookie may be older than who has the address now: an answer is longer than
+    /// its probe only up to `declared`, the largest that a phase of this address declared which runs now,
+    /// and at a bounded rate.
     ///
     /// `now` is a time since any fixed origin that never goes back; `received_ns` is when the
     /// datagram came in, ns of CLOCK_REALTIME. The server's send time is left for
@@ -73,11 +88,18 @@ impl Responder {
         received_ns: i64,
         from: SocketAddr,
         datagram: &[u8],
+        declared: Option<u32>,
     ) -> Option<Vec<u8>> {
         let Some(request) = Datagram::parse(datagram) else {
             self.counters.ignored += 1;
             return None;
         };
+        let drawn = self.drawn.at(now, Share::of(from.ip()));
+        // Whoever runs a phase may have more sent than its probes.
+        if declared.is_none() && !drawn.answers.draw(now, 1.0, ECHO_PPS, ECHO_BURST) {
+            self.counters.above_rate += 1;
+            return None;
+        }
         let mut size = datagram.len();
         let answer = match request.kind {
             Kind::CookieRequest => {
@@ -94,7 +116,19 @@ impl Responder {
                 *count = count.saturating_add(1);
                 let server_sequence = *count;
                 if request.answer_bytes > 0 {
-                    size = usize::from(request.answer_bytes).min(MOST_BYTES);
+                    let wanted = usize::from(request.answer_bytes).min(MOST_BYTES);
+                    let longer = wanted.saturating_sub(size) as f64;
+                    let granted = longer == 0.0
+                        || declared.is_some_and(|most| wanted <= most as usize)
+                            && drawn.longer_bytes.draw(
+                                now,
+                                longer,
+                                ECHO_LONGER_BYTES_PER_S,
+                                ECHO_LONGER_BURST_BYTES,
+                            );
+                    if granted {
+                        size = wanted;
+                    }
                 }
                 Datagram {
                     kind: Kind::Reply,
@@ -143,7 +177,7 @@ mod tests {
 
     fn fetch_cookie(responder: &mut Responder, now: Duration, from: SocketAddr) -> Cookie {
         let reply = responder
-            .handle(now, 0, from, &Datagram::cookie_request(9).write(64))
+            .handle(now, 0, from, &Datagram::cookie_request(9).write(64), None)
             .unwrap();
         let reply = Datagram::parse(&reply).unwrap();
         assert_eq!((reply.kind, reply.session), (Kind::CookieReply, 9));
@@ -157,7 +191,7 @@ mod tests {
         for (sequence, count) in [(0, 1), (3, 2), (3, 3)] {
             let probe = Datagram::probe(cookie, 9, sequence, -5);
             let mut reply = responder
-                .handle(T0, 111, client(4000), &probe.write(100))
+                .handle(T0, 111, client(4000), &probe.write(100), None)
                 .unwrap();
             assert_eq!(reply.len(), 100);
             set_server_send_time(&mut reply, 222);
@@ -171,7 +205,9 @@ mod tests {
             assert_eq!(Datagram::parse(&reply), Some(expected));
         }
         let new_session = Datagram::probe(cookie, 10, 0, 0).write(64);
-        let reply = responder.handle(T0, 0, client(4000), &new_session).unwrap();
+        let reply = responder
+            .handle(T0, 0, client(4000), &new_session, None)
+            .unwrap();
         assert_eq!(Datagram::parse(&reply).unwrap().server_sequence, 1);
         assert_eq!(
             responder.counters(),
@@ -189,7 +225,7 @@ mod tests {
         let cookie = fetch_cookie(&mut responder, T0, client(4000));
         let said = |responder: &mut Responder| {
             let probe = Datagram::probe(cookie, 9, 0, 0).write(64);
-            let reply = responder.handle(T0, 0, client(4000), &probe).unwrap();
+            let reply = responder.handle(T0, 0, client(4000), &probe, None).unwrap();
             Datagram::parse(&reply).unwrap().server_clock
         };
         assert_eq!(said(&mut responder), None);
@@ -204,23 +240,25 @@ mod tests {
         let cookie = fetch_cookie(&mut responder, T0, client(4000));
         let probe = Datagram::probe(cookie, 9, 0, 0).write(64);
         assert!(
-            responder.handle(T0, 0, client(4001), &probe).is_none(),
+            responder
+                .handle(T0, 0, client(4001), &probe, None)
+                .is_none(),
             "another port"
         );
         let other = SocketAddr::from(([192, 0, 2, 2], 4000));
         assert!(
-            responder.handle(T0, 0, other, &probe).is_none(),
+            responder.handle(T0, 0, other, &probe, None).is_none(),
             "another address"
         );
         assert!(
             responder
-                .handle(T0 + EPOCH, 0, client(4000), &probe)
+                .handle(T0 + EPOCH, 0, client(4000), &probe, None)
                 .is_some(),
             "the epoch after"
         );
         assert!(
             responder
-                .handle(T0 + 2 * EPOCH, 0, client(4000), &probe)
+                .handle(T0 + 2 * EPOCH, 0, client(4000), &probe, None)
                 .is_none(),
             "two epochs after"
         );
@@ -232,7 +270,8 @@ mod tests {
                     T0,
                     0,
                     client(4000),
-                    &Datagram::probe(forged, 9, 0, 0).write(64)
+                    &Datagram::probe(forged, 9, 0, 0).write(64),
+                    None
                 )
                 .is_none()
         );
@@ -250,7 +289,7 @@ mod tests {
             };
             assert!(
                 responder
-                    .handle(T0, 0, client(1), &datagram.write(64))
+                    .handle(T0, 0, client(1), &datagram.write(64), None)
                     .is_none()
             );
         }
@@ -268,6 +307,7 @@ mod tests {
                     0,
                     client(port),
                     &Datagram::probe(cookie, 1, 0, 0).write(64),
+                    None,
                 )
                 .unwrap();
             assert!(responder.sources.len() <= MAX_SOURCES);
@@ -299,32 +339,81 @@ mod tests {
         ) {
             let mut responder = responder();
             for datagram in datagrams {
-                if let Some(reply) = responder.handle(T0, 1, client(port), &datagram) {
+                if let Some(reply) = responder.handle(T0, 1, client(port), &datagram, None) {
                     prop_assert!(reply.len() <= datagram.len());
                 }
             }
             let cookie = fetch_cookie(&mut responder, T0, client(port));
             let probe = Datagram::probe(cookie, 3, 1, 2).write(64);
-            prop_assert!(responder.handle(T0, 1, client(port), &probe).is_some());
+            prop_assert!(responder.handle(T0, 1, client(port), &probe, None).is_some());
         }
 
-        /// Larger answers go nowhere but where the cookie came from.
+        /// Larger answers go nowhere but where the cookie came from, and a phase runs that declared them.
         #[test]
-        fn only_who_proved_its_address_gets_more_than_it_sent(answer_bytes: u16, from: u16, to: u16) {
+        fn only_who_runs_a_phase_gets_more_than_it_sent(
+            answer_bytes: u16, from: u16, to: u16, declared: Option<u16>,
+        ) {
+            let declared = declared.map(u32::from);
             let mut responder = responder();
             let cookie = fetch_cookie(&mut responder, T0, client(from));
             let probe = Datagram { answer_bytes, ..Datagram::probe(cookie, 3, 1, 2) }.write(100);
-            let reply = responder.handle(T0, 1, client(to), &probe);
-            let expected = match answer_bytes {
+            let reply = responder.handle(T0, 1, client(to), &probe, declared);
+            let expected = match usize::from(answer_bytes) {
                 0 => 100,
-                bytes => usize::from(bytes).clamp(super::super::MIN_BYTES, MOST_BYTES),
+                bytes if bytes > 100 && declared.is_none_or(|most| bytes > most as usize) => 100,
+                bytes => bytes.clamp(super::super::MIN_BYTES, MOST_BYTES),
             };
             prop_assert_eq!(reply.map(|r| r.len()), (from == to).then_some(expected));
             let mut begging = Datagram::cookie_request(3);
             begging.answer_bytes = answer_bytes;
-            let reply = responder.handle(T0, 1, client(to), &begging.write(64));
+            let reply = responder.handle(T0, 1, client(to), &begging.write(64), declared);
             prop_assert_eq!(reply.map(|r| r.len()), Some(64));
         }
+    }
+
+    #[test]
+    fn longer_answers_have_a_rate() {
+        let mut responder = responder();
+        let cookie = fetch_cookie(&mut responder, T0, client(1));
+        let probe = Datagram {
+            answer_bytes: 65_000,
+            ..Datagram::probe(cookie, 3, 1, 2)
+        };
+        let mut bytes = 0;
+        // Twenty a millisecond for a second: 1.3 GB.
+        for round in 0..20_000_u64 {
+            let now = T0 + Duration::from_micros(50) * round as u32;
+            let reply = responder.handle(now, 1, client(1), &probe.write(92), Some(65_000));
+            bytes += reply.unwrap().len() - 92;
+        }
+        let most = ECHO_LONGER_BYTES_PER_S + ECHO_LONGER_BURST_BYTES;
+        assert!((bytes as f64) <= most, "{bytes}");
+    }
+
+    #[test]
+    fn one_address_does_not_take_all_answers() {
+        let mut responder = responder();
+        let cookie = fetch_cookie(&mut responder, T0, client(1));
+        let probe = Datagram::probe(cookie, 3, 1, 2);
+        let nothing = Datagram {
+            kind: Kind::Reply,
+            ..probe
+        }
+        .write(64);
+        for _ in 1..ECHO_BURST as u32 {
+            responder.handle(T0, 1, client(2), &nothing, None);
+        }
+        let probe = probe.write(64);
+        assert!(responder.handle(T0, 1, client(1), &probe, None).is_none());
+        assert_eq!(responder.counters().above_rate, 1);
+        // Beside a phase of its own it is answered all the same, and so is everybody else.
+        assert!(
+            responder
+                .handle(T0, 1, client(1), &probe, Some(0))
+                .is_some()
+        );
+        let other = SocketAddr::from(([192, 0, 2, 2], 1));
+        fetch_cookie(&mut responder, T0, other);
     }
 
     /// Noise, and noise behind a valid beginning.

@@ -213,21 +213,134 @@ fn two_reflectors_do_not_answer_each_other() {
 fn there_is_a_bound_on_answers() {
     let mut reflector = reflector(None, Counting::Stateful);
     let packet = request(0).write(None, &[], 0);
-    let answered = |reflector: &mut Reflector, now| {
-        (0..500)
-            .filter(|_| reflector.reflect(now, CLOCK, &arrived(&packet)).is_some())
-            .count()
+    let mut answered = |port, now| {
+        let arrived = Arrived {
+            from: client(port),
+            ..arrived(&packet)
+        };
+        let answers = (0..500).filter(|_| reflector.reflect(now, CLOCK, &arrived).is_some());
+        answers.count()
     };
-    assert_eq!(answered(&mut reflector, s(1)), 100, "what came together");
-    assert_eq!(answered(&mut reflector, s(1)), 0);
-    assert_eq!(
-        answered(&mut reflector, s(1) + Duration::from_millis(50)),
-        50
-    );
-    assert_eq!(reflector.counters().above_rate, 400 + 500 + 450);
+    assert_eq!(answered(4000, s(1)), 50, "half of what may come together");
+    assert_eq!(answered(4000, s(1)), 0);
+    assert_eq!(answered(4001, s(1)), 50, "the other half");
+    assert_eq!(answered(4002, s(1)), 0, "nothing is left in all");
+    let later = s(1) + Duration::from_millis(50);
+    assert_eq!(answered(4000, later), 25);
+    assert_eq!(answered(4002, later), 25);
+    assert_eq!(reflector.counters().above_rate, 6 * 500 - 150);
+}
+
+/// Whatever answers what it is given at a time.
+type Answering<'a> = &'a mut dyn FnMut(Duration, &[u8]) -> Option<Vec<u8>>;
+
+/// How many packets pass between `a` and whatever makes an answer of what `a` says, set going by one
+/// that is forged; `most` at most.
+fn goes_round(a: &mut Reflector, first: &[u8], most: usize, other: Answering<'_>) -> usize {
+    let mut packet = first.to_vec();
+    for passed in 0..most {
+        // Over 40 ms, and a clock that goes on.
+        let now = s(1) + Duration::from_millis(40) * passed as u32;
+        let ns = now.as_nanos() as i64;
+        let arrived = Arrived {
+            ns,
+            ..arrived(&packet)
+        };
+        let Some(mut reflected) = a.reflect(now, CLOCK, &arrived) else {
+            return passed;
+        };
+        let answer = a.depart(&mut reflected, ns + 1);
+        let Some(back) = other(now, &answer) else {
+            return passed;
+        };
+        packet = back;
+    }
+    most
+}
+
+#[test]
+fn loops_end_where_our_own_answer_comes_back() {
+    let key = Key::new(b"secret").unwrap();
+    for key in [None, Some(&key)] {
+        for counting in [Counting::Stateful, Counting::Stateless] {
+            let forged = request(0).write(key, &[], 120);
+            let (mut a, mut b) = (reflector(key, counting), reflector(key, counting));
+            let mut other = |now: Duration, packet: &[u8]| {
+                let ns = now.as_nanos() as i64 + 20;
+                let arrived = Arrived {
+                    ns,
+                    from: client(5000),
+                    ..arrived(packet)
+                };
+                let mut reflected = b.reflect(now, CLOCK, &arrived)?;
+                Some(b.depart(&mut reflected, ns + 1))
+            };
+            assert_eq!(goes_round(&mut a, &forged, 100, &mut other), 1);
+            assert_eq!(a.counters().looped, 1);
+            // What returns all that it gets, as port 7 does.
+            let mut a = reflector(key, counting);
+            let mut echo = |_, packet: &[u8]| Some(packet.to_vec());
+            assert_eq!(goes_round(&mut a, &forged, 100, &mut echo), 1);
+        }
+    }
+}
+
+#[test]
+fn a_loop_that_cannot_be_recognised_is_bounded_and_ends() {
+    // As many packets go round as fit, in 1 ms, through what answers each with one of its own.
+    let mut reflector = Reflector::new(8620, None, Counting::Stateful, 5000);
+    let (mut going, mut passed, mut number) = (100_usize, 0_usize, 0_u32);
+    let mut now = s(1);
+    while going > 0 && now < s(3600) {
+        let answered = (0..going).filter(|_| {
+            number = number.wrapping_add(1);
+            let packet = request(number).write(None, &[], 0);
+            let Some(mut reflected) = reflector.reflect(now, CLOCK, &arrived(&packet)) else {
+                return false;
+            };
+            reflector.depart(&mut reflected, now.as_nanos() as i64);
+            true
+        });
+        going = answered.count();
+        passed += going;
+        now += Duration::from_millis(1);
+    }
+    assert_eq!(going, 0, "it ends");
+    assert!((300_000..310_000).contains(&passed), "{passed} packets");
+    assert!(now < s(300), "after {now:?}");
+    // A sender that asks no faster than any such loop is answered again, and a slow one for ever.
+    let asks = |reflector: &mut Reflector, at| {
+        let packet = request(7).write(None, &[], 0);
+        reflector.reflect(at, CLOCK, &arrived(&packet)).is_some()
+    };
+    assert!(asks(&mut reflector, now + s(6)));
+    let mut slow = Reflector::new(8620, None, Counting::Stateful, 5000);
+    for tick in 0..310_000_u32 {
+        assert!(asks(&mut slow, s(1) + Duration::from_millis(50) * tick));
+    }
 }
 
 proptest! {
+    /// A TWAMP sender may fill its packets with anything (RFC 5357, section 4.1.2), also with what it
+    /// got before, of which it writes over the first 14 bytes.
+    #[test]
+    fn a_sender_may_pad_with_what_it_likes(padding in proptest::collection::vec(any::<u8>(), 30..300), again: bool) {
+        let mut reflector = reflector(None, Counting::Stateful);
+        let mut buffer = [request(0).write(None, &[], 0)[..14].to_vec(), padding].concat();
+        for sequence in 0..20_u32 {
+            let sent = Request { sent_ns: 1_000_000 * i64::from(sequence), ..request(sequence) };
+            buffer[..14].copy_from_slice(&sent.write(None, &[], 0)[..14]);
+            let now = s(1) + Duration::from_millis(1) * sequence;
+            let arrived = Arrived { ns: now.as_nanos() as i64, ..arrived(&buffer) };
+            let mut reflected = reflector.reflect(now, CLOCK, &arrived).unwrap();
+            let reply = reflector.depart(&mut reflected, now.as_nanos() as i64 + 7);
+            prop_assert_eq!(reply.len(), buffer.len());
+            if again {
+                buffer = reply;
+            }
+        }
+    }
+
     #[test]
     fn any_packet_is_survived_and_never_amplified(
         packets in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 1..20),

@@ -5,6 +5,8 @@
 use super::*;
 use crate::chain::{ChainError, build_link};
 use crate::packet::tests::{ACK, ipv6_header, tcp};
+use crate::spec::AnyCell;
+use crate::spec::CellSpec;
 use crate::spec::ChainSpec;
 use plumb_wire::checksum::{Sum, checksum, pseudo_header};
 use plumb_wire::too_big::too_big;
@@ -15,7 +17,7 @@ const PUBLIC: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 const HOSTS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
 
-fn nat(pairs: &[(&str, &str)]) -> [Box<dyn Cell>; 2] {
+fn nat(pairs: &[(&str, &str)]) -> [Box<dyn AnyCell>; 2] {
     let pairs = [pairs, &[("address", "203.0.113.1")]].concat();
     let spec = CellSpec::from_pairs("nat", &pairs).unwrap();
     spec.build(1, Time::ZERO).ends()
@@ -68,7 +70,7 @@ fn is_sound(data: &[u8]) -> bool {
     checksum(&data[..20]) == 0 && pseudo(data).bytes(&data[20..]).checksum() == 0
 }
 
-fn pass(cell: &mut Box<dyn Cell>, at: Time, packet: Packet) -> Option<Packet> {
+fn pass(cell: &mut Box<dyn AnyCell>, at: Time, packet: Packet) -> Option<Packet> {
     cell.enqueue(at, packet);
     cell.dequeue(at).map(|(_, packet)| packet)
 }
@@ -85,7 +87,7 @@ fn flow(packet: &Packet) -> (IpAddr, u16, IpAddr, u16) {
     (source, source_port, destination, destination_port)
 }
 
-fn dropped(cell: &mut Box<dyn Cell>) -> Vec<(String, u64)> {
+fn dropped(cell: &mut Box<dyn AnyCell>) -> Vec<(String, u64)> {
     cell.stats(s(1000), "nat").dropped.into_iter().collect()
 }
 

@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::Refusal;
-use super::DSCP;
+use super::super::refusal::Refusal;
+use super::dscp::DSCP;
 
 /// Congestion controls of the QUIC implementation.
 pub const CONGESTION_CONTROLS: [&str; 3] = ["cubic", "reno", "bbr"];

@@ -6,8 +6,7 @@ use std::ops::RangeInclusive;
 use plumb_model::results::TransactionTransport;
 use serde::{Deserialize, Serialize};
 
-use super::super::Refusal;
-use super::is_false;
+use super::super::refusal::Refusal;
 use crate::native::echo;
 
 /// One stream of transactions: the next begins when the one before has ended, or, with a rate,
@@ -33,7 +32,7 @@ pub struct TransactionFlow {
     pub rate_tps: Option<f64>,
     /// The client begins them when something else in the phase says so; only where each has a
     /// connection of its own.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub on_demand: bool,
 }
 

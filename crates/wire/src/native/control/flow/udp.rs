@@ -1,9 +1,11 @@
 //! A stream of datagrams: their size, their marks, and the pattern in which they depart.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
-use super::DSCP;
-use crate::native::control::Refusal;
+use super::dscp::DSCP;
+use crate::native::control::refusal::Refusal;
 use crate::native::datagram::HEADER_BYTES;
 
 /// Largest payload of a UDP datagram over IPv4 (65,535 less headers of 20 and 8 bytes).
@@ -19,6 +21,10 @@ pub const MAX_GSO_SEGMENTS: u16 = 64;
 /// Departures of a trace: at the longest that one is written in JSON, so many fit a client's
 /// frame ([`MAX_CLIENT_FRAME_BYTES`](crate::native::spec::MAX_CLIENT_FRAME_BYTES)).
 pub const MAX_TRACE_PACKETS: usize = 8192;
+
+/// Times of [`Pattern::OnOff`]: from what one system call takes, below which no host switches, to a
+/// day, above which no phase lasts.
+pub const TIMES_S: RangeInclusive<f64> = 1e-6..=86_400.0;
 
 /// Datagrams of one sender.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -247,8 +253,16 @@ fn pattern_fault(pattern: &Pattern) -> Option<String> {
         }
         Pattern::OnOff {
             pps, on_s, off_s, ..
-        } => (!(positive(*pps) && positive(*on_s) && positive(*off_s)))
-            .then(|| "a rate and times above zero are needed".to_owned()),
+        } => {
+            let time = |seconds| TIMES_S.contains(seconds);
+            (!(positive(*pps) && time(on_s) && time(off_s))).then(|| {
+                format!(
+                    "a rate above zero is needed, and times on and off of {:e} to {} s",
+                    TIMES_S.start(),
+                    TIMES_S.end()
+                )
+            })
+        }
         Pattern::Trace { packets } => {
             let sound = packets.iter().all(|(s, _)| *s >= 0.0 && s.is_finite());
             (packets.len() > MAX_TRACE_PACKETS || !sound || !positive(total_s(packets))).then(
@@ -299,6 +313,18 @@ mod tests {
             fault(|f| f.pattern = Pattern::Constant { pps: 2e8 }),
             "no interface has",
         );
+        for odd in [0.0, 1e-300, 5e-324, 1e300, f64::NAN, f64::INFINITY, -1.0] {
+            for (on_s, off_s) in [(odd, 1.0), (1.0, odd)] {
+                let times = Times::Fixed;
+                let pattern = Pattern::OnOff {
+                    pps: 100.0,
+                    on_s,
+                    off_s,
+                    times,
+                };
+                says(fault(|f| f.pattern = pattern), "1e-6 to 86400 s");
+            }
+        }
         let trace = |packets: Vec<(f64, u16)>| fault(|f| f.pattern = Pattern::Trace { packets });
         says(trace(vec![]), "takes some time");
         says(trace(vec![(0.0, 100)]), "takes some time");

@@ -3,9 +3,10 @@
 use super::super::flow;
 use super::super::frame::Role;
 use super::super::{ServerMessage, Start};
+use super::count::{clip, clip_end};
 use super::quic::{QuicReceiverLog, QuicReport, QuicSample, QuicSenderLog};
 use super::udp::{UdpReceiverLog, UdpReport};
-use super::{Count, ReceiverLog, Report, ReportTail, SenderLog, TcpSample, clip, clip_end};
+use super::{Count, ReceiverLog, Report, ReportTail, SenderLog, TcpSample};
 use crate::native::spec::{ATTACH_TIMEOUT, SAMPLE_INTERVAL, STOP_GRACE};
 
 /// A report that does not belong to the phase it is for.

@@ -3,7 +3,7 @@
 use plumb_model::results::quic::QuicSender;
 use serde::{Deserialize, Serialize};
 
-use super::{Count, StreamEnd, clip, clip_end};
+use super::count::{Count, StreamEnd, clip, clip_end};
 
 /// What one end recorded of its QUIC connections.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -52,8 +52,11 @@ pub struct QuicSenderLog {
 pub struct QuicReceiverLog {
     /// Number of the stream.
     pub stream: u32,
-    /// Packets, or trains of them, that its socket dropped.
+    /// Packets, or trains of them, that its socket dropped for want of buffer.
     pub dropped_here: Option<u64>,
+    /// Packets whose checksum was wrong.
+    #[serde(default)]
+    pub corrupted: Option<u64>,
     /// How long the handshake took; the client knows.
     pub handshake_s: Option<f64>,
     /// Set when the connection ended by itself.

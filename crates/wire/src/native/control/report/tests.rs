@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-use super::super::Start;
 use super::super::flow::{Flows, TcpFlow};
 use super::super::frame::{Role, encode_frame};
+use super::super::{ServerMessage, Start};
 use super::quic::{QuicSample, QuicSenderLog};
 use super::udp::{UdpReceiverLog, UdpSenderLog};
 use super::*;
-use crate::native::spec::{MAX_SERVER_FRAME_BYTES, MAX_STREAMS};
+use crate::native::spec::{MAX_SERVER_FRAME_BYTES, MAX_STREAMS, MAX_TEXT_BYTES, RECORDS_PER_FRAME};
 use proptest::prelude::*;
 
 fn start(down_streams: u32, up_streams: u32) -> Start {
@@ -170,7 +170,10 @@ fn udp_streams_come_with_their_counts() {
 
 #[test]
 fn texts_are_bounded() {
-    assert_eq!(clip("a\x1b[31m\nb".into()), "a[31mb");
+    assert_eq!(
+        clip("a\x1b[31m\nb\u{202e}".into()),
+        "a\u{fffd}[31m b\u{fffd}"
+    );
     assert!(clip("é".repeat(1000)).len() <= MAX_TEXT_BYTES);
 }
 

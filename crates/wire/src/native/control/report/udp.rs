@@ -3,7 +3,7 @@
 use plumb_model::results::udp::{UdpReceiver, UdpSender};
 use serde::{Deserialize, Serialize};
 
-use super::{Count, StreamEnd, clip_end};
+use super::count::{Count, StreamEnd, clip_end};
 
 /// What one end recorded of its UDP streams.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -48,27 +48,6 @@ pub struct UdpReceiverLog {
     /// What came over time; travels by itself.
     #[serde(skip)]
     pub counts: Vec<Count>,
-}
-
-/// What a receiver of datagrams had counted at one instant.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DatagramCount {
-    /// Packets that were due until then: those that came, and those that never did, between the packets
-    /// around them.
-    pub due: u64,
-    /// Those of them that never came.
-    pub lost: u64,
-    /// How long those that came since the count before took; absent where none came.
-    pub delay: Option<DelayAbove>,
-}
-
-/// Delays above the smallest of their stream, in nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DelayAbove {
-    /// Their mean.
-    pub mean_ns: u64,
-    /// The greatest.
-    pub max_ns: u64,
 }
 
 /// Displacements of a reorder density that are kept: both ways, and none.

@@ -16,6 +16,7 @@ fn hello() -> ClientMessage {
     ClientMessage::Hello {
         version: VERSION,
         plumb: String::new(),
+        waits_s: None,
     }
 }
 
@@ -43,7 +44,13 @@ fn preamble(phase: u32, role: Role, stream: u32) -> Preamble {
 }
 
 fn tell(session: &mut ServerSession, at_s: u64, message: ClientMessage) -> Vec<Step> {
-    session.on_message(Duration::from_secs(at_s), message, &mut |_| Ok(()))
+    session.on_message(Duration::from_secs(at_s), message, &mut |_| {
+        Ok(Admitted::Now)
+    })
+}
+
+fn at(session: &mut ServerSession, at_s: u64) -> Vec<Step> {
+    session.on_time(Duration::from_secs(at_s), &mut |_| Ok(Admitted::Now))
 }
 
 fn idle() -> ServerSession {
@@ -93,8 +100,8 @@ fn a_phase_runs_when_all_streams_are_there() {
 fn time_ends_what_the_client_does_not() {
     let mut session = idle();
     tell(&mut session, 0, ClientMessage::Start(start(1, 1, 0)));
-    assert_eq!(session.on_time(Duration::from_secs(7)), []);
-    let steps = session.on_time(Duration::from_secs(8));
+    assert_eq!(at(&mut session, 7), []);
+    let steps = at(&mut session, 8);
     assert_eq!(
         (steps.first(), reason(&steps)),
         (Some(&Step::Abandon), Some(Refusal::NotAttached))
@@ -107,11 +114,54 @@ fn time_ends_what_the_client_does_not() {
             Transport::Tcp,
         )
         .unwrap();
-    assert_eq!(session.on_time(Duration::from_secs(26)), []);
+    assert_eq!(at(&mut session, 26), []);
+    assert_eq!(at(&mut session, 27), [Step::Finish { phase: 2 }]);
+}
+
+#[test]
+fn a_phase_waits_for_its_turn_and_the_client_is_told() {
+    let ms = Duration::from_millis;
+    let later = |ahead| {
+        move |_: &Start| {
+            Ok(Admitted::Later {
+                ahead,
+                after_s: Some(9.0),
+            })
+        }
+    };
+    let queued = |ahead| {
+        Step::Send(ServerMessage::Queued {
+            ahead,
+            after_s: Some(9.0),
+        })
+    };
+    let ask = || ClientMessage::Start(start(1, 1, 0));
+    let mut session = idle();
+    assert_eq!(session.on_message(ms(0), ask(), &mut later(2)), [queued(2)]);
+    assert_eq!(session.on_time(ms(10), &mut |_| unreachable!()), []);
+    assert_eq!(session.on_time(ms(500), &mut later(1)), []);
+    assert_eq!(session.on_time(ms(1000), &mut later(1)), [queued(1)]);
+    // Heartbeats are answered, another phase is not begun.
+    let steps = tell(&mut session, 1, ClientMessage::Start(start(2, 1, 0)));
+    assert_eq!(reason(&steps), Some(Refusal::Busy));
+    let ready = Step::Send(ServerMessage::Ready { phase: 1 });
+    assert_eq!(at(&mut session, 2), [ready]);
+    // The streams have their time from then on.
+    assert_eq!(session.deadline(), Some(ms(2000) + ATTACH_TIMEOUT));
+
+    let mut session = idle();
+    session.on_message(ms(0), ask(), &mut later(1));
+    let stopped = tell(&mut session, 1, ClientMessage::Stop { phase: 1 });
+    assert_eq!(stopped.first(), Some(&Step::Abandon));
+
+    let mut session = idle();
+    session.on_message(ms(0), ask(), &mut later(1));
+    let never = session.on_time(ms(500), &mut |_| Err((Refusal::Busy, "in 7 s".to_owned())));
     assert_eq!(
-        session.on_time(Duration::from_secs(27)),
-        [Step::Finish { phase: 2 }]
+        (never.first(), reason(&never)),
+        (Some(&Step::Abandon), Some(Refusal::Busy))
     );
+    assert_eq!(session.deadline(), None);
 }
 
 #[test]
@@ -164,6 +214,7 @@ fn what_makes_no_sense_closes() {
         vec![ClientMessage::Hello {
             version: VERSION + 1,
             plumb: String::new(),
+            waits_s: None,
         }],
     ] {
         let mut session = ServerSession::new(LIMITS);
@@ -255,26 +306,31 @@ fn events() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// An admitted phase ends exactly once, by Finish or Abandon, before the next is
+    /// An admitted phase, or one that waits for its turn, ends exactly once, by Finish or Abandon, before the next is
     /// admitted; a phase that finishes ran before; after Close there is nothing.
     #[test]
     fn every_phase_ends_once(first in any::<bool>(), rest in proptest::collection::vec(events(), 0..60),
-                             busy in any::<bool>()) {
+                             answers in any::<u64>()) {
         let mut session = ServerSession::new(LIMITS);
         let mut now = Duration::ZERO;
         let (mut admitted, mut running, mut closed, mut tracing) = (false, false, false, false);
         let opening = first.then(|| Event::Message(hello()));
-        for event in opening.into_iter().chain(rest) {
-            let mut asked = 0;
+        let answer = |number: u32| match answers.rotate_right(2 * number) & 3 {
+            0 => Err((Refusal::Busy, String::new())),
+            1 => Ok(Admitted::Later { ahead: 1, after_s: None }),
+            _ => Ok(Admitted::Now),
+        };
+        for (number, event) in opening.into_iter().chain(rest).enumerate() {
+            let (mut asked, answer) = (0, answer(number as u32));
             let steps = match event {
                 Event::Message(message) => session.on_message(now, message, &mut |_| {
                     asked += 1;
-                    if busy { Err((Refusal::Busy, String::new())) } else { Ok(()) }
+                    answer.clone()
                 }),
                 Event::Attached(preamble) => session.on_attached(now, &preamble, Transport::Tcp).unwrap_or_default(),
                 Event::Time(seconds) => {
                     now += Duration::from_secs(seconds);
-                    session.on_time(now)
+                    session.on_time(now, &mut |_| answer.clone())
                 }
                 Event::Failed => session.on_failed(String::new()),
                 Event::Traced => {
@@ -284,7 +340,7 @@ proptest! {
             };
             prop_assert!(!closed || steps.is_empty());
             prop_assert!(asked == 0 || !admitted);
-            admitted |= asked > 0 && !busy;
+            admitted |= asked > 0 && answer.is_ok();
             for step in steps {
                 match step {
                     Step::Run(_) => { prop_assert!(admitted && !running); running = true; }
@@ -296,6 +352,7 @@ proptest! {
                 }
             }
             prop_assert!(session.deadline().is_some() == admitted || closed);
+            prop_assert!(session.is_busy() == (admitted || tracing) || closed);
         }
     }
 }

@@ -1,0 +1,131 @@
+//! What a load phase shows of one direction: how much was sent again, whether a queue of the load's
+//! own stood there, how steady the rate was. Facts, without a judgement.
+
+use std::collections::BTreeMap;
+
+use plumb_model::distribution::Distribution;
+use plumb_model::results::{RAMP_S, ThroughputResult};
+use plumb_model::run::Measurement;
+
+/// A direction of a load phase; slow start is left out of all that is said of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Carried<'a> {
+    pub(crate) measurement: &'a Measurement,
+    pub(crate) result: &'a ThroughputResult,
+}
+
+/// Segments after slow start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Segments {
+    /// Sent, those sent again included.
+    pub(crate) sent: f64,
+    /// Sent again.
+    pub(crate) again: f64,
+}
+
+impl Segments {
+    /// Share of those sent that were sent again.
+    pub(crate) fn ratio(self) -> f64 {
+        if self.sent > 0.0 {
+            self.again / self.sent
+        } else {
+            0.0
+        }
+    }
+}
+
+impl<'a> Carried<'a> {
+    /// When slow start is over, in seconds from the start of the phase.
+    fn ramp_end_s(self) -> f64 {
+        RAMP_S.min(self.measurement.duration_s / 2.0)
+    }
+
+    fn points(self, name: &str) -> impl Iterator<Item = (f64, f64)> + use<'a> {
+        let from_s = self.ramp_end_s();
+        let series = self.measurement.series.get(name);
+        series
+            .into_iter()
+            .flat_map(|series| series.points())
+            .filter(move |(t, _)| *t >= from_s)
+    }
+
+    /// How many streams there were; at least one.
+    fn streams(self) -> f64 {
+        self.result.streams.len().max(1) as f64
+    }
+
+    fn segment_bytes(self) -> f64 {
+        self.result.tcp.mss_bytes.max(1) as f64
+    }
+
+    /// How long a full segment takes at the rate carried, in seconds; infinite where that is nothing.
+    pub(crate) fn packet_s(self) -> f64 {
+        self.segment_bytes() * 8.0 / self.result.bps
+    }
+
+    /// Segments after slow start; of the whole phase where the Run has no series. `None` where the
+    /// sender's record is missing.
+    pub(crate) fn segments(self) -> Option<Segments> {
+        if self.result.cc.is_empty() {
+            return None;
+        }
+        let again = self.points("retransmits").map(|(_, count)| count);
+        let again = again.fold(None, |seen: Option<(f64, f64)>, count| {
+            Some(seen.map_or((count, count), |(first, _)| (first, count)))
+        });
+        let rate = Distribution::of(self.points("bps").map(|(_, bps)| bps));
+        let (again, payload) = match (again, rate) {
+            (Some((first, last)), Some(rate)) => {
+                let seconds = self.measurement.duration_s - self.ramp_end_s();
+                ((last - first).max(0.0), rate.mean * seconds / 8.0)
+            }
+            _ => (self.result.tcp.retransmits as f64, self.result.bytes as f64),
+        };
+        Some(Segments {
+            sent: payload / self.segment_bytes() + again,
+            again,
+        })
+    }
+
+    /// What the load's own packets waited: TCP's smoothed round trip above its smallest, in seconds.
+    pub(crate) fn queue_s(self) -> Option<Distribution> {
+        let least = self.result.tcp.min_rtt_s?;
+        Distribution::of(self.points("srtt_s").map(|(_, rtt)| (rtt - least).max(0.0)))
+    }
+
+    /// Segments that one stream had under way, in the mean.
+    pub(crate) fn window_segments(self) -> Option<f64> {
+        let flight = Distribution::of(self.points("in_flight_bytes").map(|(_, bytes)| bytes))?;
+        Some(flight.mean / self.streams() / self.segment_bytes())
+    }
+
+    /// The longest time without any payload, in seconds, and since when; `None` without a series.
+    pub(crate) fn longest_gap_s(self) -> Option<f64> {
+        let mut last = self.ramp_end_s();
+        let mut longest = 0.0f64;
+        let mut any = false;
+        for (t, bps) in self.points("bps") {
+            any = true;
+            if bps > 0.0 {
+                longest = longest.max(t - last);
+                last = t;
+            }
+        }
+        any.then(|| longest.max(self.measurement.duration_s - last))
+    }
+
+    /// The rate of each whole second, in bit/s.
+    pub(crate) fn seconds_bps(self) -> Option<Distribution> {
+        let from_s = self.ramp_end_s();
+        let mut sums: BTreeMap<u64, (f64, u32)> = BTreeMap::new();
+        for (t, bps) in self.points("bps") {
+            let (sum, count) = sums.entry((t - from_s) as u64).or_default();
+            *sum += bps;
+            *count += 1;
+        }
+        let whole = (self.measurement.duration_s - from_s) as u64;
+        let rates = sums.into_iter().filter(|(second, _)| *second < whole);
+        let rates = rates.map(|(_, sums)| sums);
+        Distribution::of(rates.map(|(sum, count)| sum / f64::from(count)))
+    }
+}

@@ -1,0 +1,78 @@
+//! What the rules come to together.
+
+use plumb_model::finding::{Finding, Severity, Verdict};
+use plumb_model::results::host::{Check, CheckState};
+
+use super::judged::Judged;
+
+/// What the audit came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Audit {
+    /// Everything that was looked at.
+    pub checks: Vec<Check>,
+    /// What is not fine, worst first.
+    pub findings: Vec<Finding>,
+    /// In one sentence.
+    pub verdict: Verdict,
+}
+
+/// Sorts what rules said.
+pub(super) fn conclude(judged: Vec<Judged>) -> Audit {
+    let mut checks = Vec::new();
+    let mut findings = Vec::new();
+    for one in judged {
+        let (subject, state, summary) = match one {
+            Judged::Fine(subject, summary) => (subject, CheckState::Fine, summary),
+            Judged::Unknown(subject, summary) => (subject, CheckState::Unknown, summary),
+            Judged::Found(subject, finding) => {
+                let summary = finding.summary.clone();
+                findings.push(*finding);
+                (subject, CheckState::Found, summary)
+            }
+        };
+        checks.push(Check {
+            subject,
+            state,
+            summary,
+        });
+    }
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let verdict = Verdict::of_a_part(headline(&checks, &findings));
+    Audit {
+        checks,
+        findings,
+        verdict,
+    }
+}
+
+fn headline(checks: &[Check], findings: &[Finding]) -> String {
+    let count = |state| checks.iter().filter(|check| check.state == state).count();
+    let fine = count(CheckState::Fine);
+    let unknown = match count(CheckState::Unknown) {
+        0 => String::new(),
+        n => format!("; {n} could not be told"),
+    };
+    let worse = findings
+        .iter()
+        .filter(|f| f.severity > Severity::Info)
+        .count();
+    match findings.first() {
+        Some(worst) if worst.severity > Severity::Info => format!(
+            "{worse} of {} checks found something to mend, first: {}",
+            checks.len(),
+            worst.summary
+        ),
+        Some(_) => format!(
+            "Nothing needs mending: {fine} of {} checks are fine, {}{unknown}.",
+            checks.len(),
+            match findings.len() {
+                1 => "one is worth knowing".to_owned(),
+                several => format!("{several} are worth knowing"),
+            }
+        ),
+        None => format!(
+            "Nothing needs mending: {fine} of {} checks are fine{unknown}.",
+            checks.len()
+        ),
+    }
+}

@@ -1,0 +1,191 @@
+//! What rules look at, and what they say: fine, unknown, or found.
+
+use plumb_model::finding::{
+    Action, Actor, Cause, Evidence, Finding, Fix, InterfaceAction, InterfaceChange, Observed,
+    PathKind, Place, Severity, SysctlAction,
+};
+use plumb_model::results::host::{HostResult, Interface};
+
+/// What a rule looks at.
+pub(super) struct Facts<'a> {
+    pub(super) host: &'a HostResult,
+    pub(super) measurement: &'a str,
+}
+
+impl<'a> Facts<'a> {
+    /// Interfaces that carry packets, with their place in the list.
+    pub(super) fn in_use(&self) -> impl Iterator<Item = (usize, &'a Interface)> {
+        let interfaces = self.host.interfaces.iter().enumerate();
+        interfaces.filter(|(_, interface)| interface.is_in_use())
+    }
+
+    /// Those of them that are hardware.
+    pub(super) fn hardware(&self) -> impl Iterator<Item = (usize, &'a Interface)> {
+        self.in_use()
+            .filter(|(_, interface)| interface.is_physical())
+    }
+
+    /// A piece of evidence; `field` is what follows `result.`.
+    pub(super) fn evidence(
+        &self,
+        field: impl std::fmt::Display,
+        value: impl Into<Observed>,
+        rule: &str,
+        threshold: impl Into<Observed>,
+    ) -> Evidence {
+        Evidence {
+            measurement: self.measurement.to_owned(),
+            field: format!("result.{field}"),
+            value: value.into(),
+            rule: rule.to_owned(),
+            threshold: threshold.into(),
+        }
+    }
+
+    /// A counter against the count of what it is a part of, as evidence for each.
+    pub(super) fn counted(&self, name: &str, rule: &str, threshold: f64) -> Evidence {
+        let value = self.host.counter(name).unwrap_or_default();
+        self.evidence(format!("counters.{name}"), value as f64, rule, threshold)
+    }
+}
+
+/// What a rule says of a subject.
+#[derive(Debug, PartialEq)]
+pub(super) enum Judged {
+    Fine(String, String),
+    Unknown(String, String),
+    Found(String, Box<Finding>),
+}
+
+pub(super) fn fine(subject: impl Into<String>, summary: impl Into<String>) -> Judged {
+    Judged::Fine(subject.into(), summary.into())
+}
+
+pub(super) fn unknown(subject: impl Into<String>, why: impl Into<String>) -> Judged {
+    Judged::Unknown(subject.into(), why.into())
+}
+
+/// A finding of this host about `subject`; evidence and fixes are added to it.
+pub(super) fn found(
+    subject: impl Into<String>,
+    cause: Cause,
+    severity: Severity,
+    matters_for: &[PathKind],
+    summary: impl Into<String>,
+) -> Found {
+    Found {
+        subject: subject.into(),
+        finding: Finding {
+            cause,
+            place: Place::ThisHost,
+            severity,
+            confidence: 0.95,
+            matters_for: matters_for.to_vec(),
+            summary: summary.into(),
+            evidence: Vec::new(),
+            fixes: Vec::new(),
+            kb: "host".to_owned(),
+        },
+    }
+}
+
+/// A finding in the making.
+pub(super) struct Found {
+    subject: String,
+    finding: Finding,
+}
+
+impl Found {
+    pub(super) fn evidence(mut self, evidence: Evidence) -> Self {
+        self.finding.evidence.push(evidence);
+        self
+    }
+
+    pub(super) fn place(mut self, place: Place) -> Self {
+        self.finding.place = place;
+        self
+    }
+
+    pub(super) fn sure(mut self, confidence: f64) -> Self {
+        self.finding.confidence = confidence;
+        self
+    }
+
+    pub(super) fn page(mut self, page: &str) -> Self {
+        page.clone_into(&mut self.finding.kb);
+        self
+    }
+
+    /// Something that only people can do.
+    pub(super) fn advice(self, summary: impl Into<String>, expect: &str) -> Self {
+        self.fix(summary, None, expect)
+    }
+
+    /// A kernel variable.
+    pub(super) fn sysctl(
+        self,
+        summary: impl Into<String>,
+        key: &str,
+        value: String,
+        expect: &str,
+    ) -> Self {
+        let action = Action::Sysctl(SysctlAction {
+            key: key.to_owned(),
+            value,
+        });
+        self.fix(summary, Some(action), expect)
+    }
+
+    /// A setting of an interface.
+    pub(super) fn interface(
+        self,
+        summary: impl Into<String>,
+        interface: &Interface,
+        change: InterfaceChange,
+        expect: &str,
+    ) -> Self {
+        let action = Action::Interface(InterfaceAction {
+            interface: interface.name.clone(),
+            change,
+        });
+        self.fix(summary, Some(action), expect)
+    }
+
+    pub(super) fn fix(
+        mut self,
+        summary: impl Into<String>,
+        action: Option<Action>,
+        expect: &str,
+    ) -> Self {
+        self.finding.fixes.push(Fix {
+            on: Actor::ThisHost,
+            summary: summary.into(),
+            action,
+            commands: Vec::new(),
+            expect: expect.to_owned(),
+        });
+        self
+    }
+
+    pub(super) fn done(self) -> Judged {
+        Judged::Found(self.subject, Box::new(self.finding))
+    }
+}
+
+/// `part` of `whole` where there are at least [`ENOUGH`] of it to speak of; 0 otherwise, so that a few
+/// packets lost while an interface came up are no finding.
+pub(super) fn ratio(part: u64, whole: u64) -> f64 {
+    if part < ENOUGH || whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+/// Fewer than this many events say nothing.
+pub(super) const ENOUGH: u64 = 10;
+
+/// A counter of the kernel as a number of events.
+pub(super) fn events(host: &HostResult, name: &str) -> Option<u64> {
+    host.counter(name).map(|n| u64::try_from(n).unwrap_or(0))
+}

@@ -1,0 +1,30 @@
+//! What a measurement says of the circumstances under which it was made: the one place of this crate
+//! that reads its context.
+
+use plumb_model::context::{Load, Phase};
+use plumb_model::run::{Ended, Measurement};
+
+/// Whether nothing of ours loaded the path, before all load.
+pub(crate) fn is_idle(measurement: &Measurement) -> bool {
+    measurement.context.phase == Some(Phase::Idle)
+}
+
+/// Whether both directions were loaded at once.
+pub(crate) fn loads_both(measurement: &Measurement) -> bool {
+    measurement.context.phase == Some(Phase::Both)
+}
+
+/// How long the phase was to last, in seconds.
+pub(crate) fn asked_s(measurement: &Measurement) -> Option<f64> {
+    Some(measurement.context.load.as_ref()?.duration_s)
+}
+
+/// Whether its share of the budget ended it.
+pub(crate) fn ended_by_budget(measurement: &Measurement) -> bool {
+    measurement.ended == Ended::Budget
+}
+
+/// Whether the load was told to carry less than the path lets through.
+pub(crate) fn is_held_on_purpose(measurement: &Measurement) -> bool {
+    measurement.context.load.as_ref().is_some_and(Load::is_held)
+}

@@ -1,0 +1,75 @@
+//! The one sentence that a check ends in.
+
+use plumb_model::finding::{Cause, Clearance, Finding, NotMeasured};
+use plumb_model::loss::at_most_ratio;
+use plumb_model::results::{Direction, Outcome};
+use plumb_model::units::{human_seconds, si};
+
+use super::shares::percent;
+use crate::Case;
+
+pub(crate) fn headline(
+    case: &Case<'_>,
+    clearance: Clearance,
+    findings: &[Finding],
+    not_measured: &[NotMeasured],
+) -> String {
+    match clearance {
+        Clearance::Found => of_findings(findings),
+        Clearance::Unexplained => of_findings(
+            findings
+                .iter()
+                .filter(|finding| finding.cause == Cause::Unexplained),
+        ),
+        Clearance::NotMeasured => not_judged(not_measured),
+        Clearance::Cleared => cleared(case),
+    }
+}
+
+/// The first finding, in its own words.
+pub(crate) fn of_findings<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> String {
+    let first = findings.into_iter().next();
+    first.map_or_else(String::new, |first| first.summary.clone())
+}
+
+/// What the first reason keeps from being known, and the option that helps.
+fn not_judged(not_measured: &[NotMeasured]) -> String {
+    let Some((first, others)) = not_measured.split_first() else {
+        return String::new();
+    };
+    let more = match others {
+        [] => "",
+        _ => " And more, see below.",
+    };
+    let helps = first
+        .option
+        .as_ref()
+        .map_or_else(String::new, |option| format!(" {option} would measure it."));
+    format!(
+        "Not measured: {}, because {}.{helps}{more}",
+        first.what, first.why
+    )
+}
+
+fn cleared(case: &Case<'_>) -> String {
+    let rate = |direction| {
+        let carried = case.throughput_alone(direction);
+        carried.map_or_else(String::new, |(_, t)| {
+            si(t.steady_bps.unwrap_or(t.bps), "bit/s")
+        })
+    };
+    let increases = case.measurements.iter().filter_map(|m| match &m.outcome {
+        Outcome::LoadedLatency(result) => Some(result.increase_s.p95),
+        _ => None,
+    });
+    let lost = case.idle_ping().map_or(1.0, |(_, ping)| {
+        at_most_ratio(ping.sent.saturating_sub(ping.dropped_here), 0)
+    });
+    format!(
+        "No fault found: {} down and {} up, round trips grow by at most {} under load, no probe of the idle path was lost (below {}).",
+        rate(Direction::Down),
+        rate(Direction::Up),
+        human_seconds(increases.fold(0.0, f64::max)),
+        percent(lost)
+    )
+}

@@ -1,0 +1,104 @@
+//! Checks that were made in the laboratory, whose truth is known.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use plumb_model::run::Run;
+
+use super::*;
+use crate::diagnose;
+
+/// What a Run of `plumb check` in that scenario comes to today. Of its series those are kept that rules
+/// read.
+fn judged(run: &str) -> (Vec<Finding>, Verdict) {
+    let run = Run::from_json(run).unwrap();
+    let case = Case {
+        measurements: &run.measurements,
+        local: &run.local.host,
+        far: run.target.as_ref().and_then(|target| target.host.as_ref()),
+    };
+    diagnose(&case, Scope::Path)
+}
+
+/// Nothing else of note, and no grade, was found.
+fn only(run: &str) -> (Clearance, Finding) {
+    let (mut findings, verdict) = judged(run);
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert_eq!(verdict.latency_grade, None, "{verdict:?}");
+    (verdict.clearance.unwrap(), findings.remove(0))
+}
+
+/// 10 Mbit/s up by a policer. Downloads have no limit, and used their share of the budget in 1.7 s, in which
+/// the sender waited for its buffer 62 % of the time: that was the verdict once.
+#[test]
+fn a_policer_is_unexplained_and_no_buffer_is_blamed() {
+    let run = include_str!("../../fixtures/policer.json");
+    let (clearance, finding) = only(run);
+    assert_eq!(clearance, Clearance::Unexplained);
+    assert_eq!(
+        (finding.cause, finding.place, finding.severity),
+        (Cause::Unexplained, Place::Uplink, Severity::Warning)
+    );
+    assert!(
+        finding
+            .summary
+            .contains("6.1 % of the segments of uploads are sent again"),
+        "{}",
+        finding.summary
+    );
+}
+
+/// Two thirds of an upload's segments are sent again; 36 kbit/s pass of 10 Mbit/s.
+#[test]
+fn a_duplex_mismatch_is_not_a_loss_of_two_in_a_hundred() {
+    let (findings, verdict) = judged(include_str!("../../fixtures/duplex-mismatch.json"));
+    assert_ne!(verdict.clearance, Some(Clearance::Cleared));
+    assert_eq!(verdict.latency_grade, None);
+    let unexplained = findings.iter().find(|f| f.cause == Cause::Unexplained);
+    let unexplained = unexplained.unwrap();
+    assert_eq!(unexplained.severity, Severity::Warning);
+    assert!(
+        unexplained
+            .summary
+            .contains("67 % of the segments of uploads"),
+        "{}",
+        unexplained.summary
+    );
+}
+
+/// Packets above 1400 bytes vanish up the path, and downloads used their share in 1.3 s.
+#[test]
+fn a_black_hole_carries_nothing() {
+    let (clearance, finding) = only(include_str!("../../fixtures/mtu-black-hole.json"));
+    assert_eq!(clearance, Clearance::Found);
+    assert_eq!(
+        (finding.cause, finding.place),
+        (Cause::NothingCarried, Place::Uplink)
+    );
+    assert!(
+        finding.summary.contains("small packets pass"),
+        "{}",
+        finding.summary
+    );
+}
+
+/// 8 Mbit/s that loses 1.5 % of the packets in bursts of five.
+#[test]
+fn bursts_of_loss_are_no_health() {
+    let (findings, verdict) = judged(include_str!("../../fixtures/bursts.json"));
+    assert_eq!(verdict.clearance, Some(Clearance::Found), "{verdict:?}");
+    assert_eq!(verdict.latency_grade, None);
+    assert_eq!(findings[0].cause, Cause::PathLoss);
+}
+
+/// FQ-CoDel loses 0.8 % of an upload's segments, which is its way to say that the line is full.
+#[test]
+fn a_managed_line_is_cleared() {
+    let (findings, verdict) = judged(include_str!("../../fixtures/home-cable-managed.json"));
+    assert_eq!(findings, []);
+    assert_eq!(verdict.clearance, Some(Clearance::Cleared), "{verdict:?}");
+    assert_eq!(verdict.latency_grade, Some(Grade::A));
+    assert_eq!(
+        verdict.headline,
+        "No fault found: 90.5 Mbit/s down and 18.0 Mbit/s up, round trips grow by at most 8.1 ms under load, no probe of the idle path was lost (below 1.9 %)."
+    );
+}

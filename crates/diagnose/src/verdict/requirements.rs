@@ -1,0 +1,298 @@
+//! What an all-clear needs: everything here must have been measured, for long enough, and with a load
+//! that reached the limit of the path.
+
+use plumb_model::finding::NotMeasured;
+use plumb_model::loss::at_most_ratio;
+use plumb_model::results::{Direction, ThroughputResult};
+use plumb_model::run::Measurement;
+use plumb_model::units::human_seconds;
+
+use super::budget;
+use super::full::queue_stands;
+use super::shares::percent;
+use crate::carried::Carried;
+use crate::{Case, lengths, reading};
+
+/// Loss while idle must be known to be below this: what 190 answered probes show.
+const LOSS_BOUND_RATIO: f64 = 0.025;
+
+/// Share of time that something else than the network may hold senders back, and the load still
+/// shows what the path does when it is full: the beginning of every phase, and looks between.
+const OTHER_LIMITS_RATIO: f64 = 0.3;
+
+/// Congestion controls that fill a queue until it drops. Others may leave it empty.
+const LOSS_BASED: [&str; 2] = ["cubic", "reno"];
+
+/// Every load of a check.
+const LOADS: [Direction; 3] = [Direction::Up, Direction::Down, Direction::Both];
+
+/// Something that an all-clear needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// Round trips and losses of the idle path.
+    Idle,
+    /// A bound on its loss.
+    IdleLoss,
+    /// What a direction carries.
+    Rate(Direction),
+    /// What the sending end recorded of it.
+    Record(Direction),
+    /// Round trips beside a load.
+    Latency(Direction),
+}
+
+/// Why it is not known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Reason {
+    NoIdleAnswer,
+    FewProbes(u64),
+    NoLoad,
+    NoLoadedAnswer,
+    /// The load was never to be so long.
+    Asked,
+    /// Its share of the budget was used.
+    Budget,
+    /// It ended for another reason.
+    Ended,
+    CarriedNothing,
+    NoRecord,
+    HeldOnPurpose,
+    /// Share of time that the ends held it back.
+    HeldByEnds(f64),
+    Gentle,
+    /// Share of probes lost beside the load.
+    ProbesLost(f64),
+}
+
+/// A need that is not met.
+#[derive(Debug, Clone, Copy)]
+struct Missing {
+    need: Need,
+    reason: Reason,
+    /// How long the phase lasted, and how long it was to last and must last, in seconds; zero where
+    /// that is not why.
+    lasted_s: f64,
+    asked_s: f64,
+    needed_s: f64,
+}
+
+impl Missing {
+    fn new(need: Need, reason: Reason) -> Self {
+        Self {
+            need,
+            reason,
+            lasted_s: 0.0,
+            asked_s: 0.0,
+            needed_s: 0.0,
+        }
+    }
+}
+
+/// Everything that an all-clear needs and that is not known, by the reason.
+pub(crate) fn missing(case: &Case<'_>) -> Vec<NotMeasured> {
+    let mut left: Vec<Missing> = idle(case).into_iter().collect();
+    for direction in [Direction::Up, Direction::Down] {
+        left.extend(rate(case, direction));
+    }
+    for direction in LOADS {
+        left.extend(latency(case, direction));
+    }
+    let mut groups = Vec::new();
+    while !left.is_empty() {
+        let first = left.remove(0);
+        let (mut group, rest): (Vec<_>, Vec<_>) =
+            left.into_iter().partition(|one| one.reason == first.reason);
+        group.insert(0, first);
+        groups.push(not_measured(case, first.reason, &group));
+        left = rest;
+    }
+    groups
+}
+
+fn idle(case: &Case<'_>) -> Option<Missing> {
+    let Some((_, ping)) = case.idle_ping().filter(|(_, ping)| ping.rtt_s.is_some()) else {
+        return Some(Missing::new(Need::Idle, Reason::NoIdleAnswer));
+    };
+    let sent = ping.sent.saturating_sub(ping.dropped_here);
+    // What was lost is a sign, or a finding; too few probes are neither.
+    (at_most_ratio(sent, 0) > LOSS_BOUND_RATIO)
+        .then(|| Missing::new(Need::IdleLoss, Reason::FewProbes(sent)))
+}
+
+fn rate(case: &Case<'_>, direction: Direction) -> Option<Missing> {
+    let need = Need::Rate(direction);
+    let Some((measurement, result)) = case.throughput_alone(direction) else {
+        return Some(Missing::new(need, Reason::NoLoad));
+    };
+    if let Some(short) = too_short(need, measurement, lengths::RATE_S) {
+        return Some(short);
+    }
+    if result.bytes == 0 {
+        return Some(Missing::new(need, Reason::CarriedNothing));
+    }
+    if result.cc.is_empty() || !measurement.series.contains_key("bps") {
+        return Some(Missing::new(Need::Record(direction), Reason::NoRecord));
+    }
+    if reading::is_held_on_purpose(measurement) {
+        return Some(Missing::new(need, Reason::HeldOnPurpose));
+    }
+    held_by_ends(measurement, result).map(|reason| Missing::new(need, reason))
+}
+
+/// Whether a load says nothing of the path's limit, because the ends held it back. What a window
+/// holds back is a sign, or a finding, too.
+fn held_by_ends(measurement: &Measurement, result: &ThroughputResult) -> Option<Reason> {
+    let carried = Carried {
+        measurement,
+        result,
+    };
+    let others = 1.0 - result.tcp.limited.network_ratio;
+    (others > OTHER_LIMITS_RATIO && !queue_stands(carried)).then_some(Reason::HeldByEnds(others))
+}
+
+fn latency(case: &Case<'_>, direction: Direction) -> Option<Missing> {
+    let need = Need::Latency(direction);
+    let Some((load, _)) = case.loads(direction).next() else {
+        return Some(Missing::new(need, Reason::NoLoad));
+    };
+    let loaded = case.loaded_latency(direction);
+    let needed_s = match loaded {
+        Some(_) => lengths::QUEUE_S,
+        None => lengths::LATENCY_S,
+    };
+    if let Some(short) = too_short(need, load, needed_s) {
+        return Some(short);
+    }
+    if case.loads(direction).any(|(_, result)| result.bytes == 0) {
+        return Some(Missing::new(need, Reason::CarriedNothing));
+    }
+    let reason = match loaded {
+        None => Reason::NoLoadedAnswer,
+        Some(_) if !fills_queues(case, direction) => Reason::Gentle,
+        Some((_, loaded)) if loaded.grade.is_none() => Reason::ProbesLost(loaded.loss_ratio),
+        Some(_) => return None,
+    };
+    Some(Missing::new(need, reason))
+}
+
+/// Whether the load was driven by loss, as far as the senders' records are there.
+fn fills_queues(case: &Case<'_>, direction: Direction) -> bool {
+    case.loads(direction)
+        .filter(|(_, result)| !result.cc.is_empty())
+        .all(|(_, result)| result.cc.split(", ").all(|cc| LOSS_BASED.contains(&cc)))
+}
+
+/// A phase that ended before it could carry a claim.
+fn too_short(need: Need, measurement: &Measurement, needed_s: f64) -> Option<Missing> {
+    let lasted_s = measurement.duration_s;
+    let asked_s = reading::asked_s(measurement).unwrap_or(f64::INFINITY);
+    let reason = if asked_s < needed_s {
+        Reason::Asked
+    } else if reading::ended_by_budget(measurement) {
+        Reason::Budget
+    } else {
+        Reason::Ended
+    };
+    (lasted_s < needed_s).then_some(Missing {
+        need,
+        reason,
+        lasted_s,
+        asked_s,
+        needed_s,
+    })
+}
+
+/// What some needs that are missed for one reason come to.
+fn not_measured(case: &Case<'_>, reason: Reason, group: &[Missing]) -> NotMeasured {
+    let lasted = group
+        .iter()
+        .map(|m| m.lasted_s)
+        .fold(f64::INFINITY, f64::min);
+    let asked = group.iter().map(|m| m.asked_s).fold(0.0, f64::max);
+    let needed = group.iter().map(|m| m.needed_s).fold(0.0, f64::max);
+    let ended = || match asked.is_finite() {
+        true => format!(
+            "after {} of {}",
+            human_seconds(lasted),
+            human_seconds(asked)
+        ),
+        false => format!("after {}", human_seconds(lasted)),
+    };
+    let mut option = None;
+    let why = match reason {
+        Reason::NoIdleAnswer => "no probe was answered while the path was idle".to_owned(),
+        Reason::FewProbes(sent) => format!(
+            "{sent} probes bound it at {} only",
+            percent(at_most_ratio(sent, 0))
+        ),
+        Reason::NoLoad => "there was no such load".to_owned(),
+        Reason::NoLoadedAnswer => "no probe was answered beside the load".to_owned(),
+        Reason::Asked => {
+            option = Some(format!("--duration {:.0}s", needed.ceil()));
+            format!("{} are too short for it", human_seconds(lasted))
+        }
+        Reason::Budget => {
+            option = budget::needed(case).map(|budget| format!("--budget {budget}"));
+            format!("the budget ended the load {}", ended())
+        }
+        Reason::Ended => format!("the load ended {}", ended()),
+        Reason::CarriedNothing => "the load carried nothing".to_owned(),
+        Reason::NoRecord => "the record of the sending end is missing".to_owned(),
+        Reason::HeldOnPurpose => {
+            "the load was told to carry less than the path lets through".to_owned()
+        }
+        Reason::HeldByEnds(share) => format!(
+            "the hosts, and not the path, held the load back {} of the time",
+            percent(share)
+        ),
+        Reason::Gentle => {
+            option = Some("--cc cubic".to_owned());
+            "its congestion control may leave empty a queue that CUBIC fills".to_owned()
+        }
+        Reason::ProbesLost(share) => {
+            format!("{} of the probes were lost beside the load", percent(share))
+        }
+    };
+    let needs: Vec<_> = group.iter().map(|missing| missing.need).collect();
+    NotMeasured {
+        what: words(&needs),
+        why,
+        option,
+    }
+}
+
+/// Needs as a noun: `rates and latency under load`.
+fn words(needs: &[Need]) -> String {
+    let name = |direction| match direction {
+        Direction::Up => "upload",
+        Direction::Down => "download",
+        Direction::Both => "both",
+    };
+    let has = |need: &Need| needs.contains(need);
+    let all_rates = [Direction::Up, Direction::Down]
+        .iter()
+        .all(|d| has(&Need::Rate(*d)));
+    let all_latencies = LOADS.iter().all(|d| has(&Need::Latency(*d)));
+    let mut words: Vec<String> = Vec::new();
+    for need in needs {
+        let word = match need {
+            Need::Idle => "idle latency and loss".to_owned(),
+            Need::IdleLoss => "loss while idle".to_owned(),
+            Need::Rate(_) if all_rates => "rates".to_owned(),
+            Need::Rate(direction) => format!("the {} rate", name(*direction)),
+            Need::Record(direction) => {
+                format!("retransmissions and stalls of the {}", name(*direction))
+            }
+            Need::Latency(_) if all_latencies => "latency under load".to_owned(),
+            Need::Latency(Direction::Both) => "latency with both directions loaded".to_owned(),
+            Need::Latency(direction) => format!("latency under {}", name(*direction)),
+        };
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    match words.as_slice() {
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => words.concat(),
+    }
+}

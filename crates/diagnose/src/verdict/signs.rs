@@ -1,0 +1,385 @@
+//! Signs that a path is not healthy, whatever their cause: segments sent again though no queue of the
+//! load's own fills, stalls, rates that collapse or vary, probes that are lost.
+//!
+//! A loss-based congestion control loses packets on every healthy line: it sends faster until the
+//! queue is full. So what is sent again is explained where a queue of the load's own stands all the time,
+//! the rate is steady, which says that the line is full, and no more is lost than that many streams of that
+//! window need to learn it. Otherwise something else loses packets.
+
+use plumb_model::finding::{Evidence, Severity};
+use plumb_model::loss::at_least_ratio;
+use plumb_model::results::{Direction, LoadedLatencyResult, Outcome};
+use plumb_model::run::Measurement;
+use plumb_model::units::{human_seconds, si};
+
+use super::full::{NEEDED_TIMES, NEGLIGIBLE_RATIO, is_explained_by_load, is_full, queue_stands};
+use super::shares::percent;
+use crate::carried::Carried;
+use crate::loss::LOSS_WARNING;
+use crate::{Case, lengths, nothing, reading};
+
+/// From this share on they cost every use of the path: CUBIC's windows fall below 13 segments
+/// (√(1.5 / 1 %)).
+const COSTLY_RATIO: f64 = 0.01;
+
+/// No payload of any stream for this long is a stall, in seconds: above the first doubled
+/// retransmission timeouts (200 and 400 ms on Linux), which a full queue causes too.
+const STALL_S: f64 = 1.0;
+
+/// Full packets that a slow line takes no longer than that for.
+const STALL_PACKETS: f64 = 20.0;
+
+/// A rate whose slow seconds (5th percentile) are below this share of its fast ones (95th) varies more
+/// than the congestion controls of four streams make it.
+const STEADY_RATIO: f64 = 0.5;
+
+/// Seconds that a rate must be seen for this.
+const STEADY_NEEDS: u64 = 8;
+
+/// Loaded both ways a path carries at least as much as the better direction alone, also where both
+/// share one medium; below half of it the directions destroy each other's packets.
+const COLLAPSE_RATIO: f64 = 0.5;
+
+/// Share of time that senders wait for a window from which on that sets their rate.
+const WINDOW_RATIO: f64 = 0.3;
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Segments are sent again.
+    Retransmissions,
+    /// Nothing arrives for a time.
+    Stall,
+    /// The rate varies.
+    Unsteady,
+    /// Both directions at once carry far less than one.
+    Collapse,
+    /// Senders wait for a window.
+    Window,
+    /// Probes are lost.
+    ProbesLost,
+}
+
+/// One sign.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Sign {
+    pub(crate) kind: Kind,
+    /// Direction of the load; `None` while idle.
+    pub(crate) direction: Option<Direction>,
+    pub(crate) severity: Severity,
+    /// The share of what was sent that is concerned; 1 where it is no share.
+    pub(crate) ratio: f64,
+    /// A clause.
+    pub(crate) text: String,
+    pub(crate) evidence: Evidence,
+}
+
+/// All of them.
+pub(crate) fn signs(case: &Case<'_>) -> Vec<Sign> {
+    let mut all = Vec::new();
+    for direction in [Direction::Up, Direction::Down] {
+        let Some(carried) = carried(case, direction) else {
+            continue;
+        };
+        all.extend(retransmissions(direction, carried));
+        all.extend(stall(direction, carried));
+        all.extend(unsteady(direction, carried));
+        all.extend(window(direction, carried));
+    }
+    all.extend(collapse(case));
+    all.extend(idle_losses(case));
+    for direction in [Direction::Up, Direction::Down, Direction::Both] {
+        all.extend(loaded_losses(case, direction));
+    }
+    all
+}
+
+/// What a direction carried alone, where the phase is long enough and was to carry what it could.
+fn carried<'a>(case: &Case<'a>, direction: Direction) -> Option<Carried<'a>> {
+    let (measurement, result) = case.throughput_alone(direction)?;
+    let telling = measurement.duration_s >= lengths::RATE_S
+        && !reading::is_held_on_purpose(measurement)
+        && !nothing::is_nothing(case, measurement, result);
+    telling.then_some(Carried {
+        measurement,
+        result,
+    })
+}
+
+fn doing(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Up => "uploads",
+        Direction::Down => "downloads",
+        Direction::Both => "both directions at once",
+    }
+}
+
+fn evidence(
+    measurement: &Measurement,
+    field: &str,
+    value: f64,
+    rule: &str,
+    threshold: f64,
+) -> Evidence {
+    Evidence {
+        measurement: measurement.id.clone(),
+        field: format!("result.{field}"),
+        value: value.into(),
+        rule: rule.to_owned(),
+        threshold: threshold.into(),
+    }
+}
+
+fn retransmissions(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
+    let segments = carried.segments()?;
+    if is_explained_by_load(carried)? {
+        return None;
+    }
+    let queue = match is_full(carried) {
+        true => "more than a full queue loses",
+        false => "and no full queue explains it",
+    };
+    Some(Sign {
+        kind: Kind::Retransmissions,
+        direction: Some(direction),
+        severity: match segments.ratio() >= COSTLY_RATIO {
+            true => Severity::Warning,
+            false => Severity::Info,
+        },
+        ratio: segments.ratio(),
+        text: format!(
+            "{} of the segments of {} are sent again, {queue}",
+            percent(segments.ratio()),
+            doing(direction),
+        ),
+        evidence: evidence(
+            carried.measurement,
+            "tcp.retransmits",
+            segments.again,
+            "segments sent again after slow start, against what hardly holds TCP back; more is explained only by a queue that stands, and by as many losses as such windows need",
+            NEGLIGIBLE_RATIO * segments.sent,
+        ),
+    })
+}
+
+fn stall(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
+    let gap_s = carried.longest_gap_s()?;
+    let allowed_s = STALL_S.max(STALL_PACKETS * carried.packet_s());
+    // A rate of nothing at all allows any gap, and is a finding of its own.
+    (gap_s > allowed_s).then(|| Sign {
+        kind: Kind::Stall,
+        direction: Some(direction),
+        severity: Severity::Warning,
+        ratio: 1.0,
+        text: format!("{} stall for {}", doing(direction), human_seconds(gap_s)),
+        evidence: Evidence {
+            field: "series.bps".to_owned(),
+            ..evidence(
+                carried.measurement,
+                "",
+                gap_s,
+                "longest time in which no payload of any stream arrived",
+                allowed_s,
+            )
+        },
+    })
+}
+
+fn unsteady(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
+    let rate = carried.seconds_bps()?;
+    let unsteady = rate.count >= STEADY_NEEDS && rate.p5 < STEADY_RATIO * rate.p95;
+    unsteady.then(|| Sign {
+        kind: Kind::Unsteady,
+        direction: Some(direction),
+        severity: Severity::Info,
+        ratio: 1.0,
+        text: format!(
+            "{} vary between {} and {} from second to second",
+            doing(direction),
+            si(rate.p5, "bit/s"),
+            si(rate.p95, "bit/s")
+        ),
+        evidence: Evidence {
+            field: "series.bps".to_owned(),
+            ..evidence(
+                carried.measurement,
+                "",
+                rate.p5,
+                "5th percentile of the rates of whole seconds after slow start, against half of the 95th",
+                STEADY_RATIO * rate.p95,
+            )
+        },
+    })
+}
+
+fn window(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
+    let tcp = &carried.result.tcp;
+    let (ratio, what, field) = match tcp.limited.rwnd_ratio >= tcp.limited.sndbuf_ratio {
+        true => (
+            tcp.limited.rwnd_ratio,
+            "receiver's window",
+            "tcp.limited.rwnd_ratio",
+        ),
+        false => (
+            tcp.limited.sndbuf_ratio,
+            "send buffer",
+            "tcp.limited.sndbuf_ratio",
+        ),
+    };
+    let grown_s = lengths::buffers_s(tcp.min_rtt_s.unwrap_or(0.0), tcp.max_in_flight_bytes as f64);
+    let held = ratio >= WINDOW_RATIO
+        && carried.measurement.duration_s >= grown_s
+        && tcp
+            .min_rtt_s
+            .is_some_and(|rtt| rtt >= crate::buffers::MIN_RTT_S)
+        && !queue_stands(carried);
+    held.then(|| Sign {
+        kind: Kind::Window,
+        direction: Some(direction),
+        severity: Severity::Warning,
+        ratio,
+        text: format!(
+            "{} wait for the {what} {} of the time, which no setting of the hosts explains",
+            doing(direction),
+            percent(ratio)
+        ),
+        evidence: evidence(
+            carried.measurement,
+            field,
+            ratio,
+            "share of the time that the senders waited for it while no queue stood",
+            WINDOW_RATIO,
+        ),
+    })
+}
+
+/// What both directions carried at once, against the better one alone.
+fn collapse(case: &Case<'_>) -> Option<Sign> {
+    let alone = [Direction::Up, Direction::Down]
+        .map(|direction| carried(case, direction))
+        .into_iter()
+        .flatten()
+        .max_by(|a, b| a.result.bps.total_cmp(&b.result.bps))?;
+    let both = || {
+        case.measurements.iter().filter_map(|m| match &m.outcome {
+            Outcome::Throughput(result)
+                if reading::loads_both(m) && m.duration_s >= lengths::RATE_S =>
+            {
+                Some((m, result))
+            }
+            _ => None,
+        })
+    };
+    let (measurement, _) = both().next()?;
+    let together: f64 = both().map(|(_, result)| result.bps).sum();
+    (together < COLLAPSE_RATIO * alone.result.bps).then(|| Sign {
+        kind: Kind::Collapse,
+        direction: Some(Direction::Both),
+        severity: Severity::Warning,
+        ratio: 1.0,
+        text: format!(
+            "both directions at once carry {} together, and {} alone {}",
+            si(together, "bit/s"),
+            doing(alone.result.direction),
+            si(alone.result.bps, "bit/s")
+        ),
+        evidence: evidence(
+            measurement,
+            "bps",
+            together,
+            "payload of both directions together, against half of the better one alone",
+            COLLAPSE_RATIO * alone.result.bps,
+        ),
+    })
+}
+
+fn idle_losses(case: &Case<'_>) -> Option<Sign> {
+    let (measurement, ping) = case.idle_ping()?;
+    let sent = ping.sent.saturating_sub(ping.dropped_here);
+    let lost = sent.saturating_sub(ping.received);
+    // Where nothing is answered, probes are filtered: nothing was measured.
+    (lost > 0 && ping.received > 0).then(|| {
+        lost_probes(
+            None,
+            lost,
+            sent,
+            "while idle",
+            evidence(
+                measurement,
+                "loss_ratio",
+                lost as f64 / sent as f64,
+                "share of idle probes lost",
+                0.0,
+            ),
+        )
+    })
+}
+
+/// Probes lost beside a load, where no full queue of the load's own explains it.
+fn loaded_losses(case: &Case<'_>, direction: Direction) -> Option<Sign> {
+    let (measurement, loaded) = case.loaded_latency(direction)?;
+    let (sent, lost) = probes(loaded);
+    let loads = match direction {
+        Direction::Both => vec![Direction::Up, Direction::Down],
+        one => vec![one],
+    };
+    // A queue that overflows loses probes as it loses segments.
+    let overflows = loads.into_iter().any(|load| {
+        carried(case, load).is_some_and(|carried| {
+            let again = carried.segments().map_or(0.0, |segments| segments.ratio());
+            is_explained_by_load(carried) == Some(true)
+                && queue_stands(carried)
+                && at_least_ratio(sent, lost) <= NEEDED_TIMES * again
+        })
+    });
+    if lost == 0 || overflows {
+        return None;
+    }
+    let when = match direction {
+        Direction::Up => "under upload",
+        Direction::Down => "under download",
+        Direction::Both => "with both directions loaded",
+    };
+    Some(lost_probes(
+        Some(direction),
+        lost,
+        sent,
+        when,
+        evidence(
+            measurement,
+            "loss_ratio",
+            loaded.loss_ratio,
+            "share of probes lost beside the load, where its own queue does not explain it",
+            0.0,
+        ),
+    ))
+}
+
+/// Probes sent and lost beside a load.
+pub(crate) fn probes(loaded: &LoadedLatencyResult) -> (u64, u64) {
+    let received = loaded.rtt_s.count;
+    let answered_ratio = (1.0 - loaded.loss_ratio).max(f64::MIN_POSITIVE);
+    let sent = (received as f64 / answered_ratio).round() as u64;
+    (sent, sent.saturating_sub(received))
+}
+
+fn lost_probes(
+    direction: Option<Direction>,
+    lost: u64,
+    sent: u64,
+    when: &str,
+    evidence: Evidence,
+) -> Sign {
+    Sign {
+        kind: Kind::ProbesLost,
+        direction,
+        // One lost probe may be chance; it is no health either.
+        severity: match at_least_ratio(sent, lost) >= LOSS_WARNING {
+            true => Severity::Warning,
+            false => Severity::Info,
+        },
+        ratio: lost as f64 / sent.max(1) as f64,
+        text: format!("{lost} of {sent} probes are lost {when}"),
+        evidence,
+    }
+}

@@ -1,0 +1,121 @@
+//! `[truth]`: what must be found in a scenario.
+
+use std::collections::HashMap;
+
+use plumb_model::finding::{Cause, Place, Severity};
+use serde::Deserialize;
+
+use super::names::{CellPath, LinkEnd};
+
+/// What must be found in a scenario.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Truth {
+    /// The command that measures, run in the first node; one of plumb's verbs writes its Run.
+    #[serde(default = "default_measure")]
+    pub measure: Vec<String>,
+    /// The exit status of that command.
+    #[serde(default)]
+    pub status: i32,
+    /// Cause of the first finding.
+    #[serde(default)]
+    pub first_finding: Option<Cause>,
+    /// Where the first finding is.
+    #[serde(default)]
+    pub first_finding_where: Option<Place>,
+    /// Causes that must be found.
+    #[serde(default)]
+    pub findings: Vec<Cause>,
+    /// The most that any finding may matter.
+    #[serde(default)]
+    pub max_severity: Option<Severity>,
+    /// Numbers in the Run.
+    #[serde(default, rename = "value")]
+    pub values: Vec<Expected>,
+    /// Numbers in what the links recorded.
+    #[serde(default, rename = "link")]
+    pub links: Vec<Recorded>,
+}
+
+/// The command that a truth is about unless it says otherwise.
+fn default_measure() -> Vec<String> {
+    ["plumb", "check", "server"].map(str::to_owned).to_vec()
+}
+
+impl Default for Truth {
+    /// Nothing but that probes are measured right.
+    fn default() -> Self {
+        Self {
+            measure: default_measure(),
+            status: 0,
+            first_finding: None,
+            first_finding_where: None,
+            findings: Vec::new(),
+            max_severity: None,
+            values: Vec::new(),
+            links: Vec::new(),
+        }
+    }
+}
+
+/// A number that a direction of a link recorded, and what it must be.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recorded {
+    /// Why, in words.
+    pub what: String,
+    /// The direction.
+    pub link: LinkEnd,
+    /// JSON Pointer (RFC 6901) to the number in the statistics of its chain, such as
+    /// `/cells/loss/dropped/loss`. Causes that dropped nothing count as zero.
+    pub field: String,
+    /// JSON Pointer to a number that it is divided by.
+    #[serde(default)]
+    pub per: Option<String>,
+    /// Not less than.
+    #[serde(default)]
+    pub min: Option<f64>,
+    /// Not more than.
+    #[serde(default)]
+    pub max: Option<f64>,
+}
+
+/// A number in a Run and what it must be.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    /// Why, in words.
+    pub what: String,
+    /// Which measurement: pairs that its kind, context or result must have.
+    pub measurement: HashMap<String, String>,
+    /// Path to the number inside the measurement.
+    pub field: String,
+    /// Not less than.
+    #[serde(default)]
+    pub min: Option<f64>,
+    /// Not more than.
+    #[serde(default)]
+    pub max: Option<f64>,
+    /// Exactly this word.
+    #[serde(default)]
+    pub equals: Option<String>,
+    /// The delay of a cell's queue while the measurement was made.
+    #[serde(default)]
+    pub queue_delay: Option<QueueDelay>,
+    /// The TCP payload that a direction of a link delivered a second meanwhile.
+    #[serde(default)]
+    pub payload_rate: Option<LinkEnd>,
+    /// How far the number may be from the cell's, as a share of the cell's.
+    #[serde(default)]
+    pub tolerance_ratio: f64,
+}
+
+/// A quantile, over time, of a queue's delay.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueDelay {
+    /// The cell that has it.
+    pub cell: CellPath,
+    /// 0 to 1.
+    pub quantile: f64,
+}

@@ -1,0 +1,75 @@
+//! The client against ports that are no responder.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use plumb_load::{Client, ClientError};
+
+const TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Connects to a port that does `serve` with the connection.
+fn connect_to(serve: impl FnOnce(TcpStream) + Send) -> ClientError {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || serve(listener.accept().unwrap().0));
+        Client::connect("box", address, TIMEOUT)
+            .map(|_| ())
+            .unwrap_err()
+    })
+}
+
+#[test]
+fn a_closed_port() {
+    let address = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let error = Client::connect("box", address, TIMEOUT)
+        .map(|_| ())
+        .unwrap_err();
+    assert!(matches!(error, ClientError::Refused { .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("box: ")
+            && text.contains(&address.port().to_string())
+            && text.contains("plumb serve"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_port_that_says_nothing() {
+    let begun = Instant::now();
+    let error = connect_to(|mut socket| {
+        let _ = socket.read_to_end(&mut Vec::new());
+    });
+    assert!(matches!(error, ClientError::Mute { .. }), "{error:?}");
+    assert!(
+        begun.elapsed() < 2 * TIMEOUT + Duration::from_millis(500),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[test]
+fn a_port_that_speaks_something_else() {
+    for answer in [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n".as_slice(),
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"\0\0\0\x02{}",
+        b"\0\0\0\x13{\"type\":\"pong\",\"id\":1}",
+        b"\0\0\0\x18{\"type\":\"pong\",\"id\":123}",
+        b"",
+    ] {
+        let error = connect_to(move |mut socket| {
+            let _ = socket.read(&mut [0; 1024]);
+            let _ = socket.write_all(answer);
+        });
+        assert!(
+            matches!(error, ClientError::NotPlumb { .. }),
+            "{error:?} to {answer:?}"
+        );
+    }
+}

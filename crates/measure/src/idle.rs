@@ -1,0 +1,142 @@
+//! The path without load: before it, to have something to compare with, and after it, to see that the path has
+//! recovered.
+
+use std::time::Duration;
+
+use plumb_model::context::Phase;
+use plumb_model::units::human_seconds;
+
+use crate::background::{Background, Idle};
+use crate::error::MeasureError;
+use crate::places;
+use crate::probes::{Aim, Probes};
+use crate::session::Session;
+use crate::step::{Step, Yield};
+
+/// How long the idle path is watched: 250 round trips, and longer than the second that Wi-Fi's
+/// power saving takes to end.
+pub(crate) const IDLE: Duration = Duration::from_secs(5);
+
+/// The same after the load, to see that the path has recovered.
+pub(crate) const AFTER: Duration = Duration::from_secs(2);
+
+/// The same for comparing the clocks alone: 25 exchanges, of which the best counts.
+const CLOCKS: Duration = Duration::from_millis(500);
+
+/// Lateness of our own probes (p95, in seconds) from which on the machine was too busy to be trusted with
+/// milliseconds.
+const LATE_S: f64 = 0.005;
+
+/// What the probes of a plan are for.
+#[derive(Debug, Clone)]
+pub enum Purpose {
+    /// Round trips, in best effort and in each further class, and of the first hops of the path.
+    Latency(Aim),
+    /// Comparing the clocks of both hosts, for one-way delay.
+    Clocks(Aim),
+    /// Nothing: no probes.
+    None,
+}
+
+/// Begins the probes and watches the path before any load.
+pub struct IdlePath {
+    purpose: Purpose,
+    /// Whether the first hops are probed too.
+    hops: bool,
+}
+
+impl IdlePath {
+    /// For that purpose, with the first hops of the path.
+    pub fn new(purpose: Purpose) -> Self {
+        Self {
+            purpose,
+            hops: true,
+        }
+    }
+
+    /// The far end alone.
+    pub fn of_far_end(aim: Aim) -> Self {
+        Self {
+            purpose: Purpose::Latency(aim),
+            hops: false,
+        }
+    }
+}
+
+impl Step for IdlePath {
+    fn name(&self) -> String {
+        "the latency of the idle path".to_owned()
+    }
+
+    fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
+        let mut found = Yield::default();
+        let (mut background, time) = match &self.purpose {
+            Purpose::Latency(aim) => {
+                let mut aim = aim.clone();
+                if self.hops {
+                    let (places, silent) = places::find(aim.address.ip());
+                    found.notes(silent);
+                    aim.places = places;
+                }
+                (Background::towards(&aim), IDLE)
+            }
+            Purpose::Clocks(aim) => (
+                Background::begin(|stop| {
+                    Probes::for_clocks(&aim.name, aim.address, aim.echoes, stop)
+                }),
+                CLOCKS,
+            ),
+            Purpose::None => (Background::begin(|_| Probes::none()), Duration::ZERO),
+        };
+        found.notes(background.notes());
+        let (window, p95) = background.watch("idle", time, session);
+        let mut idle = Idle {
+            window,
+            p95,
+            ping: None,
+        };
+        if let Purpose::Latency(aim) = &self.purpose {
+            let logs = background.settled(window);
+            logs.record_ping(&mut found, window, Phase::Idle);
+            found.notes(logs.notes());
+            idle.ping = logs.main(window);
+            let late = idle.ping.as_ref().and_then(|ping| ping.lateness_s);
+            if let Some(late) = late.filter(|late| late.p95 > LATE_S) {
+                found.note(format!(
+                    "This machine sent probes up to {} late (p95): it was busy.",
+                    human_seconds(late.p95)
+                ));
+            }
+            if idle.ping.is_none() && aim.echoes {
+                found.note(format!(
+                    "No round trip came back: neither ICMP nor UDP port {} passes. Latency was not measured; let one of them through the firewalls on the way.",
+                    aim.address.port()
+                ));
+            }
+        }
+        background.idle = Some(idle);
+        session.background = Some(background);
+        Ok(found)
+    }
+}
+
+/// Watches the path after a load; nothing where no probes run.
+pub struct RecoveredPath;
+
+impl Step for RecoveredPath {
+    fn name(&self) -> String {
+        "the path after the load".to_owned()
+    }
+
+    fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
+        let mut found = Yield::default();
+        let Some(background) = &session.background else {
+            return Ok(found);
+        };
+        let (window, _) = background.watch("after", AFTER, session);
+        let logs = background.settled(window);
+        logs.record_ping(&mut found, window, Phase::After);
+        found.notes(logs.notes());
+        Ok(found)
+    }
+}

@@ -1,0 +1,47 @@
+//! Measuring: steps that each measure one thing, and the conductor that runs a plan of them into one Run.
+//!
+//! A [`step`] takes the [`session`] and its own settings, and returns what it measured; the [`conductor`] records it
+//! in the Run as it ends ([`record`]), within a [`budget`]. Every verb is a plan of steps: [`with_responder`] is that
+//! of `plumb check`, `load` and `rate`, [`without_responder`] what remains of a check without a responder, and most
+//! others are a plan of one step in the file of their kind.
+//!
+//! [`idle`] and [`phase`] are the steps of a load test; [`background`] is the probes that run beside them
+//! ([`probes`], and [`places`] for the first hops); [`shape`] is what flows in a phase, and `cut_short` what is said
+//! of those that the budget ended; [`responsiveness`] conducts a phase that measures round trips a minute.
+
+mod announcement;
+pub mod available;
+pub mod background;
+mod beside;
+pub mod budget;
+pub mod capacity;
+pub mod clocks;
+pub mod conductor;
+mod cut_short;
+pub mod error;
+pub mod host;
+pub mod idle;
+pub mod mtu;
+pub mod owd;
+pub mod page;
+pub mod path;
+pub mod periodicity;
+pub mod phase;
+pub mod ping;
+pub mod places;
+pub mod port;
+pub mod probes;
+pub mod profiles;
+pub mod record;
+pub mod responsiveness;
+pub mod session;
+pub mod shape;
+pub mod step;
+pub mod sweep;
+pub mod transactions;
+pub mod tuning;
+mod tunnel;
+pub mod watcher;
+pub mod windows;
+pub mod with_responder;
+pub mod without_responder;

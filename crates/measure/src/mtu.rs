@@ -1,0 +1,395 @@
+//! `plumb mtu`: how large packets may be on a path, what becomes of TCP's maximum segment size on
+//! it, and what TCP of this host will do about it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use plumb_model::results::Outcome;
+use plumb_model::results::mtu::{
+    MssHop, MssResult, MtuDirection, MtuHop, MtuMethod, MtuResult, TcpMtu,
+};
+use plumb_net::{clock, path_mtu, sysctl};
+use plumb_probe::mtu::search::arrives;
+use plumb_probe::mtu::{Found, MtuPlan, SearchError, mss, search};
+use plumb_probe::path::{self, Access, Opened, Protocol, Target, UDP_PORT};
+use plumb_wire::path_probe;
+
+use crate::conductor::{Conducted, Conductor};
+use crate::error::MeasureError;
+use crate::record::{Judgement, Measured};
+use crate::session::Session;
+use crate::step::{Step, Yield};
+use crate::watcher::Watcher;
+
+/// The largest IP packet that can be written (RFC 791, section 3.1).
+const LARGEST_BYTES: u32 = u16::MAX as u32;
+
+/// Ports whose answer shows the far end's maximum segment size, where the user names none:
+/// plumb's own, and that of HTTPS.
+const TCP_PORTS: [u16; 2] = [plumb_wire::native::spec::PORT, 443];
+
+/// IP and TCP headers without options.
+const fn headers_bytes(v4: bool) -> u32 {
+    if v4 { 40 } else { 60 }
+}
+
+/// What probes are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Probes {
+    /// Echoes; UDP where the far end answers none.
+    Automatic,
+    /// ICMP echoes, which come back as large as they went.
+    Icmp,
+    /// UDP to a port on which nothing listens: the answers are small.
+    Udp,
+}
+
+/// What to look for.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// The far end.
+    pub target: Target,
+    /// TCP port for the maximum segment size; usual ones when absent.
+    pub tcp_port: Option<u16>,
+    /// The largest size to try; what the interface sends when absent.
+    pub largest_bytes: Option<u16>,
+    /// Whether to follow what routers tell.
+    pub listen: bool,
+    /// What probes are made of.
+    pub probes: Probes,
+    /// How many hops to look at.
+    pub max_hops: u8,
+    /// Times that a probe is sent before it counts as lost.
+    pub tries: u32,
+    /// Longest wait for an answer.
+    pub timeout: Duration,
+}
+
+/// Finds how large packets may be.
+///
+/// # Errors
+/// When nobody answers.
+pub fn run(
+    command: Vec<String>,
+    wanted: &Wanted,
+    watcher: &dyn Watcher,
+    stop: &Arc<AtomicBool>,
+) -> Result<Conducted, MeasureError> {
+    let (name, address) = (&wanted.target.name, wanted.target.address.ip());
+    let mut conductor = Conductor::towards(command, name, address, watcher, stop);
+    conductor.step(&mut PathMtu { wanted }, 0);
+    conductor.finish(Judgement::Part)
+}
+
+/// How large packets may be on a path, hop by hop.
+pub struct PathMtu<'a> {
+    /// What is wanted.
+    pub wanted: &'a Wanted,
+}
+
+impl Step for PathMtu<'_> {
+    fn name(&self) -> String {
+        format!("the MTU of the path to {}", self.wanted.target.name)
+    }
+
+    fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
+        probe(self.wanted, session.watcher, session.stop)
+    }
+}
+
+fn probe(wanted: &Wanted, watcher: &dyn Watcher, stop: &AtomicBool) -> Result<Yield, MeasureError> {
+    let to = wanted.target.address.ip();
+    let mut out = Yield::default();
+    let started_ns = clock::monotonic_ns();
+    let known = path_mtu::known_bytes(wanted.target.address, &wanted.target.outlet).ok();
+    let interface = path_mtu::interface_bytes(to, &wanted.target.outlet)
+        .ok()
+        .flatten()
+        .or(known);
+    let largest = interface
+        .unwrap_or(LARGEST_BYTES)
+        .min(wanted.largest_bytes.map_or(LARGEST_BYTES, u32::from))
+        .min(LARGEST_BYTES);
+    let plan = MtuPlan {
+        target: to,
+        largest_bytes: u16::try_from(largest).unwrap_or(u16::MAX),
+        listen: wanted.listen,
+        max_hops: wanted.max_hops,
+        tries: wanted.tries,
+        timeout: wanted.timeout,
+    };
+    watcher.step(
+        &format!(
+            "probing {} with packets up to {largest} bytes",
+            wanted.target.name
+        ),
+        Duration::ZERO,
+    );
+    let mut way = both_ways(wanted, &plan, &mut out, stop)?;
+    if way.found.stopped {
+        out.note("Stopped before the search had ended: sizes are those known by then, and hops may take more.");
+    } else if way.found.path_mtu_bytes.is_none() {
+        out.note(format!(
+            "{} itself did not answer: the sizes are those of the way up to the last hop that did.",
+            wanted.target.name
+        ));
+    }
+    watcher.update("looking at TCP's maximum segment size");
+    let path_mtu = way.found.path_mtu_bytes.map(u32::from);
+    let mss = if way.access == Access::Raw && !way.found.stopped {
+        segment_size(wanted, &way.found, path_mtu, stop)
+    } else {
+        None
+    };
+    if wanted.listen && !plan_is_whole(&way.found) {
+        // The numbers of hops are only as good as the routers' answers.
+        out.note(
+            "Some hops did not answer: a limit found between two that did may be at any of those between.",
+        );
+    }
+    let hops = std::mem::take(&mut way.found.hops);
+    let mut hops: Vec<MtuHop> = hops
+        .into_iter()
+        .map(|hop| MtuHop {
+            ttl: hop.ttl,
+            address: hop.address.map(|address| address.to_string()),
+            mtu_bytes: hop.mtu_bytes.map(u32::from),
+            told_mtu_bytes: hop.told_mtu_bytes,
+        })
+        .collect();
+    if path_mtu.is_some() {
+        hops.push(MtuHop {
+            ttl: hops.last().map_or(0, |hop| hop.ttl).saturating_add(1),
+            address: Some(to.to_string()),
+            mtu_bytes: path_mtu,
+            told_mtu_bytes: None,
+        });
+    }
+    let mut result = MtuResult {
+        address: to.to_string(),
+        path_mtu_bytes: path_mtu,
+        path_mtu_at_least: false,
+        interface_mtu_bytes: interface,
+        largest_tried_bytes: largest,
+        partial: way.found.stopped,
+        method: method(&way.found),
+        direction: way.direction,
+        hops,
+        black_hole_after: way.found.black_hole_after,
+        sent: way.found.sent + mss.as_ref().map_or(0, |(_, sent)| *sent),
+        mss: mss.map(|(mss, _)| mss),
+        tcp: tcp(known),
+    };
+    result.path_mtu_at_least = path_mtu.is_some_and(|path_mtu| result.is_bound(path_mtu));
+    let measured = Measured::until_now(started_ns, Outcome::Mtu(Box::new(result)))
+        .set("icmp_followed", wanted.listen)
+        .set("tries", wanted.tries)
+        .set("timeout_s", wanted.timeout.as_secs_f64());
+    out.add(measured);
+    Ok(out)
+}
+
+/// What was found, and by what.
+struct Way {
+    found: Found,
+    direction: MtuDirection,
+    access: Access,
+}
+
+/// Finds sizes with echoes, and where those give nothing or too little, with UDP.
+fn both_ways(
+    wanted: &Wanted,
+    plan: &MtuPlan,
+    out: &mut Yield,
+    stop: &AtomicBool,
+) -> Result<Way, MeasureError> {
+    let udp = Protocol::Udp { port: UDP_PORT };
+    if wanted.probes == Probes::Udp {
+        return find(wanted, plan, udp, out, stop);
+    }
+    let echoes = find(wanted, plan, Protocol::Icmp, out, stop);
+    if wanted.probes == Probes::Icmp {
+        return echoes;
+    }
+    match echoes {
+        // Large echoes may have been lost on their way back.
+        Ok(echoes) if echoes.found.stopped => Ok(echoes),
+        Ok(echoes) if echoes.found.silent > 0 || echoes.found.path_mtu_bytes.is_none() => {
+            let least = echoes.found.path_mtu_bytes.unwrap_or(0);
+            match forward_if_wider(wanted, plan, least, out, stop) {
+                Some(forward) => {
+                    if least > 0 {
+                        out.note(format!(
+                            "Answers above {least} bytes did not come back: the way back from {} is the narrower one.",
+                            wanted.target.name
+                        ));
+                    }
+                    Ok(forward)
+                }
+                None => Ok(echoes),
+            }
+        }
+        Ok(echoes) => Ok(echoes),
+        Err(error) => find(wanted, plan, udp, out, stop).map_err(|_| error),
+    }
+}
+
+/// What gets there by UDP, where that is more than `least` bytes.
+fn forward_if_wider(
+    wanted: &Wanted,
+    plan: &MtuPlan,
+    least: u16,
+    out: &mut Yield,
+    stop: &AtomicBool,
+) -> Option<Way> {
+    let udp = Protocol::Udp { port: UDP_PORT };
+    let mut network = path::open(&wanted.target, udp).ok()?;
+    if !arrives(&mut network, plan, least.checked_add(1)?, stop).ok()? {
+        return None;
+    }
+    let forward = find(wanted, plan, udp, out, stop).ok()?;
+    (forward.found.path_mtu_bytes? > least).then_some(forward)
+}
+
+fn find(
+    wanted: &Wanted,
+    plan: &MtuPlan,
+    protocol: Protocol,
+    out: &mut Yield,
+    stop: &AtomicBool,
+) -> Result<Way, MeasureError> {
+    let mut network: Opened = path::open(&wanted.target, protocol)?;
+    let access = network.access();
+    if let Some(missing) = access.missing() {
+        out.note(missing);
+    }
+    let found = search(&mut network, plan, stop).map_err(|error| match error {
+        SearchError::Silence => MeasureError::Silence {
+            name: wanted.target.name.clone(),
+            tried: "probes of any size".to_owned(),
+            notes: String::new(),
+        },
+        SearchError::Nowhere(nowhere) => MeasureError::nowhere(&wanted.target, &nowhere),
+        other => MeasureError::Mtu {
+            name: wanted.target.name.clone(),
+            source: other,
+        },
+    })?;
+    let direction = match protocol {
+        Protocol::Icmp => MtuDirection::RoundTrip,
+        _ => MtuDirection::Forward,
+    };
+    Ok(Way {
+        found,
+        direction,
+        access,
+    })
+}
+
+/// Whether every hop answered.
+fn plan_is_whole(found: &Found) -> bool {
+    found.hops.iter().all(|hop| hop.address.is_some()) || found.silent + found.told == 0
+}
+
+fn method(found: &Found) -> MtuMethod {
+    match (found.told, found.silent) {
+        (0, 0) => MtuMethod::Unlimited,
+        (_, 0) => MtuMethod::Told,
+        (0, _) => MtuMethod::Probed,
+        _ => MtuMethod::Mixed,
+    }
+}
+
+/// The maximum segment size on its way, by the first port that answers, and the SYNs sent.
+fn segment_size(
+    wanted: &Wanted,
+    found: &Found,
+    path_mtu: Option<u32>,
+    stop: &AtomicBool,
+) -> Option<(MssResult, u64)> {
+    let to = wanted.target.address.ip();
+    let typed = wanted.tcp_port;
+    let ports: Vec<u16> = typed.map_or_else(|| TCP_PORTS.to_vec(), |port| vec![port]);
+    let routers = u8::try_from(found.hops.len()).unwrap_or(u8::MAX);
+    let mut total = 0;
+    let mut best: Option<(u16, mss::Seen)> = None;
+    for port in ports {
+        let mut network = path::open(&wanted.target, Protocol::Tcp { port }).ok()?;
+        let Ok(seen) = mss::look(&mut network, routers, wanted.tries, wanted.timeout, stop) else {
+            continue;
+        };
+        total += seen.sent;
+        let answered = seen.answered.is_some();
+        if answered || best.is_none() {
+            best = Some((port, seen));
+        }
+        if answered {
+            break;
+        }
+    }
+    let (port, seen) = best.filter(|(_, seen)| seen.reached || !seen.hops.is_empty())?;
+    let sent_bytes = path_probe::announced_mss(to.is_ipv4());
+    let below = path_mtu
+        .zip(seen.answered)
+        .map(|(path, answered)| u32::from(answered) + headers_bytes(to.is_ipv4()) < path);
+    let result = MssResult {
+        port,
+        sent_bytes: sent_bytes.into(),
+        clamped_after: seen.lowered_after(sent_bytes),
+        lowered_to_bytes: seen
+            .hops
+            .iter()
+            .map(|(_, _, mss)| u32::from(*mss))
+            .find(|mss| *mss < sent_bytes.into()),
+        hops: seen
+            .hops
+            .iter()
+            .map(|(ttl, address, mss)| MssHop {
+                ttl: *ttl,
+                address: address.to_string(),
+                mss_bytes: (*mss).into(),
+            })
+            .collect(),
+        answered_bytes: seen.answered.map(u32::from),
+        answer_below_path: below,
+    };
+    Some((result, total))
+}
+
+/// What TCP here does about packets that do not fit; `known` is what the kernel held before.
+fn tcp(known: Option<u32>) -> TcpMtu {
+    fn number<T: TryFrom<u64>>(key: &str) -> Option<T> {
+        let value = sysctl::read_numbers(key)?.first().copied()?;
+        T::try_from(value).ok()
+    }
+    TcpMtu {
+        mtu_probing: number("net.ipv4.tcp_mtu_probing"),
+        base_mss_bytes: number("net.ipv4.tcp_base_mss"),
+        no_pmtu_disc: number("net.ipv4.ip_no_pmtu_disc"),
+        known_mtu_bytes: known,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_method_says_what_each_limit_rests_on() {
+        let found = |told, silent| Found {
+            path_mtu_bytes: Some(1400),
+            hops: Vec::new(),
+            told,
+            silent,
+            black_hole_after: None,
+            sent: 0,
+            stopped: false,
+        };
+        let of = |told, silent| method(&found(told, silent));
+        assert_eq!(of(0, 0), MtuMethod::Unlimited);
+        assert_eq!(of(2, 0), MtuMethod::Told);
+        assert_eq!(of(0, 1), MtuMethod::Probed);
+        assert_eq!(of(1, 1), MtuMethod::Mixed);
+    }
+}

@@ -1,0 +1,354 @@
+//! `plumb path`: the way that packets take, once or for as long as wanted, and the way back where a
+//! responder tells it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use plumb_model::results::Outcome;
+use plumb_model::results::path::{MapPlace, Multipath, PathDistance, PathHop, PathResult};
+use plumb_model::units::human_seconds;
+use plumb_net::clock;
+use plumb_net::outlet::source_towards;
+use plumb_probe::path::atlas::{self, Atlas};
+use plumb_probe::path::multipath::{self, MultipathPlan};
+use plumb_probe::path::names::Names;
+use plumb_probe::path::symmetry::symmetry;
+use plumb_probe::path::through::{Through, trace_what_gets_through};
+use plumb_probe::path::trace::{TraceLog, TracePlan};
+use plumb_probe::path::{Access, Protocol, Target, UDP_PORT, open};
+
+use crate::conductor::{Conducted, Conductor};
+use crate::error::MeasureError;
+use crate::record::{Judgement, Measured};
+use crate::session::Session;
+use crate::step::{Step, Yield};
+use crate::tunnel;
+use crate::watcher::Watcher;
+
+mod way_back;
+
+pub use way_back::Back;
+use way_back::{Asking, Heard};
+
+/// What looks for names waits for at most so long after the trace; they are looked up while it runs.
+const NAMES_WAIT: Duration = Duration::from_millis(500);
+
+/// What is wanted of a path.
+#[derive(Debug)]
+pub struct Wanted {
+    /// Where to.
+    pub target: Target,
+    /// What probes are made of; when absent, what gets through.
+    pub protocol: Option<Protocol>,
+    /// How to trace.
+    pub plan: TracePlan,
+    /// How sure to be that all ways are found, 0…1, where they are wanted.
+    pub all_paths: Option<f64>,
+    /// Whether names are looked up.
+    pub names: bool,
+    /// Networks and places.
+    pub atlas: Atlas,
+    /// Whether the way back is wanted too.
+    pub back: Back,
+    /// Where this host is, when it is not to be looked up by its address.
+    pub here: Option<MapPlace>,
+}
+
+/// Traces a path, and shows how it goes to `show`.
+///
+/// # Errors
+/// When nothing answered. Where the reverse path was required and nobody reported it, that is the shortfall.
+pub fn run(
+    command: Vec<String>,
+    wanted: &Wanted,
+    watcher: &dyn Watcher,
+    stop: &Arc<AtomicBool>,
+    show: Show<'_>,
+) -> Result<Conducted, MeasureError> {
+    let (name, address) = (&wanted.target.name, wanted.target.address.ip());
+    let mut conductor = Conductor::towards(command, name, address, watcher, stop);
+    conductor.step(&mut Hops { wanted, show }, 0);
+    conductor.finish(Judgement::Part)
+}
+
+/// Who is shown the trace as it goes.
+pub type Show<'a> = &'a mut dyn FnMut(&TraceLog, &Names);
+
+/// The hops of a path, and of the reverse path where a responder traces it.
+pub struct Hops<'a> {
+    /// What is wanted.
+    pub wanted: &'a Wanted,
+    /// Who is shown the trace as it goes.
+    pub show: Show<'a>,
+}
+
+impl Step for Hops<'_> {
+    fn name(&self) -> String {
+        format!("the path to {}", self.wanted.target.name)
+    }
+
+    fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
+        trace(self.wanted, session.watcher, session.stop, self.show)
+    }
+}
+
+fn trace(
+    wanted: &Wanted,
+    watcher: &dyn Watcher,
+    stop: &AtomicBool,
+    show: Show<'_>,
+) -> Result<Yield, MeasureError> {
+    let mut out = Yield::default();
+    watcher.step(
+        &format!("tracing the path to {}", wanted.target.name),
+        Duration::ZERO,
+    );
+    let names = Names::new(wanted.names);
+    let mut look = |log: &TraceLog| {
+        if let Some(address) = log.latest {
+            names.ask(address);
+        }
+        show(log, &names);
+    };
+    let asking = Asking::begin(wanted);
+    let through = trace_what_gets_through(
+        &wanted.target,
+        &protocols(wanted),
+        &wanted.plan,
+        stop,
+        &mut look,
+    )?;
+    let Some(Through {
+        protocol,
+        access,
+        log,
+    }) = through
+    else {
+        return Err(MeasureError::Cancelled);
+    };
+    for note in log.notes.iter().cloned().chain(access.missing()) {
+        out.note(note);
+    }
+    if let Some(hint) = tunnel::hint(wanted.target.address.ip(), &wanted.target.outlet) {
+        out.note(hint);
+    }
+    let mut result = log.result(protocol);
+    name_this_host(&mut result, &wanted.target);
+    if let Some(confidence) = wanted.all_paths {
+        watcher.step("looking for all ways", Duration::ZERO);
+        result.multipath = all_ways(wanted, protocol, confidence, stop, &mut out)?;
+    }
+    if result.hops.iter().all(|hop| hop.received == 0) {
+        let tried = format!(
+            "{} probes of any hop count",
+            result.protocol.name().to_uppercase()
+        );
+        return Err(MeasureError::Silence {
+            name: wanted.target.name.clone(),
+            tried,
+            notes: log.notes.join(" "),
+        });
+    }
+    let mut no_way_back = None;
+    // It was traced while the trace began. Where the route changed since, it is asked for anew.
+    let changed = !result.changes.is_empty();
+    let again = (changed && !stop.load(Ordering::Relaxed))
+        .then(|| Asking::begin(wanted))
+        .flatten();
+    let of_old_route = changed && again.is_none();
+    if let Some(asking) = again.or(asking) {
+        watcher.step("the way back", Duration::ZERO);
+        match asking.learn(slowest(&log), stop) {
+            Ok(Some(heard)) => {
+                add_way_back(&mut result, heard, &names, &mut out);
+                if of_old_route {
+                    out.note("The way back was traced before the route changed, and the way there is not held against it.");
+                } else {
+                    compare(&mut result);
+                }
+            }
+            Ok(None) if matches!(wanted.back, Back::Required(_)) => {
+                no_way_back = Some("stopped before a responder had told it".to_owned());
+            }
+            Ok(None) => {}
+            Err(error) => no_way_back = Some(error.to_string()),
+        }
+    }
+    if let Some(why) = &no_way_back {
+        out.note(format!("The way back is not known: {why}."));
+    }
+    names.wait(NAMES_WAIT);
+    describe(&mut result, wanted, &names, &mut out);
+    tell_times(&mut result, log.started_ns);
+    if let Some(note) = result.distance.as_ref().and_then(impossible) {
+        out.note(note);
+    }
+    let duration_s = log.ended_ns.saturating_sub(log.started_ns) as f64 / 1e9;
+    let outcome = Outcome::Path(Box::new(result));
+    let measured = Measured::of(log.started_ns, duration_s, outcome)
+        .set("interval_s", wanted.plan.interval.as_secs_f64())
+        .set("max_hops", wanted.plan.last_hop)
+        .with_series(log.series());
+    out.add(measured);
+    out.shortfall = no_way_back
+        .filter(|_| matches!(wanted.back, Back::Required(_)))
+        .map(|why| MeasureError::ReversePath { why });
+    Ok(out)
+}
+
+/// Where the kernel here could not send a probe on, it marks it itself (net/ipv4/arp.c, arp_error_report): that
+/// is no router.
+fn name_this_host(result: &mut PathResult, target: &Target) {
+    let Ok(own) = source_towards(target.address, &target.outlet) else {
+        return;
+    };
+    let own_marks = |hop: &&mut PathHop| hop.annotation.is_some() && address_of(hop) == Some(own);
+    for hop in result.hops.iter_mut().filter(own_marks) {
+        hop.this_host = own != target.address.ip();
+        if hop.this_host {
+            hop.notes.push(
+                "this host itself says so: whoever is next on the way does not answer to its address (ARP, neighbour \
+                 discovery)"
+                    .to_owned(),
+            );
+        }
+    }
+}
+
+/// By the protocol that was asked for, or by each in turn until the target answers: ICMP, TCP to 443 and
+/// 80, UDP.
+fn protocols(wanted: &Wanted) -> Vec<Protocol> {
+    wanted.protocol.map_or_else(
+        || {
+            vec![
+                Protocol::Icmp,
+                Protocol::Tcp { port: 443 },
+                Protocol::Tcp { port: 80 },
+                Protocol::Udp { port: UDP_PORT },
+            ]
+        },
+        |protocol| vec![protocol],
+    )
+}
+
+/// All ways. ICMP has no ports, and many routers look at nothing else of it but the addresses: UDP
+/// takes its place.
+fn all_ways(
+    wanted: &Wanted,
+    protocol: Protocol,
+    confidence: f64,
+    stop: &AtomicBool,
+    out: &mut Yield,
+) -> Result<Option<Multipath>, MeasureError> {
+    let protocol = match (protocol, wanted.protocol) {
+        (Protocol::Icmp, None) => Protocol::Udp { port: UDP_PORT },
+        (protocol, _) => protocol,
+    };
+    let mut network = open(&wanted.target, protocol)?;
+    if network.access() != Access::Raw {
+        out.note(
+            "Without CAP_NET_RAW there is one flow, and so one way: all ways were not looked for.",
+        );
+        return Ok(None);
+    }
+    let plan = MultipathPlan {
+        target: wanted.target.address.ip(),
+        last_hop: wanted.plan.last_hop,
+        confidence,
+        timeout: wanted.plan.timeout.min(Duration::from_secs(1)),
+    };
+    Ok(Some(multipath::search(&mut network, &plan, stop)))
+}
+
+/// Adds the way back, where a responder told it.
+fn add_way_back(result: &mut PathResult, heard: Heard, names: &Names, out: &mut Yield) {
+    for hop in &heard.way_back.hops {
+        if let Some(address) = address_of(hop) {
+            names.ask(address);
+        }
+    }
+    for note in heard.notes {
+        out.note(note);
+    }
+    result.way_back = Some(Box::new(heard.way_back));
+}
+
+/// Holds the way there, as it went last, against the way back.
+fn compare(result: &mut PathResult) {
+    let Some(back) = result.way_back.as_deref() else {
+        return;
+    };
+    let mut there = result.hops.clone();
+    let differs = result.changes.iter().map(|change| change.ttl).min();
+    if let Some(first) = differs {
+        for hop in there.iter_mut().filter(|hop| hop.ttl >= first) {
+            hop.addresses = hop.address.iter().cloned().collect();
+        }
+    }
+    result.symmetry = Some(symmetry(
+        (&there, result.reached),
+        (&back.hops, back.reached),
+    ));
+}
+
+/// The longest round trip of the trace.
+fn slowest(log: &TraceLog) -> Duration {
+    let seen = log.shots.iter().filter_map(|shot| shot.seen.as_ref());
+    seen.map(|seen| seen.rtt).max().unwrap_or_default()
+}
+
+fn address_of(hop: &PathHop) -> Option<IpAddr> {
+    hop.address.as_deref()?.parse().ok()
+}
+
+/// Names, networks and places.
+fn describe(result: &mut PathResult, wanted: &Wanted, names: &Names, out: &mut Yield) {
+    let back = result.way_back.as_mut().map(|back| &mut back.hops);
+    for hop in result.hops.iter_mut().chain(back.into_iter().flatten()) {
+        let Some(address) = address_of(hop) else {
+            continue;
+        };
+        hop.name = names.get(address);
+        match wanted.atlas.look_up(address) {
+            Ok(entry) => {
+                (hop.asn, hop.as_name, hop.place) = (entry.asn, entry.name, entry.place);
+            }
+            Err(error) => {
+                out.note(format!(
+                    "A database of networks cannot be read whole: {error}"
+                ));
+            }
+        }
+    }
+    atlas::reject_impossible(&mut result.hops, wanted.here);
+    result.distance = atlas::distance(&result.hops, wanted.here);
+}
+
+/// What a round trip that light could not make says of the places, where it is not known which of
+/// them is wrong.
+fn impossible(distance: &PathDistance) -> Option<String> {
+    let rtt_s = distance
+        .rtt_s
+        .filter(|rtt_s| *rtt_s < distance.light_rtt_s)?;
+    Some(format!(
+        "A round trip of {} is less than light in fibre takes over the known places ({}): the database is wrong about one of them.",
+        human_seconds(rtt_s),
+        human_seconds(distance.light_rtt_s)
+    ))
+}
+
+fn tell_times(result: &mut PathResult, started_ns: u64) {
+    let began = i128::from(started_ns) + i128::from(clock::apart_ns());
+    let Ok(began) = Timestamp::from_nanosecond(began) else {
+        return;
+    };
+    for change in &mut result.changes {
+        let since = SignedDuration::try_from_secs_f64(change.at_s).ok();
+        change.time = since
+            .and_then(|since| began.checked_add(since).ok())
+            .map(|time| format!("{time:.3}"));
+    }
+}

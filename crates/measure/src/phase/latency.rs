@@ -1,0 +1,206 @@
+//! Round trips beside a load phase, what they say of queues, and what of each class of traffic.
+
+use std::collections::BTreeMap;
+
+use plumb_load::DirectionOutcome;
+use plumb_model::grade::{DSLREPORTS, Grade};
+use plumb_model::results::{
+    ClassLatency, LoadedLatencyResult, Outcome, Periodic, PingResult, RAMP_S,
+};
+use plumb_model::series::Series;
+use plumb_model::units::human_seconds;
+
+use super::Phase;
+use crate::beside::{self, Beside};
+use crate::periodicity;
+use crate::probes::{ProbeLogs, Window, result};
+use crate::responsiveness;
+use crate::step::Yield;
+
+/// Shorter than this, a phase is slow start alone and tells nothing of the queue.
+pub(crate) const TELLING_S: f64 = RAMP_S;
+
+/// Shorter than this, a phase has not shown a large queue: CUBIC with HyStart takes ten seconds
+/// to fill 700 ms.
+pub(crate) const CONCLUSIVE_S: f64 = 14.0;
+
+impl Phase {
+    /// Adds the round trips beside it, held against those of the idle path.
+    pub fn record_latency(
+        &self,
+        found: &mut Yield,
+        logs: &ProbeLogs,
+        idle_window: Window,
+        idle: &PingResult,
+        drain_s: Option<f64>,
+    ) {
+        let window = self.window();
+        let name = self.spec.name();
+        if window.seconds() < TELLING_S && self.is_cut_short() {
+            return;
+        }
+        if window.seconds() < TELLING_S {
+            found.note(format!(
+                "The phase '{name}' lasted {}: too short to say anything of latency under load, or of bufferbloat. Allow more with --budget or --duration.",
+                human_seconds(window.seconds())
+            ));
+            return;
+        }
+        if window.seconds() < CONCLUSIVE_S && !self.is_cut_short() {
+            found.note(format!(
+                "The phase '{name}' lasted {}: a large queue takes longer to fill, so latency under load may be worse than measured.",
+                human_seconds(window.seconds())
+            ));
+        }
+        // A phase too short to leave its beginning out is judged by its second half.
+        let loaded_window = window.after(RAMP_S.min(window.seconds() / 2.0));
+        // What nobody was left to answer is not lost on the path.
+        let loaded_window = match (self.lost(), logs.last_answer_ns()) {
+            (Some(_), Some(last_ns)) => loaded_window.until(last_ns),
+            _ => loaded_window,
+        };
+        let loaded = logs
+            .streams()
+            .filter(|log| log.protocol == idle.protocol)
+            .map(|log| result(log, loaded_window))
+            .next();
+        let Some((loaded, rtt, idle_rtt)) = loaded.and_then(|l| {
+            let rtt = l.rtt_s?;
+            Some((l, rtt, idle.rtt_s?))
+        }) else {
+            found.note(format!(
+                "No round trip came back during the phase '{name}': its latency was not measured."
+            ));
+            return;
+        };
+        let seen = Beside {
+            logs,
+            idle_window,
+            loaded_window,
+        };
+        let far_idle_s = idle_rtt.p50;
+        let (series, probes) = logs.series(window);
+        let bps = |d: &Option<DirectionOutcome>| d.as_ref().map(|d| d.result.bps);
+        let classes = self.classes(&seen);
+        for note in beside::starved(&classes, name) {
+            found.note(note);
+        }
+        let increase_s = rtt.above(idle_rtt.p50);
+        // Some were sent, for some came back.
+        let loss_ratio = loaded.loss_ratio.unwrap_or_default();
+        let responsiveness = self.responsiveness.as_ref();
+        let rpm = responsiveness.and_then(|seen| seen.rpm.both());
+        let result = LoadedLatencyResult {
+            direction: self.spec.direction,
+            protocol: loaded.protocol,
+            idle_rtt_s: idle_rtt,
+            rtt_s: rtt,
+            grade: grade(increase_s.p95, loss_ratio).filter(|_| self.carried()),
+            grade_table: Some(DSLREPORTS.to_owned()),
+            increase_s,
+            loss_ratio,
+            down_bps: bps(&self.outcome.down),
+            up_bps: bps(&self.outcome.up),
+            rpm,
+            rpm_method: rpm.map(|_| responsiveness::METHOD.to_owned()),
+            drain_s,
+            classes,
+            path: seen.path(far_idle_s),
+            periodic: self.periodic(&series),
+        };
+        let mut measured = self.measured(Outcome::LoadedLatency(result), series);
+        measured.context.probes = probes;
+        found.add(measured);
+    }
+
+    /// Whether every direction that was loaded carried something: round trips beside no load have no
+    /// grade of latency under load.
+    fn carried(&self) -> bool {
+        let mut loaded = [&self.outcome.down, &self.outcome.up].into_iter().flatten();
+        loaded.all(|direction| direction.result.bytes > 0)
+    }
+
+    /// What repeats in the round trips and in the rates, slow start left out.
+    fn periodic(&self, latency: &BTreeMap<String, Series>) -> Vec<Periodic> {
+        let rate = |direction: &'_ Option<DirectionOutcome>| {
+            let series = direction.as_ref()?.series.get("bps")?;
+            Some(series.clone())
+        };
+        let rtt = latency.get("rtt").or_else(|| latency.get("rtt_icmp"));
+        let all = [
+            ("rtt", rtt.cloned()),
+            ("down_bps", rate(&self.outcome.down)),
+            ("up_bps", rate(&self.outcome.up)),
+        ];
+        let mut found = Vec::new();
+        for (name, series) in all {
+            let Some(series) = series else { continue };
+            let steady: Vec<_> = series.points().filter(|(t, _)| *t >= RAMP_S).collect();
+            found.extend(
+                periodicity::find(&steady)
+                    .into_iter()
+                    .map(|period| Periodic {
+                        series: name.to_owned(),
+                        of: period.of,
+                        period_s: period.period_s,
+                        strength_ratio: period.strength_ratio,
+                        confidence: period.confidence,
+                        times_seen: period.times_seen,
+                    }),
+            );
+        }
+        found
+    }
+
+    /// What each class got, where there are several.
+    fn classes(&self, seen: &Beside<'_>) -> BTreeMap<String, ClassLatency> {
+        let classes = self.spec.shape.classes(self.spec.streams());
+        if classes.len() < 2 {
+            return BTreeMap::new();
+        }
+        let mut first = 0;
+        let mut found = BTreeMap::new();
+        for (class, count) in classes {
+            // Streams are numbered class after class, alike in both directions.
+            let numbers = first..first + count;
+            first += count;
+            let carried = |direction: &Option<DirectionOutcome>| {
+                let streams = &direction.as_ref()?.result.streams;
+                let its = streams.iter().filter(|stream| numbers.contains(&stream.id));
+                Some(its.map(|stream| stream.bps).sum())
+            };
+            let latency = ClassLatency {
+                down_bps: carried(&self.outcome.down),
+                up_bps: carried(&self.outcome.up),
+                ..seen.class(class)
+            };
+            found.insert(class.name.to_owned(), latency);
+        }
+        found
+    }
+}
+
+/// Share of probes that may be lost and the 95th percentile of all of them is still known, whatever those
+/// would have taken.
+const GRADED_UP_TO_LOSS: f64 = 0.05;
+
+/// The mark of a phase whose answered probes took so much longer; none where it could be a worse one, had
+/// those that were lost been answered.
+fn grade(increase_p95_s: f64, loss_ratio: f64) -> Option<Grade> {
+    let grade = Grade::of_increase(increase_p95_s);
+    (loss_ratio <= GRADED_UP_TO_LOSS || grade == Grade::F).then_some(grade)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_through_of_a_path_that_loses_much_has_no_good_mark() {
+        assert_eq!(grade(0.002, 0.05), Some(Grade::APlus));
+        assert_eq!(grade(0.002, 0.46), None);
+        assert_eq!(grade(0.1, 0.06), None);
+        // No worse one could come of those that were lost.
+        assert_eq!(grade(0.7, 0.46), Some(Grade::F));
+    }
+}

@@ -1,0 +1,120 @@
+//! A load phase as a step of a plan.
+
+use plumb_model::units::human_seconds;
+
+use super::{Phase, PhaseSpec};
+use crate::clocks::{Comparison, Incomparable};
+use crate::cut_short::CutShort;
+use crate::error::MeasureError;
+use crate::probes::{ProbeLogs, result};
+use crate::session::Session;
+use crate::step::{Step, Yield};
+
+/// Before the end of a phase in which the far end went silent, in seconds: the probes that left then show whether
+/// small packets still pass. It is as long as a responder may be silent before it counts as lost, less the round
+/// trip of the slowest path.
+const SILENCE_S: f64 = 3.0;
+
+/// A load phase as a step of a plan.
+pub struct LoadPhase {
+    spec: PhaseSpec,
+    /// Its weight for the budget, and its part of the whole of it.
+    weight: u64,
+    part: f64,
+    /// How short it was, where its share of the budget ended it.
+    cut_short: Option<CutShort>,
+}
+
+impl LoadPhase {
+    /// With a weight of so much, which is `part` of the whole budget.
+    pub(crate) fn new(spec: PhaseSpec, weight: u64, part: f64) -> Self {
+        Self {
+            spec,
+            weight,
+            part,
+            cut_short: None,
+        }
+    }
+
+    /// How short it was, where its share of the budget ended it.
+    pub(crate) fn cut_short(&self) -> Option<CutShort> {
+        self.cut_short
+    }
+}
+
+impl Step for LoadPhase {
+    fn name(&self) -> String {
+        format!("the phase '{}'", self.spec.name())
+    }
+
+    fn needs_responder(&self) -> bool {
+        true
+    }
+
+    fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    /// Lasts as long as the phase, the time that its queue takes to empty, and at most 15 s for a far end that is
+    /// silent.
+    fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
+        let mut spec = self.spec.clone();
+        if !spec.bytes_are_the_goal {
+            spec.byte_limit = Some(session.share);
+        }
+        let Some(responder) = &mut session.responder else {
+            return Err(MeasureError::Cancelled);
+        };
+        let phase = Phase::run(responder, spec, session.watcher, session.stop)?;
+        self.cut_short = phase.cut_short(self.part);
+        let background = session.background.as_ref();
+        let drained = background
+            .filter(|_| phase.lost().is_none())
+            .and_then(|background| background.drain(session.watcher, session.stop));
+        let logs = background.map_or_else(ProbeLogs::none, |b| b.settled(phase.window()));
+        let clocks = match logs.udp() {
+            Some(log) => Comparison::by(log),
+            None => Err(Incomparable::Silence),
+        };
+        let mut found = Yield {
+            bytes: phase.bytes(),
+            ..Yield::default()
+        };
+        phase.record_rates(&mut found, &session.local, session.far.as_ref());
+        phase.record_asked(&mut found);
+        phase.record_quic(&mut found);
+        phase.record_responsiveness(&mut found);
+        phase.record_udp(&mut found, clocks);
+        let idle = background.and_then(|background| background.idle.as_ref());
+        let measured = idle.and_then(|idle| Some((idle.window, idle.ping.as_ref()?)));
+        if let Some((window, ping)) = measured.filter(|_| phase.has_load()) {
+            phase.note_gentle_loads(&mut found);
+            phase.record_latency(&mut found, &logs, window, ping, drained);
+        }
+        if let Some(why) = phase.lost() {
+            found.notes(what_still_passes(&phase, &logs));
+            found.shortfall = Some(MeasureError::InPart {
+                why: why.to_owned(),
+            });
+        }
+        Ok(found)
+    }
+}
+
+/// Whether small packets still came back when the far end had gone silent; `None` where there were none.
+fn what_still_passes(phase: &Phase, logs: &ProbeLogs) -> Option<String> {
+    let window = phase.window();
+    let last = window.after((window.seconds() - SILENCE_S).max(0.0));
+    let seen = result(logs.streams().next()?, last);
+    let name = phase.name();
+    let within = human_seconds(last.seconds());
+    Some(match (seen.received, seen.sent) {
+        (_, 0) => return None,
+        (0, sent) => format!(
+            "In the last {within} of the phase '{name}' none of {sent} small probes came back either: the path or the far end is down."
+        ),
+        (received, sent) => format!(
+            "The path stopped carrying our packets in the phase '{name}', and small packets still pass: {received} of {sent} probes came back in its last {within}. Compare with `plumb mtu`."
+        ),
+    })
+}

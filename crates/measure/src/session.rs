@@ -1,0 +1,37 @@
+//! What the steps of a plan share while it runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plumb_load::client::Client;
+use plumb_model::run::HostFacts;
+
+use crate::background::Background;
+use crate::watcher::Watcher;
+
+/// What the steps of a plan share while it runs.
+pub struct Session<'a> {
+    /// Whom to show how it goes.
+    pub watcher: &'a dyn Watcher,
+    /// Set when the user wants it to end.
+    pub stop: &'a Arc<AtomicBool>,
+    /// The session with the responder; `None` without one, and when it is lost.
+    pub responder: Option<Client>,
+    /// The probes that run beside the steps, where a step has begun them.
+    pub background: Option<Background>,
+    /// Facts of this host.
+    pub local: HostFacts,
+    /// Facts of the far host, where it reported them.
+    pub far: Option<HostFacts>,
+    /// Payload that the present step may transfer, in bytes.
+    pub share: u64,
+    /// The name that the next measurement will have in the Run.
+    pub next_id: String,
+}
+
+impl Session<'_> {
+    /// Whether the user wants it to end.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

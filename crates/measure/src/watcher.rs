@@ -1,0 +1,31 @@
+//! Whoever looks on while something is measured.
+
+use std::time::Duration;
+
+use plumb_load::Progress;
+use plumb_probe::Seen;
+
+/// Shows nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Nobody;
+
+impl Watcher for Nobody {
+    fn step(&self, _name: &str, _takes: Duration) {}
+
+    fn update(&self, _text: &str) {}
+}
+
+/// Told of what goes on; a progress line, or nobody.
+pub trait Watcher: Sync {
+    /// A step begins that takes about so long.
+    fn step(&self, name: &str, takes: Duration);
+
+    /// How the step goes, in a few words.
+    fn update(&self, text: &str);
+
+    /// What a load carries at the moment.
+    fn carried(&self, _now: &Progress) {}
+
+    /// What became of one probe.
+    fn probe(&self, _seen: &Seen) {}
+}

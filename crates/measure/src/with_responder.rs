@@ -1,0 +1,241 @@
+//! The plan of what is measured against a native responder: idle, up, down, both.
+//!
+//! The probe streams run throughout. Between phases the sockets are aborted, and the next phase
+//! waits until the queue has emptied, so that each phase meets the path as it is.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use plumb_host::facts::facts;
+use plumb_load::client::Client;
+use plumb_load::file::StreamFile;
+use plumb_model::results::Direction;
+use plumb_model::run::HostFacts;
+use plumb_model::units::ByteCount;
+use plumb_wire::native::control::Limits;
+use plumb_wire::native::control::flow::Flow;
+
+use crate::conductor::{Conducted, Conductor, Went};
+use crate::cut_short;
+use crate::error::MeasureError;
+use crate::idle::{IdlePath, Purpose, RecoveredPath};
+use crate::phase::{Group, LoadPhase, PhaseSpec};
+use crate::probes::Aim;
+use crate::profiles;
+use crate::profiles::catalogue::Profile;
+use crate::record::Judgement;
+use crate::shape::Shape;
+use crate::step::Step;
+use crate::watcher::Watcher;
+
+/// What to check, and how far to go.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The far end as the user typed it.
+    pub name: String,
+    /// The verb and its arguments, for the Run.
+    pub command: Vec<String>,
+    /// Load phases, in order.
+    pub directions: Vec<Direction>,
+    /// How long each phase lasts, at the longest.
+    pub phase: Duration,
+    /// Payload after which each phase ends, in place of its share of the budget.
+    pub bytes: Option<ByteCount>,
+    /// Whether a phase ends when its rate has become steady.
+    pub until_steady: bool,
+    /// What uploads send; bytes from memory when absent.
+    pub from: Option<StreamFile>,
+    /// Where downloads go to; nowhere when absent.
+    pub to: Option<StreamFile>,
+    /// Streams each way.
+    pub groups: Vec<Group>,
+    /// Which classes of traffic they belong to.
+    pub shape: Shape,
+    /// Applications whose traffic goes alone first, and then beside each load phase.
+    pub applications: Vec<&'static Profile>,
+    /// The most payload that may be transferred.
+    pub budget: ByteCount,
+    /// Whether round trips are measured too, before, beside and after the load.
+    pub latency: bool,
+    /// Whether all of the path is judged: then the Run ends in a verdict where nothing was found, too.
+    pub judge: bool,
+}
+
+/// The phases of a check, and of the RRUL test among them.
+pub const CHECK_DIRECTIONS: [Direction; 3] = [Direction::Up, Direction::Down, Direction::Both];
+
+/// How long each phase of a check lasts: a queue of 700 ms takes CUBIC ten seconds to fill.
+pub const PHASE: Duration = Duration::from_secs(15);
+
+/// Streams each way, as RRUL has them.
+pub const STREAMS: u32 = 4;
+
+/// Measures what the plan says.
+///
+/// `stop` ends it early; what was measured until then is kept, as it is when the responder
+/// goes away.
+///
+/// # Errors
+/// When the responder allows less than the plan asks for, or is gone before anything was
+/// measured.
+pub fn run(
+    responder: Client,
+    plan: &Plan,
+    watcher: &dyn Watcher,
+    stop: &Arc<AtomicBool>,
+) -> Result<Conducted, MeasureError> {
+    plan.keeps_to(&responder.welcome().limits)?;
+    plan.has_congestion_control(&facts(), "this host")?;
+    plan.has_congestion_control(&responder.welcome().host, "the far host")?;
+    let aim = Aim {
+        name: plan.name.clone(),
+        address: responder.address(),
+        // The echo is on the port that was dialled, also where a router forwards it.
+        echoes: responder.welcome().udp_port.is_some(),
+        classes: plan.shape.other_classes(plan.streams()),
+        places: Vec::new(),
+    };
+    let purpose = match plan.latency {
+        true => Purpose::Latency(aim),
+        false if plan.has_udp() => Purpose::Clocks(aim),
+        false => Purpose::None,
+    };
+    let command = plan.command.clone();
+    let conductor = Conductor::with_responder(command, &plan.name, responder, watcher, stop);
+    let mut conductor = conductor.within(plan.budget);
+    conductor.step(&mut IdlePath::new(purpose), 0);
+    let mut phases = plan.load_phases();
+    let mut all = true;
+    for number in 0..phases.len() {
+        let later = phases.iter().skip(number + 1).map(Step::weight);
+        let later = later.sum();
+        if let Some(phase) = phases.get_mut(number) {
+            all = conductor.step(phase, later) == Went::Recorded;
+        }
+        if !all {
+            break;
+        }
+    }
+    if plan.latency && all {
+        conductor.step(&mut RecoveredPath, 0);
+    }
+    let cut_short: Vec<_> = phases.iter().filter_map(LoadPhase::cut_short).collect();
+    if let Some(note) = cut_short::note(&cut_short, plan.latency) {
+        conductor.note(note);
+    }
+    if conductor.session().is_stopped() {
+        conductor.note("The check was stopped before its end.");
+    }
+    conductor.finish(match plan.judge {
+        true => Judgement::Whole,
+        false => Judgement::Part,
+    })
+}
+
+impl Plan {
+    /// How many streams its load has each way.
+    fn streams(&self) -> u32 {
+        self.groups.iter().map(|group| group.streams).sum()
+    }
+
+    /// Whether some of its streams are datagrams.
+    fn has_udp(&self) -> bool {
+        let is_udp = |group: &Group| matches!(group.flow, Flow::Udp(_));
+        !self.applications.is_empty() || self.groups.iter().any(is_udp)
+    }
+
+    /// Its phases: the applications alone, where there are some, and then the load each way.
+    pub(crate) fn phases(&self) -> Vec<Option<Direction>> {
+        let alone = (!self.applications.is_empty()).then_some(None);
+        let loaded = self.directions.iter().copied().map(Some);
+        alone.into_iter().chain(loaded).collect()
+    }
+
+    /// Its phases as steps.
+    fn load_phases(&self) -> Vec<LoadPhase> {
+        let directions = self.phases();
+        let weight_of = |direction: Option<Direction>| direction.map_or(0, weight);
+        let all: u64 = directions.iter().copied().map(weight_of).sum();
+        let step = |direction: Option<Direction>| {
+            let part = direction.map_or(1.0, |d| weight(d) as f64 / all as f64);
+            LoadPhase::new(self.spec(direction), weight_of(direction), part)
+        };
+        directions.into_iter().map(step).collect()
+    }
+
+    /// The phase that loads a direction; that of the applications alone where it loads none.
+    fn spec(&self, direction: Option<Direction>) -> PhaseSpec {
+        let loaded = direction.unwrap_or(Direction::Both);
+        let goal = self.bytes.filter(|_| direction.is_some());
+        PhaseSpec {
+            direction: loaded,
+            groups: direction.map_or_else(Vec::new, |_| self.groups.clone()),
+            shape: self.shape,
+            applications: self.applications.clone(),
+            duration: self.phase,
+            byte_limit: goal.map(ByteCount::bytes),
+            bytes_are_the_goal: goal.is_some(),
+            until_steady: direction.is_some() && self.until_steady,
+            from: self.from.clone().filter(|_| loaded != Direction::Down),
+            to: self.to.clone().filter(|_| loaded != Direction::Up),
+        }
+    }
+
+    /// Whether an end has the congestion control that was asked for, as far as it tells.
+    fn has_congestion_control(
+        &self,
+        host: &HostFacts,
+        end: &'static str,
+    ) -> Result<(), MeasureError> {
+        let known = &host.congestion_controls;
+        let tcp = self.groups.iter().filter_map(|group| match &group.flow {
+            Flow::Tcp(tcp) => tcp.cc.as_ref(),
+            Flow::Udp(_) | Flow::Quic(_) | Flow::Transactions(_) => None,
+        });
+        match tcp.into_iter().find(|cc| !known.contains(cc)) {
+            Some(cc) if !known.is_empty() => Err(MeasureError::CongestionControl {
+                name: cc.clone(),
+                end,
+                known: known.join(", "),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the responder will grant every phase.
+    fn keeps_to(&self, limits: &Limits) -> Result<(), MeasureError> {
+        let name = || self.name.clone();
+        let both = self.directions.contains(&Direction::Both);
+        let applications = profiles::streams(&self.applications).count() as u32;
+        let ways = match self.directions.as_slice() {
+            [] => 0,
+            _ if both => 2,
+            _ => 1,
+        };
+        let beside = self.shape.beside().map_or(0, |flows| flows.count);
+        let streams = self.streams() * ways + applications + beside;
+        if streams > limits.max_streams {
+            return Err(MeasureError::Streams {
+                name: name(),
+                wanted: streams,
+                allowed: limits.max_streams,
+            });
+        }
+        if self.phase.as_secs_f64() > limits.max_duration_s {
+            return Err(MeasureError::Duration {
+                name: name(),
+                allowed_s: limits.max_duration_s,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Both ways at once carries as much as the two alone.
+pub(crate) fn weight(direction: Direction) -> u64 {
+    match direction {
+        Direction::Both => 2,
+        Direction::Up | Direction::Down => 1,
+    }
+}

@@ -1,0 +1,203 @@
+//! When and beside what a measurement was made: typed, because what numbers mean hangs on it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::results::{Direction, ProbeProtocol};
+use crate::vocabulary;
+
+/// When and beside what a measurement was made. All empty where it was made by itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Context {
+    /// The phase of the plan that the measurement belongs to; absent where the plan has no phases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// What loaded the path meanwhile; absent where plumb put no load on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
+    /// Names of the application profiles whose traffic ran meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<String>,
+    /// Which repetition of the same measurement it is, from 1; absent where it was made once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repetition: Option<u32>,
+    /// The `id` of the Run that the measurement was made in; absent in that Run itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The first probe of each stream of probes, by which they are found in a capture or a lab's log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeIdentity>,
+}
+
+vocabulary! {
+    /// A phase of a plan, named by what loads the path.
+    pub enum Phase {
+        /// Nothing but applications loads the path.
+        Idle = "idle",
+        /// An upload loads it.
+        Up = "up",
+        /// A download loads it.
+        Down = "down",
+        /// An upload and a download load it at once.
+        Both = "both",
+        /// Nothing loads it again, after a load.
+        After = "after",
+    }
+}
+
+impl Phase {
+    /// Which direction is loaded; `None` where neither is.
+    pub fn direction(self) -> Option<Direction> {
+        match self {
+            Self::Up => Some(Direction::Up),
+            Self::Down => Some(Direction::Down),
+            Self::Both => Some(Direction::Both),
+            Self::Idle | Self::After => None,
+        }
+    }
+}
+
+impl From<Direction> for Phase {
+    fn from(loaded: Direction) -> Self {
+        match loaded {
+            Direction::Up => Self::Up,
+            Direction::Down => Self::Down,
+            Direction::Both => Self::Both,
+        }
+    }
+}
+
+/// What loaded the path, as it was asked for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Load {
+    /// How many streams there were in each loaded direction.
+    pub streams: u32,
+    /// How its streams were marked and begun.
+    #[serde(default)]
+    pub shape: LoadShape,
+    /// The class of traffic of each stream, by its number; empty where all were best effort.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stream_classes: Vec<String>,
+    /// How long it was to last, in seconds.
+    pub duration_s: f64,
+    /// Payload in bytes after which it was to end; absent without such a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub byte_limit_bytes: Option<u64>,
+    /// The file that uploads sent; absent where they sent bytes from memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The file that downloads went to; absent where they were dropped when read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The groups of equal streams.
+    pub flows: Vec<LoadFlow>,
+}
+
+vocabulary! {
+    /// How the streams of a load were marked and begun.
+    #[derive(Default)]
+    pub enum LoadShape {
+        /// All at once, best effort.
+        #[default]
+        BestEffort = "best-effort",
+        /// All at once, in the four classes of the RRUL test.
+        Rrul = "rrul",
+        /// All at once, one of best effort against the others as background.
+        Torrent = "torrent",
+        /// One after the other until the path is full, as draft-ietf-ippm-responsiveness has it.
+        Responsiveness = "rpm",
+    }
+}
+
+/// A group of equal streams of a load, as they were asked for. Absent settings were the protocol's own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadFlow {
+    /// How many streams of this group there were in each loaded direction.
+    pub streams: u32,
+    /// What carried them.
+    pub protocol: LoadProtocol,
+    /// Congestion control of the senders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cc: Option<String>,
+    /// DSCP of the packets, 0 to 63 (RFC 2474).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<u8>,
+    /// Send and receive buffer of both ends, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_bytes: Option<u32>,
+    /// Largest segment, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mss_bytes: Option<u16>,
+    /// The most that a sender let out, in bit/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing_bps: Option<u64>,
+    /// Whether the senders yielded to all other traffic (LEDBAT++).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub background: bool,
+    /// Whether the far end read or wrote a file.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub far_disk: bool,
+    /// Whether the payload was encrypted by TLS.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub tls: bool,
+    /// What else was asked for, by its name in the native protocol. For people: no part of plumb reads it.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub options: serde_json::Map<String, serde_json::Value>,
+}
+
+vocabulary! {
+    /// What carries the streams of a load.
+    pub enum LoadProtocol {
+        /// TCP, as much as it takes.
+        Tcp = "tcp",
+        /// Datagrams on a schedule.
+        Udp = "udp",
+        /// QUIC, as much as it takes.
+        Quic = "quic",
+        /// Requests and their responses.
+        Transactions = "transactions",
+    }
+}
+
+/// Which probes a series is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProbeIdentity {
+    /// What the probes were made of.
+    pub protocol: ProbeProtocol,
+    /// ICMP's identifier, or the session of the native echo.
+    pub id: u32,
+    /// Sequence number of the first probe of the series.
+    pub first_seq: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl LoadFlow {
+    /// Whether a sender may have waited for what it was asked to: windows and rates that are set, disks, and
+    /// yielding.
+    pub fn is_held(&self) -> bool {
+        self.window_bytes.is_some() || self.pacing_bps.is_some() || self.far_disk || self.background
+    }
+}
+
+impl Load {
+    /// Whether something that was asked for may hold the load back, whatever the path and the ends' own
+    /// settings: held or mixed streams, and files.
+    pub fn is_held(&self) -> bool {
+        let held = self.flows.iter().any(LoadFlow::is_held);
+        held || self.flows.len() > 1 || self.from.is_some() || self.to.is_some()
+    }
+}
+
+impl Context {
+    /// Of a phase that loads nothing.
+    pub fn phase(phase: Phase) -> Self {
+        Self {
+            phase: Some(phase),
+            ..Self::default()
+        }
+    }
+}

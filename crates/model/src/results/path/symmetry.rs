@@ -1,0 +1,56 @@
+//! The forward path and the reverse path, compared.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whether packets go the same way there and back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathSymmetry {
+    /// What all lines together say.
+    pub routes: Sameness,
+    /// Hops of the way there; absent where the target did not answer.
+    pub forward_hops: Option<u8>,
+    /// Hops of the way back; absent where it does not reach this host.
+    pub return_hops: Option<u8>,
+    /// What the lines are told apart by.
+    pub comparison: Comparison,
+    /// The lines of the way there from this host on, each beside that of the way back.
+    pub lines: Vec<LineBothWays>,
+}
+
+/// A line between two routers, as both ways crossed it or did not. The way there shows its far end and
+/// the way back its near one, because routers answer from the side that they were asked on. Where the
+/// ways differ, an address may also be of the line by which the router's own answer left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LineBothWays {
+    /// The hop of the way there behind it.
+    pub forward_ttl: Option<u8>,
+    /// The hop of the way back behind it, which stands before it on the way there.
+    pub return_ttl: Option<u8>,
+    /// Whether both are of one line, or of one router.
+    pub sameness: Sameness,
+}
+
+/// Whether two things are one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sameness {
+    /// They are.
+    Same,
+    /// They are not.
+    Differ,
+    /// It cannot be said: somebody does not answer, or the addresses tell nothing.
+    Unknown,
+}
+
+/// What tells whether two hops are of one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Comparison {
+    /// Both ends of a line have addresses of one small network (/30, IPv6 /126, or smaller).
+    Networks,
+    /// Routers answer with one address whichever way they are asked.
+    Addresses,
+    /// Nothing: no two hops have anything in common.
+    Nothing,
+}

@@ -1,0 +1,172 @@
+//! The arrows between the crates point one way, as ARCHITECTURE.md has them, and so do those between
+//! the files of each.
+
+mod circles;
+
+use std::path::Path;
+
+const MAY_USE: [(&str, &[&str]); 13] = [
+    ("schemaless", &[]),
+    ("model", &[]),
+    ("wire", &["model"]),
+    ("net", &["model"]),
+    ("diagnose", &["model"]),
+    ("report", &["model"]),
+    ("link", &["model", "wire"]),
+    ("lab", &["link", "model", "net", "wire"]),
+    ("probe", &["model", "net", "wire"]),
+    ("load", &["model", "net", "wire"]),
+    ("host", &["model", "net"]),
+    ("serve", &["host", "load", "model", "net", "probe", "wire"]),
+    (
+        "measure",
+        &["diagnose", "host", "load", "model", "net", "probe", "wire"],
+    ),
+];
+
+fn crates() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+#[test]
+fn arrows_point_one_way() {
+    for (name, allowed) in MAY_USE {
+        let manifest = std::fs::read_to_string(crates().join(name).join("Cargo.toml")).unwrap();
+        let dependencies = manifest.split("[dependencies]").nth(1).unwrap_or_default();
+        let used = dependencies
+            .lines()
+            .take_while(|line| !line.starts_with("[dev"))
+            .filter_map(|line| line.strip_prefix("plumb-")?.split(['.', ' ', '=']).next());
+        for used in used {
+            assert!(
+                used == "schemaless" || allowed.contains(&used),
+                "{name} uses {used}, and may use only {allowed:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_crate_is_in_the_table() {
+    for entry in std::fs::read_dir(crates()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(
+            name == "plumb" || MAY_USE.iter().any(|(known, _)| *known == name),
+            "{name} is in no row"
+        );
+    }
+}
+
+/// In how many files a kind of measurement may stand: its result and the list of them, what
+/// measures it, its rule of diagnosis, how it shows and the list of that.
+const FILES_OF_A_KIND: usize = 8;
+
+/// Kinds that stand in more. A number here may only fall. Seven of the files of throughput are rules of diagnosis, which
+/// each read its result themselves.
+const MORE_FILES: [(&str, usize); 2] = [("Ping", 12), ("Throughput", 17)];
+
+#[test]
+fn a_kind_of_measurement_stands_in_few_files() {
+    let sources = sources();
+    for (kind, result) in kinds() {
+        let outcome = format!("Outcome::{kind}");
+        let named = sources
+            .iter()
+            .filter(|(_, text)| has_name(text, &result) || has_name(text, &outcome))
+            .map(|(path, _)| path.display().to_string());
+        let named: Vec<String> = named.collect();
+        let more = MORE_FILES.iter().find(|(known, _)| *known == kind);
+        let allowed = more.map_or(FILES_OF_A_KIND, |(_, files)| *files);
+        assert!(
+            named.len() <= allowed,
+            "{kind} is named in {} files, and {allowed} are allowed:\n{}",
+            named.len(),
+            named.join("\n")
+        );
+    }
+}
+
+/// The kinds of measurement with the types of their results, as `Outcome` lists them.
+fn kinds() -> Vec<(String, String)> {
+    let path = crates().join("model/src/results.rs");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, list) = text.split_once("pub enum Outcome {").unwrap();
+    let (list, _) = list.split_once("\n}").unwrap();
+    let kinds = list.lines().filter_map(|line| {
+        let (kind, rest) = line.trim().strip_suffix("),")?.split_once('(')?;
+        let result = rest.strip_prefix("Box<").unwrap_or(rest);
+        Some((kind.to_owned(), result.trim_end_matches('>').to_owned()))
+    });
+    let kinds: Vec<_> = kinds.collect();
+    assert!(kinds.len() > 20, "{kinds:?}");
+    kinds
+}
+
+/// Every source file that is no test, without the tests at its foot.
+fn sources() -> Vec<(std::path::PathBuf, String)> {
+    let crates = std::fs::read_dir(crates()).unwrap();
+    let mut open: Vec<_> = crates.map(|e| e.unwrap().path().join("src")).collect();
+    let mut found = Vec::new();
+    while let Some(path) = open.pop() {
+        if path.is_dir() && !path.ends_with("tests") {
+            open.extend(std::fs::read_dir(path).unwrap().map(|e| e.unwrap().path()));
+        } else if path.extension().is_some_and(|e| e == "rs") && !path.ends_with("tests.rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]\nmod tests {").next();
+            found.push((path, code.unwrap_or_default().to_owned()));
+        }
+    }
+    found
+}
+
+/// Whether a text has a name that is not part of a longer one.
+fn has_name(text: &str, name: &str) -> bool {
+    let inside = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(name).any(|(at, _)| {
+        let before = text.get(..at).and_then(|t| t.chars().next_back());
+        let after = text.get(at + name.len()..).and_then(|t| t.chars().next());
+        !before.is_some_and(inside) && !after.is_some_and(inside)
+    })
+}
+
+#[test]
+fn unsafe_code_stands_only_in_net() {
+    for entry in std::fs::read_dir(crates()).unwrap() {
+        let folder = entry.unwrap().path();
+        if folder.file_name().is_some_and(|n| n == "net") {
+            continue;
+        }
+        let mut open = vec![folder.join("src")];
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(std::fs::read_dir(path).unwrap().map(|e| e.unwrap().path()));
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                assert!(
+                    !text.contains("allow(unsafe_code)"),
+                    "{} allows unsafe code",
+                    path.display()
+                );
+            }
+        }
+    }
+}
+
+/// Every test binary of a crate links all that the crate uses: what can be a module of `tests/it` is one.
+#[test]
+fn a_crate_has_one_integration_binary() {
+    for entry in std::fs::read_dir(crates()).unwrap() {
+        let tests = entry.unwrap().path().join("tests");
+        let Ok(files) = std::fs::read_dir(&tests) else {
+            continue;
+        };
+        for file in files {
+            let path = file.unwrap().path();
+            assert!(
+                path.extension().is_none(),
+                "{} would be a binary of its own: move it to tests/it, and name it in main.rs",
+                path.display()
+            );
+        }
+    }
+}

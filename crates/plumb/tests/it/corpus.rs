@@ -1,0 +1,151 @@
+//! Runs that were made in labs, each with its scenario and what the links recorded, kept in `corpus/`: what numbers mean
+//! is tried on them without measuring again. `make record-corpus` makes them anew.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::PathBuf;
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use plumb_diagnose::{Case, Scope, diagnose};
+use plumb_lab::scenario::Scenario;
+use plumb_lab::stats::LabStats;
+use plumb_lab::truth::truth;
+use plumb_model::run::Run;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::common::network::scenario;
+use crate::common::{measured_in, repository, side_by_side};
+use crate::truth::{CHANGED, Changed};
+
+/// Verbs whose findings follow from the Run alone.
+const VERBS: [&str; 3] = ["check", "rate", "load"];
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    /// The network in which it was made, as TOML; its truth is in it.
+    scenario: String,
+    run: Value,
+    stats: LabStats,
+}
+
+fn folder() -> PathBuf {
+    repository().join("corpus")
+}
+
+impl Record {
+    fn all() -> BTreeMap<String, Self> {
+        let files = std::fs::read_dir(folder()).expect("the corpus");
+        let each = files.map(|file| {
+            let path = file.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let name = name.strip_suffix(".json.gz").expect("a record").to_owned();
+            let packed = GzDecoder::new(File::open(&path).unwrap());
+            (name, serde_json::from_reader(packed).unwrap())
+        });
+        each.collect()
+    }
+
+    fn keep(&self, name: &str) {
+        let file = File::create(folder().join(format!("{name}.json.gz"))).unwrap();
+        let mut packed = GzEncoder::new(file, Compression::best());
+        serde_json::to_writer(&mut packed, self).unwrap();
+        packed.finish().unwrap();
+    }
+
+    /// As if it had been diagnosed today.
+    fn run(&self) -> Run {
+        let mut run = Run::from_json(&self.run.to_string()).expect("a Run");
+        let case = Case {
+            measurements: &run.measurements,
+            local: &run.local.host,
+            far: run.target.as_ref().and_then(|target| target.host.as_ref()),
+        };
+        let scope = match run.command.iter().any(|word| word == "check") {
+            true => Scope::Path,
+            false => Scope::Part,
+        };
+        let (findings, verdict) = diagnose(&case, scope);
+        (run.findings, run.verdict) = (findings, Some(verdict));
+        run
+    }
+
+    /// What deviates from the truth of a scenario.
+    fn deviations(&self, scenario: &str) -> Vec<String> {
+        let scenario = Scenario::parse(scenario, "the corpus").unwrap();
+        let deviations = truth(&scenario, &self.run(), &self.stats);
+        deviations.iter().map(ToString::to_string).collect()
+    }
+}
+
+#[test]
+#[ignore = "no corpus is recorded yet: make record-corpus"]
+fn recorded_runs_are_diagnosed_as_their_truth_has_it() {
+    let mut wrong = Vec::new();
+    for (name, record) in Record::all() {
+        // A changed network is none of its truth.
+        if !name.contains('.') {
+            let deviations = record.deviations(&record.scenario).into_iter();
+            wrong.extend(deviations.map(|deviation| format!("{name}: {deviation}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The truth of a network is not that of the same one with one parameter changed.
+#[test]
+#[ignore = "no corpus is recorded yet: make record-corpus"]
+fn recorded_runs_of_changed_networks_deviate() {
+    let records = Record::all();
+    for change in &CHANGED {
+        let record = &records[&recorded_as(change)];
+        let original = &records[change.scenario].scenario;
+        change.is_seen(&record.run(), &record.deviations(original));
+    }
+}
+
+fn recorded_as(change: &Changed) -> String {
+    format!("{}.{}", change.scenario, change.what)
+}
+
+fn record(name: &str, text: &str, command: &[&str]) {
+    let file = scenario(text);
+    let measured = measured_in(file.path().to_str().unwrap(), command);
+    let record = Record {
+        scenario: text.to_owned(),
+        run: measured.json,
+        stats: measured.stats,
+    };
+    record.keep(name);
+}
+
+#[test]
+#[ignore = "writes the corpus"]
+fn record_all() {
+    std::fs::create_dir_all(folder()).unwrap();
+    let mut jobs: Vec<(String, String, Vec<String>)> = Vec::new();
+    for scenario in Scenario::built_in().unwrap() {
+        let command = scenario.truth.measure[1..].to_vec();
+        if VERBS.contains(&command[0].as_str()) {
+            let text = Scenario::text(&scenario.name).unwrap();
+            jobs.push((scenario.name, text, command));
+        }
+    }
+    for change in &CHANGED {
+        let command = change.command().into_iter().map(str::to_owned);
+        jobs.push((recorded_as(change), change.text(), command.collect()));
+    }
+    let jobs: Vec<_> = jobs
+        .iter()
+        .map(|(name, text, command)| {
+            move || {
+                let command: Vec<&str> = command.iter().map(String::as_str).collect();
+                record(name, text, &command);
+            }
+        })
+        .collect();
+    let jobs: Vec<&(dyn Fn() + Sync)> = jobs.iter().map(|job| job as _).collect();
+    side_by_side(&jobs);
+}

@@ -1,0 +1,57 @@
+//! The whole program, against networks whose truth is known and against bad input. One binary: each links everything.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod applications;
+mod architecture;
+mod available;
+mod bad_input;
+mod calc;
+mod capacity;
+mod classes;
+mod common;
+mod corpus;
+mod corruption;
+mod crafted;
+mod documents;
+mod flent;
+mod host;
+mod https;
+mod impair;
+mod kept;
+mod lab;
+mod lab_live;
+mod lab_look;
+mod lab_middlebox;
+mod lab_overrun;
+mod lab_shell;
+mod lab_topology;
+mod lab_udp;
+mod lab_unprivileged;
+mod mtu;
+mod owd;
+mod page;
+mod path;
+mod path_bad_input;
+mod path_forms;
+mod peers;
+mod ping;
+mod ping_flags;
+mod port;
+mod quic;
+mod rate;
+mod responsiveness;
+mod saved;
+mod scenarios;
+mod serve;
+mod sharing;
+mod slow;
+mod terminal;
+mod transactions;
+mod truth;
+mod tune;
+mod unprivileged;
+mod verdict;
+mod vm;
+mod way_back;
+mod way_out;

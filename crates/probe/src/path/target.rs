@@ -1,0 +1,36 @@
+//! Where probes of a path go, and what they are made of.
+
+use std::net::SocketAddr;
+
+use plumb_net::outlet::Outlet;
+
+/// The first port of traceroute's range: nothing should listen there.
+pub const UDP_PORT: u16 = 33_434;
+
+/// What probes are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// ICMP or ICMPv6 echo.
+    Icmp,
+    /// UDP.
+    Udp {
+        /// Destination port.
+        port: u16,
+    },
+    /// TCP SYN.
+    Tcp {
+        /// Destination port.
+        port: u16,
+    },
+}
+
+/// Where to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// As the user typed it, for messages.
+    pub name: String,
+    /// The address; its port is not looked at.
+    pub address: SocketAddr,
+    /// By which way probes leave this host.
+    pub outlet: Outlet,
+}

@@ -1,0 +1,68 @@
+//! What stands over a Run: what was measured, when, for how long, and what must be known first.
+
+use plumb_model::finding::{Clearance, NotMeasured};
+use plumb_model::run::Run;
+use plumb_model::units::capital;
+
+/// Seconds from the start of the Run to the end of its last measurement.
+pub(crate) fn length_s(run: &Run) -> f64 {
+    let ends = run
+        .measurements
+        .iter()
+        .map(|m| m.at_s + m.duration_s)
+        .filter(|t| t.is_finite());
+    ends.fold(0.0, f64::max)
+}
+
+/// A time of RFC 3339 in UTC as people read it; what is no such time stays as it is.
+pub(crate) fn started(text: &str) -> String {
+    let parts = text
+        .split_once('T')
+        .and_then(|(date, time)| Some((date, time.strip_suffix('Z')?)));
+    parts.map_or_else(
+        || text.to_owned(),
+        |(date, time)| {
+            format!(
+                "{date} {} UTC",
+                time.split_once('.').map_or(time, |(whole, _)| whole)
+            )
+        },
+    )
+}
+
+/// `name (address)`, or what is known of it.
+pub(crate) fn target(run: &Run) -> String {
+    match &run.target {
+        Some(target) => match &target.address {
+            Some(address) if *address != target.name => format!("{} ({address})", target.name),
+            _ => target.name.clone(),
+        },
+        None => "this host".to_owned(),
+    }
+}
+
+/// What the numbers are worth when the laboratory fell behind.
+pub(crate) fn overrun_warning(run: &Run) -> Option<&'static str> {
+    run.local.lab.as_ref().is_some_and(|lab| lab.overrun).then_some(
+        "The machine could not keep up with the emulated network: packets were late, or the programs at \
+         the ends had to wait for a processor, so these numbers say more of this machine than of the scenario. Measure again with nothing else running.",
+    )
+}
+
+/// What an all-clear needs and is not known, a sentence each; none where the headline says it all.
+pub(crate) fn not_measured(run: &Run) -> Vec<String> {
+    let Some(verdict) = &run.verdict else {
+        return Vec::new();
+    };
+    if verdict.clearance == Some(Clearance::NotMeasured) && verdict.not_measured.len() == 1 {
+        return Vec::new();
+    }
+    let sentence = |missing: &NotMeasured| {
+        let option = missing.option.as_ref();
+        let helps = option.map_or_else(String::new, |option| {
+            format!(" ({option} would measure it)")
+        });
+        format!("{}: {}{helps}.", capital(&missing.what), missing.why)
+    };
+    verdict.not_measured.iter().map(sentence).collect()
+}

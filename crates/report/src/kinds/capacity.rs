@@ -1,0 +1,255 @@
+//! What the lines of a path could carry.
+
+use plumb_model::context::Phase;
+use plumb_model::results::capacity::{
+    CapacityHop, CapacityResult, Doubt, RateEstimate, RateStatus, TrainMethod, TrainResult,
+};
+use plumb_model::run::Run;
+
+use crate::compare::quantity::{ChangeUnit, Quantities, Quantity};
+use crate::number::{ABSENT, bytes, percent, rate, seconds};
+use crate::registry::results;
+use crate::show::{Ends, Place, Show, Tables};
+use crate::table::{Table, blank};
+
+/// Bounds further apart than this say little together; the lower one is told.
+const WIDE: f64 = 4.0;
+
+impl Show for CapacityResult {
+    fn tables(&self, run: &Run, tables: &mut Tables) {
+        let all: Vec<&Self> = results(run).collect();
+        let trains: Vec<_> = all.iter().filter_map(|c| c.train.as_ref()).collect();
+        tables.add(Place::Capacity, [lines(&all), self::trains(&trains)]);
+    }
+
+    fn bears(&self) -> Ends {
+        Ends::CLOCK_SOURCE
+    }
+
+    fn quantities(&self, phase: Phase) -> Vec<Quantity> {
+        let narrowest = self.train.as_ref().and_then(|t| t.rate.bps);
+        Quantities::of(phase, "narrowest line".to_owned())
+            .number("bps", ChangeUnit::Bps, narrowest)
+            .found
+    }
+}
+
+/// Every line.
+fn lines(all: &[&CapacityResult]) -> Table {
+    let hops = all.iter().flat_map(|capacity| {
+        let narrowest = capacity.narrowest_ttl;
+        let hops = capacity.hops.iter();
+        hops.map(move |hop| (hop, narrowest == Some(hop.ttl)))
+    });
+    let mut notes: Vec<String> = Vec::new();
+    for capacity in all {
+        let doubts = capacity.hops.iter().flat_map(|hop| &hop.rate.doubts);
+        for text in doubts.map(|doubt| explained(*doubt)) {
+            if !notes.iter().any(|note| note == text) {
+                notes.push(text.to_owned());
+            }
+        }
+        if let (Some(pipe), Some(rtt)) = (capacity.pipe_bytes, capacity.rtt_s) {
+            notes.push(format!(
+                "Without queueing, {} there and back: at its narrowest line the path holds {}.",
+                seconds(rtt),
+                bytes(pipe)
+            ));
+        }
+    }
+    Table::of(
+        "What each line carries, by single packets (IP; the line before the hop)",
+        hops,
+    )
+    .num("hop", |(hop, _)| hop.ttl)
+    .text("", |(hop, _)| hop.address.as_deref().unwrap_or("*"))
+    .num("carries", |(hop, _)| estimate(&hop.rate))
+    .num("known to", |(hop, _)| bounds(&hop.rate))
+    .num("back", |(hop, _)| {
+        let back = hop.back_rate.as_ref().filter(|back| back.bps.is_some());
+        blank(back.map(estimate))
+    })
+    .num("latency", |(hop, _)| latency(hop))
+    .num("queueing", |(hop, _)| {
+        blank(hop.line_queueing_s.map(seconds))
+    })
+    .num("answered", |(hop, _)| {
+        let ratio = hop.received as f64 / hop.sent as f64;
+        blank((hop.sent > 0).then(|| percent(ratio)))
+    })
+    .text("", |(hop, narrowest)| {
+        let mut remarks = remarks(&hop.rate);
+        if *narrowest {
+            remarks.insert(0, "the narrowest");
+        }
+        remarks.join("; ")
+    })
+    .noting(notes)
+}
+
+/// What a line adds to the delay; less than its error is not told apart from nothing.
+fn latency(hop: &CapacityHop) -> String {
+    let known = hop.latency_s.zip(hop.latency_error_s);
+    blank(known.map(|(value, error)| {
+        if value < error {
+            format!("< {}", seconds(value + error))
+        } else {
+            seconds(value)
+        }
+    }))
+}
+
+/// The rate where it is measured, what bounds it where they are near, or what it is at least.
+fn estimate(estimate: &RateEstimate) -> String {
+    match (estimate.bps, estimate.at_least_bps, estimate.at_most_bps) {
+        (Some(bps), _, _) => rate(bps),
+        (None, Some(low), Some(high)) if high <= WIDE * low => range(&rate(low), &rate(high)),
+        (None, Some(low), _) => format!("≥ {}", rate(low)),
+        (None, None, Some(high)) => format!("≤ {}", rate(high)),
+        (None, None, None) => ABSENT.to_owned(),
+    }
+}
+
+/// Two numbers with their unit, which is written once where it is the same.
+fn range(low: &str, high: &str) -> String {
+    match (low.rsplit_once(' '), high.rsplit_once(' ')) {
+        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+/// How far a measured rate is known.
+fn bounds(estimate: &RateEstimate) -> String {
+    match (estimate.bps, estimate.at_least_bps, estimate.at_most_bps) {
+        (Some(bps), Some(low), Some(high)) if bps > 0.0 => {
+            format!(
+                "−{} +{}",
+                percent(1.0 - low / bps),
+                percent(high / bps - 1.0)
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+fn remarks(rate: &RateEstimate) -> Vec<&'static str> {
+    let short = |doubt: &Doubt| match doubt {
+        Doubt::Timing if rate.at_most_bps.is_some() => "not known closely",
+        other => short(*other),
+    };
+    rate.doubts.iter().map(short).collect()
+}
+
+fn short(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::Timing => "faster than the timing tells",
+        Doubt::FewAnswers => "too few answers",
+        Doubt::SeveralLines => "several lines in one",
+        Doubt::BothWays => "both ways in one",
+        Doubt::Contradiction => "cannot tell",
+        Doubt::Sender => "this host sends no faster",
+        Doubt::Bunched => "stamps in bunches",
+        Doubt::CrossTraffic => "other traffic",
+        Doubt::TokenBucket => "token bucket",
+        Doubt::Lost => "packets lost",
+    }
+}
+
+fn explained(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::Timing => {
+            "Where what a line takes is not told apart from noise, and from what hosts take themselves, bounds are given and \
+             no rate."
+        }
+        Doubt::FewAnswers => {
+            "Where hops answer too seldom, or not at all, nothing is known of the line before them."
+        }
+        Doubt::SeveralLines => {
+            "Several lines in one: hops between do not answer, and each of the lines carries at least what they carry one \
+             after the other."
+        }
+        Doubt::BothWays => {
+            "Both ways in one: answers are as large as the probes, so the line carries at least this, and twice as much if \
+             both ways are alike."
+        }
+        Doubt::Contradiction => {
+            "Cannot tell: large packets seem to get to this hop sooner than to the one before it, so routers answer in \
+             different ways."
+        }
+        Doubt::Sender => {
+            "Packets arrived about as fast as this host sends them: the path carries at least that."
+        }
+        Doubt::Bunched => {
+            "Packets arrived in bunches, as where a network card gathers interrupts or Wi-Fi gathers frames: only trains much \
+             longer than a bunch tell."
+        }
+        Doubt::CrossTraffic => {
+            "Neighbouring packets arrived faster than whole trains: other traffic came between, or the line is shared."
+        }
+        Doubt::TokenBucket => {
+            "The beginning of trains passed faster: a token bucket, behind which the lower rate is what lasts."
+        }
+        Doubt::Lost => "Packets of the trains were lost, as in a queue too short for them.",
+    }
+}
+
+/// What trains say.
+fn trains(all: &[&TrainResult]) -> Table {
+    let mut notes = Vec::new();
+    for train in all {
+        let doubts = train.rate.doubts.iter();
+        notes.extend(doubts.map(|doubt| of_train(*doubt).1.to_owned()));
+        notes.extend(bucket(train));
+    }
+    Table::of("The narrowest place, by trains of packets", all)
+        .text("", |train| match train.method {
+            TrainMethod::Native => "the way there",
+            TrainMethod::Echo => "the narrower of both ways",
+        })
+        .num("carries", |train| estimate(&train.rate))
+        .num("known to", |train| bounds(&train.rate))
+        .num("trains", |train| {
+            format!("{} × ≤ {}", train.trains, train.longest_packets)
+        })
+        .num("p5", |train| blank(train.train_bps.map(|d| rate(d.p5))))
+        .num("p95", |train| blank(train.train_bps.map(|d| rate(d.p95))))
+        .num("sent at", |train| blank(train.sent_bps.map(rate)))
+        .num("lost", |train| {
+            percent(1.0 - train.received as f64 / train.sent.max(1) as f64)
+        })
+        .text("", |train| {
+            let doubts = train.rate.doubts.iter();
+            let remarks: Vec<_> = doubts.map(|doubt| of_train(*doubt).0).collect();
+            remarks.join("; ")
+        })
+        .noting(notes)
+}
+
+/// A doubt about trains, in short and at length.
+fn of_train(doubt: Doubt) -> (&'static str, &'static str) {
+    match doubt {
+        Doubt::Timing => (
+            "rates vary",
+            "The rates of the trains vary too much for one to be told.",
+        ),
+        Doubt::FewAnswers => ("too few trains", "Too few trains came through."),
+        other => (short(other), explained(other)),
+    }
+}
+
+/// What is known of a token bucket, or how large one might be unseen.
+fn bucket(train: &TrainResult) -> Option<String> {
+    match train.burst {
+        Some(burst) => Some(format!(
+            "At least {} passed at {} before the rate fell to {}.",
+            bytes(burst.bucket_bytes),
+            rate(burst.first_bps),
+            rate(burst.later_bps)
+        )),
+        None if train.rate.status == RateStatus::Unknown => None,
+        None => Some(format!(
+            "A token bucket of more than {} would not have shown (--train).",
+            bytes(f64::from(train.longest_packets) * f64::from(train.packet_bytes))
+        )),
+    }
+}

@@ -1,0 +1,284 @@
+//! Round trips while the path was loaded, taken apart: why each grade, each class of traffic, each
+//! part of the path, what repeats.
+
+use plumb_model::context::Phase;
+use plumb_model::distribution::Distribution;
+use plumb_model::dscp::BEST_EFFORT;
+use plumb_model::grade::Grade;
+use plumb_model::results::{
+    ClassLatency, LoadedLatencyResult, Periodic, PeriodicOf, PlaceLatency, PlaceMethod,
+    ProbeProtocol,
+};
+use plumb_model::run::{Measurement, Run};
+
+use crate::number::{self, Scale};
+use crate::phase::{flow, title};
+use crate::registry::{all, results};
+use crate::show::{Chart, ChartGroup, Place, RoundTrips, Show, Tables, Trace};
+use crate::svg::series::{self, Line, Subject};
+use crate::table::{Table, blank};
+
+impl Show for LoadedLatencyResult {
+    fn tables(&self, run: &Run, tables: &mut Tables) {
+        let rows: Vec<Row<'_>> = all::<Self>(run).map(|f| (f.phase, f.result)).collect();
+        let detail = [classes(&rows), places(&rows), periodic(&rows)];
+        tables.add(Place::LoadedLatency, detail);
+    }
+
+    fn phase(&self) -> Phase {
+        self.direction.into()
+    }
+
+    fn round_trips(&self) -> Option<RoundTrips<'_>> {
+        Some(RoundTrips {
+            protocol: self.protocol,
+            rtt_s: Some(&self.rtt_s),
+            increase_s: Some(&self.increase_s),
+            loss_ratio: Some(self.loss_ratio),
+            grade: self.grade,
+        })
+    }
+
+    fn trace(&self, series: &str) -> Option<Trace> {
+        let protocol = match series {
+            "rtt" => self.protocol,
+            "rtt_icmp" => ProbeProtocol::Icmp,
+            _ => return None,
+        };
+        Some(Trace::RoundTrip {
+            protocol,
+            loaded: true,
+        })
+    }
+
+    /// The round trips of each class of traffic over time, where there are several.
+    fn chart(&self, measurement: &Measurement, phase: Phase) -> Option<Chart> {
+        /// Colours of phases, which one phase does not need.
+        const COLOURS: [&str; 5] = ["idle", "up", "down", "both", "after"];
+        const SUBJECT: Subject<'_> = Subject {
+            title: "seconds; round-trip time in ms (logarithmic)",
+            description: "Round trips over time, one line for each class of traffic",
+            scale: series::Scale::Logarithmic,
+        };
+        let names = self.classes.keys().zip(COLOURS.iter().cycle());
+        let lines: Vec<_> = names
+            .filter_map(|(class, colour)| {
+                let own = format!("rtt_{}", class.to_lowercase());
+                // Best effort is what every phase probes.
+                let series = measurement.series.get(&own);
+                let best_effort = (class == BEST_EFFORT.name).then_some("rtt");
+                let values = series.or_else(|| measurement.series.get(best_effort?))?;
+                Some(Line {
+                    name: class,
+                    colour,
+                    values,
+                })
+            })
+            .collect();
+        Some(Chart {
+            group: ChartGroup::Classes,
+            of: Some(title(phase)),
+            svg: series::render(&SUBJECT, &lines)?,
+        })
+    }
+
+    fn hangs_on_length(&self) -> bool {
+        true
+    }
+}
+
+type Row<'a> = (Phase, &'a LoadedLatencyResult);
+
+/// The loaded phases of a Run, for flent's file.
+pub(crate) fn loaded(run: &Run) -> impl Iterator<Item = (&Measurement, &LoadedLatencyResult)> {
+    all(run).map(|found| (found.measurement, found.result))
+}
+
+/// Which table the grades are from, which number they rest on, what each next better one takes, and why
+/// there is none.
+pub(crate) fn grades(run: &Run) -> Option<String> {
+    let all: Vec<_> = results::<LoadedLatencyResult>(run)
+        .filter_map(|l| Some((l.grade_table.as_ref()?, l)))
+        .collect();
+    let (table, _) = all.first()?;
+    let each: Vec<_> = all
+        .iter()
+        .map(|(_, l)| {
+            let phase = flow(l.direction);
+            match l.grade {
+                Some(_) => format!("{phase}: {}", Grade::explain(l.increase_s.p95)),
+                None if carried_nothing(l) => {
+                    format!("{phase}: no grade, because the load carried nothing")
+                }
+                None => format!(
+                    "{phase}: no grade, because {} of the probes were lost: p95 of all of them is not known, and no better than {}",
+                    number::percent(l.loss_ratio),
+                    Grade::of_increase(l.increase_s.p95).name()
+                ),
+            }
+        })
+        .collect();
+    Some(format!(
+        "Grades of latency: table {table}, applied to p95 over the idle median, of all round trips from two seconds after the load began. {}.",
+        each.join(". ")
+    ))
+}
+
+/// Whether a direction that was loaded carried nothing.
+fn carried_nothing(loaded: &LoadedLatencyResult) -> bool {
+    let mut rates = [loaded.down_bps, loaded.up_bps].into_iter().flatten();
+    rates.any(|bps| bps <= 0.0)
+}
+
+/// Each class of traffic by itself, where a load had several.
+fn classes(rows: &[Row<'_>]) -> Table {
+    let rows: Vec<ClassRow<'_>> = rows
+        .iter()
+        .flat_map(|(phase, result)| {
+            let classes = result.classes.iter();
+            classes.map(|(name, class)| (*phase, name, class))
+        })
+        .collect();
+    let carried = |(_, _, class): &ClassRow<'_>| [class.down_bps, class.up_bps];
+    let rates = Scale::rates(rows.iter().flat_map(carried).flatten());
+    let times = Scale::seconds(rows.iter().filter_map(|(_, _, c)| c.rtt_s.map(|d| d.p50)));
+    let rate = |value: Option<f64>| blank(value.map(|v| rates.show(Some(v))));
+    let time = |d: Option<Distribution>, get: fn(Distribution) -> f64| times.show(d.map(get));
+    const NOTE: &str = "Rates over the whole phase; round trips of probes that bore the class's DSCP both ways. Classes that fare alike: the path does not tell them apart.";
+    Table::of(
+        format!(
+            "Classes of traffic; rates in {}, round trips in {}",
+            rates.unit, times.unit
+        ),
+        &rows,
+    )
+    .text("", |(phase, ..)| title(*phase))
+    .text("class", |(_, name, _)| (*name).clone())
+    .num("DSCP", |(.., class)| class.dscp.to_string())
+    .num("down", |(.., class)| rate(class.down_bps))
+    .num("up", |(.., class)| rate(class.up_bps))
+    .num("p50", |(.., class)| time(class.rtt_s, |d| d.p50))
+    .num("p95", |(.., class)| time(class.rtt_s, |d| d.p95))
+    .num("p95 over idle", |(.., class)| {
+        time(class.increase_s, |d| d.p95)
+    })
+    .num("loss", |(.., class)| {
+        blank(class.loss_ratio.map(number::percent))
+    })
+    .noted(NOTE)
+}
+
+type ClassRow<'a> = (Phase, &'a String, &'a ClassLatency);
+
+/// A place on the way, or what is beyond the last, of which only what was added is known.
+enum Part<'a> {
+    Place(&'a PlaceLatency),
+    Beyond(&'a Distribution),
+}
+
+/// What the load added to the round trip up to each place on the way.
+fn places(rows: &[Row<'_>]) -> Table {
+    let paths = || {
+        let paths = rows.iter();
+        paths.filter_map(|(phase, result)| Some((*phase, result.path.as_ref()?)))
+    };
+    let parts: Vec<_> = paths()
+        .flat_map(|(phase, path)| {
+            let places = path.places.iter().map(Part::Place);
+            let parts = places.chain([Part::Beyond(&path.beyond_increase_s)]);
+            parts.map(move |part| (phase, part))
+        })
+        .collect();
+    // What waits on the line is a thousand times what the way to the gateway takes.
+    let scale = Scale::seconds(parts.iter().map(|(_, part)| match part {
+        Part::Place(place) => place.rtt_s.p50,
+        Part::Beyond(increase) => increase.p95,
+    }));
+    let of_place = |part: &Part<'_>, get: fn(&PlaceLatency) -> f64| match part {
+        Part::Place(place) => scale.show(Some(get(place))),
+        Part::Beyond(_) => String::new(),
+    };
+    let shares: Vec<_> = paths()
+        .filter_map(|(phase, path)| {
+            let local = number::percent(path.local_ratio?);
+            Some(format!("{}: {local}", title(phase)))
+        })
+        .collect();
+    let note = (!shares.is_empty()).then(|| {
+        format!(
+            "Share of the increase that arose before the gateway, on Wi-Fi or the local network: {}.",
+            shares.join(", ")
+        )
+    });
+    Table::of(
+        format!(
+            "Where it waits: round trips to places on the way, {}",
+            scale.unit
+        ),
+        &parts,
+    )
+    .text("", |(phase, _)| title(*phase))
+    .text("to", |(_, part)| match part {
+        Part::Place(place) => place.place.name().replace('-', " "),
+        Part::Beyond(_) => "beyond the gateway".to_owned(),
+    })
+    .text("address", |(_, part)| match part {
+        Part::Place(place) => place.address.clone(),
+        Part::Beyond(_) => String::new(),
+    })
+    .text("by", |(_, part)| match part {
+        Part::Place(place) => match place.method {
+            PlaceMethod::Echo => "echo",
+            PlaceMethod::HopLimit => "hop limit",
+        },
+        Part::Beyond(_) => "difference",
+    })
+    .num("idle p50", |(_, part)| of_place(part, |p| p.idle_rtt_s.p50))
+    .num("p50", |(_, part)| of_place(part, |p| p.rtt_s.p50))
+    .num("p95", |(_, part)| of_place(part, |p| p.rtt_s.p95))
+    .num("p95 over idle", |(_, part)| {
+        scale.show(Some(match part {
+            Part::Place(place) => place.increase_s.p95,
+            Part::Beyond(increase) => increase.p95,
+        }))
+    })
+    .noting(note)
+}
+
+/// What repeats under load.
+fn periodic(rows: &[Row<'_>]) -> Table {
+    let found: Vec<(Phase, &Periodic)> = rows
+        .iter()
+        .flat_map(|(phase, result)| result.periodic.iter().map(|found| (*phase, found)))
+        .collect();
+    let reallocation = found
+        .iter()
+        .any(|(_, found)| (found.period_s - STARLINK_S).abs() <= STARLINK_WITHIN_S);
+    let advice = if reallocation {
+        " Starlink deals its capacity out anew every 15 s."
+    } else {
+        ""
+    };
+    let note = format!(
+        "Strength is the mean correlation of values whole periods apart. The sawtooth of a single flow's congestion control repeats too: it shows under load alone.{advice}"
+    );
+    Table::of("Periodic structure", found)
+        .text("", |(phase, _)| title(*phase))
+        .text("in", |(_, found)| found.series.clone())
+        .text("what", |(_, found)| match found.of {
+            PeriodicOf::Level => "level comes back",
+            PeriodicOf::Changes => "changes",
+        })
+        .num("period", |(_, found)| number::seconds(found.period_s))
+        .num("seen", |(_, found)| found.times_seen.to_string())
+        .num("strength", |(_, found)| {
+            number::percent(found.strength_ratio)
+        })
+        .num("sure", |(_, found)| number::percent(found.confidence))
+        .noted(note)
+}
+
+/// How often Starlink's capacity is dealt out anew, in seconds (the latency filing, appendix B.5), and
+/// how near a period must be to it.
+const STARLINK_S: f64 = 15.0;
+const STARLINK_WITHIN_S: f64 = 0.5;

@@ -1,0 +1,103 @@
+//! The path there and the path back, side by side.
+
+use plumb_model::results::path::{
+    Comparison, LineBothWays, PathHop, PathSymmetry, Sameness, WayBack,
+};
+
+use crate::number::Scale;
+use crate::table::{Layout, Table, blank};
+
+/// Each line of both.
+pub(super) fn table(there: &[PathHop], back: &WayBack, symmetry: &PathSymmetry) -> Table {
+    let typical = |hop: &PathHop| hop.rtt_s.map(|rtt| rtt.p50);
+    let all = there.iter().chain(&back.hops);
+    let scale = Scale::seconds(all.filter_map(typical));
+    let with = |layout: Layout<_>, [head, answers]: [_; 2], hops: &[PathHop], ttl: Ttl| {
+        let at = |line: &&LineBothWays| {
+            let ttl = ttl(line);
+            hops.iter().find(|hop| Some(hop.ttl) == ttl)
+        };
+        layout
+            .num(head, |line: &&LineBothWays| blank(ttl(line)))
+            .text(answers, |line| blank(at(line).map(who)))
+            .num("p50", |line| {
+                blank(at(line).map(|hop| scale.show(typical(hop))))
+            })
+            .num("adds", |line| {
+                blank(at(line).map(|hop| scale.show(adds(hops, hop))))
+            })
+    };
+    let sameness = |line: &&LineBothWays| match (line.sameness, symmetry.comparison) {
+        (Sameness::Same, Comparison::Addresses) => "same router",
+        (Sameness::Same, _) => "same line",
+        (Sameness::Differ, _) => "differs",
+        (Sameness::Unknown, _) => "",
+    };
+    let title = format!("The way there and the way back, {}", scale.unit);
+    let table = Table::of(title, &symmetry.lines);
+    let table = with(table, ["there", "answers here"], there, |l| l.forward_ttl);
+    let table = with(table, ["back", "answers there"], &back.hops, |l| {
+        l.return_ttl
+    });
+    table.text("", sameness).noted(said(back, symmetry))
+}
+
+/// Which hop a line is before, in one direction.
+type Ttl = fn(&LineBothWays) -> Option<u8>;
+
+fn who(hop: &PathHop) -> String {
+    match (&hop.name, &hop.address) {
+        (Some(name), Some(address)) => format!("{name} ({address})"),
+        (None, Some(address)) => address.clone(),
+        (_, None) => "*".to_owned(),
+    }
+}
+
+/// By how much its typical round trip is above that of the hop before it that answers.
+fn adds(hops: &[PathHop], hop: &PathHop) -> Option<f64> {
+    let before = hops
+        .iter()
+        .rev()
+        .filter(|other| other.ttl < hop.ttl)
+        .find_map(|other| other.rtt_s);
+    Some(hop.rtt_s?.p50 - before.map_or(0.0, |rtt| rtt.p50))
+}
+
+fn said(back: &WayBack, symmetry: &PathSymmetry) -> String {
+    let mut notes = Vec::new();
+    if !back.reached {
+        notes.push(format!(
+            "The responder's probes to {} were not answered: a firewall before it, or of it, may drop them.",
+            back.address
+        ));
+    }
+    let lengths = match (symmetry.forward_hops, symmetry.return_hops) {
+        (Some(there), Some(back)) if there == back => format!("{there} hops each way"),
+        (Some(there), Some(back)) => format!("{there} hops there, {back} back"),
+        _ => "the length of one way is not known".to_owned(),
+    };
+    let (routes, times) = match symmetry.routes {
+        Sameness::Same => (
+            "Packets come back over the lines that they go by",
+            "What a line adds in both traces is the line's.",
+        ),
+        Sameness::Differ => (
+            "Packets come back another way",
+            "A round trip goes by one way and comes back by the other: what a line adds that only one of them \
+             takes is of both ways together, and plumb owd times each.",
+        ),
+        Sameness::Unknown => (
+            "Whether packets come back the same way cannot be said, since not enough hops answer with addresses \
+             that show it",
+            "Each round trip is of both ways together; plumb owd times each.",
+        ),
+    };
+    notes.push(format!("{routes} ({lengths}). {times}"));
+    if let Some(loss) = &back.loss {
+        notes.push(format!(
+            "Of the responder's probes {} of {} to its last hop were lost, from hop {} on.",
+            loss.lost, loss.sent, loss.begins_at_ttl
+        ));
+    }
+    notes.join(" ")
+}

@@ -1,0 +1,35 @@
+//! The bandwidth-delay product against what both ends' buffers allow one connection.
+
+use plumb_model::context::Phase;
+use plumb_model::results::TcpResult;
+use plumb_model::run::Run;
+use plumb_model::units::{human_seconds, si};
+
+use crate::phase::flow;
+use crate::registry::results;
+use crate::show::{Place, Show, Tables};
+use crate::table::Table;
+
+impl Show for TcpResult {
+    fn tables(&self, run: &Run, tables: &mut Tables) {
+        let bytes = |value| si(value, "B");
+        let table = Table::of(
+            "One TCP connection: what the path holds, and the windows that the ends allow",
+            results::<Self>(run),
+        )
+        .text("", |r| flow(r.direction))
+        .num("min RTT", |r| human_seconds(r.rtt_s))
+        .num("path holds", |r| bytes(r.bdp_bytes))
+        .num("sender allows", |r| r.send_window_bytes.map(bytes))
+        .num("receiver allows", |r| r.receive_window_bytes.map(bytes))
+        .num("about at most", |r| {
+            r.one_flow_bps.map(|rate| si(rate, "bit/s"))
+        });
+        let note = "The path holds the measured rate times the smallest round trip; about 0.8 of a send buffer and 0.65 of a receive buffer count.";
+        tables.add(Place::TcpWindows, [table.noted(note)]);
+    }
+
+    fn phase(&self) -> Phase {
+        self.direction.into()
+    }
+}

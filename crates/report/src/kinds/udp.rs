@@ -1,0 +1,210 @@
+//! What became of the datagrams of UDP streams.
+
+use plumb_model::context::Phase;
+use plumb_model::distribution::Distribution;
+use plumb_model::results::udp::{UdpReceiver, UdpResult};
+use plumb_model::run::Run;
+
+use crate::compare::quantity::{ChangeUnit, DELAY, Quantities, Quantity};
+use crate::number;
+use crate::phase::{flow, flow_in_phase};
+use crate::registry::{all, results};
+use crate::show::{Place, Show, Tables, Trace};
+use crate::table::Table;
+
+impl Show for UdpResult {
+    fn tables(&self, run: &Run, tables: &mut Tables) {
+        let several = results::<Self>(run).any(|udp| udp.stream > 0);
+        let rows: Vec<Row<'_>> = all::<Self>(run)
+            .map(|found| {
+                let udp = found.result;
+                let flow = flow_in_phase(found.phase, udp.direction);
+                let name = match several {
+                    true => format!("{flow} {}", udp.stream),
+                    false => flow,
+                };
+                (name, udp)
+            })
+            .collect();
+        tables.add(
+            Place::Datagrams,
+            [packets(&rows), delays(&rows), order(&rows)],
+        );
+    }
+
+    fn phase(&self) -> Phase {
+        self.direction.into()
+    }
+
+    fn quantities(&self, phase: Phase) -> Vec<Quantity> {
+        let receiver = self.receiver.as_ref();
+        let delay = self.one_way_delay.as_ref().map(|delay| &delay.delay_s);
+        let pdv = receiver.and_then(|r| r.pdv_s.as_ref());
+        Quantities::of(phase, format!("udp stream {}", self.stream))
+            .direction(self.direction)
+            .asked_rate(self.bps)
+            .number(
+                "loss_ratio",
+                ChangeUnit::Ratio,
+                receiver.map(|r| r.loss_ratio),
+            )
+            .number("pdv_s.p95", ChangeUnit::S, pdv.map(|d| d.p95))
+            .time(DELAY, delay)
+            .found
+    }
+
+    fn trace(&self, series: &str) -> Option<Trace> {
+        match series {
+            "bps" => Some(Trace::Rate(self.direction)),
+            "loss_ratio" => Some(Trace::Loss(self.direction)),
+            "pdv_s" => Some(Trace::Delay(self.direction)),
+            _ => None,
+        }
+    }
+
+    fn asked(&self) -> Option<String> {
+        Some(format!(
+            "UDP {} of {} bytes, {}",
+            self.direction.name(),
+            self.payload_bytes,
+            self.asked_bps
+                .map_or_else(|| "as fast as it goes".to_owned(), number::rate),
+        ))
+    }
+
+    fn ended_early(&self, _phase: Phase) -> Vec<String> {
+        let flow = flow(self.direction);
+        let error = self.error.iter();
+        error
+            .map(|error| format!("{flow}, UDP stream {} ended early: {error}", self.stream))
+            .collect()
+    }
+}
+
+/// A stream with the name of its row.
+type Row<'a> = (String, &'a UdpResult);
+
+/// What was sent and what came.
+fn packets(rows: &[Row<'_>]) -> Table {
+    const NOTE: &str = "Payload; lost: packets sent and never received, of them 'here' dropped by the receiving socket (≤: at most, where it took trains); loss: the others, lost or corrupted on the path; late: departures against the schedule; missed: left out because the sender was late.";
+    Table::of("UDP", rows)
+        .text("", |(name, _)| name.clone())
+        .num("received", |(_, udp)| udp.bps.map(number::rate))
+        .num("asked", |(_, udp)| {
+            udp.asked_bps.map_or_else(|| "max".to_owned(), number::rate)
+        })
+        .num("packets", |(_, udp)| udp.sender.as_ref().map(|s| s.sent))
+        .num("lost", |(_, udp)| udp.receiver.as_ref().map(|r| r.lost))
+        .num("loss", |(_, udp)| {
+            let receiver = udp.receiver.as_ref();
+            receiver.map(|r| number::percent(r.path_loss_ratio()))
+        })
+        .num("here", |(_, udp)| {
+            udp.receiver.as_ref().map(|r| here(udp, r))
+        })
+        .num("dup", |(_, udp)| {
+            udp.receiver.as_ref().map(|r| r.duplicates)
+        })
+        .num("reordered", |(_, udp)| {
+            udp.receiver.as_ref().map(|r| r.reordering.reordered)
+        })
+        .num("CE", |(_, udp)| udp.receiver.as_ref().map(|r| r.ecn.ce))
+        .num("late p99", |(_, udp)| {
+            let lateness = udp.sender.as_ref().and_then(|s| s.lateness_s);
+            lateness.map(|d| number::seconds(d.p99))
+        })
+        .num("missed", |(_, udp)| {
+            udp.sender.as_ref().map(|s| s.missed + s.refused)
+        })
+        .text("trains", |(_, udp)| trains(udp))
+        .noted(NOTE)
+}
+
+/// Packets that the receiving socket dropped; of trains, as many as they can have been.
+fn here(udp: &UdpResult, receiver: &UdpReceiver) -> String {
+    let packets = receiver.lost_here();
+    let bound = if udp.gro && packets > 0 { "≤ " } else { "" };
+    format!("{bound}{packets}")
+}
+
+fn trains(udp: &UdpResult) -> String {
+    match (udp.gso_segments, udp.gro) {
+        (0 | 1, false) => String::new(),
+        (0 | 1, true) => "GRO".to_owned(),
+        (segments, gro) => format!("GSO {segments}{}", if gro { ", GRO" } else { "" }),
+    }
+}
+
+/// A value of a distribution, where there is one.
+fn at(
+    distribution: Option<Distribution>,
+    get: fn(&Distribution) -> f64,
+    show: fn(f64) -> String,
+) -> Option<String> {
+    distribution.map(|d| show(get(&d)))
+}
+
+/// How long packets took, and by how much that varied.
+fn delays(rows: &[Row<'_>]) -> Table {
+    let rows = rows.iter().filter_map(|(name, udp)| {
+        let receiver = udp.receiver.as_ref().filter(|r| r.pdv_s.is_some())?;
+        Some((name, udp.one_way_delay, receiver))
+    });
+    const NOTE: &str = "Jitter: RFC 3550, mean. IPDV: against the packet sent before; PDV: against the smallest delay (RFC 5481).";
+    Table::of("UDP delay and its variation", rows)
+        .text("", |(name, ..)| (*name).clone())
+        .num("one way p50", |(_, delay, _)| {
+            at(delay.map(|d| d.delay_s), |d| d.p50, number::seconds)
+        })
+        .num("p99", |(_, delay, _)| {
+            at(delay.map(|d| d.delay_s), |d| d.p99, number::seconds)
+        })
+        .num("known to", |(_, delay, _)| {
+            delay.map(|d| format!("±{}", number::seconds(d.uncertainty_s)))
+        })
+        .num("jitter", |(.., r)| {
+            at(r.jitter_s, |d| d.mean, number::seconds)
+        })
+        .num("IPDV p99", |(.., r)| {
+            at(r.ipdv_s, |d| d.p99, number::seconds)
+        })
+        .num("PDV p50", |(.., r)| at(r.pdv_s, |d| d.p50, number::seconds))
+        .num("PDV p99", |(.., r)| at(r.pdv_s, |d| d.p99, number::seconds))
+        .num("PDV max", |(.., r)| at(r.pdv_s, |d| d.max, number::seconds))
+        .noted(NOTE)
+}
+
+/// How losses and overtaking follow each other, where there were any.
+fn order(rows: &[Row<'_>]) -> Table {
+    let rows = rows.iter().filter_map(|(name, udp)| {
+        let any = |r: &&UdpReceiver| r.lost > 0 || r.reordering.reordered > 0;
+        Some((name, udp.receiver.as_ref().filter(any)?))
+    });
+    Table::of("UDP losses and reordering", rows)
+        .text("", |(name, _)| (*name).clone())
+        .num("loss periods", |(_, r)| r.losses.periods)
+        .num("mean length", |(_, r)| {
+            at(r.losses.period_length, |d| d.mean, number::plain)
+        })
+        .num("longest", |(_, r)| {
+            at(r.losses.period_length, |d| d.max, number::plain)
+        })
+        .num("median distance", |(_, r)| {
+            at(r.losses.distance, |d| d.p50, number::plain)
+        })
+        .num("reordered", |(_, r)| {
+            number::percent(r.reordering.reordered_ratio)
+        })
+        .num("extent p50", |(_, r)| {
+            at(r.reordering.extent, |d| d.p50, number::plain)
+        })
+        .num("extent max", |(_, r)| {
+            at(r.reordering.extent, |d| d.max, number::plain)
+        })
+        .num("late by max", |(_, r)| {
+            at(r.reordering.late_s, |d| d.max, number::seconds)
+        })
+        .noted(
+            "Loss periods and distances: RFC 3357; reordering and its extent in packets: RFC 4737.",
+        )
+}

@@ -1,0 +1,69 @@
+//! Round trips idle and under each load, of every kind of measurement that has them.
+
+use plumb_model::context::Phase;
+use plumb_model::grade::Grade;
+use plumb_model::results::ProbeProtocol;
+use plumb_model::run::Run;
+
+use crate::kinds::loaded_latency;
+use crate::number::{self, Scale};
+use crate::phase::title;
+use crate::registry::{phase, shown};
+use crate::show::RoundTrips;
+use crate::table::{Kind, MAX, P50, P95, P99, Table, blank};
+
+/// The round trips of a Run, by phase.
+pub(crate) fn latencies(run: &Run) -> Vec<(Phase, RoundTrips<'_>)> {
+    let measurements = run.measurements.iter();
+    let mut found: Vec<_> = measurements
+        .filter_map(|m| Some((phase(m), shown(m).round_trips()?)))
+        .collect();
+    found.sort_by_key(|(phase, _)| *phase);
+    found
+}
+
+/// The protocol whose round trips lead: UDP where the far end answers it, because the loaded
+/// phases are graded with it.
+pub(crate) fn leading_protocol(run: &Run) -> ProbeProtocol {
+    let rows = latencies(run);
+    let there = |protocol: &ProbeProtocol| {
+        rows.iter()
+            .any(|(_, l)| l.protocol == *protocol && l.rtt_s.is_some())
+    };
+    // A ping by another protocol stands alone.
+    let first = rows.first().map(|(_, l)| l.protocol);
+    [ProbeProtocol::Udp, ProbeProtocol::Stamp]
+        .into_iter()
+        .find(there)
+        .or(first.filter(|protocol| *protocol != ProbeProtocol::Udp))
+        .unwrap_or(ProbeProtocol::Icmp)
+}
+
+/// The mark as a word of text; a dash where there is none.
+pub(crate) fn mark(grade: Option<Grade>) -> String {
+    grade.map_or(number::ABSENT, Grade::name).to_owned()
+}
+
+/// A row for each.
+pub(crate) fn table(run: &Run) -> Table {
+    let rows = latencies(run);
+    let scale = Scale::seconds(rows.iter().filter_map(|(_, row)| row.rtt_s.map(|d| d.p50)));
+    let mut table = Table::of(format!("Round-trip time, {}", scale.unit), &rows)
+        .text("", |(phase, _)| title(*phase))
+        .text("probe", |(_, row)| row.protocol.name())
+        .figures(
+            [P50, P95, P99, MAX],
+            |(_, row)| row.rtt_s.copied(),
+            |v| scale.show(v),
+        )
+        .num("p95 over idle", |(_, row)| {
+            blank(row.increase_s.map(|d| scale.show(Some(d.p95))))
+        })
+        .num("loss", |(_, row)| row.loss_ratio.map(number::percent))
+        .column("grade", Kind::Grade, |(_, row)| {
+            blank(row.grade.map(Grade::name))
+        })
+        .done();
+    table.note = loaded_latency::grades(run);
+    table
+}

@@ -1,0 +1,147 @@
+//! Times over time, a line for each of a few series.
+
+use plumb_model::series::Series;
+
+use super::axis::{Axis, drawable};
+use super::canvas::{Anchor, Canvas, LETTER, WIDTH};
+use super::polyline;
+
+/// One series.
+pub(crate) struct Line<'a> {
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// Class of its colour.
+    pub(crate) colour: &'static str,
+    /// Its values, in seconds.
+    pub(crate) values: &'a Series,
+}
+
+/// How the axis of the values is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// By their logarithms, for what may differ a hundredfold.
+    Logarithmic,
+    /// Evenly, between the least and the greatest; also below zero.
+    Even,
+}
+
+/// What the chart is of.
+pub(crate) struct Subject<'a> {
+    /// Under the axis of time, the unit included.
+    pub(crate) title: &'a str,
+    /// In words, for who does not see it.
+    pub(crate) description: &'a str,
+    /// Of the values.
+    pub(crate) scale: Scale,
+}
+
+const HEIGHT: f64 = 240.0;
+const TOP: f64 = 14.0;
+const BOTTOM: f64 = 192.0;
+const LEFT: f64 = 56.0;
+/// Right of the plot stand a sample of each line and its name.
+const LEGEND: f64 = 48.0;
+const LEGEND_LINE: f64 = 22.0;
+
+/// The chart; `None` when there is nothing to draw.
+pub(crate) fn render(subject: &Subject<'_>, lines: &[Line<'_>]) -> Option<String> {
+    let values = || {
+        let series = lines.iter().flat_map(|line| line.values.points());
+        series.filter_map(|(t, v)| Some((drawable(t)?, drawable(v)?)))
+    };
+    let low = values().map(|(_, v)| v).reduce(f64::min)?;
+    let high = values().map(|(_, v)| v).reduce(f64::max)?;
+    let end = values().map(|(t, _)| t).reduce(f64::max)?;
+    let letters = lines.iter().map(|line| line.name.chars().count()).max()?;
+    let right = WIDTH - LEGEND - LETTER * letters.min(16) as f64 - 4.0;
+    let x = Axis::linear((0.0, end), (LEFT, right));
+    let y = match subject.scale {
+        Scale::Logarithmic => Axis::logarithmic((low, high), (BOTTOM, TOP)),
+        // A little room, so that the least and the greatest are not on the edge.
+        Scale::Even => {
+            let room = ((high - low) * 0.05).max(high.abs() * 0.01);
+            Axis::linear((low - room, high + room), (BOTTOM, TOP))
+        }
+    };
+    let mut canvas = Canvas::new();
+    for tick in y.ticks(6, 1e3) {
+        canvas.rule("grid", (LEFT, tick.position), (right, tick.position));
+        let at = (LEFT - 8.0, tick.position + 4.0);
+        canvas.text("tick", at, Anchor::End, &tick.label);
+    }
+    for tick in x.ticks(10, 1.0) {
+        let at = (tick.position, BOTTOM + 18.0);
+        canvas.text("tick", at, Anchor::Middle, &tick.label);
+    }
+    canvas.rule("axis", (LEFT, BOTTOM), (right, BOTTOM));
+    let middle = ((LEFT + right) / 2.0, BOTTOM + 38.0);
+    canvas.text("tick", middle, Anchor::Middle, subject.title);
+    for (n, class) in lines.iter().enumerate() {
+        let series = class.values;
+        let points = series.t_s.iter().zip(&series.values).map(|(t, v)| {
+            let (t, v) = (drawable(*t)?, drawable((*v)?)?);
+            Some((x.position(t), y.position(v)))
+        });
+        let colour = format!("line {}", class.colour);
+        canvas.path(&colour, &polyline::path(points));
+        let at = TOP + 6.0 + LEGEND_LINE * n as f64;
+        canvas.rule(&colour, (right + 18.0, at - 4.0), (right + 40.0, at - 4.0));
+        canvas.text("label", (right + LEGEND, at), Anchor::Start, class.name);
+    }
+    Some(canvas.finish(HEIGHT, subject.description))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use plumb_model::series::Unit;
+
+    #[test]
+    fn each_class_has_its_line_and_what_was_lost_breaks_it() {
+        let series = |lost: bool| {
+            let mut series = Series::new(Unit::Seconds);
+            for k in 0..100 {
+                let value = 0.02 + f64::from(k) / 1e3;
+                series.push(f64::from(k), (!lost || k % 2 == 0).then_some(value));
+            }
+            series
+        };
+        let (whole, broken) = (series(false), series(true));
+        let line = |name, colour, values| Line {
+            name,
+            colour,
+            values,
+        };
+        let subject = Subject {
+            title: "time",
+            description: "a chart",
+            scale: Scale::Logarithmic,
+        };
+        let svg = render(
+            &subject,
+            &[line("EF", "up", &whole), line("<BK>", "idle", &broken)],
+        )
+        .unwrap();
+        assert_eq!(svg.matches("<path").count(), 2);
+        assert!(svg.contains("&lt;BK&gt;") && !svg.contains("<BK>"));
+        // Fifty dots and one line.
+        assert_eq!(svg.matches("h0").count(), 51);
+        assert_eq!(render(&subject, &[]), None);
+        let nothing = Series::new(Unit::Seconds);
+        assert_eq!(render(&subject, &[line("EF", "up", &nothing)]), None);
+        // An even axis also shows what is below zero, with its own labels.
+        let even = Subject {
+            scale: Scale::Even,
+            ..subject
+        };
+        let mut negative = Series::new(Unit::Seconds);
+        negative.push(0.0, Some(-0.002));
+        negative.push(1.0, Some(0.002));
+        let svg = render(&even, &[line("there", "up", &negative)]).unwrap();
+        assert!(
+            svg.contains(">-2<") || svg.contains(">−2<") || svg.contains(">-1<"),
+            "{svg}"
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! Comparisons of Runs that have neither round trips nor TCP's rates.
+
+use plumb_model::distribution::Distribution;
+use plumb_model::results::{CpuUse, Outcome, TransactionTransport, TransactionsResult};
+use plumb_model::run::{Measurement, Run};
+use plumb_report::compare::compare;
+use plumb_report::{html, text};
+
+/// A Run that measured this alone.
+fn run(outcome: Outcome) -> Run {
+    let mut run = crate::sample::before();
+    run.measurements.truncate(1);
+    run.findings.clear();
+    for measurement in &mut run.measurements {
+        measurement.outcome = outcome.clone();
+        measurement.context = Default::default();
+        measurement.series.clear();
+    }
+    run
+}
+
+fn transactions(each_s: f64, request_bytes: u64) -> Run {
+    run(Outcome::Transactions(TransactionsResult {
+        transport: TransactionTransport::Tcp,
+        connect: false,
+        request_bytes,
+        response_bytes: 1,
+        concurrency: 1,
+        offered_tps: None,
+        completed: 100,
+        failed: 0,
+        unfinished: 0,
+        delayed: 0,
+        rate_tps: 1.0 / each_s,
+        latency_s: Distribution::of([each_s; 100]),
+        connect_s: None,
+        tls_handshake_s: None,
+        response_s: None,
+        error: None,
+        cpu: CpuUse::default(),
+    }))
+}
+
+#[test]
+fn numbers_of_every_kind_are_compared() {
+    let (slow, fast) = (transactions(0.020, 1), transactions(0.005, 1));
+    let comparison = compare(&slow, &fast);
+    let better: Vec<_> = comparison
+        .rows
+        .iter()
+        .map(|row| (row.name.as_str(), row.better))
+        .collect();
+    let (yes, neither) = (Some(true), None);
+    let expected = [
+        ("latency_s.p50", yes),
+        ("latency_s.p95", yes),
+        ("rate_tps", yes),
+        ("failed", neither),
+    ];
+    assert_eq!(better, expected);
+    assert_eq!(
+        comparison.summary,
+        "Changed: transactions, tcp requests 50 /s → 200 /s, and 2 more."
+    );
+    assert!(comparison.notes.is_empty(), "{:?}", comparison.notes);
+    let text = text::render_comparison(&comparison, &text::Style::default());
+    assert!(text.contains("time p50, tcp requests"), "{text}");
+    assert!(compare(&slow, &slow).summary.starts_with("Nothing changed"));
+}
+
+#[test]
+fn what_was_asked_for_differently_is_said() {
+    let comparison = compare(&transactions(0.005, 1), &transactions(0.005, 1000));
+    assert_eq!(
+        comparison.notes,
+        [
+            "Not like with like: what was asked for in the idle phase was 1 at a time, 1 bytes for 1 \
+          before and 1 at a time, 1000 bytes for 1 after."
+        ]
+    );
+}
+
+#[test]
+fn runs_without_a_number_in_common_are_not_called_alike() {
+    let ping = run(crate::sample::before().measurements.swap_remove(0).outcome);
+    assert_eq!(
+        compare(&transactions(0.005, 1), &ping).summary,
+        "The two Runs have no number in common: nothing was compared."
+    );
+}
+
+/// What became of the one finding of the Run before.
+fn fate(after: &Run) -> &'static str {
+    let findings = compare(&crate::sample::before(), after).findings;
+    match (
+        findings.gone.len(),
+        findings.still.len(),
+        findings.unmeasured.len(),
+    ) {
+        (1, 0, 0) => "gone",
+        (0, 1, 0) => "still",
+        (0, 0, 1) => "not measured again",
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_finding_is_gone_only_where_it_was_measured_again() {
+    let measured = |change: fn(&mut Run)| {
+        let mut after = crate::sample::after();
+        change(&mut after);
+        after
+    };
+    assert_eq!(fate(&crate::sample::before()), "still");
+    assert_eq!(fate(&crate::sample::after()), "gone");
+    // Interrupted before the upload, in it, and in its latency's record.
+    let until_upload = measured(|run| run.measurements.truncate(2));
+    assert_eq!(fate(&until_upload), "not measured again");
+    let cut_short = measured(|run| {
+        for measurement in &mut run.measurements {
+            measurement.duration_s = measurement.duration_s.min(2.0);
+        }
+    });
+    assert_eq!(fate(&cut_short), "not measured again");
+    let unanswered = measured(|run| {
+        let loaded = |m: &Measurement| matches!(m.outcome, Outcome::LoadedLatency(_));
+        run.measurements.retain(|m| !loaded(m));
+    });
+    assert_eq!(fate(&unanswered), "not measured again");
+    let comparison = compare(&crate::sample::before(), &until_upload);
+    let text = text::render_comparison(&comparison, &text::Style::default());
+    assert!(
+        text.contains("Not measured again") && !text.contains("Gone"),
+        "{text}"
+    );
+    let page = html::render_comparison(&crate::sample::before(), &until_upload, &comparison);
+    assert!(page.contains(">not measured again<") && !page.contains(">gone<"));
+}

@@ -1,0 +1,9 @@
+//! Pages and texts of Runs, good and hostile.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod arbitrary;
+mod comparison;
+mod goldens;
+mod hostile;
+mod sample;

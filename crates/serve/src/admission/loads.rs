@@ -1,0 +1,348 @@
+//! The loads that run, and who waits to run one: one at a time with each address, since two would
+//! measure each other, and beside it one that yields to all others. They take turns in the order in
+//! which they asked; whose turn it is keeps it for a moment from one phase to the next.
+
+use std::time::Duration;
+
+use plumb_wire::native::spec::{MAX_LOADS_WAITING, MAX_STREAMS, TURN_KEPT};
+use plumb_wire::share::Share;
+
+use super::{Queued, Turn};
+
+/// Most streams of all phases together: threads and sockets for four of the largest.
+pub(crate) const MAX_STREAMS_IN_ALL: u32 = 4 * MAX_STREAMS;
+
+/// A load that is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// Number of the session.
+    pub(crate) session: u64,
+    /// With whom.
+    pub(crate) share: Share,
+    /// Whether it yields to all others.
+    pub(crate) yields: bool,
+    /// Both directions together.
+    pub(crate) streams: u32,
+    /// How long it takes.
+    pub(crate) lasts: Duration,
+}
+
+impl Wanted {
+    fn is_of(&self, session: u64, yields: bool) -> bool {
+        (self.session, self.yields) == (session, yields)
+    }
+
+    fn excludes(&self, other: &Self) -> bool {
+        (self.share, self.yields) == (other.share, other.yields) && self.session != other.session
+    }
+}
+
+/// The loads of a responder.
+#[derive(Debug, Default)]
+pub(crate) struct Loads {
+    held: Vec<Held>,
+    waiting: Vec<Waiting>,
+}
+
+#[derive(Debug)]
+struct Held {
+    wanted: Wanted,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Runs { until: Duration },
+    Kept { until: Duration },
+}
+
+#[derive(Debug)]
+struct Waiting {
+    wanted: Wanted,
+    until: Duration,
+}
+
+impl Loads {
+    /// Whether that load may run now, for a client that waits so long; to be asked again until it may.
+    pub(crate) fn ask(&mut self, now: Duration, wanted: Wanted, waits: Duration) -> Turn {
+        let known = |waiting: &Waiting| waiting.wanted.is_of(wanted.session, wanted.yields);
+        let place = self.waiting.iter().position(known);
+        let (place, until) = match place.and_then(|place| Some((place, self.waiting.get(place)?))) {
+            Some((place, waiting)) => (place, waiting.until),
+            None => (self.waiting.len(), now + waits),
+        };
+        let before = self.waiting.get(..place).unwrap_or_default();
+        let holds = |held: &Held| held.wanted.is_of(wanted.session, wanted.yields);
+        let holds_it = self.held.iter().any(holds);
+        let same = || before.iter().filter(|w| w.wanted.excludes(&wanted));
+        // Who holds the turn goes before all who wait for it.
+        let is_next = holds_it || same().next().is_none();
+        // The streams of who came before stay free for it.
+        let needs_them = |w: &Waiting| {
+            let both = w.wanted.streams.saturating_add(wanted.streams);
+            self.is_free(now, &w.wanted, waits) && !self.fits(both)
+        };
+        let goes = is_next
+            && self.is_free(now, &wanted, waits)
+            && self.fits(wanted.streams)
+            && !before.iter().any(needs_them);
+        if goes {
+            self.waiting
+                .retain(|w| !w.wanted.is_of(wanted.session, wanted.yields));
+            self.held.retain(|held| {
+                !held.wanted.excludes(&wanted) && !held.wanted.is_of(wanted.session, wanted.yields)
+            });
+            let until = now + wanted.lasts;
+            let state = State::Runs { until };
+            self.held.push(Held { wanted, state });
+            return Turn::Now;
+        }
+        let ahead = if holds_it { 0 } else { same().count() };
+        let lasting: Duration = same().map(|w| w.wanted.lasts).sum();
+        let after = self.free_after(now, &wanted);
+        let after = after.map(|after| after + if holds_it { Duration::ZERO } else { lasting });
+        let queued = Queued { ahead, after };
+        let left = until.saturating_sub(now);
+        if left.is_zero() || after.is_some_and(|after| after > left) || ahead >= MAX_LOADS_WAITING {
+            self.waiting
+                .retain(|w| !w.wanted.is_of(wanted.session, wanted.yields));
+            return Turn::Never(queued);
+        }
+        if place == self.waiting.len() {
+            self.waiting.push(Waiting { wanted, until });
+        }
+        Turn::Wait(queued)
+    }
+
+    /// The load of that session is over, or not waited for any more. The turn is kept for its next phase.
+    pub(crate) fn end(&mut self, now: Duration, session: u64, yields: bool) {
+        self.waiting.retain(|w| !w.wanted.is_of(session, yields));
+        for held in &mut self.held {
+            if held.wanted.is_of(session, yields) && matches!(held.state, State::Runs { .. }) {
+                let until = now + TURN_KEPT;
+                held.state = State::Kept { until };
+            }
+        }
+    }
+
+    /// The session is over.
+    pub(crate) fn leave(&mut self, session: u64) {
+        self.waiting.retain(|w| w.wanted.session != session);
+        self.held.retain(|held| held.wanted.session != session);
+    }
+
+    /// Whether no other session has the turn. Who does not wait takes what is kept for another: nobody
+    /// would come back to it.
+    fn is_free(&self, now: Duration, wanted: &Wanted, waits: Duration) -> bool {
+        let taken = |held: &Held| match held.state {
+            State::Runs { .. } => true,
+            State::Kept { until } => !waits.is_zero() && now < until,
+        };
+        let mut held = self.held.iter();
+        !held.any(|held| held.wanted.excludes(wanted) && taken(held))
+    }
+
+    fn fits(&self, more: u32) -> bool {
+        let running = self
+            .held
+            .iter()
+            .filter(|held| matches!(held.state, State::Runs { .. }));
+        let streams = running
+            .map(|held| held.wanted.streams)
+            .fold(0, u32::saturating_add);
+        streams.saturating_add(more) <= MAX_STREAMS_IN_ALL
+    }
+
+    /// How long what holds it up goes on, as far as that is known.
+    fn free_after(&self, now: Duration, wanted: &Wanted) -> Option<Duration> {
+        let until = |held: &Held| match held.state {
+            State::Runs { until } | State::Kept { until } => until,
+        };
+        let mut excluded = self.held.iter().filter(|held| held.wanted.excludes(wanted));
+        let until = match excluded.next() {
+            Some(held) => Some(until(held)),
+            None => self.held.iter().map(until).min(),
+        };
+        until.map(|until| until.saturating_sub(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn wanted(session: u64, last: u8, streams: u32) -> Wanted {
+        Wanted {
+            session,
+            share: Share::of([192, 0, 2, last].into()),
+            yields: false,
+            streams,
+            lasts: s(10),
+        }
+    }
+
+    fn never(turn: Turn) -> Queued {
+        match turn {
+            Turn::Never(queued) => queued,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn one_load_an_address_and_so_many_streams_in_all() {
+        let mut loads = Loads::default();
+        let mut ask = |session, last, streams| {
+            loads.ask(s(0), wanted(session, last, streams), Duration::ZERO)
+        };
+        assert_eq!(ask(1, 1, MAX_STREAMS_IN_ALL - 1), Turn::Now);
+        assert_eq!(never(ask(2, 1, 1)).after, Some(s(10)));
+        assert_eq!(never(ask(3, 2, 2)).after, Some(s(10)));
+        assert_eq!(ask(3, 2, 1), Turn::Now);
+        loads.leave(1);
+        assert_eq!(loads.ask(s(1), wanted(2, 1, 1), Duration::ZERO), Turn::Now);
+    }
+
+    #[test]
+    fn a_load_that_yields_runs_beside_another() {
+        let mut loads = Loads::default();
+        let background = |session| Wanted {
+            yields: true,
+            ..wanted(session, 1, 1)
+        };
+        assert_eq!(loads.ask(s(0), background(1), MINUTE), Turn::Now);
+        assert!(matches!(
+            loads.ask(s(0), background(2), MINUTE),
+            Turn::Wait(_)
+        ));
+        assert_eq!(loads.ask(s(0), wanted(1, 1, 1), MINUTE), Turn::Now);
+        loads.leave(1);
+        loads.leave(2);
+        assert!(loads.held.is_empty() && loads.waiting.is_empty());
+    }
+
+    #[test]
+    fn they_take_turns_and_are_told_when() {
+        let mut loads = Loads::default();
+        assert_eq!(loads.ask(s(0), wanted(1, 1, 4), MINUTE), Turn::Now);
+        for (session, ahead) in [(2, 0), (3, 1), (4, 2)] {
+            let after = Some(s(10 + 10 * ahead as u64));
+            let queued = Queued { ahead, after };
+            assert_eq!(
+                loads.ask(s(0), wanted(session, 1, 4), MINUTE),
+                Turn::Wait(queued)
+            );
+        }
+        // It would be its turn in 40 s.
+        assert_eq!(
+            never(loads.ask(s(0), wanted(5, 1, 4), s(30))).after,
+            Some(s(40))
+        );
+        // The next phase of the same session goes first, and then who waited longest.
+        loads.end(s(10), 1, false);
+        assert!(matches!(
+            loads.ask(s(11), wanted(2, 1, 4), MINUTE),
+            Turn::Wait(_)
+        ));
+        assert_eq!(loads.ask(s(12), wanted(1, 1, 4), MINUTE), Turn::Now);
+        loads.end(s(22), 1, false);
+        loads.leave(1);
+        assert!(matches!(
+            loads.ask(s(22), wanted(3, 1, 4), MINUTE),
+            Turn::Wait(_)
+        ));
+        assert_eq!(loads.ask(s(22), wanted(2, 1, 4), MINUTE), Turn::Now);
+        // A session that does nothing more keeps its turn for a moment only.
+        loads.end(s(32), 2, false);
+        assert!(matches!(
+            loads.ask(s(33), wanted(3, 1, 4), MINUTE),
+            Turn::Wait(_)
+        ));
+        assert_eq!(
+            loads.ask(s(32) + TURN_KEPT, wanted(3, 1, 4), MINUTE),
+            Turn::Now
+        );
+    }
+
+    #[test]
+    fn who_does_not_wait_takes_what_is_only_kept() {
+        let mut loads = Loads::default();
+        assert_eq!(loads.ask(s(0), wanted(1, 1, 1), MINUTE), Turn::Now);
+        loads.end(s(10), 1, false);
+        assert_eq!(loads.ask(s(10), wanted(2, 1, 1), Duration::ZERO), Turn::Now);
+        assert!(matches!(
+            loads.ask(s(11), wanted(1, 1, 1), MINUTE),
+            Turn::Wait(_)
+        ));
+    }
+
+    #[test]
+    fn a_large_load_is_not_starved_by_small_ones() {
+        let mut loads = Loads::default();
+        assert_eq!(
+            loads.ask(s(0), wanted(1, 1, MAX_STREAMS_IN_ALL - 4), MINUTE),
+            Turn::Now
+        );
+        let large = wanted(2, 2, MAX_STREAMS_IN_ALL);
+        assert!(matches!(loads.ask(s(0), large, MINUTE), Turn::Wait(_)));
+        assert!(matches!(
+            loads.ask(s(0), wanted(3, 3, 1), MINUTE),
+            Turn::Wait(_)
+        ));
+        loads.leave(1);
+        assert!(matches!(
+            loads.ask(s(1), wanted(3, 3, 1), MINUTE),
+            Turn::Wait(_)
+        ));
+        assert_eq!(loads.ask(s(1), large, MINUTE), Turn::Now);
+    }
+
+    proptest! {
+        /// Whoever asks and keeps asking gets a turn or is told, never two of one address at once, and never
+        /// more streams than may be.
+        #[test]
+        fn everybody_is_served_or_told(
+            clients in proptest::collection::vec((0..5u8, 1..200u32, 1..20u64, any::<bool>()), 1..60),
+        ) {
+            let mut loads = Loads::default();
+            let mut asking: Vec<_> = clients.into_iter().enumerate().map(|(session, (last, streams, lasts, yields))| {
+                let wanted = wanted(session as u64, last, streams);
+                Wanted { lasts: s(lasts), yields, ..wanted }
+            }).collect();
+            let mut running: Vec<(Duration, Wanted)> = Vec::new();
+            let mut now = s(0);
+            while !asking.is_empty() || !running.is_empty() {
+                running.retain(|(until, wanted)| {
+                    if *until <= now {
+                        loads.end(now, wanted.session, wanted.yields);
+                        loads.leave(wanted.session);
+                    }
+                    *until > now
+                });
+                asking.retain(|wanted| match loads.ask(now, *wanted, MINUTE) {
+                    Turn::Now => {
+                        running.push((now + wanted.lasts, *wanted));
+                        false
+                    }
+                    Turn::Wait(_) => true,
+                    Turn::Never(_) => false,
+                });
+                for (_, one) in &running {
+                    prop_assert!(!running.iter().any(|(_, other)| one.excludes(other)));
+                }
+                let streams: u32 = running.iter().map(|(_, wanted)| wanted.streams).sum();
+                prop_assert!(streams <= MAX_STREAMS_IN_ALL);
+                now += s(1);
+                prop_assert!(now <= MINUTE + s(21));
+            }
+            prop_assert!(loads.held.is_empty() && loads.waiting.is_empty());
+        }
+    }
+}

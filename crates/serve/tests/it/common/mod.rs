@@ -1,0 +1,238 @@
+//! What the tests over loopback share: a responder in this process, and a client by hand that
+//! does what no good client does.
+
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use plumb_load::frames::{read_frame, write_frame};
+use plumb_load::{Client, ClientError, PhaseOutcome, PhasePlan};
+use plumb_serve::{Config, ServeError, Server};
+use plumb_wire::native::control::flow::udp::UdpFlow;
+use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
+use plumb_wire::native::control::frame::{Preamble, Role};
+use plumb_wire::native::control::{ClientMessage, ServerMessage, Start, Token};
+use plumb_wire::native::spec;
+
+/// Time to connect and be greeted, on a busy machine.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(3);
+
+static LOAD: Mutex<()> = Mutex::new(());
+
+/// Tests that load the machine or watch times run one after the other.
+pub(crate) fn one_at_a_time() -> MutexGuard<'static, ()> {
+    LOAD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A responder on a free port, until it is dropped.
+pub(crate) struct Responder {
+    pub(crate) address: SocketAddr,
+    pub(crate) stamp_port: Option<u16>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<(), ServeError>>>,
+}
+
+impl Responder {
+    pub(crate) fn start() -> Self {
+        Self::with(Config::default())
+    }
+
+    pub(crate) fn with(config: Config) -> Self {
+        let listen = vec!["[::]:0".parse().unwrap()];
+        let server = Server::bind(Config { listen, ..config }).unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], server.addresses()[0].port()));
+        let stamp_port = server.stamp_addresses().first().map(SocketAddr::port);
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = Some(std::thread::spawn(move || server.run(&stopped)));
+        Self {
+            address,
+            stamp_port,
+            stop,
+            thread,
+        }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::connect("box", self.address, TIMEOUT).unwrap()
+    }
+
+    /// Stops it and tells how long that took.
+    pub(crate) fn stop(&mut self) -> Duration {
+        let begun = Instant::now();
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap().unwrap();
+        }
+        begun.elapsed()
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+pub(crate) fn flows(down: u32, up: u32, tcp: TcpFlow) -> Vec<Flows> {
+    vec![
+        Flows::tcp(down, Role::Down, tcp.clone()),
+        Flows::tcp(up, Role::Up, tcp),
+    ]
+}
+
+pub(crate) fn plan(down_streams: u32, up_streams: u32, ms: u64) -> PhasePlan {
+    PhasePlan {
+        flows: flows(down_streams, up_streams, TcpFlow::default()),
+        duration: Duration::from_millis(ms),
+        byte_limit: None,
+        until_steady: false,
+        from: None,
+        to: None,
+    }
+}
+
+/// UDP streams each way.
+pub(crate) fn udp_plan(down: u32, up: u32, flow: &UdpFlow, ms: u64) -> PhasePlan {
+    let flows = [(down, Role::Down), (up, Role::Up)].map(|(count, role)| Flows {
+        count,
+        role,
+        flow: Flow::Udp(flow.clone()),
+    });
+    PhasePlan {
+        flows: flows.to_vec(),
+        ..plan(0, 0, ms)
+    }
+}
+
+pub(crate) fn run(client: &mut Client, plan: &PhasePlan) -> Result<PhaseOutcome, ClientError> {
+    client.run_phase(plan, &|_| (), &AtomicBool::new(false))
+}
+
+/// A client by hand.
+pub(crate) struct RawClient {
+    pub(crate) control: TcpStream,
+    responder: SocketAddr,
+    source: [u8; 4],
+    pub(crate) token: Token,
+}
+
+impl RawClient {
+    /// Connects from a loopback address and greets.
+    pub(crate) fn connect(responder: SocketAddr, source: [u8; 4]) -> Self {
+        Self::connect_in_turn(responder, source, None).unwrap()
+    }
+
+    /// The same for a client that waits so long for a place, and gives what it is told when it gets none.
+    pub(crate) fn connect_in_turn(
+        responder: SocketAddr,
+        source: [u8; 4],
+        waits_s: Option<u32>,
+    ) -> Result<Self, String> {
+        let control = connect_from(responder, source);
+        let mut client = Self {
+            control,
+            responder,
+            source,
+            token: Token([0; 16]),
+        };
+        client.send(&ClientMessage::Hello {
+            version: spec::VERSION,
+            plumb: "by hand".into(),
+            waits_s,
+        });
+        match client.receive_in_turn() {
+            ServerMessage::Welcome(welcome) => client.token = welcome.token,
+            ServerMessage::Error { message, .. } => return Err(message),
+            other => panic!("{other:?}"),
+        }
+        Ok(client)
+    }
+
+    /// The next message that is about this client, which shows that it is there meanwhile.
+    pub(crate) fn receive_in_turn(&self) -> ServerMessage {
+        loop {
+            match self.receive() {
+                ServerMessage::Queued { .. } if self.token != Token([0; 16]) => {
+                    self.send(&ClientMessage::Ping { id: 0 });
+                }
+                ServerMessage::Queued { .. } | ServerMessage::Pong { .. } => (),
+                message => return message,
+            }
+        }
+    }
+
+    pub(crate) fn send(&self, message: &ClientMessage) {
+        write_frame(
+            &self.control,
+            message,
+            spec::MAX_CLIENT_FRAME_BYTES,
+            Instant::now() + TIMEOUT,
+        )
+        .unwrap();
+    }
+
+    /// Whether it could be sent.
+    pub(crate) fn try_send(&self, message: &ClientMessage) -> bool {
+        let deadline = Instant::now() + TIMEOUT;
+        write_frame(
+            &self.control,
+            message,
+            spec::MAX_CLIENT_FRAME_BYTES,
+            deadline,
+        )
+        .is_ok()
+    }
+
+    pub(crate) fn receive(&self) -> ServerMessage {
+        read_frame(
+            &self.control,
+            spec::MAX_SERVER_FRAME_BYTES,
+            Instant::now() + TIMEOUT,
+        )
+        .unwrap()
+    }
+
+    /// Starts a phase of one stream down and gives its socket.
+    pub(crate) fn start_download(&self, duration_s: f64) -> TcpStream {
+        self.start(flows(1, 0, TcpFlow::default()), duration_s)
+    }
+
+    /// Starts phase 1, which has one stream, and gives its socket.
+    pub(crate) fn start(&self, flows: Vec<Flows>, duration_s: f64) -> TcpStream {
+        let role = flows.iter().find(|flows| flows.count > 0).unwrap().role;
+        self.send(&ClientMessage::Start(Start {
+            phase: 1,
+            flows,
+            duration_s,
+            byte_limit: None,
+        }));
+        assert_eq!(self.receive(), ServerMessage::Ready { phase: 1 });
+        let data = self.attach(1, 0, role);
+        assert_eq!(self.receive(), ServerMessage::Started { phase: 1 });
+        data
+    }
+
+    /// Opens a data connection.
+    pub(crate) fn attach(&self, phase: u32, stream: u32, role: Role) -> TcpStream {
+        let data = connect_from(self.responder, self.source);
+        let preamble = Preamble {
+            token: self.token,
+            phase,
+            stream,
+            role,
+            tls: false,
+        };
+        std::io::Write::write_all(&mut &data, &preamble.encode()).unwrap();
+        data
+    }
+}
+
+pub(crate) fn connect_from(responder: SocketAddr, source: [u8; 4]) -> TcpStream {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from((source, 0)).into()).unwrap();
+    socket.connect_timeout(&responder.into(), TIMEOUT).unwrap();
+    socket.into()
+}

@@ -1,0 +1,17 @@
+//! The responder over loopback. One binary: each links everything.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod common;
+mod errands;
+mod failures;
+mod liar;
+mod lies;
+mod phases;
+mod quic;
+mod schedules;
+mod stamp;
+mod strangers;
+mod transactions;
+mod transfer;
+mod udp;

@@ -1,0 +1,505 @@
+//! A responder that strangers use, many at once, and some of whom mean harm: whoever means well is
+//! served, or told when.
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::common::{RawClient, Responder, connect_from, flows, one_at_a_time};
+use plumb_load::{Client, Patience};
+use plumb_model::results::TransactionTransport;
+use plumb_net::outlet::Outlet;
+use plumb_serve::{Config, StampConfig};
+use plumb_wire::native::control::flow::transactions::TransactionFlow;
+use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
+use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
+use plumb_wire::native::control::frame::{Preamble, Role};
+use plumb_wire::native::control::trace::TraceRequest;
+use plumb_wire::native::control::{ClientMessage, ServerMessage, Start};
+use plumb_wire::native::datagram::{self, Tag};
+use plumb_wire::native::echo::{Cookie, Datagram, Kind};
+use plumb_wire::native::spec;
+use plumb_wire::stamp::{Counting, ErrorEstimate, Request};
+
+/// What a good client may lose.
+const MOST_LOST: f64 = 0.05;
+
+fn socket_from(source: [u8; 4], to: SocketAddr) -> UdpSocket {
+    let socket = UdpSocket::bind((Ipv4Addr::from(source), 0)).unwrap();
+    socket.connect(to).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_millis(500)))
+        .unwrap();
+    socket
+}
+
+fn cookie(socket: &UdpSocket) -> Cookie {
+    let mut buffer = [0; 100];
+    for _ in 0..10 {
+        socket.send(&Datagram::cookie_request(1).write(64)).unwrap();
+        if let Ok(len) = socket.recv(&mut buffer) {
+            return Datagram::parse(&buffer[..len]).unwrap().cookie;
+        }
+    }
+    panic!("no cookie");
+}
+
+/// Probes the echo every `interval`, and gives the part that was not answered.
+fn ping(responder: SocketAddr, source: [u8; 4], count: u32, interval: Duration) -> f64 {
+    let socket = socket_from(source, responder);
+    let cookie = cookie(&socket);
+    let begun = Instant::now();
+    let mut buffer = [0; 100];
+    let mut answered = 0;
+    for sequence in 0..count {
+        socket
+            .send(&Datagram::probe(cookie, 1, sequence, 0).write(64))
+            .unwrap();
+        let due = begun + interval * (sequence + 1);
+        loop {
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            socket.set_read_timeout(Some(left)).unwrap();
+            answered += u32::from(socket.recv(&mut buffer).is_ok());
+        }
+    }
+    // What a busy machine answers late.
+    socket
+        .set_read_timeout(Some(Duration::from_millis(500)))
+        .unwrap();
+    while answered < count && socket.recv(&mut buffer).is_ok() {
+        answered += 1;
+    }
+    1.0 - f64::from(answered) / f64::from(count)
+}
+
+/// A client that does what `plumb check` does first: greets and probes.
+fn good_client(responder: SocketAddr) {
+    let patience = Patience {
+        longest: Duration::from_secs(20),
+        ..Patience::NONE
+    };
+    let outlet = Outlet::default();
+    let timeout = Duration::from_secs(5);
+    Client::connect_in_turn(&outlet, "box", responder, timeout, patience).unwrap();
+    let lost = ping(responder, [127, 0, 0, 1], 100, Duration::from_millis(10));
+    assert!(lost <= MOST_LOST, "{lost}");
+}
+
+/// Has good clients come, one after the other, while `attack` goes on.
+fn beside(responder: &Responder, clients: u32, attack: impl Fn(&AtomicBool) + Sync) {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let attacking = scope.spawn(|| attack(&stop));
+        std::thread::sleep(Duration::from_millis(500));
+        let good = scope.spawn(|| (0..clients).for_each(|_| good_client(responder.address)));
+        let outcome = good.join();
+        stop.store(true, Ordering::Relaxed);
+        attacking.join().unwrap();
+        outcome.unwrap();
+    });
+}
+
+/// Does it again and again until it is to stop.
+fn until(stop: &AtomicBool, mut harm: impl FnMut()) {
+    while !stop.load(Ordering::Relaxed) {
+        harm();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn half_open_connections_of_two_addresses_keep_nobody_out() {
+    let _alone = one_at_a_time();
+    let responder = Responder::start();
+    beside(&responder, 3, |stop| {
+        let mut held: Vec<TcpStream> = Vec::new();
+        let mut number = 0_u8;
+        until(stop, || {
+            for _ in 0..10 {
+                number = number.wrapping_add(1);
+                let mut socket = connect_from(responder.address, [127, 0, 2, number % 2 + 1]);
+                // The beginning of a frame, of which no more comes.
+                let _ = socket.write_all(&[0, 0]);
+                held.push(socket);
+            }
+            let over = held.len().saturating_sub(600);
+            held.drain(..over);
+        });
+    });
+}
+
+#[test]
+fn one_address_does_not_hold_all_sessions() {
+    let _alone = one_at_a_time();
+    let responder = Responder::start();
+    beside(&responder, 2, |stop| {
+        let connect = || RawClient::connect_in_turn(responder.address, [127, 0, 2, 1], None);
+        let mut held: Vec<RawClient> = Vec::new();
+        let mut beat = Instant::now();
+        until(stop, || {
+            while let Ok(client) = connect() {
+                held.push(client);
+            }
+            if beat.elapsed() > spec::HEARTBEAT_INTERVAL {
+                beat = Instant::now();
+                let ping = ClientMessage::Ping { id: 0 };
+                held.retain(|client| client.try_send(&ping));
+            }
+        });
+        assert!(held.len() > 10, "it held many: {}", held.len());
+    });
+}
+
+#[test]
+fn old_cookies_draw_no_more_than_is_sent() {
+    let _alone = one_at_a_time();
+    let responder = Responder::start();
+    beside(&responder, 1, |stop| {
+        let socket = socket_from([127, 0, 2, 1], responder.address);
+        let cookie = cookie(&socket);
+        let probe = Datagram {
+            answer_bytes: 65_000,
+            ..Datagram::probe(cookie, 1, 1, 0)
+        };
+        let mut buffer = vec![0; 65_536];
+        until(stop, || {
+            for _ in 0..20 {
+                let sent = socket.send(&probe.write(92)).unwrap();
+                let got = socket.recv(&mut buffer).unwrap();
+                assert_eq!(got, sent);
+            }
+        });
+    });
+}
+
+#[test]
+fn transactions_over_udp_get_what_their_phase_declared_and_nothing_after() {
+    let _alone = one_at_a_time();
+    let responder = Responder::start();
+    let client = RawClient::connect(responder.address, [127, 0, 2, 1]);
+    let socket = socket_from([127, 0, 2, 1], responder.address);
+    let cookie = cookie(&socket);
+    let draws = |bytes| {
+        let probe = Datagram {
+            answer_bytes: bytes,
+            ..Datagram::probe(cookie, 1, 1, 0)
+        };
+        socket.send(&probe.write(92)).unwrap();
+        let mut buffer = vec![0; 65_536];
+        let len = socket.recv(&mut buffer).unwrap();
+        assert_eq!(Datagram::parse(&buffer[..len]).unwrap().kind, Kind::Reply);
+        len
+    };
+    assert_eq!(draws(5000), 92);
+    let flow = TransactionFlow {
+        transport: TransactionTransport::Udp,
+        connect: false,
+        request_bytes: 92,
+        response_bytes: 5000,
+        rate_tps: None,
+        on_demand: false,
+    };
+    let transactions = Flows {
+        count: 1,
+        role: Role::Up,
+        flow: Flow::Transactions(flow),
+    };
+    let _stream = client.start(vec![transactions], 10.0);
+    assert_eq!((draws(5000), draws(5001)), (5000, 92));
+    client.send(&ClientMessage::Stop { phase: 1 });
+    while !matches!(client.receive(), ServerMessage::Result { .. }) {}
+    assert_eq!(draws(5000), 92);
+}
+
+#[test]
+fn schedules_that_nobody_keeps_slow_nobody_down() {
+    let _alone = one_at_a_time();
+    let responder = Responder::start();
+    beside(&responder, 1, |stop| {
+        let mut number = 0_u8;
+        until(stop, || {
+            // One at a time: as fast as a machine sends is what load is for.
+            number = number.wrapping_add(1);
+            let source = [127, 0, 2, number];
+            let client = RawClient::connect(responder.address, source);
+            let flow = UdpFlow::new(64, Pattern::Constant { pps: 1e9 });
+            let _socket = start_udp(&client, responder.address, source, flow, 300.0);
+            std::thread::sleep(Duration::from_millis(50));
+        });
+    });
+}
+
+#[test]
+fn loops_through_the_reflector_slow_nobody_down() {
+    let _alone = one_at_a_time();
+    let stamp = StampConfig {
+        port: 0,
+        key: None,
+        counting: Counting::Stateful,
+        max_rate_pps: 5000,
+        required: true,
+    };
+    let responder = Responder::with(Config {
+        stamp: Some(stamp),
+        ..Config::default()
+    });
+    let reflector = SocketAddr::from(([127, 0, 0, 1], responder.stamp_port.unwrap()));
+    beside(&responder, 1, |stop| {
+        let echo = socket_from([127, 0, 2, 1], reflector);
+        let request = Request {
+            sequence: 0,
+            sent_ns: 1,
+            error: ErrorEstimate::new(false, Duration::from_secs(1)),
+            session: 1,
+        };
+        for _ in 0..100 {
+            echo.send(&request.write(None, &[], 0)).unwrap();
+        }
+        let (mut passed, mut buffer) = (0, [0; 100]);
+        echo.set_read_timeout(Some(Duration::from_millis(10)))
+            .unwrap();
+        while !stop.load(Ordering::Relaxed) {
+            if let Ok(len) = echo.recv(&mut buffer) {
+                echo.send(&buffer[..len]).unwrap();
+                passed += 1;
+            }
+        }
+        assert!(passed <= 100, "{passed}");
+    });
+}
+
+/// Starts phase 1 of one UDP stream down in its turn, and gives its socket.
+fn start_udp(
+    client: &RawClient,
+    responder: SocketAddr,
+    source: [u8; 4],
+    flow: UdpFlow,
+    duration_s: f64,
+) -> Result<UdpSocket, String> {
+    let flows = vec![Flows {
+        count: 1,
+        role: Role::Down,
+        flow: Flow::Udp(flow),
+    }];
+    granted(client, flows, duration_s)?;
+    let socket = socket_from(source, responder);
+    socket
+        .send(&datagram::attach(&first_stream(client)))
+        .unwrap();
+    match client.receive_in_turn() {
+        ServerMessage::Started { phase: 1 } => Ok(socket),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn first_stream(client: &RawClient) -> Preamble {
+    Preamble {
+        token: client.token,
+        phase: 1,
+        stream: 0,
+        role: Role::Down,
+        tls: false,
+    }
+}
+
+/// Asks for phase 1, and gives what it is told when it is refused.
+fn granted(client: &RawClient, flows: Vec<Flows>, duration_s: f64) -> Result<(), String> {
+    client.send(&ClientMessage::Start(Start {
+        phase: 1,
+        flows,
+        duration_s,
+        byte_limit: None,
+    }));
+    match client.receive_in_turn() {
+        ServerMessage::Ready { phase: 1 } => Ok(()),
+        ServerMessage::Refused { message, .. } => Err(message),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What a client among many wants.
+#[derive(Debug, Clone, Copy)]
+enum Verb {
+    Ping,
+    Greet,
+    Path,
+    Rate,
+    Udp,
+    Transactions,
+}
+
+impl Verb {
+    fn is_heavy(self) -> bool {
+        matches!(self, Self::Rate | Self::Udp | Self::Transactions)
+    }
+
+    /// Does it, and gives what it was told when it was not served.
+    fn run(self, responder: SocketAddr, source: [u8; 4], lasts: Duration) -> Result<(), String> {
+        if let Self::Ping = self {
+            let count = 40;
+            let lost = ping(responder, source, count, lasts / count * 2);
+            assert!(lost <= MOST_LOST, "{lost}");
+            return Ok(());
+        }
+        let waits_s = spec::PATIENCE.as_secs() as u32;
+        let client = RawClient::connect_in_turn(responder, source, Some(waits_s))?;
+        let duration_s = lasts.as_secs_f64();
+        let paced = TcpFlow {
+            pacing_bps: Some(5_000_000),
+            ..TcpFlow::default()
+        };
+        let transactions = TransactionFlow {
+            transport: TransactionTransport::Tcp,
+            connect: false,
+            request_bytes: 1,
+            response_bytes: 1,
+            rate_tps: None,
+            on_demand: false,
+        };
+        match self {
+            Self::Ping | Self::Greet => {
+                client.send(&ClientMessage::Ping { id: 7 });
+                assert_eq!(client.receive(), ServerMessage::Pong { id: 7 });
+                return Ok(());
+            }
+            Self::Path => {
+                client.send(&ClientMessage::Trace(TraceRequest {
+                    id: 1,
+                    protocol: None,
+                    max_hops: 2,
+                    cycles: 1,
+                }));
+                return match client.receive_in_turn() {
+                    ServerMessage::Traced(_) => Ok(()),
+                    ServerMessage::TraceRefused { message, .. } => Err(message),
+                    other => panic!("{other:?}"),
+                };
+            }
+            Self::Udp => {
+                let flow = UdpFlow::new(100, Pattern::Constant { pps: 100.0 });
+                let socket = start_udp(&client, responder, source, flow, duration_s)?;
+                let tag = Tag::of(&first_stream(&client));
+                let mut buffer = [0; 200];
+                let mut beat = Instant::now();
+                loop {
+                    if beat.elapsed() > spec::HEARTBEAT_INTERVAL {
+                        beat = Instant::now();
+                        client.send(&ClientMessage::Ping { id: 0 });
+                    }
+                    let len = socket.recv(&mut buffer).expect("no packet came");
+                    if let Some(datagram::Datagram::End { .. }) = tag.parse(&buffer[..len]) {
+                        break;
+                    }
+                }
+                socket.send(&tag.end_answer()).unwrap();
+            }
+            Self::Rate => {
+                granted(&client, flows(1, 0, paced), duration_s)?;
+                let mut data = client.attach(1, 0, Role::Down);
+                let started = ServerMessage::Started { phase: 1 };
+                assert_eq!(client.receive_in_turn(), started);
+                std::io::Read::read_exact(&mut data, &mut [0; 10_000]).unwrap();
+            }
+            Self::Transactions => {
+                let flows = vec![Flows {
+                    count: 1,
+                    role: Role::Up,
+                    flow: Flow::Transactions(transactions),
+                }];
+                granted(&client, flows, duration_s)?;
+                let mut data = client.attach(1, 0, Role::Up);
+                let started = ServerMessage::Started { phase: 1 };
+                assert_eq!(client.receive_in_turn(), started);
+                for _ in 0..20 {
+                    data.write_all(&[1]).unwrap();
+                    std::io::Read::read_exact(&mut data, &mut [0; 1]).unwrap();
+                }
+            }
+        }
+        let ends = Instant::now() + lasts;
+        while let Some(left) = ends.checked_duration_since(Instant::now()) {
+            client.send(&ClientMessage::Ping { id: 0 });
+            std::thread::sleep(left.min(spec::HEARTBEAT_INTERVAL));
+        }
+        client.send(&ClientMessage::Stop { phase: 1 });
+        loop {
+            match client.receive_in_turn() {
+                ServerMessage::Result { .. } => return Ok(()),
+                ServerMessage::Refused { message, .. } => return Err(message),
+                _ => (),
+            }
+        }
+    }
+}
+
+/// Ten clients of each of twenty addresses at once, each of which wants something for so long.
+fn two_hundred_at_once(lasts: Duration) {
+    let _alone = one_at_a_time();
+    let responder = Responder::start();
+    let address = responder.address;
+    let mixed = [
+        Verb::Ping,
+        Verb::Rate,
+        Verb::Greet,
+        Verb::Udp,
+        Verb::Ping,
+        Verb::Transactions,
+        Verb::Path,
+        Verb::Rate,
+        Verb::Ping,
+        Verb::Greet,
+    ];
+    let begun = Instant::now();
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..200_u8)
+            .map(|number| {
+                let (from, which) = (number / 10, usize::from(number % 10));
+                // Two of them want nothing but load.
+                let verb = if from < 2 { Verb::Rate } else { mixed[which] };
+                let run = move || verb.run(address, [127, 0, 1, from + 1], lasts);
+                (verb, scope.spawn(run))
+            })
+            .collect();
+        let joined = clients.into_iter();
+        joined
+            .map(|(verb, client)| (verb, client.join().expect("a client failed")))
+            .collect()
+    });
+    let (mut served, mut told) = (0, 0);
+    for (verb, outcome) in outcomes {
+        match outcome {
+            Ok(()) => served += 1,
+            Err(message) => {
+                assert!(
+                    verb.is_heavy() || matches!(verb, Verb::Path),
+                    "{verb:?}: {message}"
+                );
+                assert!(message.contains("try again in "), "{verb:?}: {message}");
+                told += 1;
+            }
+        }
+    }
+    println!(
+        "{served} served, {told} told when, in {:?}",
+        begun.elapsed()
+    );
+    // Of those that have their address to themselves, all but what traces there may not be.
+    assert!(served >= 180 - 18, "{served}");
+}
+
+#[test]
+fn two_hundred_clients_at_once_are_served_or_told_when() {
+    two_hundred_at_once(Duration::from_millis(500));
+}
+
+mod slow {
+    /// As long as people measure.
+    #[test]
+    #[ignore = "slow"]
+    fn slow_two_hundred_clients_that_take_their_time() {
+        super::two_hundred_at_once(std::time::Duration::from_secs(8));
+    }
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Installs the programs that tests run, where they are missing: the only place that names them. No test installs
+# anything. Quick when all is there.
+#
+#   tests/tools.sh          install what is missing (as root, with Debian's apt)
+#   tests/tools.sh --list   the packages
+set -euo pipefail
+cd "$(dirname "$0")/.."
+PATH=$PATH:/usr/sbin:/sbin
+
+# A program, its package in Debian, and who runs it.
+TOOLS='
+ip                  iproute2            laboratories of the tests, tc
+ping                iputils-ping        compared with plumb ping
+tracepath           iputils-tracepath   compared with plumb path and plumb mtu
+fping               fping               compared with plumb ping --fping
+mtr                 mtr-tiny            compared with plumb path
+traceroute          traceroute          compared with plumb path
+iperf3              iperf3              compared with plumb rate, and in the virtual machine
+flent               flent               opens what plumb report --flent wrote
+kill                procps              ends what a test started
+script              bsdutils            the terminal of plumb lab shell
+setpriv             util-linux          tests without privileges
+python3             python3             services and senders of the laboratory tests
+nginx               nginx-light         pages for plumb page, HTTP/1.1 and HTTP/2
+nghttpd             nghttp2-server      pages for plumb page, HTTP/2
+qemu-system-x86_64  qemu-system-x86     the virtual machine
+busybox             busybox-static      its programs
+modprobe            kmod                its modules
+cpio                cpio                its file system
+'
+# What is no program: flent plots with it.
+LIBRARIES='
+/usr/lib/python3/dist-packages/matplotlib  python3-matplotlib
+'
+
+rows() { sed '/^$/d' <<< "$1"; }
+
+if [ "${1:-}" = --list ]; then
+    { rows "$TOOLS"; rows "$LIBRARIES"; } | awk '{ print $2 }' | sort -u
+    exit
+fi
+
+missing=
+while read -r program package _; do
+    command -v "$program" > /dev/null || missing+=" $package"
+done < <(rows "$TOOLS")
+while read -r path package; do
+    [ -e "$path" ] || missing+=" $package"
+done < <(rows "$LIBRARIES")
+if [ -n "$missing" ]; then
+    command -v apt-get > /dev/null || { echo "tests need$missing (Debian's packages), and there is no apt-get" >&2; exit 1; }
+    [ "$(id -u)" = 0 ] || { echo "tests need$missing: install them, or run this as root" >&2; exit 1; }
+    echo "installing$missing"
+    log=$(mktemp)
+    trap 'rm -f "$log"' EXIT
+    # What it says is shown where it fails.
+    quietly() { "$@" > "$log" 2>&1 < /dev/null || { cat "$log" >&2; exit 1; }; }
+    export DEBIAN_FRONTEND=noninteractive
+    quietly apt-get -q update
+    # shellcheck disable=SC2086 # a word is a package
+    quietly apt-get -q -y install --no-install-recommends $missing
+fi
+
+# The kernel that the virtual machine boots.
+vm/kernel.sh
