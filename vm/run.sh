@@ -3,7 +3,7 @@
 # machine, because the machine that builds plumb need not have those modules, and because a test must
 # not touch its interfaces. Boots once and runs the tests of crates/plumb/tests/it/vm in it.
 #
-#   vm/run.sh [FILTER]                          builds first; FILTER: part of the names of the tests to run
+#   vm/run.sh [FILTER]                          builds first; FILTER: parts of the names of the tests to run: vm::tune,vm::clock
 #   vm/run.sh --programs TESTS PLUMB [FILTER]   with programs that are built
 #
 # tests/tools.sh installs what this needs. Everything is kept in target/vm: console.log is what the machine

@@ -23,13 +23,6 @@ pub fn verdict(scenario: &Scenario, run: &Run, stats: &LabStats) -> Verdict {
     for expected in &scenario.truth.values {
         verdict.take(&expected.what, measured::check(expected, run, stats));
     }
-    // What was measured on a machine that did not keep up is of the machine.
-    if run.local.lab.as_ref().is_some_and(|lab| lab.overrun) {
-        verdict.deviations.push(Deviation {
-            what: KEPT_UP.to_owned(),
-            found: "it did not".to_owned(),
-        });
-    }
     let recorded = recorded(scenario, stats);
     verdict.holds.extend(recorded.holds);
     verdict.deviations.extend(recorded.deviations);
@@ -42,9 +35,6 @@ pub fn verdict(scenario: &Scenario, run: &Run, stats: &LabStats) -> Verdict {
     }
     verdict
 }
-
-/// What deviates where the lab was overrun.
-pub const KEPT_UP: &str = "the machine keeps up with the lab";
 
 /// Everything in which a Run departs from the truth of its scenario.
 pub fn truth(scenario: &Scenario, run: &Run, stats: &LabStats) -> Vec<Deviation> {

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::common::live::{Lab, Terminal, alone, done, pair, refused, running, until};
 use crate::common::machine::{all_end, descendants, signal};
-use crate::common::{PLUMB, plumb, slots, stderr, stdout};
+use crate::common::{PLUMB, plumb, stderr, stdout};
 use plumb_lab::scenario::Way;
 use plumb_lab::stats::LabStats;
 
@@ -332,7 +332,6 @@ fn a_service_that_ends_is_told() {
 #[test]
 fn a_run_answers_for_its_own_time_only() {
     alone(|| {
-        slots::may_be_late();
         let file = pair().file();
         let lab = Lab::up(&[file.path().to_str().unwrap()]);
         // A packet for a device that is down cannot be written: that is an overrun for good.

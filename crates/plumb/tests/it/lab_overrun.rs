@@ -2,7 +2,7 @@
 //! cause.
 
 use crate::common::network::Network;
-use crate::common::{slots, stderr, words};
+use crate::common::{stderr, words};
 use plumb_lab::scenario::Way;
 use plumb_model::results::Outcome;
 
@@ -20,7 +20,6 @@ fn large_buffers(network: &mut Network) {
 
 #[test]
 fn what_waits_to_be_read_is_late() {
-    slots::may_be_late();
     let mut network = Network::served_line(SPLITS, SPLITS);
     large_buffers(&mut network);
     let checked = network.measured(&words(
@@ -41,7 +40,6 @@ fn what_waits_to_be_read_is_late() {
 
 #[test]
 fn ends_that_get_no_processor_are_an_overrun() {
-    slots::may_be_late();
     // Both ways through two links in a row: four threads carry, of real-time priority, and senders
     // and receivers have what they leave. A machine that can do it fills the links.
     const RATE_BPS: f64 = 2e9;

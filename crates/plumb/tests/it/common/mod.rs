@@ -31,7 +31,10 @@ pub(crate) fn output_of(command: &mut Command) -> Output {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let _slot = slots::take(slots::Weight::of(&arguments));
     let output = command.output().expect("plumb starts");
-    slots::kept_up(&output);
+    // Shown if the test fails: whether it is the machine's fault.
+    let said = stderr(&output);
+    let late = said.lines().filter(|line| line.contains("did not keep up"));
+    late.for_each(|line| eprintln!("{line}"));
     output
 }
 

@@ -1,4 +1,6 @@
 //! What takes too long to be tried before every change; `make test-slow` does. CONTRIBUTING says what stands in for
 //! each of them in `make test`.
 
+mod scenarios;
+mod stock_kernel;
 mod truth;

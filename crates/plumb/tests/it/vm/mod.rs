@@ -17,14 +17,19 @@ use std::process::Command;
 use crate::common::slots::{self, Weight};
 use crate::common::{PLUMB, need_root, repository, stderr, stdout};
 
-/// Boots the virtual machine and runs the tests of this module in it.
+/// Every rendering of every cell and whole networks take it minutes: `slow::stock_kernel` tries them.
 #[test]
 fn a_stock_kernel_does_what_plumb_asks_of_it() {
+    pass_on_a_stock_kernel("vm::impair,vm::tune");
+}
+
+/// Boots the virtual machine and runs tests of this module in it: those whose names have one of these parts.
+pub(crate) fn pass_on_a_stock_kernel(parts: &str) {
     need_root();
     let _slot = slots::take(Weight::Processor);
     let output = Command::new(repository().join("vm/run.sh"))
         .arg("--programs")
-        .args([std::env::current_exe().unwrap(), PLUMB.into()])
+        .args([std::env::current_exe().unwrap(), PLUMB.into(), parts.into()])
         .output()
         .unwrap();
     let said = stdout(&output) + &stderr(&output);
