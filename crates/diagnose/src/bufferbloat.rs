@@ -8,11 +8,11 @@ use plumb_model::finding::{
     Action, Actor, Cause, Evidence, Finding, Fix, LineDirection, Place, Severity, ShaperAction,
 };
 use plumb_model::grade::Grade;
-use plumb_model::results::{Direction, LoadedLatencyResult, ThroughputResult};
-use plumb_model::run::Measurement;
+use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds, si};
 
 use crate::Case;
+use crate::evidence::{Carried, Loaded};
 
 /// An increase from here on is a finding, in seconds: below it DSLReports still grades B, and
 /// a game or call (one packet every 16 to 20 ms) loses only a few packets' time.
@@ -50,11 +50,11 @@ pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
     [Direction::Up, Direction::Down]
         .into_iter()
         .filter_map(|direction| {
-            let (measurement, latency) = case.loaded_latency(direction)?;
-            let throughput = case.throughput_alone(direction).map(|(_, t)| t);
+            let loaded = case.loaded(direction)?;
+            let carried = case.carried_alone(direction);
             Some([
-                local(direction, measurement, latency),
-                finding(direction, measurement, latency, throughput),
+                local(direction, loaded),
+                finding(direction, loaded, carried),
             ])
         })
         .flatten()
@@ -64,22 +64,19 @@ pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
 
 /// The increase that the line has to answer for, and where it is written: all of it, or where the
 /// local network delays too, what arose beyond the gateway.
-fn on_the_line(latency: &LoadedLatencyResult) -> (f64, &'static str) {
-    match &latency.path {
+fn on_the_line(loaded: Loaded<'_>) -> (f64, &'static str) {
+    match &loaded.result.path {
         Some(path) if path.local_increase_s.p95 >= WARNING_S => (
             path.beyond_increase_s.p95,
             "result.path.beyond_increase_s.p95",
         ),
-        _ => (latency.increase_s.p95, "result.increase_s.p95"),
+        _ => (loaded.result.increase_s.p95, "result.increase_s.p95"),
     }
 }
 
 /// A queue between this host and its gateway.
-fn local(
-    direction: Direction,
-    measurement: &Measurement,
-    latency: &LoadedLatencyResult,
-) -> Option<Finding> {
+fn local(direction: Direction, loaded: Loaded<'_>) -> Option<Finding> {
+    let latency = loaded.result;
     let path = latency.path.as_ref()?;
     let gateway = path.places.first()?;
     let increase = path.local_increase_s.p95;
@@ -95,7 +92,7 @@ fn local(
         cause,
         place: Place::LocalSegment,
         severity: severity(increase),
-        confidence: confidence(latency).min(LOCAL_CONFIDENCE),
+        confidence: confidence(loaded).min(LOCAL_CONFIDENCE),
         matters_for: Vec::new(),
         summary: format!(
             "{} fill a queue between this host and its gateway {}, on Wi-Fi or the local network and not on the line: round trips to the gateway go from {} to {}.",
@@ -106,7 +103,7 @@ fn local(
         ),
         evidence: vec![
             Evidence {
-                measurement: measurement.id.clone(),
+                measurement: loaded.measurement.id.clone(),
                 field: "result.path.local_increase_s.p95".to_owned(),
                 value: increase.into(),
                 rule: "increase of the 95th percentile to the gateway under load over its idle median".to_owned(),
@@ -138,11 +135,11 @@ fn severity(increase_s: f64) -> Severity {
 
 fn finding(
     direction: Direction,
-    measurement: &Measurement,
-    latency: &LoadedLatencyResult,
-    throughput: Option<&ThroughputResult>,
+    loaded: Loaded<'_>,
+    carried: Option<Carried<'_>>,
 ) -> Option<Finding> {
-    let (increase, field) = on_the_line(latency);
+    let latency = loaded.result;
+    let (increase, field) = on_the_line(loaded);
     if increase < WARNING_S {
         return None;
     }
@@ -160,10 +157,11 @@ fn finding(
             "downloads",
         ),
     };
-    let rate = throughput.map(|t| t.steady_bps.unwrap_or(t.bps));
-    let carried = rate.map_or_else(String::new, |r| format!(" while {} pass", si(r, "bit/s")));
+    let pass = carried.map_or_else(String::new, |carried| {
+        format!(" while {} pass", si(carried.bps(), "bit/s"))
+    });
     let evidence = |field: &str, value: f64, rule: &str, threshold: f64| Evidence {
-        measurement: measurement.id.clone(),
+        measurement: loaded.measurement.id.clone(),
         field: field.to_owned(),
         value: value.into(),
         rule: rule.to_owned(),
@@ -173,10 +171,10 @@ fn finding(
         cause,
         place,
         severity: severity(increase),
-        confidence: confidence(latency),
+        confidence: confidence(loaded),
         matters_for: Vec::new(),
         summary: format!(
-            "{} fill a queue and everything else waits in it: round trips go from {} to {}{carried}.",
+            "{} fill a queue and everything else waits in it: round trips go from {} to {}{pass}.",
             capital(doing),
             human_seconds(latency.idle_rtt_s.p50),
             human_seconds(latency.rtt_s.p95),
@@ -191,21 +189,22 @@ fn finding(
             evidence(
                 "result.rtt_s.p50",
                 latency.rtt_s.p50,
-                "median under load, held against the idle median plus 60 ms",
+                "median under load, compared with the idle median plus 60 ms",
                 latency.idle_rtt_s.p50 + WARNING_S,
             ),
         ],
         // A phase too short for a steady rate does not tell what the line carries.
-        fixes: throughput
-            .and_then(|t| t.steady_bps)
-            .map(|rate| fixes(line, rate, latency))
+        fixes: carried
+            .and_then(|carried| carried.result.steady_bps)
+            .map(|rate| fixes(line, rate, latency.increase_s.p95))
             .unwrap_or_default(),
         kb: "bufferbloat".to_owned(),
     })
 }
 
 /// A delay that lasts is a queue; one that shows in few probes may be something else.
-fn confidence(latency: &LoadedLatencyResult) -> f64 {
+fn confidence(loaded: Loaded<'_>) -> f64 {
+    let latency = loaded.result;
     let lasting = latency.increase_s.p50 >= WARNING_S / 2.0;
     match (lasting, latency.rtt_s.count >= ENOUGH_PROBES) {
         (true, true) => 0.98,
@@ -215,7 +214,7 @@ fn confidence(latency: &LoadedLatencyResult) -> f64 {
     }
 }
 
-fn fixes(direction: LineDirection, payload_bps: f64, latency: &LoadedLatencyResult) -> Vec<Fix> {
+fn fixes(direction: LineDirection, payload_bps: f64, increase_s: f64) -> Vec<Fix> {
     let line_bps = payload_bps * (PACKET_BYTES + f64::from(FRAMING_BYTES)) / PAYLOAD_BYTES;
     let rate_bps = (line_bps * SHAPED_RATIO / RATE_STEP_BPS).floor() * RATE_STEP_BPS;
     if rate_bps < RATE_STEP_BPS {
@@ -241,7 +240,7 @@ fn fixes(direction: LineDirection, payload_bps: f64, latency: &LoadedLatencyResu
             expect: format!(
                 "Round trips under this load at most {} above idle, instead of {}; grade {} or better; {} % of the rate.",
                 human_seconds(MANAGED_S),
-                human_seconds(latency.increase_s.p95),
+                human_seconds(increase_s),
                 grade.name(),
                 SHAPED_RATIO * 100.0,
             ),
@@ -263,7 +262,8 @@ mod tests {
     use crate::testing;
     use plumb_model::distribution::Distribution;
     use plumb_model::results::{
-        Outcome, PathPlace, PathQueueing, PlaceLatency, PlaceMethod, ProbeProtocol,
+        LoadedLatencyResult, Outcome, PathPlace, PathQueueing, PlaceLatency, PlaceMethod,
+        ProbeProtocol,
     };
 
     fn spread(seconds: f64) -> Distribution {

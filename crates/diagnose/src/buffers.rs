@@ -14,11 +14,11 @@ use plumb_model::formula::{
     buffer_for, largest_window, window_limited_rate,
 };
 use plumb_model::headroom::{HEADROOM, Prepared, rate_to_prepare};
-use plumb_model::results::{Direction, ThroughputResult};
+use plumb_model::results::Direction;
 use plumb_model::run::{HostFacts, Measurement};
 use plumb_model::units::{capital, human_seconds, si};
 
-use crate::carried::Carried;
+use crate::evidence::Carried;
 use crate::loss::LOSS_WARNING;
 use crate::{Case, lengths, reading};
 
@@ -43,12 +43,12 @@ const LEAST_QUEUE_S: f64 = 0.010;
 pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
     [Direction::Up, Direction::Down]
         .into_iter()
-        .filter_map(|direction| case.throughput_alone(direction))
-        .filter(|(measurement, _)| !reading::is_held_on_purpose(measurement))
-        .flat_map(|(measurement, result)| {
+        .filter_map(|direction| case.carried_alone(direction))
+        .filter(|carried| !reading::is_held_on_purpose(carried.measurement))
+        .flat_map(|carried| {
             [Side::Sender, Side::Receiver]
                 .into_iter()
-                .filter_map(move |side| finding(case, side, measurement, result))
+                .filter_map(move |side| finding(case, side, carried))
         })
         .collect()
 }
@@ -59,12 +59,11 @@ enum Side {
     Receiver,
 }
 
-fn finding(
-    case: &Case<'_>,
-    side: Side,
-    measurement: &Measurement,
-    result: &ThroughputResult,
-) -> Option<Finding> {
+fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding> {
+    let Carried {
+        measurement,
+        result,
+    } = carried;
     let (cause, ratio, field, key, what) = match side {
         Side::Sender => (
             Cause::SendBufferSmall,
@@ -88,7 +87,7 @@ fn finding(
     // A buffer full of what is being sent again is not too small, and one that is still growing may
     // become large enough.
     let grown_s = lengths::buffers_s(rtt, result.tcp.max_in_flight_bytes as f64);
-    if measurement.duration_s < grown_s || is_losing(measurement, result) {
+    if measurement.duration_s < grown_s || is_losing(carried) {
         return None;
     }
     let here = matches!(
@@ -100,7 +99,7 @@ fn finding(
     } else {
         (Place::FarHost, Actor::FarHost, case.far)
     };
-    let target = rate_to_prepare(case.measurements, result);
+    let target = rate_to_prepare(case.measurements, result.direction, result.bps);
     let target_bps = target.bps;
     let needed = bandwidth_delay_product(target_bps, rtt);
     let largest = host.and_then(|h| limits(h, side)).map(|[_, _, max]| max);
@@ -133,7 +132,7 @@ fn finding(
             field: held_field.to_owned(),
             value: (held as f64).into(),
             rule: format!(
-                "held against the bandwidth-delay product of {}{} and {}",
+                "compared with the bandwidth-delay product of {}{} and {}",
                 si(target_bps, "bit/s"),
                 if target.shown {
                     ""
@@ -197,13 +196,9 @@ fn wants(target: Prepared, rtt_s: f64, needed: f64) -> String {
 }
 
 /// Whether nothing arrives, or so much is sent again that the sender waits for it to arrive.
-fn is_losing(measurement: &Measurement, result: &ThroughputResult) -> bool {
-    let segments = Carried {
-        measurement,
-        result,
-    }
-    .segments();
-    segments
+fn is_losing(carried: Carried<'_>) -> bool {
+    carried
+        .segments()
         .is_none_or(|segments| segments.ratio() > LOSS_WARNING || segments.sent <= segments.again)
 }
 

@@ -6,8 +6,8 @@
 mod bufferbloat;
 mod buffers;
 mod capacity;
-mod carried;
 mod case;
+mod evidence;
 pub mod host;
 pub mod lengths;
 mod loss;

@@ -2,10 +2,10 @@
 
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
 use plumb_model::loss::at_least_ratio;
-use plumb_model::results::{PingResult, ProbeProtocol};
-use plumb_model::run::Measurement;
+use plumb_model::results::ProbeProtocol;
 
 use crate::Case;
+use crate::evidence::Idle;
 
 /// Loss that TCP feels on long paths: at 100 ms CUBIC carries some 4 Mbit/s (RFC 9438, section 5.1).
 pub(crate) const LOSS_WARNING: f64 = 0.001;
@@ -18,16 +18,12 @@ pub(crate) const LOSS_CRITICAL: f64 = 0.05;
 const ICMP_CONFIDENCE: f64 = 0.6;
 
 pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
-    case.idle_ping()
-        .and_then(|(measurement, ping)| finding(measurement, ping))
-        .into_iter()
-        .collect()
+    case.idle().and_then(finding).into_iter().collect()
 }
 
-fn finding(measurement: &Measurement, ping: &PingResult) -> Option<Finding> {
-    // What this host dropped itself says nothing of the path.
-    let sent = ping.sent.saturating_sub(ping.dropped_here);
-    let lost = sent.saturating_sub(ping.received);
+fn finding(idle: Idle<'_>) -> Option<Finding> {
+    let ping = idle.result;
+    let (sent, lost) = (idle.sent(), idle.lost());
     let least = at_least_ratio(sent, lost);
     if least < LOSS_WARNING {
         return None;
@@ -66,7 +62,7 @@ fn finding(measurement: &Measurement, ping: &PingResult) -> Option<Finding> {
             },
         ),
         evidence: vec![Evidence {
-            measurement: measurement.id.clone(),
+            measurement: idle.measurement.id.clone(),
             field: "result.loss_ratio".to_owned(),
             value: (lost as f64 / sent as f64).into(),
             rule: "share of idle probes lost, but for those that this host dropped itself (result.dropped_here); a finding where so many losses would be unlikely (2.5 %) under the threshold".to_owned(),
@@ -74,7 +70,7 @@ fn finding(measurement: &Measurement, ping: &PingResult) -> Option<Finding> {
         }],
         fixes: vec![Fix {
             on: Actor::ThisHost,
-            summary: "Try a cable in place of Wi-Fi; then look where the loss begins: `plumb path HOST --continuous`. From the provider's first router on, it is the provider's to mend.".to_owned(),
+            summary: "Try a cable in place of Wi-Fi; then look where the loss begins: `plumb path HOST --continuous`. From the provider's first router on, it is the provider's to fix.".to_owned(),
             action: None,
             commands: Vec::new(),
             expect: "No probes are lost while the path is idle.".to_owned(),
@@ -90,7 +86,7 @@ mod tests {
     use crate::testing::measurement;
     use plumb_model::context::Phase;
     use plumb_model::results::udp::LossPattern;
-    use plumb_model::results::{Outcome, TimestampSource};
+    use plumb_model::results::{Outcome, PingResult, TimestampSource};
     use plumb_model::run::HostFacts;
     use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! Directions in which no payload arrived at all, though the load had time to begin.
 
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
-use plumb_model::results::{Direction, ThroughputResult};
-use plumb_model::run::Measurement;
+use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds};
 
+use crate::evidence::Carried;
 use crate::{Case, lengths};
 
 /// The path carried the handshakes of the streams, so that it is not simply down.
@@ -17,34 +17,28 @@ pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
     [Direction::Up, Direction::Down]
         .into_iter()
         .filter_map(|direction| {
-            let (measurement, _) = case
-                .throughput_alone(direction)
-                .filter(|(measurement, result)| is_nothing(case, measurement, result))?;
-            Some(finding(case, direction, measurement))
+            let carried = case.carried_alone(direction)?;
+            is_nothing(case, carried).then(|| finding(case, direction, carried))
         })
         .collect()
 }
 
 /// Whether a direction carried nothing in a time in which any path would have carried something.
-pub(crate) fn is_nothing(
-    case: &Case<'_>,
-    measurement: &Measurement,
-    result: &ThroughputResult,
-) -> bool {
-    let rtt_s = case.idle_ping().and_then(|(_, ping)| Some(ping.rtt_s?.p50));
+pub(crate) fn is_nothing(case: &Case<'_>, carried: Carried<'_>) -> bool {
+    let rtt_s = case.idle().and_then(|idle| Some(idle.result.rtt_s?.p50));
     let needs_s = lengths::nothing_s(rtt_s.unwrap_or(0.0));
-    result.bytes == 0 && measurement.duration_s >= needs_s
+    carried.result.bytes == 0 && carried.measurement.duration_s >= needs_s
 }
 
-fn finding(case: &Case<'_>, direction: Direction, measurement: &Measurement) -> Finding {
+fn finding(case: &Case<'_>, direction: Direction, carried: Carried<'_>) -> Finding {
     let (place, doing) = match direction {
         Direction::Up => (Place::Uplink, "uploads"),
         _ => (Place::Downlink, "downloads"),
     };
-    let length = human_seconds(measurement.duration_s);
+    let length = human_seconds(carried.measurement.duration_s);
     let small_pass = case
-        .loaded_latency(direction)
-        .is_some_and(|(_, loaded)| 1.0 - loaded.loss_ratio >= SMALL_PASS_RATIO);
+        .loaded(direction)
+        .is_some_and(|loaded| 1.0 - loaded.result.loss_ratio >= SMALL_PASS_RATIO);
     let (rest, fix, expect) = if small_pass {
         (
             "while small packets pass: large packets may vanish on the path",
@@ -66,7 +60,7 @@ fn finding(case: &Case<'_>, direction: Direction, measurement: &Measurement) -> 
         matters_for: Vec::new(),
         summary: format!("{} carry nothing: 0 bytes arrived in {length}, {rest}.", capital(doing)),
         evidence: vec![Evidence {
-            measurement: measurement.id.clone(),
+            measurement: carried.measurement.id.clone(),
             field: "result.bytes".to_owned(),
             value: 0.0.into(),
             rule: "payload that arrived in a phase long enough for handshakes and four retransmissions".to_owned(),

@@ -6,11 +6,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use plumb_model::distribution::Distribution;
-use plumb_model::results::PingResult;
 use plumb_model::units::human_seconds;
 use plumb_net::clock;
 
-use crate::probes::{Aim, ProbeLogs, Probes, Window};
+use crate::probes::{Aim, Answered, ProbeLogs, Probes, Window};
 use crate::session::Session;
 use crate::watcher::Watcher;
 
@@ -45,7 +44,7 @@ pub struct Idle {
     /// 95th percentile of the round trips.
     pub p95: Duration,
     /// What the main stream saw; `None` where no probe came back, or latency is not measured.
-    pub ping: Option<PingResult>,
+    pub main: Option<Answered>,
 }
 
 impl Background {

@@ -93,21 +93,21 @@ impl Step for IdlePath {
         let mut idle = Idle {
             window,
             p95,
-            ping: None,
+            main: None,
         };
         if let Purpose::Latency(aim) = &self.purpose {
             let logs = background.settled(window);
             logs.record_ping(&mut found, window, Phase::Idle);
             found.notes(logs.notes());
-            idle.ping = logs.main(window);
-            let late = idle.ping.as_ref().and_then(|ping| ping.lateness_s);
+            idle.main = logs.main(window);
+            let late = idle.main.as_ref().and_then(|main| main.lateness_s);
             if let Some(late) = late.filter(|late| late.p95 > LATE_S) {
                 found.note(format!(
                     "This machine sent probes up to {} late (p95): it was busy.",
                     human_seconds(late.p95)
                 ));
             }
-            if idle.ping.is_none() && aim.echoes {
+            if idle.main.is_none() && aim.echoes {
                 found.note(format!(
                     "No round trip came back: neither ICMP nor UDP port {} passes. Latency was not measured; let one of them through the firewalls on the way.",
                     aim.address.port()

@@ -6,14 +6,13 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use plumb_model::context::Context;
-use plumb_model::results::Outcome;
 use plumb_model::units::human_seconds;
 use plumb_probe::{Pace, Plan, Probing, Progress, Sizes};
 
 use crate::conductor::{Conducted, Conductor};
 use crate::error::{MeasureError, Unanswered};
-use crate::probes::{Window, identity};
-use crate::record::{Judgement, Measured};
+use crate::probes::{Window, identity, whole};
+use crate::record::Judgement;
 use crate::session::Session;
 use crate::step::{Step, Yield};
 use crate::watcher::Watcher;
@@ -85,8 +84,9 @@ fn probe(plan: Plan, session: &Session<'_>) -> Result<Yield, MeasureError> {
         from_ns: log.started_monotonic_ns,
         to_ns: log.started_monotonic_ns + (log.duration_s * 1e9) as u64 + 1,
     };
-    let result = log.result(0.0, f64::INFINITY);
-    let silence = (result.received == 0).then(|| {
+    let mut measured = whole(&log);
+    let seen = measured.outcome.ping();
+    let silence = seen.filter(|seen| seen.received == 0).map(|result| {
         MeasureError::from(Unanswered {
             name,
             protocol: result.protocol.name().to_owned(),
@@ -95,7 +95,6 @@ fn probe(plan: Plan, session: &Session<'_>) -> Result<Yield, MeasureError> {
             notes: &log.notes,
         })
     });
-    let mut measured = Measured::of(window.from_ns, log.duration_s, Outcome::Ping(result));
     measured = match pace {
         Pace::Flood => measured.set("flood", true),
         Pace::Schedule => measured.set("interval_s", interval_s),

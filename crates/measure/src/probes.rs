@@ -9,6 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use plumb_model::context::{Context, Phase, ProbeIdentity};
+use plumb_model::distribution::Distribution;
 use plumb_model::dscp::{BEST_EFFORT, Class};
 use plumb_model::results::{Outcome, PingResult, PlaceMethod, ProbeProtocol};
 use plumb_model::series::Series;
@@ -341,10 +342,15 @@ impl ProbeLogs {
     }
 
     /// What the main stream saw in a window, if anything came back.
-    pub fn main(&self, window: Window) -> Option<PingResult> {
-        self.streams()
-            .map(|log| result(log, window))
-            .find(|ping| ping.rtt_s.is_some())
+    pub fn main(&self, window: Window) -> Option<Answered> {
+        self.streams().find_map(|log| {
+            let seen = result(log, window);
+            Some(Answered {
+                protocol: seen.protocol,
+                rtt_s: seen.rtt_s?,
+                lateness_s: seen.lateness_s,
+            })
+        })
     }
 
     /// Adds the round trips of a time without load, one measurement a stream; true when any came
@@ -387,6 +393,24 @@ impl ProbeLogs {
         }
         (series, identities)
     }
+}
+
+/// A stream of which something came back.
+#[derive(Debug, Clone)]
+pub struct Answered {
+    /// What the probes were.
+    pub protocol: ProbeProtocol,
+    /// Their round trips, in seconds.
+    pub rtt_s: Distribution,
+    /// How late this machine sent them, in seconds; `None` where it was not timed.
+    pub lateness_s: Option<Distribution>,
+}
+
+/// What one stream saw from its beginning to its end.
+pub fn whole(log: &ProbeLog) -> Measured {
+    let result = log.result(0.0, f64::INFINITY);
+    let began_ns = log.started_monotonic_ns;
+    Measured::of(began_ns, log.duration_s, Outcome::Ping(result))
 }
 
 /// What one stream saw in a window.

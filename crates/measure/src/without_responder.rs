@@ -65,7 +65,7 @@ pub fn run(
     }
     let background = conductor.session().background.as_ref();
     let idle = background.and_then(|background| background.idle.as_ref());
-    let answered = idle.is_some_and(|idle| idle.ping.is_some());
+    let answered = idle.is_some_and(|idle| idle.main.is_some());
     let measured = &conductor.run().measurements;
     let connects =
         |m: &Measurement| matches!(&m.outcome, Outcome::Port(port) if port.connected > 0);

@@ -1,6 +1,6 @@
 //! The rate to prepare a direction for that something at an end holds back.
 
-use crate::results::{Outcome, ThroughputResult};
+use crate::results::Direction;
 use crate::run::Measurement;
 
 /// How much more than it reached a held-back direction is prepared for, when nothing better is
@@ -17,19 +17,20 @@ pub struct Prepared {
     pub shown: bool,
 }
 
-/// The best that the path showed in another direction, or a good deal more than `result` reached when
+/// The best that the path showed in another direction, or a good deal more than `direction` reached, in bit/s, when
 /// that was the best.
-pub fn rate_to_prepare(measurements: &[Measurement], result: &ThroughputResult) -> Prepared {
+pub fn rate_to_prepare(
+    measurements: &[Measurement],
+    direction: Direction,
+    reached_bps: f64,
+) -> Prepared {
     let least = Prepared {
-        bps: result.bps * HEADROOM,
+        bps: reached_bps * HEADROOM,
         shown: false,
     };
-    let others = measurements.iter().filter_map(|m| match &m.outcome {
-        Outcome::Throughput(other) if other.direction != result.direction => {
-            Some(other.steady_bps.unwrap_or(other.bps))
-        }
-        _ => None,
-    });
+    let carried = measurements.iter().filter_map(|m| m.outcome.throughput());
+    let others = carried.filter(|other| other.direction != direction);
+    let others = others.map(|other| other.steady_bps.unwrap_or(other.bps));
     others.fold(least, |best, bps| match bps > best.bps {
         true => Prepared { bps, shown: true },
         false => best,

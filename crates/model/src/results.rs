@@ -107,6 +107,24 @@ pub enum Outcome {
     Tune(Box<TuneResult>),
 }
 
+impl Outcome {
+    /// What a load phase carried in one direction, if this is that.
+    pub fn throughput(&self) -> Option<&ThroughputResult> {
+        match self {
+            Self::Throughput(result) => Some(result),
+            _ => None,
+        }
+    }
+
+    /// Round trips of small probes, if this is that.
+    pub fn ping(&self) -> Option<&PingResult> {
+        match self {
+            Self::Ping(result) => Some(result),
+            _ => None,
+        }
+    }
+}
+
 /// The bandwidth-delay product of a direction against the windows that both ends allow one
 /// connection. Worked out from what was measured and from the ends' settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

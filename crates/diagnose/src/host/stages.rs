@@ -11,9 +11,10 @@ use super::{Audit, Facts, Judged, conclude, fine, found};
 
 /// Judges what the measurement of that name found of files and ciphers; nothing where no rate is wanted.
 pub fn stages(outcome: &Outcome, measurement: &str) -> Audit {
-    let empty = plumb_model::results::host::HostResult::default();
+    // Of the machine itself nothing is asked.
+    let host = Default::default();
     let facts = Facts {
-        host: &empty,
+        host: &host,
         measurement,
     };
     let (judged, slowest) = match outcome {

@@ -17,8 +17,8 @@ const WEIGHTS: [(Direction, f64); 3] = [
 
 /// Payload of all streams of a phase.
 fn bytes(case: &Case<'_>, direction: Direction) -> f64 {
-    case.loads(direction)
-        .map(|(_, result)| result.bytes as f64)
+    case.carried(direction)
+        .map(|carried| carried.result.bytes as f64)
         .sum()
 }
 
@@ -27,8 +27,8 @@ fn bytes(case: &Case<'_>, direction: Direction) -> f64 {
 pub(crate) fn needed(case: &Case<'_>) -> Option<String> {
     let phases = || {
         WEIGHTS.iter().filter_map(|(direction, weight)| {
-            let (measurement, _) = case.loads(*direction).next()?;
-            Some((*direction, *weight, measurement))
+            let carried = case.carried_alone(*direction)?;
+            Some((*direction, *weight, carried.measurement))
         })
     };
     let weights: f64 = phases().map(|(_, weight, _)| weight).sum();

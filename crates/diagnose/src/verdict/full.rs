@@ -1,6 +1,6 @@
 //! Whether a load keeps the line full, and what it loses by that.
 
-use crate::carried::Carried;
+use crate::evidence::Carried;
 use crate::loss::LOSS_WARNING;
 
 /// Below this share of segments sent again, they hardly hold TCP back ([`LOSS_WARNING`]).

@@ -2,7 +2,7 @@
 
 use plumb_model::finding::{Cause, Clearance, Finding, NotMeasured};
 use plumb_model::loss::at_most_ratio;
-use plumb_model::results::{Direction, Outcome};
+use plumb_model::results::Direction;
 use plumb_model::units::{human_seconds, si};
 
 use super::shares::percent;
@@ -53,18 +53,15 @@ fn not_judged(not_measured: &[NotMeasured]) -> String {
 
 fn cleared(case: &Case<'_>) -> String {
     let rate = |direction| {
-        let carried = case.throughput_alone(direction);
-        carried.map_or_else(String::new, |(_, t)| {
-            si(t.steady_bps.unwrap_or(t.bps), "bit/s")
-        })
+        let carried = case.carried_alone(direction);
+        carried.map_or_else(String::new, |carried| si(carried.bps(), "bit/s"))
     };
-    let increases = case.measurements.iter().filter_map(|m| match &m.outcome {
-        Outcome::LoadedLatency(result) => Some(result.increase_s.p95),
-        _ => None,
-    });
-    let lost = case.idle_ping().map_or(1.0, |(_, ping)| {
-        at_most_ratio(ping.sent.saturating_sub(ping.dropped_here), 0)
-    });
+    let increases = case
+        .every_loaded()
+        .map(|loaded| loaded.result.increase_s.p95);
+    let lost = case
+        .idle()
+        .map_or(1.0, |idle| at_most_ratio(idle.sent(), 0));
     format!(
         "No fault found: {} down and {} up, round trips grow by at most {} under load, no probe of the idle path was lost (below {}).",
         rate(Direction::Down),

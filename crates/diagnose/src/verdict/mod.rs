@@ -20,7 +20,7 @@ use plumb_model::finding::{
     Actor, Cause, Clearance, Finding, Fix, NotMeasured, Place, Severity, Verdict,
 };
 use plumb_model::grade::Grade;
-use plumb_model::results::{Direction, Outcome};
+use plumb_model::results::Direction;
 
 use crate::{Case, Scope};
 use signs::Sign;
@@ -121,10 +121,7 @@ fn latency_grade(
     findings: &[Finding],
     not_measured: &[NotMeasured],
 ) -> Option<Grade> {
-    let grades = case.measurements.iter().filter_map(|m| match &m.outcome {
-        Outcome::LoadedLatency(result) => result.grade,
-        _ => None,
-    });
+    let grades = case.every_loaded().filter_map(|loaded| loaded.result.grade);
     let worst = grades.max()?;
     let unexplained = findings.iter().any(is_unexplained);
     let known = not_measured.is_empty() && !unexplained;

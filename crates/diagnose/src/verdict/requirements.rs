@@ -3,14 +3,14 @@
 
 use plumb_model::finding::NotMeasured;
 use plumb_model::loss::at_most_ratio;
-use plumb_model::results::{Direction, ThroughputResult};
+use plumb_model::results::Direction;
 use plumb_model::run::Measurement;
 use plumb_model::units::human_seconds;
 
 use super::budget;
 use super::full::queue_stands;
 use super::shares::percent;
-use crate::carried::Carried;
+use crate::evidence::Carried;
 use crate::{Case, lengths, reading};
 
 /// Loss while idle must be known to be below this: what 190 answered probes show.
@@ -110,10 +110,10 @@ pub(crate) fn missing(case: &Case<'_>) -> Vec<NotMeasured> {
 }
 
 fn idle(case: &Case<'_>) -> Option<Missing> {
-    let Some((_, ping)) = case.idle_ping().filter(|(_, ping)| ping.rtt_s.is_some()) else {
+    let Some(idle) = case.idle().filter(|idle| idle.result.rtt_s.is_some()) else {
         return Some(Missing::new(Need::Idle, Reason::NoIdleAnswer));
     };
-    let sent = ping.sent.saturating_sub(ping.dropped_here);
+    let sent = idle.sent();
     // What was lost is a sign, or a finding; too few probes are neither.
     (at_most_ratio(sent, 0) > LOSS_BOUND_RATIO)
         .then(|| Missing::new(Need::IdleLoss, Reason::FewProbes(sent)))
@@ -121,9 +121,13 @@ fn idle(case: &Case<'_>) -> Option<Missing> {
 
 fn rate(case: &Case<'_>, direction: Direction) -> Option<Missing> {
     let need = Need::Rate(direction);
-    let Some((measurement, result)) = case.throughput_alone(direction) else {
+    let Some(carried) = case.carried_alone(direction) else {
         return Some(Missing::new(need, Reason::NoLoad));
     };
+    let Carried {
+        measurement,
+        result,
+    } = carried;
     if let Some(short) = too_short(need, measurement, lengths::RATE_S) {
         return Some(short);
     }
@@ -136,40 +140,41 @@ fn rate(case: &Case<'_>, direction: Direction) -> Option<Missing> {
     if reading::is_held_on_purpose(measurement) {
         return Some(Missing::new(need, Reason::HeldOnPurpose));
     }
-    held_by_ends(measurement, result).map(|reason| Missing::new(need, reason))
+    held_by_ends(carried).map(|reason| Missing::new(need, reason))
 }
 
 /// Whether a load says nothing of the path's limit, because the ends held it back. What a window
 /// holds back is a sign, or a finding, too.
-fn held_by_ends(measurement: &Measurement, result: &ThroughputResult) -> Option<Reason> {
-    let carried = Carried {
-        measurement,
-        result,
-    };
-    let others = 1.0 - result.tcp.limited.network_ratio;
+fn held_by_ends(carried: Carried<'_>) -> Option<Reason> {
+    let others = 1.0 - carried.result.tcp.limited.network_ratio;
     (others > OTHER_LIMITS_RATIO && !queue_stands(carried)).then_some(Reason::HeldByEnds(others))
 }
 
 fn latency(case: &Case<'_>, direction: Direction) -> Option<Missing> {
     let need = Need::Latency(direction);
-    let Some((load, _)) = case.loads(direction).next() else {
+    let Some(load) = case.carried_alone(direction) else {
         return Some(Missing::new(need, Reason::NoLoad));
     };
-    let loaded = case.loaded_latency(direction);
+    let loaded = case.loaded(direction);
     let needed_s = match loaded {
         Some(_) => lengths::QUEUE_S,
         None => lengths::LATENCY_S,
     };
-    if let Some(short) = too_short(need, load, needed_s) {
+    if let Some(short) = too_short(need, load.measurement, needed_s) {
         return Some(short);
     }
-    if case.loads(direction).any(|(_, result)| result.bytes == 0) {
+    if case
+        .carried(direction)
+        .any(|carried| carried.result.bytes == 0)
+    {
         return Some(Missing::new(need, Reason::CarriedNothing));
     }
     let reason = match loaded {
         None => Reason::NoLoadedAnswer,
         Some(_) if !fills_queues(case, direction) => Reason::Gentle,
-        Some((_, loaded)) if loaded.grade.is_none() => Reason::ProbesLost(loaded.loss_ratio),
+        Some(loaded) if loaded.result.grade.is_none() => {
+            Reason::ProbesLost(loaded.result.loss_ratio)
+        }
         Some(_) => return None,
     };
     Some(Missing::new(need, reason))
@@ -177,9 +182,10 @@ fn latency(case: &Case<'_>, direction: Direction) -> Option<Missing> {
 
 /// Whether the load was driven by loss, as far as the senders' records are there.
 fn fills_queues(case: &Case<'_>, direction: Direction) -> bool {
-    case.loads(direction)
-        .filter(|(_, result)| !result.cc.is_empty())
-        .all(|(_, result)| result.cc.split(", ").all(|cc| LOSS_BASED.contains(&cc)))
+    case.carried(direction)
+        .map(|carried| &carried.result.cc)
+        .filter(|cc| !cc.is_empty())
+        .all(|cc| cc.split(", ").all(|cc| LOSS_BASED.contains(&cc)))
 }
 
 /// A phase that ended before it could carry a claim.

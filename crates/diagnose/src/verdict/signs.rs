@@ -8,13 +8,13 @@
 
 use plumb_model::finding::{Evidence, Severity};
 use plumb_model::loss::at_least_ratio;
-use plumb_model::results::{Direction, LoadedLatencyResult, Outcome};
+use plumb_model::results::Direction;
 use plumb_model::run::Measurement;
 use plumb_model::units::{human_seconds, si};
 
 use super::full::{NEEDED_TIMES, NEGLIGIBLE_RATIO, is_explained_by_load, is_full, queue_stands};
 use super::shares::percent;
-use crate::carried::Carried;
+use crate::evidence::Carried;
 use crate::loss::LOSS_WARNING;
 use crate::{Case, lengths, nothing, reading};
 
@@ -96,14 +96,11 @@ pub(crate) fn signs(case: &Case<'_>) -> Vec<Sign> {
 
 /// What a direction carried alone, where the phase is long enough and was to carry what it could.
 fn carried<'a>(case: &Case<'a>, direction: Direction) -> Option<Carried<'a>> {
-    let (measurement, result) = case.throughput_alone(direction)?;
-    let telling = measurement.duration_s >= lengths::RATE_S
-        && !reading::is_held_on_purpose(measurement)
-        && !nothing::is_nothing(case, measurement, result);
-    telling.then_some(Carried {
-        measurement,
-        result,
-    })
+    let carried = case.carried_alone(direction)?;
+    let telling = carried.measurement.duration_s >= lengths::RATE_S
+        && !reading::is_held_on_purpose(carried.measurement)
+        && !nothing::is_nothing(case, carried);
+    telling.then_some(carried)
 }
 
 fn doing(direction: Direction) -> &'static str {
@@ -261,17 +258,11 @@ fn collapse(case: &Case<'_>) -> Option<Sign> {
         .flatten()
         .max_by(|a, b| a.result.bps.total_cmp(&b.result.bps))?;
     let both = || {
-        case.measurements.iter().filter_map(|m| match &m.outcome {
-            Outcome::Throughput(result)
-                if reading::loads_both(m) && m.duration_s >= lengths::RATE_S =>
-            {
-                Some((m, result))
-            }
-            _ => None,
-        })
+        let carried = case.carried(Direction::Both);
+        carried.filter(|carried| carried.measurement.duration_s >= lengths::RATE_S)
     };
-    let (measurement, _) = both().next()?;
-    let together: f64 = both().map(|(_, result)| result.bps).sum();
+    let first = both().next()?;
+    let together: f64 = both().map(|carried| carried.result.bps).sum();
     (together < COLLAPSE_RATIO * alone.result.bps).then(|| Sign {
         kind: Kind::Collapse,
         direction: Some(Direction::Both),
@@ -284,7 +275,7 @@ fn collapse(case: &Case<'_>) -> Option<Sign> {
             si(alone.result.bps, "bit/s")
         ),
         evidence: evidence(
-            measurement,
+            first.measurement,
             "bps",
             together,
             "payload of both directions together, against half of the better one alone",
@@ -294,18 +285,17 @@ fn collapse(case: &Case<'_>) -> Option<Sign> {
 }
 
 fn idle_losses(case: &Case<'_>) -> Option<Sign> {
-    let (measurement, ping) = case.idle_ping()?;
-    let sent = ping.sent.saturating_sub(ping.dropped_here);
-    let lost = sent.saturating_sub(ping.received);
+    let idle = case.idle()?;
+    let (sent, lost) = (idle.sent(), idle.lost());
     // Where nothing is answered, probes are filtered: nothing was measured.
-    (lost > 0 && ping.received > 0).then(|| {
+    (lost > 0 && idle.result.received > 0).then(|| {
         lost_probes(
             None,
             lost,
             sent,
             "while idle",
             evidence(
-                measurement,
+                idle.measurement,
                 "loss_ratio",
                 lost as f64 / sent as f64,
                 "share of idle probes lost",
@@ -317,8 +307,8 @@ fn idle_losses(case: &Case<'_>) -> Option<Sign> {
 
 /// Probes lost beside a load, where no full queue of the load's own explains it.
 fn loaded_losses(case: &Case<'_>, direction: Direction) -> Option<Sign> {
-    let (measurement, loaded) = case.loaded_latency(direction)?;
-    let (sent, lost) = probes(loaded);
+    let loaded = case.loaded(direction)?;
+    let (sent, lost) = loaded.probes();
     let loads = match direction {
         Direction::Both => vec![Direction::Up, Direction::Down],
         one => vec![one],
@@ -346,21 +336,13 @@ fn loaded_losses(case: &Case<'_>, direction: Direction) -> Option<Sign> {
         sent,
         when,
         evidence(
-            measurement,
+            loaded.measurement,
             "loss_ratio",
-            loaded.loss_ratio,
+            loaded.result.loss_ratio,
             "share of probes lost beside the load, where its own queue does not explain it",
             0.0,
         ),
     ))
-}
-
-/// Probes sent and lost beside a load.
-pub(crate) fn probes(loaded: &LoadedLatencyResult) -> (u64, u64) {
-    let received = loaded.rtt_s.count;
-    let answered_ratio = (1.0 - loaded.loss_ratio).max(f64::MIN_POSITIVE);
-    let sent = (received as f64 / answered_ratio).round() as u64;
-    (sent, sent.saturating_sub(received))
 }
 
 fn lost_probes(

@@ -7,6 +7,8 @@ use plumb_model::series::{Series, Unit};
 use proptest::prelude::*;
 use serde_json::json;
 
+use plumb_model::results::Outcome;
+
 use super::*;
 use crate::diagnose;
 use crate::testing::measurement;

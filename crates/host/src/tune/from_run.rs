@@ -2,7 +2,6 @@
 
 use plumb_model::finding::{Actor, Cause, Place};
 use plumb_model::headroom::rate_to_prepare;
-use plumb_model::results::Outcome;
 use plumb_model::run::Run;
 
 /// A path as a Run saw it.
@@ -40,24 +39,19 @@ const ENOUGH_PROBES: u64 = 200;
 /// When it measured no rate or no round trip.
 pub fn path(run: &Run) -> Result<MeasuredPath, FromRunError> {
     let throughputs = || {
-        run.measurements.iter().filter_map(|m| match &m.outcome {
-            Outcome::Throughput(result) => Some(result),
-            _ => None,
-        })
+        run.measurements
+            .iter()
+            .filter_map(|m| m.outcome.throughput())
     };
-    let pings = || {
-        run.measurements.iter().filter_map(|m| match &m.outcome {
-            Outcome::Ping(ping) => Some(ping),
-            _ => None,
-        })
-    };
+    let pings = || run.measurements.iter().filter_map(|m| m.outcome.ping());
     let ends = ends(run);
     let held_back = throughputs().map(|result| {
         let steady = result.steady_bps.unwrap_or(result.bps);
         if ends.is_empty() {
             steady
         } else {
-            rate_to_prepare(&run.measurements, result).bps.max(steady)
+            let prepared = rate_to_prepare(&run.measurements, result.direction, result.bps);
+            prepared.bps.max(steady)
         }
     });
     let rate_bps = match ends.is_empty() {

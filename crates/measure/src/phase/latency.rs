@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 
 use plumb_load::DirectionOutcome;
 use plumb_model::grade::{DSLREPORTS, Grade};
-use plumb_model::results::{
-    ClassLatency, LoadedLatencyResult, Outcome, Periodic, PingResult, RAMP_S,
-};
+use plumb_model::results::{ClassLatency, LoadedLatencyResult, Outcome, Periodic, RAMP_S};
 use plumb_model::series::Series;
 use plumb_model::units::human_seconds;
 
 use super::Phase;
 use crate::beside::{self, Beside};
 use crate::periodicity;
-use crate::probes::{ProbeLogs, Window, result};
+use crate::probes::{Answered, ProbeLogs, Window, result};
 use crate::responsiveness;
 use crate::step::Yield;
 
@@ -25,13 +23,13 @@ pub(crate) const TELLING_S: f64 = RAMP_S;
 pub(crate) const CONCLUSIVE_S: f64 = 14.0;
 
 impl Phase {
-    /// Adds the round trips beside it, held against those of the idle path.
+    /// Adds the round trips beside it, compared with those of the idle path.
     pub fn record_latency(
         &self,
         found: &mut Yield,
         logs: &ProbeLogs,
         idle_window: Window,
-        idle: &PingResult,
+        idle: &Answered,
         drain_s: Option<f64>,
     ) {
         let window = self.window();
@@ -64,9 +62,9 @@ impl Phase {
             .filter(|log| log.protocol == idle.protocol)
             .map(|log| result(log, loaded_window))
             .next();
-        let Some((loaded, rtt, idle_rtt)) = loaded.and_then(|l| {
-            let rtt = l.rtt_s?;
-            Some((l, rtt, idle.rtt_s?))
+        let Some((loaded, rtt)) = loaded.and_then(|loaded| {
+            let rtt = loaded.rtt_s?;
+            Some((loaded, rtt))
         }) else {
             found.note(format!(
                 "No round trip came back during the phase '{name}': its latency was not measured."
@@ -78,6 +76,7 @@ impl Phase {
             idle_window,
             loaded_window,
         };
+        let idle_rtt = idle.rtt_s;
         let far_idle_s = idle_rtt.p50;
         let (series, probes) = logs.series(window);
         let bps = |d: &Option<DirectionOutcome>| d.as_ref().map(|d| d.result.bps);

@@ -86,10 +86,10 @@ impl Step for LoadPhase {
         phase.record_responsiveness(&mut found);
         phase.record_udp(&mut found, clocks);
         let idle = background.and_then(|background| background.idle.as_ref());
-        let measured = idle.and_then(|idle| Some((idle.window, idle.ping.as_ref()?)));
-        if let Some((window, ping)) = measured.filter(|_| phase.has_load()) {
+        let measured = idle.and_then(|idle| Some((idle.window, idle.main.as_ref()?)));
+        if let Some((window, main)) = measured.filter(|_| phase.has_load()) {
             phase.note_gentle_loads(&mut found);
-            phase.record_latency(&mut found, &logs, window, ping, drained);
+            phase.record_latency(&mut found, &logs, window, main, drained);
         }
         if let Some(why) = phase.lost() {
             found.notes(what_still_passes(&phase, &logs));

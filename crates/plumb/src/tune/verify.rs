@@ -313,13 +313,10 @@ impl Trial<'_> {
         if self.cancel.load(Ordering::Relaxed) {
             anyhow::bail!("interrupted: what was tried is undone");
         }
-        let carried = measured.run.measurements.iter().map(|m| match &m.outcome {
-            Outcome::Throughput(result) => result.bytes,
-            _ => 0,
-        });
-        for bytes in carried {
-            self.budget.spend(bytes);
-            self.run_bytes = self.run_bytes.max(bytes);
+        let measurements = measured.run.measurements.iter();
+        for carried in measurements.filter_map(|m| m.outcome.throughput()) {
+            self.budget.spend(carried.bytes);
+            self.run_bytes = self.run_bytes.max(carried.bytes);
         }
         match measured.shortfall {
             None => Ok(measured.run),
@@ -371,10 +368,8 @@ impl Bench for Trial<'_> {
         let run = self.measure(&[direction], false)?;
         run.measurements
             .iter()
-            .find_map(|m| match &m.outcome {
-                Outcome::Throughput(result) => Some(result.steady_bps.unwrap_or(result.bps)),
-                _ => None,
-            })
+            .find_map(|m| m.outcome.throughput())
+            .map(|carried| carried.steady_bps.unwrap_or(carried.bps))
             .context("the far end told no rate")
     }
 

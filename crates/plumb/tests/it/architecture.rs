@@ -61,10 +61,6 @@ fn every_crate_is_in_the_table() {
 /// measures it, its rule of diagnosis, how it shows and the list of that.
 const FILES_OF_A_KIND: usize = 8;
 
-/// Kinds that stand in more. A number here may only fall. Seven of the files of throughput are rules of diagnosis, which
-/// each read its result themselves.
-const MORE_FILES: [(&str, usize); 2] = [("Ping", 12), ("Throughput", 17)];
-
 #[test]
 fn a_kind_of_measurement_stands_in_few_files() {
     let sources = sources();
@@ -75,11 +71,9 @@ fn a_kind_of_measurement_stands_in_few_files() {
             .filter(|(_, text)| has_name(text, &result) || has_name(text, &outcome))
             .map(|(path, _)| path.display().to_string());
         let named: Vec<String> = named.collect();
-        let more = MORE_FILES.iter().find(|(known, _)| *known == kind);
-        let allowed = more.map_or(FILES_OF_A_KIND, |(_, files)| *files);
         assert!(
-            named.len() <= allowed,
-            "{kind} is named in {} files, and {allowed} are allowed:\n{}",
+            named.len() <= FILES_OF_A_KIND,
+            "{kind} is named in {} files, and {FILES_OF_A_KIND} are allowed:\n{}",
             named.len(),
             named.join("\n")
         );

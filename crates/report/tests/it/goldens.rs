@@ -92,7 +92,7 @@ fn run_in_colour() {
         },
     );
     assert!(text.starts_with("\u{1b}[1mcable.example"));
-    assert!(text.contains("\u{1b}[1m\u{1b}[31mGrade F\u{1b}[0m"));
+    assert!(text.contains("\u{1b}[1m\u{1b}[31mgrade F\u{1b}[0m"));
     // Colours aside, it is the same text.
     let mut plain = String::new();
     for (i, part) in text.split('\u{1b}').enumerate() {

@@ -1,11 +1,13 @@
 //! What a load phase shows of one direction: how much was sent again, whether a queue of the load's
-//! own stood there, how steady the rate was. Facts, without a judgement.
+//! own stood there, how steady the rate was.
 
 use std::collections::BTreeMap;
 
 use plumb_model::distribution::Distribution;
-use plumb_model::results::{RAMP_S, ThroughputResult};
+use plumb_model::results::{Direction, Outcome, RAMP_S, ThroughputResult};
 use plumb_model::run::Measurement;
+
+use crate::{Case, reading};
 
 /// A direction of a load phase; slow start is left out of all that is said of it.
 #[derive(Clone, Copy)]
@@ -47,6 +49,11 @@ impl<'a> Carried<'a> {
             .into_iter()
             .flat_map(|series| series.points())
             .filter(move |(t, _)| *t >= from_s)
+    }
+
+    /// The rate after slow start, or of the whole phase where that was too short, in bit/s.
+    pub(crate) fn bps(self) -> f64 {
+        self.result.steady_bps.unwrap_or(self.result.bps)
     }
 
     /// How many streams there were; at least one.
@@ -127,5 +134,32 @@ impl<'a> Carried<'a> {
         let rates = sums.into_iter().filter(|(second, _)| *second < whole);
         let rates = rates.map(|(_, sums)| sums);
         Distribution::of(rates.map(|(sum, count)| sum / f64::from(count)))
+    }
+}
+
+impl<'a> Case<'a> {
+    /// What was carried while `direction` was loaded: of both, each by itself.
+    pub(crate) fn carried(
+        &self,
+        direction: Direction,
+    ) -> impl Iterator<Item = Carried<'a>> + use<'a> {
+        self.measurements.iter().filter_map(move |measurement| {
+            let Outcome::Throughput(result) = &measurement.outcome else {
+                return None;
+            };
+            let loaded = match reading::loads_both(measurement) {
+                true => Direction::Both,
+                false => result.direction,
+            };
+            (loaded == direction).then_some(Carried {
+                measurement,
+                result,
+            })
+        })
+    }
+
+    /// What was carried in `direction` while the other was idle.
+    pub(crate) fn carried_alone(&self, direction: Direction) -> Option<Carried<'a>> {
+        self.carried(direction).next()
     }
 }

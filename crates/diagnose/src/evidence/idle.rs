@@ -1,0 +1,53 @@
+//! Probes of the path before any load.
+
+use plumb_model::results::{Outcome, PingResult, ProbeProtocol};
+use plumb_model::run::Measurement;
+
+use crate::{Case, reading};
+
+/// Probes of the idle path.
+#[derive(Clone, Copy)]
+pub(crate) struct Idle<'a> {
+    pub(crate) measurement: &'a Measurement,
+    pub(crate) result: &'a PingResult,
+}
+
+impl Idle<'_> {
+    /// Probes that left this host: what it dropped itself says nothing of the path.
+    pub(crate) fn sent(self) -> u64 {
+        self.result.sent.saturating_sub(self.result.dropped_here)
+    }
+
+    /// Probes that nobody answered.
+    pub(crate) fn lost(self) -> u64 {
+        self.sent().saturating_sub(self.result.received)
+    }
+}
+
+impl<'a> Case<'a> {
+    /// Probes of the idle path. The responder answers every one of its own; hosts limit how many
+    /// echoes they answer, and filters may let only those pass.
+    pub(crate) fn idle(&self) -> Option<Idle<'a>> {
+        let by = |protocol: ProbeProtocol| {
+            self.measurements
+                .iter()
+                .find_map(|measurement| match &measurement.outcome {
+                    Outcome::Ping(result)
+                        if result.protocol == protocol && reading::is_idle(measurement) =>
+                    {
+                        Some(Idle {
+                            measurement,
+                            result,
+                        })
+                    }
+                    _ => None,
+                })
+        };
+        let [udp, icmp] = [ProbeProtocol::Udp, ProbeProtocol::Icmp].map(by);
+        let answered = |idle: &Idle<'_>| idle.result.received > 0;
+        udp.filter(answered)
+            .or(icmp.filter(answered))
+            .or(udp)
+            .or(icmp)
+    }
+}

@@ -1,0 +1,44 @@
+//! Round trips of probes beside a load.
+
+use plumb_model::results::{Direction, LoadedLatencyResult, Outcome};
+use plumb_model::run::Measurement;
+
+use crate::Case;
+
+/// Probes beside the load of one direction, or of both.
+#[derive(Clone, Copy)]
+pub(crate) struct Loaded<'a> {
+    pub(crate) measurement: &'a Measurement,
+    pub(crate) result: &'a LoadedLatencyResult,
+}
+
+impl Loaded<'_> {
+    /// Probes sent and lost.
+    pub(crate) fn probes(self) -> (u64, u64) {
+        let received = self.result.rtt_s.count;
+        let answered_ratio = (1.0 - self.result.loss_ratio).max(f64::MIN_POSITIVE);
+        let sent = (received as f64 / answered_ratio).round() as u64;
+        (sent, sent.saturating_sub(received))
+    }
+}
+
+impl<'a> Case<'a> {
+    /// Those of every load.
+    pub(crate) fn every_loaded(&self) -> impl Iterator<Item = Loaded<'a>> + use<'a> {
+        self.measurements
+            .iter()
+            .filter_map(|measurement| match &measurement.outcome {
+                Outcome::LoadedLatency(result) => Some(Loaded {
+                    measurement,
+                    result,
+                }),
+                _ => None,
+            })
+    }
+
+    /// Those while `direction` was loaded.
+    pub(crate) fn loaded(&self, direction: Direction) -> Option<Loaded<'a>> {
+        self.every_loaded()
+            .find(|loaded| loaded.result.direction == direction)
+    }
+}
