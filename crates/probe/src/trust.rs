@@ -112,6 +112,10 @@ pub(crate) fn disbelief(error: &rustls::Error) -> Option<String> {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "it is out of date".to_owned()
         }
+        // The verifier's own errors come as text alone.
+        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            "it is an authority's own, which no server may use".to_owned()
+        }
         other => other.to_string(),
     };
     Some(format!(

@@ -12,10 +12,10 @@ use plumb_model::results::Outcome;
 use plumb_model::results::page_load::{HttpVersion, PageLoadResult, PageObject};
 use plumb_model::run::Run;
 
-/// The page, twelve images of it, and one object that is larger.
-const IMAGES: usize = 12;
+/// The images of the page. nginx sends each in a segment of its own, and ten segments leave a server at once
+/// (RFC 6928).
+const IMAGES: usize = 9;
 const LARGE_BYTES: usize = 1_250_000;
-/// So small that ten segments carry all of them.
 const IMAGE_BYTES: usize = 800;
 const MEDIUM_BYTES: usize = 80_000;
 
@@ -138,7 +138,8 @@ fn a_page_takes_the_round_trips_of_its_protocols() {
             6,
             0,
         ),
-        ("https://server:8443/", HttpVersion::Http2, [3.0, 4.0], 1, 0),
+        // nghttpd asks for a key of another group than the one sent (HelloRetryRequest, RFC 8446, section 4.1.4).
+        ("https://server:8443/", HttpVersion::Http2, [4.0, 5.0], 1, 0),
         (
             "http://server:8080/ --protocol h2",
             HttpVersion::Http2,
@@ -152,7 +153,7 @@ fn a_page_takes_the_round_trips_of_its_protocols() {
         (
             "https://server:8443/medium.html",
             HttpVersion::Http2,
-            [3.0, 6.0],
+            [4.0, 7.0],
             1,
             0,
         ),
@@ -185,14 +186,15 @@ fn a_page_takes_the_round_trips_of_its_protocols() {
         }
         takes(url, result.first_byte_s, *first);
         takes(url, result.load_s, *all);
-        // TCP's handshake, timed by the kernel, is one round trip; TLS 1.3's is another.
+        // TCP's handshake, timed by the kernel, is one round trip; TLS 1.3's is another, or two with HelloRetryRequest.
         let connect = result.connect_s.unwrap();
         assert!(
             connect.min >= RTT_S - 0.001 && connect.max < RTT_S + 0.01,
             "{url}: {connect:?}"
         );
         if let Some(tls) = result.tls_s {
-            takes(url, Some(tls.p50), 1.0);
+            let trips = if url.contains("8443") { 2.0 } else { 1.0 };
+            takes(url, Some(tls.p50), trips);
         }
         let trips = result.round_trips.unwrap();
         assert!(
