@@ -10,7 +10,6 @@ use plumb_model::units::human_seconds;
 use plumb_net::clock;
 
 use crate::probes::{Aim, Answered, ProbeLogs, Probes, Window};
-use crate::session::Session;
 use crate::watcher::Watcher;
 
 /// How often the latest answer is looked at.
@@ -74,18 +73,24 @@ impl Background {
 
     /// Lets the probes run for a while without load; no time at all where there are none. Returns when that was,
     /// and the 95th percentile of the round trips as far as they were looked at.
-    pub fn watch(&self, name: &str, time: Duration, session: &Session<'_>) -> (Window, Duration) {
+    pub fn watch(
+        &self,
+        name: &str,
+        time: Duration,
+        watcher: &dyn Watcher,
+        stop: &AtomicBool,
+    ) -> (Window, Duration) {
         let from = clock::monotonic_ns();
         let mut seen = Vec::new();
         if let Some(probes) = self.probes() {
-            session.watcher.step(name, time);
+            watcher.step(name, time);
             let end = Instant::now() + time;
-            while Instant::now() < end && !session.is_stopped() {
+            while Instant::now() < end && !stop.load(Ordering::Relaxed) {
                 sleep(LOOK_EVERY);
                 if let Some(rtt) = probes.latest().last_rtt {
                     seen.push(rtt.as_secs_f64());
                     let rtt = human_seconds(rtt.as_secs_f64());
-                    session.watcher.update(&format!("round trip {rtt}"));
+                    watcher.update(&format!("round trip {rtt}"));
                 }
             }
         }

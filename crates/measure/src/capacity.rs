@@ -25,8 +25,9 @@ use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
-use crate::step::{Step, Yield};
+use crate::step::Step;
 use crate::watcher::Watcher;
+use crate::yields::Yield;
 
 mod notes;
 
@@ -366,7 +367,7 @@ fn result(
     result.pipe_bytes = narrowest
         .zip(result.rtt_s)
         .map(|((_, bps), rtt)| bps * rtt / 8.0);
-    notes(wanted, &found, &result, narrowest, out);
+    notes(&wanted.target.name, &found, &result, narrowest, out);
     result
 }
 

@@ -15,8 +15,9 @@ use crate::budget::Budget;
 use crate::error::MeasureError;
 use crate::record::{Judgement, Record};
 use crate::session::Session;
-use crate::step::{Step, Yield};
+use crate::step::Step;
 use crate::watcher::Watcher;
+use crate::yields::Yield;
 
 /// A plan that is being carried out.
 pub struct Conductor<'a> {

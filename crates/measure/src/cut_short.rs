@@ -1,9 +1,8 @@
 //! What is said, once, of phases that ended before their time because their shares of the budget were
 //! used. Pure.
 
+use plumb_diagnose::lengths::{LATENCY_S, QUEUE_S};
 use plumb_model::units::{human_seconds, si};
-
-use crate::phase::{CONCLUSIVE_S, TELLING_S};
 
 /// A phase that ended so.
 #[derive(Debug, Clone, Copy)]
@@ -40,13 +39,13 @@ pub(crate) fn note(phases: &[CutShort], latency: bool) -> Option<String> {
         .map(|phase| phase.wanted_s)
         .fold(0.0, f64::max);
     let unknown = match (latency, shortest_s) {
-        (false, s) if s < TELLING_S => {
+        (false, s) if s < LATENCY_S => {
             " Slow start, and when the ends looked, make rates of so short a time uncertain."
         }
-        (true, s) if s < TELLING_S => {
+        (true, s) if s < LATENCY_S => {
             " Where that is less than 2 s it says nothing of latency under load or of bufferbloat, and its rates are uncertain."
         }
-        (true, s) if s < CONCLUSIVE_S => {
+        (true, s) if s < QUEUE_S => {
             " A large queue takes longer to fill, so latency under load may be worse than measured."
         }
         _ => "",

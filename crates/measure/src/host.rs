@@ -21,8 +21,9 @@ use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
-use crate::step::{Step, Yield};
+use crate::step::Step;
 use crate::watcher::Watcher;
+use crate::yields::Yield;
 
 /// Reads this machine and judges it.
 ///

@@ -11,7 +11,8 @@ use crate::error::MeasureError;
 use crate::places;
 use crate::probes::{Aim, Probes};
 use crate::session::Session;
-use crate::step::{Step, Yield};
+use crate::step::Step;
+use crate::yields::Yield;
 
 /// How long the idle path is watched: 250 round trips, and longer than the second that Wi-Fi's
 /// power saving takes to end.
@@ -89,7 +90,7 @@ impl Step for IdlePath {
             Purpose::None => (Background::begin(|_| Probes::none()), Duration::ZERO),
         };
         found.notes(background.notes());
-        let (window, p95) = background.watch("idle", time, session);
+        let (window, p95) = background.watch("idle", time, session.watcher, session.stop);
         let mut idle = Idle {
             window,
             p95,
@@ -133,7 +134,7 @@ impl Step for RecoveredPath {
         let Some(background) = &session.background else {
             return Ok(found);
         };
-        let (window, _) = background.watch("after", AFTER, session);
+        let (window, _) = background.watch("after", AFTER, session.watcher, session.stop);
         let logs = background.settled(window);
         logs.record_ping(&mut found, window, Phase::After);
         found.notes(logs.notes());

@@ -45,3 +45,4 @@ pub mod watcher;
 pub mod windows;
 pub mod with_responder;
 pub mod without_responder;
+pub mod yields;

@@ -19,8 +19,9 @@ use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
-use crate::step::{Step, Yield};
+use crate::step::Step;
 use crate::watcher::Watcher;
+use crate::yields::Yield;
 
 /// The largest IP packet that can be written (RFC 791, section 3.1).
 const LARGEST_BYTES: u32 = u16::MAX as u32;

@@ -8,54 +8,35 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use plumb_model::results::Outcome;
-use plumb_model::results::path::{MapPlace, Multipath, PathDistance, PathHop, PathResult};
+use plumb_model::results::path::{Multipath, PathDistance, PathHop, PathResult};
 use plumb_model::units::human_seconds;
 use plumb_net::clock;
 use plumb_net::outlet::source_towards;
-use plumb_probe::path::atlas::{self, Atlas};
+use plumb_probe::path::atlas::{self};
 use plumb_probe::path::multipath::{self, MultipathPlan};
 use plumb_probe::path::names::Names;
 use plumb_probe::path::symmetry::symmetry;
 use plumb_probe::path::through::{Through, trace_what_gets_through};
-use plumb_probe::path::trace::{TraceLog, TracePlan};
+use plumb_probe::path::trace::TraceLog;
 use plumb_probe::path::{Access, Protocol, Target, UDP_PORT, open};
 
 use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
-use crate::step::{Step, Yield};
+use crate::step::Step;
 use crate::tunnel;
 use crate::watcher::Watcher;
+use crate::yields::Yield;
 
+mod wanted;
 mod way_back;
 
-pub use way_back::Back;
+pub use wanted::{Back, Wanted};
 use way_back::{Asking, Heard};
 
 /// What looks for names waits for at most so long after the trace; they are looked up while it runs.
 const NAMES_WAIT: Duration = Duration::from_millis(500);
-
-/// What is wanted of a path.
-#[derive(Debug)]
-pub struct Wanted {
-    /// Where to.
-    pub target: Target,
-    /// What probes are made of; when absent, what gets through.
-    pub protocol: Option<Protocol>,
-    /// How to trace.
-    pub plan: TracePlan,
-    /// How sure to be that all ways are found, 0…1, where they are wanted.
-    pub all_paths: Option<f64>,
-    /// Whether names are looked up.
-    pub names: bool,
-    /// Networks and places.
-    pub atlas: Atlas,
-    /// Whether the way back is wanted too.
-    pub back: Back,
-    /// Where this host is, when it is not to be looked up by its address.
-    pub here: Option<MapPlace>,
-}
 
 /// Traces a path, and shows how it goes to `show`.
 ///

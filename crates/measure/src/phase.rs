@@ -22,16 +22,15 @@ use crate::record::Measured;
 use crate::responsiveness;
 use crate::responsiveness::controller::{Controller, Found};
 use crate::shape::Shape;
-use crate::step::Yield;
 use crate::watcher::Watcher;
 use crate::windows::windows;
+use crate::yields::Yield;
 
 mod datagrams;
 mod latency;
 mod spec;
 mod step;
 
-pub(crate) use latency::{CONCLUSIVE_S, TELLING_S};
 pub(crate) use spec::asked;
 pub use spec::{Group, PhaseSpec};
 pub use step::LoadPhase;

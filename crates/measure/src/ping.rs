@@ -14,8 +14,9 @@ use crate::error::{MeasureError, Unanswered};
 use crate::probes::{Window, identity, whole};
 use crate::record::Judgement;
 use crate::session::Session;
-use crate::step::{Step, Yield};
+use crate::step::Step;
 use crate::watcher::Watcher;
+use crate::yields::Yield;
 
 /// How often whoever looks on is told.
 const TELL_EVERY: Duration = Duration::from_millis(100);

@@ -23,9 +23,10 @@ use crate::conductor::{Conducted, Conductor, Went};
 use crate::error::MeasureError;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
-use crate::step::{Step, Yield};
+use crate::step::Step;
 use crate::tunnel;
 use crate::watcher::Watcher;
+use crate::yields::Yield;
 
 /// Ports whose services begin with TLS (IANA's registry of services).
 const TLS_PORTS: &[u16] = &[

@@ -18,7 +18,7 @@ use plumb_probe::{Plan, ProbeLog, Probing, Progress, Sample};
 
 use crate::places::Place;
 use crate::record::Measured;
-use crate::step::Yield;
+use crate::yields::Yield;
 
 /// Fifty probes a second over UDP: a 95th percentile over 13 s rests on more than 30 probes
 /// beyond it, and 64 bytes of payload are 50 kbit/s on the line.

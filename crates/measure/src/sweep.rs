@@ -15,8 +15,9 @@ use crate::conductor::{Conducted, Conductor};
 use crate::error::{MeasureError, Unanswered};
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
-use crate::step::{Step, Yield};
+use crate::step::Step;
 use crate::watcher::Watcher;
+use crate::yields::Yield;
 
 /// How often the end is looked for while nothing is told.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

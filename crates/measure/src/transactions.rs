@@ -20,8 +20,9 @@ use crate::error::MeasureError;
 use crate::phase::{asked, ended};
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
-use crate::step::{Step, Yield};
+use crate::step::Step;
 use crate::watcher::Watcher;
+use crate::yields::Yield;
 
 /// What to ask, and for how long.
 #[derive(Debug, Clone)]

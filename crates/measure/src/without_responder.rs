@@ -18,8 +18,9 @@ use crate::idle::IdlePath;
 use crate::probes::Aim;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
-use crate::step::{Step, Yield};
+use crate::step::Step;
 use crate::watcher::Watcher;
+use crate::yields::Yield;
 
 /// Ports that hosts are likely to answer on: HTTPS and HTTP.
 const PORTS: [u16; 2] = [443, 80];

@@ -16,9 +16,10 @@ use plumb_wire::native::spec::{
     FRAME_HEADER_BYTES, GREETING_TIMEOUT, PREAMBLE_BYTES, SILENT_PREAMBLE_BYTES,
 };
 
+use crate::events::Hushed;
 use crate::registry::GreetingPlace;
-use crate::session::Hushed;
-use crate::{Shared, session};
+use crate::session;
+use crate::shared::Shared;
 
 /// Reads the first frame, or the preamble and the handshake, within [`GREETING_TIMEOUT`], then runs the session or
 /// hands the data connection over and ends. It ends at once where its place is needed for another connection.

@@ -7,27 +7,32 @@ mod admission;
 mod clock;
 mod disk;
 pub mod echo;
+mod error;
+mod events;
 mod greeting;
 mod listener;
+mod ports;
 mod registry;
 mod session;
+mod shared;
 mod silence;
 mod stamp;
 mod tracing;
 
-use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
 use std::time::Duration;
 
-use plumb_load::tls::{Identity, TlsError};
-use plumb_net::{bulk, tcp};
+use plumb_load::tls::Identity;
 use plumb_wire::native::control::Limits;
 use plumb_wire::native::spec;
 
+pub use error::ServeError;
+use ports::{Port, bind};
 use registry::Registry;
+use shared::Shared;
 pub use stamp::StampConfig;
 
 /// What a responder serves, and how much of it.
@@ -64,79 +69,12 @@ impl Default for Config {
     }
 }
 
-/// Why a responder cannot serve.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// A limit with which nothing could be served.
-    #[error("cannot serve with {option} {value}: write {wanted}")]
-    Limit {
-        /// The option of `plumb serve` that sets it.
-        option: &'static str,
-        /// As configured.
-        value: String,
-        /// What it may be.
-        wanted: String,
-    },
-    /// The directory for temporary files cannot be used.
-    #[error("cannot lend {}: {source}; check that it is a directory and may be written to", disk.display())]
-    Disk {
-        /// As configured.
-        disk: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Another program has the port.
-    #[error(
-        "cannot listen on {address}: another program uses the {protocol} port (is 'plumb serve' running already?); \
-         stop it, or choose another port"
-    )]
-    InUse {
-        /// As configured.
-        address: SocketAddr,
-        /// TCP or UDP.
-        protocol: &'static str,
-    },
-    /// The address cannot be had for another reason.
-    #[error(
-        "cannot listen on {address}: {source}; check the address and the port (below 1024 needs privilege)"
-    )]
-    Listen {
-        /// As configured.
-        address: SocketAddr,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The machine gives no thread.
-    #[error("cannot start a thread: {0}; look at the limit of processes (ulimit -u)")]
-    Thread(io::Error),
-    /// The machine gives no random numbers, without which sessions could be guessed.
-    #[error("cannot get random numbers: {0}")]
-    Random(getrandom::Error),
-    /// No certificate could be made.
-    #[error(transparent)]
-    Certificate(TlsError),
-    /// The echo over UDP failed while it ran.
-    #[error("the UDP echo failed: {0}; start the responder again")]
-    Echo(io::Error),
-    /// The STAMP reflector failed while it ran.
-    #[error("the STAMP reflector failed: {0}; start the responder again, or with --no-stamp")]
-    Stamp(io::Error),
-}
-
 /// A responder that listens.
 #[derive(Debug)]
 pub struct Server {
     config: Config,
     ports: Vec<Port>,
     reflectors: stamp::Reflectors,
-}
-
-/// Both sockets of one address.
-#[derive(Debug)]
-struct Port {
-    address: SocketAddr,
-    listener: TcpListener,
-    echo: UdpSocket,
 }
 
 impl Server {
@@ -250,17 +188,6 @@ impl Server {
     }
 }
 
-/// What all threads of a responder share.
-#[derive(Debug)]
-struct Shared<'a> {
-    limits: Limits,
-    registry: Registry,
-    identity: Identity,
-    disk: Option<PathBuf>,
-    traces: bool,
-    stop: &'a AtomicBool,
-}
-
 /// Whether the limits let anything be served, and what they let can be carried.
 fn check(config: &Config) -> Result<(), ServeError> {
     let limit = |option, value: String, wanted: String| {
@@ -285,79 +212,12 @@ fn check(config: &Config) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// Ports that are tried where any will do: the system chooses one that is free for TCP, and it
-/// may be taken for UDP.
-const PORT_TRIES: usize = 8;
-
-fn bind(address: SocketAddr) -> Result<Port, ServeError> {
-    let tries = if address.port() == 0 { PORT_TRIES } else { 1 };
-    let mut result = bind_both(address);
-    for _ in 1..tries {
-        if !matches!(result, Err(ServeError::InUse { .. })) {
-            break;
-        }
-        result = bind_both(address);
-    }
-    result
-}
-
-fn bind_both(address: SocketAddr) -> Result<Port, ServeError> {
-    let failed = |protocol: &'static str| {
-        move |source: io::Error| match source.kind() {
-            io::ErrorKind::AddrInUse => ServeError::InUse { address, protocol },
-            _ => ServeError::Listen { address, source },
-        }
-    };
-    let listen = |address| {
-        let listener = tcp::listen(address)?;
-        // What is accepted begins with it. A socket that began with the machine's default and changed
-        // later keeps what that one set up: after BBR, CUBIC too is paced (Linux 6.18). A
-        // kernel without it says so when a stream asks for it.
-        let _ = tcp::set_congestion_control(&listener, spec::DEFAULT_CONGESTION_CONTROL);
-        Ok((listener.local_addr()?, listener))
-    };
-    let listening = listen(address).or_else(|error| match without_ipv6(address, &error) {
-        Some(address) => listen(address),
-        None => Err(error),
-    });
-    let (bound, listener) = listening.map_err(failed("TCP"))?;
-    let echo = UdpSocket::bind(bound).map_err(failed("UDP"))?;
-    // With the sockets of UDP streams, and only now, so that it is seen when another has it.
-    bulk::share_port(&echo).map_err(failed("UDP"))?;
-    Ok(Port {
-        address: bound,
-        listener,
-        echo,
-    })
-}
-
-/// The IPv4 address that stands for `address` on a machine without IPv6.
-fn without_ipv6(address: SocketAddr, error: &io::Error) -> Option<SocketAddr> {
-    // A kernel without IPv6 knows no such family; one that has it switched off, no address.
-    let absent = error.kind() == io::ErrorKind::AddrNotAvailable
-        || error.raw_os_error() == Some(ADDRESS_FAMILY_NOT_SUPPORTED);
-    (absent && address.is_ipv6() && address.ip().is_unspecified())
-        .then(|| SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port())))
-}
-
-/// EAFNOSUPPORT of Linux (`include/uapi/asm-generic/errno.h`), for which std has no kind.
-const ADDRESS_FAMILY_NOT_SUPPORTED: i32 = 97;
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::*;
+    use std::net::Ipv4Addr;
 
-    #[test]
-    fn connections_never_run_the_machines_default_first() {
-        let port = bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        let _client = std::net::TcpStream::connect(port.address).unwrap();
-        let (accepted, _) = tcp::accept(&port.listener, Duration::from_secs(2)).unwrap();
-        assert_eq!(
-            tcp::congestion_control(&accepted).unwrap(),
-            spec::DEFAULT_CONGESTION_CONTROL
-        );
-    }
+    use super::*;
 
     #[test]
     fn limits_with_which_nothing_could_be_served_are_named() {
@@ -387,18 +247,5 @@ mod tests {
             refused(|c| c.max_duration = Duration::ZERO).as_deref(),
             Some("cannot serve with --max-duration 0s: write a time above 0, like 120s")
         );
-    }
-
-    #[test]
-    fn the_unspecified_address_falls_back_to_ipv4() {
-        let fallback = |text: &str, error: i32| {
-            let address = text.parse().ok()?;
-            without_ipv6(address, &io::Error::from_raw_os_error(error)).map(|a| a.to_string())
-        };
-        assert_eq!(fallback("[::]:7586", 97).as_deref(), Some("0.0.0.0:7586"));
-        // EADDRNOTAVAIL, as with net.ipv6.conf.all.disable_ipv6.
-        assert_eq!(fallback("[::]:0", 99).as_deref(), Some("0.0.0.0:0"));
-        assert_eq!(fallback("[::]:7586", 98), None);
-        assert_eq!(fallback("[2001:db8::1]:7586", 99), None);
     }
 }

@@ -8,10 +8,8 @@ use std::time::{Duration, Instant};
 
 use plumb_net::tcp;
 
-use crate::{Shared, greeting};
-
-/// How often a thread that waits looks whether it is to stop.
-pub(crate) const STOP_INTERVAL: Duration = Duration::from_millis(100);
+use crate::greeting;
+use crate::shared::{STOP_INTERVAL, Shared};
 
 /// How long sessions have to say that the responder stops: several times what they take to see it.
 const FAREWELL: Duration = Duration::from_millis(300);

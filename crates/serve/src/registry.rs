@@ -22,7 +22,7 @@ use crate::admission::greetings::Greetings;
 use crate::admission::loads::{Loads, Wanted};
 use crate::admission::sessions::Sessions;
 use crate::echo::Asked;
-use crate::session::{Event, Hushed};
+use crate::events::{Event, Hushed};
 use crate::tracing::Budget;
 
 /// The registry of one responder.

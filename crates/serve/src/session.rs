@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use plumb_host::facts::facts;
 use plumb_load::QuicSide;
 use plumb_load::frames::{LinkError, read_frame, write_frame};
-use plumb_load::streams::{Carrier, DataConnection, Stream, prepare};
+use plumb_load::streams::{Carrier, Stream, prepare};
 use plumb_load::traffic::{Traffic, TrafficPlan};
 use plumb_load::transactions::answer::Answerer;
 use plumb_model::results::TransactionTransport;
@@ -29,12 +29,12 @@ use plumb_wire::native::spec::{
     QUEUED_LOOK, SILENCE_TIMEOUT, STOP_GRACE, TOKEN_BYTES,
 };
 
-use crate::Shared;
 use crate::admission::Turn;
 use crate::disk::{self, Files};
 use crate::echo::Asked;
-use crate::listener::STOP_INTERVAL;
+use crate::events::{Event, Hushed};
 use crate::registry::{AnsweringPlace, Declared, LoadClaim, SessionPlace, TracePlace};
+use crate::shared::{STOP_INTERVAL, Shared};
 use crate::silence::Silences;
 use crate::tracing;
 
@@ -42,36 +42,6 @@ use crate::tracing;
 /// and messages beside them. A client that sends more waits.
 const WAITING_EVENTS: usize = 256;
 const _: () = assert!(WAITING_EVENTS > MOST_STREAMS as usize);
-
-/// What happens to a session.
-#[derive(Debug)]
-pub(crate) enum Event {
-    /// A message came.
-    Message(ClientMessage),
-    /// A data connection named the session.
-    Attached(Box<DataConnection>),
-    /// A datagram asked for a UDP stream; it may come again and again.
-    Asked(Asked),
-    /// A connection that is to be silent named the session.
-    Hushed(Hushed),
-    /// The path towards the client was traced, or could not be.
-    Traced(ServerMessage),
-    /// Its place is another client's now.
-    Displaced,
-    /// The control connection is over.
-    Gone,
-}
-
-/// A connection that is to be silent.
-#[derive(Debug)]
-pub(crate) struct Hushed {
-    /// The connection.
-    pub(crate) socket: TcpStream,
-    /// Whom it comes from.
-    pub(crate) peer: IpAddr,
-    /// For how long.
-    pub(crate) time: Duration,
-}
 
 /// Runs the session whose first message is `first`, until the client leaves, breaks the
 /// protocol or is silent for [`SILENCE_TIMEOUT`], or the responder stops: at most that time

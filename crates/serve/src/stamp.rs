@@ -12,7 +12,8 @@ use plumb_net::datagram::{DatagramSocket, Received};
 use plumb_wire::stamp::{Arrived, ClockState, Counting, Key, Reflector};
 
 use crate::clock::Clock;
-use crate::{ServeError, without_ipv6};
+use crate::error::ServeError;
+use crate::ports::without_ipv6;
 
 /// How often the request to stop is looked at while nothing comes in.
 const STOP_CHECK_NS: u64 = 100_000_000;

@@ -30,8 +30,9 @@ use crate::phase::{Group, Phase, PhaseSpec};
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
 use crate::shape::Shape;
-use crate::step::{Step, Yield};
+use crate::step::Step;
 use crate::watcher::Watcher;
+use crate::yields::Yield;
 use search::Search;
 
 /// What a Run calls the method.

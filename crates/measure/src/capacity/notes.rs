@@ -6,8 +6,7 @@ use plumb_model::units::si;
 use plumb_probe::capacity::hops::HopsFound;
 use plumb_probe::path::loss::{Count, Last, examine};
 
-use super::Wanted;
-use crate::step::Yield;
+use crate::yields::Yield;
 
 /// Single packets and trains contradict each other where the narrowest line is this much faster by single
 /// packets than by trains.
@@ -18,7 +17,7 @@ const SELDOM: f64 = 0.9;
 
 /// What must be said beside the numbers.
 pub(super) fn notes(
-    wanted: &Wanted,
+    name: &str,
     found: &HopsFound,
     result: &CapacityResult,
     narrowest: Option<(u8, f64)>,
@@ -26,8 +25,7 @@ pub(super) fn notes(
 ) {
     if !found.reached {
         out.note(format!(
-            "{} itself did not answer probes: the lines behind the last hop that did are not in the table.",
-            wanted.target.name
+            "{name} itself did not answer probes: the lines behind the last hop that did are not in the table."
         ));
     }
     for note in unanswered(found, result.protocol) {

@@ -16,8 +16,9 @@ use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
-use crate::step::{Step, Yield};
+use crate::step::Step;
 use crate::watcher::Watcher;
+use crate::yields::Yield;
 
 /// Times files, and names the stage that is slower than the rate wanted.
 ///

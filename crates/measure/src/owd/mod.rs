@@ -20,8 +20,9 @@ use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
-use crate::step::{Step, Yield};
+use crate::step::Step;
 use crate::watcher::Watcher;
+use crate::yields::Yield;
 
 /// How often whoever looks on is told.
 const TELL_EVERY: Duration = Duration::from_millis(100);

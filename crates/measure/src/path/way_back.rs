@@ -13,7 +13,7 @@ use plumb_probe::path::{Protocol, Target};
 use plumb_wire::native::control::trace::{TraceAccess, TraceReport, TraceRequest};
 use plumb_wire::native::spec::{MAX_TRACE_CYCLES, MAX_TRACE_HOPS, TRACE_TIME};
 
-use super::Wanted;
+use super::wanted::{Back, Wanted};
 
 /// How long a responder that must be there may take to be reached and to greet, each.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,26 +25,6 @@ const MACHINES: Duration = Duration::from_millis(100);
 const ROUND_TRIPS: f64 = 2.5;
 /// How often the request to stop is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// Whether the way back is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Back {
-    /// No.
-    No,
-    /// Where a responder answers on that TCP port, for which the trace hardly waits.
-    IfAnswered(u16),
-    /// It is: that there is none on that TCP port is a failure.
-    Required(u16),
-}
-
-impl Back {
-    fn port(self) -> Option<u16> {
-        match self {
-            Self::No => None,
-            Self::IfAnswered(port) | Self::Required(port) => Some(port),
-        }
-    }
-}
 
 /// What a responder told.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use super::Phase;
 use crate::clocks::{Comparison, Incomparable};
 use crate::probes::Window;
 use crate::profiles;
-use crate::step::Yield;
+use crate::yields::Yield;
 
 impl Phase {
     /// Adds what became of its datagrams, with their delays where the clocks could be compared.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plumb_diagnose::lengths::{LATENCY_S, QUEUE_S};
 use plumb_load::DirectionOutcome;
 use plumb_model::grade::{DSLREPORTS, Grade};
 use plumb_model::results::{ClassLatency, LoadedLatencyResult, Outcome, Periodic, RAMP_S};
@@ -13,14 +14,7 @@ use crate::beside::{self, Beside};
 use crate::periodicity;
 use crate::probes::{Answered, ProbeLogs, Window, result};
 use crate::responsiveness;
-use crate::step::Yield;
-
-/// Shorter than this, a phase is slow start alone and tells nothing of the queue.
-pub(crate) const TELLING_S: f64 = RAMP_S;
-
-/// Shorter than this, a phase has not shown a large queue: CUBIC with HyStart takes ten seconds
-/// to fill 700 ms.
-pub(crate) const CONCLUSIVE_S: f64 = 14.0;
+use crate::yields::Yield;
 
 impl Phase {
     /// Adds the round trips beside it, compared with those of the idle path.
@@ -34,17 +28,17 @@ impl Phase {
     ) {
         let window = self.window();
         let name = self.spec.name();
-        if window.seconds() < TELLING_S && self.is_cut_short() {
+        if window.seconds() < LATENCY_S && self.is_cut_short() {
             return;
         }
-        if window.seconds() < TELLING_S {
+        if window.seconds() < LATENCY_S {
             found.note(format!(
                 "The phase '{name}' lasted {}: too short to say anything of latency under load, or of bufferbloat. Allow more with --budget or --duration.",
                 human_seconds(window.seconds())
             ));
             return;
         }
-        if window.seconds() < CONCLUSIVE_S && !self.is_cut_short() {
+        if window.seconds() < QUEUE_S && !self.is_cut_short() {
             found.note(format!(
                 "The phase '{name}' lasted {}: a large queue takes longer to fill, so latency under load may be worse than measured.",
                 human_seconds(window.seconds())

@@ -8,7 +8,8 @@ use crate::cut_short::CutShort;
 use crate::error::MeasureError;
 use crate::probes::{ProbeLogs, result};
 use crate::session::Session;
-use crate::step::{Step, Yield};
+use crate::step::Step;
+use crate::yields::Yield;
 
 /// Before the end of a phase in which the far end went silent, in seconds: the probes that left then show whether
 /// small packets still pass. It is as long as a responder may be silent before it counts as lost, less the round

@@ -1,5 +1,6 @@
 //! `plumb ping`: round trips of small packets.
 
+mod arguments;
 mod chart;
 mod fping;
 mod live;
@@ -7,27 +8,25 @@ mod many;
 mod probes;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
 use plumb_measure::conductor::Conducted;
 use plumb_measure::watcher::Nobody;
 use plumb_measure::{ping, sweep};
 use plumb_net::datagram::PathMtuDiscovery;
-use plumb_net::outlet::Outlet;
 use plumb_probe::many::ManyPlan;
-use plumb_probe::{Pace, Pattern, Plan, Sizes, Trust};
+use plumb_probe::{Pace, Plan, Sizes, Trust};
 
-use crate::output::{Begun, Output};
-use crate::seconds::{above_zero, seconds};
-use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
+use crate::output::Begun;
+use crate::target::{Target, command_line, interruptible, outlet_towards};
 use crate::trust::trust;
 use crate::usage::wrong;
+pub(crate) use arguments::Arguments;
+use arguments::Protocol;
 use live::{Lines, Live};
 use many::{Printer, Shown};
-use probes::{Probes, Protocol};
+use probes::Probes;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -53,132 +52,6 @@ const COUNT: u64 = 10;
 const INTERVAL: Duration = Duration::from_millis(200);
 /// How long an adaptive one waits for an answer, as ping does.
 const ADAPTIVE_INTERVAL: Duration = Duration::from_secs(1);
-
-#[derive(Args)]
-pub(crate) struct Arguments {
-    /// Names or addresses of the far ends; also `NAME:PORT` and `[ADDRESS]:PORT`, and networks such
-    /// as 192.0.2.0/24
-    #[arg(value_name = "HOST", required_unless_present = "file")]
-    hosts: Vec<String>,
-    /// Far ends from a file, one a line, or from standard input where it is `-`
-    #[arg(long, value_name = "FILE")]
-    file: Option<PathBuf>,
-    /// Packets, or connections, a second at most, where there are several far ends [default: 1000, of
-    /// connections 100]
-    #[arg(long, value_name = "RATE")]
-    pps: Option<f64>,
-    /// Print what fping prints
-    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "json_lines"])]
-    fping: Option<fping::Format>,
-    /// What probes are made of [default: icmp, or tcp where this user may not send ICMP]
-    #[arg(long, value_enum)]
-    protocol: Option<Protocol>,
-    /// Over HTTPS: who may sign the certificate, a PEM file [default: whom this system believes]
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
-    ca: Option<PathBuf>,
-    /// Over HTTPS: take any certificate
-    #[arg(long)]
-    insecure: bool,
-    /// How many probes to send to each; 0 for no end [default: 10, to several 3, no end with
-    /// --deadline]
-    #[arg(short, long)]
-    count: Option<u64>,
-    /// Time from one probe to the next to the same far end, whatever became of it; a bare number is
-    /// seconds [default: 200ms, to several 1s]
-    #[arg(short, long, value_name = "TIME", value_parser = seconds)]
-    interval: Option<Duration>,
-    /// Bytes of payload [default: 56 for ICMP, 64 for UDP]
-    #[arg(short, long, value_name = "BYTES", conflicts_with = "sweep")]
-    size: Option<usize>,
-    /// Sizes of payload one after the other, in bytes: FROM..TO:STEP
-    #[arg(long, value_name = "SIZES")]
-    sweep: Option<Sizes>,
-    /// A probe that takes longer counts as lost; a bare number is seconds
-    #[arg(short = 'W', long, value_name = "TIME", default_value = "3s", value_parser = above_zero)]
-    timeout: Duration,
-    /// Send no more after this time; a bare number is seconds
-    #[arg(short = 'w', long, value_name = "TIME", value_parser = above_zero)]
-    deadline: Option<Duration>,
-    /// Flood: the next probe when one is answered, or after 10 ms
-    #[arg(short, long, conflicts_with = "interval")]
-    flood: bool,
-    /// Adaptive: the next probe when one is answered, or after the interval, which is 1s then; no faster than
-    /// one a millisecond
-    #[arg(short = 'A', long, conflicts_with = "flood")]
-    adaptive: bool,
-    /// Probes that are sent at once to begin with
-    #[arg(short = 'l', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    preload: u32,
-    /// What fills the packets behind the 12 bytes that plumb writes: up to 16 bytes in hexadecimal
-    #[arg(short, long, value_name = "HEX")]
-    pattern: Option<Pattern>,
-    /// Say so where a probe is not answered yet when the next one leaves
-    #[arg(short = 'O', long)]
-    outstanding: bool,
-    /// Hops that probes live (TTL)
-    #[arg(short, long, value_name = "HOPS", value_parser = clap::value_parser!(u8).range(1..))]
-    ttl: Option<u8>,
-    /// Type of service or traffic class of the probes, as ping has it: a byte, 0x for
-    /// hexadecimal, whose upper six bits are the DSCP
-    #[arg(short = 'Q', long, value_name = "TOS", value_parser = traffic_class)]
-    tos: Option<u8>,
-    /// Interface to send by, or address to send from
-    #[arg(short = 'I', long, value_name = "INTERFACE|ADDRESS")]
-    from: Option<Outlet>,
-    /// What becomes of probes larger than the path carries whole
-    #[arg(short = 'M', long, value_enum, value_name = "HOW")]
-    pmtudisc: Option<PathMtu>,
-    #[command(flatten)]
-    family: FamilyOptions,
-    /// Show addresses, not names
-    #[arg(short, long)]
-    numeric: bool,
-    /// Begin the line of each answer with its time, in seconds since 1970
-    #[arg(short = 'D', long)]
-    stamp: bool,
-    /// Print no line for each answer
-    #[arg(short, long)]
-    quiet: bool,
-    /// Print a line for each answer of several far ends too
-    #[arg(short, long)]
-    verbose: bool,
-    /// Print an object in JSON for each answer and loss as it comes, one a line
-    #[arg(long, conflicts_with_all = ["quiet", "stamp", "json"])]
-    json_lines: bool,
-    /// Port at the far end, where HOST names none (HOST:PORT) [default: that of the protocol]
-    #[arg(long)]
-    port: Option<u16>,
-    /// What is asked for: a name of a DNS server [default: the servers of the root], a page over HTTP
-    /// [default: /]
-    #[arg(long, value_name = "NAME|PATH")]
-    ask: Option<String>,
-    #[command(flatten)]
-    output: Output,
-}
-
-/// As ping names them.
-#[derive(Clone, Copy, ValueEnum)]
-enum PathMtu {
-    /// Never fragment; refuse to send more than the path MTU known here
-    Do,
-    /// Fragment here what is larger than the path MTU known
-    Want,
-    /// Let routers fragment
-    Dont,
-    /// Never fragment, whatever the path MTU known
-    Probe,
-}
-
-impl From<PathMtu> for PathMtuDiscovery {
-    fn from(how: PathMtu) -> Self {
-        match how {
-            PathMtu::Do => Self::Do,
-            PathMtu::Want => Self::Want,
-            PathMtu::Dont => Self::Dont,
-            PathMtu::Probe => Self::Probe,
-        }
-    }
-}
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match arguments.hosts.as_slice() {
@@ -382,32 +255,5 @@ impl Arguments {
         plan.path_mtu = self.pmtudisc.map(PathMtuDiscovery::from);
         plan.outlet = outlet_towards(&target.name, target.address, self.from.as_ref())?;
         Ok(plan)
-    }
-}
-
-/// The byte that holds the DSCP (RFC 2474), whose lower two bits belong to ECN (RFC 3168).
-fn traffic_class(text: &str) -> Result<u8, String> {
-    let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) => u8::from_str_radix(digits, 16),
-        None => text.parse(),
-    };
-    match parsed {
-        Ok(class) if class & 3 == 0 => Ok(class),
-        Ok(_) => Err("the lower two bits are those of ECN: give a multiple of 4".to_owned()),
-        Err(_) => Err("a byte is needed, such as 184 or 0xb8".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_traffic_class_leaves_ecn_alone() {
-        assert_eq!(traffic_class("0xb8"), Ok(184));
-        assert_eq!(traffic_class("32"), Ok(32));
-        for wrong in ["1", "256", "0x", "ef", ""] {
-            assert!(traffic_class(wrong).is_err(), "{wrong}");
-        }
     }
 }

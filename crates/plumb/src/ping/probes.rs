@@ -3,51 +3,10 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use clap::ValueEnum;
-use plumb_model::results::ProbeProtocol;
 use plumb_net::privilege;
-use plumb_wire::native::spec::PORT;
-use plumb_wire::{dns, stamp};
 
-use super::Arguments;
+use super::arguments::{Arguments, Protocol};
 use crate::usage::wrong;
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum Protocol {
-    /// ICMP or ICMPv6 echo
-    Icmp,
-    /// The UDP echo of `plumb serve`
-    Udp,
-    /// Plain datagrams to a UDP port: an echo service, or a closed port, answers
-    UdpPort,
-    /// TCP connections, reset at once; a closed port answers too
-    Tcp,
-    /// The head of a page over HTTP
-    Http,
-    /// The head of a page over HTTPS
-    Https,
-    /// Questions to a DNS server
-    Dns,
-    /// STAMP (RFC 8762), and TWAMP-Light
-    Stamp,
-}
-
-impl Protocol {
-    /// As Runs call it, and the port where none is given.
-    pub(super) fn facts(self) -> (ProbeProtocol, u16) {
-        match self {
-            Self::Icmp => (ProbeProtocol::Icmp, 0),
-            Self::Udp => (ProbeProtocol::Udp, PORT),
-            // RFC 862.
-            Self::UdpPort => (ProbeProtocol::UdpPort, 7),
-            Self::Tcp => (ProbeProtocol::Tcp, 80),
-            Self::Http => (ProbeProtocol::Http, 80),
-            Self::Https => (ProbeProtocol::Https, 443),
-            Self::Dns => (ProbeProtocol::Dns, dns::PORT),
-            Self::Stamp => (ProbeProtocol::Stamp, stamp::PORT),
-        }
-    }
-}
 
 /// What probes are made of, and why where nobody chose it.
 pub(super) struct Probes {

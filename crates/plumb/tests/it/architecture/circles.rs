@@ -9,43 +9,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Circles that are still there: the crate, one file of the circle, and how many it has. Only to be
-/// taken off.
-const KNOWN: &[(&str, &str, usize)] = &[
-    ("measure", "crate::capacity", 2),
-    ("measure", "crate::path", 2),
-    ("measure", "crate::phase", 3),
-    ("measure", "crate::session", 5),
-    ("plumb", "crate::ping", 2),
-    ("serve", "crate", 6),
-];
-
 #[test]
 fn no_files_need_each_other() {
-    let mut known: BTreeSet<_> = KNOWN.iter().collect();
     let mut found = Vec::new();
     for entry in std::fs::read_dir(super::crates()).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         let files = Crate::read(|names| source(&entry.path().join("src"), names));
         for circle in files.circles() {
-            let is = |(of, file, count): &&&(&str, &str, usize)| {
-                *of == name && circle.contains(*file) && *count >= circle.len()
-            };
-            match known.iter().find(is).copied() {
-                Some(one) => drop(known.remove(one)),
-                None => found.push(format!("{name}:\n{}", files.show(&circle))),
-            }
+            found.push(format!("{name}:\n{}", files.show(&circle)));
         }
     }
     assert!(
         found.is_empty(),
         "files need each other:\n{}",
         found.join("\n")
-    );
-    assert!(
-        known.is_empty(),
-        "no longer there, take it off the list: {known:?}"
     );
 }
 

@@ -1,0 +1,47 @@
+//! What is asked of a trace.
+
+use plumb_model::results::path::MapPlace;
+use plumb_probe::path::atlas::Atlas;
+use plumb_probe::path::trace::TracePlan;
+use plumb_probe::path::{Protocol, Target};
+
+/// What is wanted of a path.
+#[derive(Debug)]
+pub struct Wanted {
+    /// Where to.
+    pub target: Target,
+    /// What probes are made of; when absent, what gets through.
+    pub protocol: Option<Protocol>,
+    /// How to trace.
+    pub plan: TracePlan,
+    /// How sure to be that all ways are found, 0…1, where they are wanted.
+    pub all_paths: Option<f64>,
+    /// Whether names are looked up.
+    pub names: bool,
+    /// Networks and places.
+    pub atlas: Atlas,
+    /// Whether the way back is wanted too.
+    pub back: Back,
+    /// Where this host is, when it is not to be looked up by its address.
+    pub here: Option<MapPlace>,
+}
+
+/// Whether the way back is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Back {
+    /// No.
+    No,
+    /// Where a responder answers on that TCP port, for which the trace hardly waits.
+    IfAnswered(u16),
+    /// It is: that there is none on that TCP port is a failure.
+    Required(u16),
+}
+
+impl Back {
+    pub(super) fn port(self) -> Option<u16> {
+        match self {
+            Self::No => None,
+            Self::IfAnswered(port) | Self::Required(port) => Some(port),
+        }
+    }
+}

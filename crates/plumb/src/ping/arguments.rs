@@ -1,0 +1,207 @@
+//! What `plumb ping` takes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use plumb_model::results::ProbeProtocol;
+use plumb_net::datagram::PathMtuDiscovery;
+use plumb_net::outlet::Outlet;
+use plumb_probe::{Pattern, Sizes};
+use plumb_wire::native::spec::PORT;
+use plumb_wire::{dns, stamp};
+
+use super::fping;
+use crate::output::Output;
+use crate::seconds::{above_zero, seconds};
+use crate::target::FamilyOptions;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Names or addresses of the far ends; also `NAME:PORT` and `[ADDRESS]:PORT`, and networks such
+    /// as 192.0.2.0/24
+    #[arg(value_name = "HOST", required_unless_present = "file")]
+    pub(super) hosts: Vec<String>,
+    /// Far ends from a file, one a line, or from standard input where it is `-`
+    #[arg(long, value_name = "FILE")]
+    pub(super) file: Option<PathBuf>,
+    /// Packets, or connections, a second at most, where there are several far ends [default: 1000, of
+    /// connections 100]
+    #[arg(long, value_name = "RATE")]
+    pub(super) pps: Option<f64>,
+    /// Print what fping prints
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "json_lines"])]
+    pub(super) fping: Option<fping::Format>,
+    /// What probes are made of [default: icmp, or tcp where this user may not send ICMP]
+    #[arg(long, value_enum)]
+    pub(super) protocol: Option<Protocol>,
+    /// Over HTTPS: who may sign the certificate, a PEM file [default: whom this system believes]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(super) ca: Option<PathBuf>,
+    /// Over HTTPS: take any certificate
+    #[arg(long)]
+    pub(super) insecure: bool,
+    /// How many probes to send to each; 0 for no end [default: 10, to several 3, no end with
+    /// --deadline]
+    #[arg(short, long)]
+    pub(super) count: Option<u64>,
+    /// Time from one probe to the next to the same far end, whatever became of it; a bare number is
+    /// seconds [default: 200ms, to several 1s]
+    #[arg(short, long, value_name = "TIME", value_parser = seconds)]
+    pub(super) interval: Option<Duration>,
+    /// Bytes of payload [default: 56 for ICMP, 64 for UDP]
+    #[arg(short, long, value_name = "BYTES", conflicts_with = "sweep")]
+    pub(super) size: Option<usize>,
+    /// Sizes of payload one after the other, in bytes: FROM..TO:STEP
+    #[arg(long, value_name = "SIZES")]
+    pub(super) sweep: Option<Sizes>,
+    /// A probe that takes longer counts as lost; a bare number is seconds
+    #[arg(short = 'W', long, value_name = "TIME", default_value = "3s", value_parser = above_zero)]
+    pub(super) timeout: Duration,
+    /// Send no more after this time; a bare number is seconds
+    #[arg(short = 'w', long, value_name = "TIME", value_parser = above_zero)]
+    pub(super) deadline: Option<Duration>,
+    /// Flood: the next probe when one is answered, or after 10 ms
+    #[arg(short, long, conflicts_with = "interval")]
+    pub(super) flood: bool,
+    /// Adaptive: the next probe when one is answered, or after the interval, which is 1s then; no faster than
+    /// one a millisecond
+    #[arg(short = 'A', long, conflicts_with = "flood")]
+    pub(super) adaptive: bool,
+    /// Probes that are sent at once to begin with
+    #[arg(short = 'l', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) preload: u32,
+    /// What fills the packets behind the 12 bytes that plumb writes: up to 16 bytes in hexadecimal
+    #[arg(short, long, value_name = "HEX")]
+    pub(super) pattern: Option<Pattern>,
+    /// Say so where a probe is not answered yet when the next one leaves
+    #[arg(short = 'O', long)]
+    pub(super) outstanding: bool,
+    /// Hops that probes live (TTL)
+    #[arg(short, long, value_name = "HOPS", value_parser = clap::value_parser!(u8).range(1..))]
+    pub(super) ttl: Option<u8>,
+    /// Type of service or traffic class of the probes, as ping has it: a byte, 0x for
+    /// hexadecimal, whose upper six bits are the DSCP
+    #[arg(short = 'Q', long, value_name = "TOS", value_parser = traffic_class)]
+    pub(super) tos: Option<u8>,
+    /// Interface to send by, or address to send from
+    #[arg(short = 'I', long, value_name = "INTERFACE|ADDRESS")]
+    pub(super) from: Option<Outlet>,
+    /// What becomes of probes larger than the path carries whole
+    #[arg(short = 'M', long, value_enum, value_name = "HOW")]
+    pub(super) pmtudisc: Option<PathMtu>,
+    #[command(flatten)]
+    pub(super) family: FamilyOptions,
+    /// Show addresses, not names
+    #[arg(short, long)]
+    pub(super) numeric: bool,
+    /// Begin the line of each answer with its time, in seconds since 1970
+    #[arg(short = 'D', long)]
+    pub(super) stamp: bool,
+    /// Print no line for each answer
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+    /// Print a line for each answer of several far ends too
+    #[arg(short, long)]
+    pub(super) verbose: bool,
+    /// Print an object in JSON for each answer and loss as it comes, one a line
+    #[arg(long, conflicts_with_all = ["quiet", "stamp", "json"])]
+    pub(super) json_lines: bool,
+    /// Port at the far end, where HOST names none (HOST:PORT) [default: that of the protocol]
+    #[arg(long)]
+    pub(super) port: Option<u16>,
+    /// What is asked for: a name of a DNS server [default: the servers of the root], a page over HTTP
+    /// [default: /]
+    #[arg(long, value_name = "NAME|PATH")]
+    pub(super) ask: Option<String>,
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
+/// As ping names them.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum PathMtu {
+    /// Never fragment; refuse to send more than the path MTU known here
+    Do,
+    /// Fragment here what is larger than the path MTU known
+    Want,
+    /// Let routers fragment
+    Dont,
+    /// Never fragment, whatever the path MTU known
+    Probe,
+}
+
+impl From<PathMtu> for PathMtuDiscovery {
+    fn from(how: PathMtu) -> Self {
+        match how {
+            PathMtu::Do => Self::Do,
+            PathMtu::Want => Self::Want,
+            PathMtu::Dont => Self::Dont,
+            PathMtu::Probe => Self::Probe,
+        }
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Protocol {
+    /// ICMP or ICMPv6 echo
+    Icmp,
+    /// The UDP echo of `plumb serve`
+    Udp,
+    /// Plain datagrams to a UDP port: an echo service, or a closed port, answers
+    UdpPort,
+    /// TCP connections, reset at once; a closed port answers too
+    Tcp,
+    /// The head of a page over HTTP
+    Http,
+    /// The head of a page over HTTPS
+    Https,
+    /// Questions to a DNS server
+    Dns,
+    /// STAMP (RFC 8762), and TWAMP-Light
+    Stamp,
+}
+
+impl Protocol {
+    /// As Runs call it, and the port where none is given.
+    pub(super) fn facts(self) -> (ProbeProtocol, u16) {
+        match self {
+            Self::Icmp => (ProbeProtocol::Icmp, 0),
+            Self::Udp => (ProbeProtocol::Udp, PORT),
+            // RFC 862.
+            Self::UdpPort => (ProbeProtocol::UdpPort, 7),
+            Self::Tcp => (ProbeProtocol::Tcp, 80),
+            Self::Http => (ProbeProtocol::Http, 80),
+            Self::Https => (ProbeProtocol::Https, 443),
+            Self::Dns => (ProbeProtocol::Dns, dns::PORT),
+            Self::Stamp => (ProbeProtocol::Stamp, stamp::PORT),
+        }
+    }
+}
+
+/// The byte that holds the DSCP (RFC 2474), whose lower two bits belong to ECN (RFC 3168).
+fn traffic_class(text: &str) -> Result<u8, String> {
+    let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u8::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    match parsed {
+        Ok(class) if class & 3 == 0 => Ok(class),
+        Ok(_) => Err("the lower two bits are those of ECN: give a multiple of 4".to_owned()),
+        Err(_) => Err("a byte is needed, such as 184 or 0xb8".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_traffic_class_leaves_ecn_alone() {
+        assert_eq!(traffic_class("0xb8"), Ok(184));
+        assert_eq!(traffic_class("32"), Ok(32));
+        for wrong in ["1", "256", "0x", "ef", ""] {
+            assert!(traffic_class(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What the other threads of a responder let a session know.
+
+use std::net::{IpAddr, TcpStream};
+use std::time::Duration;
+
+use plumb_load::streams::DataConnection;
+use plumb_wire::native::control::ClientMessage;
+use plumb_wire::native::control::ServerMessage;
+
+use crate::echo::Asked;
+
+/// What happens to a session.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A message came.
+    Message(ClientMessage),
+    /// A data connection named the session.
+    Attached(Box<DataConnection>),
+    /// A datagram asked for a UDP stream; it may come again and again.
+    Asked(Asked),
+    /// A connection that is to be silent named the session.
+    Hushed(Hushed),
+    /// The path towards the client was traced, or could not be.
+    Traced(ServerMessage),
+    /// Its place is another client's now.
+    Displaced,
+    /// The control connection is over.
+    Gone,
+}
+
+/// A connection that is to be silent.
+#[derive(Debug)]
+pub(crate) struct Hushed {
+    /// The connection.
+    pub(crate) socket: TcpStream,
+    /// Whom it comes from.
+    pub(crate) peer: IpAddr,
+    /// For how long.
+    pub(crate) time: Duration,
+}

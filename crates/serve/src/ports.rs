@@ -1,0 +1,107 @@
+//! The sockets of a responder.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+
+use plumb_net::{bulk, tcp};
+use plumb_wire::native::spec;
+
+use crate::error::ServeError;
+
+/// Both sockets of one address.
+#[derive(Debug)]
+pub(crate) struct Port {
+    pub(crate) address: SocketAddr,
+    pub(crate) listener: TcpListener,
+    pub(crate) echo: UdpSocket,
+}
+
+/// Ports that are tried where any will do: the system chooses one that is free for TCP, and it
+/// may be taken for UDP.
+const PORT_TRIES: usize = 8;
+
+pub(crate) fn bind(address: SocketAddr) -> Result<Port, ServeError> {
+    let tries = if address.port() == 0 { PORT_TRIES } else { 1 };
+    let mut result = bind_both(address);
+    for _ in 1..tries {
+        if !matches!(result, Err(ServeError::InUse { .. })) {
+            break;
+        }
+        result = bind_both(address);
+    }
+    result
+}
+
+fn bind_both(address: SocketAddr) -> Result<Port, ServeError> {
+    let failed = |protocol: &'static str| {
+        move |source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => ServeError::InUse { address, protocol },
+            _ => ServeError::Listen { address, source },
+        }
+    };
+    let listen = |address| {
+        let listener = tcp::listen(address)?;
+        // What is accepted begins with it. A socket that began with the machine's default and changed
+        // later keeps what that one set up: after BBR, CUBIC too is paced (Linux 6.18). A
+        // kernel without it says so when a stream asks for it.
+        let _ = tcp::set_congestion_control(&listener, spec::DEFAULT_CONGESTION_CONTROL);
+        Ok((listener.local_addr()?, listener))
+    };
+    let listening = listen(address).or_else(|error| match without_ipv6(address, &error) {
+        Some(address) => listen(address),
+        None => Err(error),
+    });
+    let (bound, listener) = listening.map_err(failed("TCP"))?;
+    let echo = UdpSocket::bind(bound).map_err(failed("UDP"))?;
+    // With the sockets of UDP streams, and only now, so that it is seen when another has it.
+    bulk::share_port(&echo).map_err(failed("UDP"))?;
+    Ok(Port {
+        address: bound,
+        listener,
+        echo,
+    })
+}
+
+/// The IPv4 address that stands for `address` on a machine without IPv6.
+pub(crate) fn without_ipv6(address: SocketAddr, error: &io::Error) -> Option<SocketAddr> {
+    // A kernel without IPv6 knows no such family; one that has it switched off, no address.
+    let absent = error.kind() == io::ErrorKind::AddrNotAvailable
+        || error.raw_os_error() == Some(ADDRESS_FAMILY_NOT_SUPPORTED);
+    (absent && address.is_ipv6() && address.ip().is_unspecified())
+        .then(|| SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port())))
+}
+
+/// EAFNOSUPPORT of Linux (`include/uapi/asm-generic/errno.h`), for which std has no kind.
+const ADDRESS_FAMILY_NOT_SUPPORTED: i32 = 97;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn connections_never_run_the_machines_default_first() {
+        let port = bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let _client = std::net::TcpStream::connect(port.address).unwrap();
+        let (accepted, _) = tcp::accept(&port.listener, Duration::from_secs(2)).unwrap();
+        assert_eq!(
+            tcp::congestion_control(&accepted).unwrap(),
+            spec::DEFAULT_CONGESTION_CONTROL
+        );
+    }
+
+    #[test]
+    fn the_unspecified_address_falls_back_to_ipv4() {
+        let fallback = |text: &str, error: i32| {
+            let address = text.parse().ok()?;
+            without_ipv6(address, &io::Error::from_raw_os_error(error)).map(|a| a.to_string())
+        };
+        assert_eq!(fallback("[::]:7586", 97).as_deref(), Some("0.0.0.0:7586"));
+        // EADDRNOTAVAIL, as with net.ipv6.conf.all.disable_ipv6.
+        assert_eq!(fallback("[::]:0", 99).as_deref(), Some("0.0.0.0:0"));
+        assert_eq!(fallback("[::]:7586", 98), None);
+        assert_eq!(fallback("[2001:db8::1]:7586", 99), None);
+    }
+}

@@ -1,0 +1,24 @@
+//! What all threads of a responder share.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use plumb_load::tls::Identity;
+use plumb_wire::native::control::Limits;
+
+use crate::registry::Registry;
+
+/// How often a thread that waits looks whether it is to stop.
+pub(crate) const STOP_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What all threads of a responder share.
+#[derive(Debug)]
+pub(crate) struct Shared<'a> {
+    pub(crate) limits: Limits,
+    pub(crate) registry: Registry,
+    pub(crate) identity: Identity,
+    pub(crate) disk: Option<PathBuf>,
+    pub(crate) traces: bool,
+    pub(crate) stop: &'a AtomicBool,
+}
