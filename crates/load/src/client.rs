@@ -225,6 +225,21 @@ pub enum ClientError {
     },
 }
 
+impl ClientError {
+    /// Whether the data connections of a phase did not come about, though the session goes on: the path loses most
+    /// packets, or passes no connection more.
+    pub fn is_without_connections(&self) -> bool {
+        matches!(
+            self,
+            Self::Stream { .. }
+                | Self::PhaseRefused {
+                    reason: Refusal::NotAttached,
+                    ..
+                }
+        )
+    }
+}
+
 /// A session with a native responder. Its heartbeats go on until it is dropped, which takes
 /// two threads: one writes them, one reads what comes.
 #[derive(Debug)]

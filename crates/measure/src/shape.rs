@@ -125,10 +125,7 @@ mod tests {
         };
         let dscps = |shape: Shape| -> Vec<Option<u8>> {
             let flows = shape.flows(Role::Up, 4, &Flow::Tcp(marked.clone()));
-            let of = |flows: &Flows| match &flows.flow {
-                Flow::Tcp(tcp) => tcp.dscp,
-                Flow::Udp(_) | Flow::Quic(_) | Flow::Transactions(_) => None,
-            };
+            let of = |flows: &Flows| flows.flow.tcp()?.dscp;
             flows.iter().map(of).collect()
         };
         assert_eq!(dscps(Shape::Rrul), [Some(8), Some(0), Some(40), Some(46)]);

@@ -71,7 +71,7 @@ pub const PHASE: Duration = Duration::from_secs(15);
 /// Streams each way, as RRUL has them.
 pub const STREAMS: u32 = 4;
 
-/// Measures what the plan says.
+/// Measures what the plan says, and `idle_steps` before any load.
 ///
 /// `stop` ends it early; what was measured until then is kept, as it is when the responder
 /// goes away.
@@ -82,6 +82,7 @@ pub const STREAMS: u32 = 4;
 pub fn run(
     responder: Client,
     plan: &Plan,
+    idle_steps: &mut [&mut dyn Step],
     watcher: &dyn Watcher,
     stop: &Arc<AtomicBool>,
 ) -> Result<Conducted, MeasureError> {
@@ -106,6 +107,10 @@ pub fn run(
     let mut conductor = conductor.within(plan.budget);
     conductor.step(&mut IdlePath::new(purpose), 0);
     let mut phases = plan.load_phases();
+    let loads: u64 = phases.iter().map(Step::weight).sum();
+    for step in idle_steps {
+        conductor.step(*step, loads);
+    }
     let mut all = true;
     for number in 0..phases.len() {
         let later = phases.iter().skip(number + 1).map(Step::weight);
@@ -189,10 +194,8 @@ impl Plan {
         end: &'static str,
     ) -> Result<(), MeasureError> {
         let known = &host.congestion_controls;
-        let tcp = self.groups.iter().filter_map(|group| match &group.flow {
-            Flow::Tcp(tcp) => tcp.cc.as_ref(),
-            Flow::Udp(_) | Flow::Quic(_) | Flow::Transactions(_) => None,
-        });
+        let tcp = self.groups.iter().filter_map(|group| group.flow.tcp());
+        let tcp = tcp.filter_map(|tcp| tcp.cc.as_ref());
         match tcp.into_iter().find(|cc| !known.contains(cc)) {
             Some(cc) if !known.is_empty() => Err(MeasureError::CongestionControl {
                 name: cc.clone(),

@@ -31,7 +31,7 @@ const CONNECTS: u64 = 5;
 /// Time for a connection: the first two retransmissions of its SYN (1 s, 2 s) fall within.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Measures idle latency and connects; `why` is why there is no responder.
+/// Measures idle latency, connects, and whatever else needs no responder (`idle_steps`); `why` is why there is none.
 ///
 /// # Errors
 /// When nothing at all came back.
@@ -40,6 +40,7 @@ pub fn run(
     name: &str,
     address: SocketAddr,
     why: &str,
+    idle_steps: &mut [&mut dyn Step],
     watcher: &dyn Watcher,
     stop: &Arc<AtomicBool>,
 ) -> Result<Conducted, MeasureError> {
@@ -59,6 +60,9 @@ pub fn run(
     conductor.step(&mut idle, 0);
     for port in PORTS {
         conductor.step(&mut Connects { address, port }, 0);
+    }
+    for step in idle_steps {
+        conductor.step(*step, 0);
     }
     let stopped = conductor.session().is_stopped();
     if stopped {

@@ -95,10 +95,8 @@ pub struct Load {
 
 vocabulary! {
     /// How the streams of a load were marked and begun.
-    #[derive(Default)]
-    pub enum LoadShape {
+    pub enum LoadShape default BestEffort {
         /// All at once, best effort.
-        #[default]
         BestEffort = "best-effort",
         /// All at once, in the four classes of the RRUL test.
         Rrul = "rrul",

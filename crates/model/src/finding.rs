@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grade::Grade;
+use crate::vocabulary;
 
 /// One thing that holds the path back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,256 +31,160 @@ pub struct Finding {
     pub kb: String,
 }
 
-/// The causes that plumb can name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cause {
-    /// A queue that uploads fill delays everything else.
-    BufferbloatUp,
-    /// A queue that downloads fill delays everything else.
-    BufferbloatDown,
-    /// The receiver's window is smaller than the path.
-    ReceiveBufferSmall,
-    /// The sender's buffer is smaller than the path.
-    SendBufferSmall,
-    /// Only one end of a link may send at a time.
-    LinkDuplexHalf,
-    /// A link runs below what both of its ends can.
-    LinkSlow,
-    /// A link comes and goes.
-    LinkUnsteady,
-    /// A link damages frames.
-    LinkErrors,
-    /// The bus of a network card is slower than its link.
-    BusSlow,
-    /// The network card drops packets before the kernel sees them.
-    ReceiveOverrun,
-    /// Interfaces on one link disagree about the largest packet.
-    MtuMismatch,
-    /// Work that hardware or kernel could do in large pieces is done packet by packet.
-    OffloadOff,
-    /// An offload damages what is forwarded.
-    OffloadHarmful,
-    /// Pause frames hold a link up.
-    PauseFlood,
-    /// A processor's backlog of received packets overflows.
-    BacklogDrops,
-    /// One processor of several serves all received packets.
-    OneProcessorReceives,
-    /// This host's own queue is a plain first-in-first-out.
-    QueueUnmanaged,
-    /// This host's own queue drops packets.
-    QueueDrops,
-    /// The driver's queue has no limit in bytes.
-    DriverQueueUnlimited,
-    /// A part of TCP that every path needs is switched off.
-    TcpFeatureOff,
-    /// A setting of old advice does harm today.
-    ObsoleteSetting,
-    /// UDP sockets drop datagrams for want of buffer.
-    UdpBufferSmall,
-    /// Much of what this host sends is sent again.
-    RetransmitsHigh,
-    /// Connections are refused because a queue of them is full.
-    ListenOverflow,
-    /// The kernel's memory for sockets runs out.
-    MemoryPressure,
-    /// Received segments are thrown away for want of buffer.
-    ReceiveBufferPruned,
-    /// Packets are not put together from their fragments.
-    FragmentsLost,
-    /// A table or a limit of this machine is nearly full.
-    LimitNear,
-    /// A processor or a link saves power while packets wait.
-    PowerSaving,
-    /// The network card interrupts for every packet, or waits long before it does.
-    CoalescingUnfit,
-    /// Nothing holds the clock to true time.
-    ClockUnsynchronised,
-    /// The kernel reads time from a slow clock.
-    ClockSourceSlow,
-    /// A radio link is weak, narrow or crowded.
-    WifiWeak,
-    /// An optical module gets too little light.
-    ModuleLightLow,
-    /// A link has more neighbours than a broadcast domain should.
-    BroadcastDomainLarge,
-    /// Packets are lost on the way.
-    PathLoss,
-    /// A router refuses to forward packets to the target.
-    PathRefused,
-    /// The route changed once or twice.
-    RouteChanged,
-    /// The route changes time and again.
-    RouteFlapping,
-    /// The route is much longer on the map than the direct way.
-    RouteDetour,
-    /// Somebody on the way changes the DSCP.
-    DscpChanged,
-    /// Somebody on the way clears the ECN field.
-    EcnCleared,
-    /// Files are slower than the transfer is to be.
-    DiskSlow,
-    /// Encryption is slower than the transfer is to be.
-    CipherSlow,
-    /// Large packets vanish on the way, and nobody is told.
-    PmtudBlackHole,
-    /// Something on the way lowers TCP's maximum segment size.
-    MssClamped,
-    /// One way takes longer than the other.
-    OneWayDelayAsymmetric,
-    /// One line carries less than every other.
-    NarrowestLine,
-    /// A token bucket lets the beginning of a transfer pass faster than the rest.
-    TokenBucket,
-    /// A direction delivered no payload at all.
-    NothingCarried,
-    /// Something is wrong, and no cause that plumb looks for explains it.
-    Unexplained,
-}
-
-impl Cause {
-    /// The name used in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::BufferbloatUp => "bufferbloat-up",
-            Self::BufferbloatDown => "bufferbloat-down",
-            Self::ReceiveBufferSmall => "receive-buffer-small",
-            Self::SendBufferSmall => "send-buffer-small",
-            Self::LinkDuplexHalf => "link-duplex-half",
-            Self::LinkSlow => "link-slow",
-            Self::LinkUnsteady => "link-unsteady",
-            Self::LinkErrors => "link-errors",
-            Self::BusSlow => "bus-slow",
-            Self::ReceiveOverrun => "receive-overrun",
-            Self::MtuMismatch => "mtu-mismatch",
-            Self::OffloadOff => "offload-off",
-            Self::OffloadHarmful => "offload-harmful",
-            Self::PauseFlood => "pause-flood",
-            Self::BacklogDrops => "backlog-drops",
-            Self::OneProcessorReceives => "one-processor-receives",
-            Self::QueueUnmanaged => "queue-unmanaged",
-            Self::QueueDrops => "queue-drops",
-            Self::DriverQueueUnlimited => "driver-queue-unlimited",
-            Self::TcpFeatureOff => "tcp-feature-off",
-            Self::ObsoleteSetting => "obsolete-setting",
-            Self::UdpBufferSmall => "udp-buffer-small",
-            Self::RetransmitsHigh => "retransmits-high",
-            Self::ListenOverflow => "listen-overflow",
-            Self::MemoryPressure => "memory-pressure",
-            Self::ReceiveBufferPruned => "receive-buffer-pruned",
-            Self::FragmentsLost => "fragments-lost",
-            Self::LimitNear => "limit-near",
-            Self::PowerSaving => "power-saving",
-            Self::CoalescingUnfit => "coalescing-unfit",
-            Self::ClockUnsynchronised => "clock-unsynchronised",
-            Self::ClockSourceSlow => "clock-source-slow",
-            Self::WifiWeak => "wifi-weak",
-            Self::ModuleLightLow => "module-light-low",
-            Self::BroadcastDomainLarge => "broadcast-domain-large",
-            Self::PathLoss => "path-loss",
-            Self::PathRefused => "path-refused",
-            Self::RouteChanged => "route-changed",
-            Self::RouteFlapping => "route-flapping",
-            Self::RouteDetour => "route-detour",
-            Self::DscpChanged => "dscp-changed",
-            Self::EcnCleared => "ecn-cleared",
-            Self::DiskSlow => "disk-slow",
-            Self::CipherSlow => "cipher-slow",
-            Self::PmtudBlackHole => "pmtud-black-hole",
-            Self::MssClamped => "mss-clamped",
-            Self::OneWayDelayAsymmetric => "one-way-delay-asymmetric",
-            Self::NarrowestLine => "narrowest-line",
-            Self::TokenBucket => "token-bucket",
-            Self::NothingCarried => "nothing-carried",
-            Self::Unexplained => "unexplained",
-        }
+vocabulary! {
+    /// The causes that plumb can name.
+    pub enum Cause {
+        /// A queue that uploads fill delays everything else.
+        BufferbloatUp = "bufferbloat-up",
+        /// A queue that downloads fill delays everything else.
+        BufferbloatDown = "bufferbloat-down",
+        /// The receiver's window is smaller than the path.
+        ReceiveBufferSmall = "receive-buffer-small",
+        /// The sender's buffer is smaller than the path.
+        SendBufferSmall = "send-buffer-small",
+        /// Only one end of a link may send at a time.
+        LinkDuplexHalf = "link-duplex-half",
+        /// A link runs below what both of its ends can.
+        LinkSlow = "link-slow",
+        /// A link comes and goes.
+        LinkUnsteady = "link-unsteady",
+        /// A link damages frames.
+        LinkErrors = "link-errors",
+        /// The bus of a network card is slower than its link.
+        BusSlow = "bus-slow",
+        /// The network card drops packets before the kernel sees them.
+        ReceiveOverrun = "receive-overrun",
+        /// Interfaces on one link disagree about the largest packet.
+        MtuMismatch = "mtu-mismatch",
+        /// Work that hardware or kernel could do in large pieces is done packet by packet.
+        OffloadOff = "offload-off",
+        /// An offload damages what is forwarded.
+        OffloadHarmful = "offload-harmful",
+        /// Pause frames hold a link up.
+        PauseFlood = "pause-flood",
+        /// A processor's backlog of received packets overflows.
+        BacklogDrops = "backlog-drops",
+        /// One processor of several serves all received packets.
+        OneProcessorReceives = "one-processor-receives",
+        /// This host's own queue is a plain first-in-first-out.
+        QueueUnmanaged = "queue-unmanaged",
+        /// This host's own queue drops packets.
+        QueueDrops = "queue-drops",
+        /// The driver's queue has no limit in bytes.
+        DriverQueueUnlimited = "driver-queue-unlimited",
+        /// A part of TCP that every path needs is switched off.
+        TcpFeatureOff = "tcp-feature-off",
+        /// A setting of old advice does harm today.
+        ObsoleteSetting = "obsolete-setting",
+        /// UDP sockets drop datagrams for want of buffer.
+        UdpBufferSmall = "udp-buffer-small",
+        /// Much of what this host sends is sent again.
+        RetransmitsHigh = "retransmits-high",
+        /// Connections are refused because a queue of them is full.
+        ListenOverflow = "listen-overflow",
+        /// The kernel's memory for sockets runs out.
+        MemoryPressure = "memory-pressure",
+        /// Received segments are thrown away for want of buffer.
+        ReceiveBufferPruned = "receive-buffer-pruned",
+        /// Packets are not put together from their fragments.
+        FragmentsLost = "fragments-lost",
+        /// A table or a limit of this machine is nearly full.
+        LimitNear = "limit-near",
+        /// A processor or a link saves power while packets wait.
+        PowerSaving = "power-saving",
+        /// The network card interrupts for every packet, or waits long before it does.
+        CoalescingUnfit = "coalescing-unfit",
+        /// Nothing holds the clock to true time.
+        ClockUnsynchronised = "clock-unsynchronised",
+        /// The kernel reads time from a slow clock.
+        ClockSourceSlow = "clock-source-slow",
+        /// A radio link is weak, narrow or crowded.
+        WifiWeak = "wifi-weak",
+        /// An optical module gets too little light.
+        ModuleLightLow = "module-light-low",
+        /// A link has more neighbours than a broadcast domain should.
+        BroadcastDomainLarge = "broadcast-domain-large",
+        /// Packets are lost on the way.
+        PathLoss = "path-loss",
+        /// A router refuses to forward packets to the target.
+        PathRefused = "path-refused",
+        /// The route changed once or twice.
+        RouteChanged = "route-changed",
+        /// The route changes time and again.
+        RouteFlapping = "route-flapping",
+        /// The route is much longer on the map than the direct way.
+        RouteDetour = "route-detour",
+        /// Somebody on the way changes the DSCP.
+        DscpChanged = "dscp-changed",
+        /// Somebody on the way clears the ECN field.
+        EcnCleared = "ecn-cleared",
+        /// Files are slower than the transfer is to be.
+        DiskSlow = "disk-slow",
+        /// Encryption is slower than the transfer is to be.
+        CipherSlow = "cipher-slow",
+        /// Large packets vanish on the way, and nobody is told.
+        PmtudBlackHole = "pmtud-black-hole",
+        /// Something on the way lowers TCP's maximum segment size.
+        MssClamped = "mss-clamped",
+        /// One way takes longer than the other.
+        OneWayDelayAsymmetric = "one-way-delay-asymmetric",
+        /// One line carries less than every other.
+        NarrowestLine = "narrowest-line",
+        /// A token bucket lets the beginning of a transfer pass faster than the rest.
+        TokenBucket = "token-bucket",
+        /// A direction delivered no payload at all.
+        NothingCarried = "nothing-carried",
+        /// Something is wrong, and no cause that plumb looks for explains it.
+        Unexplained = "unexplained",
     }
 }
 
-/// What a host or a path is used for; a fault or a setting matters for some uses and not for others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PathKind {
-    /// Transfers within a building: high rates, round trips below a millisecond.
-    Lan,
-    /// Transfers over tens of milliseconds and more.
-    LongPath,
-    /// Many connections at once.
-    BusyServer,
-    /// Packets forwarded for others.
-    Router,
+vocabulary! {
+    /// What a host or a path is used for; a fault or a setting matters for some uses and not for others.
+    pub enum PathKind {
+        /// Transfers within a building: high rates, round trips below a millisecond.
+        Lan = "lan",
+        /// Transfers over tens of milliseconds and more.
+        LongPath = "long-path",
+        /// Many connections at once.
+        BusyServer = "busy-server",
+        /// Packets forwarded for others.
+        Router = "router",
+    }
 }
 
 impl PathKind {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Lan, Self::LongPath, Self::BusyServer, Self::Router];
+}
 
-    /// The name used in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Lan => "lan",
-            Self::LongPath => "long-path",
-            Self::BusyServer => "busy-server",
-            Self::Router => "router",
-        }
+vocabulary! {
+    /// Where a cause sits, as far as it is known.
+    pub enum Place {
+        /// The bottleneck away from this host.
+        Uplink = "uplink",
+        /// The bottleneck towards this host.
+        Downlink = "downlink",
+        /// Between this host and its gateway: Wi-Fi, or the local network.
+        LocalSegment = "local-segment",
+        /// A router or line on the way.
+        Path = "path",
+        /// The machine that plumb runs on.
+        ThisHost = "this-host",
+        /// The machine at the other end.
+        FarHost = "far-host",
     }
 }
 
-/// Where a cause sits, as far as it is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Place {
-    /// The bottleneck away from this host.
-    Uplink,
-    /// The bottleneck towards this host.
-    Downlink,
-    /// Between this host and its gateway: Wi-Fi, or the local network.
-    LocalSegment,
-    /// A router or line on the way.
-    Path,
-    /// The machine that plumb runs on.
-    ThisHost,
-    /// The machine at the other end.
-    FarHost,
-}
-
-impl Place {
-    /// The name used in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Uplink => "uplink",
-            Self::Downlink => "downlink",
-            Self::LocalSegment => "local-segment",
-            Self::Path => "path",
-            Self::ThisHost => "this-host",
-            Self::FarHost => "far-host",
-        }
-    }
-}
-
-/// How much a finding matters; later is worse.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Worth knowing.
-    Info,
-    /// Worth mending.
-    Warning,
-    /// It spoils the use of the path.
-    Critical,
-}
-
-impl Severity {
-    /// The name used in Runs and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Critical => "critical",
-        }
+vocabulary! {
+    /// How much a finding matters; later is worse.
+    pub enum Severity {
+        /// Worth knowing.
+        Info = "info",
+        /// Worth mending.
+        Warning = "warning",
+        /// It spoils the use of the path.
+        Critical = "critical",
     }
 }
 
@@ -336,29 +241,17 @@ pub struct Evidence {
     pub threshold: Observed,
 }
 
-/// Who has to act.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Actor {
-    /// The router between this host and the line.
-    Router,
-    /// The machine that plumb runs on.
-    ThisHost,
-    /// The machine at the other end.
-    FarHost,
-    /// The provider of the line.
-    Provider,
-}
-
-impl Actor {
-    /// The name used in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Router => "router",
-            Self::ThisHost => "this-host",
-            Self::FarHost => "far-host",
-            Self::Provider => "provider",
-        }
+vocabulary! {
+    /// Who has to act.
+    pub enum Actor {
+        /// The router between this host and the line.
+        Router = "router",
+        /// The machine that plumb runs on.
+        ThisHost = "this-host",
+        /// The machine at the other end.
+        FarHost = "far-host",
+        /// The provider of the line.
+        Provider = "provider",
     }
 }
 
@@ -390,23 +283,13 @@ pub enum Action {
     Interface(InterfaceAction),
 }
 
-/// Direction of the traffic to shape, from the client's side of the line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum LineDirection {
-    /// Towards the provider.
-    Up,
-    /// From the provider.
-    Down,
-}
-
-impl LineDirection {
-    /// The word used in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-        }
+vocabulary! {
+    /// Direction of the traffic to shape, from the client's side of the line.
+    pub enum LineDirection {
+        /// Towards the provider.
+        Up = "up",
+        /// From the provider.
+        Down = "down",
     }
 }
 
@@ -515,29 +398,17 @@ impl Verdict {
     }
 }
 
-/// Whether a path is known to be healthy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Clearance {
-    /// Everything that an all-clear needs was measured and is healthy.
-    Cleared,
-    /// Findings say what is wrong.
-    Found,
-    /// Something is wrong, and no finding explains it.
-    Unexplained,
-    /// Nothing wrong was seen, but not everything that an all-clear needs was measured.
-    NotMeasured,
-}
-
-impl Clearance {
-    /// The name used in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cleared => "cleared",
-            Self::Found => "found",
-            Self::Unexplained => "unexplained",
-            Self::NotMeasured => "not-measured",
-        }
+vocabulary! {
+    /// Whether a path is known to be healthy.
+    pub enum Clearance {
+        /// Everything that an all-clear needs was measured and is healthy.
+        Cleared = "cleared",
+        /// Findings say what is wrong.
+        Found = "found",
+        /// Something is wrong, and no finding explains it.
+        Unexplained = "unexplained",
+        /// Nothing wrong was seen, but not everything that an all-clear needs was measured.
+        NotMeasured = "not-measured",
     }
 }
 

@@ -1,9 +1,7 @@
 //! Grades for latency under load, from a table that somebody else published.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::units::human_seconds;
+use crate::vocabulary;
 
 /// Name of the table: the bufferbloat grades of DSLReports (FAQ 17930), also used by others.
 pub const DSLREPORTS: &str = "dslreports-faq-17930";
@@ -17,24 +15,22 @@ const DSLREPORTS_TABLE: [(f64, Grade); 5] = [
     (0.400, Grade::D),
 ];
 
-/// A mark; later is worse. The table has no E.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-pub enum Grade {
-    /// Less than 5 ms.
-    #[serde(rename = "A+")]
-    APlus,
-    /// Less than 30 ms.
-    A,
-    /// Less than 60 ms.
-    B,
-    /// Less than 200 ms.
-    C,
-    /// Less than 400 ms.
-    D,
-    /// 400 ms and more.
-    F,
+vocabulary! {
+    /// A mark; later is worse. The table has no E.
+    pub enum Grade {
+        /// Less than 5 ms.
+        APlus = "A+",
+        /// Less than 30 ms.
+        A = "A",
+        /// Less than 60 ms.
+        B = "B",
+        /// Less than 200 ms.
+        C = "C",
+        /// Less than 400 ms.
+        D = "D",
+        /// 400 ms and more.
+        F = "F",
+    }
 }
 
 impl Grade {
@@ -95,18 +91,6 @@ impl Grade {
             ));
         }
         text
-    }
-
-    /// The mark as printed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::APlus => "A+",
-            Self::A => "A",
-            Self::B => "B",
-            Self::C => "C",
-            Self::D => "D",
-            Self::F => "F",
-        }
     }
 }
 

@@ -17,6 +17,7 @@ pub mod fairness;
 pub mod finding;
 pub mod formula;
 pub mod framing;
+pub mod goal;
 pub mod grade;
 pub mod headroom;
 pub mod loss;

@@ -140,33 +140,20 @@ pub struct LabChange {
     pub after: String,
 }
 
-/// What carries the links of a laboratory that have cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LabBackend {
-    /// plumb itself, between TUN devices.
-    #[default]
-    Emulated,
-    /// The kernel's queueing disciplines, at the ends of a veth pair.
-    Kernel,
-}
-
-impl LabBackend {
-    /// The word in documents and options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Emulated => "emulated",
-            Self::Kernel => "kernel",
-        }
+vocabulary! {
+    /// What carries the links of a laboratory that have cells.
+    pub enum LabBackend default Emulated {
+        /// plumb itself, between TUN devices.
+        Emulated = "emulated",
+        /// The kernel's queueing disciplines, at the ends of a veth pair.
+        Kernel = "kernel",
     }
 }
 
 vocabulary! {
     /// How a measurement came to its end.
-    #[derive(Default)]
-    pub enum Ended {
+    pub enum Ended default Complete {
         /// As it was asked for.
-        #[default]
         Complete = "complete",
         /// Its part of the budget was used before its time was over.
         Budget = "budget",

@@ -1,78 +1,28 @@
 //! The vocabulary of tuning: systems, kinds of knobs, and the plan, a document of its own.
 
-use std::fmt;
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::finding::{Action, Actor};
+use crate::vocabulary;
 
-/// An operating system that has knobs.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Os {
-    /// Linux.
-    Linux,
-    /// macOS.
-    Macos,
-    /// Windows.
-    Windows,
-    /// FreeBSD.
-    Freebsd,
-    /// OpenBSD.
-    Openbsd,
-    /// NetBSD.
-    Netbsd,
-    /// Solaris and illumos.
-    Solaris,
-}
-
-impl Os {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Linux,
-        Self::Macos,
-        Self::Windows,
-        Self::Freebsd,
-        Self::Openbsd,
-        Self::Netbsd,
-        Self::Solaris,
-    ];
-
-    /// The word in documents and options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Linux => "linux",
-            Self::Macos => "macos",
-            Self::Windows => "windows",
-            Self::Freebsd => "freebsd",
-            Self::Openbsd => "openbsd",
-            Self::Netbsd => "netbsd",
-            Self::Solaris => "solaris",
-        }
-    }
-}
-
-impl fmt::Display for Os {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Os {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|os| os.name() == text)
-            .ok_or_else(|| {
-                let names = Self::ALL.map(Self::name).join(", ");
-                format!("there is no plan for '{text}': write one of {names}")
-            })
+vocabulary! {
+    /// An operating system that has knobs.
+    pub enum Os {
+        /// Linux.
+        Linux = "linux",
+        /// macOS.
+        Macos = "macos",
+        /// Windows.
+        Windows = "windows",
+        /// FreeBSD.
+        Freebsd = "freebsd",
+        /// OpenBSD.
+        Openbsd = "openbsd",
+        /// NetBSD.
+        Netbsd = "netbsd",
+        /// Solaris and illumos.
+        Solaris = "solaris",
     }
 }
 
@@ -93,46 +43,25 @@ pub enum Kind {
     Ipadm,
 }
 
-/// What a change of a knob reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Scope {
-    /// The network namespace that it is made in.
-    Namespace,
-    /// The whole machine, with everything that runs on it.
-    Machine,
-}
-
-impl Scope {
-    /// The word in documents.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Namespace => "namespace",
-            Self::Machine => "machine",
-        }
+vocabulary! {
+    /// What a change of a knob reaches.
+    pub enum Scope {
+        /// The network namespace that it is made in.
+        Namespace = "namespace",
+        /// The whole machine, with everything that runs on it.
+        Machine = "machine",
     }
 }
 
-/// What the host does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// A few connections of its own at a time.
-    Client,
-    /// Very many connections of others.
-    Server,
-    /// It passes on packets of others.
-    Router,
-}
-
-impl Role {
-    /// The word in documents and options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
-            Self::Router => "router",
-        }
+vocabulary! {
+    /// What the host does.
+    pub enum Role {
+        /// A few connections of its own at a time.
+        Client = "client",
+        /// Very many connections of others.
+        Server = "server",
+        /// It passes on packets of others.
+        Router = "router",
     }
 }
 

@@ -8,6 +8,9 @@ pub trait Vocabulary: Copy + Eq + Sized + 'static {
     /// Every variant with its word, in the order of declaration.
     const WORDS: &'static [(Self, &'static str)];
 
+    /// What each means, in the same order: a sentence, for help.
+    const MEANINGS: &'static [&'static str];
+
     /// The variant of that word.
     fn of_word(word: &str) -> Option<Self> {
         let mut words = Self::WORDS.iter();
@@ -38,11 +41,12 @@ impl fmt::Display for UnknownWord {
 
 impl std::error::Error for UnknownWord {}
 
-/// Declares an enumeration with its words: `pub enum Direction { Down = "down", … }`.
+/// Declares an enumeration with its words: `pub enum Direction { Down = "down", … }`; with
+/// `pub enum Ended default Complete {` it has a default.
 #[macro_export]
 macro_rules! vocabulary {
-    ($(#[$meta:meta])* $vis:vis enum $name:ident {
-        $($(#[$of:meta])* $variant:ident = $word:literal),+ $(,)?
+    ($(#[$meta:meta])* $vis:vis enum $name:ident $(default $default:ident)? {
+        $($(#[doc = $meaning:literal])+ $variant:ident = $word:literal),+ $(,)?
     }) => {
         $(#[$meta])*
         #[derive(
@@ -50,11 +54,18 @@ macro_rules! vocabulary {
             serde::Serialize, serde::Deserialize, schemars::JsonSchema,
         )]
         $vis enum $name {
-            $($(#[$of])* #[serde(rename = $word)] $variant),+
+            $($(#[doc = $meaning])+ #[serde(rename = $word)] $variant),+
         }
+
+        $(impl Default for $name {
+            fn default() -> Self {
+                Self::$default
+            }
+        })?
 
         impl $crate::vocabulary::Vocabulary for $name {
             const WORDS: &'static [(Self, &'static str)] = &[$((Self::$variant, $word)),+];
+            const MEANINGS: &'static [&'static str] = &[$(concat!($($meaning),+)),+];
         }
 
         impl $name {

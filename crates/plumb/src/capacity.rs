@@ -14,6 +14,7 @@ use crate::load_options::positive_duration;
 use crate::output::{Output, say};
 use crate::progress::Line;
 use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
+use crate::words;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -37,9 +38,11 @@ pub(crate) struct Arguments {
     /// Measure this alone
     #[arg(long, value_enum)]
     only: Option<Part>,
-    /// What probes of hops are made of [default: UDP, or ICMP where the far end answers that alone]
-    #[arg(long, value_enum)]
-    protocol: Option<Protocol>,
+    /// What probes of hops are made of: answers to UDP are small, so its figures are of the way there; with
+    /// ICMP the last line's are of both directions [default: UDP, or ICMP where the far end answers that
+    /// alone]
+    #[arg(long, value_parser = words::some(&[PathProtocol::Udp, PathProtocol::Icmp]))]
+    protocol: Option<PathProtocol>,
     /// How long hops are probed at most; it ends sooner when all is known
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
     time: Duration,
@@ -76,14 +79,6 @@ enum Part {
     Trains,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Protocol {
-    /// UDP: answers are small, so figures are of the way there
-    Udp,
-    /// ICMP echo: the last line's figures are of both ways
-    Icmp,
-}
-
 /// A pause that does not make a load of probes.
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = positive_duration(text).map_err(|error| error.to_string())?;
@@ -103,10 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             name: target.name,
             address: target.address,
         },
-        protocol: arguments.protocol.map(|protocol| match protocol {
-            Protocol::Udp => PathProtocol::Udp,
-            Protocol::Icmp => PathProtocol::Icmp,
-        }),
+        protocol: arguments.protocol,
         hops: arguments.only != Some(Part::Trains),
         longest_train: match arguments.only {
             Some(Part::Hops) => 0,

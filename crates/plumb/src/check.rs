@@ -3,20 +3,27 @@
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use plumb_load::client::ClientError;
 use plumb_measure::conductor::Conducted;
+use plumb_measure::page::PageLoad;
 use plumb_measure::shape::Shape;
+use plumb_measure::step::Step;
 use plumb_measure::{budget, with_responder, without_responder};
 use plumb_model::finding::Severity;
-use plumb_model::run::Run;
+use plumb_model::goal::Goal;
+use plumb_probe::page::PagePlan;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
+use plumb_wire::url::Url;
 
 use crate::files::OpenFiles;
 use crate::load_options::{Defaults, LoadOptions};
 use crate::mix::Mix;
 use crate::output::{LiveOutput, say};
 use crate::target::{Target, command_line, interruptible};
+use crate::trust::TrustOptions;
+use crate::usage::wrong;
+use crate::words;
 
 /// Exit status when a finding reaches `--fail-on`.
 const FOUND: u8 = 3;
@@ -31,22 +38,21 @@ Load flows run CUBIC; another congestion control may hide what CUBIC fills.";
 pub(crate) struct Arguments {
     /// Name or address of the far end, where `plumb serve` runs; also `NAME:PORT` and `[ADDRESS]:PORT`
     host: String,
+    /// What the path is to be good for: web loads a page first
+    #[arg(long = "for", value_name = "USE", value_parser = words::any::<Goal>())]
+    goal: Option<Goal>,
+    /// With --for web: the page to load [default: https://HOST/]
+    #[arg(long, value_name = "URL", requires = "goal")]
+    page: Option<Url>,
+    #[command(flatten)]
+    trust: TrustOptions,
     #[command(flatten)]
     load: LoadOptions,
     /// Exit with status 3 when a finding is at least this bad
-    #[arg(long, value_name = "SEVERITY")]
-    fail_on: Option<FailOn>,
+    #[arg(long, value_name = "SEVERITY", value_parser = words::some(&[Severity::Warning, Severity::Critical]))]
+    fail_on: Option<Severity>,
     #[command(flatten)]
     output: LiveOutput,
-}
-
-/// The severities that `--fail-on` knows.
-#[derive(Clone, Copy, ValueEnum)]
-enum FailOn {
-    /// Warnings and critical findings
-    Warning,
-    /// Critical findings
-    Critical,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -55,6 +61,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // Before the client's threads start, so that none of them is hit.
     let cancel = interruptible()?;
     let watcher = arguments.output.watcher();
+    let page = arguments.page(&target)?;
+    let mut page = page.as_ref().map(|plan| PageLoad {
+        plan,
+        repetition: None,
+    });
+    let mut idle_steps: Vec<&mut dyn Step> = page.iter_mut().map(|page| page as _).collect();
     let Conducted { run, shortfall } = match target.connect(arguments.load.port) {
         Ok(client) => {
             let defaults = Defaults {
@@ -72,9 +84,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 judge: true,
             };
             let groups = arguments.load.groups(&defaults, &Mix::default())?;
-            arguments
-                .load
-                .measure(&target, client, defaults, groups, &*watcher, &cancel)?
+            arguments.load.measure(
+                &target,
+                client,
+                defaults,
+                groups,
+                &mut idle_steps,
+                &*watcher,
+                &cancel,
+            )?
         }
         Err(
             why @ (ClientError::Refused { .. }
@@ -93,6 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 &target.name,
                 target.address,
                 &why.to_string(),
+                &mut idle_steps,
                 &*watcher,
                 &cancel,
             )?
@@ -106,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .is_some_and(|verdict| verdict.not_measured.is_empty());
     let reached = arguments
         .fail_on
-        .is_some_and(|limit| limit.is_reached(&run));
+        .is_some_and(|limit| run.findings.iter().any(|finding| finding.severity >= limit));
     output.emit(run)?;
     match shortfall {
         // Though not all was measured: what was found is there.
@@ -126,13 +145,29 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl FailOn {
-    /// Whether something was found that is as bad.
-    fn is_reached(self, run: &Run) -> bool {
-        let limit = match self {
-            Self::Warning => Severity::Warning,
-            Self::Critical => Severity::Critical,
+impl Arguments {
+    /// The page to load, where the path is to be good for that.
+    fn page(&self, target: &Target) -> anyhow::Result<Option<PagePlan>> {
+        let Some(Goal::Web) = self.goal else {
+            if self.trust.is_given() {
+                return Err(wrong(
+                    "certificates are looked at where a page is loaded: add --for web, or leave --ca and --insecure out"
+                        .to_owned(),
+                ));
+            }
+            return Ok(None);
         };
-        run.findings.iter().any(|f| f.severity >= limit)
+        let host = target.host();
+        let url = match &self.page {
+            Some(url) => url.clone(),
+            None if host.contains(':') => format!("https://[{host}]/").parse()?,
+            None => format!("https://{host}/").parse()?,
+        };
+        let mut plan = PagePlan::new(url, self.trust.trust()?);
+        plan.limits.bytes = plan
+            .limits
+            .bytes
+            .min(self.load.budget(budget::DEFAULT).bytes());
+        Ok(Some(plan))
     }
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use plumb_host::knobs::{Catalogue, Knob, page};
 use plumb_model::counter::{self, COUNTERS, Counter, Sense};
 use plumb_model::tune::Os;
+use plumb_model::vocabulary::Vocabulary as _;
 
 use crate::output::print;
 
@@ -284,5 +285,5 @@ fn list(catalogue: &Catalogue) -> String {
             .collect();
         format!("{os}\n{names}")
     };
-    Os::ALL.map(of).concat()
+    Os::WORDS.iter().map(|(os, _)| of(*os)).collect()
 }

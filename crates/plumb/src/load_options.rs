@@ -13,6 +13,7 @@ use plumb_measure::conductor::Conducted;
 use plumb_measure::phase::Group;
 use plumb_measure::profiles::catalogue::{Profile, find};
 use plumb_measure::shape::Shape;
+use plumb_measure::step::Step;
 use plumb_measure::watcher::Watcher;
 use plumb_measure::with_responder::{self, Plan};
 use plumb_model::results::Direction;
@@ -98,9 +99,15 @@ impl LoadArguments {
         defaults.directions = self.directions.or(&defaults.directions);
         defaults.applications.extend(&self.with);
         let watcher = self.output.watcher();
-        let measured = self
-            .load
-            .measure(&target, client, defaults, groups, &*watcher, &cancel)?;
+        let measured = self.load.measure(
+            &target,
+            client,
+            defaults,
+            groups,
+            &mut [],
+            &*watcher,
+            &cancel,
+        )?;
         drop(watcher);
         show(output, measured)
     }
@@ -151,6 +158,11 @@ impl LoadOptions {
         mix.groups(streams, &flow).map_err(wrong)
     }
 
+    /// The most payload that may be transferred.
+    pub(crate) fn budget(&self, usual: ByteCount) -> ByteCount {
+        self.budget.unwrap_or(usual)
+    }
+
     /// Measures against a responder, after saying what that takes.
     pub(crate) fn measure(
         &self,
@@ -158,6 +170,7 @@ impl LoadOptions {
         client: Client,
         defaults: Defaults,
         groups: Vec<Group>,
+        idle_steps: &mut [&mut dyn Step],
         watcher: &dyn Watcher,
         cancel: &Arc<AtomicBool>,
     ) -> anyhow::Result<Conducted> {
@@ -178,14 +191,14 @@ impl LoadOptions {
                     let phases = defaults.directions.len() as u64;
                     ByteCount::from_bytes(bytes.bytes().saturating_mul(phases))
                 }
-                None => self.budget.unwrap_or(defaults.budget),
+                None => self.budget(defaults.budget),
             },
             directions: defaults.directions,
             latency: defaults.latency,
             judge: defaults.judge,
         };
         say(plan.announcement());
-        with_responder::run(client, &plan, watcher, cancel).context("cannot measure")
+        with_responder::run(client, &plan, idle_steps, watcher, cancel).context("cannot measure")
     }
 }
 

@@ -39,6 +39,7 @@ mod udp_options;
 mod usage;
 #[cfg(not(feature = "lab"))]
 mod without;
+mod words;
 
 use std::process::ExitCode;
 

@@ -115,10 +115,7 @@ mod tests {
     /// The options of the streams of a mix.
     fn options(mix: &Mix, tcp: TcpFlow) -> Vec<(u32, TcpFlow)> {
         let groups = mix.groups(4, &Flow::Tcp(tcp)).unwrap();
-        let tcp = |group: Group| match group.flow {
-            Flow::Tcp(tcp) => (group.streams, tcp),
-            Flow::Udp(_) | Flow::Quic(_) | Flow::Transactions(_) => panic!("not TCP"),
-        };
+        let tcp = |group: Group| (group.streams, group.flow.tcp().unwrap().clone());
         groups.into_iter().map(tcp).collect()
     }
 

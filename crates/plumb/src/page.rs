@@ -18,8 +18,8 @@ use plumb_wire::url::Url;
 use crate::load_options::positive_duration;
 use crate::output::Output;
 use crate::progress::Line;
-use crate::target::{Family, FamilyOptions, command_line, interruptible};
-use crate::trust::trust;
+use crate::target::{FamilyOptions, command_line, interruptible};
+use crate::trust::TrustOptions;
 use crate::usage::wrong;
 
 /// What the verb cannot do, for its help.
@@ -63,12 +63,8 @@ pub(crate) struct Arguments {
     /// The most that each load may transfer
     #[arg(long, value_name = "SIZE", default_value = "100MB")]
     budget: ByteCount,
-    /// Who may sign certificates, a PEM file [default: whom this system believes]
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
-    ca: Option<PathBuf>,
-    /// Take any certificate
-    #[arg(long)]
-    insecure: bool,
+    #[command(flatten)]
+    trust: TrustOptions,
     /// Interface to send by, or address to send from
     #[arg(long, value_name = "INTERFACE|ADDRESS")]
     from: Option<Outlet>,
@@ -107,22 +103,17 @@ impl Arguments {
             ));
         }
         Ok(PagePlan {
-            url: self.url.clone(),
             objects,
             version: self.protocol,
             gzip: self.gzip,
-            trust: trust(self.ca.as_deref(), self.insecure)?,
-            ipv6: match self.family.chosen() {
-                Family::Any => None,
-                Family::V4 => Some(false),
-                Family::V6 => Some(true),
-            },
+            ipv6: self.family.chosen().ipv6(),
             outlet: self.from.clone().unwrap_or_default(),
             limits: Limits {
                 time: self.timeout,
                 bytes: self.budget.bytes(),
                 ..Limits::default()
             },
+            ..PagePlan::new(self.url.clone(), self.trust.trust()?)
         })
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use plumb_model::results::Direction;
 use plumb_report::text::HostSection;
 use plumb_report::{compare, export, html, text};
@@ -12,6 +12,7 @@ use plumb_report::{compare, export, html, text};
 use crate::host::sections;
 use crate::output::{print_page, read_run, style};
 use crate::save::save;
+use crate::words;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -32,35 +33,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, value_parser = sections(), conflicts_with_all = ["output", "after", "svg", "flent"])]
     facts: Option<Option<HostSection>>,
     /// Which phase; the last one without it
-    #[arg(long, value_enum, requires = "flent", conflicts_with_all = ["output", "after", "svg"])]
-    phase: Option<LoadPhase>,
-}
-
-/// The phases of load.
-#[derive(Clone, Copy, ValueEnum)]
-enum LoadPhase {
-    /// The download
-    Down,
-    /// The upload
-    Up,
-    /// Both at once
-    Both,
-}
-
-impl From<LoadPhase> for Direction {
-    fn from(phase: LoadPhase) -> Self {
-        match phase {
-            LoadPhase::Down => Self::Down,
-            LoadPhase::Up => Self::Up,
-            LoadPhase::Both => Self::Both,
-        }
-    }
+    #[arg(long, value_parser = words::any::<Direction>(), requires = "flent", conflicts_with_all = ["output", "after", "svg"])]
+    phase: Option<Direction>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let run = read_run(&arguments.run)?;
     if let Some(file) = &arguments.flent {
-        let packed = export::flent::export(&run, arguments.phase.map(Direction::from))
+        let packed = export::flent::export(&run, arguments.phase)
             .with_context(|| format!("cannot write {}", file.display()))?;
         save(file, packed)?;
         return Ok(ExitCode::SUCCESS);

@@ -39,6 +39,17 @@ pub(crate) enum Family {
     V6,
 }
 
+impl Family {
+    /// Whether IPv6 is wanted; `None` where either will do.
+    pub(crate) fn ipv6(self) -> Option<bool> {
+        match self {
+            Self::Any => None,
+            Self::V4 => Some(false),
+            Self::V6 => Some(true),
+        }
+    }
+}
+
 /// The options that choose a version of IP.
 #[derive(Args)]
 pub(crate) struct FamilyOptions {

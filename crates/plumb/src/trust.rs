@@ -1,19 +1,38 @@
 //! Whose certificates are believed, as options say.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::Context as _;
+use clap::Args;
 use plumb_probe::Trust;
 
-/// Any, those that a file's authorities signed, or those that this system believes.
-pub(crate) fn trust(ca: Option<&Path>, insecure: bool) -> anyhow::Result<Trust> {
-    if insecure {
-        return Ok(Trust::anyone()?);
+/// Whose certificates are believed.
+#[derive(Args)]
+pub(crate) struct TrustOptions {
+    /// Over HTTPS: who may sign the certificate, a PEM file [default: whom this system believes]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    ca: Option<PathBuf>,
+    /// Over HTTPS: take any certificate
+    #[arg(long)]
+    insecure: bool,
+}
+
+impl TrustOptions {
+    /// Whether either option is given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.ca.is_some() || self.insecure
     }
-    let Some(file) = ca else {
-        return Ok(Trust::authorities(None)?);
-    };
-    let pem = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-    Trust::authorities(Some(&pem))
-        .with_context(|| format!("cannot take {} for certificates", file.display()))
+
+    /// Any, those that a file's authorities signed, or those that this system believes.
+    pub(crate) fn trust(&self) -> anyhow::Result<Trust> {
+        if self.insecure {
+            return Ok(Trust::anyone()?);
+        }
+        let Some(file) = &self.ca else {
+            return Ok(Trust::authorities(None)?);
+        };
+        let pem = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        Trust::authorities(Some(&pem))
+            .with_context(|| format!("cannot take {} for certificates", file.display()))
+    }
 }

@@ -225,7 +225,7 @@ fn bursts(rate: BitRate, long_bytes: u16) -> Pattern {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use anyhow::bail;
+    use anyhow::Context as _;
     use clap::Parser;
     use std::io::Write as _;
 
@@ -238,10 +238,8 @@ mod tests {
     fn flow(arguments: &str) -> anyhow::Result<UdpFlow> {
         let words = arguments.split_whitespace();
         let command = Command::try_parse_from(std::iter::once("rate").chain(words))?;
-        match command.udp.flow(TcpFlow::default())? {
-            Flow::Udp(flow) => Ok(flow),
-            Flow::Tcp(_) | Flow::Quic(_) | Flow::Transactions(_) => bail!("not UDP"),
-        }
+        let flow = command.udp.flow(TcpFlow::default())?;
+        flow.udp().cloned().context("not UDP")
     }
 
     fn error(arguments: &str) -> String {

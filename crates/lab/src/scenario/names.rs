@@ -2,30 +2,19 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use plumb_model::vocabulary;
+use serde::Deserialize;
 
 /// The cell that is added where a cell of this name is set and none is there; its kind, too.
 pub const SHAPER: &str = "shaper";
 
-/// The two directions of a link.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Way {
-    /// From the first end to the second.
-    Up,
-    /// From the second end to the first.
-    Down,
-}
-
-impl Way {
-    /// The word in scenarios and statistics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-        }
+vocabulary! {
+    /// The two directions of a link.
+    pub enum Way {
+        /// From the first end to the second.
+        Up = "up",
+        /// From the second end to the first.
+        Down = "down",
     }
 }
 

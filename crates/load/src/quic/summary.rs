@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plumb_model::results::quic::{QuicResult, QuicStream};
 use plumb_model::results::{CpuUse, Direction, RAMP_S};
 use plumb_model::series::{Series, Unit};
-use plumb_wire::native::control::flow::{self, Flow, Flows};
+use plumb_wire::native::control::flow::{self, Flows};
 use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::report::StreamEnd;
 use plumb_wire::native::control::report::quic::{
@@ -60,7 +60,7 @@ fn one_way(
     receivers: &[QuicReceiverLog],
 ) -> Option<QuicOutcome> {
     let numbers: Vec<u32> = flow::streams(ends.flows, role)
-        .filter(|(_, flow)| matches!(flow, Flow::Quic(_)))
+        .filter(|(_, flow)| flow.quic().is_some())
         .map(|(number, _)| number)
         .collect();
     if numbers.is_empty() {
@@ -172,6 +172,8 @@ fn of_senders(senders: &[QuicSenderLog], duration_s: f64) -> BTreeMap<String, Se
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use plumb_wire::native::control::flow::Flow;
+
     use super::*;
     use plumb_model::results::quic::QuicSender;
     use plumb_wire::native::control::flow::quic::QuicFlow;

@@ -6,7 +6,7 @@ use plumb_model::results::udp::{UdpReceiver, UdpResult, UdpSender};
 use plumb_model::results::{CpuUse, Direction};
 use plumb_model::series::{Series, Unit};
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
-use plumb_wire::native::control::flow::{self, Flow, Flows};
+use plumb_wire::native::control::flow::{self, Flows};
 use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::report::udp::{UdpReceiverLog, UdpReport, UdpSenderLog};
 use plumb_wire::native::control::report::{Count, StreamEnd};
@@ -56,10 +56,8 @@ pub(crate) struct Ends<'a> {
 /// The UDP streams of a phase, downloads first.
 pub(crate) fn summarise(ends: &Ends<'_>) -> Vec<UdpOutcome> {
     let of = |role, senders: &UdpReport, receivers: &UdpReport| -> Vec<_> {
-        let udp = flow::streams(ends.flows, role).filter_map(|(number, flow)| match flow {
-            Flow::Udp(flow) => Some((number, flow)),
-            Flow::Tcp(_) | Flow::Quic(_) | Flow::Transactions(_) => None,
-        });
+        let udp = flow::streams(ends.flows, role)
+            .filter_map(|(number, flow)| Some((number, flow.udp()?)));
         udp.map(|(number, flow)| {
             let sender = senders.senders.iter().find(|log| log.stream == number);
             let receiver = receivers.receivers.iter().find(|log| log.stream == number);
@@ -219,6 +217,8 @@ fn over_time(counts: &[Count], duration_s: f64, is_cut_off: bool) -> BTreeMap<St
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use plumb_wire::native::control::flow::Flow;
+
     use super::*;
     use plumb_wire::native::control::report::{DatagramCount, DelayAbove};
 

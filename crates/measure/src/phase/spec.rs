@@ -113,12 +113,12 @@ impl PhaseSpec {
         result: &TransactionsResult,
     ) -> Option<&'static Profile> {
         profiles::streams(&self.applications)
-            .find(|(_, stream)| match profiles::flows(stream).flow {
-                Flow::Transactions(flow) => {
+            .find(|(_, stream)| {
+                let flow = profiles::flows(stream).flow;
+                flow.transactions().is_some_and(|flow| {
                     u64::from(flow.response_bytes) == result.response_bytes
                         && flow.rate_tps == result.offered_tps
-                }
-                Flow::Tcp(_) | Flow::Udp(_) | Flow::Quic(_) => false,
+                })
             })
             .map(|(profile, _)| profile)
     }

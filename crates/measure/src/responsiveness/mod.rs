@@ -115,10 +115,8 @@ mod tests {
     #[test]
     fn a_connection_more_is_loaded_at_each_interval() {
         let flows = flows(Role::Down, 3, &TcpFlow::default(), Duration::from_secs(5));
-        let starts = flows.iter().filter_map(|flows| match &flows.flow {
-            Flow::Tcp(tcp) => tcp.probed.map(|probed| probed.starts_after_s),
-            Flow::Udp(_) | Flow::Quic(_) | Flow::Transactions(_) => None,
-        });
+        let tcp = flows.iter().filter_map(|flows| flows.flow.tcp());
+        let starts = tcp.filter_map(|tcp| Some(tcp.probed?.starts_after_s));
         assert_eq!(starts.collect::<Vec<_>>(), [0.0, 5.0, 10.0]);
         for flows in flows.iter().chain([&foreign()]) {
             assert_eq!(flows.check(), Ok(()));

@@ -1,30 +1,18 @@
 //! What the results of every load say.
 
+use crate::vocabulary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Direction of the load, named from the client.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// From the far end to the client.
-    Down,
-    /// From the client to the far end.
-    Up,
-    /// Both at once.
-    Both,
-}
-
-impl Direction {
-    /// The word used on the command line and in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Down => "down",
-            Self::Up => "up",
-            Self::Both => "both",
-        }
+vocabulary! {
+    /// Direction of the load, named from the client.
+    pub enum Direction {
+        /// From the far end to the client.
+        Down = "down",
+        /// From the client to the far end.
+        Up = "up",
+        /// Both at once.
+        Both = "both",
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Direction, ProbeProtocol};
 use crate::distribution::Distribution;
 use crate::grade::Grade;
+use crate::vocabulary;
 
 /// Round trips while the path was loaded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,23 +70,13 @@ pub struct Periodic {
     pub times_seen: u64,
 }
 
-/// What repeats in a series.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum PeriodicOf {
-    /// The level: it comes back to the same values.
-    Level,
-    /// The instants at which the level changes, whatever it changes to.
-    Changes,
-}
-
-impl PeriodicOf {
-    /// The word used in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Level => "level",
-            Self::Changes => "changes",
-        }
+vocabulary! {
+    /// What repeats in a series.
+    pub enum PeriodicOf {
+        /// The level: it comes back to the same values.
+        Level = "level",
+        /// The instants at which the level changes, whatever it changes to.
+        Changes = "changes",
     }
 }
 
@@ -143,27 +134,17 @@ pub struct PlaceLatency {
     pub loss_ratio: f64,
 }
 
-/// A place on the way to the far end.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum PathPlace {
-    /// The router that this host sends to.
-    Gateway,
-    /// The next router, at the other end of the line.
-    FirstHopBeyond,
+vocabulary! {
+    /// A place on the way to the far end.
+    pub enum PathPlace {
+        /// The router that this host sends to.
+        Gateway = "gateway",
+        /// The next router, at the other end of the line.
+        FirstHopBeyond = "first-hop-beyond",
+    }
 }
 
 impl PathPlace {
-    /// The word used in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Gateway => "gateway",
-            Self::FirstHopBeyond => "first-hop-beyond",
-        }
-    }
-
     /// How many hops away it is.
     pub fn hops(self) -> u8 {
         match self {

@@ -1,5 +1,6 @@
 //! How large packets may be on a path.
 
+use crate::vocabulary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,29 +46,17 @@ impl MtuResult {
     }
 }
 
-/// How the sizes of a path are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MtuMethod {
-    /// The largest packet that was tried got through.
-    Unlimited,
-    /// Routers told that packets were too big (RFC 1191, RFC 8201), and probes confirmed it.
-    Told,
-    /// By probes alone, which routers were silent about, or were not listened to (RFC 8899).
-    Probed,
-    /// Partly by messages, partly by probes.
-    Mixed,
-}
-
-impl MtuMethod {
-    /// The word used in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Unlimited => "unlimited",
-            Self::Told => "told",
-            Self::Probed => "probed",
-            Self::Mixed => "mixed",
-        }
+vocabulary! {
+    /// How the sizes of a path are known.
+    pub enum MtuMethod {
+        /// The largest packet that was tried got through.
+        Unlimited = "unlimited",
+        /// Routers told that packets were too big (RFC 1191, RFC 8201), and probes confirmed it.
+        Told = "told",
+        /// By probes alone, which routers were silent about, or were not listened to (RFC 8899).
+        Probed = "probed",
+        /// Partly by messages, partly by probes.
+        Mixed = "mixed",
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::udp::{LossPattern, OneWayDelay, Reordering};
 use super::{ProbeProtocol, TimestampSource};
 use crate::distribution::Distribution;
+use crate::vocabulary;
 
 /// Delay, loss and order on the way there and on the way back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -99,30 +100,18 @@ pub struct OwdClocks {
     pub ptp_devices: Vec<String>,
 }
 
-/// What one-way delays rest on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ClockMethod {
-    /// The clocks were compared over the path itself: how a constant difference of the two ways
-    /// is shared is not known.
-    Compared,
-    /// Both hosts say that their clocks are synchronised, and to more than a comparison could.
-    Synchronised,
-    /// Whoever measured said that both ends read the same clock.
-    Same,
-    /// A clock was stepped meanwhile, or too little was answered: there are no delays.
-    None,
-}
-
-impl ClockMethod {
-    /// The word used in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Compared => "compared",
-            Self::Synchronised => "synchronised",
-            Self::Same => "same",
-            Self::None => "none",
-        }
+vocabulary! {
+    /// What one-way delays rest on.
+    pub enum ClockMethod {
+        /// The clocks were compared over the path itself: how a constant difference of the two ways
+        /// is shared is not known.
+        Compared = "compared",
+        /// Both hosts say that their clocks are synchronised, and to more than a comparison could.
+        Synchronised = "synchronised",
+        /// Whoever measured said that both ends read the same clock.
+        Same = "same",
+        /// A clock was stepped meanwhile, or too little was answered: there are no delays.
+        None = "none",
     }
 }
 

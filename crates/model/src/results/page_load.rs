@@ -78,10 +78,8 @@ vocabulary! {
 
 vocabulary! {
     /// Where the objects of a page are known from.
-    #[derive(Default)]
-    pub enum ObjectSource {
+    pub enum ObjectSource default Page {
         /// They were found in the page and its style sheets.
-        #[default]
         Page = "page",
         /// The user gave a list. Its objects are asked for when the page's HTML is complete.
         List = "list",

@@ -7,31 +7,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
+use crate::vocabulary;
 
 mod symmetry;
 
 pub use symmetry::{Comparison, LineBothWays, PathSymmetry, Sameness};
 
-/// What probes of a path are made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PathProtocol {
-    /// ICMP or ICMPv6 echo.
-    Icmp,
-    /// UDP.
-    Udp,
-    /// TCP SYN.
-    Tcp,
-}
-
-impl PathProtocol {
-    /// The word used on the command line and in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Icmp => "icmp",
-            Self::Udp => "udp",
-            Self::Tcp => "tcp",
-        }
+vocabulary! {
+    /// What probes of a path are made of.
+    pub enum PathProtocol {
+        /// ICMP or ICMPv6 echo.
+        Icmp = "icmp",
+        /// UDP.
+        Udp = "udp",
+        /// TCP SYN.
+        Tcp = "tcp",
     }
 }
 

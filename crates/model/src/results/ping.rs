@@ -7,43 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use super::udp::LossPattern;
 use crate::distribution::Distribution;
+use crate::vocabulary;
 
-/// What a probe was made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ProbeProtocol {
-    /// ICMP or ICMPv6 echo (RFC 792, RFC 4443).
-    Icmp,
-    /// The UDP echo of plumb's own responder; the far end's residence time is taken out.
-    Udp,
-    /// Plain datagrams to a UDP port: an echo service, or the host that says that nothing is there,
-    /// answers.
-    UdpPort,
-    /// TCP connections, which are reset at once.
-    Tcp,
-    /// The head of a page over HTTP/1.1, on a connection of its own each.
-    Http,
-    /// The same over TLS.
-    Https,
-    /// Questions to a DNS server.
-    Dns,
-    /// STAMP test packets (RFC 8762); the reflector's residence time is taken out.
-    Stamp,
-}
-
-impl ProbeProtocol {
-    /// The word used on the command line and in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Icmp => "icmp",
-            Self::Udp => "udp",
-            Self::UdpPort => "udp_port",
-            Self::Tcp => "tcp",
-            Self::Http => "http",
-            Self::Https => "https",
-            Self::Dns => "dns",
-            Self::Stamp => "stamp",
-        }
+vocabulary! {
+    /// What a probe was made of.
+    pub enum ProbeProtocol {
+        /// ICMP or ICMPv6 echo (RFC 792, RFC 4443).
+        Icmp = "icmp",
+        /// The UDP echo of plumb's own responder; the far end's residence time is taken out.
+        Udp = "udp",
+        /// Plain datagrams to a UDP port: an echo service, or the host that says that nothing is there,
+        /// answers.
+        UdpPort = "udp_port",
+        /// TCP connections, which are reset at once.
+        Tcp = "tcp",
+        /// The head of a page over HTTP/1.1, on a connection of its own each.
+        Http = "http",
+        /// The same over TLS.
+        Https = "https",
+        /// Questions to a DNS server.
+        Dns = "dns",
+        /// STAMP test packets (RFC 8762); the reflector's residence time is taken out.
+        Stamp = "stamp",
     }
 }
 

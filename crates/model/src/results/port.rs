@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
+use crate::vocabulary;
 
 /// Whether a TCP port accepted connections, and what was said on them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,29 +59,17 @@ pub struct PortResult {
     pub idle: Option<IdleResult>,
 }
 
-/// What is known of a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum PortState {
-    /// Connections are accepted.
-    Open,
-    /// The host answers that nothing listens there (RST).
-    Refused,
-    /// Nothing comes back: a firewall drops the packets, or nobody is there.
-    Filtered,
-    /// A router, a firewall or this host says that there is no way, or that it is forbidden.
-    Unreachable,
-}
-
-impl PortState {
-    /// The word used in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Refused => "refused",
-            Self::Filtered => "filtered",
-            Self::Unreachable => "unreachable",
-        }
+vocabulary! {
+    /// What is known of a port.
+    pub enum PortState {
+        /// Connections are accepted.
+        Open = "open",
+        /// The host answers that nothing listens there (RST).
+        Refused = "refused",
+        /// Nothing comes back: a firewall drops the packets, or nobody is there.
+        Filtered = "filtered",
+        /// A router, a firewall or this host says that there is no way, or that it is forbidden.
+        Unreachable = "unreachable",
     }
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Direction;
 use crate::distribution::Distribution;
+use crate::vocabulary;
 
 /// How many round trips a minute a path allows while it carries all that it can, after
 /// draft-ietf-ippm-responsiveness.
@@ -78,25 +79,14 @@ pub struct RpmProbes {
     pub error: Option<String>,
 }
 
-/// The draft's words for how far a number can be trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum RpmConfidence {
-    /// It was looked at fewer than four times.
-    Low,
-    /// It was looked at often enough, and did not become stable.
-    Medium,
-    /// It became stable.
-    High,
-}
-
-impl RpmConfidence {
-    /// The word used in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
+vocabulary! {
+    /// The draft's words for how far a number can be trusted.
+    pub enum RpmConfidence {
+        /// It was looked at fewer than four times.
+        Low = "low",
+        /// It was looked at often enough, and did not become stable.
+        Medium = "medium",
+        /// It became stable.
+        High = "high",
     }
 }

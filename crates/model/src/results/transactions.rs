@@ -5,27 +5,17 @@ use serde::{Deserialize, Serialize};
 
 use super::CpuUse;
 use crate::distribution::Distribution;
+use crate::vocabulary;
 
-/// What carries transactions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum TransactionTransport {
-    /// TCP.
-    Tcp,
-    /// UDP.
-    Udp,
-    /// TLS over TCP.
-    Tls,
-}
-
-impl TransactionTransport {
-    /// The word used on the command line and in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            Self::Udp => "udp",
-            Self::Tls => "tls",
-        }
+vocabulary! {
+    /// What carries transactions.
+    pub enum TransactionTransport {
+        /// TCP.
+        Tcp = "tcp",
+        /// UDP.
+        Udp = "udp",
+        /// TLS over TCP.
+        Tls = "tls",
     }
 }
 

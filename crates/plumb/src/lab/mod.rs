@@ -25,6 +25,7 @@ use self::complain::complain;
 pub(crate) use mark::Mark;
 
 use crate::output::message;
+use crate::words;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -87,8 +88,8 @@ enum Do {
         #[arg(long, value_name = "LINK@NODE=FILE")]
         capture: Vec<String>,
         /// What carries the links that have cells
-        #[arg(long, value_enum, default_value = "emulated")]
-        backend: BackendName,
+        #[arg(long, default_value = "emulated", value_parser = words::any::<LabBackend>())]
+        backend: LabBackend,
         /// The command and its arguments
         #[arg(last = true, required = true, value_name = "COMMAND")]
         command: Vec<OsString>,
@@ -108,8 +109,8 @@ enum Do {
         #[arg(long)]
         vary: bool,
         /// What carries the links that have cells
-        #[arg(long, value_enum, default_value = "emulated")]
-        backend: BackendName,
+        #[arg(long, default_value = "emulated", value_parser = words::any::<LabBackend>())]
+        backend: LabBackend,
     },
     /// End a lab in the background, and wait until nothing is left of it
     Down {
@@ -193,23 +194,6 @@ enum Do {
     Proxy(proxy::Arguments),
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum BackendName {
-    /// plumb itself, which knows the truth about every packet
-    Emulated,
-    /// The kernel's netem, tbf and CAKE, with what they can do; needs tc and those modules
-    Kernel,
-}
-
-impl From<BackendName> for LabBackend {
-    fn from(name: BackendName) -> Self {
-        match name {
-            BackendName::Emulated => Self::Emulated,
-            BackendName::Kernel => Self::Kernel,
-        }
-    }
-}
-
 /// Which laboratory is meant.
 #[derive(Args)]
 struct Which {
@@ -243,7 +227,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         } => look::records(log, &capture).and_then(|records| {
             let session = Session {
                 node,
-                backend: backend.into(),
+                backend,
                 command,
                 records,
             };
@@ -260,7 +244,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             seed,
             vary,
             backend,
-        } => session::up(&scenario, name, seed, vary, backend.into()),
+        } => session::up(&scenario, name, seed, vary, backend),
         Do::Down { name, stats } => session::down(name.as_deref(), stats.as_deref()),
         Do::Shell {
             node,

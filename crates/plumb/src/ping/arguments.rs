@@ -8,13 +8,13 @@ use plumb_model::results::ProbeProtocol;
 use plumb_net::datagram::PathMtuDiscovery;
 use plumb_net::outlet::Outlet;
 use plumb_probe::{Pattern, Sizes};
-use plumb_wire::native::spec::PORT;
-use plumb_wire::{dns, stamp};
 
 use super::fping;
 use crate::output::Output;
 use crate::seconds::{above_zero, seconds};
 use crate::target::FamilyOptions;
+use crate::trust::TrustOptions;
+use crate::words;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -33,14 +33,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "json_lines"])]
     pub(super) fping: Option<fping::Format>,
     /// What probes are made of [default: icmp, or tcp where this user may not send ICMP]
-    #[arg(long, value_enum)]
-    pub(super) protocol: Option<Protocol>,
-    /// Over HTTPS: who may sign the certificate, a PEM file [default: whom this system believes]
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
-    pub(super) ca: Option<PathBuf>,
-    /// Over HTTPS: take any certificate
-    #[arg(long)]
-    pub(super) insecure: bool,
+    #[arg(long, value_parser = words::any::<ProbeProtocol>())]
+    pub(super) protocol: Option<ProbeProtocol>,
+    #[command(flatten)]
+    pub(super) trust: TrustOptions,
     /// How many probes to send to each; 0 for no end [default: 10, to several 3, no end with
     /// --deadline]
     #[arg(short, long)]
@@ -138,43 +134,6 @@ impl From<PathMtu> for PathMtuDiscovery {
             PathMtu::Want => Self::Want,
             PathMtu::Dont => Self::Dont,
             PathMtu::Probe => Self::Probe,
-        }
-    }
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum Protocol {
-    /// ICMP or ICMPv6 echo
-    Icmp,
-    /// The UDP echo of `plumb serve`
-    Udp,
-    /// Plain datagrams to a UDP port: an echo service, or a closed port, answers
-    UdpPort,
-    /// TCP connections, reset at once; a closed port answers too
-    Tcp,
-    /// The head of a page over HTTP
-    Http,
-    /// The head of a page over HTTPS
-    Https,
-    /// Questions to a DNS server
-    Dns,
-    /// STAMP (RFC 8762), and TWAMP-Light
-    Stamp,
-}
-
-impl Protocol {
-    /// As Runs call it, and the port where none is given.
-    pub(super) fn facts(self) -> (ProbeProtocol, u16) {
-        match self {
-            Self::Icmp => (ProbeProtocol::Icmp, 0),
-            Self::Udp => (ProbeProtocol::Udp, PORT),
-            // RFC 862.
-            Self::UdpPort => (ProbeProtocol::UdpPort, 7),
-            Self::Tcp => (ProbeProtocol::Tcp, 80),
-            Self::Http => (ProbeProtocol::Http, 80),
-            Self::Https => (ProbeProtocol::Https, 443),
-            Self::Dns => (ProbeProtocol::Dns, dns::PORT),
-            Self::Stamp => (ProbeProtocol::Stamp, stamp::PORT),
         }
     }
 }

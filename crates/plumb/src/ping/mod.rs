@@ -14,19 +14,18 @@ use std::time::Duration;
 use plumb_measure::conductor::Conducted;
 use plumb_measure::watcher::Nobody;
 use plumb_measure::{ping, sweep};
+use plumb_model::results::ProbeProtocol;
 use plumb_net::datagram::PathMtuDiscovery;
 use plumb_probe::many::ManyPlan;
 use plumb_probe::{Pace, Plan, Sizes, Trust};
 
 use crate::output::Begun;
 use crate::target::{Target, command_line, interruptible, outlet_towards};
-use crate::trust::trust;
 use crate::usage::wrong;
 pub(crate) use arguments::Arguments;
-use arguments::Protocol;
 use live::{Lines, Live};
 use many::{Printer, Shown};
-use probes::Probes;
+use probes::{Probes, usual_port};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -147,11 +146,11 @@ fn finish(
 
 impl Arguments {
     /// Whose certificates are believed, where there are any.
-    fn trust(&self, protocol: Protocol) -> anyhow::Result<Option<Trust>> {
-        if !matches!(protocol, Protocol::Https) {
+    fn trust(&self, protocol: ProbeProtocol) -> anyhow::Result<Option<Trust>> {
+        if !matches!(protocol, ProbeProtocol::Https) {
             return Ok(None);
         }
-        trust(self.ca.as_deref(), self.insecure).map(Some)
+        self.trust.trust().map(Some)
     }
 
     fn lines(&self) -> Lines {
@@ -168,12 +167,11 @@ impl Arguments {
 
     fn plan_for_many(
         &self,
-        protocol: Protocol,
+        protocol: ProbeProtocol,
         targets: &sweep::Targets,
     ) -> anyhow::Result<ManyPlan> {
         let trust = self.trust(protocol)?;
-        let (protocol, port) = protocol.facts();
-        let port = self.port.unwrap_or(port);
+        let port = self.port.unwrap_or_else(|| usual_port(protocol));
         let with_port = |(_, address): &(String, SocketAddr)| match address.port() {
             0 => {
                 let mut address = *address;
@@ -225,10 +223,10 @@ impl Arguments {
         }
     }
 
-    fn plan(&self, protocol: Protocol, target: &Target) -> anyhow::Result<Plan> {
+    fn plan(&self, protocol: ProbeProtocol, target: &Target) -> anyhow::Result<Plan> {
         let trust = self.trust(protocol)?;
-        let (protocol, port) = protocol.facts();
-        let mut plan = Plan::new(protocol, &target.name, target.at(self.port.unwrap_or(port)));
+        let port = self.port.unwrap_or_else(|| usual_port(protocol));
+        let mut plan = Plan::new(protocol, &target.name, target.at(port));
         plan.ask = self.ask.clone();
         plan.trust = trust;
         plan.count = match (self.count, self.deadline) {

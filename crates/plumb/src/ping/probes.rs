@@ -3,14 +3,31 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
+use plumb_model::results::ProbeProtocol;
 use plumb_net::privilege;
+use plumb_wire::native::spec::PORT;
+use plumb_wire::{dns, stamp};
 
-use super::arguments::{Arguments, Protocol};
+use super::arguments::Arguments;
 use crate::usage::wrong;
+
+/// The port where none is given.
+pub(super) fn usual_port(protocol: ProbeProtocol) -> u16 {
+    match protocol {
+        ProbeProtocol::Icmp => 0,
+        ProbeProtocol::Udp => PORT,
+        // RFC 862.
+        ProbeProtocol::UdpPort => 7,
+        ProbeProtocol::Tcp | ProbeProtocol::Http => 80,
+        ProbeProtocol::Https => 443,
+        ProbeProtocol::Dns => dns::PORT,
+        ProbeProtocol::Stamp => stamp::PORT,
+    }
+}
 
 /// What probes are made of, and why where nobody chose it.
 pub(super) struct Probes {
-    pub(super) protocol: Protocol,
+    pub(super) protocol: ProbeProtocol,
     /// Why they are not ICMP, and how they could be.
     pub(super) instead: Option<String>,
 }
@@ -25,13 +42,13 @@ impl Probes {
         let versions: BTreeSet<bool> = targets.into_iter().map(|to| to.is_ipv4()).collect();
         if wanted.is_some() || versions.into_iter().all(privilege::may_echo) {
             return Self {
-                protocol: wanted.unwrap_or(Protocol::Icmp),
+                protocol: wanted.unwrap_or(ProbeProtocol::Icmp),
                 instead: None,
             };
         }
-        let (_, usual) = Protocol::Tcp.facts();
+        let usual = usual_port(ProbeProtocol::Tcp);
         Self {
-            protocol: Protocol::Tcp,
+            protocol: ProbeProtocol::Tcp,
             instead: Some(format!(
                 "This user may not send ICMP, so the probes are TCP connections, reset at once, to port {} where no \
                  other is named. To allow ICMP: {}, or {}",
@@ -61,8 +78,8 @@ impl Probes {
     }
 
     fn contradiction(&self, arguments: &Arguments, many: bool) -> Option<String> {
-        use Protocol::{Dns, Http, Https, Icmp, Stamp, Tcp, Udp, UdpPort};
-        let certificates = arguments.ca.is_some() || arguments.insecure;
+        use ProbeProtocol::{Dns, Http, Https, Icmp, Stamp, Tcp, Udp, UdpPort};
+        let certificates = arguments.trust.is_given();
         if certificates && !matches!(self.protocol, Https) {
             return Some(
                 "certificates are looked at over HTTPS alone: leave --ca and --insecure out, or add --protocol https"
@@ -126,7 +143,7 @@ mod tests {
     #[test]
     fn why_the_probes_are_no_icmp_is_added_to_errors_that_stay_what_they_are() {
         let probes = Probes {
-            protocol: Protocol::Tcp,
+            protocol: ProbeProtocol::Tcp,
             instead: Some("No ICMP here".to_owned()),
         };
         let contradiction = probes.explain(wrong("leave -s out"));

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use plumb_host::knobs::situation::Situation;
 use plumb_host::tune::from_run;
 use plumb_model::finding::Actor;
@@ -15,6 +15,7 @@ use plumb_model::units::{BitRate, parse_duration};
 use crate::calc::share;
 use crate::output::read_run;
 use crate::usage::wrong;
+use crate::words;
 
 /// The path, and what the host does on it.
 #[derive(Args)]
@@ -32,19 +33,8 @@ pub(super) struct PathOptions {
     #[arg(long, value_name = "RUN")]
     from: Option<PathBuf>,
     /// What the host does
-    #[arg(long, value_enum, default_value = "client")]
-    role: RoleName,
-}
-
-/// What a host does.
-#[derive(Clone, Copy, ValueEnum)]
-enum RoleName {
-    /// A few connections of its own at a time
-    Client,
-    /// Very many connections of others
-    Server,
-    /// It passes on packets of others
-    Router,
+    #[arg(long, default_value = "client", value_parser = words::any::<Role>())]
+    role: Role,
 }
 
 /// A path to plan for.
@@ -98,10 +88,8 @@ impl PathOptions {
         if let Some(loss) = planned.loss_ratio {
             text += &format!(" --loss {}%", digits(loss * 100.0));
         }
-        if let Some(role) = self.role.to_possible_value()
-            && !matches!(self.role, RoleName::Client)
-        {
-            text += &format!(" --role {}", role.get_name());
+        if self.role != Role::Client {
+            text += &format!(" --role {}", self.role);
         }
         text
     }
@@ -138,11 +126,7 @@ impl PathOptions {
             rate_bps,
             rtt_s,
             loss_ratio: self.loss.or(measured.as_ref().and_then(|m| m.loss_ratio)),
-            role: match self.role {
-                RoleName::Client => Role::Client,
-                RoleName::Server => Role::Server,
-                RoleName::Router => Role::Router,
-            },
+            role: self.role,
             memory_bytes: None,
             mtu_bytes: None,
             release: None,

@@ -308,7 +308,7 @@ impl Trial<'_> {
             latency: false,
             judge,
         };
-        let measured = with_responder::run(client, &plan, &self.line, &self.cancel)
+        let measured = with_responder::run(client, &plan, &mut [], &self.line, &self.cancel)
             .context("cannot measure")?;
         if self.cancel.load(Ordering::Relaxed) {
             anyhow::bail!("interrupted: what was tried is undone");

@@ -1,5 +1,7 @@
 //! What plumb publishes agrees with what it does.
 
+use std::collections::BTreeSet;
+
 use crate::common::{plumb, repository, stderr, stdout};
 use plumb_host::knobs::Catalogue;
 use plumb_lab::list::ScenarioList;
@@ -121,19 +123,61 @@ fn every_counter_with_a_meaning_is_on_its_page() {
     }
 }
 
+/// The verbs that `plumb --help` lists.
+fn verbs() -> BTreeSet<String> {
+    let help = stdout(&plumb(&["--help"]));
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    // The lines between them continue a description.
+    let verbs = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let verbs: BTreeSet<_> = verbs
+        .filter(|verb| !verb.is_empty())
+        .map(str::to_owned)
+        .collect();
+    assert!(verbs.len() > 15 && verbs.contains("check"), "{verbs:?}");
+    verbs.into_iter().filter(|verb| verb != "help").collect()
+}
+
 #[test]
 fn every_verb_explains_itself() {
-    for verb in [
-        "check", "serve", "ping", "rate", "load", "host", "lab", "report", "compare", "calc",
-        "tune", "explain",
-    ] {
-        let output = plumb(&[verb, "--help"]);
+    for verb in verbs() {
+        let output = plumb(&[&verb, "--help"]);
         assert!(
             output.status.success() && stdout(&output).contains("Usage"),
             "{verb}"
         );
     }
     assert!(stdout(&plumb(&["--version"])).starts_with("plumb "));
+}
+
+/// The first words of the rows of README's table of verbs, and the topics in its last row.
+#[test]
+fn the_readme_lists_every_verb_and_topic_and_nothing_else() {
+    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    let (_, table) = readme.split_once("## The verbs").unwrap();
+    let (table, _) = table.split_once("\n\n`HOST`").unwrap();
+    let rows = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `plumb "));
+    let listed: BTreeSet<_> = rows
+        .map(|row| row.split([' ', '`']).next().unwrap().to_owned())
+        .collect();
+    assert_eq!(listed, verbs());
+
+    let (_, topics) = table.split_once("a counter (`TcpRetransSegs`): ").unwrap();
+    let topics = topics.split('`').skip(1).step_by(2);
+    let topics: BTreeSet<_> = topics.map(str::to_owned).collect();
+    assert_eq!(topics, pages());
+}
+
+/// The pages of the knowledge base, and those that `plumb explain` makes itself.
+fn pages() -> BTreeSet<String> {
+    let files = std::fs::read_dir(repository().join("kb")).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let pages = names.filter_map(|name| Some(name.strip_suffix(".md")?.to_owned()));
+    pages
+        .chain(["cells", "scenario"].map(str::to_owned))
+        .collect()
 }
 
 #[test]

@@ -59,6 +59,7 @@ fn site() -> tempfile::TempDir {
                ssl_certificate {at}/cert.pem; ssl_certificate_key {at}/key.pem; ssl_protocols TLSv1.3;
                server {{ listen 80; location /moved {{ return 301 https://server/; }} }}
                server {{ listen 443 ssl http2; }}
+               server {{ listen 8444 ssl http2; ssl_protocols TLSv1.2; }}
              }}"
         )
         .as_bytes(),
@@ -73,7 +74,7 @@ fn pem(label: &str, der: &[u8]) -> String {
     )
 }
 
-/// Both servers behind a line: nginx at 80 and 443, nghttpd at 8443 with TLS and at 8080 without.
+/// Both servers behind a line: nginx at 80, 443 and, with TLS 1.2, 8444; nghttpd at 8443 with TLS and at 8080 without.
 fn network(folder: &Path, line: [&str; 2]) -> Network {
     let mut network = Network::line(line[0], line[1]);
     let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
@@ -138,6 +139,7 @@ fn a_page_takes_the_round_trips_of_its_protocols() {
             6,
             0,
         ),
+        ("https://server:8444/", HttpVersion::Http2, [4.0, 5.0], 1, 0),
         // nghttpd asks for a key of another group than the one sent (HelloRetryRequest, RFC 8446, section 4.1.4).
         ("https://server:8443/", HttpVersion::Http2, [4.0, 5.0], 1, 0),
         (
@@ -186,14 +188,15 @@ fn a_page_takes_the_round_trips_of_its_protocols() {
         }
         takes(url, result.first_byte_s, *first);
         takes(url, result.load_s, *all);
-        // TCP's handshake, timed by the kernel, is one round trip; TLS 1.3's is another, or two with HelloRetryRequest.
+        // TCP's handshake, timed by the kernel, is one round trip; TLS 1.3's is another, or two with HelloRetryRequest, as
+        // TLS 1.2's is.
         let connect = result.connect_s.unwrap();
         assert!(
             connect.min >= RTT_S - 0.001 && connect.max < RTT_S + 0.01,
             "{url}: {connect:?}"
         );
         if let Some(tls) = result.tls_s {
-            let trips = if url.contains("8443") { 2.0 } else { 1.0 };
+            let trips = if url.contains(":844") { 2.0 } else { 1.0 };
             takes(url, Some(tls.p50), trips);
         }
         let trips = result.round_trips.unwrap();
@@ -240,6 +243,57 @@ fn a_large_object_takes_the_time_of_the_line() {
         assert_eq!(steps.len(), 2, "{url}");
         assert!((steps[1].body_s - body_s).abs() < 1e-6);
     }
+}
+
+#[test]
+fn a_check_for_the_web_loads_a_page_before_any_load() {
+    let folder = site();
+    let ca = folder.path().join("cert.pem").display().to_string();
+    let delay = r#"{ type = "shaper", rate = "20mbit" }, { type = "delay", delay = "10ms" }"#;
+    let mut network = network(folder.path(), [delay, delay]);
+    network.serves("server");
+    let command = [
+        "check",
+        "server",
+        "--for",
+        "web",
+        "--ca",
+        &ca,
+        "--duration",
+        "2s",
+    ];
+    let run = network.measured(&command).run;
+    let at = |kind: fn(&Outcome) -> bool| run.measurements.iter().position(|m| kind(&m.outcome));
+    let idle = at(|outcome| outcome.ping().is_some());
+    let page = at(|outcome| matches!(outcome, Outcome::PageLoad(_)));
+    let load = at(|outcome| outcome.throughput().is_some());
+    assert!(
+        idle < page && page < load && idle.is_some(),
+        "{idle:?} {page:?} {load:?}"
+    );
+    let Outcome::PageLoad(result) = &run.measurements[page.unwrap()].outcome else {
+        unreachable!()
+    };
+    assert!(
+        result.complete && result.url == "https://server/",
+        "{result:#?}"
+    );
+
+    // Without a responder too; and what goes with no page is refused.
+    let script = format!(
+        "plumb check server --port 9 --for web --page http://server/large.html --json
+         plumb check server --ca {ca}; echo exit $?"
+    );
+    let text = stdout(&network.run(&["bash", "-c", &script]));
+    let (run, rest) = text.split_once('\n').unwrap();
+    let run = Run::from_json(run).unwrap();
+    let pages = run.measurements.iter().filter_map(|m| match &m.outcome {
+        Outcome::PageLoad(result) => Some((&*result.url, result.complete)),
+        _ => None,
+    });
+    let pages: Vec<_> = pages.collect();
+    assert_eq!(pages, [("http://server/large.html", true)]);
+    assert_eq!(rest.trim(), "exit 2");
 }
 
 #[test]

@@ -29,6 +29,22 @@ pub struct PagePlan {
     pub limits: Limits,
 }
 
+impl PagePlan {
+    /// The page with all that it names, as a browser that was never there loads it.
+    pub fn new(url: Url, trust: Trust) -> Self {
+        Self {
+            url,
+            objects: Objects::Found,
+            version: None,
+            gzip: false,
+            trust,
+            ipv6: None,
+            outlet: Outlet::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
 /// Which objects are loaded with a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Objects {

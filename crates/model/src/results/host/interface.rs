@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Wifi;
+use crate::vocabulary;
 
 /// A network interface.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -109,23 +110,13 @@ pub struct Bus {
     pub best_speed_bps: Option<f64>,
 }
 
-/// Whether both ends may send at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Duplex {
-    /// One end at a time.
-    Half,
-    /// Both at once.
-    Full,
-}
-
-impl Duplex {
-    /// The word used in Runs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Half => "half",
-            Self::Full => "full",
-        }
+vocabulary! {
+    /// Whether both ends may send at once.
+    pub enum Duplex {
+        /// One end at a time.
+        Half = "half",
+        /// Both at once.
+        Full = "full",
     }
 }
 

@@ -1,5 +1,6 @@
 //! A radio as nl80211 tells of it (`linux/nl80211.h`).
 
+use crate::vocabulary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,37 +56,19 @@ pub struct WifiRate {
     pub width_hz: Option<f64>,
 }
 
-/// Generations of IEEE 802.11.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum WifiProtocol {
-    /// 802.11a, b or g.
-    #[default]
-    #[serde(rename = "802.11a/b/g")]
-    Legacy,
-    /// 802.11n.
-    #[serde(rename = "802.11n")]
-    N,
-    /// 802.11ac.
-    #[serde(rename = "802.11ac")]
-    Ac,
-    /// 802.11ax.
-    #[serde(rename = "802.11ax")]
-    Ax,
-    /// 802.11be.
-    #[serde(rename = "802.11be")]
-    Be,
-}
-
-impl WifiProtocol {
-    /// The standard's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Legacy => "802.11a/b/g",
-            Self::N => "802.11n",
-            Self::Ac => "802.11ac",
-            Self::Ax => "802.11ax",
-            Self::Be => "802.11be",
-        }
+vocabulary! {
+    /// Generations of IEEE 802.11.
+    pub enum WifiProtocol default Legacy {
+        /// 802.11a, b or g.
+        Legacy = "802.11a/b/g",
+        /// 802.11n.
+        N = "802.11n",
+        /// 802.11ac.
+        Ac = "802.11ac",
+        /// 802.11ax.
+        Ax = "802.11ax",
+        /// 802.11be.
+        Be = "802.11be",
     }
 }
 

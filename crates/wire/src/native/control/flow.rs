@@ -117,6 +117,38 @@ pub struct Probed {
 }
 
 impl Flow {
+    /// What it asks of TCP, if it is that.
+    pub fn tcp(&self) -> Option<&TcpFlow> {
+        match self {
+            Self::Tcp(flow) => Some(flow),
+            _ => None,
+        }
+    }
+
+    /// What it asks of UDP, if it is that.
+    pub fn udp(&self) -> Option<&UdpFlow> {
+        match self {
+            Self::Udp(flow) => Some(flow),
+            _ => None,
+        }
+    }
+
+    /// What it asks of QUIC, if it is that.
+    pub fn quic(&self) -> Option<&QuicFlow> {
+        match self {
+            Self::Quic(flow) => Some(flow),
+            _ => None,
+        }
+    }
+
+    /// What it asks of transactions, if it is that.
+    pub fn transactions(&self) -> Option<&TransactionFlow> {
+        match self {
+            Self::Transactions(flow) => Some(flow),
+            _ => None,
+        }
+    }
+
     /// Whether its data connection is to be encrypted.
     pub fn is_tls(&self) -> bool {
         match self {

@@ -1,0 +1,11 @@
+//! What a path is to be good for.
+
+use crate::vocabulary;
+
+vocabulary! {
+    /// What a path is to be good for: a check then measures what that use needs besides.
+    pub enum Goal {
+        /// Web pages.
+        Web = "web",
+    }
+}
