@@ -208,6 +208,8 @@ pub enum ClientError {
         stream: u32,
         /// What the system said.
         why: String,
+        /// Whether nothing came back for as long as that is waited for.
+        is_silence: bool,
     },
     /// This host could not do its part.
     #[error("{name}: this host could not run the load ({why}): ask for fewer streams")]
@@ -231,11 +233,13 @@ impl ClientError {
     pub fn is_without_connections(&self) -> bool {
         matches!(
             self,
-            Self::Stream { .. }
-                | Self::PhaseRefused {
-                    reason: Refusal::NotAttached,
-                    ..
-                }
+            Self::Stream {
+                is_silence: true,
+                ..
+            } | Self::PhaseRefused {
+                reason: Refusal::NotAttached,
+                ..
+            }
         )
     }
 }

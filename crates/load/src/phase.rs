@@ -107,6 +107,7 @@ impl Client {
                 name: self.name.clone(),
                 stream: error.stream,
                 why: error.why,
+                is_silence: error.is_silence,
             });
             opened.map(|streams| (far, streams))
         });
@@ -197,6 +198,7 @@ impl Client {
                     name: self.name.clone(),
                     stream: error.stream,
                     why: error.why,
+                    is_silence: error.is_silence,
                 }
             })?;
             match self.next_message(ATTACH_INTERVAL)? {

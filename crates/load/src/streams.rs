@@ -132,6 +132,8 @@ pub(crate) struct StreamError {
     pub(crate) stream: u32,
     /// What the system said.
     pub(crate) why: String,
+    /// Whether nothing came back in all of [`ATTACH_TIMEOUT`].
+    pub(crate) is_silence: bool,
 }
 
 /// Whom a client opens data connections to.
@@ -284,9 +286,14 @@ pub(crate) fn open(far: &FarEnd, start: &Start) -> Result<Streams, StreamError> 
         });
         joined.collect()
     });
+    let is_silence = Instant::now() >= deadline;
     let mut streams = Streams::default();
     for (role, stream, opened) in opened {
-        let carrier = opened.map_err(|why| StreamError { stream, why })?;
+        let carrier = opened.map_err(|why| StreamError {
+            stream,
+            why,
+            is_silence,
+        })?;
         let stream = Stream::of(&start.flows, carrier);
         match role {
             Role::Down => streams.incoming.extend(stream),
@@ -315,6 +322,7 @@ impl Streams {
                 return Err(StreamError {
                     stream: name.stream,
                     why: "UDP: its port is closed (ICMP port unreachable)".to_owned(),
+                    is_silence: false,
                 });
             }
         }

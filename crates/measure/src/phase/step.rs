@@ -66,7 +66,9 @@ impl Step for LoadPhase {
         let Some(responder) = &mut session.responder else {
             return Err(MeasureError::Cancelled);
         };
-        let idle = session.background.as_ref().and_then(|b| b.idle.as_ref());
+        let background = session.background.as_ref();
+        let idle = background.and_then(|background| background.idle.as_ref());
+        let idle = idle.and_then(|idle| Some((idle.window, idle.main.as_ref()?)));
         let phase = match Phase::run(responder, spec, session.watcher, session.stop) {
             // Where the path was seen before, that is what it does under load.
             Err(why) if why.is_without_connections() && idle.is_some() => {
@@ -80,7 +82,6 @@ impl Step for LoadPhase {
             phase => phase?,
         };
         self.cut_short = phase.cut_short(self.part);
-        let background = session.background.as_ref();
         let drained = background
             .filter(|_| phase.lost().is_none())
             .and_then(|background| background.drain(session.watcher, session.stop));
@@ -98,8 +99,7 @@ impl Step for LoadPhase {
         phase.record_quic(&mut found);
         phase.record_responsiveness(&mut found);
         phase.record_udp(&mut found, clocks);
-        let measured = idle.and_then(|idle| Some((idle.window, idle.main.as_ref()?)));
-        if let Some((window, main)) = measured.filter(|_| phase.has_load()) {
+        if let Some((window, main)) = idle.filter(|_| phase.has_load()) {
             phase.note_gentle_loads(&mut found);
             phase.record_latency(&mut found, &logs, window, main, drained);
         }

@@ -48,7 +48,12 @@ fn harmed(command: &str, name: &str, after: Duration) -> Output {
 /// The Run of a measurement that was cut short: it says so on standard error, and in itself.
 fn cut_short(command: &str, output: &Output) -> Run {
     let text = stderr(output);
-    assert_eq!(output.status.code(), Some(1), "{command}: {text}");
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{command}: {text}{}",
+        stdout(output)
+    );
     assert!(
         text.contains("measured in part only") && !text.contains("panicked"),
         "{command}: {text}"
@@ -118,7 +123,7 @@ const CASES: &[(&str, &str, u64, &[&str])] = &[
         &["app", "throughput"],
     ),
     (
-        "rate --flows reno=1,background=1 --duration 4s --down",
+        "rate --flows reno=1,background=1 --duration 4s --down --budget 1TB",
         "KILL",
         2500,
         &["throughput"],
