@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
+use anyhow::Context as _;
 use clap::Args;
 use plumb_load::client::ClientError;
 use plumb_measure::conductor::Conducted;
@@ -84,15 +85,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 judge: true,
             };
             let groups = arguments.load.groups(&defaults, &Mix::default())?;
-            arguments.load.measure(
-                &target,
-                client,
-                defaults,
-                groups,
-                &mut idle_steps,
-                &*watcher,
-                &cancel,
-            )?
+            let plan = arguments.load.plan(&target, defaults, groups);
+            say(plan.announcement());
+            with_responder::run(client, &plan, &mut idle_steps, &*watcher, &cancel)
+                .context("cannot measure")?
         }
         Err(
             why @ (ClientError::Refused { .. }

@@ -1,20 +1,15 @@
 //! The options of every verb that loads the path.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_load::client::Client;
 use plumb_measure::available;
 use plumb_measure::conductor::Conducted;
 use plumb_measure::phase::Group;
 use plumb_measure::profiles::catalogue::{Profile, find};
 use plumb_measure::shape::Shape;
-use plumb_measure::step::Step;
-use plumb_measure::watcher::Watcher;
 use plumb_measure::with_responder::{self, Plan};
 use plumb_model::results::Direction;
 use plumb_model::units::{BitRate, ByteCount, ParseUnitError, parse_duration};
@@ -99,15 +94,10 @@ impl LoadArguments {
         defaults.directions = self.directions.or(&defaults.directions);
         defaults.applications.extend(&self.with);
         let watcher = self.output.watcher();
-        let measured = self.load.measure(
-            &target,
-            client,
-            defaults,
-            groups,
-            &mut [],
-            &*watcher,
-            &cancel,
-        )?;
+        let plan = self.load.plan(&target, defaults, groups);
+        say(plan.announcement());
+        let measured = with_responder::run(client, &plan, &mut [], &*watcher, &cancel)
+            .context("cannot measure")?;
         drop(watcher);
         show(output, measured)
     }
@@ -163,18 +153,9 @@ impl LoadOptions {
         self.budget.unwrap_or(usual)
     }
 
-    /// Measures against a responder, after saying what that takes.
-    pub(crate) fn measure(
-        &self,
-        target: &Target,
-        client: Client,
-        defaults: Defaults,
-        groups: Vec<Group>,
-        idle_steps: &mut [&mut dyn Step],
-        watcher: &dyn Watcher,
-        cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<Conducted> {
-        let plan = Plan {
+    /// What is measured, and how far it goes.
+    pub(crate) fn plan(&self, target: &Target, defaults: Defaults, groups: Vec<Group>) -> Plan {
+        Plan {
             name: target.name.clone(),
             command: command_line(),
             phase: self.duration.unwrap_or(defaults.duration),
@@ -196,9 +177,7 @@ impl LoadOptions {
             directions: defaults.directions,
             latency: defaults.latency,
             judge: defaults.judge,
-        };
-        say(plan.announcement());
-        with_responder::run(client, &plan, idle_steps, watcher, cancel).context("cannot measure")
+        }
     }
 }
 

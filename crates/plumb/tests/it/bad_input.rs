@@ -215,6 +215,8 @@ fn a_gate_that_could_not_judge_does_not_pass() {
 
 #[test]
 fn a_silent_port_is_given_up() {
+    // Nobody is there to be loaded.
+    let _slot = slots::take(Weight::Light);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     says(
@@ -229,6 +231,8 @@ fn a_silent_port_is_given_up() {
 
 #[test]
 fn without_a_responder_check_measures_what_it_can() {
+    // Nobody is there to be loaded.
+    let _slot = slots::take(Weight::Light);
     let output = within(
         Duration::from_secs(15),
         &["check", "127.0.0.1", "--port", "9", "--json"],
@@ -313,6 +317,8 @@ fn noise_does_not_disturb_a_responder() {
 
 #[test]
 fn runs_that_cannot_be_read_are_told_apart() {
+    // Nobody is there to be loaded.
+    let _slot = slots::take(Weight::Light);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.json");
     let path = file.to_str().unwrap();
