@@ -10,7 +10,6 @@ cd "$(dirname "$0")/.."
 PATH=$PATH:/usr/sbin:/sbin
 
 SUITE=bookworm
-MIRROR=http://deb.debian.org/debian
 # gcc without the headers of the C library compiles nothing.
 PACKAGES=git,make,gcc,libc6-dev
 
@@ -29,7 +28,7 @@ machine=$place/machine
 if [ ! -d "$base" ]; then
     command -v debootstrap > /dev/null || { apt-get -q update && apt-get -q -y install --no-install-recommends debootstrap; } > /dev/null
     rm -rf "$base.part"
-    debootstrap --include="$PACKAGES" "$SUITE" "$base.part" "$MIRROR" > "$place/debootstrap.log" ||
+    debootstrap --include="$PACKAGES" "$SUITE" "$base.part" > "$place/debootstrap.log" ||
         fail "debootstrap failed (see $place/debootstrap.log)"
     mv "$base.part" "$base"
 fi
