@@ -572,3 +572,27 @@ fn beat(link: &Link, stopped: &Receiver<()>) {
         id += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_that_the_path_lost_are_told_from_those_that_this_host_could_not_make() {
+        let refused = |reason| ClientError::PhaseRefused {
+            name: "server".to_owned(),
+            reason,
+            message: String::new(),
+        };
+        let stream = |is_silence| ClientError::Stream {
+            name: "server".to_owned(),
+            stream: 0,
+            why: "no free port".to_owned(),
+            is_silence,
+        };
+        let path = [refused(Refusal::NotAttached), stream(true)];
+        let host = [refused(Refusal::Failed), stream(false)];
+        assert!(path.iter().all(ClientError::is_without_connections));
+        assert!(!host.iter().any(ClientError::is_without_connections));
+    }
+}
