@@ -159,7 +159,8 @@ impl Arguments {
             None if host.contains(':') => format!("https://[{host}]/").parse()?,
             None => format!("https://{host}/").parse()?,
         };
-        let mut plan = PagePlan::new(url, self.trust.trust()?);
+        let trust = self.trust.trust_for(&url)?;
+        let mut plan = PagePlan::new(url, trust);
         plan.limits.bytes = plan
             .limits
             .bytes

@@ -113,7 +113,7 @@ impl Arguments {
                 bytes: self.budget.bytes(),
                 ..Limits::default()
             },
-            ..PagePlan::new(self.url.clone(), self.trust.trust()?)
+            ..PagePlan::new(self.url.clone(), self.trust.trust_for(&self.url)?)
         })
     }
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_probe::Trust;
+use plumb_probe::{Trust, TrustError};
+use plumb_wire::url::{Scheme, Url};
 
 /// Whose certificates are believed.
 #[derive(Args)]
@@ -34,5 +35,15 @@ impl TrustOptions {
         let pem = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         Trust::authorities(Some(&pem))
             .with_context(|| format!("cannot take {} for certificates", file.display()))
+    }
+
+    /// The same for a page. One that comes without TLS is loaded where this system believes nobody, too.
+    pub(crate) fn trust_for(&self, page: &Url) -> anyhow::Result<Trust> {
+        let trust = self.trust();
+        let nobody = matches!(&trust, Err(error) if matches!(error.downcast_ref(), Some(TrustError::NoRoots(_))));
+        match page.origin.scheme {
+            Scheme::Http if nobody => Ok(Trust::nobody()?),
+            _ => trust,
+        }
     }
 }

@@ -22,4 +22,4 @@ pub use ping::plan::{Pace, Plan, ProbeError, Sizes};
 pub use ping::probing::Probing;
 pub use ping::progress::{Progress, ProgressHandle, Seen};
 pub use ping::sample::{Exchange, FarClock, FarEnd, Phases, Said, Sample};
-pub use trust::Trust;
+pub use trust::{Trust, TrustError};

@@ -80,6 +80,17 @@ impl Trust {
         Ok(Self::with(tls::client_that_believes(roots)?, true))
     }
 
+    /// No certificate: for what begins without TLS, where there is nobody to believe.
+    ///
+    /// # Errors
+    /// When TLS cannot be spoken.
+    pub fn nobody() -> Result<Self, TrustError> {
+        Ok(Self::with(
+            tls::client_that_believes(RootCertStore::empty())?,
+            true,
+        ))
+    }
+
     fn with(config: ClientConfig, checks: bool) -> Self {
         Self {
             config: Arc::new(config),

@@ -314,7 +314,11 @@ fn what_cannot_be_loaded_is_said() {
          plumb page http://server:9/ -4 2>&1; echo exit $?
          plumb page server 2>&1; echo exit $?
          plumb page https://server/ --gzip 2>&1; echo exit $?
-         plumb page https://server/ --ca {ca} --objects {} --gzip; echo exit $?",
+         plumb page https://server/ --ca {ca} --objects {} --gzip; echo exit $?
+         export SSL_CERT_FILE=/dev/null SSL_CERT_DIR=/dev/null
+         plumb page https://server/ 2>&1; echo exit $?
+         plumb page http://server/large.html; echo exit $?
+         plumb page http://server/moved 2>&1; echo exit $?",
         list.display()
     );
     let text = stdout(&network.run(&["bash", "-c", &script]));
@@ -325,6 +329,9 @@ fn what_cannot_be_loaded_is_said() {
         ["begins with http://", "--help"],
         ["searched", "--objects"],
         ["HTTP status 404", "page load time"],
+        ["no certificate of anybody", "ca-certificates"],
+        ["page load time", "large.png"],
+        ["TLS handshake failed", "not believed"],
     ]) {
         assert!(
             words.iter().all(|word| part.contains(word)),
@@ -335,5 +342,5 @@ fn what_cannot_be_loaded_is_said() {
         .iter()
         .map(|part| part.chars().next().unwrap())
         .collect();
-    assert_eq!(statuses, ['1', '1', '2', '2', '0'], "{text}");
+    assert_eq!(statuses, ['1', '1', '2', '2', '0', '1', '0', '1'], "{text}");
 }
