@@ -1,5 +1,7 @@
 //! `plumb explain`: the knowledge base, the catalogue of knobs, and the meaning of counters.
 
+mod pages;
+
 use std::process::ExitCode;
 
 use clap::Args;
@@ -9,166 +11,7 @@ use plumb_model::tune::Os;
 use plumb_model::vocabulary::Vocabulary as _;
 
 use crate::output::print;
-
-/// The pages, built in: topic and text.
-const PAGES: &[(&str, &str)] = &[
-    (
-        "available-bandwidth",
-        include_str!("../../../kb/available-bandwidth.md"),
-    ),
-    ("bufferbloat", include_str!("../../../kb/bufferbloat.md")),
-    ("fairness", include_str!("../../../kb/fairness.md")),
-    ("host", include_str!("../../../kb/host.md")),
-    ("lab", include_str!("../../../kb/lab.md")),
-    ("scenario", include_str!("../../../scenarios/README.md")),
-    ("cells", include_str!("../../../scenarios/cells.md")),
-    (
-        "loaded-latency",
-        include_str!("../../../kb/loaded-latency.md"),
-    ),
-    (
-        "responsiveness",
-        include_str!("../../../kb/responsiveness.md"),
-    ),
-    ("loss", include_str!("../../../kb/loss.md")),
-    ("capacity", include_str!("../../../kb/capacity.md")),
-    ("mtu", include_str!("../../../kb/mtu.md")),
-    ("path", include_str!("../../../kb/path.md")),
-    (
-        "one-way-delay",
-        include_str!("../../../kb/one-way-delay.md"),
-    ),
-    ("page", include_str!("../../../kb/page.md")),
-    ("ping", include_str!("../../../kb/ping.md")),
-    ("port", include_str!("../../../kb/port.md")),
-    ("serve", include_str!("../../../kb/serve.md")),
-    ("tcp-buffers", include_str!("../../../kb/tcp-buffers.md")),
-    ("tcp-counters", include_str!("../../../kb/tcp-counters.md")),
-    ("throughput", include_str!("../../../kb/throughput.md")),
-    ("transactions", include_str!("../../../kb/transactions.md")),
-    ("tuning", include_str!("../../../kb/tuning.md")),
-    ("udp", include_str!("../../../kb/udp.md")),
-    ("verdict", include_str!("../../../kb/verdict.md")),
-    ("voice", include_str!("../../../kb/voice.md")),
-];
-
-/// Other names for what the pages are about: the causes of findings, and their remedies.
-const ALIASES: &[(&str, &str)] = &[
-    ("bufferbloat-up", "bufferbloat"),
-    ("bufferbloat-down", "bufferbloat"),
-    ("fq_codel", "bufferbloat"),
-    ("fq-codel", "bufferbloat"),
-    ("cake", "bufferbloat"),
-    ("sqm", "bufferbloat"),
-    ("laboratory", "lab"),
-    ("scenarios", "scenario"),
-    ("traffic", "scenario"),
-    ("cell", "cells"),
-    ("queue", "cells"),
-    ("shaper", "cells"),
-    ("rrul", "loaded-latency"),
-    ("flent", "loaded-latency"),
-    ("grade", "loaded-latency"),
-    ("local-segment", "loaded-latency"),
-    ("unexplained", "verdict"),
-    ("nothing-carried", "verdict"),
-    ("all-clear", "verdict"),
-    ("rpm", "responsiveness"),
-    ("send-buffer-small", "tcp-buffers"),
-    ("receive-buffer-small", "tcp-buffers"),
-    ("pmtud-black-hole", "mtu"),
-    ("pathchar", "capacity"),
-    ("pchar", "capacity"),
-    ("packet-train", "capacity"),
-    ("packet-pair", "capacity"),
-    ("narrowest-line", "capacity"),
-    ("token-bucket", "capacity"),
-    ("mss-clamped", "mtu"),
-    ("pmtud", "mtu"),
-    ("owd", "one-way-delay"),
-    ("stamp", "one-way-delay"),
-    ("twamp", "one-way-delay"),
-    ("owamp", "one-way-delay"),
-    ("one-way-delay-asymmetric", "one-way-delay"),
-    ("mss", "mtu"),
-    ("path-loss", "loss"),
-    ("path-refused", "path"),
-    ("route-changed", "path"),
-    ("route-flapping", "path"),
-    ("route-detour", "path"),
-    ("dscp-changed", "path"),
-    ("ecn-cleared", "path"),
-    ("traceroute", "path"),
-    ("mtr", "path"),
-    ("tune", "tuning"),
-    ("sysctl", "tuning"),
-    ("slow-start", "throughput"),
-    ("rate", "throughput"),
-    ("rr", "transactions"),
-    ("crr", "transactions"),
-    ("available", "available-bandwidth"),
-    ("rtt", "ping"),
-    ("fping", "ping"),
-    ("telnet", "port"),
-    ("nat-timeout", "port"),
-    ("idle", "port"),
-    ("jain", "fairness"),
-    ("sharing", "fairness"),
-    ("background", "fairness"),
-    ("ledbat", "fairness"),
-    ("nstat", "tcp-counters"),
-    ("netstat", "tcp-counters"),
-    ("link-duplex-half", "host"),
-    ("link-slow", "host"),
-    ("link-unsteady", "host"),
-    ("link-errors", "host"),
-    ("bus-slow", "host"),
-    ("receive-overrun", "host"),
-    ("mtu-mismatch", "host"),
-    ("offload-off", "host"),
-    ("offload-harmful", "host"),
-    ("pause-flood", "host"),
-    ("backlog-drops", "host"),
-    ("one-processor-receives", "host"),
-    ("driver-queue-unlimited", "host"),
-    ("tcp-feature-off", "host"),
-    ("obsolete-setting", "host"),
-    ("listen-overflow", "host"),
-    ("limit-near", "host"),
-    ("power-saving", "host"),
-    ("coalescing-unfit", "host"),
-    ("clock-unsynchronised", "host"),
-    ("clock-source-slow", "host"),
-    ("wifi-weak", "host"),
-    ("module-light-low", "host"),
-    ("broadcast-domain-large", "host"),
-    ("disk-slow", "host"),
-    ("cipher-slow", "host"),
-    ("disk", "host"),
-    ("cipher", "host"),
-    ("queue-unmanaged", "bufferbloat"),
-    ("queue-drops", "bufferbloat"),
-    ("udp-buffer-small", "udp"),
-    ("retransmits-high", "tcp-counters"),
-    ("memory-pressure", "tcp-counters"),
-    ("receive-buffer-pruned", "tcp-counters"),
-    ("fragments-lost", "tcp-counters"),
-    ("softnet", "host"),
-    ("pause-frames", "host"),
-    ("flow-control", "host"),
-    ("eee", "host"),
-    ("governor", "host"),
-    ("interrupts", "host"),
-    ("irqbalance", "host"),
-    ("check", "loaded-latency"),
-    ("load", "loaded-latency"),
-    ("offload", "host"),
-    ("duplex", "host"),
-    ("ethtool", "host"),
-    ("mos", "voice"),
-    ("e-model", "voice"),
-    ("profiles", "voice"),
-];
+use pages::Page;
 
 /// What lists the settings.
 const KNOBS: &str = "knobs";
@@ -181,7 +24,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let topics: Vec<_> = PAGES.iter().map(|(topic, _)| *topic).collect();
+    let pages = pages::built_in()?;
+    let topics: Vec<_> = pages.iter().map(|page| page.topic.as_str()).collect();
     let topics = topics.join(", ");
     if arguments.topic.is_empty() {
         print(&format!("Topics: {topics}\nKnobs: plumb explain knobs\n"))?;
@@ -194,14 +38,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     // One word may be a topic, a setting of several systems, and a counter: all that is known is told.
-    let found: Vec<String> = topic(&asked)
-        .map(str::to_owned)
+    let found: Vec<String> = pages::named(&pages, &asked)
+        .map(|page| page.text.clone())
         .into_iter()
         .chain(catalogue.named(&asked).into_iter().map(page::page))
         .chain(counter::named(&asked).map(counter_page))
         .collect();
     if found.is_empty() {
-        let meant = match meant(&asked, &catalogue) {
+        let meant = match meant(&asked, &pages, &catalogue) {
             none if none.is_empty() => String::new(),
             near => format!("did you mean {}? ", near.join(", ")),
         };
@@ -211,15 +55,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     print(&found.join("\n"))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The page of a topic, by its name or another.
-fn topic(asked: &str) -> Option<&'static str> {
-    let topic = asked.to_lowercase().replace(' ', "-");
-    let alias = ALIASES.iter().find(|(alias, _)| *alias == topic);
-    let name = alias.map_or(topic.as_str(), |(_, page)| page);
-    let page = PAGES.iter().find(|(page, _)| *page == name)?;
-    Some(page.1)
 }
 
 /// What a counter of `plumb host` and nstat(8) says.
@@ -238,7 +73,7 @@ fn counter_page(counter: &Counter) -> String {
 }
 
 /// What was probably meant by a name that nothing goes by: names that have it in them, or else the nearest.
-fn meant<'a>(asked: &str, catalogue: &'a Catalogue) -> Vec<&'a str> {
+fn meant<'a>(asked: &str, pages: &'a [Page], catalogue: &'a Catalogue) -> Vec<&'a str> {
     /// Less than this is in too many names.
     const ENOUGH_CHARS: usize = 3;
     /// More than this nobody reads.
@@ -246,11 +81,12 @@ fn meant<'a>(asked: &str, catalogue: &'a Catalogue) -> Vec<&'a str> {
     /// A slip or two in a word: among so many names, one is always a little like.
     const NEAR: f64 = 0.7;
     let asked = asked.to_lowercase();
-    let topics = PAGES.iter().map(|(name, _)| *name).chain([KNOBS]);
-    let aliases = ALIASES.iter().map(|(alias, _)| *alias);
+    let topics = pages.iter().map(|page| page.topic.as_str());
+    let aliases = pages.iter().flat_map(|page| &page.also);
+    let topics = topics.chain([KNOBS]).chain(aliases.map(String::as_str));
     let knobs = catalogue.knobs.iter().flat_map(Knob::names);
     let counters = COUNTERS.iter().map(|counter| counter.name);
-    let names: Vec<&'a str> = topics.chain(aliases).chain(knobs).chain(counters).collect();
+    let names: Vec<&'a str> = topics.chain(knobs).chain(counters).collect();
     let mut with: Vec<&'a str> = Vec::new();
     // A knob's whole name says no more than its last part.
     for name in names.iter().filter(|name| !name.starts_with("net.")) {

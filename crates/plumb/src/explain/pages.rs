@@ -1,0 +1,55 @@
+//! The knowledge base, built in (`build.rs` packs it).
+
+use std::io::Read as _;
+
+use anyhow::Context as _;
+use flate2::read::DeflateDecoder;
+use serde::Deserialize;
+
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pages.json.deflate"));
+
+#[derive(Deserialize)]
+pub(super) struct Page {
+    pub(super) topic: String,
+    /// What else people call it, and the causes and remedies that it is about.
+    pub(super) also: Vec<String>,
+    pub(super) text: String,
+}
+
+/// All of them, by topic.
+pub(super) fn built_in() -> anyhow::Result<Vec<Page>> {
+    let mut json = Vec::new();
+    let read = DeflateDecoder::new(PACKED).read_to_end(&mut json);
+    read.context("cannot unpack the knowledge base")?;
+    serde_json::from_slice(&json).context("cannot read the knowledge base")
+}
+
+/// The page of a topic, by its name or another.
+pub(super) fn named<'a>(pages: &'a [Page], asked: &str) -> Option<&'a Page> {
+    let asked = asked.to_lowercase().replace(' ', "-");
+    let by_topic = pages.iter().find(|page| page.topic == asked);
+    by_topic.or_else(|| pages.iter().find(|page| page.also.contains(&asked)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn every_name_leads_to_one_page() {
+        let pages = built_in().unwrap();
+        let mut known = BTreeMap::new();
+        for page in &pages {
+            assert!(page.text.starts_with("# "), "{}", page.topic);
+            for name in page.also.iter().chain([&page.topic]) {
+                let other = known.insert(name.clone(), page.topic.clone());
+                assert_eq!(other, None, "{name} is also {}", page.topic);
+                assert_eq!(named(&pages, name).unwrap().topic, page.topic);
+            }
+        }
+        assert!(known.len() > 100);
+    }
+}
