@@ -11,7 +11,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 all: ## Build the release binary
 	$(CARGO) build --release --locked
 
-small: ## Build it without the lab: target/release/plumb-small
+small: ## Build it for measuring and the responder alone: target/release/plumb-small
 	$(CARGO) build --release --locked -p plumb --no-default-features
 	cp target/release/plumb target/release/plumb-small
 

@@ -22,7 +22,8 @@ pub mod tune;
 pub mod udp;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::distribution::Distribution;
 use app::AppResult;
@@ -57,54 +58,87 @@ pub use transactions::{TransactionTransport, TransactionsResult};
 /// slow start fills the pipe and the queue in it.
 pub const RAMP_S: f64 = 2.0;
 
-/// The result of a measurement, tagged by its kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", content = "result", rename_all = "snake_case")]
-pub enum Outcome {
-    /// Round trips of small probes.
-    Ping(PingResult),
-    /// Round trips of small probes to many targets.
-    Pings(Box<PingsResult>),
-    /// The way that packets take.
-    Path(Box<PathResult>),
-    /// What a load phase carried in one direction.
-    Throughput(ThroughputResult),
-    /// Round trips while the path was loaded.
-    LoadedLatency(LoadedLatencyResult),
-    /// Whether a TCP port answers, and how fast.
-    Port(Box<PortResult>),
-    /// What loading a web page took.
-    PageLoad(Box<PageLoadResult>),
-    /// Whether one TCP connection could fill the path, as far as buffers go.
-    Tcp(TcpResult),
-    /// What became of the datagrams of a stream.
-    Udp(Box<UdpResult>),
-    /// What QUIC carried in one direction.
-    Quic(Box<QuicResult>),
-    /// Requests and their answers.
-    Transactions(TransactionsResult),
-    /// How traffic like an application's fared.
-    App(Box<AppResult>),
-    /// The highest UDP rate at which no more than 1 % is lost.
-    AvailableBandwidth(Box<AvailableBandwidthResult>),
-    /// Round trips a minute under working conditions.
-    Responsiveness(Box<ResponsivenessResult>),
-    /// What this machine is, and what its audit says.
-    Host(Box<HostResult>),
-    /// How fast this machine's counters grew.
-    HostRates(RatesResult),
-    /// How fast files feed a transfer and take one.
-    HostDisk(DiskResult),
-    /// How fast this machine encrypts.
-    HostCipher(CipherResult),
-    /// Delay, loss and order of each way by itself.
-    Owd(Box<OwdResult>),
-    /// How large packets may be.
-    Mtu(Box<MtuResult>),
-    /// What the lines of a path could carry.
-    Capacity(Box<CapacityResult>),
-    /// What a part of a tuning plan did to the rate.
-    Tune(Box<TuneResult>),
+/// Declares the kinds of results with their words.
+macro_rules! outcomes {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident {
+        $($(#[doc = $meaning:literal])+ $kind:ident($result:ty) = $word:literal),+ $(,)?
+    }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+        #[serde(tag = "kind", content = "result")]
+        $vis enum $name {
+            $($(#[doc = $meaning])+ #[serde(rename = $word)] $kind($result)),+
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            /// By way of a value: what reads a result is compiled once, not for each format and buffer of
+            /// serde's, which made a twentieth of the program.
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let Tagged { kind, result } = Tagged::deserialize(deserializer)?;
+                match kind.as_str() {
+                    $($word => serde_json::from_value(result).map(Self::$kind),)+
+                    _ => return Err(D::Error::unknown_variant(&kind, &[$($word),+])),
+                }
+                .map_err(|error| D::Error::custom(format_args!("{kind}: {error}")))
+            }
+        }
+    };
+}
+
+#[derive(Deserialize)]
+struct Tagged {
+    kind: String,
+    result: serde_json::Value,
+}
+
+outcomes! {
+    /// The result of a measurement, tagged by its kind.
+    pub enum Outcome {
+        /// Round trips of small probes.
+        Ping(PingResult) = "ping",
+        /// Round trips of small probes to many targets.
+        Pings(Box<PingsResult>) = "pings",
+        /// The path that packets take.
+        Path(Box<PathResult>) = "path",
+        /// What a load phase carried in one direction.
+        Throughput(ThroughputResult) = "throughput",
+        /// Round trips while the path was loaded.
+        LoadedLatency(LoadedLatencyResult) = "loaded_latency",
+        /// Whether a TCP port answers, and how fast.
+        Port(Box<PortResult>) = "port",
+        /// What loading a web page took.
+        PageLoad(Box<PageLoadResult>) = "page_load",
+        /// Whether one TCP connection could fill the path, as far as buffers go.
+        Tcp(TcpResult) = "tcp",
+        /// What became of the datagrams of a stream.
+        Udp(Box<UdpResult>) = "udp",
+        /// What QUIC carried in one direction.
+        Quic(Box<QuicResult>) = "quic",
+        /// Requests and their answers.
+        Transactions(TransactionsResult) = "transactions",
+        /// How traffic like an application's fared.
+        App(Box<AppResult>) = "app",
+        /// The highest UDP rate at which no more than 1 % is lost.
+        AvailableBandwidth(Box<AvailableBandwidthResult>) = "available_bandwidth",
+        /// Round trips a minute under working conditions.
+        Responsiveness(Box<ResponsivenessResult>) = "responsiveness",
+        /// What this machine is, and what its audit says.
+        Host(Box<HostResult>) = "host",
+        /// How fast this machine's counters grew.
+        HostRates(RatesResult) = "host_rates",
+        /// How fast files feed a transfer and take one.
+        HostDisk(DiskResult) = "host_disk",
+        /// How fast this machine encrypts.
+        HostCipher(CipherResult) = "host_cipher",
+        /// Delay, loss and order of each direction by itself.
+        Owd(Box<OwdResult>) = "owd",
+        /// How large packets may be.
+        Mtu(Box<MtuResult>) = "mtu",
+        /// What the lines of a path could carry.
+        Capacity(Box<CapacityResult>) = "capacity",
+        /// What a part of a tuning plan did to the rate.
+        Tune(Box<TuneResult>) = "tune",
+    }
 }
 
 impl Outcome {

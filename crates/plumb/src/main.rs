@@ -34,10 +34,11 @@ mod target;
 mod tcp_options;
 mod transactions;
 mod trust;
+#[cfg(feature = "tune")]
 mod tune;
 mod udp_options;
 mod usage;
-#[cfg(not(feature = "lab"))]
+#[cfg(not(all(feature = "lab", feature = "tune")))]
 mod without;
 mod words;
 
@@ -117,8 +118,12 @@ enum Verb {
     /// What changed between two saved Runs
     Compare(compare::Arguments),
     /// What to change on a host for a path: plan, apply, undo, verify
+    #[cfg(feature = "tune")]
     #[command(after_long_help = tune::LIMITS)]
     Tune(tune::Arguments),
+    #[cfg(not(feature = "tune"))]
+    #[command(hide = true)]
+    Tune(without::Arguments),
     /// Bandwidth-delay product, goodput, windows, loss that TCP can stand, delays, transfer times
     #[command(after_long_help = calc::EXAMPLES)]
     Calc(calc::Arguments),
@@ -147,10 +152,13 @@ fn main() -> ExitCode {
         #[cfg(feature = "lab")]
         Verb::Lab(arguments) => return lab::run(arguments),
         #[cfg(not(feature = "lab"))]
-        Verb::Lab(_) => Err(without::error("lab")),
+        Verb::Lab(_) => Err(usage::without("lab", "lab")),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
+        #[cfg(feature = "tune")]
         Verb::Tune(arguments) => tune::run(&arguments),
+        #[cfg(not(feature = "tune"))]
+        Verb::Tune(_) => Err(usage::without("tune", "tune")),
         Verb::Calc(arguments) => calc::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
     };

@@ -12,7 +12,9 @@ use plumb_report::text::{self, Style};
 use crate::lab::Mark;
 use crate::progress;
 use crate::save::{self, save};
-pub(crate) use crate::stderr::{prompt, prompt_page, say};
+#[cfg(feature = "tune")]
+pub(crate) use crate::stderr::prompt_page;
+pub(crate) use crate::stderr::{prompt, say};
 pub(crate) use crate::stdout::{json, print, print_json, print_page};
 #[cfg(not(feature = "lab"))]
 use crate::without::Mark;

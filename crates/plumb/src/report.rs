@@ -6,12 +6,17 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use plumb_model::results::Direction;
+use plumb_model::run::Run;
+#[cfg(feature = "html")]
+use plumb_report::html;
 use plumb_report::text::HostSection;
-use plumb_report::{compare, export, html, text};
+use plumb_report::{compare, export, text};
 
 use crate::host::sections;
 use crate::output::{print_page, read_run, style};
 use crate::save::save;
+#[cfg(not(feature = "html"))]
+use crate::usage;
 use crate::words;
 
 #[derive(Args)]
@@ -66,11 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let after = arguments.after.as_deref().map(read_run).transpose()?;
     match (&arguments.output, after) {
-        (Some(file), None) => save(file, html::render(&run))?,
-        (Some(file), Some(after)) => {
-            let comparison = compare::compare(&run, &after);
-            save(file, html::render_comparison(&run, &after, &comparison))?;
-        }
+        (Some(file), after) => save(file, page(&run, after.as_ref())?)?,
         (None, None) => print_page(&text::render(&run, &style()))?,
         (None, Some(after)) => {
             print_page(&text::render_comparison(
@@ -80,4 +81,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(feature = "html")]
+fn page(run: &Run, after: Option<&Run>) -> anyhow::Result<String> {
+    Ok(match after {
+        None => html::render(run),
+        Some(after) => html::render_comparison(run, after, &compare::compare(run, after)),
+    })
+}
+
+#[cfg(not(feature = "html"))]
+fn page(_run: &Run, _after: Option<&Run>) -> anyhow::Result<String> {
+    Err(usage::without("report -o", "html"))
 }

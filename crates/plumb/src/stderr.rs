@@ -22,6 +22,7 @@ pub(crate) fn prompt(text: &str) {
 }
 
 /// The same with a page that `plumb_report` has set.
+#[cfg(feature = "tune")]
 pub(crate) fn prompt_page(page: &str) {
     write(&printable::page(page));
 }

@@ -21,3 +21,11 @@ impl std::error::Error for UsageError {}
 pub(crate) fn wrong(what: impl Into<String>) -> anyhow::Error {
     UsageError(what.into()).into()
 }
+
+/// What was asked for needs a cargo feature that this plumb was built without.
+#[cfg(not(all(feature = "html", feature = "lab", feature = "tune")))]
+pub(crate) fn without(words: &str, feature: &str) -> anyhow::Error {
+    wrong(format!(
+        "this plumb was built without `plumb {words}` (cargo feature `{feature}` of the crate plumb)"
+    ))
+}

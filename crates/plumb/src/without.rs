@@ -4,9 +4,8 @@
 use std::ffi::OsString;
 
 use clap::Args;
+#[cfg(not(feature = "lab"))]
 use plumb_model::run::Run;
-
-use crate::usage;
 
 /// Anything: whatever is written after the verb, the answer is the same.
 #[derive(Args)]
@@ -16,16 +15,11 @@ pub(crate) struct Arguments {
     _words: Vec<OsString>,
 }
 
-/// The answer; a verb and its cargo feature have the same name.
-pub(crate) fn error(verb: &str) -> anyhow::Error {
-    usage::wrong(format!(
-        "this plumb was built without `plumb {verb}` (cargo feature `{verb}` of the crate plumb)"
-    ))
-}
-
 /// Stands for the laboratory's mark of a Run: without one there is none to set.
+#[cfg(not(feature = "lab"))]
 pub(crate) struct Mark;
 
+#[cfg(not(feature = "lab"))]
 impl Mark {
     pub(crate) fn begin() -> Self {
         Self
@@ -46,10 +40,19 @@ mod tests {
     #[test]
     fn the_verb_is_known_and_not_listed() {
         let help = Cli::command().render_long_help().to_string();
-        assert!(!help.contains("lab"), "{help}");
-        for words in [&[][..], &["run", "cable", "--", "true"], &["--help"]] {
-            let command = ["plumb", "lab"].iter().chain(words);
-            assert!(Cli::try_parse_from(command).is_ok(), "{words:?}");
+        let verbs = [
+            ("lab", cfg!(feature = "lab")),
+            ("tune", cfg!(feature = "tune")),
+        ];
+        for verb in verbs
+            .into_iter()
+            .filter_map(|(verb, here)| (!here).then_some(verb))
+        {
+            assert!(!help.contains(verb), "{help}");
+            for words in [&[][..], &["run", "cable", "--", "true"], &["--help"]] {
+                let command = ["plumb", verb].iter().chain(words);
+                assert!(Cli::try_parse_from(command).is_ok(), "{verb} {words:?}");
+            }
         }
     }
 }

@@ -85,9 +85,10 @@ fn kinds() -> Vec<(String, String)> {
     let path = crates().join("model/src/results.rs");
     let text = std::fs::read_to_string(path).unwrap();
     let (_, list) = text.split_once("pub enum Outcome {").unwrap();
-    let (list, _) = list.split_once("\n}").unwrap();
+    let (list, _) = list.split_once("\n    }").unwrap();
     let kinds = list.lines().filter_map(|line| {
-        let (kind, rest) = line.trim().strip_suffix("),")?.split_once('(')?;
+        let (declared, _word) = line.trim().split_once(") = ")?;
+        let (kind, rest) = declared.split_once('(')?;
         let result = rest.strip_prefix("Box<").unwrap_or(rest);
         Some((kind.to_owned(), result.trim_end_matches('>').to_owned()))
     });
