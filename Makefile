@@ -27,6 +27,7 @@ demo: all ## The main job, for real, on an emulated cable line, and a host tuned
 
 check: ## Formatting, lints, documentation
 	@tests/timed.sh formatting $(CARGO) fmt --all --check
+	@rustfmt --edition 2024 --check crates/diagnose/src/causes/*.rs # build.rs declares them
 	@tests/timed.sh lints $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@RUSTDOCFLAGS="-D warnings" tests/timed.sh documentation $(CARGO) doc --workspace --no-deps --locked
 

@@ -1,47 +1,32 @@
 //! What the measurements mean: evidence in, findings with typed actions out.
 //!
-//! One rule a file. A rule looks at a [`Case`] and says what it found, with the numbers that it
-//! rests on; it measures nothing and asks nobody, so that it can be tried on any saved Run.
+//! One cause a file, in `causes/`. Its rule looks at a [`Case`] and says what it found, with the numbers that it
+//! rests on; it measures nothing and asks nobody, so that it can be tried on any saved Run. What several
+//! causes share stands beside that folder. `evidence/` reads results, `signs/` says what is not healthy whatever
+//! the cause, `verdict/` what it all comes to; `host/` audits a machine.
 
-mod bufferbloat;
-mod buffers;
-mod capacity;
 mod case;
+pub mod causes;
+pub mod entry;
 mod evidence;
 pub mod host;
 pub mod lengths;
+mod long_queue;
 mod loss;
-mod nothing;
-mod one_way;
-mod path;
-mod path_mtu;
 mod reading;
+mod signs;
 #[cfg(test)]
 mod testing;
 mod verdict;
+mod window;
 
 use plumb_model::finding::{Cause, Finding, Verdict};
 
 pub use case::{Case, Scope};
 
-/// A rule of diagnosis.
-type Rule = fn(&Case<'_>) -> Vec<Finding>;
-
-const RULES: [Rule; 8] = [
-    nothing::examine,
-    bufferbloat::examine,
-    buffers::examine,
-    loss::examine,
-    path::examine,
-    path_mtu::examine,
-    one_way::examine,
-    capacity::examine,
-];
-
 /// Everything that holds the path back, worst first, and what it comes to.
 pub fn diagnose(case: &Case<'_>, scope: Scope) -> (Vec<Finding>, Verdict) {
-    let findings = RULES.iter().flat_map(|rule| rule(case)).collect();
-    let mut findings = verdict::with_unexplained(case, findings);
+    let mut findings = verdict::with_unexplained(case, causes::found(case));
     findings.sort_by(|a, b| {
         b.severity
             .cmp(&a.severity)

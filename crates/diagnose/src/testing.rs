@@ -4,7 +4,7 @@ use plumb_model::finding::Finding;
 use plumb_model::results::Outcome;
 use plumb_model::run::{HostFacts, Measurement};
 
-use crate::{Case, Rule};
+use crate::{Case, causes};
 
 /// A measurement that had this outcome.
 pub(crate) fn measurement(outcome: Outcome) -> Measurement {
@@ -21,10 +21,15 @@ pub(crate) fn measurement(outcome: Outcome) -> Measurement {
 }
 
 /// What a rule finds where that is all that was measured, and nothing is known of the hosts.
-pub(crate) fn found(rule: Rule, outcome: Outcome) -> Vec<Finding> {
+pub(crate) fn found(rule: impl Fn(&Case<'_>) -> Vec<Finding>, outcome: Outcome) -> Vec<Finding> {
     rule(&Case {
         measurements: &[measurement(outcome)],
         local: &HostFacts::default(),
         far: None,
     })
+}
+
+/// What the rules of all causes find.
+pub(crate) fn found_by_any(outcome: Outcome) -> Vec<Finding> {
+    found(causes::found, outcome)
 }

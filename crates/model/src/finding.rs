@@ -31,113 +31,7 @@ pub struct Finding {
     pub kb: String,
 }
 
-vocabulary! {
-    /// The causes that plumb can name.
-    pub enum Cause {
-        /// A queue that uploads fill delays everything else.
-        BufferbloatUp = "bufferbloat-up",
-        /// A queue that downloads fill delays everything else.
-        BufferbloatDown = "bufferbloat-down",
-        /// The receiver's window is smaller than the path.
-        ReceiveBufferSmall = "receive-buffer-small",
-        /// The sender's buffer is smaller than the path.
-        SendBufferSmall = "send-buffer-small",
-        /// Only one end of a link may send at a time.
-        LinkDuplexHalf = "link-duplex-half",
-        /// A link runs below what both of its ends can.
-        LinkSlow = "link-slow",
-        /// A link comes and goes.
-        LinkUnsteady = "link-unsteady",
-        /// A link damages frames.
-        LinkErrors = "link-errors",
-        /// The bus of a network card is slower than its link.
-        BusSlow = "bus-slow",
-        /// The network card drops packets before the kernel sees them.
-        ReceiveOverrun = "receive-overrun",
-        /// Interfaces on one link disagree about the largest packet.
-        MtuMismatch = "mtu-mismatch",
-        /// Work that hardware or kernel could do in large pieces is done packet by packet.
-        OffloadOff = "offload-off",
-        /// An offload damages what is forwarded.
-        OffloadHarmful = "offload-harmful",
-        /// Pause frames hold a link up.
-        PauseFlood = "pause-flood",
-        /// A processor's backlog of received packets overflows.
-        BacklogDrops = "backlog-drops",
-        /// One processor of several serves all received packets.
-        OneProcessorReceives = "one-processor-receives",
-        /// This host's own queue is a plain first-in-first-out.
-        QueueUnmanaged = "queue-unmanaged",
-        /// This host's own queue drops packets.
-        QueueDrops = "queue-drops",
-        /// The driver's queue has no limit in bytes.
-        DriverQueueUnlimited = "driver-queue-unlimited",
-        /// A part of TCP that every path needs is switched off.
-        TcpFeatureOff = "tcp-feature-off",
-        /// A setting of old advice does harm today.
-        ObsoleteSetting = "obsolete-setting",
-        /// UDP sockets drop datagrams for want of buffer.
-        UdpBufferSmall = "udp-buffer-small",
-        /// Much of what this host sends is sent again.
-        RetransmitsHigh = "retransmits-high",
-        /// Connections are refused because a queue of them is full.
-        ListenOverflow = "listen-overflow",
-        /// The kernel's memory for sockets runs out.
-        MemoryPressure = "memory-pressure",
-        /// Received segments are thrown away for want of buffer.
-        ReceiveBufferPruned = "receive-buffer-pruned",
-        /// Packets are not put together from their fragments.
-        FragmentsLost = "fragments-lost",
-        /// A table or a limit of this machine is nearly full.
-        LimitNear = "limit-near",
-        /// A processor or a link saves power while packets wait.
-        PowerSaving = "power-saving",
-        /// The network card interrupts for every packet, or waits long before it does.
-        CoalescingUnfit = "coalescing-unfit",
-        /// Nothing holds the clock to true time.
-        ClockUnsynchronised = "clock-unsynchronised",
-        /// The kernel reads time from a slow clock.
-        ClockSourceSlow = "clock-source-slow",
-        /// A radio link is weak, narrow or crowded.
-        WifiWeak = "wifi-weak",
-        /// An optical module gets too little light.
-        ModuleLightLow = "module-light-low",
-        /// A link has more neighbours than a broadcast domain should.
-        BroadcastDomainLarge = "broadcast-domain-large",
-        /// Packets are lost on the way.
-        PathLoss = "path-loss",
-        /// A router refuses to forward packets to the target.
-        PathRefused = "path-refused",
-        /// The route changed once or twice.
-        RouteChanged = "route-changed",
-        /// The route changes time and again.
-        RouteFlapping = "route-flapping",
-        /// The route is much longer on the map than the direct way.
-        RouteDetour = "route-detour",
-        /// Somebody on the way changes the DSCP.
-        DscpChanged = "dscp-changed",
-        /// Somebody on the way clears the ECN field.
-        EcnCleared = "ecn-cleared",
-        /// Files are slower than the transfer is to be.
-        DiskSlow = "disk-slow",
-        /// Encryption is slower than the transfer is to be.
-        CipherSlow = "cipher-slow",
-        /// Large packets vanish on the way, and nobody is told.
-        PmtudBlackHole = "pmtud-black-hole",
-        /// Something on the way lowers TCP's maximum segment size.
-        MssClamped = "mss-clamped",
-        /// One way takes longer than the other.
-        OneWayDelayAsymmetric = "one-way-delay-asymmetric",
-        /// One line carries less than every other.
-        NarrowestLine = "narrowest-line",
-        /// A token bucket lets the beginning of a transfer pass faster than the rest.
-        TokenBucket = "token-bucket",
-        /// A direction delivered no payload at all.
-        NothingCarried = "nothing-carried",
-        /// Something is wrong, and no cause that plumb looks for explains it.
-        Unexplained = "unexplained",
-    }
-}
+include!(concat!(env!("OUT_DIR"), "/causes.rs"));
 
 vocabulary! {
     /// What a host or a path is used for; a fault or a setting matters for some uses and not for others.
@@ -269,6 +163,28 @@ pub struct Fix {
     pub commands: Vec<String>,
     /// What should be seen afterwards.
     pub expect: String,
+}
+
+impl Fix {
+    /// Something that only people can do.
+    pub fn advice(on: Actor, summary: impl Into<String>, expect: impl Into<String>) -> Self {
+        Self {
+            on,
+            summary: summary.into(),
+            action: None,
+            commands: Vec::new(),
+            expect: expect.into(),
+        }
+    }
+
+    /// The same as a change that plumb can make.
+    #[must_use]
+    pub fn by(self, action: Action) -> Self {
+        Self {
+            action: Some(action),
+            ..self
+        }
+    }
 }
 
 /// A change that plumb can render, make and undo.

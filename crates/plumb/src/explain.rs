@@ -1,5 +1,6 @@
 //! `plumb explain`: the knowledge base, the catalogue of knobs, and the meaning of counters.
 
+mod causes;
 mod pages;
 
 use std::process::ExitCode;
@@ -13,13 +14,14 @@ use plumb_model::vocabulary::Vocabulary as _;
 use crate::output::print;
 use pages::Page;
 
-/// What lists the settings.
+/// What lists the settings, and what plumb looks for.
 const KNOBS: &str = "knobs";
+const CAUSES: &str = "causes";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// What to explain: a topic, a setting such as tcp_rmem, fq or ring rx, or a counter such as TcpRetransSegs;
-    /// without it, the topics; 'knobs' lists the settings
+    /// without it, the topics; 'knobs' lists the settings, 'causes' what plumb looks for
     topic: Vec<String>,
 }
 
@@ -28,7 +30,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let topics: Vec<_> = pages.iter().map(|page| page.topic.as_str()).collect();
     let topics = topics.join(", ");
     if arguments.topic.is_empty() {
-        print(&format!("Topics: {topics}\nKnobs: plumb explain knobs\n"))?;
+        print(&format!(
+            "Topics: {topics}\nKnobs: plumb explain knobs\nCauses: plumb explain causes\n"
+        ))?;
         return Ok(ExitCode::SUCCESS);
     }
     let asked = arguments.topic.join(" ");
@@ -37,10 +41,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         print(&list(&catalogue))?;
         return Ok(ExitCode::SUCCESS);
     }
+    if asked.eq_ignore_ascii_case(CAUSES) {
+        print(&causes::list())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     // One word may be a topic, a setting of several systems, and a counter: all that is known is told.
-    let found: Vec<String> = pages::named(&pages, &asked)
-        .map(|page| page.text.clone())
+    let found: Vec<String> = causes::page(&asked)
         .into_iter()
+        .chain(pages::named(&pages, &asked).map(|page| page.text.clone()))
         .chain(catalogue.named(&asked).into_iter().map(page::page))
         .chain(counter::named(&asked).map(counter_page))
         .collect();
@@ -83,7 +91,9 @@ fn meant<'a>(asked: &str, pages: &'a [Page], catalogue: &'a Catalogue) -> Vec<&'
     let asked = asked.to_lowercase();
     let topics = pages.iter().map(|page| page.topic.as_str());
     let aliases = pages.iter().flat_map(|page| &page.also);
-    let topics = topics.chain([KNOBS]).chain(aliases.map(String::as_str));
+    let topics = topics
+        .chain([KNOBS, CAUSES])
+        .chain(aliases.map(String::as_str));
     let knobs = catalogue.knobs.iter().flat_map(Knob::names);
     let counters = COUNTERS.iter().map(|counter| counter.name);
     let names: Vec<&'a str> = topics.chain(knobs).chain(counters).collect();

@@ -7,7 +7,7 @@ use plumb_model::distribution::Distribution;
 use plumb_model::results::{Direction, Outcome, RAMP_S, ThroughputResult};
 use plumb_model::run::Measurement;
 
-use crate::{Case, reading};
+use crate::{Case, lengths, reading};
 
 /// A direction of a load phase; slow start is left out of all that is said of it.
 #[derive(Clone, Copy)]
@@ -54,6 +54,13 @@ impl<'a> Carried<'a> {
     /// The rate after slow start, or of the whole phase where that was too short, in bit/s.
     pub(crate) fn bps(self) -> f64 {
         self.result.steady_bps.unwrap_or(self.result.bps)
+    }
+
+    /// Whether it carried nothing in a time in which any path would have carried something.
+    pub(crate) fn is_nothing(self, case: &Case<'_>) -> bool {
+        let rtt_s = case.idle().and_then(|idle| Some(idle.result.rtt_s?.p50));
+        let needs_s = lengths::nothing_s(rtt_s.unwrap_or(0.0));
+        self.result.bytes == 0 && self.measurement.duration_s >= needs_s
     }
 
     /// How many streams there were; at least one.

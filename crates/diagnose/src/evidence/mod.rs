@@ -2,9 +2,17 @@
 //! Facts, without a judgement.
 
 mod carried;
+mod fact;
 mod idle;
+mod lines;
 mod loaded;
+mod route;
+mod sizes;
 
 pub(crate) use carried::Carried;
+pub(crate) use fact::fact;
 pub(crate) use idle::Idle;
+pub(crate) use lines::{Lines, of_lines};
 pub(crate) use loaded::Loaded;
+pub(crate) use route::{Route, altered, of_route};
+pub(crate) use sizes::Sizes;

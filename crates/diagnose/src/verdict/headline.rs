@@ -5,8 +5,8 @@ use plumb_model::loss::at_most_ratio;
 use plumb_model::results::Direction;
 use plumb_model::units::{human_seconds, si};
 
-use super::shares::percent;
 use crate::Case;
+use crate::signs::percent;
 
 pub(crate) fn headline(
     case: &Case<'_>,

@@ -5,74 +5,27 @@
 //! is named ([`requirements`]). What is left is cleared.
 
 mod budget;
-mod explained;
-mod full;
 mod headline;
 #[cfg(test)]
 mod recorded;
 mod requirements;
-mod shares;
-mod signs;
 #[cfg(test)]
 mod tests;
 
-use plumb_model::finding::{
-    Actor, Cause, Clearance, Finding, Fix, NotMeasured, Place, Severity, Verdict,
-};
+use plumb_model::finding::{Cause, Clearance, Finding, NotMeasured, Severity, Verdict};
 use plumb_model::grade::Grade;
-use plumb_model::results::Direction;
 
-use crate::{Case, Scope};
-use signs::Sign;
-
-/// How sure it is that something is wrong where a sign is worth repairing, and where it may be chance.
-const SURE: f64 = 0.9;
-const PERHAPS: f64 = 0.5;
+use crate::{Case, Scope, causes, signs};
 
 /// The findings, and one more where there are signs that none of them explains.
 pub(crate) fn with_unexplained(case: &Case<'_>, mut findings: Vec<Finding>) -> Vec<Finding> {
     let mut left = signs::signs(case);
     left.retain(|sign| {
-        !findings
-            .iter()
-            .any(|finding| explained::explains(finding, sign))
+        let explains = |finding: &Finding| (causes::entry(finding.cause).explains)(finding, sign);
+        !findings.iter().any(explains)
     });
-    left.sort_by_key(|sign| std::cmp::Reverse(sign.severity));
-    findings.extend(unexplained(left));
+    findings.extend(causes::unexplained(left));
     findings
-}
-
-fn unexplained(signs: Vec<Sign>) -> Option<Finding> {
-    let severity = signs.iter().map(|sign| sign.severity).max()?;
-    let texts: Vec<_> = signs.iter().map(|sign| sign.text.as_str()).collect();
-    let all_in = |direction| signs.iter().all(|sign| sign.direction == Some(direction));
-    let place = if all_in(Direction::Up) {
-        Place::Uplink
-    } else if all_in(Direction::Down) {
-        Place::Downlink
-    } else {
-        Place::Path
-    };
-    Some(Finding {
-        cause: Cause::Unexplained,
-        place,
-        severity,
-        confidence: match severity {
-            Severity::Info => PERHAPS,
-            _ => SURE,
-        },
-        matters_for: Vec::new(),
-        summary: format!("Unexplained: {}.", texts.join("; ")),
-        evidence: signs.into_iter().map(|sign| sign.evidence).collect(),
-        fixes: vec![Fix {
-            on: Actor::ThisHost,
-            summary: "Narrow it down: `plumb host` reads the counters of this machine's link, `plumb path HOST --continuous` shows where packets are lost, `plumb rate HOST --udp --rate 1mbit` counts loss packet by packet in each direction.".to_owned(),
-            action: None,
-            commands: Vec::new(),
-            expect: "One of them names the hop, the link or the host.".to_owned(),
-        }],
-        kb: "verdict".to_owned(),
-    })
 }
 
 /// What the findings, worst first, and the measurements come to.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use plumb_model::finding::Place;
 use plumb_model::run::Run;
 
 use super::*;

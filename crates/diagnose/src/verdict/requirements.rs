@@ -8,9 +8,8 @@ use plumb_model::run::Measurement;
 use plumb_model::units::human_seconds;
 
 use super::budget;
-use super::full::queue_stands;
-use super::shares::percent;
 use crate::evidence::Carried;
+use crate::signs::{percent, queue_stands};
 use crate::{Case, lengths, reading};
 
 /// Loss while idle must be known to be below this: what 190 answered probes show.

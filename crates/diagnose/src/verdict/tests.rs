@@ -2,6 +2,7 @@
 
 use plumb_model::context::{self, Context, Phase};
 use plumb_model::distribution::Distribution;
+use plumb_model::finding::Place;
 use plumb_model::run::{Ended, HostFacts, Measurement};
 use plumb_model::series::{Series, Unit};
 use proptest::prelude::*;

@@ -34,9 +34,18 @@ fn source(folder: &Path, names: &[&str]) -> Option<String> {
         [] => [folder.join("lib.rs"), folder.join("main.rs")],
         _ => [base.with_extension("rs"), base.join("mod.rs")],
     };
-    candidates
+    let text = candidates
         .iter()
-        .find_map(|path| std::fs::read_to_string(path).ok())
+        .find_map(|path| std::fs::read_to_string(path).ok())?;
+    // What a build script makes of a folder: a module of each file, and a table of them.
+    let generated = text.contains("include!(concat!(env!(\"OUT_DIR\")");
+    let files = std::fs::read_dir(&base).ok().filter(|_| generated);
+    let names = files.into_iter().flatten().map(|file| {
+        let path = file.unwrap().path();
+        path.file_stem().unwrap().to_str().unwrap().to_owned()
+    });
+    let modules = names.map(|name| format!("mod {name};\nfn {name}_() {{ {name}::CAUSE }}\n"));
+    Some(text + &modules.collect::<String>())
 }
 
 /// The files of a crate by their modules, such as `crate::queue::codel`.

@@ -27,7 +27,7 @@ const NEEDED: f64 = 1.5;
 pub(super) const NEEDED_TIMES: f64 = 2.0;
 
 /// Whether the load keeps a queue of its own filled all the time.
-pub(super) fn queue_stands(carried: Carried<'_>) -> bool {
+pub(crate) fn queue_stands(carried: Carried<'_>) -> bool {
     let Some(least) = carried.result.tcp.min_rtt_s else {
         return false;
     };

@@ -1,36 +1,25 @@
-//! Packets that are too large for the path: black holes (RFC 2923, section 2.1), and routers that
-//! lower TCP's maximum segment size to keep out of them.
+//! Large packets vanish on the path, and nobody is told.
+//!
+//! RFC 2923, section 2.1.
 
-use plumb_model::finding::{
-    Action, Actor, Cause, Evidence, Finding, Fix, Place, Severity, SysctlAction,
+use plumb_model::finding::{Action, Actor, Cause, Finding, Fix, Place, Severity, SysctlAction};
+
+use crate::entry::{Entry, Family, every_sign};
+use crate::evidence::{Sizes, fact};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Path,
+    vanishes: "smaller packets get through: a lower maximum segment size, or a lower MTU of this host",
+    resembles: &[(
+        Cause::PathLoss,
+        "loss takes small packets as well as large ones",
+    )],
+    examine: |case| case.sizes().filter_map(black_hole).collect(),
+    explains: every_sign,
 };
-use plumb_model::results::Outcome;
-use plumb_model::results::mtu::{MssResult, MtuResult};
-use plumb_model::run::Measurement;
 
-use crate::Case;
-
-/// IP and TCP headers without options, by the version of the address.
-fn headers_bytes(mtu: &MtuResult) -> u32 {
-    if mtu.address.contains(':') { 60 } else { 40 }
-}
-
-pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
-    let mtus = case.measurements.iter().filter_map(|m| match &m.outcome {
-        Outcome::Mtu(mtu) => Some((m, mtu.as_ref())),
-        _ => None,
-    });
-    mtus.flat_map(|(measurement, mtu)| {
-        let clamped = mtu
-            .mss
-            .as_ref()
-            .and_then(|mss| clamp(measurement, mtu, mss));
-        black_hole(measurement, mtu).into_iter().chain(clamped)
-    })
-    .collect()
-}
-
-fn black_hole(measurement: &Measurement, mtu: &MtuResult) -> Option<Finding> {
+fn black_hole(sizes: Sizes<'_>) -> Option<Finding> {
+    let mtu = sizes.result;
     let after = mtu.black_hole_after?;
     let path_bytes = mtu.path_mtu_bytes?;
     let place = match after {
@@ -42,7 +31,7 @@ fn black_hole(measurement: &Measurement, mtu: &MtuResult) -> Option<Finding> {
         .mss
         .as_ref()
         .and_then(|mss| mss.answered_bytes)
-        .is_some_and(|mss| mss + headers_bytes(mtu) <= path_bytes);
+        .is_some_and(|mss| mss + sizes.headers_bytes() <= path_bytes);
     let probes = mtu.tcp.mtu_probing.is_some_and(|mode| mode > 0);
     let consequence = match (saved, probes) {
         (true, _) => {
@@ -56,44 +45,34 @@ fn black_hole(measurement: &Measurement, mtu: &MtuResult) -> Option<Finding> {
     } else {
         Severity::Critical
     };
-    let mut fixes = vec![Fix {
-        on: Actor::Provider,
-        summary: format!(
+    let mut fixes = vec![Fix::advice(
+        Actor::Provider,
+        format!(
             "Let the router {place} send its ICMP errors (\"fragmentation needed\", \"packet too big\"), and let them through the firewalls on the way."
         ),
-        action: None,
-        commands: Vec::new(),
-        expect: format!("plumb mtu finds {path_bytes} bytes by what routers tell."),
-    }];
+        format!("plumb mtu finds {path_bytes} bytes by what routers tell."),
+    )];
     if !saved {
-        fixes.push(Fix {
-            on: Actor::Router,
-            summary: format!(
+        fixes.push(Fix::advice(
+            Actor::Router,
+            format!(
                 "Lower TCP's maximum segment size to {} bytes in what passes to this path.",
-                path_bytes.saturating_sub(headers_bytes(mtu))
+                path_bytes.saturating_sub(sizes.headers_bytes())
             ),
-            action: None,
-            commands: Vec::new(),
-            expect: "TCP gets through; UDP and QUIC are helped only by the errors.".to_owned(),
-        });
+            "TCP gets through; UDP and QUIC are helped only by the errors.",
+        ));
     }
     if !probes && mtu.tcp.mtu_probing.is_some() {
-        fixes.insert(
-            0,
-            Fix {
-                on: Actor::ThisHost,
-                summary:
-                    "Let TCP of this host probe for itself when packets keep vanishing (RFC 4821)."
-                        .to_owned(),
-                action: Some(Action::Sysctl(SysctlAction {
-                    key: "net.ipv4.tcp_mtu_probing".to_owned(),
-                    value: "1".to_owned(),
-                })),
-                commands: Vec::new(),
-                expect: "Connections from this host stall for some seconds and then go on."
-                    .to_owned(),
-            },
+        let probe = SysctlAction {
+            key: "net.ipv4.tcp_mtu_probing".to_owned(),
+            value: "1".to_owned(),
+        };
+        let advice = Fix::advice(
+            Actor::ThisHost,
+            "Let TCP of this host probe for itself when packets keep vanishing (RFC 4821).",
+            "Connections from this host stall for some seconds and then go on.",
         );
+        fixes.insert(0, advice.by(Action::Sysctl(probe)));
     }
     Some(Finding {
         cause: Cause::PmtudBlackHole,
@@ -106,69 +85,22 @@ fn black_hole(measurement: &Measurement, mtu: &MtuResult) -> Option<Finding> {
             "Packets above {path_bytes} bytes vanish {place} and nobody is told: {consequence}."
         ),
         evidence: vec![
-            Evidence {
-                measurement: measurement.id.clone(),
-                field: "result.path_mtu_bytes".to_owned(),
-                value: path_bytes.into(),
-                rule: "the largest packet that got through, against the largest sent without an answer of any kind".to_owned(),
-                threshold: mtu.largest_tried_bytes.into(),
-            },
-            Evidence {
-                measurement: measurement.id.clone(),
-                field: "result.black_hole_after".to_owned(),
-                value: f64::from(after).into(),
-                rule: "the last hop that large packets were seen to reach".to_owned(),
-                threshold: f64::from(after).into(),
-            },
+            fact(
+                sizes.measurement,
+                "path_mtu_bytes",
+                path_bytes,
+                "the largest packet that got through, against the largest sent without an answer of any kind",
+                mtu.largest_tried_bytes,
+            ),
+            fact(
+                sizes.measurement,
+                "black_hole_after",
+                f64::from(after),
+                "the last hop that large packets were seen to reach",
+                f64::from(after),
+            ),
         ],
         fixes,
-        kb: "mtu".to_owned(),
-    })
-}
-
-fn clamp(measurement: &Measurement, mtu: &MtuResult, mss: &MssResult) -> Option<Finding> {
-    let (summary, field, value, threshold, confidence) = match (
-        mss.lowered_to_bytes,
-        mss.clamped_after,
-    ) {
-        (Some(bytes), Some(after)) => {
-            let place = match after {
-                0 => "before the first hop that tells".to_owned(),
-                hop => format!("behind hop {hop}"),
-            };
-            let summary = format!(
-                "A router {place} lowers TCP's maximum segment size from {} to {bytes} bytes.",
-                mss.sent_bytes
-            );
-            let field = "result.mss.lowered_to_bytes";
-            (summary, field, bytes, mss.sent_bytes, 0.99)
-        }
-        _ if mss.answer_below_path == Some(true) => {
-            let (answered, path) = (mss.answered_bytes?, mtu.path_mtu_bytes?);
-            let fits = path.saturating_sub(headers_bytes(mtu));
-            let summary = format!(
-                "TCP's maximum segment size came back as {answered} bytes where the path takes {fits}: lowered on the way, or set so at the far end."
-            );
-            // Which of the two is not told.
-            (summary, "result.mss.answered_bytes", answered, fits, 0.6)
-        }
-        _ => return None,
-    };
-    Some(Finding {
-        cause: Cause::MssClamped,
-        place: Place::Path,
-        severity: Severity::Info,
-        confidence,
-        matters_for: Vec::new(),
-        summary,
-        evidence: vec![Evidence {
-            measurement: measurement.id.clone(),
-            field: field.to_owned(),
-            value: value.into(),
-            rule: "bytes of the maximum segment size, against what was sent or fits".to_owned(),
-            threshold: threshold.into(),
-        }],
-        fixes: Vec::new(),
         kb: "mtu".to_owned(),
     })
 }
@@ -177,8 +109,9 @@ fn clamp(measurement: &Measurement, mtu: &MtuResult, mss: &MssResult) -> Option<
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::testing::found;
-    use plumb_model::results::mtu::{MtuDirection, MtuMethod, TcpMtu};
+    use crate::testing::found_by_any;
+    use plumb_model::results::Outcome;
+    use plumb_model::results::mtu::{MssResult, MtuDirection, MtuMethod, MtuResult, TcpMtu};
 
     fn mtu() -> MtuResult {
         MtuResult {
@@ -214,7 +147,7 @@ mod tests {
     }
 
     fn findings(mtu: MtuResult) -> Vec<Finding> {
-        found(examine, Outcome::Mtu(Box::new(mtu)))
+        found_by_any(Outcome::Mtu(Box::new(mtu)))
     }
 
     #[test]

@@ -20,6 +20,7 @@ use plumb_model::units::{capital, human_seconds, si};
 
 use crate::evidence::Carried;
 use crate::loss::LOSS_WARNING;
+use crate::signs::{Kind, MIN_RTT_S, Sign};
 use crate::{Case, lengths, reading};
 
 /// Share of the time spent waiting for a buffer from which on it is a finding. Autotuning lags
@@ -29,10 +30,6 @@ const WARNING_RATIO: f64 = 0.3;
 /// Share from which on the buffer is what sets the rate.
 const CRITICAL_RATIO: f64 = 0.6;
 
-/// Below this round trip, in seconds, a waiting sender waits for a slow reader or processor
-/// rather than for a window: at 5 ms the 6 MB default of a receive buffer passes 5 Gbit/s.
-pub(crate) const MIN_RTT_S: f64 = 0.005;
-
 /// A queue of a connection's own is taken for one when it adds this share of the empty path's round trip, and at least
 /// [`LEAST_QUEUE_S`], which Wi-Fi adds without any.
 const QUEUE_RATIO: f64 = 0.1;
@@ -40,21 +37,25 @@ const QUEUE_RATIO: f64 = 0.1;
 /// In seconds.
 const LEAST_QUEUE_S: f64 = 0.010;
 
-pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
+/// Buffers of one side that hold back what goes up, and what comes down.
+pub(crate) fn examine(case: &Case<'_>, side: Side) -> Vec<Finding> {
     [Direction::Up, Direction::Down]
         .into_iter()
         .filter_map(|direction| case.carried_alone(direction))
         .filter(|carried| !reading::is_held_on_purpose(carried.measurement))
-        .flat_map(|carried| {
-            [Side::Sender, Side::Receiver]
-                .into_iter()
-                .filter_map(move |side| finding(case, side, carried))
-        })
+        .filter_map(|carried| finding(case, side, carried))
         .collect()
 }
 
+/// Whether a finding of such a buffer accounts for a sign: for the senders' waiting in the phase that it was found in.
+pub(crate) fn explains(finding: &Finding, sign: &Sign) -> bool {
+    let first = finding.evidence.first();
+    sign.kind == Kind::Window && first.is_some_and(|e| e.measurement == sign.evidence.measurement)
+}
+
+/// Whose buffer it is.
 #[derive(Clone, Copy)]
-enum Side {
+pub(crate) enum Side {
     Sender,
     Receiver,
 }
@@ -343,11 +344,12 @@ mod tests {
             tcp_rmem_bytes: Some([4096, 131_072, largest_bytes]),
             ..HostFacts::default()
         };
-        examine(&Case {
+        let case = Case {
             measurements: &[measurement],
             local: &local,
             far: None,
-        })
+        };
+        examine(&case, Side::Receiver)
     }
 
     fn causes(smoothed_rtt_s: f64) -> Vec<Cause> {

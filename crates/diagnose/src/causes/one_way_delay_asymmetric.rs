@@ -1,16 +1,31 @@
-//! Two ways that do not take the same time: routes differ by direction, or one way has a queue.
+//! One direction takes longer than the other.
+//!
+//! Routes differ by direction, or one direction has a queue.
 
-use plumb_model::finding::{Cause, Evidence, Finding, Place, Severity};
+use plumb_model::finding::{Cause, Finding, Place, Severity};
 use plumb_model::results::Outcome;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
+use crate::entry::{Entry, Family, no_sign};
+use crate::evidence::fact;
 
 /// Share of the round trip by which the ways must differ to be worth telling: what differs less does
 /// not change what anybody would do.
 const WORTH_TELLING: f64 = 0.2;
 
-pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Path,
+    vanishes: "clocks that are better synchronised show the same delay in both directions",
+    resembles: &[(
+        Cause::BufferbloatUp,
+        "a queue comes and goes with the load, a longer route stays",
+    )],
+    examine,
+    explains: no_sign,
+};
+
+fn examine(case: &Case<'_>) -> Vec<Finding> {
     case.measurements
         .iter()
         .filter_map(|measurement| {
@@ -27,9 +42,9 @@ pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
                 return None;
             }
             let (longer, field) = if up_s > down_s {
-                ("to the far end", "result.up.delay.delay_s.p50")
+                ("to the far end", "up.delay.delay_s.p50")
             } else {
-                ("back", "result.down.delay.delay_s.p50")
+                ("back", "down.delay.delay_s.p50")
             };
             Some(Finding {
                 cause: Cause::OneWayDelayAsymmetric,
@@ -43,13 +58,13 @@ pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
                     human_seconds(up_s),
                     human_seconds(down_s),
                 ),
-                evidence: vec![Evidence {
-                    measurement: measurement.id.clone(),
-                    field: field.to_owned(),
-                    value: up_s.max(down_s).into(),
-                    rule: "median of this way, against that of the other and what the clocks may be off by".to_owned(),
-                    threshold: (up_s.min(down_s) + certain_s).into(),
-                }],
+                evidence: vec![fact(
+                    measurement,
+                    field,
+                    up_s.max(down_s),
+                    "median of this way, against that of the other and what the clocks may be off by",
+                    up_s.min(down_s) + certain_s,
+                )],
                 fixes: Vec::new(),
                 kb: "one-way-delay".to_owned(),
             })

@@ -1,7 +1,7 @@
 //! Shares in words.
 
 /// A share of packets or of time, to the digits that people compare.
-pub(super) fn percent(ratio: f64) -> String {
+pub(crate) fn percent(ratio: f64) -> String {
     let percent = ratio * 100.0;
     match percent {
         p if p >= 10.0 => format!("{p:.0} %"),

@@ -1,51 +1,31 @@
-//! What holds the rate of a path down: its narrowest line, and a token bucket before it. Told only where
-//! the result is sure of it, for both are worth knowing and nothing that a host could mend.
+//! One line carries less than every other.
+//!
+//! Named only where the result is sure of it.
 
-use plumb_model::finding::{Cause, Evidence, Finding, Place, Severity};
-use plumb_model::results::Outcome;
-use plumb_model::results::capacity::{CapacityHop, CapacityResult, Doubt, TrainMethod};
-use plumb_model::run::Measurement;
+use plumb_model::finding::{Cause, Finding, Place};
+use plumb_model::results::capacity::CapacityHop;
 use plumb_model::units::si;
 
-use crate::Case;
+use crate::entry::{Entry, Family, no_sign};
+use crate::evidence::{Lines, fact, of_lines};
 
-pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
-    case.measurements
-        .iter()
-        .filter_map(|m| match &m.outcome {
-            Outcome::Capacity(capacity) => Some((m, capacity.as_ref())),
-            _ => None,
-        })
-        .flat_map(|(m, capacity)| [narrowest_line(m, capacity), token_bucket(m, capacity)])
-        .flatten()
-        .collect()
-}
-
-fn finding(
-    cause: Cause,
-    place: Place,
-    confidence: f64,
-    summary: String,
-    evidence: Evidence,
-) -> Finding {
-    Finding {
-        cause,
-        place,
-        severity: Severity::Info,
-        confidence,
-        matters_for: Vec::new(),
-        summary,
-        evidence: vec![evidence],
-        fixes: Vec::new(),
-        kb: "capacity".to_owned(),
-    }
-}
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Queues,
+    vanishes: "a faster line in its place moves the limit to another",
+    resembles: &[(
+        Cause::TokenBucket,
+        "a token bucket lets the beginning pass at the rate of the line itself",
+    )],
+    examine: |case| case.lines().filter_map(narrowest_line).collect(),
+    explains: no_sign,
+};
 
 fn rate(bps: f64) -> String {
     si(bps, "bit/s")
 }
 
-fn narrowest_line(m: &Measurement, capacity: &CapacityResult) -> Option<Finding> {
+fn narrowest_line(lines: Lines<'_>) -> Option<Finding> {
+    let capacity = lines.result;
     let narrowest_ttl = capacity.narrowest_ttl.filter(|_| capacity.reached)?;
     let at = capacity
         .hops
@@ -66,7 +46,7 @@ fn narrowest_line(m: &Measurement, capacity: &CapacityResult) -> Option<Finding>
         .address
         .as_ref()
         .map_or_else(String::new, |address| format!(" ({address})"));
-    Some(finding(
+    Some(of_lines(
         Cause::NarrowestLine,
         Place::Path,
         0.95,
@@ -77,14 +57,13 @@ fn narrowest_line(m: &Measurement, capacity: &CapacityResult) -> Option<Finding>
             rate(most),
             rate(others)
         ),
-        Evidence {
-            measurement: m.id.clone(),
-            field: format!("result.hops.{at}.rate.at_most_bps"),
-            value: most.into(),
-            rule: "the most that this line carries, against the least that any other does"
-                .to_owned(),
-            threshold: others.into(),
-        },
+        fact(
+            lines.measurement,
+            format_args!("hops.{at}.rate.at_most_bps"),
+            most,
+            "the most that this line carries, against the least that any other does",
+            others,
+        ),
     ))
 }
 
@@ -104,47 +83,16 @@ fn others_carry(hops: &[CapacityHop], at: usize) -> Option<f64> {
     all?.into_iter().reduce(f64::min)
 }
 
-fn token_bucket(m: &Measurement, capacity: &CapacityResult) -> Option<Finding> {
-    let train = capacity.train.as_ref()?;
-    let burst = train.burst?;
-    // Bunches, and what others send, bend a train too.
-    let doubted = [Doubt::Bunched, Doubt::CrossTraffic]
-        .iter()
-        .any(|doubt| train.rate.doubts.contains(doubt));
-    if train.rate.bps.is_none() || doubted {
-        return None;
-    }
-    let (place, way) = match train.method {
-        TrainMethod::Native => (Place::Uplink, "on the way there"),
-        TrainMethod::Echo => (Place::Path, "on the way there or back"),
-    };
-    Some(finding(
-        Cause::TokenBucket,
-        place,
-        0.9,
-        format!(
-            "A token bucket {way} lets at least {} pass at {} and then {}: short transfers and short tests see the first rate, and the second is what lasts.",
-            si(burst.bucket_bytes, "B"),
-            rate(burst.first_bps),
-            rate(burst.later_bps)
-        ),
-        Evidence {
-            measurement: m.id.clone(),
-            field: "result.train.burst.first_bps".to_owned(),
-            value: burst.first_bps.into(),
-            rule: "how fast trains arrived at first, against how fast they went on".to_owned(),
-            threshold: burst.later_bps.into(),
-        },
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
-    use crate::testing::found;
+    use crate::testing::found_by_any;
+    use plumb_model::finding::Severity;
+    use plumb_model::results::Outcome;
     use plumb_model::results::capacity::{
-        CapacityEnd, RateEstimate, RateStatus, TrainBurst, TrainResult,
+        CapacityEnd, CapacityResult, Doubt, RateEstimate, RateStatus, TrainBurst, TrainMethod,
+        TrainResult,
     };
 
     fn measured(bps: f64) -> RateEstimate {
@@ -224,7 +172,7 @@ mod tests {
     }
 
     fn findings(capacity: CapacityResult) -> Vec<Finding> {
-        found(examine, Outcome::Capacity(Box::new(capacity)))
+        found_by_any(Outcome::Capacity(Box::new(capacity)))
     }
 
     #[test]

@@ -5,14 +5,15 @@
 //! was probed too, what it adds up to there tells Wi-Fi and the local network from the line.
 
 use plumb_model::finding::{
-    Action, Actor, Cause, Evidence, Finding, Fix, LineDirection, Place, Severity, ShaperAction,
+    Action, Actor, Cause, Finding, Fix, LineDirection, Place, Severity, ShaperAction,
 };
 use plumb_model::grade::Grade;
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds, si};
 
 use crate::Case;
-use crate::evidence::{Carried, Loaded};
+use crate::evidence::{Carried, Loaded, fact};
+use crate::signs::{Kind, Sign};
 
 /// An increase from here on is a finding, in seconds: below it DSLReports still grades B, and
 /// a game or call (one packet every 16 to 20 ms) loses only a few packets' time.
@@ -42,35 +43,45 @@ const MPU_BYTES: u16 = 64;
 /// Rates are proposed in whole steps of this many bits a second.
 const RATE_STEP_BPS: f64 = 100_000.0;
 
+/// Share of segments that a queue which is far too long loses when it overflows.
+const OVERFLOW_RATIO: f64 = 0.05;
+
 /// What a managed queue leaves of the increase, in seconds: two CoDel targets (RFC 8289) of
 /// 5 ms each way, the packets being served, and the other side.
 const MANAGED_S: f64 = 0.030;
 
-pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
-    [Direction::Up, Direction::Down]
+/// Queues that a load in `direction` fills: on the local network, and on the line.
+pub(crate) fn examine(case: &Case<'_>, direction: Direction) -> Vec<Finding> {
+    let Some(loaded) = case.loaded(direction) else {
+        return Vec::new();
+    };
+    let on_the_line = finding(direction, loaded, case.carried_alone(direction));
+    local(direction, loaded)
         .into_iter()
-        .filter_map(|direction| {
-            let loaded = case.loaded(direction)?;
-            let carried = case.carried_alone(direction);
-            Some([
-                local(direction, loaded),
-                finding(direction, loaded, carried),
-            ])
-        })
-        .flatten()
-        .flatten()
+        .chain(on_the_line)
         .collect()
+}
+
+/// Whether a queue that is far too long brings such a sign about: it overflows, and delays the
+/// acknowledgements of the other direction.
+pub(crate) fn explains(sign: &Sign, direction: Direction) -> bool {
+    let of_its_load = [Some(direction), Some(Direction::Both)].contains(&sign.direction);
+    of_its_load
+        && match sign.kind {
+            Kind::Retransmissions => sign.ratio <= OVERFLOW_RATIO,
+            Kind::ProbesLost | Kind::Collapse | Kind::Window => true,
+            Kind::Stall | Kind::Unsteady => false,
+        }
 }
 
 /// The increase that the line has to answer for, and where it is written: all of it, or where the
 /// local network delays too, what arose beyond the gateway.
 fn on_the_line(loaded: Loaded<'_>) -> (f64, &'static str) {
     match &loaded.result.path {
-        Some(path) if path.local_increase_s.p95 >= WARNING_S => (
-            path.beyond_increase_s.p95,
-            "result.path.beyond_increase_s.p95",
-        ),
-        _ => (loaded.result.increase_s.p95, "result.increase_s.p95"),
+        Some(path) if path.local_increase_s.p95 >= WARNING_S => {
+            (path.beyond_increase_s.p95, "path.beyond_increase_s.p95")
+        }
+        _ => (loaded.result.increase_s.p95, "increase_s.p95"),
     }
 }
 
@@ -101,26 +112,22 @@ fn local(direction: Direction, loaded: Loaded<'_>) -> Option<Finding> {
             human_seconds(gateway.idle_rtt_s.p50),
             human_seconds(gateway.rtt_s.p95),
         ),
-        evidence: vec![
-            Evidence {
-                measurement: loaded.measurement.id.clone(),
-                field: "result.path.local_increase_s.p95".to_owned(),
-                value: increase.into(),
-                rule: "increase of the 95th percentile to the gateway under load over its idle median".to_owned(),
-                threshold: WARNING_S.into(),
-            },
-        ],
-        fixes: vec![Fix {
-            on: Actor::Router,
-            summary: "Make the local segment faster than the line or manage its queue: a cable instead of Wi-Fi, the 5 or 6 GHz band, an access point nearer by, or one whose driver queues fairly for each station (Linux's mac80211 with FQ-CoDel; OpenWrt has it). A shaper on the line does not reach this queue.".to_owned(),
-            action: None,
-            commands: Vec::new(),
-            expect: format!(
+        evidence: vec![fact(
+            loaded.measurement,
+            "path.local_increase_s.p95",
+            increase,
+            "increase of the 95th percentile to the gateway under load over its idle median",
+            WARNING_S,
+        )],
+        fixes: vec![Fix::advice(
+            Actor::Router,
+            "Make the local segment faster than the line or manage its queue: a cable instead of Wi-Fi, the 5 or 6 GHz band, an access point nearer by, or one whose driver queues fairly for each station (Linux's mac80211 with FQ-CoDel; OpenWrt has it). A shaper on the line does not reach this queue.",
+            format!(
                 "Round trips to the gateway under this load at most {} above idle, instead of {}.",
                 human_seconds(MANAGED_S),
                 human_seconds(increase)
             ),
-        }],
+        )],
         kb: "loaded-latency".to_owned(),
     })
 }
@@ -160,13 +167,6 @@ fn finding(
     let pass = carried.map_or_else(String::new, |carried| {
         format!(" while {} pass", si(carried.bps(), "bit/s"))
     });
-    let evidence = |field: &str, value: f64, rule: &str, threshold: f64| Evidence {
-        measurement: loaded.measurement.id.clone(),
-        field: field.to_owned(),
-        value: value.into(),
-        rule: rule.to_owned(),
-        threshold: threshold.into(),
-    };
     Some(Finding {
         cause,
         place,
@@ -180,14 +180,16 @@ fn finding(
             human_seconds(latency.rtt_s.p95),
         ),
         evidence: vec![
-            evidence(
+            fact(
+                loaded.measurement,
                 field,
                 increase,
                 "increase of the 95th percentile under load over the idle median",
                 WARNING_S,
             ),
-            evidence(
-                "result.rtt_s.p50",
+            fact(
+                loaded.measurement,
+                "rtt_s.p50",
                 latency.rtt_s.p50,
                 "median under load, compared with the idle median plus 60 ms",
                 latency.idle_rtt_s.p50 + WARNING_S,
@@ -222,36 +224,33 @@ fn fixes(direction: LineDirection, payload_bps: f64, increase_s: f64) -> Vec<Fix
     }
     let grade = Grade::of_increase(MANAGED_S * 0.99);
     vec![
-        Fix {
-            on: Actor::Router,
-            summary: format!(
+        Fix::advice(
+            Actor::Router,
+            format!(
                 "Shape the {} to {} on the router, just below the line, and manage the queue that then forms there with FQ-CoDel.",
                 match direction { LineDirection::Up => "upload", LineDirection::Down => "download" },
                 si(rate_bps, "bit/s"),
             ),
-            action: Some(Action::Shaper(ShaperAction {
-                direction,
-                rate_bps: rate_bps as u64,
-                overhead_bytes: FRAMING_BYTES,
-                mpu_bytes: MPU_BYTES,
-                qdisc: "fq_codel".to_owned(),
-            })),
-            commands: Vec::new(),
-            expect: format!(
+            format!(
                 "Round trips under this load at most {} above idle, instead of {}; grade {} or better; {} % of the rate.",
                 human_seconds(MANAGED_S),
                 human_seconds(increase_s),
                 grade.name(),
                 SHAPED_RATIO * 100.0,
             ),
-        },
-        Fix {
-            on: Actor::Provider,
-            summary: "Ask the provider for queue management in the modem and the access node: DOCSIS-PIE (RFC 8034) is a line in a cable modem's configuration.".to_owned(),
-            action: None,
-            commands: Vec::new(),
-            expect: "The same, without giving up any of the rate.".to_owned(),
-        },
+        )
+        .by(Action::Shaper(ShaperAction {
+            direction,
+            rate_bps: rate_bps as u64,
+            overhead_bytes: FRAMING_BYTES,
+            mpu_bytes: MPU_BYTES,
+            qdisc: "fq_codel".to_owned(),
+        })),
+        Fix::advice(
+            Actor::Provider,
+            "Ask the provider for queue management in the modem and the access node: DOCSIS-PIE (RFC 8034) is a line in a cable modem's configuration.",
+            "The same, without giving up any of the rate.",
+        ),
     ]
 }
 
@@ -304,7 +303,10 @@ mod tests {
                 places: vec![gateway],
             }),
         };
-        let findings = testing::found(examine, Outcome::LoadedLatency(latency));
+        let findings = testing::found(
+            |case| examine(case, Direction::Up),
+            Outcome::LoadedLatency(latency),
+        );
         findings.iter().map(|f| (f.place, f.severity)).collect()
     }
 

@@ -6,17 +6,20 @@
 //! the rate is steady, which says that the line is full, and no more is lost than that many streams of that
 //! window need to learn it. Otherwise something else loses packets.
 
+mod full;
+mod shares;
+
 use plumb_model::finding::{Evidence, Severity};
 use plumb_model::loss::at_least_ratio;
 use plumb_model::results::Direction;
-use plumb_model::run::Measurement;
 use plumb_model::units::{human_seconds, si};
 
-use super::full::{NEEDED_TIMES, NEGLIGIBLE_RATIO, is_explained_by_load, is_full, queue_stands};
-use super::shares::percent;
-use crate::evidence::Carried;
+use crate::evidence::{Carried, fact};
 use crate::loss::LOSS_WARNING;
-use crate::{Case, lengths, nothing, reading};
+use crate::{Case, lengths, reading};
+pub(crate) use full::queue_stands;
+use full::{NEEDED_TIMES, NEGLIGIBLE_RATIO, is_explained_by_load, is_full};
+pub(crate) use shares::percent;
 
 /// From this share on they cost every use of the path: CUBIC's windows fall below 13 segments
 /// (√(1.5 / 1 %)).
@@ -42,6 +45,10 @@ const COLLAPSE_RATIO: f64 = 0.5;
 
 /// Share of time that senders wait for a window from which on that sets their rate.
 const WINDOW_RATIO: f64 = 0.3;
+
+/// Below this round trip, in seconds, a waiting sender waits for a slow reader or processor
+/// rather than for a window: at 5 ms the 6 MB default of a receive buffer passes 5 Gbit/s.
+pub(crate) const MIN_RTT_S: f64 = 0.005;
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +106,7 @@ fn carried<'a>(case: &Case<'a>, direction: Direction) -> Option<Carried<'a>> {
     let carried = case.carried_alone(direction)?;
     let telling = carried.measurement.duration_s >= lengths::RATE_S
         && !reading::is_held_on_purpose(carried.measurement)
-        && !nothing::is_nothing(case, carried);
+        && !carried.is_nothing(case);
     telling.then_some(carried)
 }
 
@@ -108,22 +115,6 @@ fn doing(direction: Direction) -> &'static str {
         Direction::Up => "uploads",
         Direction::Down => "downloads",
         Direction::Both => "both directions at once",
-    }
-}
-
-fn evidence(
-    measurement: &Measurement,
-    field: &str,
-    value: f64,
-    rule: &str,
-    threshold: f64,
-) -> Evidence {
-    Evidence {
-        measurement: measurement.id.clone(),
-        field: format!("result.{field}"),
-        value: value.into(),
-        rule: rule.to_owned(),
-        threshold: threshold.into(),
     }
 }
 
@@ -149,7 +140,7 @@ fn retransmissions(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
             percent(segments.ratio()),
             doing(direction),
         ),
-        evidence: evidence(
+        evidence: fact(
             carried.measurement,
             "tcp.retransmits",
             segments.again,
@@ -171,7 +162,7 @@ fn stall(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
         text: format!("{} stall for {}", doing(direction), human_seconds(gap_s)),
         evidence: Evidence {
             field: "series.bps".to_owned(),
-            ..evidence(
+            ..fact(
                 carried.measurement,
                 "",
                 gap_s,
@@ -198,7 +189,7 @@ fn unsteady(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
         ),
         evidence: Evidence {
             field: "series.bps".to_owned(),
-            ..evidence(
+            ..fact(
                 carried.measurement,
                 "",
                 rate.p5,
@@ -226,9 +217,7 @@ fn window(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
     let grown_s = lengths::buffers_s(tcp.min_rtt_s.unwrap_or(0.0), tcp.max_in_flight_bytes as f64);
     let held = ratio >= WINDOW_RATIO
         && carried.measurement.duration_s >= grown_s
-        && tcp
-            .min_rtt_s
-            .is_some_and(|rtt| rtt >= crate::buffers::MIN_RTT_S)
+        && tcp.min_rtt_s.is_some_and(|rtt| rtt >= MIN_RTT_S)
         && !queue_stands(carried);
     held.then(|| Sign {
         kind: Kind::Window,
@@ -240,7 +229,7 @@ fn window(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
             doing(direction),
             percent(ratio)
         ),
-        evidence: evidence(
+        evidence: fact(
             carried.measurement,
             field,
             ratio,
@@ -274,7 +263,7 @@ fn collapse(case: &Case<'_>) -> Option<Sign> {
             doing(alone.result.direction),
             si(alone.result.bps, "bit/s")
         ),
-        evidence: evidence(
+        evidence: fact(
             first.measurement,
             "bps",
             together,
@@ -294,7 +283,7 @@ fn idle_losses(case: &Case<'_>) -> Option<Sign> {
             lost,
             sent,
             "while idle",
-            evidence(
+            fact(
                 idle.measurement,
                 "loss_ratio",
                 lost as f64 / sent as f64,
@@ -335,7 +324,7 @@ fn loaded_losses(case: &Case<'_>, direction: Direction) -> Option<Sign> {
         lost,
         sent,
         when,
-        evidence(
+        fact(
             loaded.measurement,
             "loss_ratio",
             loaded.result.loss_ratio,

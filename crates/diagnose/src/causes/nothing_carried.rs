@@ -1,11 +1,15 @@
-//! Directions in which no payload arrived at all, though the load had time to begin.
+//! A direction delivered no payload at all.
+//!
+//! The load had time to begin.
 
-use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds};
 
-use crate::evidence::Carried;
-use crate::{Case, lengths};
+use crate::Case;
+use crate::entry::{Entry, Family};
+use crate::evidence::{Carried, fact};
+use crate::signs::Sign;
 
 /// The path carried the handshakes of the streams, so that it is not simply down.
 const CONFIDENCE: f64 = 0.95;
@@ -13,21 +17,35 @@ const CONFIDENCE: f64 = 0.95;
 /// Share of probes whose answers show that small packets pass.
 const SMALL_PASS_RATIO: f64 = 0.5;
 
-pub(crate) fn examine(case: &Case<'_>) -> Vec<Finding> {
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Path,
+    vanishes: "payload arrives once the cause that lies behind it is gone",
+    resembles: &[(
+        Cause::PmtudBlackHole,
+        "there small packets pass and a search of sizes finds the largest that does",
+    )],
+    examine,
+    explains,
+};
+
+fn examine(case: &Case<'_>) -> Vec<Finding> {
     [Direction::Up, Direction::Down]
         .into_iter()
         .filter_map(|direction| {
             let carried = case.carried_alone(direction)?;
-            is_nothing(case, carried).then(|| finding(case, direction, carried))
+            carried
+                .is_nothing(case)
+                .then(|| finding(case, direction, carried))
         })
         .collect()
 }
 
-/// Whether a direction carried nothing in a time in which any path would have carried something.
-pub(crate) fn is_nothing(case: &Case<'_>, carried: Carried<'_>) -> bool {
-    let rtt_s = case.idle().and_then(|idle| Some(idle.result.rtt_s?.p50));
-    let needs_s = lengths::nothing_s(rtt_s.unwrap_or(0.0));
-    carried.result.bytes == 0 && carried.measurement.duration_s >= needs_s
+fn explains(finding: &Finding, sign: &Sign) -> bool {
+    let here = match finding.place {
+        Place::Uplink => Direction::Up,
+        _ => Direction::Down,
+    };
+    [Some(here), Some(Direction::Both)].contains(&sign.direction)
 }
 
 fn finding(case: &Case<'_>, direction: Direction, carried: Carried<'_>) -> Finding {
@@ -58,21 +76,18 @@ fn finding(case: &Case<'_>, direction: Direction, carried: Carried<'_>) -> Findi
         severity: Severity::Critical,
         confidence: CONFIDENCE,
         matters_for: Vec::new(),
-        summary: format!("{} carry nothing: 0 bytes arrived in {length}, {rest}.", capital(doing)),
-        evidence: vec![Evidence {
-            measurement: carried.measurement.id.clone(),
-            field: "result.bytes".to_owned(),
-            value: 0.0.into(),
-            rule: "payload that arrived in a phase long enough for handshakes and four retransmissions".to_owned(),
-            threshold: 1.0.into(),
-        }],
-        fixes: vec![Fix {
-            on: Actor::ThisHost,
-            summary: fix.to_owned(),
-            action: None,
-            commands: Vec::new(),
-            expect: expect.to_owned(),
-        }],
+        summary: format!(
+            "{} carry nothing: 0 bytes arrived in {length}, {rest}.",
+            capital(doing)
+        ),
+        evidence: vec![fact(
+            carried.measurement,
+            "bytes",
+            0.0,
+            "payload that arrived in a phase long enough for handshakes and four retransmissions",
+            1.0,
+        )],
+        fixes: vec![Fix::advice(Actor::ThisHost, fix, expect)],
         kb: "verdict".to_owned(),
     }
 }

@@ -1,0 +1,11 @@
+//! A link has more neighbours than a broadcast domain should.
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "a smaller network has less broadcast",
+    resembles: &[],
+    examine: by_audit,
+    explains: no_sign,
+};

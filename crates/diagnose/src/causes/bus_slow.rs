@@ -1,0 +1,11 @@
+//! The bus of a network card is slower than its link.
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "another slot gives the card all of its lanes",
+    resembles: &[],
+    examine: by_audit,
+    explains: no_sign,
+};

@@ -1,0 +1,11 @@
+//! The kernel reads time from a slow clock.
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "the processor's own counter takes less time to read",
+    resembles: &[],
+    examine: by_audit,
+    explains: no_sign,
+};

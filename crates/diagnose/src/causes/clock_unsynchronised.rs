@@ -1,0 +1,11 @@
+//! Nothing holds the clock to true time.
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "a daemon of NTP or PTP holds it",
+    resembles: &[],
+    examine: by_audit,
+    explains: no_sign,
+};

@@ -1,0 +1,11 @@
+//! The network card interrupts for every packet, or waits long before it does.
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "another setting takes fewer interrupts, or less time",
+    resembles: &[],
+    examine: by_audit,
+    explains: no_sign,
+};

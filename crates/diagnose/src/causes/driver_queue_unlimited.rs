@@ -1,0 +1,11 @@
+//! The driver's queue has no limit in bytes.
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "with a limit in bytes the queueing discipline has the queue, and can manage it",
+    resembles: &[],
+    examine: by_audit,
+    explains: no_sign,
+};

@@ -1,0 +1,18 @@
+//! Somebody on the path changes the DSCP.
+
+use plumb_model::finding::Cause;
+use plumb_model::results::path::AlteredField;
+
+use crate::entry::{Entry, Family, no_sign};
+use crate::evidence::altered;
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Path,
+    vanishes: "hops before the one that changes it quote it as it was sent",
+    resembles: &[],
+    examine: |case| {
+        let of_route = |route| altered(route, AlteredField::Dscp, Cause::DscpChanged, "DSCP");
+        case.routes().flat_map(of_route).collect()
+    },
+    explains: no_sign,
+};

@@ -1,0 +1,11 @@
+//! Packets are not put together from their fragments.
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "packets that fit the path need no fragments",
+    resembles: &[],
+    examine: by_audit,
+    explains: no_sign,
+};

@@ -1,0 +1,11 @@
+//! A table or a limit of this machine is nearly full.
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "a higher limit has room",
+    resembles: &[],
+    examine: by_audit,
+    explains: no_sign,
+};

@@ -1,0 +1,16 @@
+//! A link runs below what both of its ends can.
+
+use plumb_model::finding::Cause;
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "another cable or port negotiates the rate that both ends can",
+    resembles: &[(
+        Cause::NarrowestLine,
+        "there a line beyond this machine is the narrow one",
+    )],
+    examine: by_audit,
+    explains: no_sign,
+};

@@ -1,0 +1,16 @@
+//! A link comes and goes.
+
+use plumb_model::finding::Cause;
+
+use crate::entry::{Entry, Family, by_audit, of_lost_frames};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "another cable, module or port stays up",
+    resembles: &[(
+        Cause::PathLoss,
+        "there the link's own counter of changes stands still",
+    )],
+    examine: by_audit,
+    explains: of_lost_frames,
+};

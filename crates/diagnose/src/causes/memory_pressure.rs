@@ -1,0 +1,11 @@
+//! The kernel's memory for sockets runs out.
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "a higher limit, or fewer connections, leaves the counter still",
+    resembles: &[],
+    examine: by_audit,
+    explains: no_sign,
+};

@@ -1,0 +1,11 @@
+//! An optical module gets too little light.
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "clean connectors or another fibre bring the light back",
+    resembles: &[],
+    examine: by_audit,
+    explains: no_sign,
+};

@@ -1,0 +1,11 @@
+//! A setting of old advice does harm today.
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "the kernel's default carries more",
+    resembles: &[],
+    examine: by_audit,
+    explains: no_sign,
+};

@@ -1,0 +1,11 @@
+//! Work that hardware or kernel could do in large pieces is done packet by packet.
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "the processor does less for the same rate once the offload is on",
+    resembles: &[],
+    examine: by_audit,
+    explains: no_sign,
+};

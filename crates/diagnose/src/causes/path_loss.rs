@@ -1,0 +1,241 @@
+//! Packets are lost on the path.
+//!
+//! While nothing of ours loads the path: by radio, a bad line, or a queue that others fill.
+
+use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::loss::at_least_ratio;
+use plumb_model::results::ProbeProtocol;
+
+use crate::Case;
+use crate::entry::{Entry, Family};
+use crate::evidence::{Idle, Route, fact};
+use crate::loss::{LOSS_CRITICAL, LOSS_WARNING};
+use crate::signs::{Kind, Sign};
+
+/// A host that is asked for more echoes than it answers loses none: what is known by ICMP alone is
+/// as good as a guess.
+const ICMP_CONFIDENCE: f64 = 0.6;
+
+/// Loss found while idle explains so many times its share under load: what is lost is sent again more
+/// than once.
+const SENT_AGAIN: f64 = 3.0;
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Damage,
+    vanishes: "nothing is lost over a cable in place of the radio, or past the hop where loss begins",
+    resembles: &[
+        (
+            Cause::BufferbloatUp,
+            "a full queue loses packets only while something fills it",
+        ),
+        (
+            Cause::LinkDuplexHalf,
+            "a link of half duplex loses more the more goes both ways",
+        ),
+    ],
+    examine,
+    explains,
+};
+
+fn examine(case: &Case<'_>) -> Vec<Finding> {
+    let while_idle = case.idle().and_then(while_idle);
+    let on_routes = case.routes().filter_map(on_route);
+    while_idle.into_iter().chain(on_routes).collect()
+}
+
+fn explains(finding: &Finding, sign: &Sign) -> bool {
+    match sign.kind {
+        Kind::Window => false,
+        Kind::Retransmissions => {
+            let first = finding.evidence.first();
+            let found = first.and_then(|evidence| evidence.value.number());
+            found.is_some_and(|found| sign.ratio <= SENT_AGAIN * found)
+        }
+        _ => true,
+    }
+}
+
+fn while_idle(idle: Idle<'_>) -> Option<Finding> {
+    let ping = idle.result;
+    let (sent, lost) = (idle.sent(), idle.lost());
+    let least = at_least_ratio(sent, lost);
+    if least < LOSS_WARNING {
+        return None;
+    }
+    let by_icmp = ping.protocol == ProbeProtocol::Icmp;
+    if ping.received == 0 {
+        // Where no probe at all is answered they are filtered, which is common and no loss.
+        return None;
+    }
+    let doubt = match by_icmp {
+        true => ", or the far end answers seldom",
+        false => "",
+    };
+    Some(Finding {
+        cause: Cause::PathLoss,
+        place: Place::Path,
+        severity: match least >= LOSS_CRITICAL && !by_icmp {
+            true => Severity::Critical,
+            false => Severity::Warning,
+        },
+        // One lost probe may be chance; ten are not.
+        confidence: match by_icmp {
+            true => ICMP_CONFIDENCE,
+            false => (1.0 - 0.5f64.powf(lost as f64)).min(0.99),
+        },
+        matters_for: Vec::new(),
+        summary: format!(
+            "Packets are lost while nothing of ours loads the path: {lost} of {sent} probes got no answer ({:.1} %, and of all at least {:.1} %){doubt}.{}",
+            lost as f64 / sent as f64 * 100.0,
+            least * 100.0,
+            match ping.corrupted {
+                0 => String::new(),
+                corrupted => format!(
+                    " {corrupted} of the answers came with a wrong checksum: the path corrupts packets."
+                ),
+            },
+        ),
+        evidence: vec![fact(
+            idle.measurement,
+            "loss_ratio",
+            lost as f64 / sent as f64,
+            "share of idle probes lost, but for those that this host dropped itself (result.dropped_here); a finding where so many losses would be unlikely (2.5 %) under the threshold",
+            LOSS_WARNING,
+        )],
+        fixes: vec![Fix::advice(
+            Actor::ThisHost,
+            "Try a cable in place of Wi-Fi; then look where the loss begins: `plumb path HOST --continuous`. From the provider's first router on, it is the provider's to fix.",
+            "No probes are lost while the path is idle.",
+        )],
+        kb: "loss".to_owned(),
+    })
+}
+
+/// Where a route of the path loses them.
+fn on_route(route: Route<'_>) -> Option<Finding> {
+    let path = route.result;
+    let loss = path.loss.as_ref()?;
+    // Few probes leave the share wide open.
+    let severity = if loss.at_least_ratio >= LOSS_CRITICAL {
+        Severity::Critical
+    } else if loss.at_least_ratio >= LOSS_WARNING {
+        Severity::Warning
+    } else {
+        Severity::Info
+    };
+    let where_ = if loss.earliest_ttl == loss.latest_ttl {
+        format!("beginning at {}", route.at(loss.begins_at_ttl))
+    } else {
+        format!(
+            "beginning between {} and {}",
+            route.at(loss.earliest_ttl),
+            route.at(loss.latest_ttl)
+        )
+    };
+    let summary = format!(
+        "Packets are lost on the path to {}: {} of {} probes to hop {} and beyond ({:.1} %, and of all packets at least {:.1} %), {where_}.",
+        path.address,
+        loss.lost_beyond,
+        loss.sent_beyond,
+        loss.begins_at_ttl,
+        loss.ratio * 100.0,
+        loss.at_least_ratio * 100.0
+    );
+    // One lost probe may be chance; ten are not.
+    let confidence = 1.0 - 0.5f64.powf(loss.lost as f64);
+    Some(Finding {
+        cause: Cause::PathLoss,
+        place: match loss.latest_ttl <= 1 {
+            true => Place::LocalSegment,
+            false => Place::Path,
+        },
+        severity,
+        confidence: confidence.min(0.99),
+        matters_for: Vec::new(),
+        summary,
+        evidence: vec![
+            fact(
+                route.measurement,
+                "loss.at_least_ratio",
+                loss.at_least_ratio,
+                "share lost at and beyond the hop where loss begins, at least, with 97.5 %",
+                LOSS_WARNING,
+            ),
+            fact(
+                route.measurement,
+                "loss.lost",
+                loss.lost as f64,
+                "probes lost to the last hop",
+                1.0,
+            ),
+        ],
+        fixes: vec![Fix::advice(
+            Actor::Provider,
+            "Look at the line before that hop and the queue that leads into it; the loss may be on the answers' way back as well.",
+            "no probes lost beyond that hop",
+        )],
+        kb: "path".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use crate::testing::measurement;
+    use plumb_model::context::Phase;
+    use plumb_model::results::udp::LossPattern;
+    use plumb_model::results::{Outcome, PingResult, TimestampSource};
+    use plumb_model::run::HostFacts;
+    use std::collections::BTreeMap;
+
+    fn found(protocol: ProbeProtocol, [sent, received, dropped_here]: [u64; 3]) -> Vec<Finding> {
+        let ping = PingResult {
+            protocol,
+            address: "192.0.2.1".to_owned(),
+            sent,
+            received,
+            loss_ratio: Some((sent - received) as f64 / sent as f64),
+            duplicates: 0,
+            reordered: 0,
+            late: 0,
+            losses: LossPattern::default(),
+            hop_limits: Vec::new(),
+            hop_limit_changes: 0,
+            icmp_errors: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            phases: None,
+            sizes: Vec::new(),
+            send_errors: 0,
+            dropped_here,
+            corrupted: 0,
+            rtt_s: None,
+            lateness_s: None,
+            timestamps: TimestampSource::Kernel,
+        };
+        let mut idle = measurement(Outcome::Ping(ping));
+        idle.context.phase = Some(Phase::Idle);
+        examine(&Case {
+            measurements: &[idle],
+            local: &HostFacts::default(),
+            far: None,
+        })
+    }
+
+    #[test]
+    fn as_many_losses_as_chance_does_not_explain_are_a_finding() {
+        use ProbeProtocol::{Icmp, Udp};
+        assert_eq!(found(Udp, [100, 100, 0]), []);
+        assert_eq!(found(Udp, [100, 99, 0]), [], "one may be chance");
+        assert_eq!(found(Udp, [100, 90, 10]), [], "lost here");
+        let some = found(Udp, [100, 97, 0]);
+        assert_eq!(some[0].severity, Severity::Warning);
+        assert!(some[0].summary.contains("3 of 100"), "{}", some[0].summary);
+        assert_eq!(found(Udp, [100, 80, 0])[0].severity, Severity::Critical);
+        let guessed = &found(Icmp, [100, 80, 0])[0];
+        assert_eq!(guessed.severity, Severity::Warning);
+        assert!(guessed.confidence < 0.7);
+        assert_eq!(found(Icmp, [50, 0, 0]), [], "filtered");
+        assert_eq!(found(Udp, [250, 0, 0]), [], "filtered");
+    }
+}

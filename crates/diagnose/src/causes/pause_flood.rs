@@ -1,0 +1,13 @@
+//! Pause frames hold a link up.
+
+use plumb_model::finding::Cause;
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "the rate goes up once flow control is off at one end of the link",
+    resembles: &[(Cause::LinkSlow, "there the negotiated rate itself is low")],
+    examine: by_audit,
+    explains: no_sign,
+};

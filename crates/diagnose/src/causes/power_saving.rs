@@ -1,0 +1,11 @@
+//! A processor or a link saves power while packets wait.
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "round trips get shorter and steadier without it",
+    resembles: &[],
+    examine: by_audit,
+    explains: no_sign,
+};

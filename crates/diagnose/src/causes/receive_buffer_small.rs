@@ -1,0 +1,17 @@
+//! The receiver's window is smaller than the path.
+
+use plumb_model::finding::Cause;
+
+use crate::entry::{Entry, Family};
+use crate::window::{self, Side};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "a larger buffer, or several connections side by side, carry more",
+    resembles: &[(
+        Cause::SendBufferSmall,
+        "there the sender waits for its own buffer",
+    )],
+    examine: |case| window::examine(case, Side::Receiver),
+    explains: window::explains,
+};

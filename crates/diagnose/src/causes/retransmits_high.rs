@@ -1,0 +1,11 @@
+//! Much of what this host sends is sent again.
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "it is found by measuring one path after the other",
+    resembles: &[],
+    examine: by_audit,
+    explains: no_sign,
+};

@@ -1,0 +1,59 @@
+//! The route changes time and again.
+
+use plumb_model::finding::{Actor, Cause, Finding, Severity};
+use plumb_model::units::human_seconds;
+
+use crate::entry::{Entry, Family, no_sign};
+use crate::evidence::{Route, fact, of_route};
+
+/// So many changes of the route in one measurement are flapping; fewer are maintenance.
+pub(super) const FLAPS: f64 = 3.0;
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Path,
+    vanishes: "the route stays once the line or the router that comes and goes is taken out of it",
+    resembles: &[(
+        Cause::RouteChanged,
+        "one change or two, and then the route stays",
+    )],
+    examine: |case| case.routes().filter_map(flapping).collect(),
+    explains: no_sign,
+};
+
+/// When and where it changed first; `None` where it did not.
+pub(super) fn since(route: Route<'_>) -> Option<String> {
+    let first = route.result.changes.first()?;
+    Some(format!(
+        "at {}, from {} on",
+        human_seconds(first.at_s),
+        route.at(first.ttl)
+    ))
+}
+
+fn flapping(route: Route<'_>) -> Option<Finding> {
+    let changes = route.result.changes.len() as f64;
+    let since = since(route)?;
+    if changes < FLAPS {
+        return None;
+    }
+    Some(of_route(
+        Cause::RouteFlapping,
+        (Severity::Warning, 0.95),
+        format!(
+            "The route to {} changed {changes} times while it was watched, first {since}.",
+            route.result.address
+        ),
+        fact(
+            route.measurement,
+            "changes.length",
+            changes,
+            "changes of the route",
+            FLAPS,
+        ),
+        (
+            Actor::Provider,
+            "Ask who runs the routers at and before that hop for the reason: a line that comes and goes, or routing that does not settle.",
+            "one route for as long as it is watched",
+        ),
+    ))
+}

@@ -1,0 +1,11 @@
+//! A part of TCP that every path needs is switched off.
+
+use crate::entry::{Entry, Family, by_audit, no_sign};
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "a connection opened with it switched on carries more",
+    resembles: &[],
+    examine: by_audit,
+    explains: no_sign,
+};

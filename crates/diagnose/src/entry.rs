@@ -1,0 +1,71 @@
+//! What a file in `causes/` says of its cause.
+
+use plumb_model::finding::{Cause, Finding};
+
+use crate::Case;
+use crate::signs::{Kind, Sign};
+
+/// A rule: what of a cause is found in a case.
+pub(crate) type Rule = fn(&Case<'_>) -> Vec<Finding>;
+
+/// What is known of a cause.
+pub struct Entry {
+    /// Where it belongs.
+    pub family: Family,
+    /// What makes it vanish, and so would prove it: a clause.
+    pub vanishes: &'static str,
+    /// Causes that look like it, and what tells them apart.
+    pub resembles: &'static [(Cause, &'static str)],
+    /// Finds it. That of a cause of a host looks at the audit, which has found it already.
+    pub(crate) examine: Rule,
+    /// Whether a finding of it accounts for a sign.
+    pub(crate) explains: fn(&Finding, &Sign) -> bool,
+}
+
+/// Groups of causes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// Packets wait, or are dropped to limit a rate.
+    Queues,
+    /// Packets are lost, damaged, doubled or put out of order.
+    Damage,
+    /// Where packets go, how large they may be, and what is changed in them.
+    Path,
+    /// A machine at an end, and its link.
+    Ends,
+    /// What no other describes.
+    Other,
+}
+
+impl Family {
+    /// As a heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Queues => "Queues and rates",
+            Self::Damage => "Loss and damage",
+            Self::Path => "The path",
+            Self::Ends => "The machines at its ends",
+            Self::Other => "Other",
+        }
+    }
+}
+
+/// For causes that only the audit of a host finds.
+pub(crate) fn by_audit(_: &Case<'_>) -> Vec<Finding> {
+    Vec::new()
+}
+
+/// For causes that account for no sign of a load.
+pub(crate) fn no_sign(_: &Finding, _: &Sign) -> bool {
+    false
+}
+
+/// For causes by which this machine or its link loses packets at any load.
+pub(crate) fn of_lost_frames(_: &Finding, sign: &Sign) -> bool {
+    !matches!(sign.kind, Kind::Window)
+}
+
+/// For causes that keep anything from arriving.
+pub(crate) fn every_sign(_: &Finding, _: &Sign) -> bool {
+    true
+}

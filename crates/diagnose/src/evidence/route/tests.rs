@@ -1,0 +1,183 @@
+//! Rules about routes, tried together: one must not find what another means.
+
+#![allow(clippy::unwrap_used)]
+
+use plumb_model::finding::{Actor, Cause, Finding, Severity};
+use plumb_model::results::Outcome;
+use plumb_model::results::path::{
+    Alteration, AlteredField, HopAnswers, PathDistance, PathHop, PathLoss, PathProtocol,
+    PathResult, RouteChange,
+};
+
+use crate::testing;
+
+fn path() -> PathResult {
+    PathResult {
+        protocol: PathProtocol::Icmp,
+        port: None,
+        address: "192.0.2.1".to_owned(),
+        reached: true,
+        cycles: 3,
+        hops: Vec::new(),
+        loss: None,
+        routes: Vec::new(),
+        changes: Vec::new(),
+        alterations: Vec::new(),
+        syn_ack: None,
+        multipath: None,
+        distance: None,
+        way_back: None,
+        symmetry: None,
+    }
+}
+
+fn found(path: PathResult) -> Vec<Finding> {
+    testing::found_by_any(Outcome::Path(Box::new(path)))
+}
+
+#[test]
+fn a_sound_path_has_no_findings() {
+    assert_eq!(found(path()), vec![]);
+}
+
+#[test]
+fn a_refusal_is_named_and_no_loss() {
+    let mut refusing = path();
+    refusing.reached = false;
+    refusing.hops = vec![PathHop {
+        ttl: 1,
+        address: Some("10.0.0.2".to_owned()),
+        addresses: Vec::new(),
+        name: None,
+        asn: None,
+        as_name: None,
+        place: None,
+        sent: 3,
+        received: 1,
+        unanswered_ratio: 2.0 / 3.0,
+        answers: HopAnswers::Unclear,
+        rtt_s: None,
+        last_rtt_s: None,
+        annotation: Some("!N".to_owned()),
+        this_host: false,
+        mpls: Vec::new(),
+        return_hops: None,
+        notes: Vec::new(),
+    }];
+    let [refused] = found(refusing.clone()).try_into().unwrap();
+    assert_eq!(
+        (refused.cause, refused.severity),
+        (Cause::PathRefused, Severity::Critical)
+    );
+    assert!(
+        refused
+            .summary
+            .contains("hop 1 (10.0.0.2): it has no route")
+    );
+    // It may be this host itself that finds nobody on its link.
+    let mut own = refusing.clone();
+    if let Some(hop) = own.hops.first_mut() {
+        (hop.this_host, hop.annotation) = (true, Some("!H".to_owned()));
+    }
+    let [refused] = found(own).try_into().unwrap();
+    assert!(refused.summary.contains("do not leave this host"));
+    assert_eq!(
+        refused.fixes.first().map(|fix| fix.on),
+        Some(Actor::ThisHost)
+    );
+    // Somebody who has the target's answer as well was asked for something else.
+    refusing.reached = true;
+    assert_eq!(found(refusing), vec![]);
+}
+
+#[test]
+fn each_fault_is_named() {
+    let mut bad = path();
+    bad.loss = Some(PathLoss {
+        ratio: 0.1,
+        at_least_ratio: 0.05,
+        sent_beyond: 100,
+        lost_beyond: 10,
+        begins_at_ttl: 3,
+        earliest_ttl: 2,
+        latest_ttl: 3,
+        sent: 100,
+        lost: 10,
+    });
+    bad.changes = vec![
+        RouteChange {
+            at_s: 2.0,
+            after_s: 1.0,
+            time: None,
+            from_route: 0,
+            to_route: 1,
+            ttl: 2,
+        };
+        3
+    ];
+    let change = |field, sent: &str, seen: &str| Alteration {
+        field,
+        sent: sent.to_owned(),
+        seen: seen.to_owned(),
+        seen_at_ttl: 3,
+        intact_at_ttl: Some(2),
+    };
+    bad.alterations = vec![
+        change(AlteredField::Dscp, "46", "0"),
+        change(AlteredField::Ecn, "ECT(0)", "CE"),
+        change(AlteredField::Mss, "1460", "1300"),
+    ];
+    bad.distance = Some(PathDistance {
+        along_path_m: 9e6,
+        direct_m: 1e6,
+        light_rtt_s: 0.01,
+        along_light_rtt_s: 0.09,
+        rtt_s: None,
+        detour_ttl: Some(2),
+    });
+    let mut by_chance = path();
+    by_chance.loss = bad.loss.clone().map(|loss| PathLoss {
+        ratio: 1.0 / 3.0,
+        at_least_ratio: 0.018,
+        sent_beyond: 3,
+        lost_beyond: 1,
+        sent: 3,
+        lost: 1,
+        ..loss
+    });
+    let [unsure] = found(by_chance).try_into().unwrap();
+    assert_eq!(unsure.severity, Severity::Warning);
+    assert!(
+        unsure.summary.contains("1 of 3 probes"),
+        "{}",
+        unsure.summary
+    );
+    let mut once = path();
+    once.changes = bad.changes.iter().take(1).cloned().collect();
+    let [changed] = found(once).try_into().unwrap();
+    assert_eq!(
+        (changed.cause, changed.severity),
+        (Cause::RouteChanged, Severity::Info)
+    );
+    assert!(
+        changed.summary.contains("changed once, at"),
+        "{}",
+        changed.summary
+    );
+    let found = found(bad);
+    let causes: Vec<_> = found.iter().map(|f| (f.cause, f.severity)).collect();
+    let wanted = [
+        (Cause::DscpChanged, Severity::Info),
+        (Cause::PathLoss, Severity::Critical),
+        (Cause::RouteDetour, Severity::Info),
+        (Cause::RouteFlapping, Severity::Warning),
+    ];
+    assert_eq!(causes, wanted);
+    assert!(
+        found
+            .get(1)
+            .unwrap()
+            .summary
+            .contains("between hop 2 and hop 3")
+    );
+}
