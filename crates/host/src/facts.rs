@@ -52,6 +52,8 @@ pub fn facts() -> HostFacts {
         tcp_wmem_bytes: triple("net.ipv4.tcp_wmem"),
         tcp_adv_win_scale: text("net.ipv4.tcp_adv_win_scale").and_then(|t| t.parse().ok()),
         window_scaling: text("net.ipv4.tcp_window_scaling").map(|t| t != "0"),
+        sack: text("net.ipv4.tcp_sack").map(|t| t != "0"),
+        timestamps: text("net.ipv4.tcp_timestamps").map(|t| t != "0"),
         clock_source: clock.source,
         clock_synchronised: clock.synchronised,
     }

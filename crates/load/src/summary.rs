@@ -59,7 +59,7 @@ pub fn summarise(logs: &DirectionLogs<'_>) -> DirectionOutcome {
         bytes: bytes as u64,
         cc: congestion_controls(logs.senders.iter()),
         slow_start: slow_start(logs.senders, duration_s, until),
-        zero_copy_send: of_all(logs.senders, |tail| tail.zero_copy) == Some(true),
+        zero_copy_send: of_all(logs.senders, |tail| Some(tail.zero_copy)) == Some(true),
         discard_receive: logs.receivers.iter().any(|log| log.tail.discard),
         files: files(logs, duration_s),
         sharing: sharing::sharing(logs, &streams),
@@ -199,16 +199,20 @@ fn tcp_sender(senders: &[SenderLog], duration_s: f64) -> TcpSender {
             .map(|s| s.in_flight_bytes)
             .max()
             .unwrap_or(0),
-        ecn: of_all(senders, |tail| tail.ecn),
-        fast_open: of_all(senders, |tail| tail.fast_open),
-        mptcp: of_all(senders, |tail| tail.mptcp),
+        ecn: of_all(senders, |tail| Some(tail.ecn)),
+        fast_open: of_all(senders, |tail| Some(tail.fast_open)),
+        mptcp: of_all(senders, |tail| Some(tail.mptcp)),
+        window_scaling: of_all(senders, |tail| tail.window_scaling),
+        sack: of_all(senders, |tail| tail.sack),
+        timestamps: of_all(senders, |tail| tail.timestamps),
         limited: limited_time(senders, duration_s),
     }
 }
 
-/// Whether something holds of every stream; nothing without streams.
-fn of_all(senders: &[SenderLog], holds: fn(&SenderTail) -> bool) -> Option<bool> {
-    (!senders.is_empty()).then(|| senders.iter().all(|log| holds(&log.tail)))
+/// Whether something holds of every stream; nothing without streams, or where it is not known of one.
+fn of_all(senders: &[SenderLog], holds: fn(&SenderTail) -> Option<bool>) -> Option<bool> {
+    let each = senders.iter().map(|log| holds(&log.tail));
+    each.reduce(|all, one| Some(all? && one?)).flatten()
 }
 
 fn retransmits(samples: &[TcpSample]) -> u64 {

@@ -15,6 +15,9 @@ pub struct Context {
     /// What loaded the path meanwhile; absent where plumb put no load on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
+    /// The experiment that the load was; absent where it was what the plan asked for anyway.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<Experiment>,
     /// Names of the application profiles whose traffic ran meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applications: Vec<String>,
@@ -64,6 +67,16 @@ impl From<Direction> for Phase {
             Direction::Down => Self::Down,
             Direction::Both => Self::Both,
         }
+    }
+}
+
+vocabulary! {
+    /// A load that tells causes apart, where the plan's own leave signs unexplained.
+    pub enum Experiment {
+        /// Datagrams at 80 % of the rate that TCP reached: what is lost now is lost at any load.
+        Paced = "paced",
+        /// Datagrams above that rate: what the line does with more than it carries, and whether it carries more.
+        Overload = "overload",
     }
 }
 

@@ -275,6 +275,16 @@ pub struct TcpSender {
     /// All streams ran Multipath TCP (RFC 8684).
     #[serde(default)]
     pub mptcp: Option<bool>,
+    /// All streams could announce windows above 64 KiB (RFC 7323); null where the sending end did not tell, as
+    /// in the next two.
+    #[serde(default)]
+    pub window_scaling: Option<bool>,
+    /// All streams had selective acknowledgements (RFC 2018).
+    #[serde(default)]
+    pub sack: Option<bool>,
+    /// The segments of all streams carried timestamps (RFC 7323).
+    #[serde(default)]
+    pub timestamps: Option<bool>,
     /// Where the senders' time went; the four shares sum to 1.
     pub limited: LimitedTime,
 }

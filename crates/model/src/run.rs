@@ -83,6 +83,12 @@ pub struct HostFacts {
     pub tcp_adv_win_scale: Option<i64>,
     /// Whether windows above 64 KiB can be announced (RFC 7323).
     pub window_scaling: Option<bool>,
+    /// Whether TCP offers selective acknowledgements (RFC 2018).
+    #[serde(default)]
+    pub sack: Option<bool>,
+    /// Whether TCP offers timestamps (RFC 7323).
+    #[serde(default)]
+    pub timestamps: Option<bool>,
     /// Kernel clock source.
     pub clock_source: Option<String>,
     /// Whether the kernel holds the clock to be synchronised (adjtimex).

@@ -91,10 +91,10 @@ fn tcp(fact: &mut dyn FnMut(&str, Tell<'_>)) {
     fact("tcp_adv_win_scale", &|h| {
         h.tcp_adv_win_scale.map(|v| v.to_string())
     });
-    fact("window scaling", &|h| {
-        h.window_scaling
-            .map(|on| if on { "on" } else { "off" }.to_owned())
-    });
+    let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
+    fact("window scaling", &|h| h.window_scaling.map(switch));
+    fact("selective acknowledgements", &|h| h.sack.map(switch));
+    fact("timestamps", &|h| h.timestamps.map(switch));
 }
 
 /// What made a laboratory another network than its scenario: a sentence for each time.

@@ -331,6 +331,9 @@ impl TcpStreams {
                 ecn: negotiated.ecn,
                 fast_open: negotiated.fast_open,
                 mptcp: negotiated.mptcp,
+                window_scaling: Some(negotiated.window_scaling),
+                sack: Some(negotiated.sack),
+                timestamps: Some(negotiated.timestamps),
                 zero_copy: in_place,
                 ..SenderTail::default()
             });

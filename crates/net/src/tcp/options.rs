@@ -94,6 +94,12 @@ pub struct Negotiated {
     pub fast_open: bool,
     /// It runs Multipath TCP and has not fallen back (RFC 8684).
     pub mptcp: bool,
+    /// Windows above 64 KiB can be announced (RFC 7323).
+    pub window_scaling: bool,
+    /// Selective acknowledgements are understood (RFC 2018).
+    pub sack: bool,
+    /// Segments carry timestamps (RFC 7323).
+    pub timestamps: bool,
     /// Send buffer in bytes of payload and overhead, as SO_SNDBUF was granted.
     pub send_buffer_bytes: u32,
     /// Receive buffer, as SO_RCVBUF was granted.
@@ -113,6 +119,9 @@ pub fn negotiated(socket: &impl AsFd) -> io::Result<Negotiated> {
         ecn: info.options & TcpInfo::ECN != 0,
         fast_open: info.options & TcpInfo::SYN_DATA != 0,
         mptcp: is_mptcp(socket),
+        window_scaling: info.options & TcpInfo::WINDOW_SCALE != 0,
+        sack: info.options & TcpInfo::SACK != 0,
+        timestamps: info.options & TcpInfo::TIMESTAMPS != 0,
         send_buffer_bytes: granted(sock.send_buffer_size()?),
         receive_buffer_bytes: granted(sock.recv_buffer_size()?),
     })

@@ -262,13 +262,17 @@ fn senders(rows: &[Row<'_>]) -> Table {
 /// What both ends agreed on beyond plain TCP.
 fn agreed(sender: &TcpSender) -> String {
     let all = [
-        (sender.ecn, "ECN"),
-        (sender.fast_open, "Fast Open"),
-        (sender.mptcp, "MPTCP"),
+        (sender.ecn, true, "ECN"),
+        (sender.fast_open, true, "Fast Open"),
+        (sender.mptcp, true, "MPTCP"),
+        // Every TCP has these, so that their absence is what is worth a word.
+        (sender.window_scaling, false, "no window scaling"),
+        (sender.sack, false, "no SACK"),
+        (sender.timestamps, false, "no timestamps"),
     ];
     let had: Vec<_> = all
         .into_iter()
-        .filter_map(|(had, name)| (had == Some(true)).then_some(name))
+        .filter_map(|(had, worth, name)| (had == Some(worth)).then_some(name))
         .collect();
     had.join(", ")
 }

@@ -163,6 +163,9 @@ pub(super) fn outcome() -> impl Strategy<Value = Outcome> {
                     max_in_flight_bytes: bytes,
                     ecn: None,
                     fast_open: None,
+                    window_scaling: None,
+                    sack: None,
+                    timestamps: None,
                     mptcp: None,
                     limited: LimitedTime {
                         rwnd_ratio: v[0],

@@ -293,6 +293,8 @@ fn host(kernel: &str, here: bool) -> HostFacts {
         tcp_wmem_bytes: Some([4096, 16_384, 4_194_304]),
         tcp_adv_win_scale: Some(1),
         window_scaling: Some(true),
+        sack: Some(true),
+        timestamps: Some(true),
         clock_source: Some("tsc".into()),
         clock_synchronised: here.then_some(true),
     }
@@ -392,6 +394,9 @@ fn throughput(direction: Direction, bps: f64, load: &Load) -> ThroughputResult {
             max_in_flight_bytes: (bps / 8.0 * (IDLE_RTT_S + load.queue_s) / 4.0) as u64,
             ecn: None,
             fast_open: None,
+            window_scaling: None,
+            sack: None,
+            timestamps: None,
             mptcp: None,
             limited: LimitedTime {
                 rwnd_ratio: 0.0,

@@ -89,6 +89,15 @@ pub struct SenderTail {
     /// Whether it ran Multipath TCP.
     #[serde(default)]
     pub mptcp: bool,
+    /// Whether it scales windows (RFC 7323); absent where the end is too old to tell, as in the next two.
+    #[serde(default)]
+    pub window_scaling: Option<bool>,
+    /// Whether it has selective acknowledgements (RFC 2018).
+    #[serde(default)]
+    pub sack: Option<bool>,
+    /// Whether its segments carry timestamps (RFC 7323).
+    #[serde(default)]
+    pub timestamps: Option<bool>,
     /// Whether its payload was sent without a copy.
     #[serde(default)]
     pub zero_copy: bool,
