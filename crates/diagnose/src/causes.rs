@@ -5,7 +5,7 @@ use plumb_model::vocabulary::Vocabulary as _;
 
 use crate::Case;
 use crate::entry::Entry;
-use crate::signs::Sign;
+use crate::signs::{self, Sign};
 
 include!(concat!(env!("OUT_DIR"), "/causes.rs"));
 
@@ -26,12 +26,27 @@ pub(crate) fn unexplained(signs: Vec<Sign>) -> Option<Finding> {
     unexplained::of(signs)
 }
 
+/// Signs that no finding accounts for.
+pub(crate) fn left(case: &Case<'_>, findings: &[Finding]) -> Vec<Sign> {
+    let mut left = signs::signs(case);
+    left.retain(|sign| {
+        let explains = |finding: &Finding| (entry(finding.cause).explains)(finding, sign);
+        !findings.iter().any(explains)
+    });
+    left
+}
+
 /// What all rules find.
 pub(crate) fn found(case: &Case<'_>) -> Vec<Finding> {
     let entries = FILES.iter();
-    entries
-        .flat_map(|(_, entry)| (entry.examine)(case))
-        .collect()
+    let all = entries.flat_map(|(_, entry)| (entry.examine)(case));
+    let mut all: Vec<Finding> = all.collect();
+    let causes: Vec<Cause> = all.iter().map(|finding| finding.cause).collect();
+    all.retain(|finding| {
+        let others = entry(finding.cause).yields_to;
+        !others.iter().any(|other| causes.contains(other))
+    });
+    all
 }
 
 #[cfg(test)]

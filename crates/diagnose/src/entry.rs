@@ -1,6 +1,7 @@
 //! What a file in `causes/` says of its cause.
 
-use plumb_model::finding::{Cause, Finding};
+use plumb_model::finding::{Cause, Finding, Place};
+use plumb_model::results::Direction;
 
 use crate::Case;
 use crate::signs::{Kind, Sign};
@@ -16,6 +17,8 @@ pub struct Entry {
     pub vanishes: &'static str,
     /// Causes that look like it, and what tells them apart.
     pub resembles: &'static [(Cause, &'static str)],
+    /// Causes that account for it: where one of them is found too, it is no finding of its own.
+    pub yields_to: &'static [Cause],
     /// Finds it. That of a cause of a host looks at the audit, which has found it already.
     pub(crate) examine: Rule,
     /// Whether a finding of it accounts for a sign.
@@ -47,6 +50,16 @@ impl Family {
             Self::Ends => "The machines at its ends",
             Self::Other => "Other",
         }
+    }
+}
+
+/// Whether a sign is of a load that a finding is about: of its direction, or of both; of any where the finding has none.
+pub(crate) fn is_about(finding: &Finding, sign: &Sign) -> bool {
+    let of = |direction| [Some(direction), Some(Direction::Both)].contains(&sign.direction);
+    match finding.place {
+        Place::Uplink => of(Direction::Up),
+        Place::Downlink => of(Direction::Down),
+        _ => true,
     }
 }
 

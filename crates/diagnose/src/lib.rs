@@ -7,12 +7,15 @@
 
 mod case;
 pub mod causes;
+mod drops_without_queue;
 pub mod entry;
 mod evidence;
+pub mod experiment;
 pub mod host;
 pub mod lengths;
 mod long_queue;
 mod loss;
+mod options;
 mod reading;
 mod signs;
 #[cfg(test)]

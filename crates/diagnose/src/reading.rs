@@ -1,7 +1,7 @@
 //! What a measurement says of the circumstances under which it was made: the one place of this crate
 //! that reads its context.
 
-use plumb_model::context::{Load, Phase};
+use plumb_model::context::{Experiment, Load, Phase};
 use plumb_model::run::{Ended, Measurement};
 
 /// Whether nothing of ours loaded the path, before all load.
@@ -22,6 +22,11 @@ pub(crate) fn asked_s(measurement: &Measurement) -> Option<f64> {
 /// Whether its share of the budget ended it.
 pub(crate) fn ended_by_budget(measurement: &Measurement) -> bool {
     measurement.ended == Ended::Budget
+}
+
+/// The experiment that it was.
+pub(crate) fn experiment(measurement: &Measurement) -> Option<Experiment> {
+    measurement.context.experiment
 }
 
 /// Whether the load was told to carry less than the path lets through.

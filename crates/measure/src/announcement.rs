@@ -27,14 +27,18 @@ impl Plan {
             );
         }
         let weights: u64 = self.directions.iter().map(|d| weight(*d)).sum();
-        let budget_bits = self.budget.bytes() as f64 * 8.0;
+        let budget_bits = self.for_loads().bytes() as f64 * 8.0;
         let spent_above = BitRate::from_bps((budget_bits / (weights as f64 * phase_s)) as u64);
         let stops_when_known = matches!(self.shape, Shape::Responsiveness { .. });
         let may_end_sooner =
             self.bytes.is_some() || self.until_steady || self.from.is_some() || stops_when_known;
         let about = if may_end_sooner { "at most" } else { "about" };
+        let more = match self.judge {
+            true => "; up to 20 s more where causes must be told apart",
+            false => "",
+        };
         format!(
-            "{about} {seconds:.0} s against {}, and less where a line is faster than {spent_above}: it transfers at most {} (--budget changes that)",
+            "{about} {seconds:.0} s against {}, and less where a line is faster than {spent_above}: it transfers at most {} (--budget changes that){more}",
             self.name,
             si(self.budget.bytes() as f64, "B")
         )
@@ -74,21 +78,21 @@ mod tests {
 
     #[test]
     fn a_budget_ends_phases_sooner_on_a_fast_line() {
-        // Up, down and both: four times 15 s of one direction, 33.3 MB/s.
+        // Up, down and both: four times 15 s of one direction, and a tenth of 2 GB is kept: 30 MB/s.
         assert_eq!(
             plan(budget::DEFAULT).announcement(),
-            "about 52 s against server, and less where a line is faster than 267 Mbit/s: it transfers at most 2.00 GB (--budget changes that)"
+            "about 52 s against server, and less where a line is faster than 240 Mbit/s: it transfers at most 2.00 GB (--budget changes that); up to 20 s more where causes must be told apart"
         );
-        let small = ByteCount::from_bytes(15_000_000);
+        let small = ByteCount::from_bytes(20_000_000);
         let said = plan(small).announcement();
-        assert!(said.contains("faster than 2.00 Mbit/s"), "{said}");
+        assert!(said.contains("faster than 2.40 Mbit/s"), "{said}");
         // That is where the first phase, and every other, is cut short.
         let weights: Vec<u64> = CHECK_DIRECTIONS.iter().map(|d| weight(*d)).collect();
-        let mut left = Budget::new(small);
+        let mut left = Budget::new(plan(small).for_loads());
         for (number, weight) in weights.iter().enumerate() {
             let later = weights.iter().skip(number + 1).sum();
             let share = left.share(*weight, later);
-            assert_eq!(share, weight * 2_000_000 / 8 * PHASE.as_secs());
+            assert_eq!(share, weight * 2_400_000 / 8 * PHASE.as_secs());
             left.spend(share);
         }
     }

@@ -32,6 +32,11 @@ impl Budget {
         self.left
     }
 
+    /// Adds to it.
+    pub fn grant(&mut self, bytes: ByteCount) {
+        self.left = self.left.saturating_add(bytes.bytes());
+    }
+
     /// Takes what a phase used.
     pub fn spend(&mut self, bytes: u64) {
         self.left = self.left.saturating_sub(bytes);

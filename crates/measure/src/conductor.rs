@@ -108,6 +108,11 @@ impl<'a> Conductor<'a> {
         }
     }
 
+    /// Lets the steps to come transfer so much more.
+    pub fn grant(&mut self, bytes: ByteCount) {
+        self.budget.grant(bytes);
+    }
+
     /// The Run as far as it is recorded.
     pub fn run(&self) -> &Run {
         self.record.run()

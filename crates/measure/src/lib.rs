@@ -19,6 +19,7 @@ pub mod clocks;
 pub mod conductor;
 mod cut_short;
 pub mod error;
+mod experiments;
 pub mod host;
 pub mod idle;
 pub mod mtu;

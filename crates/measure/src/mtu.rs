@@ -67,6 +67,22 @@ pub struct Wanted {
     pub timeout: Duration,
 }
 
+impl Wanted {
+    /// What `plumb mtu` looks for unless it is told otherwise.
+    pub fn of(target: Target) -> Self {
+        Self {
+            tcp_port: Some(target.address.port()).filter(|port| *port != 0),
+            target,
+            largest_bytes: None,
+            listen: true,
+            probes: Probes::Automatic,
+            max_hops: 30,
+            tries: 3,
+            timeout: Duration::from_secs(1),
+        }
+    }
+}
+
 /// Finds how large packets may be.
 ///
 /// # Errors

@@ -104,7 +104,7 @@ impl Phase {
     }
 
     /// The word for it in Runs.
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> String {
         self.spec.name()
     }
 
@@ -125,7 +125,7 @@ impl Phase {
     /// How short it was where its share of the budget ended it: `share` of the whole of it.
     pub(crate) fn cut_short(&self, share: f64) -> Option<CutShort> {
         self.is_cut_short().then(|| CutShort {
-            name: self.spec.name(),
+            name: self.spec.phase().name(),
             seconds: self.outcome.duration_s,
             wanted_s: self.spec.duration.as_secs_f64(),
             bytes: self.bytes(),

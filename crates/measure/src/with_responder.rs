@@ -19,6 +19,7 @@ use plumb_wire::native::control::flow::Flow;
 use crate::conductor::{Conducted, Conductor, Went};
 use crate::cut_short;
 use crate::error::MeasureError;
+use crate::experiments;
 use crate::idle::{IdlePath, Purpose, RecoveredPath};
 use crate::phase::{Group, LoadPhase, PhaseSpec};
 use crate::probes::Aim;
@@ -89,9 +90,10 @@ pub fn run(
     plan.keeps_to(&responder.welcome().limits)?;
     plan.has_congestion_control(&facts(), "this host")?;
     plan.has_congestion_control(&responder.welcome().host, "the far host")?;
+    let address = responder.address();
     let aim = Aim {
         name: plan.name.clone(),
-        address: responder.address(),
+        address,
         // The echo is on the port that was dialled, also where a router forwards it.
         echoes: responder.welcome().udp_port.is_some(),
         classes: plan.shape.other_classes(plan.streams()),
@@ -104,7 +106,7 @@ pub fn run(
     };
     let command = plan.command.clone();
     let conductor = Conductor::with_responder(command, &plan.name, responder, watcher, stop);
-    let mut conductor = conductor.within(plan.budget);
+    let mut conductor = conductor.within(plan.for_loads());
     conductor.step(&mut IdlePath::new(purpose), 0);
     let mut phases = plan.load_phases();
     let loads: u64 = phases.iter().map(Step::weight).sum();
@@ -125,6 +127,10 @@ pub fn run(
     if plan.latency && all {
         conductor.step(&mut RecoveredPath, 0);
     }
+    if plan.judge && all {
+        conductor.grant(plan.for_experiments());
+        experiments::conduct(&mut conductor, &plan.name, address);
+    }
     let cut_short: Vec<_> = phases.iter().filter_map(LoadPhase::cut_short).collect();
     if let Some(note) = cut_short::note(&cut_short, plan.latency) {
         conductor.note(note);
@@ -139,6 +145,19 @@ pub fn run(
 }
 
 impl Plan {
+    /// The part of the budget that is kept for experiments.
+    fn for_experiments(&self) -> ByteCount {
+        match self.judge {
+            true => ByteCount::from_bytes(self.budget.bytes() / experiments::BUDGET_PARTS),
+            false => ByteCount::from_bytes(0),
+        }
+    }
+
+    /// The part of the budget that the load phases share.
+    pub(crate) fn for_loads(&self) -> ByteCount {
+        ByteCount::from_bytes(self.budget.bytes() - self.for_experiments().bytes())
+    }
+
     /// How many streams its load has each way.
     fn streams(&self) -> u32 {
         self.groups.iter().map(|group| group.streams).sum()
@@ -177,6 +196,7 @@ impl Plan {
             direction: loaded,
             groups: direction.map_or_else(Vec::new, |_| self.groups.clone()),
             shape: self.shape,
+            experiment: None,
             applications: self.applications.clone(),
             duration: self.phase,
             byte_limit: goal.map(ByteCount::bytes),

@@ -13,6 +13,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "packets that a radio sends again wait too, but at any rate of ours",
     )],
+    yields_to: &[],
     examine: |case| long_queue::examine(case, Direction::Down),
     explains: |_, sign| long_queue::explains(sign, Direction::Down),
 };

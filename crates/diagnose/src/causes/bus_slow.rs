@@ -6,6 +6,7 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "another slot gives the card all of its lanes",
     resembles: &[],
+    yields_to: &[],
     examine: by_audit,
     explains: no_sign,
 };

@@ -6,6 +6,7 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "another setting takes fewer interrupts, or less time",
     resembles: &[],
+    yields_to: &[],
     examine: by_audit,
     explains: no_sign,
 };

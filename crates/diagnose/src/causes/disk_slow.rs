@@ -11,6 +11,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::SendBufferSmall,
         "there a transfer from memory is no faster",
     )],
+    yields_to: &[],
     examine: by_audit,
     explains: no_sign,
 };

@@ -6,6 +6,7 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "with a limit in bytes the queueing discipline has the queue, and can manage it",
     resembles: &[],
+    yields_to: &[],
     examine: by_audit,
     explains: no_sign,
 };

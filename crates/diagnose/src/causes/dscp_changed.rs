@@ -10,6 +10,7 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "hops before the one that changes it quote it as it was sent",
     resembles: &[],
+    yields_to: &[],
     examine: |case| {
         let of_route = |route| altered(route, AlteredField::Dscp, Cause::DscpChanged, "DSCP");
         case.routes().flat_map(of_route).collect()

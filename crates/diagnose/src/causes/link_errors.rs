@@ -11,6 +11,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "there this machine's counters of errors stand still",
     )],
+    yields_to: &[],
     examine: by_audit,
     explains: of_lost_frames,
 };

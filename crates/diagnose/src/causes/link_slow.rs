@@ -11,6 +11,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::NarrowestLine,
         "there a line beyond this machine is the narrow one",
     )],
+    yields_to: &[],
     examine: by_audit,
     explains: no_sign,
 };

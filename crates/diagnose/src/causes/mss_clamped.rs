@@ -11,6 +11,7 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "hops before the one that lowers it quote it as it was sent",
     resembles: &[],
+    yields_to: &[],
     examine: |case| case.sizes().filter_map(clamped).collect(),
     explains: no_sign,
 };

@@ -11,6 +11,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PmtudBlackHole,
         "there the link's neighbours agree, and a hop beyond them loses what is large",
     )],
+    yields_to: &[],
     examine: by_audit,
     explains: no_sign,
 };

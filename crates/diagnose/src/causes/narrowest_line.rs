@@ -16,6 +16,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::TokenBucket,
         "a token bucket lets the beginning pass at the rate of the line itself",
     )],
+    yields_to: &[],
     examine: |case| case.lines().filter_map(narrowest_line).collect(),
     explains: no_sign,
 };

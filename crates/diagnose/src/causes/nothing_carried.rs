@@ -7,9 +7,8 @@ use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds};
 
 use crate::Case;
-use crate::entry::{Entry, Family};
+use crate::entry::{Entry, Family, is_about};
 use crate::evidence::{Carried, fact};
-use crate::signs::Sign;
 
 /// The path carried the handshakes of the streams, so that it is not simply down.
 const CONFIDENCE: f64 = 0.95;
@@ -24,8 +23,9 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PmtudBlackHole,
         "there small packets pass and a search of sizes finds the largest that does",
     )],
+    yields_to: &[Cause::PmtudBlackHole, Cause::PathRefused],
     examine,
-    explains,
+    explains: is_about,
 };
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {
@@ -38,14 +38,6 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
                 .then(|| finding(case, direction, carried))
         })
         .collect()
-}
-
-fn explains(finding: &Finding, sign: &Sign) -> bool {
-    let here = match finding.place {
-        Place::Uplink => Direction::Up,
-        _ => Direction::Down,
-    };
-    [Some(here), Some(Direction::Both)].contains(&sign.direction)
 }
 
 fn finding(case: &Case<'_>, direction: Direction, carried: Carried<'_>) -> Finding {

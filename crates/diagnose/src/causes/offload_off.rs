@@ -6,6 +6,7 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "the processor does less for the same rate once the offload is on",
     resembles: &[],
+    yields_to: &[],
     examine: by_audit,
     explains: no_sign,
 };

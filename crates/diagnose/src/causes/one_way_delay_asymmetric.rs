@@ -21,6 +21,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::BufferbloatUp,
         "a queue comes and goes with the load, a longer route stays",
     )],
+    yields_to: &[],
     examine,
     explains: no_sign,
 };

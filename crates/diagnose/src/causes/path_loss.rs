@@ -2,15 +2,16 @@
 //!
 //! While nothing of ours loads the path: by radio, a bad line, or a queue that others fill.
 
+use plumb_model::context::Experiment;
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::loss::at_least_ratio;
-use plumb_model::results::ProbeProtocol;
+use plumb_model::results::{Direction, ProbeProtocol};
 
 use crate::Case;
-use crate::entry::{Entry, Family};
-use crate::evidence::{Idle, Route, fact};
+use crate::entry::{Entry, Family, is_about};
+use crate::evidence::{Idle, Route, Streamed, fact};
 use crate::loss::{LOSS_CRITICAL, LOSS_WARNING};
-use crate::signs::{Kind, Sign};
+use crate::signs::{Kind, Sign, percent};
 
 /// A host that is asked for more echoes than it answers loses none: what is known by ICMP alone is
 /// as good as a guess.
@@ -19,6 +20,12 @@ const ICMP_CONFIDENCE: f64 = 0.6;
 /// Loss found while idle explains so many times its share under load: what is lost is sent again more
 /// than once.
 const SENT_AGAIN: f64 = 3.0;
+
+/// Losses one after the other from which on they come in bursts: by chance two follow each other seldom.
+const BURST_PACKETS: f64 = 2.0;
+
+/// Others may fill the queue meanwhile.
+const PACED_CONFIDENCE: f64 = 0.9;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
@@ -33,6 +40,11 @@ pub(crate) const CAUSE: Entry = Entry {
             "a link of half duplex loses more the more goes both ways",
         ),
     ],
+    yields_to: &[
+        Cause::DuplexMismatch,
+        Cause::PmtudBlackHole,
+        Cause::PathRefused,
+    ],
     examine,
     explains,
 };
@@ -40,12 +52,24 @@ pub(crate) const CAUSE: Entry = Entry {
 fn examine(case: &Case<'_>) -> Vec<Finding> {
     let while_idle = case.idle().and_then(while_idle);
     let on_routes = case.routes().filter_map(on_route);
-    while_idle.into_iter().chain(on_routes).collect()
+    let directions = [Direction::Up, Direction::Down].into_iter();
+    let paced = directions.filter_map(|direction| {
+        let stream = case.streamed(Experiment::Paced, direction).next()?;
+        below_the_rate(stream)
+    });
+    while_idle
+        .into_iter()
+        .chain(paced)
+        .chain(on_routes)
+        .collect()
 }
 
 fn explains(finding: &Finding, sign: &Sign) -> bool {
     match sign.kind {
         Kind::Window => false,
+        // A probe goes both ways, whatever is loaded.
+        Kind::ProbesLost => true,
+        _ if !is_about(finding, sign) => false,
         Kind::Retransmissions => {
             let first = finding.evidence.first();
             let found = first.and_then(|evidence| evidence.value.number());
@@ -106,6 +130,51 @@ fn while_idle(idle: Idle<'_>) -> Option<Finding> {
             Actor::ThisHost,
             "Try a cable in place of Wi-Fi; then look where the loss begins: `plumb path HOST --continuous`. From the provider's first router on, it is the provider's to fix.",
             "No probes are lost while the path is idle.",
+        )],
+        kb: "loss".to_owned(),
+    })
+}
+
+/// Where datagrams are lost that go slower than TCP did: no load of ours fills a queue then.
+fn below_the_rate(stream: Streamed<'_>) -> Option<Finding> {
+    let (least, _) = stream.loss_bounds();
+    if least < LOSS_WARNING {
+        return None;
+    }
+    let (place, doing) = match stream.result.direction {
+        Direction::Up => (Place::Uplink, "up"),
+        _ => (Place::Downlink, "down"),
+    };
+    let bursts = match stream.burst_packets() {
+        Some(packets) if packets >= BURST_PACKETS => {
+            format!(", in bursts of {packets:.0} one after the other, as a radio loses them")
+        }
+        _ => ", one here and one there".to_owned(),
+    };
+    Some(Finding {
+        cause: Cause::PathLoss,
+        place,
+        severity: match least >= LOSS_CRITICAL {
+            true => Severity::Critical,
+            false => Severity::Warning,
+        },
+        confidence: PACED_CONFIDENCE,
+        matters_for: Vec::new(),
+        summary: format!(
+            "Packets are lost on the path {doing} also below its rate: {} of datagrams at 80 % of what TCP carried{bursts}. No full queue does that.",
+            percent(stream.lost_ratio())
+        ),
+        evidence: vec![fact(
+            stream.measurement,
+            "receiver.loss_ratio",
+            stream.lost_ratio(),
+            "share lost of datagrams at 80 % of the rate that TCP reached; a finding where so many losses would be unlikely (2.5 %) under the threshold",
+            LOSS_WARNING,
+        )],
+        fixes: vec![Fix::advice(
+            Actor::ThisHost,
+            "Try a cable in place of Wi-Fi; then look where the loss begins: `plumb path HOST --continuous`, and the counters of the modem or the port. From the provider's first router on, it is the provider's to fix.",
+            "Datagrams below the line's rate arrive whole.",
         )],
         kb: "loss".to_owned(),
     })

@@ -10,6 +10,7 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "probes of another kind, or from another network, are forwarded",
     resembles: &[],
+    yields_to: &[],
     examine: |case| case.routes().filter_map(refused).collect(),
     explains: every_sign,
 };

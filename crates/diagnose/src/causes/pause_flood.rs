@@ -8,6 +8,7 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "the rate goes up once flow control is off at one end of the link",
     resembles: &[(Cause::LinkSlow, "there the negotiated rate itself is low")],
+    yields_to: &[],
     examine: by_audit,
     explains: no_sign,
 };

@@ -14,6 +14,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "loss takes small packets as well as large ones",
     )],
+    yields_to: &[],
     examine: |case| case.sizes().filter_map(black_hole).collect(),
     explains: every_sign,
 };

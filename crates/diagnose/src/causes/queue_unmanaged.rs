@@ -11,6 +11,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::BufferbloatUp,
         "there the queue is beyond this machine, and its own stays short",
     )],
+    yields_to: &[],
     examine: by_audit,
     explains: no_sign,
 };

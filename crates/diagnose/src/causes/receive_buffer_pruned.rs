@@ -8,6 +8,7 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "a larger receive buffer, or a reader that keeps up, leaves the counter still",
     resembles: &[(Cause::PathLoss, "there nothing that arrived is thrown away")],
+    yields_to: &[],
     examine: by_audit,
     explains: no_sign,
 };

@@ -12,6 +12,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::SendBufferSmall,
         "there the sender waits for its own buffer",
     )],
+    yields_to: &[],
     examine: |case| window::examine(case, Side::Receiver),
     explains: window::explains,
 };

@@ -11,6 +11,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "there the card's counters of drops stand still",
     )],
+    yields_to: &[],
     examine: by_audit,
     explains: of_lost_frames,
 };

@@ -6,6 +6,7 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "it is found by measuring one path after the other",
     resembles: &[],
+    yields_to: &[],
     examine: by_audit,
     explains: no_sign,
 };

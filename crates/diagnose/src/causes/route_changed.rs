@@ -13,6 +13,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::RouteFlapping,
         "three changes and more while it was watched",
     )],
+    yields_to: &[],
     examine: |case| case.routes().filter_map(changed).collect(),
     explains: no_sign,
 };

@@ -9,6 +9,7 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "a path by another provider, or without the tunnel, is nearer to the direct distance",
     resembles: &[],
+    yields_to: &[],
     examine: |case| case.routes().filter_map(detour).collect(),
     explains: no_sign,
 };

@@ -16,6 +16,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::RouteChanged,
         "one change or two, and then the route stays",
     )],
+    yields_to: &[],
     examine: |case| case.routes().filter_map(flapping).collect(),
     explains: no_sign,
 };

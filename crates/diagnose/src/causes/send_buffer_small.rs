@@ -12,6 +12,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::ReceiveBufferSmall,
         "there the sender waits for the window that the receiver announces",
     )],
+    yields_to: &[],
     examine: |case| window::examine(case, Side::Sender),
     explains: window::explains,
 };

@@ -14,6 +14,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::NarrowestLine,
         "a line carries the same at the beginning and later",
     )],
+    yields_to: &[],
     examine: |case| case.lines().filter_map(token_bucket).collect(),
     explains: no_sign,
 };

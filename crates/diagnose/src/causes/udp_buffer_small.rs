@@ -11,6 +11,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "there the kernel's counter of drops stands still",
     )],
+    yields_to: &[],
     examine: by_audit,
     explains: no_sign,
 };

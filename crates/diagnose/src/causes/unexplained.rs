@@ -14,6 +14,7 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Other,
     vanishes: "a measurement that the advice names finds the cause",
     resembles: &[],
+    yields_to: &[],
     // It is what all others leave.
     examine: by_audit,
     explains: no_sign,

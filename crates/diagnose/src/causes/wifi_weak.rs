@@ -11,6 +11,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::BufferbloatDown,
         "a queue on the line delays wired machines too",
     )],
+    yields_to: &[],
     examine: by_audit,
     explains: no_sign,
 };

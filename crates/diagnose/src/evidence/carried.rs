@@ -9,6 +9,10 @@ use plumb_model::run::Measurement;
 
 use crate::{Case, lengths, reading};
 
+/// Round trips after which slow start is over on paths that are longer than [`RAMP_S`] is for: ten doublings make ten
+/// segments (RFC 6928) ten thousand, and two more repair what the last one lost.
+const RAMP_ROUND_TRIPS: f64 = 12.0;
+
 /// A direction of a load phase; slow start is left out of all that is said of it.
 #[derive(Clone, Copy)]
 pub(crate) struct Carried<'a> {
@@ -39,7 +43,8 @@ impl Segments {
 impl<'a> Carried<'a> {
     /// When slow start is over, in seconds from the start of the phase.
     fn ramp_end_s(self) -> f64 {
-        RAMP_S.min(self.measurement.duration_s / 2.0)
+        let first = RAMP_ROUND_TRIPS * self.result.tcp.min_rtt_s.unwrap_or(0.0);
+        RAMP_S.max(first).min(self.measurement.duration_s / 2.0)
     }
 
     fn points(self, name: &str) -> impl Iterator<Item = (f64, f64)> + use<'a> {

@@ -8,6 +8,7 @@ mod lines;
 mod loaded;
 mod route;
 mod sizes;
+mod streamed;
 
 pub(crate) use carried::Carried;
 pub(crate) use fact::fact;
@@ -16,3 +17,4 @@ pub(crate) use lines::{Lines, of_lines};
 pub(crate) use loaded::Loaded;
 pub(crate) use route::{Route, altered, of_route};
 pub(crate) use sizes::Sizes;
+pub(crate) use streamed::Streamed;

@@ -1,5 +1,6 @@
 //! Whether a load keeps the line full, and what it loses by that.
 
+use crate::Case;
 use crate::evidence::Carried;
 use crate::loss::LOSS_WARNING;
 
@@ -16,9 +17,18 @@ const LEAST_QUEUE_S: f64 = 0.001;
 /// Full packets: a delayed acknowledgement waits for a second one, and a policer lets bursts pass.
 const QUEUE_PACKETS: f64 = 3.0;
 
+/// With fewer segments than these in flight a loss leaves less than four: too few for a fast retransmission (RFC 5681,
+/// section 3.2), and often without a second one that a receiver would acknowledge at once. It then waits so long, in
+/// seconds (`TCP_ATO_MIN` of Linux `include/net/tcp.h`), which is no queue.
+const FEW_SEGMENTS: f64 = 8.0;
+const DELAYED_ACK_S: f64 = 0.040;
+
 /// The slow seconds (5th percentile) of a line that is full carry this share of its fast ones (95th): in
 /// the laboratory 0.92 to 0.99 with every kind of queue, and 0.6 to 0.7 where 6 % are lost at random.
 const FULL_RATIO: f64 = 0.8;
+
+/// What TCP carries of a full line, against datagrams: its headers are 2 % larger, and it begins slowly.
+const OF_LINE_RATIO: f64 = 0.9;
 
 /// Losses that keep the window of a stream at W segments are 1.5 / W² of them (Mathis et al., 1997), which
 /// CUBIC keeps to at such windows (RFC 9438, section 4.3). In the laboratory queues of every kind lost
@@ -34,11 +44,18 @@ pub(crate) fn queue_stands(carried: Carried<'_>) -> bool {
     let waits_s = LEAST_QUEUE_S
         .max(QUEUE_RATIO * least)
         .max(QUEUE_PACKETS * carried.packet_s());
-    carried.queue_s().is_some_and(|queue| queue.p25 >= waits_s)
+    let few = carried.window_segments().is_some_and(|w| w < FEW_SEGMENTS);
+    let by_receiver_s = if few { DELAYED_ACK_S } else { 0.0 };
+    let queue = carried.queue_s();
+    queue.is_some_and(|queue| queue.p25 >= waits_s + by_receiver_s)
 }
 
-/// Whether the load keeps the line full: a queue stands, and so the rate is steady.
-pub(super) fn is_full(carried: Carried<'_>) -> bool {
+/// Whether the load keeps the line full: it carried what datagrams above the line's rate did, or where there were none,
+/// a queue stands, and so the rate is steady.
+pub(super) fn is_full(case: &Case<'_>, carried: Carried<'_>) -> bool {
+    if let Some(line_bps) = case.line_bps(carried.result.direction) {
+        return carried.bps() >= OF_LINE_RATIO * line_bps;
+    }
     let steady = carried
         .seconds_bps()
         .is_some_and(|rate| rate.p5 >= FULL_RATIO * rate.p95);
@@ -46,7 +63,7 @@ pub(super) fn is_full(carried: Carried<'_>) -> bool {
 }
 
 /// Whether the load's own full queue accounts for what is sent again, or it is too little to matter.
-pub(super) fn is_explained_by_load(carried: Carried<'_>) -> Option<bool> {
+pub(super) fn is_explained_by_load(case: &Case<'_>, carried: Carried<'_>) -> Option<bool> {
     let ratio = carried.segments()?.ratio();
     if ratio <= NEGLIGIBLE_RATIO {
         return Some(true);
@@ -54,5 +71,5 @@ pub(super) fn is_explained_by_load(carried: Carried<'_>) -> Option<bool> {
     let needed = carried
         .window_segments()
         .map(|window| NEEDED_TIMES * NEEDED / window.max(1.0).powi(2));
-    Some(is_full(carried) && needed.is_some_and(|needed| ratio <= needed))
+    Some(is_full(case, carried) && needed.is_some_and(|needed| ratio <= needed))
 }

@@ -44,7 +44,7 @@ const STEADY_NEEDS: u64 = 8;
 const COLLAPSE_RATIO: f64 = 0.5;
 
 /// Share of time that senders wait for a window from which on that sets their rate.
-const WINDOW_RATIO: f64 = 0.3;
+pub(crate) const WINDOW_RATIO: f64 = 0.3;
 
 /// Below this round trip, in seconds, a waiting sender waits for a slow reader or processor
 /// rather than for a window: at 5 ms the 6 MB default of a receive buffer passes 5 Gbit/s.
@@ -88,7 +88,7 @@ pub(crate) fn signs(case: &Case<'_>) -> Vec<Sign> {
         let Some(carried) = carried(case, direction) else {
             continue;
         };
-        all.extend(retransmissions(direction, carried));
+        all.extend(retransmissions(case, direction, carried));
         all.extend(stall(direction, carried));
         all.extend(unsteady(direction, carried));
         all.extend(window(direction, carried));
@@ -118,12 +118,12 @@ fn doing(direction: Direction) -> &'static str {
     }
 }
 
-fn retransmissions(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
+fn retransmissions(case: &Case<'_>, direction: Direction, carried: Carried<'_>) -> Option<Sign> {
     let segments = carried.segments()?;
-    if is_explained_by_load(carried)? {
+    if is_explained_by_load(case, carried)? {
         return None;
     }
-    let queue = match is_full(carried) {
+    let queue = match is_full(case, carried) {
         true => "more than a full queue loses",
         false => "and no full queue explains it",
     };
@@ -306,7 +306,7 @@ fn loaded_losses(case: &Case<'_>, direction: Direction) -> Option<Sign> {
     let overflows = loads.into_iter().any(|load| {
         carried(case, load).is_some_and(|carried| {
             let again = carried.segments().map_or(0.0, |segments| segments.ratio());
-            is_explained_by_load(carried) == Some(true)
+            is_explained_by_load(case, carried) == Some(true)
                 && queue_stands(carried)
                 && at_least_ratio(sent, lost) <= NEEDED_TIMES * again
         })

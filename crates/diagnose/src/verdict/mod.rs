@@ -15,15 +15,11 @@ mod tests;
 use plumb_model::finding::{Cause, Clearance, Finding, NotMeasured, Severity, Verdict};
 use plumb_model::grade::Grade;
 
-use crate::{Case, Scope, causes, signs};
+use crate::{Case, Scope, causes};
 
 /// The findings, and one more where there are signs that none of them explains.
 pub(crate) fn with_unexplained(case: &Case<'_>, mut findings: Vec<Finding>) -> Vec<Finding> {
-    let mut left = signs::signs(case);
-    left.retain(|sign| {
-        let explains = |finding: &Finding| (causes::entry(finding.cause).explains)(finding, sign);
-        !findings.iter().any(explains)
-    });
+    let left = causes::left(case, &findings);
     findings.extend(causes::unexplained(left));
     findings
 }

@@ -383,7 +383,7 @@ fn a_budget_too_small_for_the_path_is_named_with_what_it_takes() {
     assert_eq!(verdict.latency_grade, None);
     assert_eq!(
         verdict.headline,
-        "Not measured: rates and latency under load, because the budget ended the load after 1.30 s of 15.00 s. --budget 29.0GB would measure it."
+        "Not measured: rates and latency under load, because the budget ended the load after 1.30 s of 15.00 s. --budget 32.0GB would measure it."
     );
 }
 

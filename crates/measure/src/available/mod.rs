@@ -167,6 +167,7 @@ fn tcp(
         }],
         applications: Vec::new(),
         shape: Shape::BestEffort,
+        experiment: None,
         duration: TCP_TIME.min(longest(client)),
         byte_limit: Some(share.share(1, PARTS_OF_STEPS)),
         bytes_are_the_goal: false,

@@ -75,7 +75,7 @@ impl Phase {
         let (series, probes) = logs.series(window);
         let bps = |d: &Option<DirectionOutcome>| d.as_ref().map(|d| d.result.bps);
         let classes = self.classes(&seen);
-        for note in beside::starved(&classes, name) {
+        for note in beside::starved(&classes, &name) {
             found.note(note);
         }
         let increase_s = rtt.above(idle_rtt.p50);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plumb_load::file::StreamFile;
-use plumb_model::context::{Context, Load, LoadFlow, LoadProtocol, Phase};
+use plumb_model::context::{Context, Experiment, Load, LoadFlow, LoadProtocol, Phase};
 use plumb_model::results::{Direction, TransactionsResult};
 use plumb_wire::native::control::flow::{Flow, Flows};
 use plumb_wire::native::control::frame::Role;
@@ -32,6 +32,8 @@ pub struct PhaseSpec {
     pub groups: Vec<Group>,
     /// Which classes they belong to.
     pub shape: Shape,
+    /// Which experiment it is; none where the plan asks for it anyway.
+    pub experiment: Option<Experiment>,
     /// Applications whose traffic goes beside it, both ways.
     pub applications: Vec<&'static Profile>,
     /// How long.
@@ -68,8 +70,11 @@ impl PhaseSpec {
     }
 
     /// The word for it in Runs.
-    pub fn name(&self) -> &'static str {
-        self.phase().name()
+    pub fn name(&self) -> String {
+        match self.experiment {
+            Some(experiment) => format!("{}, {experiment}", self.phase()),
+            None => self.phase().to_string(),
+        }
     }
 
     /// What a responder is asked for: the load, then the applications, and last what the shape
@@ -145,6 +150,7 @@ impl PhaseSpec {
         Context {
             phase: Some(self.phase()),
             load: self.has_load().then(|| self.load()),
+            experiment: self.experiment,
             applications: applications
                 .map(|profile| profile.name.to_owned())
                 .collect(),

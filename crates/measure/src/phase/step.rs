@@ -99,7 +99,9 @@ impl Step for LoadPhase {
         phase.record_quic(&mut found);
         phase.record_responsiveness(&mut found);
         phase.record_udp(&mut found, clocks);
-        if let Some((window, main)) = idle.filter(|_| phase.has_load()) {
+        // Beside datagrams that heed no loss there is no latency of interest.
+        let beside = phase.has_load() && self.spec.experiment.is_none();
+        if let Some((window, main)) = idle.filter(|_| beside) {
             phase.note_gentle_loads(&mut found);
             phase.record_latency(&mut found, &logs, window, main, drained);
         }

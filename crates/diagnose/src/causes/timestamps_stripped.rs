@@ -1,0 +1,30 @@
+//! Something on the path strips timestamps from TCP's handshakes.
+//!
+//! Round trips are then measured once a window, and sequence numbers that come round again are not told apart
+//! (RFC 7323, sections 4 and 5).
+
+use plumb_model::finding::{Cause, Severity};
+
+use crate::entry::{Entry, Family, no_sign};
+use crate::options::TcpOption;
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Path,
+    vanishes: "a tunnel around that box, or another path, passes them",
+    resembles: &[],
+    yields_to: &[],
+    examine: |case| OPTION.stripped(case),
+    explains: no_sign,
+};
+
+const OPTION: TcpOption = TcpOption {
+    cause: Cause::TimestampsStripped,
+    name: "timestamps",
+    field: "timestamps",
+    had: |tcp| tcp.timestamps,
+    offered: |host| host.timestamps,
+    costs: |_| {
+        let costs = "retransmission timeouts are less exact, and above some Gbit/s old segments may pass for new ones";
+        (Severity::Info, costs.to_owned())
+    },
+};

@@ -1,0 +1,177 @@
+//! Lines that drop what is above their rate before a queue fills: a policer, and a queue of a few packets.
+//!
+//! TCP sends segments again though no queue of its own stands. Two experiments tell why: datagrams below the rate
+//! arrive whole, so that it is not chance that loses packets; datagrams above it are cut down to what the line
+//! carries, and those that pass come hardly later than they did below it.
+
+use plumb_model::context::Experiment;
+use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::results::Direction;
+use plumb_model::units::{capital, human_seconds, si};
+
+use crate::Case;
+use crate::entry::is_about;
+use crate::evidence::{Carried, Streamed, fact};
+use crate::loss::LOSS_WARNING;
+use crate::signs::{Kind, Sign, percent, queue_stands};
+
+/// Both experiments, and a sender's own record.
+const CONFIDENCE: f64 = 0.95;
+
+/// What is lost below the rate accounts for less than this share of what TCP sends again.
+const BY_CHANCE_RATIO: f64 = 1.0 / 3.0;
+
+/// Of datagrams at 1.4 times the rate 29 % are too many: less than this are lost by chance, or the line carries more.
+const CUT_RATIO: f64 = 0.1;
+
+/// Packets by which the median one above the rate comes later than that below it: a policer has no place for any, and
+/// in a queue of two packets it waits for most of the one being sent.
+const QUEUE_PACKETS: f64 = 0.5;
+
+/// A queue that is longer than this share of the empty path's round trip is long enough for TCP (half a
+/// bandwidth-delay product: Appenzeller et al., 2004, for a few flows).
+const LONG_ENOUGH_RATIO: f64 = 0.5;
+
+/// From this share of the line on that TCP leaves empty, it spoils the use of the path.
+const CRITICAL_SHORTFALL_RATIO: f64 = 0.5;
+
+/// How many packets wait before the line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// None.
+    None,
+    /// A few.
+    Short,
+}
+
+/// What both directions do of that depth.
+pub(crate) fn examine(case: &Case<'_>, depth: Depth) -> Vec<Finding> {
+    let found = |direction| {
+        let carried = case.carried_alone(direction)?;
+        let below = case.streamed(Experiment::Paced, direction).next()?;
+        let above = case.streamed(Experiment::Overload, direction).last()?;
+        let drops = drops(carried, below, above)?;
+        (drops.depth == depth).then(|| finding(carried, below, above, drops))
+    };
+    let directions = [Direction::Up, Direction::Down].into_iter();
+    directions.filter_map(found).collect()
+}
+
+/// Whether a finding of them accounts for a sign: in its direction, all that losses bring about.
+pub(crate) fn explains(finding: &Finding, sign: &Sign) -> bool {
+    is_about(finding, sign) && sign.kind != Kind::Window
+}
+
+struct Drops {
+    depth: Depth,
+    /// How long all packets take for which there is a place, in seconds.
+    holds_s: f64,
+    /// What the line carries, in bit/s of payload.
+    line_bps: f64,
+}
+
+/// Whether TCP loses by a line without a queue.
+fn drops(carried: Carried<'_>, below: Streamed<'_>, above: Streamed<'_>) -> Option<Drops> {
+    let again = carried.segments()?.ratio();
+    let (_, lost_below) = below.loss_bounds();
+    let (lost_above, _) = above.loss_bounds();
+    let line_bps = above.delivered_bps()?;
+    let wait_s = (above.wait_s() - below.wait_s()).max(0.0);
+    let packet_s = above.packet_s()?;
+    let long_enough_s = LONG_ENOUGH_RATIO * carried.result.tcp.min_rtt_s?;
+    let drops = again >= LOSS_WARNING
+        && !queue_stands(carried)
+        && lost_below <= (BY_CHANCE_RATIO * again).max(LOSS_WARNING)
+        && lost_above >= CUT_RATIO
+        && wait_s < long_enough_s;
+    let depth = match wait_s > (QUEUE_PACKETS * packet_s).max(below.noise_s()) {
+        true => Depth::Short,
+        false => Depth::None,
+    };
+    drops.then_some(Drops {
+        depth,
+        // The last packet waits for all others, and then it is sent.
+        holds_s: above.queue_s() - below.wait_s() + packet_s,
+        line_bps,
+    })
+}
+
+fn finding(
+    carried: Carried<'_>,
+    below: Streamed<'_>,
+    above: Streamed<'_>,
+    drops: Drops,
+) -> Finding {
+    let (place, doing) = match carried.result.direction {
+        Direction::Up => (Place::Uplink, "uploads"),
+        _ => (Place::Downlink, "downloads"),
+    };
+    let Drops {
+        depth,
+        holds_s,
+        line_bps,
+    } = drops;
+    let shortfall = 1.0 - carried.bps() / line_bps;
+    let again = carried.segments().map_or(0.0, |segments| segments.ratio());
+    let rate = si(line_bps, "bit/s");
+    let (cause, what, advice) = match depth {
+        Depth::None => (
+            Cause::Policer,
+            format!("a policer drops what is above {rate} at once, and no packet waits"),
+            "Ask the provider to shape to the contract's rate in place of policing it, or for a larger burst; until then shape on the router a little below that rate, which loses nothing.",
+        ),
+        Depth::Short => (
+            Cause::ShallowQueue,
+            format!(
+                "the queue before a line of {rate} holds {} only and drops the rest",
+                human_seconds(holds_s)
+            ),
+            "Ask whoever runs the line for a queue of about one round trip that is managed (FQ-CoDel, CAKE, PIE); until then pace: net.core.default_qdisc=fq on the senders, or a shaper a little below that rate.",
+        ),
+    };
+    Finding {
+        cause,
+        place,
+        severity: match shortfall >= CRITICAL_SHORTFALL_RATIO {
+            true => Severity::Critical,
+            false => Severity::Warning,
+        },
+        confidence: CONFIDENCE,
+        matters_for: Vec::new(),
+        summary: format!(
+            "{} lose packets though no queue stands, because {what}: TCP sends {} again and carries {}.",
+            capital(doing),
+            percent(again),
+            si(carried.bps(), "bit/s"),
+        ),
+        evidence: vec![
+            fact(
+                above.measurement,
+                "receiver.loss_ratio",
+                above.lost_ratio(),
+                "share lost of datagrams sent faster than TCP went, against what chance loses",
+                CUT_RATIO,
+            ),
+            fact(
+                below.measurement,
+                "receiver.loss_ratio",
+                below.lost_ratio(),
+                "share lost of datagrams at 80 % of that rate, which would have to be a third of what TCP sends again to explain it",
+                BY_CHANCE_RATIO * again,
+            ),
+            fact(
+                above.measurement,
+                "receiver.pdv_s.p50",
+                above.wait_s(),
+                "how much later than the fastest the median datagram came, against that at 80 % and half a packet",
+                below.wait_s() + QUEUE_PACKETS * above.packet_s().unwrap_or(0.0),
+            ),
+        ],
+        fixes: vec![Fix::advice(
+            Actor::Provider,
+            advice,
+            "Segments are not sent again, and TCP carries what the line does.",
+        )],
+        kb: "loss".to_owned(),
+    }
+}

@@ -1,0 +1,141 @@
+//! What became of the datagrams of an experiment.
+
+use plumb_model::context::Experiment;
+use plumb_model::loss::{at_least_ratio, at_most_ratio};
+use plumb_model::results::udp::{UdpReceiver, UdpResult};
+use plumb_model::results::{Direction, Outcome};
+use plumb_model::run::Measurement;
+
+use crate::{Case, reading};
+
+/// Fewer packets than this say nothing of a share.
+const ENOUGH_PACKETS: u64 = 50;
+
+/// A sender that left out more of its schedule than this did not offer what it was to, as a share.
+const MISSED_RATIO: f64 = 0.1;
+
+/// A loss of more than this, as a share, or a queue of this many packets, is the line's limit: of 1.4 times its rate it
+/// loses 29 %.
+const LIMIT_LOSS_RATIO: f64 = 0.2;
+const LIMIT_QUEUE_PACKETS: f64 = 10.0;
+
+/// Datagrams at equal intervals, as many as were to be sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Streamed<'a> {
+    pub(crate) measurement: &'a Measurement,
+    pub(crate) result: &'a UdpResult,
+    receiver: &'a UdpReceiver,
+    sent: u64,
+}
+
+impl Streamed<'_> {
+    fn lost(self) -> u64 {
+        self.receiver
+            .lost_on_path
+            .unwrap_or(self.receiver.lost)
+            .min(self.sent)
+    }
+
+    /// Share of the packets that the path lost.
+    pub(crate) fn lost_ratio(self) -> f64 {
+        self.lost() as f64 / self.sent as f64
+    }
+
+    /// The least and the most of all packets that it may lose, with 97.5 % each.
+    pub(crate) fn loss_bounds(self) -> (f64, f64) {
+        let (sent, lost) = (self.sent, self.lost());
+        (at_least_ratio(sent, lost), at_most_ratio(sent, lost))
+    }
+
+    /// Packets lost one after the other, in the mean.
+    pub(crate) fn burst_packets(self) -> Option<f64> {
+        Some(self.receiver.losses.period_length?.mean)
+    }
+
+    /// What was offered, in bit/s of payload.
+    pub(crate) fn offered_bps(self) -> Option<f64> {
+        self.result.asked_bps
+    }
+
+    /// What arrived, in bit/s of payload.
+    pub(crate) fn delivered_bps(self) -> Option<f64> {
+        self.result.bps
+    }
+
+    /// How much later than the fastest packet nearly all came, in seconds.
+    pub(crate) fn queue_s(self) -> f64 {
+        self.receiver.pdv_s.map_or(0.0, |pdv| pdv.p95)
+    }
+
+    /// How much later than the fastest packet the middle one came, in seconds: what a full queue makes most packets
+    /// wait, whatever holds up a few at this host.
+    pub(crate) fn wait_s(self) -> f64 {
+        self.receiver.pdv_s.map_or(0.0, |pdv| pdv.p50)
+    }
+
+    /// By how much the later half of the packets varies, in seconds: below a line's rate it is what both hosts do to
+    /// them.
+    pub(crate) fn noise_s(self) -> f64 {
+        self.queue_s() - self.wait_s()
+    }
+
+    /// How long one packet takes at the rate that arrives, in seconds.
+    pub(crate) fn packet_s(self) -> Option<f64> {
+        let bps = self.delivered_bps().filter(|bps| *bps > 0.0)?;
+        Some(f64::from(self.result.payload_bytes) * 8.0 / bps)
+    }
+
+    /// Share of packets that others overtook.
+    pub(crate) fn reordered_ratio(self) -> f64 {
+        self.receiver.reordering.reordered_ratio
+    }
+
+    /// Whether the line carries as much, but for what it loses at any rate.
+    pub(crate) fn is_carried(self) -> bool {
+        let queue_packets = self.packet_s().map(|packet_s| self.queue_s() / packet_s);
+        self.lost_ratio() <= LIMIT_LOSS_RATIO
+            && queue_packets.is_some_and(|packets| packets <= LIMIT_QUEUE_PACKETS)
+    }
+}
+
+impl<'a> Case<'a> {
+    /// What a direction's line carries, in bit/s of payload, where datagrams above its rate showed it.
+    pub(crate) fn line_bps(&self, direction: Direction) -> Option<f64> {
+        let above = self.streamed(Experiment::Overload, direction).last()?;
+        above.delivered_bps().filter(|_| !above.is_carried())
+    }
+
+    /// How often an experiment was made in a direction, whatever came of it.
+    pub(crate) fn attempts(&self, experiment: Experiment, direction: Direction) -> usize {
+        let of = |measurement: &&Measurement| {
+            reading::experiment(measurement) == Some(experiment)
+                && matches!(&measurement.outcome, Outcome::Udp(udp) if udp.direction == direction)
+        };
+        self.measurements.iter().filter(of).count()
+    }
+
+    /// The streams of an experiment in a direction, in order; without those that their sender could not send.
+    pub(crate) fn streamed(
+        &self,
+        experiment: Experiment,
+        direction: Direction,
+    ) -> impl Iterator<Item = Streamed<'a>> + use<'a> {
+        self.measurements.iter().filter_map(move |measurement| {
+            let Outcome::Udp(result) = &measurement.outcome else {
+                return None;
+            };
+            let is_it = reading::experiment(measurement) == Some(experiment)
+                && result.direction == direction;
+            let (sender, receiver) = (result.sender.as_ref()?, result.receiver.as_ref()?);
+            let missed = sender.missed + sender.refused;
+            let sent =
+                sender.sent > ENOUGH_PACKETS && missed as f64 <= MISSED_RATIO * sender.sent as f64;
+            (is_it && sent).then_some(Streamed {
+                measurement,
+                result,
+                receiver,
+                sent: sender.sent,
+            })
+        })
+    }
+}

@@ -1,0 +1,126 @@
+#![allow(clippy::unwrap_used)]
+
+use plumb_model::context::{Context, Phase};
+use plumb_model::results::Outcome;
+use plumb_model::run::Run;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::testing::measurement;
+
+fn next(run: &Run) -> Option<Wanted> {
+    wanted(&Case {
+        measurements: &run.measurements,
+        local: &run.local.host,
+        far: run.target.as_ref().and_then(|target| target.host.as_ref()),
+    })
+}
+
+fn run(text: &str) -> Run {
+    Run::from_json(text).unwrap()
+}
+
+/// What became of a stream: shares lost, and seconds that packets waited.
+fn made(run: &mut Run, stream: Stream, sent: u64, lost_ratio: f64, queue_s: f64) {
+    let bps = stream.pps * f64::from(stream.payload_bytes) * 8.0;
+    let lost = (sent as f64 * lost_ratio) as u64;
+    let spread = json!({
+        "count": sent, "min": 0.0, "mean": queue_s, "stddev": 0.0, "p5": queue_s, "p25": queue_s, "p50": queue_s, "p75": queue_s,
+        "p90": queue_s, "p95": queue_s, "p99": queue_s, "p999": queue_s, "max": queue_s
+    });
+    let result = json!({
+        "direction": stream.direction.name(), "stream": 0, "pattern": "constant", "payload_bytes": stream.payload_bytes,
+        "asked_bps": bps, "gso_segments": 1, "gro": false, "bps": bps * (1.0 - lost_ratio),
+        "sender": { "sent": sent, "sent_bytes": 0, "missed": 0, "refused": 0, "lateness_s": null },
+        "receiver": {
+            "received": sent - lost, "received_bytes": 0, "lost": lost, "loss_ratio": lost_ratio,
+            "losses": { "periods": 0, "period_length": null, "distance": null }, "duplicates": 0,
+            "reordering": { "reordered": 0, "reordered_ratio": 0.0, "extent": null, "late_s": null, "density": [], "density_threshold": 8 },
+            "too_late": 0, "jitter_s": null, "ipdv_s": null, "pdv_s": spread,
+            "ecn": { "not_ect": 0, "ect1": 0, "ect0": 0, "ce": 0 }, "dropped_here": 0, "lost_on_path": lost,
+            "receive_buffer_bytes": null
+        },
+        "one_way_delay": null, "cpu": { "local_ratio": 0.0, "remote_ratio": null }, "error": null
+    });
+    let mut stream_made = measurement(Outcome::Udp(Box::new(
+        serde_json::from_value(result).unwrap(),
+    )));
+    stream_made.context = Context {
+        experiment: Some(stream.experiment),
+        ..Context::phase(Phase::from(stream.direction))
+    };
+    run.measurements.push(stream_made);
+}
+
+fn stream_of(wanted: Option<Wanted>) -> Option<Stream> {
+    match wanted? {
+        Wanted::Stream(stream) => Some(stream),
+        Wanted::PacketSizes => None,
+    }
+}
+
+#[test]
+fn a_healthy_line_is_asked_nothing_more() {
+    let run = run(include_str!("../../fixtures/home-cable-managed.json"));
+    assert_eq!(next(&run), None);
+}
+
+#[test]
+fn where_nothing_is_carried_the_size_of_packets_is_asked() {
+    let run = run(include_str!("../../fixtures/mtu-black-hole.json"));
+    assert_eq!(next(&run), Some(Wanted::PacketSizes));
+}
+
+#[test]
+fn a_loss_without_a_queue_is_asked_below_the_rate_and_above_it() {
+    let mut run = run(include_str!("../../fixtures/policer.json"));
+    let below = stream_of(next(&run)).unwrap();
+    assert_eq!(
+        (below.experiment, below.direction),
+        (Experiment::Paced, Direction::Up)
+    );
+    made(&mut run, below, 1400, 0.0, 0.0001);
+    let above = stream_of(next(&run)).unwrap();
+    assert_eq!(above.experiment, Experiment::Overload);
+    let ratio =
+        above.pps * f64::from(above.payload_bytes) / below.pps / f64::from(below.payload_bytes);
+    assert!(
+        (ratio - OVERLOAD_RATIO / PACED_RATIO).abs() < 0.01,
+        "{ratio}"
+    );
+    // It carries more.
+    let mut faster = run.clone();
+    made(&mut faster, above, 2500, 0.0, 0.0001);
+    assert!(stream_of(next(&faster)).unwrap().pps > 3.9 * above.pps);
+    // It does not, and that settles it.
+    made(&mut run, above, 2500, 0.28, 0.0001);
+    assert_eq!(next(&run), None);
+}
+
+proptest! {
+    /// Whatever comes of an experiment, there is an end of them.
+    #[test]
+    fn there_is_an_end_of_experiments(
+        outcomes in prop::collection::vec((0u64..5000, 0.0..1.0f64, 0.0..2.0f64), 32),
+        which in 0..3usize,
+    ) {
+        let texts = [
+            include_str!("../../fixtures/policer.json"),
+            include_str!("../../fixtures/duplex-mismatch.json"),
+            include_str!("../../fixtures/bursts.json"),
+        ];
+        let mut run = run(texts.get(which).unwrap());
+        let mut count = 0;
+        for (sent, lost_ratio, queue_s) in outcomes {
+            let Some(stream) = stream_of(next(&run)) else {
+                break;
+            };
+            prop_assert!((LEAST_PPS..=MOST_PPS).contains(&stream.pps));
+            made(&mut run, stream, sent, lost_ratio, queue_s);
+            count += 1;
+        }
+        // Two directions, each once below the rate and at most four times above it.
+        prop_assert!(count <= 2 * (1 + RAISES), "{count}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Asks for what would tell the causes that are left apart, one experiment after the other.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use plumb_diagnose::Case;
+use plumb_diagnose::experiment::{self, Wanted};
+use plumb_net::outlet::Outlet;
+use plumb_probe::path::Target;
+use plumb_wire::native::control::flow::Flow;
+use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
+
+use crate::conductor::{Conductor, Went};
+use crate::mtu::{self, PathMtu};
+use crate::phase::{Group, LoadPhase, PhaseSpec};
+use crate::shape::Shape;
+use crate::step::Step;
+
+/// One of so many parts of the budget is kept for experiments: two seconds each at up to 1.4 times the rate are a
+/// twentieth of a check.
+pub(crate) const BUDGET_PARTS: u64 = 10;
+
+/// More than all that can be asked for; ends the loop whatever a step yields.
+const MOST: usize = 16;
+
+/// How long datagrams are sent: at 1.4 times the rate of a line, a queue of 600 ms fills in 1.5 s.
+const STREAM: Duration = Duration::from_secs(2);
+
+/// Conducts experiments towards a responder at that address, until nothing is left to tell apart, and lasts at most
+/// 16 times what one does.
+pub(crate) fn conduct(conductor: &mut Conductor<'_>, name: &str, address: SocketAddr) {
+    let mut asked = Vec::new();
+    for _ in 0..MOST {
+        let run = conductor.run();
+        let case = Case {
+            measurements: &run.measurements,
+            local: &run.local.host,
+            far: run.target.as_ref().and_then(|target| target.host.as_ref()),
+        };
+        let Some(wanted) = experiment::wanted(&case) else {
+            return;
+        };
+        // What left nothing in the Run would leave nothing again.
+        if asked.contains(&wanted) {
+            return;
+        }
+        asked.push(wanted);
+        conductor.session().watcher.step(wanted.why(), STREAM);
+        let went = match &wanted {
+            Wanted::PacketSizes => {
+                let target = Target {
+                    name: name.to_owned(),
+                    address,
+                    outlet: Outlet::default(),
+                };
+                let wanted = mtu::Wanted::of(target);
+                let mut step = PathMtu { wanted: &wanted };
+                take(conductor, &mut step)
+            }
+            Wanted::Stream(stream) => {
+                let packets = Pattern::Constant { pps: stream.pps };
+                let group = Group {
+                    streams: 1,
+                    flow: Flow::Udp(UdpFlow::new(stream.payload_bytes, packets)),
+                };
+                let spec = PhaseSpec {
+                    direction: stream.direction,
+                    groups: vec![group],
+                    shape: Shape::BestEffort,
+                    experiment: Some(stream.experiment),
+                    applications: Vec::new(),
+                    duration: STREAM,
+                    byte_limit: None,
+                    bytes_are_the_goal: false,
+                    until_steady: false,
+                    from: None,
+                    to: None,
+                };
+                take(conductor, &mut LoadPhase::new(spec, 1, 1.0))
+            }
+        };
+        if went != Went::Recorded {
+            return;
+        }
+    }
+}
+
+fn take(conductor: &mut Conductor<'_>, step: &mut dyn Step) -> Went {
+    conductor.step(step, 0)
+}
