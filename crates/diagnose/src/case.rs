@@ -5,9 +5,7 @@ use plumb_model::run::{HostFacts, Measurement};
 /// What is known of a path.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
-    /// What was measured.
     pub measurements: &'a [Measurement],
-    /// This machine.
     pub local: &'a HostFacts,
     /// The far machine, where it told of itself.
     pub far: Option<&'a HostFacts>,

@@ -38,9 +38,7 @@ const CRITICAL_SHORTFALL_RATIO: f64 = 0.5;
 /// How many packets wait before the line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// None.
     None,
-    /// A few.
     Short,
 }
 

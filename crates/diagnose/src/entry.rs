@@ -11,7 +11,6 @@ pub(crate) type Rule = fn(&Case<'_>) -> Vec<Finding>;
 
 /// What is known of a cause.
 pub struct Entry {
-    /// Where it belongs.
     pub family: Family,
     /// What makes it vanish, and so would prove it: a clause.
     pub vanishes: &'static str,
@@ -25,7 +24,6 @@ pub struct Entry {
     pub(crate) explains: fn(&Finding, &Sign) -> bool,
 }
 
-/// Groups of causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// Packets wait, or are dropped to limit a rate.
@@ -41,7 +39,6 @@ pub enum Family {
 }
 
 impl Family {
-    /// As a heading.
     pub fn title(self) -> &'static str {
         match self {
             Self::Queues => "Queues and rates",

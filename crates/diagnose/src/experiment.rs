@@ -10,7 +10,6 @@ use crate::causes;
 use crate::evidence::{Carried, Streamed};
 use crate::signs::{Kind, Sign};
 
-/// Something to measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Wanted {
     /// How large packets may be: small ones pass, and nothing that fills a packet arrives.
@@ -24,9 +23,7 @@ pub enum Wanted {
 pub struct Stream {
     /// Which experiment it is.
     pub experiment: Experiment,
-    /// Where they go.
     pub direction: Direction,
-    /// Datagrams a second.
     pub pps: f64,
     /// UDP payload of each, in bytes.
     pub payload_bytes: u16,
@@ -75,7 +72,6 @@ const MOST_PPS: f64 = 100_000.0;
 const ENOUGH_PPS: f64 = 40.0;
 const LEAST_PPS: f64 = 30.0;
 
-/// The next experiment.
 pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
     let findings = causes::found(case);
     let carries_nothing = |finding: &Finding| finding.cause == Cause::NothingCarried;

@@ -34,7 +34,6 @@ const CRITICAL_RATIO: f64 = 0.6;
 /// [`LEAST_QUEUE_S`], which Wi-Fi adds without any.
 const QUEUE_RATIO: f64 = 0.1;
 
-/// In seconds.
 const LEAST_QUEUE_S: f64 = 0.010;
 
 /// Buffers of one side that hold back what goes up, and what comes down.
@@ -219,7 +218,6 @@ fn limits(host: &HostFacts, side: Side) -> Option<[u64; 3]> {
 
 /// What a buffer is to allow.
 struct Wanted {
-    /// Bytes in flight.
     needed: f64,
     /// The rate that takes so many.
     target_bps: f64,

@@ -31,7 +31,6 @@ const STATES: [&str; 8] = [
 /// Counters at an instant.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
-    /// CLOCK_MONOTONIC.
     pub at_ns: u64,
     /// Their values by name: `eth0.rx_bytes`, `TcpRetransSegs`, `softnet.dropped`,
     /// `eth0.qdisc_drops`.
@@ -74,12 +73,10 @@ pub fn read(source: &mut Source) -> Reading {
     Reading { at_ns, values }
 }
 
-/// One interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interval {
     /// Its end, in seconds from the first reading.
     pub at_s: f64,
-    /// Its length.
     pub length_s: f64,
     /// Growth in a second of the counters that grew.
     pub per_s: BTreeMap<String, f64>,

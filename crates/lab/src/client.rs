@@ -34,7 +34,6 @@ const LISTENING: &str = "00010000";
 /// How much of an answer is looked at in one go.
 const PEEK_BYTES: usize = 65_536;
 
-/// Which laboratory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunningLab {
     /// The one that this process runs in.

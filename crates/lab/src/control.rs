@@ -71,7 +71,6 @@ pub enum Request {
     },
     /// Put shapers where the scenario's router would: all of them, or none.
     Shape {
-        /// What to put.
         shapers: Vec<ShaperAction>,
     },
     /// Everything that the links did so far.
@@ -84,20 +83,16 @@ pub enum Request {
         /// What; at most 512 bytes.
         text: String,
     },
-    /// What is running.
     About,
     /// Look on: what there is to see follows the answer on the same stream, until the client
     /// closes it.
     Look {
-        /// At what.
         sight: Sight,
     },
     /// The way into a node.
     Enter {
-        /// Its name.
         node: String,
     },
-    /// End.
     End,
 }
 
@@ -107,13 +102,10 @@ pub enum Request {
 pub enum Answer {
     /// It was done; the lines say what.
     Done(Vec<String>),
-    /// The statistics.
     Stats(Box<LabStats>),
     /// The Run may begin.
     Begun,
-    /// The mark.
     Mark(LabMark),
-    /// What is running.
     About(Running),
     /// The node's namespaces come with this ([`plumb_net::namespace::Doors`]).
     Enter,
@@ -171,7 +163,6 @@ pub(crate) fn serve_outside(
     serve(listener, instance, Admit::Owner, &Arc::default())
 }
 
-/// Who may ask.
 #[derive(Debug, Clone, Copy)]
 enum Admit {
     Everyone,

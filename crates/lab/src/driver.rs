@@ -58,7 +58,6 @@ struct Shared {
 
 /// What the driver and whoever steers or reads it share.
 pub(crate) struct Carried {
-    /// The cells.
     pub(crate) chain: Chain,
     /// How long after their due time packets were written, and how long those that came then had
     /// waited to be read.

@@ -10,12 +10,10 @@ use plumb_net::clock;
 pub(crate) struct Epoch(u64);
 
 impl Epoch {
-    /// Begins now.
     pub(crate) fn start() -> Self {
         Self(clock::monotonic_ns())
     }
 
-    /// The time now.
     pub(crate) fn now(self) -> Time {
         Time::from_nanos(clock::monotonic_ns().saturating_sub(self.0))
     }

@@ -34,13 +34,10 @@ pub enum LabError {
     /// A program of the scenario did not start, or ended.
     #[error("the {what} '{command}' on {node} {problem}")]
     Service {
-        /// Service or traffic.
         what: &'static str,
-        /// Its command line.
         command: String,
         /// Where it was to run.
         node: String,
-        /// What happened.
         problem: String,
     },
     /// What was asked of a running laboratory cannot be done.

@@ -21,7 +21,6 @@ pub(crate) struct Graph<'a> {
     pub(crate) nodes: Vec<&'a str>,
     /// What the scenario says of each node's forwarding.
     forward: Vec<Option<bool>>,
-    /// Links, then lans.
     pub(crate) segments: Vec<Segment<'a>>,
     /// The segments of each node, in order.
     pub(crate) ends: Vec<Vec<usize>>,
@@ -176,7 +175,6 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// Breadth first.
     fn search(&self, from: usize, passes: impl Fn(usize) -> bool) -> Tree {
         let mut nodes: Vec<Option<Reached>> = vec![None; self.nodes.len()];
         let mut segments = vec![Err(Unreachable); self.segments.len()];

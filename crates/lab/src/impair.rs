@@ -58,7 +58,6 @@ pub enum ImpairError {
     NoDevice {
         /// What was asked for.
         device: String,
-        /// What there is.
         known: String,
     },
     /// Somebody configured the interface's queue, and it could not be put back.
@@ -66,11 +65,8 @@ pub enum ImpairError {
         "{device} already has the queueing discipline {kind} (handle {handle}), which plumb could not put back: nothing was changed; take it away yourself first (tc qdisc del dev {device} root)"
     )]
     Taken {
-        /// The interface.
         device: String,
-        /// What it has.
         kind: String,
-        /// Its handle.
         handle: String,
     },
     /// `tc`, missing or refusing.
@@ -82,11 +78,8 @@ pub enum ImpairError {
     /// It is still there.
     #[error("{device} is still impaired ({source}): take it away with {undo}")]
     NotUndone {
-        /// The interface.
         device: String,
-        /// What to type.
         undo: String,
-        /// Why.
         source: TcError,
     },
     /// Something else in the operating system.

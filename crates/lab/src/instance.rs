@@ -183,7 +183,6 @@ impl Instance {
         self.epoch.now().as_secs_f64()
     }
 
-    /// Its nodes.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<Namespaces>> {
         self.nodes.values()
     }

@@ -53,7 +53,6 @@ pub(crate) struct Network {
     multicast: Vec<MulticastRouter>,
     /// Ends the thread that changes routes.
     _changing: Option<Sender<()>>,
-    /// Changes that failed.
     failed: Arc<Mutex<Vec<String>>>,
 }
 

@@ -9,7 +9,6 @@ use plumb_net::netlink::Prefix;
 
 use crate::graph::{PREFIX_V4, PREFIX_V6};
 
-/// The whole network.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Plan {
     /// What each node is given, in the scenario's order.
@@ -23,11 +22,9 @@ pub(crate) struct Plan {
 /// What one node is given.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct NodePlan {
-    /// The node.
     pub(crate) name: String,
     /// Whether it passes packets on.
     pub(crate) forward: bool,
-    /// Its interfaces.
     pub(crate) interfaces: Vec<Interface>,
     /// Its routes, from the start.
     pub(crate) routes: Vec<Route>,
@@ -67,20 +64,16 @@ impl Interface {
 /// Packets to a group, and the interfaces by which a router takes them in and passes them on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MulticastRoute {
-    /// Who sends them.
     pub(crate) source: IpAddr,
-    /// Where to.
     pub(crate) group: IpAddr,
     /// Where they come in.
     pub(crate) from: String,
-    /// Where they leave.
     pub(crate) to: Vec<String>,
 }
 
 /// A route of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Route {
-    /// Where it leads.
     pub(crate) to: Prefix,
     /// The neighbours that lead there; over several, the kernel chooses one for each flow.
     pub(crate) hops: Vec<Hop>,
@@ -91,7 +84,6 @@ pub(crate) struct Route {
 /// A neighbour that leads somewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hop {
-    /// By which interface.
     pub(crate) interface: String,
     /// Its address; none when it is the destination itself.
     pub(crate) gateway: Option<IpAddr>,
@@ -100,20 +92,16 @@ pub(crate) struct Hop {
 /// Packets to a prefix bear marks in turn, and each mark is looked up in a table of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Deal {
-    /// Which packets.
     pub(crate) to: Prefix,
     /// The first mark, and the first table.
     pub(crate) first: u32,
-    /// How many.
     pub(crate) count: u32,
 }
 
 /// A change of routes while the laboratory runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// The laboratory's time.
     pub(crate) at: Duration,
-    /// Whose routes.
     pub(crate) node: String,
     /// What they are from then on.
     pub(crate) route: Route,

@@ -52,7 +52,6 @@ pub struct Session {
     pub node: Option<String>,
     /// What carries the links that have cells.
     pub backend: LabBackend,
-    /// Program and arguments.
     pub command: Vec<OsString>,
     /// What is to be written down meanwhile.
     pub records: Vec<Record>,
@@ -61,9 +60,7 @@ pub struct Session {
 /// What is to be written down, and where to.
 #[derive(Debug)]
 pub struct Record {
-    /// What.
     pub sight: Sight,
-    /// The open file.
     pub file: File,
     /// What it is called.
     pub path: PathBuf,

@@ -12,7 +12,6 @@ use serde::{Deserialize, Deserializer};
 pub struct LanSpec {
     /// Its name, which is also the name of each machine's interface to it.
     pub name: String,
-    /// The machines.
     pub nodes: Vec<String>,
     /// The largest packet in bytes that each machine's interface to it takes; 1500 when absent.
     #[serde(default)]
@@ -23,7 +22,6 @@ pub struct LanSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouteSpec {
-    /// Who has it.
     pub node: String,
     /// Where it leads: a node (all its addresses), a link or lan (every address on it), or
     /// `default`.
@@ -55,11 +53,8 @@ pub enum Balance {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MulticastSpec {
-    /// Its address.
     pub group: IpAddr,
-    /// Who sends.
     pub from: String,
-    /// Who receives.
     pub to: Vec<String>,
 }
 

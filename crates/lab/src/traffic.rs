@@ -21,7 +21,6 @@ const WORTH_REPEATING: Duration = Duration::from_secs(1);
 
 /// A program that runs beside what is measured.
 pub(crate) struct Traffic {
-    /// Its process.
     pub(crate) pid: Pid,
     spec: TrafficSpec,
     started: Instant,
@@ -29,7 +28,6 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// Starts it.
     pub(crate) fn start(instance: &Instance, spec: &TrafficSpec) -> Result<Self, LabError> {
         let mut command = program::quiet(instance, &spec.node, &spec.run)?;
         command.stderr(Stdio::piped());

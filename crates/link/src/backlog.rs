@@ -7,7 +7,6 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 pub(crate) struct Backlog {
     /// Packets as they are on the wire.
     pub(crate) packets: u64,
-    /// Their IP bytes.
     pub(crate) ip_bytes: u64,
     /// Their bytes on the line, with framing.
     pub(crate) wire_bytes: u64,

@@ -13,7 +13,6 @@ use crate::settings::text_or_number;
 /// The bound of a queue, written `500kB`, `1000p` or `250ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// IP bytes.
     Bytes(u64),
     /// Packets as they are on the wire.
     Packets(u64),

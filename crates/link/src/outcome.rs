@@ -29,18 +29,12 @@ pub struct Outcome {
 pub enum End {
     /// It left the chain.
     Left {
-        /// When.
         at: Time,
         /// Whether a cell put the mark of congestion on it.
         marked: bool,
     },
     /// A cell dropped it.
-    Dropped {
-        /// The cell's name.
-        cell: String,
-        /// Why.
-        cause: DropCause,
-    },
+    Dropped { cell: String, cause: DropCause },
 }
 
 /// The outcomes that nobody took yet.

@@ -14,9 +14,7 @@ pub struct Ratio(f64);
 pub struct RatioError(String);
 
 impl Ratio {
-    /// Nothing.
     pub const ZERO: Self = Self(0.0);
-    /// All.
     pub const ONE: Self = Self(1.0);
 
     /// From a number; `None` when it is not from 0 to 1.
@@ -24,7 +22,6 @@ impl Ratio {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }
 
-    /// The number.
     pub fn value(self) -> f64 {
         self.0
     }

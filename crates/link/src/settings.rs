@@ -59,7 +59,6 @@ pub struct Difference {
     pub key: String,
     /// What it was, as it would be written, if it was there.
     pub before: Option<String>,
-    /// What it is.
     pub after: String,
 }
 
@@ -112,7 +111,6 @@ pub(crate) fn take_kind(
     }
 }
 
-/// No such kind.
 pub(crate) fn unknown_kind(what: &str, kind: &str, kinds: &[&str]) -> SettingsError {
     let hint = nearest(kind, kinds.iter().copied()).map(did_you_mean);
     SettingsError(format!(

@@ -34,9 +34,7 @@ kinds! {
         HalfDuplex(half_duplex::HalfDuplexSpec) = "half_duplex",
         /// An Ethernet of which one end is half and the other full duplex.
         DuplexMismatch(duplex_mismatch::DuplexMismatchSpec) = "duplex_mismatch",
-        /// A propagation delay.
         Delay(delay::DelaySpec) = "delay",
-        /// Loss by chance.
         Bernoulli(bernoulli::BernoulliSpec) = "loss",
         /// Loss in bursts, by a channel of two states.
         GilbertElliott(gilbert_elliott::GilbertElliottSpec) = "gilbert_elliott",
@@ -111,7 +109,6 @@ impl KindOf<CellSpec> for Terms {
 
 /// A cell that was built.
 pub(crate) enum Built {
-    /// One direction's own.
     Own(Box<dyn AnyCell>),
     /// The two ends of a cell that both directions of a link share.
     Shared([Box<dyn AnyCell>; 2]),
@@ -275,7 +272,6 @@ impl ChainSpec {
 pub struct NamedCell {
     /// What it is called.
     pub name: String,
-    /// What it is.
     pub cell: CellSpec,
 }
 

@@ -41,7 +41,6 @@ pub struct Patience {
 /// What a responder says of those whom it serves first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// How many.
     pub ahead: u32,
     /// In how much time it is this client's turn, as far as that is known.
     pub after: Option<Duration>,
@@ -99,20 +98,13 @@ pub enum ClientError {
     #[error(
         "{name}: nothing listens on TCP port {port} (connection refused): start 'plumb serve' there, or name its port"
     )]
-    Refused {
-        /// As typed.
-        name: String,
-        /// TCP port.
-        port: u16,
-    },
+    Refused { name: String, port: u16 },
     /// The port did not answer.
     #[error(
         "{name}: TCP port {port} did not answer within {within:?}: a firewall may drop it; let it through, or check the address"
     )]
     TimedOut {
-        /// As typed.
         name: String,
-        /// TCP port.
         port: u16,
         /// How long it was waited for.
         within: Duration,
@@ -122,9 +114,7 @@ pub enum ClientError {
         "{name}: TCP port {port} is not reachable ({why}): check the address and this host's routes"
     )]
     Unreachable {
-        /// As typed.
         name: String,
-        /// TCP port.
         port: u16,
         /// What the system said.
         why: String,
@@ -133,66 +123,43 @@ pub enum ClientError {
     #[error(
         "{name}: TCP port {port} accepts connections but says nothing: it is not 'plumb serve', or it hangs; check what listens there"
     )]
-    Mute {
-        /// As typed.
-        name: String,
-        /// TCP port.
-        port: u16,
-    },
+    Mute { name: String, port: u16 },
     /// What listens there speaks something else.
     #[error("{name}: what listens on TCP port {port} is not 'plumb serve' ({why}): check the port")]
     NotPlumb {
-        /// As typed.
         name: String,
-        /// TCP port.
         port: u16,
-        /// What it did.
         why: String,
     },
     /// The responder ended the session and said why.
     #[error("{name}: the responder ended the session: {message}")]
     Ended {
-        /// As typed.
         name: String,
-        /// For programs.
         code: ErrorCode,
-        /// For people.
         message: String,
     },
     /// The responder went away.
     #[error(
         "{name}: lost the responder: {why}; look whether 'plumb serve' still runs there and the path is up"
     )]
-    Lost {
-        /// As typed.
-        name: String,
-        /// How.
-        why: String,
-    },
+    Lost { name: String, why: String },
     /// The responder does not grant the phase.
     #[error("{name}: the responder refused the load: {message}")]
     PhaseRefused {
-        /// As typed.
         name: String,
-        /// For programs.
         reason: Refusal,
-        /// For people.
         message: String,
     },
     /// The responder does not trace the way back.
     #[error("{name}: the responder does not trace the way back: {message}")]
     TraceRefused {
-        /// As typed.
         name: String,
-        /// For programs.
         reason: Refusal,
-        /// For people.
         message: String,
     },
     /// The responder did not tell the way back in time.
     #[error("{name}: the responder did not tell the way back within {within:?}: try again")]
     TraceLate {
-        /// As typed.
         name: String,
         /// How long it was waited for.
         within: Duration,
@@ -202,7 +169,6 @@ pub enum ClientError {
         "{name}: stream {stream} could not be opened ({why}), though the control connection was: ask for fewer streams, or look for a firewall or connection limit on the way"
     )]
     Stream {
-        /// As typed.
         name: String,
         /// Number of the stream.
         stream: u32,
@@ -214,17 +180,13 @@ pub enum ClientError {
     /// This host could not do its part.
     #[error("{name}: this host could not run the load ({why}): ask for fewer streams")]
     Local {
-        /// As typed.
         name: String,
         /// What the system said.
         why: String,
     },
     /// The caller cancelled before the load ran.
     #[error("{name}: cancelled before the load began")]
-    Cancelled {
-        /// As typed.
-        name: String,
-    },
+    Cancelled { name: String },
 }
 
 impl ClientError {

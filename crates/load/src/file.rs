@@ -32,11 +32,9 @@ pub struct StreamFile {
 
 /// What a [`Source`] has.
 pub(crate) enum Ready {
-    /// So many bytes.
     Bytes(usize),
     /// Nothing at the moment.
     NotYet,
-    /// Nothing any more.
     End,
 }
 

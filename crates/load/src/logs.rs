@@ -11,9 +11,7 @@ use plumb_wire::native::control::report::{Count, ReceiverLog, SenderLog, TcpSamp
 pub struct DirectionLogs<'a> {
     /// Direction of the data.
     pub direction: Direction,
-    /// The sending end.
     pub senders: &'a [SenderLog],
-    /// The receiving end.
     pub receivers: &'a [ReceiverLog],
     /// The numbers of the streams of each group of equal ones.
     pub groups: &'a [Range<u32>],

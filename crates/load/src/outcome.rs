@@ -53,9 +53,7 @@ pub struct PhaseOutcome {
     pub up: Option<DirectionOutcome>,
     /// The UDP streams of both directions.
     pub udp: Vec<UdpOutcome>,
-    /// QUIC, by direction.
     pub quic: Vec<QuicOutcome>,
-    /// Transactions, by kind.
     pub transactions: Vec<TransactionsOutcome>,
     /// What must be known to read the numbers.
     pub notes: Vec<String>,
@@ -64,7 +62,6 @@ pub struct PhaseOutcome {
 /// What transactions of one kind came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransactionsOutcome {
-    /// Their result.
     pub result: TransactionsResult,
     /// `completed_count`: completed since the point before, every 100 ms.
     pub series: BTreeMap<String, Series>,

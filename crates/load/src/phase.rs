@@ -31,7 +31,6 @@ const TICK: Duration = Duration::from_millis(50);
 /// What a phase is to carry.
 #[derive(Debug, Clone)]
 pub struct PhasePlan {
-    /// Its streams.
     pub flows: Vec<Flows>,
     /// How long it runs.
     pub duration: Duration,

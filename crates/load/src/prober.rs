@@ -33,7 +33,6 @@ pub enum Probe {
     Foreign {
         /// When it was answered, since the phase began.
         at: Duration,
-        /// TCP's handshake.
         connect: Duration,
         /// That of TLS after it, where there was one.
         handshake: Option<Duration>,

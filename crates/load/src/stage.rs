@@ -23,7 +23,6 @@ const STACK_BYTES: usize = 128 * 1024;
 /// One end of a phase while it runs. Dropping it does not stop the streams; [`Stage::stop`] does.
 #[derive(Debug)]
 pub struct Stage {
-    /// When it began.
     pub started: Instant,
     /// When everything ends, told to or not.
     pub deadline: Instant,

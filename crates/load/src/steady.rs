@@ -16,7 +16,6 @@ const LARGEST_UNCERTAINTY_RATIO: f64 = 0.05;
 /// Student's t for 95 % and 2 × [`INTERVALS`] − 1 = 19 degrees of freedom.
 const STUDENT_T: f64 = 2.093;
 
-/// Watches a rate.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Steadiness {
     rates: VecDeque<f64>,

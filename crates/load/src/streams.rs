@@ -24,9 +24,7 @@ use crate::udp::{UdpStream, prepare_to_receive};
 /// One stream of a phase, with what carries it.
 #[derive(Debug)]
 pub enum Stream {
-    /// A TCP connection.
     Tcp(TcpLoad),
-    /// A UDP socket.
     Udp(UdpStream),
     /// A QUIC connection on a UDP socket.
     Quic(QuicStream),
@@ -37,9 +35,7 @@ pub enum Stream {
 /// A data connection after its preamble, and after its handshake if that asked for one.
 #[derive(Debug)]
 pub struct DataConnection {
-    /// How it began.
     pub preamble: Preamble,
-    /// The connection.
     pub socket: TcpStream,
     /// Set when it is encrypted.
     pub tls: Option<TlsSession>,
@@ -48,7 +44,6 @@ pub struct DataConnection {
 /// What a stream is attached with.
 #[derive(Debug)]
 pub enum Carrier {
-    /// A data connection.
     Tcp(DataConnection),
     /// A UDP socket, and the stream that was asked for with it.
     Udp(Preamble, BulkSocket),
@@ -128,7 +123,6 @@ pub(crate) struct Streams {
 /// A data connection that could not be opened.
 #[derive(Debug)]
 pub(crate) struct StreamError {
-    /// Its number.
     pub(crate) stream: u32,
     /// What the system said.
     pub(crate) why: String,
@@ -141,7 +135,6 @@ pub(crate) struct StreamError {
 pub struct FarEnd {
     /// The responder, TCP and UDP.
     pub address: SocketAddr,
-    /// Names the session.
     pub token: Token,
     /// The phase that they belong to.
     pub phase: u32,

@@ -24,7 +24,6 @@ const SLACK_S: f64 = 0.1;
 /// What one direction of a phase carried.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectionOutcome {
-    /// Its result.
     pub result: ThroughputResult,
     /// `bps` (counted by the receivers, over the time since the point before), and of the
     /// sending TCPs, summed over the streams: `cwnd_bytes`, `in_flight_bytes` and `retransmits`

@@ -196,9 +196,7 @@ impl TlsSession {
 /// A socket as it is, or encrypted.
 #[derive(Debug)]
 pub enum Pipe<'a> {
-    /// As it is.
     Plain(&'a TcpStream),
-    /// Encrypted.
     Tls(TlsPipe<'a>),
 }
 

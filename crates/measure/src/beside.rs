@@ -12,9 +12,7 @@ use crate::probes::{ProbeLogs, Window, result, window_series};
 
 /// The probes beside the main stream, idle and under load.
 pub(crate) struct Beside<'a> {
-    /// All probes.
     pub(crate) logs: &'a ProbeLogs,
-    /// Before the load.
     pub(crate) idle_window: Window,
     /// Under load, its beginning left out.
     pub(crate) loaded_window: Window,

@@ -27,12 +27,10 @@ impl Budget {
             .unwrap_or(self.left)
     }
 
-    /// What is left.
     pub fn left(self) -> u64 {
         self.left
     }
 
-    /// Adds to it.
     pub fn grant(&mut self, bytes: ByteCount) {
         self.left = self.left.saturating_add(bytes.bytes());
     }

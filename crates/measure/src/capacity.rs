@@ -42,7 +42,6 @@ const HOPS_PART: u64 = 2;
 /// Trains take no longer than this.
 const TRAINS_TIME: Duration = Duration::from_secs(30);
 
-/// What to measure.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     /// The far end; the port is that of its responder, 0 for the usual one.
@@ -119,7 +118,6 @@ pub fn run(
 
 /// What the lines of a path could carry.
 pub struct LineCapacity<'a> {
-    /// What is wanted.
     pub wanted: &'a Wanted,
 }
 

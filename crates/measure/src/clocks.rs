@@ -40,7 +40,6 @@ pub struct Comparison {
 /// Why there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Incomparable {
-    /// Nothing was answered.
     #[error("nothing was answered by which the clocks could be compared")]
     Silence,
     /// The difference changed by more than clocks drift.

@@ -123,7 +123,6 @@ impl<'a> Conductor<'a> {
         &mut self.session
     }
 
-    /// Adds a note.
     pub fn note(&mut self, note: impl Into<String>) {
         self.record.note(note);
     }

@@ -27,19 +27,15 @@ pub enum MeasureError {
     Mtu {
         /// As the user typed it.
         name: String,
-        /// Why.
         source: SearchError,
     },
-    /// Nobody is there.
     #[error(
         "nothing gets to {name}: {by} says that {why} ({mark}); check the address, that it is up, and the routes (plumb path shows them)"
     )]
     Nowhere {
         /// As the user typed it.
         name: String,
-        /// Who says so.
         by: String,
-        /// What.
         why: &'static str,
         /// The same as traceroute's mark.
         mark: String,
@@ -51,27 +47,22 @@ pub enum MeasureError {
     Capacity {
         /// As the user typed it.
         name: String,
-        /// Why.
         source: std::io::Error,
     },
-    /// Nothing came back.
     #[error(
         "nothing came back from {name}: it does not answer {tried}; check the name, that it is up, and the firewalls on the way. {notes}"
     )]
     Silence {
         /// As the user typed it.
         name: String,
-        /// What was sent.
         tried: String,
         /// What else was seen.
         notes: String,
     },
-    /// Nothing was sent.
     #[error("nothing was sent to {name}: {notes}")]
     NothingSent {
         /// As the user typed it.
         name: String,
-        /// Why.
         notes: String,
     },
     /// Nothing but errors came back.
@@ -79,7 +70,6 @@ pub enum MeasureError {
     NotReached {
         /// As the user typed it.
         name: String,
-        /// What was sent.
         tried: String,
         /// What the errors said.
         notes: String,
@@ -113,35 +103,25 @@ pub enum MeasureError {
     CongestionControl {
         /// As the user typed it.
         name: String,
-        /// Which end.
         end: &'static str,
-        /// What it has.
         known: String,
     },
     /// The far end went away, or silent, before all was measured.
     #[error("measured in part only: {why}")]
-    InPart {
-        /// How.
-        why: String,
-    },
+    InPart { why: String },
     /// A file system could not be timed.
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// The reverse path was asked for, and nobody reported it.
     #[error("the way back is not known: {why}")]
-    ReversePath {
-        /// Why.
-        why: String,
-    },
+    ReversePath { why: String },
     /// The user stopped it.
     #[error("stopped before anything could be said")]
     Cancelled,
     /// Something that should always work did not.
     #[error("{what}: {source}")]
     Local {
-        /// What was tried.
         what: &'static str,
-        /// Why it failed.
         source: std::io::Error,
     },
 }

@@ -35,7 +35,6 @@ pub enum Purpose {
     Latency(Aim),
     /// Comparing the clocks of both hosts, for one-way delay.
     Clocks(Aim),
-    /// Nothing: no probes.
     None,
 }
 

@@ -49,7 +49,6 @@ pub enum Probes {
 /// What to look for.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// The far end.
     pub target: Target,
     /// TCP port for the maximum segment size; usual ones when absent.
     pub tcp_port: Option<u16>,
@@ -101,7 +100,6 @@ pub fn run(
 
 /// How large packets may be on a path, hop by hop.
 pub struct PathMtu<'a> {
-    /// What is wanted.
     pub wanted: &'a Wanted,
 }
 

@@ -42,7 +42,6 @@ pub fn run(
 
 /// One load of a page; it ends within the plan's time.
 pub struct PageLoad<'a> {
-    /// What to load.
     pub plan: &'a PagePlan,
     /// Which of several it is, from 1.
     pub repetition: Option<u32>,

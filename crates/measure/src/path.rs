@@ -60,7 +60,6 @@ pub type Show<'a> = &'a mut dyn FnMut(&TraceLog, &Names);
 
 /// The hops of a path, and of the reverse path where a responder traces it.
 pub struct Hops<'a> {
-    /// What is wanted.
     pub wanted: &'a Wanted,
     /// Who is shown the trace as it goes.
     pub show: Show<'a>,

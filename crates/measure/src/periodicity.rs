@@ -34,10 +34,8 @@ const LEAST_STRENGTH: f64 = 0.5;
 /// Share of the bins that may be empty, and are filled in from their neighbours.
 const MOST_MISSING: f64 = 0.2;
 
-/// Something that repeats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Period {
-    /// What.
     pub of: PeriodicOf,
     /// How long it takes.
     pub period_s: f64,
@@ -187,7 +185,6 @@ fn is_peak(correlations: &[f64], lag: usize) -> bool {
 
 /// How the series resembles itself at all multiples of a lag.
 struct Resemblance {
-    /// Mean correlation.
     mean: f64,
     /// The same in standard errors of noise with the same memory.
     errors: f64,

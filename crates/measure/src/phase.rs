@@ -113,7 +113,6 @@ impl Phase {
         self.outcome.lost.as_deref()
     }
 
-    /// When it was.
     pub fn window(&self) -> Window {
         let from_ns = self.outcome.started_monotonic_ns;
         Window {

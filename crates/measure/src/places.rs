@@ -12,9 +12,7 @@ use plumb_probe::hop::answerer;
 /// A place on the way, and what makes it answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Which.
     pub place: PathPlace,
-    /// Its address.
     pub address: IpAddr,
     /// What it is made to answer.
     pub method: PlaceMethod,

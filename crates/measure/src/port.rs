@@ -41,20 +41,16 @@ const LISTEN: Duration = Duration::from_millis(1500);
 /// How long a responder is waited for to say that it is one.
 const GREETING: Duration = Duration::from_secs(2);
 
-/// What to try.
 #[derive(Debug, Clone)]
 pub struct PortPlan {
     /// The host as the user typed it.
     pub name: String,
-    /// Its address.
     pub address: SocketAddr,
     /// Time that looking the name up took; `None` where an address was typed.
     pub name_s: Option<f64>,
     /// What the name stands for.
     pub canonical_name: Option<String>,
-    /// The ports.
     pub ports: Vec<u16>,
-    /// Connections to each.
     pub tries: u64,
     /// How long each may take.
     pub timeout: Duration,
@@ -62,7 +58,6 @@ pub struct PortPlan {
     pub tls: Option<bool>,
     /// Whether to ask for a page's head; `None` for the ports that usually have one.
     pub http: Option<bool>,
-    /// The page.
     pub path: String,
     /// How long connections are silent at most, to see how long they are kept.
     pub idle: Option<Duration>,
@@ -94,7 +89,6 @@ pub fn run(
 pub struct Port<'a> {
     /// How to try it.
     pub plan: &'a PortPlan,
-    /// Which.
     pub port: u16,
 }
 

@@ -38,12 +38,10 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// load, and neighbours close enough in time for the round trips of two streams to be compared.
 const BESIDE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What to probe.
 #[derive(Debug, Clone)]
 pub struct Aim {
     /// The far end as the user typed it.
     pub name: String,
-    /// Its address.
     pub address: SocketAddr,
     /// Whether it echoes UDP at that port.
     pub echoes: bool,
@@ -63,7 +61,6 @@ struct Streams<T> {
     places: Vec<(Place, T)>,
 }
 
-/// Running probes.
 pub struct Probes {
     streams: Streams<Probing>,
     /// What must be known: streams that could not start.
@@ -76,9 +73,7 @@ pub struct ProbeLogs(Streams<ProbeLog>);
 /// A stretch of time on CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
-    /// Its beginning.
     pub from_ns: u64,
-    /// Its end.
     pub to_ns: u64,
 }
 
@@ -300,7 +295,6 @@ fn has_settled(log: &ProbeLog, sent_before_ns: u64) -> bool {
 }
 
 impl ProbeLogs {
-    /// Of no probes.
     pub fn none() -> Self {
         Self(Streams::none())
     }

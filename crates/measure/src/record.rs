@@ -39,7 +39,6 @@ pub struct Measured {
     pub settings: Map<String, Value>,
     /// What came of it.
     pub outcome: Outcome,
-    /// Values over time.
     pub series: BTreeMap<String, Series>,
 }
 
@@ -135,7 +134,6 @@ impl Record {
         }
     }
 
-    /// Adds a measurement.
     pub fn add(&mut self, measured: Measured) {
         self.run.measurements.push(Measurement {
             id: self.next_id(),

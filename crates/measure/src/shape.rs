@@ -12,7 +12,6 @@ use crate::responsiveness;
 /// What flows each way in a phase of load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// Best effort alone.
     #[default]
     BestEffort,
     /// The four classes of the RRUL test in turn (flent's `rrul.conf`: CS1, CS0, CS5, EF).

@@ -35,7 +35,6 @@ pub struct Plan {
     pub flow: TransactionFlow,
     /// Streams: transactions under way at once.
     pub streams: u32,
-    /// How long.
     pub duration: Duration,
     /// The most payload that may be transferred.
     pub budget: ByteCount,
@@ -60,7 +59,6 @@ pub fn run(
 
 /// Requests and their responses for a while.
 pub struct Transactions<'a> {
-    /// What to ask.
     pub plan: &'a Plan,
 }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use plumb_load::Progress;
 use plumb_probe::Seen;
 
-/// Shows nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Nobody;
 

@@ -49,7 +49,6 @@ pub struct Plan {
     pub from: Option<StreamFile>,
     /// Where downloads go to; nowhere when absent.
     pub to: Option<StreamFile>,
-    /// Streams each way.
     pub groups: Vec<Group>,
     /// Which classes of traffic they belong to.
     pub shape: Shape,

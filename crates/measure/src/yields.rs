@@ -29,17 +29,14 @@ impl Yield {
         }
     }
 
-    /// Adds a measurement.
     pub fn add(&mut self, measured: Measured) {
         self.measured.push(measured);
     }
 
-    /// Adds a note.
     pub fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }
 
-    /// Adds notes.
     pub fn notes<N: Into<String>>(&mut self, notes: impl IntoIterator<Item = N>) {
         self.notes.extend(notes.into_iter().map(Into::into));
     }

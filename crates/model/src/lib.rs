@@ -4,6 +4,8 @@
 //! Nothing here does I/O, looks at a clock or draws a random number: what the numbers mean
 //! must be testable from the numbers alone.
 
+#![warn(missing_docs)]
+
 #[cfg(not(feature = "schema"))]
 extern crate plumb_schemaless as schemars;
 

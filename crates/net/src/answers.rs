@@ -20,9 +20,7 @@ const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
 pub struct Heard {
     /// Where the message begins in the buffer: behind the IP header, where there was one.
     pub start: usize,
-    /// Where it ends.
     pub end: usize,
-    /// Who sent it.
     pub from: SocketAddr,
     /// When the kernel received it, ns of CLOCK_REALTIME; absent where it took no stamp.
     pub kernel_ns: Option<u64>,

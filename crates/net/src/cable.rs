@@ -21,7 +21,6 @@ const EVERY_PROTOCOL: u16 = libc::ETH_P_ALL as u16;
 /// The protocols that are IP.
 const IP_PROTOCOLS: [u16; 2] = [libc::ETH_P_IP as u16, libc::ETH_P_IPV6 as u16];
 
-/// PACKET_VNET_HDR of linux/if_packet.h.
 const PACKET_VNET_HDR: libc::c_int = 15;
 
 /// Destination, source and protocol (IEEE 802.3).
@@ -60,11 +59,9 @@ pub struct Passed<'a> {
 /// What came within a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look<'a> {
-    /// An IP packet.
     Packet(Passed<'a>),
     /// A frame of another protocol.
     Other,
-    /// Nothing.
     Nothing,
 }
 

@@ -27,14 +27,12 @@ pub(crate) use system::{
     tell_errors_and_hops,
 };
 
-/// A packet received.
 #[derive(Debug, Clone, Copy)]
 pub struct Received {
     /// Bytes of payload in the buffer; an IP header is already gone.
     pub len: usize,
     /// When the kernel received it, ns of CLOCK_REALTIME; absent where it took no stamp.
     pub kernel_ns: Option<u64>,
-    /// Who sent it.
     pub from: SocketAddr,
     /// Which of our addresses it was sent to; only told on [`DatagramSocket::bound`] sockets.
     pub to: Option<LocalAddress>,
@@ -55,10 +53,7 @@ pub enum IcmpAccess {
     /// other programs arrive too.
     Raw,
     /// A ping socket: the kernel writes this identifier and the checksum.
-    Ping {
-        /// The identifier.
-        identifier: u16,
-    },
+    Ping { identifier: u16 },
 }
 
 /// Why no socket for ICMP echo could be had.

@@ -28,13 +28,11 @@ pub enum Told {
     Error(ErrorTold),
     /// An answer from the far end.
     Packet {
-        /// Who sent it.
         from: SocketAddr,
         /// When the kernel received it, ns of CLOCK_REALTIME.
         kernel_ns: Option<u64>,
         /// Its time to live, or hop limit, as it came in.
         hop_limit: Option<u8>,
-        /// What it carried.
         payload: Vec<u8>,
     },
 }
@@ -42,11 +40,8 @@ pub enum Told {
 /// An ICMP error, as the error queue tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorTold {
-    /// Who sent it.
     pub by: IpAddr,
-    /// Its type.
     pub kind: u8,
-    /// Its code.
     pub code: u8,
     /// The MTU, where it tells one; otherwise zero.
     pub mtu_bytes: u32,

@@ -17,7 +17,6 @@ use plumb_model::results::host::{
 
 use buffer::Buffer;
 
-/// Commands (`ETHTOOL_*`).
 const GET_DRIVER: u32 = 0x03;
 const GET_COALESCING: u32 = 0x0e;
 const GET_RINGS: u32 = 0x10;
@@ -42,12 +41,9 @@ const NAME_BYTES: usize = 32;
 /// What stands for an unknown speed (`SPEED_UNKNOWN`).
 const UNKNOWN_SPEED: u32 = u32::MAX;
 
-/// A driver.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Driver {
-    /// Its name.
     pub name: String,
-    /// The firmware's version.
     pub firmware: String,
     /// Where the device is on its bus.
     pub bus: String,

@@ -42,7 +42,6 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// A single address.
     pub fn host(address: IpAddr) -> Self {
         let length = if address.is_ipv4() { 32 } else { 128 };
         Self { address, length }

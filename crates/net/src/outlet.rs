@@ -37,10 +37,8 @@ pub enum OutletError {
     OtherVersion {
         /// The address to send from.
         from: IpAddr,
-        /// Where to.
         to: IpAddr,
     },
-    /// Something else.
     #[error("the kernel refuses it ({0})")]
     Other(String),
 }

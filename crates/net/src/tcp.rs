@@ -97,7 +97,6 @@ pub enum ConnectError {
         "this host has no free port: too many connections, or a narrow net.ipv4.ip_local_port_range; widen it, or wait a minute for those that have ended"
     )]
     NoPort,
-    /// Something else.
     #[error("{0}")]
     Other(io::Error),
 }

@@ -10,7 +10,7 @@ use nix::sys::termios::{
 use nix::unistd::{getpgrp, tcgetpgrp, tcsetpgrp};
 
 mod request {
-    #![allow(missing_docs)]
+
     nix::ioctl_read_bad!(window_size, libc::TIOCGWINSZ, libc::winsize);
 }
 

@@ -16,7 +16,6 @@ use crate::datagram::{control, receive_message, set_option};
 /// Which packets of a socket are stamped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stamped {
-    /// Those received.
     Received,
     /// Those received, and those sent: their stamps come through the error queue.
     Both,

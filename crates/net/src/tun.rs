@@ -22,7 +22,7 @@ pub const VNET_HEADER_BYTES: usize = 10;
 pub const MAX_PACKET_BYTES: usize = 65_536;
 
 mod request {
-    #![allow(missing_docs)]
+
     nix::ioctl_write_int!(set_iff, b'T', 202);
     nix::ioctl_write_int!(set_offload, b'T', 208);
 }

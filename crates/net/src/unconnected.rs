@@ -28,7 +28,6 @@ const QUOTED_BYTES: usize = 64;
 /// takes about 800 bytes of kernel memory.
 const RECEIVE_BUFFER_BYTES: i32 = 8 << 20;
 
-/// A message received.
 #[derive(Debug, Clone, Copy)]
 pub struct Heard<'a> {
     /// The ICMP message, or the payload of the UDP datagram.

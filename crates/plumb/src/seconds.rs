@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use plumb_model::units::parse_duration;
 
-/// A time.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(number) => Duration::try_from_secs_f64(number).map_err(|e| e.to_string()),

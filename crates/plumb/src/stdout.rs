@@ -6,7 +6,6 @@ use anyhow::Context as _;
 use plumb_model::printable;
 use serde::Serialize;
 
-/// Prints text.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     write(&printable::lines(text))
 }

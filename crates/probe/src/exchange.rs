@@ -82,7 +82,6 @@ pub struct Exchange {
     pub connect_stamps: TimestampSource,
     /// Whether the SYN was sent more than once, so that the time is not one round trip.
     pub syn_again: bool,
-    /// This end's address.
     pub local: Option<SocketAddr>,
     /// The TLS handshake, if there was one.
     pub tls: Option<TlsSeen>,
@@ -98,12 +97,10 @@ pub struct Exchange {
     pub error: Option<String>,
 }
 
-/// A TLS handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSeen {
     /// How long it took.
     pub handshake: Duration,
-    /// The version.
     pub version: String,
     /// The cipher suite, by its IANA name.
     pub cipher_suite: String,
@@ -116,7 +113,6 @@ pub struct TlsSeen {
 pub enum NoConnection {
     /// Nothing listens there: a reset came after that time.
     Refused(Duration),
-    /// Nothing came back.
     NoAnswer,
     /// Somebody said that there is no way there, or that it is forbidden.
     Unreachable(String),

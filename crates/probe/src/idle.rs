@@ -38,7 +38,6 @@ pub type OpenSilent<'a> = dyn Fn(Duration) -> Result<TcpStream, ConnectError> + 
 /// Who speaks first after the silence.
 #[derive(Clone, Copy)]
 pub enum Speaker<'a> {
-    /// This end.
     Us,
     /// The far end, on connections that are opened so.
     Them(&'a OpenSilent<'a>),

@@ -22,9 +22,7 @@ pub enum HostSection {
     Machine,
     /// Hardware, driver, link, offloads, rings, counters of each interface.
     Interfaces,
-    /// Radios.
     Wifi,
-    /// Queueing disciplines.
     Queues,
     /// Counters of IP, TCP and UDP, with their meaning.
     Counters,
@@ -32,7 +30,6 @@ pub enum HostSection {
     Sockets,
     /// What TCP remembers of addresses.
     Cached,
-    /// Kernel variables.
     Sysctls,
     /// Processors: power saving, interrupts, received packets.
     Processors,

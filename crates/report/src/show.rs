@@ -115,7 +115,6 @@ pub(crate) struct RoundTrips<'a> {
 /// What a series over time is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trace {
-    /// What was carried.
     Rate(Direction),
     /// What of UDP's packets never came.
     Loss(Direction),

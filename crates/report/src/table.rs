@@ -31,7 +31,6 @@ pub(crate) enum Kind {
     Text,
     /// Numbers, set from the right.
     Number,
-    /// A mark.
     Grade,
     /// A sentence, as long as it has to be; only in the last column.
     Sentence,

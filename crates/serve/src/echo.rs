@@ -28,11 +28,9 @@ const BUFFER_BYTES: usize = 65_536;
 /// A client that asks for a UDP stream. It has proved nothing yet, and gets no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
-    /// The stream.
     pub stream: Preamble,
     /// Where it was asked for.
     pub here: SocketAddr,
-    /// From where.
     pub from: SocketAddr,
 }
 

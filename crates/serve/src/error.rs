@@ -14,7 +14,6 @@ pub enum ServeError {
     Limit {
         /// The option of `plumb serve` that sets it.
         option: &'static str,
-        /// As configured.
         value: String,
         /// What it may be.
         wanted: String,
@@ -22,7 +21,6 @@ pub enum ServeError {
     /// The directory for temporary files cannot be used.
     #[error("cannot lend {}: {source}; check that it is a directory and may be written to", disk.display())]
     Disk {
-        /// As configured.
         disk: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -33,9 +31,7 @@ pub enum ServeError {
          stop it, or choose another port"
     )]
     InUse {
-        /// As configured.
         address: SocketAddr,
-        /// TCP or UDP.
         protocol: &'static str,
     },
     /// The address cannot be had for another reason.
@@ -43,7 +39,6 @@ pub enum ServeError {
         "cannot listen on {address}: {source}; check the address and the port (below 1024 needs privilege)"
     )]
     Listen {
-        /// As configured.
         address: SocketAddr,
         /// What the system said.
         source: io::Error,

@@ -12,7 +12,6 @@ use crate::echo::Asked;
 /// What happens to a session.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A message came.
     Message(ClientMessage),
     /// A data connection named the session.
     Attached(Box<DataConnection>),
@@ -31,10 +30,8 @@ pub(crate) enum Event {
 /// A connection that is to be silent.
 #[derive(Debug)]
 pub(crate) struct Hushed {
-    /// The connection.
     pub(crate) socket: TcpStream,
     /// Whom it comes from.
     pub(crate) peer: IpAddr,
-    /// For how long.
     pub(crate) time: Duration,
 }

@@ -47,18 +47,15 @@ struct Inner {
     traces: Budget,
 }
 
-/// A session.
 #[derive(Debug)]
 struct Here {
     number: u64,
     socket: Arc<TcpStream>,
     events: SyncSender<Event>,
-    /// What it carries.
     stage: Weak<Stage>,
 }
 
 impl Registry {
-    /// An empty one.
     pub(crate) fn new(max_clients: usize) -> Self {
         Self {
             max_clients,

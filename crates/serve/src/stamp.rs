@@ -27,7 +27,6 @@ const BUFFER_BYTES: usize = 65_536;
 /// The reflector as it is asked for.
 #[derive(Debug, Clone)]
 pub struct StampConfig {
-    /// UDP port.
     pub port: u16,
     /// Key that senders must have; anybody is answered where there is none.
     pub key: Option<Key>,
@@ -69,7 +68,6 @@ impl Reflectors {
         })
     }
 
-    /// Where they listen.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         self.sockets.iter().map(|(address, _)| *address).collect()
     }

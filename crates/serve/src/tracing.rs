@@ -61,7 +61,6 @@ impl Budget {
         }
     }
 
-    /// It is over.
     pub(crate) fn end(&mut self, peer: IpAddr) {
         self.under_way.remove(&peer);
     }

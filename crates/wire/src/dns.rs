@@ -13,15 +13,12 @@ const MAX_NAME_BYTES: usize = 255;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum RecordKind {
-    /// An IPv4 address.
     A = 1,
     /// The servers of a zone.
     Ns = 2,
-    /// An IPv6 address.
     Aaaa = 28,
 }
 
-/// Class IN.
 const INTERNET: u16 = 1;
 
 /// A question to a server.

@@ -13,7 +13,6 @@ const MAX_CHUNK_LINE_BYTES: usize = 256;
 /// Fields behind the last chunk: they are as good as never used.
 const MAX_TRAILERS: u32 = 64;
 
-/// A connection's client.
 #[derive(Debug, Default)]
 pub struct Client {
     state: State,

@@ -9,7 +9,6 @@ use crate::url::Url;
 /// A request for a page or for something on it (GET).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Of what.
     pub url: Url,
     /// Whether it may come compressed with gzip; else it is asked for as it is.
     pub gzip: bool,
@@ -34,33 +33,25 @@ impl Request {
 pub enum Event {
     /// The first of the answer.
     Began {
-        /// Stream.
         stream: u32,
     },
-    /// Its head.
     Head {
-        /// Stream.
         stream: u32,
-        /// Status and fields.
         head: Head,
     },
     /// Some of its body.
     Data {
-        /// Stream.
         stream: u32,
         /// Content, without what frames it.
         bytes: Vec<u8>,
     },
     /// All of it was there.
     End {
-        /// Stream.
         stream: u32,
     },
     /// It will not come, or not all of it.
     Failed {
-        /// Stream.
         stream: u32,
-        /// Why.
         error: HttpError,
         /// Whether the server has not begun with it, so that asking again on another connection is right (RFC 9110,
         /// section 9.2.2; RFC 9113, section 8.7).

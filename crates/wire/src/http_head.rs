@@ -19,7 +19,6 @@ pub fn head_request(host: &str, path: &str) -> Vec<u8> {
 /// The head of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
-    /// The status code.
     pub status: u16,
     /// The fields, their names in lower case.
     pub fields: Vec<(String, String)>,

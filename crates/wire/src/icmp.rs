@@ -22,17 +22,13 @@ pub enum Version {
     V6,
 }
 
-/// Request or reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Echo request.
     Request,
-    /// Echo reply.
     Reply,
 }
 
 impl Kind {
-    /// The type field.
     pub fn code(self, version: Version) -> u8 {
         match (version, self) {
             (Version::V4, Self::Request) => 8,
@@ -46,7 +42,6 @@ impl Kind {
 /// An echo request or reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echo<'a> {
-    /// Request or reply.
     pub kind: Kind,
     /// Tells the probes of one program from those of another.
     pub identifier: u16,
@@ -95,7 +90,6 @@ impl<'a> Echo<'a> {
 /// The header of an echo alone, as routers quote it in errors (RFC 792).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EchoHeader {
-    /// The type field.
     pub code: u8,
     /// Tells the probes of one program from those of another.
     pub identifier: u16,

@@ -100,14 +100,11 @@ pub struct MplsLabel {
     pub traffic_class: u8,
     /// Whether it is the bottom of the stack.
     pub bottom: bool,
-    /// Time to live.
     pub ttl: u8,
 }
 
-/// An ICMP error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IcmpReport<'a> {
-    /// What it says.
     pub report: Report,
     /// The beginning of the packet that it is about, from the IP header on.
     pub quote: &'a [u8],

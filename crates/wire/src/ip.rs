@@ -42,9 +42,7 @@ pub enum Ecn {
     NotEct,
     /// ECN-capable, codepoint 01 (L4S, RFC 9331).
     Ect1,
-    /// ECN-capable, codepoint 10.
     Ect0,
-    /// Congestion experienced.
     Ce,
 }
 
@@ -54,15 +52,11 @@ pub enum Ecn {
 /// `source_port` and its identifier in `destination_port`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowKey {
-    /// Source address.
     pub source: IpAddr,
-    /// Destination address.
     pub destination: IpAddr,
     /// Protocol number, after any IPv6 extension headers.
     pub protocol: u8,
-    /// Source port.
     pub source_port: u16,
-    /// Destination port.
     pub destination_port: u16,
 }
 
@@ -222,12 +216,10 @@ impl<'a> IpPacket<'a> {
         self.protocol
     }
 
-    /// Source address.
     pub fn source(&self) -> IpAddr {
         self.source
     }
 
-    /// Destination address.
     pub fn destination(&self) -> IpAddr {
         self.destination
     }
@@ -242,7 +234,6 @@ impl<'a> IpPacket<'a> {
         self.traffic_class >> 2
     }
 
-    /// The ECN field.
     pub fn ecn(&self) -> Ecn {
         match self.traffic_class & 3 {
             0 => Ecn::NotEct,

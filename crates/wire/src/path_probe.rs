@@ -39,14 +39,11 @@ pub enum Transport {
     Udp {
         /// Source port of flow 0; the next flow has the next.
         source_port: u16,
-        /// Destination port.
         destination_port: u16,
     },
-    /// TCP SYN.
     Tcp {
         /// Source port of flow 0; the next flow has the next.
         source_port: u16,
-        /// Destination port.
         destination_port: u16,
     },
 }
@@ -54,7 +51,6 @@ pub enum Transport {
 /// What all probes of one program to one target have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbeSet {
-    /// Our address.
     pub source: IpAddr,
     /// The target, of the same version.
     pub destination: IpAddr,
@@ -64,7 +60,6 @@ pub struct ProbeSet {
     pub session: u32,
 }
 
-/// One probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbered {
     /// From 1 to [`MAX_NUMBER`].
@@ -88,7 +83,6 @@ pub struct Numbered {
 /// What an answer says of the probe that it is to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Named {
-    /// Its number.
     pub number: u16,
     /// The flow whose identifier or port it came back to.
     pub flow: u16,

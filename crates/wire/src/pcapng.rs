@@ -25,9 +25,7 @@ const NANOSECONDS: u8 = 9;
 /// Which way a packet passed the interface (the low two bits of `epb_flags`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Received.
     Inbound,
-    /// Sent.
     Outbound,
 }
 

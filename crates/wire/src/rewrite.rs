@@ -13,7 +13,6 @@ const IPV4_DESTINATION: usize = 16;
 /// What the checksum field of a transport header holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransportSum {
-    /// The checksum.
     Complete,
     /// The folded sum of the pseudo-header; the hardware is to complete it
     /// (`CHECKSUM_PARTIAL`, Linux `include/linux/skbuff.h`).
@@ -55,7 +54,6 @@ fn change_traffic_class(packet: &mut [u8], change: impl Fn(u8) -> u8) -> bool {
 pub enum End {
     /// Where it comes from.
     Source,
-    /// Where it goes.
     Destination,
 }
 

@@ -14,9 +14,7 @@ const MAX_HOST_BYTES: usize = 255;
 /// How a page is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scheme {
-    /// HTTP over TCP.
     Http,
-    /// HTTP over TLS.
     Https,
 }
 
@@ -41,11 +39,9 @@ impl Scheme {
 /// Where connections go and what they may be used for (RFC 6454).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin {
-    /// Scheme.
     pub scheme: Scheme,
     /// Name or address of the host, in lower case; an IPv6 address without brackets.
     pub host: String,
-    /// TCP port.
     pub port: u16,
 }
 
@@ -192,7 +188,6 @@ fn scheme_of(text: &str) -> Result<Scheme, UrlError> {
         .ok_or_else(|| UrlError::Scheme(text.chars().take(20).collect()))
 }
 
-/// What follows `//`.
 fn absolute(scheme: Scheme, rest: &str) -> Result<Url, UrlError> {
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, target) = rest.split_at(end);

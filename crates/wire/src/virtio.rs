@@ -9,11 +9,8 @@ pub const HEADER_LEN: usize = 10;
 const NEEDS_CSUM: u8 = 1;
 /// VIRTIO_NET_HDR_GSO_NONE: one ordinary packet.
 const GSO_NONE: u8 = 0;
-/// VIRTIO_NET_HDR_GSO_TCPV4.
 const GSO_TCPV4: u8 = 1;
-/// VIRTIO_NET_HDR_GSO_TCPV6.
 const GSO_TCPV6: u8 = 4;
-/// VIRTIO_NET_HDR_GSO_UDP_L4.
 const GSO_UDP_L4: u8 = 5;
 /// VIRTIO_NET_HDR_GSO_ECN: the TCP header has CWR set.
 const GSO_ECN: u8 = 0x80;
@@ -21,7 +18,6 @@ const GSO_ECN: u8 = 0x80;
 /// What a large packet is to be cut into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Gso {
-    /// One ordinary packet.
     #[default]
     None,
     /// TCP segments over IPv4.

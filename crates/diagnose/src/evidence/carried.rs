@@ -25,7 +25,6 @@ pub(crate) struct Carried<'a> {
 pub(crate) struct Segments {
     /// Sent, those sent again included.
     pub(crate) sent: f64,
-    /// Sent again.
     pub(crate) again: f64,
 }
 

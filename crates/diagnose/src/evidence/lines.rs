@@ -15,7 +15,6 @@ pub(crate) struct Lines<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// All of them.
     pub(crate) fn lines(&self) -> impl Iterator<Item = Lines<'a>> + use<'a> {
         self.measurements
             .iter()

@@ -24,7 +24,6 @@ impl Sizes<'_> {
 }
 
 impl<'a> Case<'a> {
-    /// All of them.
     pub(crate) fn sizes(&self) -> impl Iterator<Item = Sizes<'a>> + use<'a> {
         self.measurements
             .iter()

@@ -12,7 +12,6 @@ pub struct Audit {
     pub checks: Vec<Check>,
     /// What is not fine, worst first.
     pub findings: Vec<Finding>,
-    /// In one sentence.
     pub verdict: Verdict,
 }
 

@@ -121,7 +121,6 @@ impl Found {
         self.fix(summary, None, expect)
     }
 
-    /// A kernel variable.
     pub(super) fn sysctl(
         self,
         summary: impl Into<String>,

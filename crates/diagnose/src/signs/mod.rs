@@ -50,24 +50,20 @@ pub(crate) const WINDOW_RATIO: f64 = 0.3;
 /// rather than for a window: at 5 ms the 6 MB default of a receive buffer passes 5 Gbit/s.
 pub(crate) const MIN_RTT_S: f64 = 0.005;
 
-/// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Segments are sent again.
     Retransmissions,
     /// Nothing arrives for a time.
     Stall,
-    /// The rate varies.
     Unsteady,
     /// Both directions at once carry far less than one.
     Collapse,
     /// Senders wait for a window.
     Window,
-    /// Probes are lost.
     ProbesLost,
 }
 
-/// One sign.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sign {
     pub(crate) kind: Kind,
@@ -76,12 +72,10 @@ pub(crate) struct Sign {
     pub(crate) severity: Severity,
     /// The share of what was sent that is concerned; 1 where it is no share.
     pub(crate) ratio: f64,
-    /// A clause.
     pub(crate) text: String,
     pub(crate) evidence: Evidence,
 }
 
-/// All of them.
 pub(crate) fn signs(case: &Case<'_>) -> Vec<Sign> {
     let mut all = Vec::new();
     for direction in [Direction::Up, Direction::Down] {

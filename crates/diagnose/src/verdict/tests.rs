@@ -46,7 +46,6 @@ const ASKED_S: f64 = 15.0;
 const STREAMS: u64 = 4;
 const MSS: f64 = 1448.0;
 
-/// A check.
 #[derive(Debug, Clone, Copy)]
 struct Check {
     /// Probes sent and answered while idle.

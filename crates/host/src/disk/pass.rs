@@ -6,16 +6,13 @@ use std::time::{Duration, Instant};
 use plumb_model::results::host::{DiskPass, FileAccess, FileWork, PageCache};
 use plumb_model::units::si;
 
-/// What to do.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// In which folder.
     pub folder: PathBuf,
     /// Size of the large file; made a multiple of [`BLOCK_BYTES`].
     pub file_bytes: u64,
     /// How many small files.
     pub small_files: u64,
-    /// Size of each.
     pub small_file_bytes: u64,
     /// Longest time of each pass; what is not done by then is left out.
     pub pass_within: Duration,
@@ -27,21 +24,17 @@ pub struct Plan {
 /// disk's block.
 pub const BLOCK_BYTES: usize = 1 << 20;
 
-/// What went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
     /// The folder cannot be written to.
     #[error("cannot make a file in {folder}: {source}; name a folder that you may write to")]
     Folder {
-        /// As typed.
         folder: String,
-        /// Why.
         source: std::io::Error,
     },
     /// A file system of the kernel's own, such as /proc.
     #[error("{folder} has no room for files at all ({kind}): name a folder on a disk")]
     NoDisk {
-        /// As typed.
         folder: String,
         /// What the kernel calls it.
         kind: String,
@@ -53,21 +46,15 @@ pub enum DiskError {
         si(*needed_bytes as f64, "B")
     )]
     Full {
-        /// As typed.
         folder: String,
-        /// What is free.
         free_bytes: u64,
-        /// What is needed.
         needed_bytes: u64,
     },
     /// The disk failed, or filled meanwhile.
     #[error("cannot {what} in {folder}: {source}")]
     Failed {
-        /// What was done.
         what: &'static str,
-        /// As typed.
         folder: String,
-        /// Why.
         source: std::io::Error,
     },
 }

@@ -11,7 +11,6 @@ use serde::Deserialize;
 
 use formula::Formula;
 
-/// The built-in catalogue.
 const CATALOGUE: &str = include_str!(concat!(env!("OUT_DIR"), "/catalogue.json"));
 
 /// Where a knob may matter.
@@ -22,14 +21,12 @@ pub enum Place {
     Lan,
     /// Many bytes in flight.
     LongPath,
-    /// Very many connections.
     Server,
     /// A machine that passes packets on.
     Router,
 }
 
 impl Place {
-    /// In words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Lan => "a LAN",
@@ -50,7 +47,6 @@ pub struct Never {
     pub below: Option<i128>,
     /// The kernel since which it is bad; always when absent.
     pub since: Option<String>,
-    /// Why.
     pub because: String,
 }
 
@@ -84,7 +80,6 @@ impl Never {
 pub struct Knob {
     /// Its name, as the system has it.
     pub name: String,
-    /// The system.
     pub os: Os,
     /// What else people call it, and what it is a switch of.
     #[serde(default)]
@@ -92,7 +87,6 @@ pub struct Knob {
     /// How it is set.
     #[serde(default)]
     pub kind: Kind,
-    /// What it does.
     pub does: String,
     /// The first version that has it.
     pub since: Option<String>,
@@ -112,7 +106,6 @@ pub struct Knob {
     pub scope: Scope,
     /// Where it may matter.
     pub matters: Vec<Place>,
-    /// When it matters.
     pub when: String,
     /// When it does not.
     pub not: String,
@@ -145,33 +138,22 @@ pub enum RangeError {
     /// A number outside of the range.
     #[error("{name} takes numbers from {least} to {most}, and {value} is not one of them")]
     Outside {
-        /// The knob.
         name: String,
-        /// The number.
         value: i128,
-        /// The least.
         least: i128,
-        /// The most.
         most: i128,
     },
     /// Too many numbers, or too few.
     #[error("{name} takes {numbers} numbers, and '{value}' is not as many")]
     Count {
-        /// The knob.
         name: String,
         /// How many it takes.
         numbers: usize,
-        /// What was written.
         value: String,
     },
     /// No number at all.
     #[error("{name} takes whole numbers, and '{value}' is none")]
-    NoNumber {
-        /// The knob.
-        name: String,
-        /// What was written.
-        value: String,
-    },
+    NoNumber { name: String, value: String },
 }
 
 impl Knob {
@@ -267,7 +249,6 @@ pub fn version(text: &str) -> Vec<u64> {
 #[error("the built-in catalogue of knobs cannot be read: {0}")]
 pub struct CatalogueError(#[from] serde_json::Error);
 
-/// All knobs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {

@@ -11,7 +11,6 @@ use super::machine::{HANDLE, Machine, MachineError};
 /// A plan that was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
-    /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// A plan is there on top of which none may come.
@@ -19,7 +18,6 @@ pub enum ApplyError {
         "settings of {started} are {state}: nothing was changed; undo them first (plumb tune undo)"
     )]
     Already {
-        /// When that began.
         started: String,
         /// What is the matter with it.
         state: &'static str,
@@ -32,7 +30,6 @@ pub enum ApplyError {
         "{target} could not be put back afterwards ({source}): nothing was changed; the rest of the plan can be had with --except"
     )]
     NotUndoable {
-        /// What it is.
         target: Target,
         /// Why. Boxed: it is far larger than any other error.
         source: Box<MachineError>,
@@ -41,20 +38,13 @@ pub enum ApplyError {
     #[error(
         "{target} could not be changed ({reason}): everything is as it was; the rest of the plan can be had with --except"
     )]
-    RolledBack {
-        /// What it is.
-        target: Target,
-        /// Why.
-        reason: String,
-    },
+    RolledBack { target: Target, reason: String },
     /// Refused on the way, and something could not be undone.
     #[error(
         "{target} could not be changed ({reason}), and {left} could not be put back: see plumb tune status, and run plumb tune undo again"
     )]
     NotRolledBack {
-        /// What was refused.
         target: Target,
-        /// Why.
         reason: String,
         /// What is still changed.
         left: String,

@@ -9,7 +9,6 @@ use plumb_model::run::Run;
 pub struct MeasuredPath {
     /// The rate to prepare for.
     pub rate_bps: f64,
-    /// Smallest round trip.
     pub rtt_s: f64,
     /// Share of idle probes that were lost; absent where there were too few to tell.
     pub loss_ratio: Option<f64>,
@@ -20,12 +19,10 @@ pub struct MeasuredPath {
 /// A Run that does not tell enough.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FromRunError {
-    /// No throughput.
     #[error(
         "the Run measured no rate: make one with plumb check HOST or plumb rate HOST, or give --rate and --rtt"
     )]
     NoRate,
-    /// No round trip.
     #[error("the Run measured no round trip: make one with plumb check HOST, or give --rtt")]
     NoRtt,
 }

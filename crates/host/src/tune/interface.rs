@@ -10,7 +10,6 @@ use plumb_net::netlink::link::links;
 use plumb_net::netlink::{Netlink, NetlinkError, interface_index};
 use serde::{Deserialize, Serialize};
 
-/// What is set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Setting {
@@ -47,17 +46,13 @@ pub enum SettingError {
     /// What it said otherwise.
     #[error("the driver of {interface} does not take or tell {setting}: {source}")]
     Driver {
-        /// The interface.
         interface: String,
-        /// The setting.
         setting: String,
-        /// Why not.
         source: io::Error,
     },
     /// Not a value of this setting.
     #[error("'{value}' is no value of {setting}")]
     Value {
-        /// The setting.
         setting: String,
         /// What was to be set.
         value: String,

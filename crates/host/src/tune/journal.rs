@@ -28,7 +28,6 @@ const MOST_BYTES: u64 = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Target {
-    /// A kernel variable.
     Sysctl(String),
     /// The outermost queueing discipline of an interface. Its value is kind and handle, or `default`
     /// where the kernel chose it.
@@ -54,7 +53,6 @@ impl std::fmt::Display for Target {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// What is changed.
     pub target: Target,
     /// What it had; `None` for a file that was not there.
     pub old: Option<String>,
@@ -95,7 +93,6 @@ pub enum State {
 pub struct Journal {
     /// Always the version of this file.
     pub schema: String,
-    /// Unique (RFC 9562).
     pub id: String,
     /// When it began, RFC 3339 in UTC.
     pub started: String,
@@ -175,7 +172,6 @@ pub enum JournalError {
     NoPlace {
         /// Where it should be.
         directory: PathBuf,
-        /// Why not.
         source: io::Error,
     },
     /// Another plumb is at it.
@@ -188,19 +184,13 @@ pub enum JournalError {
         "the journal {file} is damaged ({reason}): nothing was changed. It holds what the settings were: read it, put them back by hand (sysctl -w), and then remove it"
     )]
     Corrupt {
-        /// The file.
         file: PathBuf,
         /// What is wrong with it.
         reason: String,
     },
     /// The disk does not take it.
     #[error("cannot write the journal {file}: {source}")]
-    Write {
-        /// The file.
-        file: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    Write { file: PathBuf, source: io::Error },
 }
 
 /// Where a journal is kept.

@@ -20,10 +20,8 @@ pub const DEFAULT_QDISC: &str = "default";
 /// Something that could not be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// A kernel variable.
     #[error(transparent)]
     Sysctl(#[from] SysctlError),
-    /// A queueing discipline.
     #[error(transparent)]
     Tc(#[from] TcError),
     /// What the kernel said of its queueing disciplines.
@@ -35,12 +33,10 @@ pub enum MachineError {
     /// An interface that is not there, any more.
     #[error("there is no interface {0}")]
     NoInterface(String),
-    /// A file.
     #[error("cannot {verb} {file}: {source}")]
     File {
         /// What was to be done.
         verb: &'static str,
-        /// The file.
         file: String,
         /// Why it could not.
         source: io::Error,

@@ -21,14 +21,9 @@ pub enum PasteError {
     #[error(
         "it begins with '{begins}', which is no output of sysctl -a, netsh interface tcp show global, Get-NetTCPSetting, ethtool, ethtool -k, -g or -c, or ipadm show-prop: paste the whole output of one of them, in English (on a Windows of another language that of Get-NetTCPSetting, which is the same in all)"
     )]
-    WrongKind {
-        /// Its first line.
-        begins: String,
-    },
-    /// Nothing.
+    WrongKind { begins: String },
     #[error("there is nothing in it: paste the output of sysctl -a, netsh, ethtool or ipadm")]
     Empty,
-    /// Too much.
     #[error("it is larger than 4 MB, which no such output is")]
     TooLarge,
     /// Parts of several systems.
@@ -47,7 +42,6 @@ pub enum PasteError {
     OtherSystem {
         /// What it is of.
         found: Os,
-        /// What was named.
         asked: Os,
     },
 }

@@ -12,7 +12,6 @@ pub enum Format {
     Sysctl,
     /// Commands for a POSIX shell.
     Shell,
-    /// Commands for PowerShell.
     PowerShell,
 }
 
@@ -22,7 +21,6 @@ pub enum RenderError {
     /// The system has no such thing.
     #[error("a plan for {os} cannot be written as {format}: {instead}")]
     NotThere {
-        /// The system.
         os: Os,
         /// What was asked for.
         format: &'static str,

@@ -20,11 +20,9 @@ pub const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
 /// What a host has: the part of what `plumb host` reads that a plan needs, or what somebody pasted of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
-    /// Its system.
     pub os: Os,
     /// Release of the system.
     pub release: Option<String>,
-    /// Its memory.
     pub memory_bytes: Option<u64>,
     /// Size of its pages, in which the kernel counts some of what it allows.
     pub page_bytes: Option<u64>,
@@ -32,7 +30,6 @@ pub struct Snapshot {
     pub values: BTreeMap<String, String>,
     /// The interface that leads to the path; of one that was pasted, what the text told.
     pub interface: Option<Interface>,
-    /// Its queueing disciplines.
     pub qdiscs: Vec<Qdisc>,
     /// Whether what belongs to the machine may be changed too.
     pub whole_machine: bool,

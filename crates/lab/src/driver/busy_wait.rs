@@ -102,7 +102,6 @@ impl BusyWait {
         }
     }
 
-    /// Counts a rest.
     pub(super) fn rested(&mut self) {
         (self.awake, self.asleep) = (Duration::ZERO, Duration::ZERO);
     }

@@ -41,7 +41,6 @@ impl ReadDelay {
         }
     }
 
-    /// Nothing waits.
     pub(super) fn empty(&mut self) {
         (self.busy_since, self.pending, self.waited) = (None, None, Duration::ZERO);
     }

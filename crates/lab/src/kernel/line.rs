@@ -21,7 +21,6 @@ const BURST_TIME: Duration = Duration::from_micros(250);
 /// A rate with its queue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// The rate.
     pub rate: BitRate,
     /// What the line adds to each packet.
     pub framing: Framing,
@@ -29,7 +28,6 @@ pub struct Line {
     pub burst_bytes: u64,
     /// The rate at which they leave; at once when absent.
     pub peak_rate: Option<BitRate>,
-    /// Where packets wait.
     pub queue: Queue,
 }
 

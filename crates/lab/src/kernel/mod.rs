@@ -31,16 +31,13 @@ use self::words::words;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the kernel cannot be the cell '{cell}': {reason}; use --backend emulated (the default)")]
 pub struct KernelError {
-    /// The cell's name.
     pub cell: String,
-    /// Why not.
     pub reason: String,
 }
 
 /// What a device is given.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tree {
-    /// Delay and loss.
     pub netem: Netem,
     /// Rate and queue, behind them.
     pub line: Option<Line>,

@@ -17,7 +17,6 @@ use super::words::{micros, words};
 /// timestamps.
 const SMALL_PACKET_BYTES: u64 = 52;
 
-/// Where packets wait.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Queue {
     /// In tbf's own queue.

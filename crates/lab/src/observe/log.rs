@@ -17,7 +17,6 @@ const SCHEMA: &str = "plumb.lab-log/1";
 /// A log of some directions.
 pub(crate) struct Log(pub(crate) Observation);
 
-/// The first line.
 #[derive(Serialize)]
 struct Header<'a> {
     schema: &'a str,
@@ -27,7 +26,6 @@ struct Header<'a> {
     started_unix_ns: u64,
 }
 
-/// Every other line.
 #[derive(Serialize)]
 struct Line<'a> {
     link: &'a str,

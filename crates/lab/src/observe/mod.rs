@@ -29,7 +29,6 @@ pub enum Sight {
     Log(Vec<String>),
     /// The packets that pass an end of a link, as pcapng.
     Capture {
-        /// The link.
         link: String,
         /// The node at that end.
         node: String,

@@ -52,7 +52,6 @@ pub(crate) struct Tap {
     gone: bool,
 }
 
-/// An observer's side.
 pub(crate) struct Observation {
     sender: SyncSender<Seen>,
     receiver: Receiver<Seen>,

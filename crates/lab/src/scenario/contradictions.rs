@@ -80,7 +80,6 @@ struct Parts<'a> {
     scenario: &'a Scenario,
     nodes: Vec<&'a str>,
     links: Vec<&'a str>,
-    /// Links and lans.
     segments: Vec<&'a str>,
 }
 

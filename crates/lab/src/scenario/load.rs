@@ -29,15 +29,12 @@ pub enum ScenarioError {
     Unknown {
         /// What was asked for.
         name: String,
-        /// What there is.
         known: String,
     },
     /// The file cannot be read.
     #[error("cannot read the scenario {}: {source}", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
     /// The text is no scenario; the message carries line and column.
@@ -45,7 +42,6 @@ pub enum ScenarioError {
     Syntax {
         /// File or built-in name.
         origin: String,
-        /// Why.
         source: Box<toml::de::Error>,
     },
     /// The text is a scenario that makes no network.

@@ -26,7 +26,6 @@ use crate::topology::{LanSpec, MulticastSpec, RouteSpec};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Its name.
     pub name: String,
     /// One line for `plumb lab list`.
     pub summary: String,
@@ -45,7 +44,6 @@ pub struct Scenario {
     /// The machines; commands run in the first unless told otherwise.
     #[serde(rename = "node")]
     pub nodes: Vec<NodeSpec>,
-    /// What joins them.
     #[serde(rename = "link", default)]
     pub links: Vec<LinkSpec>,
     /// What joins several of them.
@@ -77,7 +75,6 @@ pub struct Scenario {
     pub truth: Truth,
 }
 
-/// A machine.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeSpec {
@@ -147,7 +144,6 @@ impl LinkSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceSpec {
-    /// Where it runs.
     pub node: String,
     /// Program and arguments; `plumb` is the plumb that runs the laboratory.
     pub run: Vec<String>,
@@ -159,7 +155,6 @@ pub struct ServiceSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficSpec {
-    /// Where it runs.
     pub node: String,
     /// Program and arguments; `plumb` is the plumb that runs the laboratory.
     pub run: Vec<String>,
@@ -172,9 +167,7 @@ pub struct TrafficSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouterShaper {
-    /// Towards the provider.
     pub up: LinkEnd,
-    /// From the provider.
     pub down: LinkEnd,
 }
 

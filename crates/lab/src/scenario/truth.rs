@@ -62,9 +62,7 @@ impl Default for Truth {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
-    /// Why, in words.
     pub what: String,
-    /// The direction.
     pub link: LinkEnd,
     /// JSON Pointer (RFC 6901) to the number in the statistics of its chain, such as
     /// `/cells/loss/dropped/loss`. Causes that dropped nothing count as zero.
@@ -72,10 +70,8 @@ pub struct Recorded {
     /// JSON Pointer to a number that it is divided by.
     #[serde(default)]
     pub per: Option<String>,
-    /// Not less than.
     #[serde(default)]
     pub min: Option<f64>,
-    /// Not more than.
     #[serde(default)]
     pub max: Option<f64>,
 }
@@ -84,19 +80,15 @@ pub struct Recorded {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
-    /// Why, in words.
     pub what: String,
     /// Which measurement: pairs that its kind, context or result must have.
     pub measurement: HashMap<String, String>,
     /// Path to the number inside the measurement.
     pub field: String,
-    /// Not less than.
     #[serde(default)]
     pub min: Option<f64>,
-    /// Not more than.
     #[serde(default)]
     pub max: Option<f64>,
-    /// Exactly this word.
     #[serde(default)]
     pub equals: Option<String>,
     /// The delay of a cell's queue while the measurement was made.

@@ -20,7 +20,6 @@ impl std::fmt::Display for Deviation {
 pub struct Verdict {
     /// What is so, and what was found.
     pub holds: Vec<String>,
-    /// What is not.
     pub deviations: Vec<Deviation>,
 }
 

@@ -20,7 +20,6 @@ pub struct DuplicateSpec {
 
 impl Settings for DuplicateSpec {}
 
-/// The cell.
 pub(crate) struct Duplicate {
     spec: DuplicateSpec,
     random: Random,

@@ -14,7 +14,6 @@ use crate::time::Time;
 
 /// What such a cell does with a packet.
 pub(crate) trait Filter: Send {
-    /// Its settings.
     type Spec;
     /// How large segments come: whole, or cut into single packets before.
     const CROSSING: Crossing;
@@ -25,7 +24,6 @@ pub(crate) trait Filter: Send {
     /// being counted, which is a mistake.
     fn pass(&mut self, now: Time, packet: Packet, out: &mut Outlet<'_>);
 
-    /// Takes new settings.
     fn reconfigure(&mut self, now: Time, spec: Self::Spec);
 }
 

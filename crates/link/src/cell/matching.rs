@@ -19,12 +19,10 @@ enum Class {
     #[default]
     Any,
     Tcp,
-    /// TCP with payload.
     TcpData,
     /// The first of a connection from either end: SYN, SYN and ACK.
     Syn,
     Udp,
-    /// ICMP or ICMPv6.
     Icmp,
 }
 

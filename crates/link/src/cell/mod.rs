@@ -71,7 +71,6 @@ pub(crate) trait Cell: Send {
 
 /// What takes new settings while packets pass.
 pub(crate) trait Adjust {
-    /// Its settings.
     type Spec;
 
     /// Takes new settings at `now`. They were checked.

@@ -67,7 +67,6 @@ pub(crate) struct Outage {
     spec: OutageSpec,
     random: Random,
     is_down: bool,
-    /// When this changes.
     until: Time,
 }
 

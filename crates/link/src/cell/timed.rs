@@ -12,9 +12,7 @@ use crate::stats::DropCause;
 use crate::tally::Tally;
 use crate::time::Time;
 
-/// When packets leave.
 pub(crate) trait Timing: Send {
-    /// Its settings.
     type Spec;
 
     /// When a packet leaves that comes in at `now`, or why it never does.
@@ -35,7 +33,6 @@ pub(crate) trait Timing: Send {
     fn reconfigure(&mut self, now: Time, spec: Self::Spec);
 }
 
-/// Such a cell.
 pub(crate) struct Timed<T> {
     timing: T,
     /// What is under way, in the order in which it leaves.

@@ -131,7 +131,6 @@ impl PortSpec for TraceSpec {
     }
 }
 
-/// The cell.
 pub(crate) type Trace = Port<TraceLine>;
 
 impl Trace {

@@ -80,7 +80,6 @@ impl Settings for WifiSpec {
 
 /// SIFS of OFDM, in microseconds.
 const SIFS_US: u64 = 16;
-/// A slot.
 const SLOT_US: u64 = 9;
 /// DIFS: how long the medium is quiet before the backoff counts.
 const DIFS_US: u64 = SIFS_US + 2 * SLOT_US;
@@ -101,7 +100,6 @@ const FRAMING: Framing = Framing {
 /// Bits in a byte, in units of a nanosecond at 1 bit/s.
 const WORK_PER_BYTE: u64 = 8_000_000_000;
 
-/// The cell.
 pub(crate) struct Wifi {
     spec: WifiSpec,
     seed: u64,

@@ -16,10 +16,7 @@ pub enum ChainError {
     },
     /// Another cell has this name.
     #[error("there is a cell '{name}' already: give this one another name")]
-    Taken {
-        /// The name.
-        name: String,
-    },
+    Taken { name: String },
     /// A cell that both directions share is in one only.
     #[error(
         "both directions share a {kind}: write the cell '{name}' in up and in down, with the same settings"
@@ -27,7 +24,6 @@ pub enum ChainError {
     Unpaired {
         /// The name of the cell.
         name: String,
-        /// Its kind.
         kind: &'static str,
     },
     /// A file that nobody read.
@@ -37,10 +33,8 @@ pub enum ChainError {
     File {
         /// The name of the cell.
         name: String,
-        /// The file.
         file: String,
     },
-    /// The cell refused.
     #[error(transparent)]
     Set(#[from] SettingsError),
 }

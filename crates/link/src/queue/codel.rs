@@ -20,7 +20,6 @@ use crate::time::Time;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CodelSpec {
-    /// What may wait.
     pub limit: Limit,
     /// The acceptable standing delay.
     #[serde(with = "duration_text")]

@@ -62,10 +62,8 @@ const PROB_HIGH: f64 = 8.5;
 const LATENCY_LOW: f64 = 0.005;
 const LATENCY_HIGH: f64 = 0.200;
 
-/// The queue.
 pub(crate) type DocsisPie = Single<DocsisPieAlgorithm>;
 
-/// What decides.
 pub(crate) struct DocsisPieAlgorithm {
     ticks: Ticks,
     control: Control,
@@ -78,7 +76,6 @@ enum State {
     Inactive,
     /// Drops may come, and the first ends it.
     Quiescent,
-    /// Dropping.
     Active,
 }
 

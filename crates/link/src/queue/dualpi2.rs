@@ -80,7 +80,6 @@ impl Settings for DualPi2Spec {
 /// kernel's psched_mtu() of an Ethernet.
 const MTU: u64 = 1514;
 
-/// The queues.
 pub(crate) struct DualPi2 {
     low_latency: PacketList,
     classic: PacketList,
@@ -93,7 +92,6 @@ pub(crate) struct DualPi2 {
     random: Random,
 }
 
-/// The controller's variables.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Control {
     /// The base probability; classic packets are signalled with its square.

@@ -33,7 +33,6 @@ pub enum DropAt {
     /// The oldest that wait, until the new one fits (pfifo_head_drop in sch_fifo.c): the sender
     /// learns of it a queue's delay earlier.
     Head,
-    /// The new one.
     #[default]
     Tail,
 }

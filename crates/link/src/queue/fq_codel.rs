@@ -31,10 +31,8 @@ pub struct FqCodelSpec {
     pub flows: u32,
     /// Bytes on the line that a flow may send in a round.
     pub quantum: u32,
-    /// As for CoDel.
     #[serde(with = "duration_text")]
     pub target: Duration,
-    /// As for CoDel.
     #[serde(with = "duration_text")]
     pub interval: Duration,
     /// Mark packets of ECN-capable transports instead of dropping them.

@@ -46,7 +46,6 @@ pub struct HostFairSpec<Q> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostAddress {
-    /// Who sent it.
     Source,
     /// Whom it is for.
     Destination,
@@ -79,7 +78,6 @@ impl<Q: Settings + From<FqCodelSpec>> Settings for HostFairSpec<Q> {
     }
 }
 
-/// The queue.
 pub(crate) struct HostFair<Q> {
     /// A bucket has a queue once it had a packet.
     hosts: Vec<Option<Host<Q>>>,

@@ -36,7 +36,6 @@ pub(crate) trait Queue: Send {
     /// The packet to send next; the line is free at `now`.
     fn dequeue(&mut self, now: Time, tally: &mut Tally) -> Option<Packet>;
 
-    /// What waits.
     fn backlog(&self) -> Backlog;
 
     /// Whether a packet may be a large segment; most algorithms decide about each packet of the
@@ -51,7 +50,6 @@ pub(crate) trait Queue: Send {
 
 /// A queue with settings of its own.
 pub(crate) trait Adjust {
-    /// Its settings.
     type Spec;
 
     /// Takes new settings without disturbing what waits; `false` when it must be built anew.

@@ -23,7 +23,6 @@ use crate::time::Time;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PieSpec {
-    /// What may wait.
     pub limit: Limit,
     /// The delay to hold.
     #[serde(with = "duration_text")]
@@ -94,10 +93,8 @@ const VERY_LATE: f64 = 0.25;
 /// Each update without delay leaves 63/64 of the probability.
 const DECAY: f64 = 1.0 / 64.0;
 
-/// The queue.
 pub(crate) type Pie = Single<PieAlgorithm>;
 
-/// What decides.
 pub(crate) struct PieAlgorithm {
     ticks: Ticks,
     control: Control,

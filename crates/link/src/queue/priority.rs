@@ -34,7 +34,6 @@ pub struct PrioritySpec<Q> {
     pub bands: Vec<Band<Q>>,
 }
 
-/// A band.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -84,7 +83,6 @@ impl<Q: Settings + Default> Settings for PrioritySpec<Q> {
     }
 }
 
-/// The queue.
 pub(crate) struct Priority<Q> {
     queues: Vec<Box<dyn AnyQueue<Q>>>,
     spec: PrioritySpec<Q>,

@@ -94,10 +94,8 @@ fn weight(spec: &RedSpec) -> Option<f64> {
         .find(|weight| beyond <= (1.0 - (1.0 - weight).powf(burst)) / weight)
 }
 
-/// The queue.
 pub(crate) type Red = Single<RedAlgorithm>;
 
-/// What decides.
 pub(crate) struct RedAlgorithm {
     weight: f64,
     /// The average of the queue, in IP bytes.

@@ -12,7 +12,6 @@ use crate::time::Time;
 
 /// What decides about the packets of one list.
 pub(crate) trait Algorithm: Send {
-    /// Its settings.
     type Spec: Bounded + Send;
 
     /// Takes a packet or drops it, as [`Queue::enqueue`] says.
@@ -46,7 +45,6 @@ pub(crate) trait Algorithm: Send {
 
 /// Settings with a bound.
 pub(crate) trait Bounded {
-    /// What may wait.
     fn limit(&self) -> Limit;
 }
 
@@ -69,7 +67,6 @@ impl<S: Bounded> Buffer<S> {
     }
 }
 
-/// The queue.
 pub(crate) struct Single<A: Algorithm> {
     pub(crate) buffer: Buffer<A::Spec>,
     pub(crate) algorithm: A,

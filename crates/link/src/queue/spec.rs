@@ -15,23 +15,18 @@ kinds! {
     pub enum QueueSpec {
         /// First in, first out.
         Fifo(fifo::FifoSpec) = "fifo",
-        /// CoDel (RFC 8289).
         Codel(codel::CodelSpec) = "codel",
-        /// FQ-CoDel (RFC 8290).
         FqCodel(fq_codel::FqCodelSpec) = "fq_codel",
         /// Random early detection (Floyd and Jacobson 1993).
         Red(red::RedSpec) = "red",
-        /// PIE (RFC 8033).
         Pie(pie::PieSpec) = "pie",
         /// The PIE of cable modems (RFC 8034).
         DocsisPie(docsis_pie::DocsisPieSpec) = "docsis_pie",
-        /// DualPI2 (RFC 9332).
         DualPi2(dualpi2::DualPi2Spec) = "dualpi2",
         /// Strict priority, with a queue in each band.
         Priority(priority::PrioritySpec<QueueSpec>) = "priority",
         /// An equal share for each host, with a queue for each.
         HostFair(host_fair::HostFairSpec<QueueSpec>) = "host_fair",
-        /// CAKE (tc-cake(8)).
         Cake(cake::CakeSpec) = "cake",
     }
 }

@@ -39,7 +39,6 @@ pub(crate) fn prepare_quic(socket: &BulkSocket) -> io::Result<()> {
     socket.prepare_to_receive(true)
 }
 
-/// Running QUIC connections.
 #[derive(Debug, Default)]
 pub(crate) struct QuicStreams {
     senders: Vec<Running>,
@@ -55,7 +54,6 @@ struct Running {
 }
 
 impl QuicStreams {
-    /// Starts them.
     pub(crate) fn start(
         stage: &Arc<Stage>,
         side: Option<&QuicSide>,

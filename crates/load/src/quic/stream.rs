@@ -12,11 +12,8 @@ use crate::tls::{Identity, Trust};
 /// A QUIC stream and its socket, connected to the far end.
 #[derive(Debug)]
 pub struct QuicStream {
-    /// Which it is.
     pub name: Preamble,
-    /// What it is.
     pub flow: QuicFlow,
-    /// Its socket.
     pub socket: BulkSocket,
 }
 

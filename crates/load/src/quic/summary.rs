@@ -18,7 +18,6 @@ use crate::summary::STEADY_NEEDS_S;
 /// What QUIC carried in one direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuicOutcome {
-    /// Its result.
     pub result: QuicResult,
     /// `bps` received; of the senders `cwnd_bytes` and `lost_packets` of all, and the mean `rtt_s`.
     pub series: BTreeMap<String, Series>,
@@ -29,7 +28,6 @@ pub struct QuicOutcome {
 pub(crate) struct Ends<'a> {
     /// The streams, as asked for.
     pub(crate) flows: &'a [Flows],
-    /// This host's record.
     pub(crate) local: &'a QuicReport,
     /// The far host's; nothing when it was lost.
     pub(crate) remote: &'a QuicReport,

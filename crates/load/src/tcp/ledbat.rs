@@ -95,7 +95,6 @@ pub(super) struct Ledbat {
 enum Slowdown {
     /// The first one comes after the first slow start.
     Before,
-    /// It begins then.
     Due(Duration),
     /// The smallest window, since then.
     Holding(Duration),

@@ -39,9 +39,7 @@ pub(crate) use sender::payload;
 pub struct TcpLoad {
     /// Its number among those of its direction.
     pub number: u32,
-    /// What it is.
     pub flow: TcpFlow,
-    /// Its data connection.
     pub socket: TcpStream,
     /// Set when that is encrypted.
     pub tls: Option<TlsSession>,
@@ -49,7 +47,6 @@ pub struct TcpLoad {
     pub file: Option<StreamFile>,
 }
 
-/// Running TCP streams.
 #[derive(Debug, Default)]
 pub(crate) struct TcpStreams {
     looked: Arc<Mutex<Looked>>,
@@ -60,12 +57,9 @@ pub(crate) struct TcpStreams {
     notes: Vec<String>,
 }
 
-/// What they did.
 #[derive(Debug, Default)]
 pub(crate) struct TcpLogs {
-    /// Streams sent.
     pub(crate) senders: Vec<SenderLog>,
-    /// Streams received.
     pub(crate) receivers: Vec<ReceiverLog>,
     /// What must be known to read them.
     pub(crate) notes: Vec<String>,

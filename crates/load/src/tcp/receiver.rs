@@ -22,17 +22,14 @@ pub(super) enum Destination {
     Memory(Vec<u8>),
     /// Nowhere: the kernel drops it without a copy.
     Nowhere,
-    /// Into a file.
     File(Vec<u8>, Sink),
 }
 
 impl Destination {
-    /// Into a buffer.
     pub(super) fn memory() -> Self {
         Self::Memory(vec![0; READ_BYTES])
     }
 
-    /// Into a file.
     pub(super) fn file(sink: Sink) -> Self {
         Self::File(vec![0; READ_BYTES], sink)
     }

@@ -24,14 +24,12 @@ pub struct Looked {
     pub t_s: f64,
     /// Payload sent and acknowledged.
     pub acked_bytes: u64,
-    /// Payload received.
     pub received_bytes: u64,
 }
 
 /// What was seen of one receiving stream.
 #[derive(Debug, Default)]
 pub(super) struct ReceiverRecord {
-    /// At every sample.
     pub(super) counts: Vec<Count>,
     /// Largest limit of its receive buffer.
     pub(super) receive_buffer_bytes: Option<u64>,
@@ -40,9 +38,7 @@ pub(super) struct ReceiverRecord {
 /// What was seen of all streams, in their order.
 #[derive(Debug, Default)]
 pub(super) struct Record {
-    /// The sending ones.
     pub(super) senders: Vec<Vec<TcpSample>>,
-    /// The receiving ones.
     pub(super) receivers: Vec<ReceiverRecord>,
 }
 
@@ -52,7 +48,6 @@ pub(super) struct Sampler {
     senders: Vec<Sending>,
     receivers: Vec<Counted>,
     started: Instant,
-    /// The latest.
     looked: Arc<Mutex<Looked>>,
     record: Record,
 }

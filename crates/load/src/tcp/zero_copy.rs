@@ -29,7 +29,6 @@ pub(super) struct InPlace {
 pub(super) struct Refused(AtomicBool);
 
 impl Refused {
-    /// Whether it was.
     pub(super) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -83,7 +83,6 @@ pub(super) fn run(
     log
 }
 
-/// When transactions begin.
 struct Schedule {
     /// When the next one is due, and how much later the one after it.
     due: Option<(Instant, Duration)>,
@@ -140,7 +139,6 @@ enum Link {
         stands_for_it: TcpStream,
         scratch: Vec<u8>,
     },
-    /// By datagrams; likewise.
     Datagrams {
         datagrams: Box<Datagrams>,
         stands_for_it: TcpStream,

@@ -84,7 +84,6 @@ impl TransactionLog {
         }
     }
 
-    /// A transaction failed.
     pub fn fail(&mut self, why: String) {
         self.failed += 1;
         self.error = Some(why);

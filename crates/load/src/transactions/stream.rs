@@ -11,11 +11,8 @@ use crate::tls::TlsSession;
 /// One stream of transactions with its data connection.
 #[derive(Debug)]
 pub struct TransactionStream {
-    /// Its number.
     pub number: u32,
-    /// What it is.
     pub flow: TransactionFlow,
-    /// Its data connection.
     pub socket: TcpStream,
     /// Set when that is encrypted.
     pub tls: Option<TlsSession>,
@@ -35,7 +32,6 @@ pub(super) fn ready(socket: &TcpStream) -> io::Result<()> {
 pub(crate) enum Broken {
     /// The phase ended meanwhile.
     Over,
-    /// It failed.
     Failed(String),
 }
 

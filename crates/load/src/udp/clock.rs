@@ -15,7 +15,6 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Starts now.
     pub(super) fn start() -> Self {
         Self {
             apart_ns: apart_ns(),
@@ -46,7 +45,6 @@ impl Clock {
         change
     }
 
-    /// The time now.
     pub(super) fn now(&self) -> i64 {
         self.at_monotonic(monotonic_ns())
     }

@@ -17,16 +17,13 @@ use plumb_wire::native::spec::TOKEN_BYTES;
 use super::sender::Sending;
 use crate::stage::Stage;
 
-/// What to send.
 #[derive(Debug, Clone, Copy)]
 pub struct Flood {
-    /// Where to.
     pub to: SocketAddr,
     /// IP bits a second.
     pub rate: BitRate,
     /// UDP payload of each packet in bytes.
     pub payload_bytes: u16,
-    /// For how long.
     pub duration: Duration,
 }
 

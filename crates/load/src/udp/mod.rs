@@ -30,11 +30,8 @@ use sender::Sending;
 /// A UDP stream and its socket, connected to the far end.
 #[derive(Debug)]
 pub struct UdpStream {
-    /// Which it is.
     pub name: Preamble,
-    /// What it is.
     pub flow: UdpFlow,
-    /// Its socket.
     pub socket: BulkSocket,
 }
 
@@ -80,7 +77,6 @@ pub(crate) fn prepare_to_receive(flow: &UdpFlow, socket: &BulkSocket) -> io::Res
     socket.prepare_to_receive(flow.gro)
 }
 
-/// Running UDP streams.
 #[derive(Debug, Default)]
 pub(crate) struct UdpStreams {
     senders: Vec<Running<UdpSenderLog>>,

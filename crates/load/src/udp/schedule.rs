@@ -15,7 +15,6 @@ use rand_pcg::Pcg64Mcg;
 pub struct Departure {
     /// Nanoseconds since the start; [`u64::MAX`] stands for never.
     pub due_ns: u64,
-    /// UDP payload.
     pub payload_bytes: u16,
 }
 

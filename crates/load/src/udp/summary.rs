@@ -41,7 +41,6 @@ impl UdpOutcome {
 pub(crate) struct Ends<'a> {
     /// The streams, as asked for.
     pub(crate) flows: &'a [Flows],
-    /// This host's record.
     pub(crate) local: &'a UdpReport,
     /// The far host's; nothing when it was lost.
     pub(crate) remote: &'a UdpReport,

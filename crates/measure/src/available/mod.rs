@@ -54,7 +54,6 @@ pub struct Plan {
     pub name: String,
     /// The verb and its arguments, for the Run.
     pub command: Vec<String>,
-    /// Directions, in order.
     pub directions: Vec<Direction>,
     /// What TCP is to be.
     pub tcp: TcpFlow,
@@ -102,9 +101,7 @@ pub fn run(
 
 /// The highest UDP rate of a direction of which no more than 1 % is lost, and the rate of TCP before it.
 pub struct Available<'a> {
-    /// What is compared.
     pub plan: &'a Plan,
-    /// Which direction.
     pub direction: Direction,
 }
 
@@ -150,7 +147,6 @@ impl Step for Available<'_> {
     }
 }
 
-/// What TCP carries.
 fn tcp(
     client: &mut Client,
     plan: &Plan,

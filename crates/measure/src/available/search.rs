@@ -55,7 +55,6 @@ const MOST_STEPS: usize = 16;
 pub struct Seen {
     /// UDP payload a second that was asked for.
     pub asked_bps: f64,
-    /// For how long.
     pub duration_s: f64,
     /// UDP payload a second that the sender's kernel took.
     pub sent_bps: f64,
@@ -251,9 +250,7 @@ pub struct Outcome {
     pub above_bps: Option<f64>,
     /// What the path carries at least, there.
     pub at_least_bps: Option<f64>,
-    /// Why it ended.
     pub ended: SearchEnd,
-    /// The steps.
     pub steps: Vec<RateStep>,
 }
 

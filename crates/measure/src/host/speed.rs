@@ -52,7 +52,6 @@ pub fn ciphers(
 
 /// How fast files feed a transfer and take one.
 pub struct DiskSpeed<'a> {
-    /// What to time.
     pub plan: &'a Plan,
 }
 

@@ -59,7 +59,6 @@ pub fn run(
 
 /// Delay, loss and order of each direction of a path.
 pub struct OneWay {
-    /// How to probe.
     pub plan: Plan,
     /// How the clocks are compared.
     pub clocks: Clocks,

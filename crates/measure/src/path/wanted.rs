@@ -8,17 +8,14 @@ use plumb_probe::path::{Protocol, Target};
 /// What is wanted of a path.
 #[derive(Debug)]
 pub struct Wanted {
-    /// Where to.
     pub target: Target,
     /// What probes are made of; when absent, what gets through.
     pub protocol: Option<Protocol>,
-    /// How to trace.
     pub plan: TracePlan,
     /// How sure to be that all ways are found, 0…1, where they are wanted.
     pub all_paths: Option<f64>,
     /// Whether names are looked up.
     pub names: bool,
-    /// Networks and places.
     pub atlas: Atlas,
     /// Whether the way back is wanted too.
     pub back: Back,
@@ -29,7 +26,6 @@ pub struct Wanted {
 /// Whether the way back is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Back {
-    /// No.
     No,
     /// Where a responder answers on that TCP port, for which the trace hardly waits.
     IfAnswered(u16),

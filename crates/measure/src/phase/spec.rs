@@ -17,7 +17,6 @@ use crate::shape::Shape;
 /// A number of equal streams each way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// How many.
     pub streams: u32,
     /// What each of them is.
     pub flow: Flow,
@@ -36,7 +35,6 @@ pub struct PhaseSpec {
     pub experiment: Option<Experiment>,
     /// Applications whose traffic goes beside it, both ways.
     pub applications: Vec<&'static Profile>,
-    /// How long.
     pub duration: Duration,
     /// Payload after which it ends early.
     pub byte_limit: Option<u64>,

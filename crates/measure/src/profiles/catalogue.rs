@@ -14,7 +14,6 @@ pub struct Profile {
     pub source: &'static str,
     /// Its packets, each way that they go.
     pub streams: &'static [Stream],
-    /// What it needs.
     pub needs: Needs,
     /// Whether a telephone's listener rates it.
     pub rated_as_voice: bool,
@@ -23,9 +22,7 @@ pub struct Profile {
 /// Packets of a profile in one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stream {
-    /// Down or up.
     pub direction: Direction,
-    /// When packets depart.
     pub departures: Departures,
     /// DSCP that such an application uses (RFC 2474).
     pub dscp: u8,
@@ -34,23 +31,18 @@ pub struct Stream {
 /// When packets depart, and their UDP payload in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Departures {
-    /// At equal intervals.
     Constant {
-        /// Packets a second.
         pps: f64,
-        /// Payload of each.
         payload_bytes: u16,
     },
     /// At random, as people type.
     Poisson {
         /// Packets a second in the mean.
         pps: f64,
-        /// Payload of each.
         payload_bytes: u16,
     },
     /// Frames of a picture, each in several packets at once.
     Frames {
-        /// Frames a second.
         fps: f64,
         /// Packets of a frame.
         packets: u16,
@@ -105,7 +97,6 @@ const CS4: u8 = 32;
 /// Assured forwarding 21, for what somebody waits for (RFC 4594, section 4.7).
 const AF21: u8 = 18;
 
-/// Best effort.
 const DF: u8 = 0;
 
 /// RTP's header (RFC 3550, section 5.1).
@@ -126,7 +117,6 @@ const fn stream(direction: Direction, departures: Departures, dscp: u8) -> Strea
     }
 }
 
-/// All of them.
 pub const CATALOGUE: &[Profile] = &[
     Profile {
         name: "voice",

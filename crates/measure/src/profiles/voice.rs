@@ -12,9 +12,7 @@ use plumb_model::results::app::VoiceScore;
 /// What was seen of a stream of voice.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Heard<'a> {
-    /// Smallest one-way delay.
     pub(super) least_delay_s: f64,
-    /// Delay above it.
     pub(super) delay_variation_s: &'a Distribution,
     /// Share of the packets that the network lost.
     pub(super) loss_ratio: f64,

@@ -70,7 +70,6 @@ pub struct Found {
     pub goodput_confidence: RpmConfidence,
     /// When it had become stable.
     pub goodput_stable_after_s: Option<f64>,
-    /// Trimmed means.
     pub trimmed_mean_s: RpmTimes<Option<f64>>,
     /// All times that counted.
     pub times_s: RpmTimes<Option<Distribution>>,

@@ -41,7 +41,6 @@ pub fn is_stable(values: &[f64]) -> bool {
 pub struct Rpm {
     /// Of new connections: the three parts of one weigh a third each.
     pub foreign: Option<f64>,
-    /// Of loaded ones.
     pub in_band: Option<f64>,
 }
 

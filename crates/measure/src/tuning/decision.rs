@@ -38,9 +38,7 @@ const NORMAL_SHARE: f64 = 0.1;
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Measure on.
     Continue,
-    /// It helps.
     Keep,
     /// It gains less than it would have to, or harms.
     TooLittle,
@@ -120,7 +118,6 @@ fn share(pairs: usize, last: usize) -> Option<f64> {
 /// Mean and spread of pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// Number of pairs.
     pub count: usize,
     /// Mean of the logarithms.
     pub mean: f64,
@@ -129,7 +126,6 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Summarises pairs.
     pub fn of(pairs: &[f64]) -> Self {
         let count = pairs.len();
         let mean = pairs.iter().sum::<f64>() / (count.max(1)) as f64;

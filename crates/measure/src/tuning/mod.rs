@@ -23,7 +23,6 @@ pub struct Part {
     pub name: &'static str,
     /// The direction of the data.
     pub direction: Direction,
-    /// The changes.
     pub changes: Vec<PlannedChange>,
 }
 

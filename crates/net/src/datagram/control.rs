@@ -64,7 +64,6 @@ fn software_stamp(data: &[u8]) -> Option<u64> {
 /// The address of this host that a packet was sent to: an answer should come from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalAddress {
-    /// The address.
     pub address: IpAddr,
     /// The interface, where the address means nothing without it (link-local); otherwise zero.
     interface: u32,

@@ -13,7 +13,6 @@ pub enum PathMtuDiscovery {
     Do,
     /// Fragment here what is larger than the path MTU known.
     Want,
-    /// Let routers fragment.
     Dont,
     /// Never fragment, and send whatever the path MTU known.
     Probe,

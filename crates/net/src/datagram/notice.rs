@@ -14,12 +14,7 @@ pub struct SendId(pub(super) u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// A packet entered the packet scheduler at `ns` of CLOCK_REALTIME.
-    Departed {
-        /// Which packet.
-        id: SendId,
-        /// When.
-        ns: u64,
-    },
+    Departed { id: SendId, ns: u64 },
     /// The hop limit of a packet ended on the way.
     Expired(Expired),
     /// Somebody on the way answered with another ICMP error.
@@ -29,7 +24,6 @@ pub enum Notice {
 /// What a router said about a packet whose hop limit ended at it (ICMP time exceeded).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expired {
-    /// The router.
     pub by: IpAddr,
     /// When the kernel received the message, ns of CLOCK_REALTIME; absent where it took no stamp.
     pub kernel_ns: Option<u64>,
@@ -56,9 +50,7 @@ pub enum Unreachable {
 /// An ICMP error about a packet that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure {
-    /// What it says.
     pub why: Unreachable,
-    /// Who says so.
     pub by: Reporter,
 }
 

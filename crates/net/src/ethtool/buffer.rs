@@ -15,10 +15,8 @@ pub(super) const BYTES: usize = 256 * 1024;
 /// At least a page on every machine that Linux runs on (64 KiB is the largest that is usual).
 const GUARD_BYTES: usize = 64 * 1024;
 
-/// SIOCETHTOOL of `linux/sockios.h`.
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 
-/// The memory.
 #[derive(Debug)]
 pub(super) struct Buffer(NonNull<u8>);
 

@@ -9,7 +9,6 @@ use super::{Netlink, NetlinkError};
 
 const RTM_SETLINK: u16 = 19;
 
-/// Attributes (`IFLA_*`).
 const NAME: u16 = 3;
 const MTU: u16 = 4;
 const CONTROLLER: u16 = 10;

@@ -35,7 +35,6 @@ pub fn links() -> Result<Vec<Interface>, NetlinkError> {
         .collect())
 }
 
-/// One interface.
 fn link(body: &[u8]) -> Option<Interface> {
     let flags = u32_at(body, 8)?;
     let mut interface = Interface {

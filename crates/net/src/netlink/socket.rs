@@ -24,26 +24,20 @@ const EXTENSIONS: u8 = (1 << (INFO - 1)) | (1 << (CONGESTION - 1)) | (1 << (MEMO
 
 /// `TCP_ESTABLISHED` and `TCP_LISTEN` of `net/tcp_states.h`.
 pub const ESTABLISHED: u8 = 1;
-/// See [`ESTABLISHED`].
 pub const LISTEN: u8 = 10;
 
 /// What the socket speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// TCP.
     Tcp,
-    /// UDP.
     Udp,
 }
 
-/// A socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InetSocket {
     /// `TCP_*` of `net/tcp_states.h`.
     pub state: u8,
-    /// This end.
     pub local: SocketAddr,
-    /// The other end.
     pub remote: SocketAddr,
     /// Its number in the file system of sockets; 0 when no program holds it.
     pub inode: u32,
@@ -51,9 +45,7 @@ pub struct InetSocket {
     pub receive_queue: u32,
     /// Bytes not acknowledged; of a listener, how many may wait.
     pub send_queue: u32,
-    /// Congestion control.
     pub congestion_control: Option<String>,
-    /// What TCP knows.
     pub info: Option<TcpInfo>,
     /// Limits of receive and send buffer, and packets dropped.
     pub memory: Option<(u32, u32, u32)>,

@@ -6,13 +6,11 @@ use super::NetlinkError;
 use super::attribute::{Attribute, attributes, find, number};
 use super::generic::Family;
 
-/// Commands (`enum nl80211_commands`).
 const GET_INTERFACE: u8 = 5;
 const GET_STATION: u8 = 17;
 const GET_SURVEY: u8 = 50;
 const GET_POWER_SAVE: u8 = 62;
 
-/// Attributes (`enum nl80211_attrs`).
 const IFINDEX: u16 = 3;
 const IFTYPE: u16 = 5;
 const STA_INFO: u16 = 21;

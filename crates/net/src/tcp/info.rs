@@ -23,7 +23,6 @@ pub struct TcpInfo {
     pub unacked_segments: u32,
     /// Segments that the receiver acknowledged out of order (SACK) and not yet in order.
     pub sacked_segments: u32,
-    /// Smoothed round trip.
     pub srtt_us: u32,
     /// Smallest round trip in the kernel's window; absent before the first.
     pub min_rtt_us: Option<u32>,

@@ -14,7 +14,6 @@ use super::info::{TcpInfo, get_option, tcp_info};
 /// What a connection is to be. What is absent or false is left to the kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TcpOptions {
-    /// Congestion control (TCP_CONGESTION).
     pub cc: Option<String>,
     /// Send and receive buffer (SO_SNDBUF, SO_RCVBUF), which then no longer grow by themselves.
     pub window_bytes: Option<u32>,

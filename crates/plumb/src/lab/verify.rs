@@ -11,7 +11,6 @@ use plumb_lab::truth::{Deviation, Verdict, recorded, verdict};
 
 use crate::output::{print, read_run};
 
-/// A saved Run.
 pub(super) fn saved(scenario: &str, run: &Path, stats: &Path) -> anyhow::Result<ExitCode> {
     let scenario = Scenario::load(scenario)?;
     let verdict = verdict(&scenario, &read_run(run)?, &read_stats(stats)?);

@@ -7,7 +7,6 @@ use plumb_model::units::human_seconds;
 
 /// A round trip is one of these, from the shortest shown to the longest.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// What was lost.
 const LOST: char = '×';
 
 /// The latest round trips, a character each.

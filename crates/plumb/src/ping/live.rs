@@ -17,7 +17,6 @@ const CHART_WIDTH: usize = 30;
 /// What each answer is printed as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lines {
-    /// Nothing.
     None,
     /// As ping does; with the time of day where asked for.
     Text {

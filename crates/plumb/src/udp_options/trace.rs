@@ -6,7 +6,6 @@ use anyhow::{Context as _, bail};
 use plumb_wire::native::control::flow::udp::{MAX_PAYLOAD_BYTES, MAX_TRACE_PACKETS, Pattern};
 use plumb_wire::native::datagram::HEADER_BYTES;
 
-/// Reads it whole.
 pub(super) fn read(file: &Path) -> anyhow::Result<Pattern> {
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("cannot read the trace {}", file.display()))?;
@@ -38,7 +37,6 @@ pub(super) fn read(file: &Path) -> anyhow::Result<Pattern> {
     Ok(Pattern::Trace { packets })
 }
 
-/// One departure.
 fn packet(line: &str) -> anyhow::Result<(f64, u16)> {
     let mut words = line.split_whitespace();
     let (Some(interval), Some(size), None) = (words.next(), words.next(), words.next()) else {

@@ -118,7 +118,6 @@ const TRAINING: [Example; 26] = [
     ("bdp --rate 2.5gbit --rtt 1s", "bdp_bytes", 312.5e6, 0.5),
 ];
 
-/// The PERT guides.
 const GUIDES: [Example; 5] = [
     // "window size: 8192 bytes, round-trip time: 100ms, maximum throughput: < 0.62 Mbit/sec": 0.655.
     (

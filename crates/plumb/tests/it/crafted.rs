@@ -34,7 +34,6 @@ enum Third {
     WrongId,
     /// A router that sends rubbish.
     Rubbish,
-    /// Ever more routers.
     Endless,
 }
 

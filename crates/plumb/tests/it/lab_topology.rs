@@ -323,7 +323,6 @@ fn fifty_nodes_come_up_and_leave_nothing() {
 
 // Programs of the nodes: this test binary, started inside the laboratory.
 
-/// Where [`node_answers`] listens.
 const PORT: u16 = 7000;
 
 /// Has a node run [`node_answers`].

@@ -18,7 +18,6 @@ pub struct Arrival {
 /// A train that was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Train {
-    /// Packets sent.
     pub sent: u32,
     /// Those that came through.
     pub arrivals: Vec<Arrival>,
@@ -48,7 +47,6 @@ pub struct Dispersion {
 /// Where a train became slower.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Knee {
-    /// Packets before it.
     pub packets: u32,
     /// Bits a second before it.
     pub first_bps: f64,

@@ -38,9 +38,7 @@ pub struct Fit {
 /// A value and one standard error of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Value {
-    /// The value.
     pub value: f64,
-    /// Its standard error.
     pub error: f64,
 }
 

@@ -20,7 +20,6 @@ pub use first_look::answers;
 pub use known::{HopFound, HopsPlan};
 use known::{Known, nanoseconds};
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HopsFound {
     /// Every hop, from the first.
@@ -29,9 +28,7 @@ pub struct HopsFound {
     pub reached: bool,
     /// That nobody is there, where somebody says so; then hops are empty.
     pub nowhere: Option<Nowhere>,
-    /// Why it ended.
     pub ended: CapacityEnd,
-    /// Packets sent.
     pub sent: u64,
     /// Bytes of IP packets sent.
     pub sent_bytes: u64,

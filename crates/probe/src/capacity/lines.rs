@@ -29,9 +29,7 @@ const CEILING_BPS: f64 = 8.0 * TOLERANCE / HANDLING_S;
 pub struct LineFigures {
     /// How many lines: more than one where hops between have no figures; none without figures.
     pub lines: u8,
-    /// Towards the hop.
     pub rate: RateEstimate,
-    /// Back.
     pub back: Option<RateEstimate>,
     /// Round trip of the line and what it may be off by, seconds.
     pub latency_s: Option<(f64, f64)>,

@@ -22,7 +22,6 @@ use plumb_model::results::capacity::{
 use super::dispersion::{Arrival, Dispersion, Train, commonest, dispersion};
 use crate::ping::strategy::{Event, Network};
 
-/// The first train.
 const FIRST_PACKETS: u32 = 8;
 
 /// A train that takes this long is long enough, whatever the stamps.
@@ -66,7 +65,6 @@ const TAKE_EVERY: u32 = 8;
 /// The pause after a train, by its length.
 const PAUSE_TIMES: f64 = 3.0;
 
-/// What to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrainsPlan {
     /// Whole IP packet, bytes.

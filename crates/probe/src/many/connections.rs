@@ -30,7 +30,6 @@ pub(super) struct ManyConnections {
     under_way: usize,
     sender: mpsc::Sender<(u64, Event)>,
     events: mpsc::Receiver<(u64, Event)>,
-    /// Came while waiting.
     pending: Option<(u64, Event)>,
 }
 

@@ -13,7 +13,6 @@ use crate::ping::sample::{Answer, Moment};
 pub enum ManyEvent {
     /// A probe entered the packet scheduler.
     Departed {
-        /// Its number.
         number: u64,
         /// When, ns of CLOCK_REALTIME.
         ns: u64,
@@ -22,7 +21,6 @@ pub enum ManyEvent {
     Answered {
         /// Which probe it answers.
         number: Lower,
-        /// Who sent it.
         from: IpAddr,
         /// Its payload, in bytes.
         size_bytes: usize,
@@ -39,12 +37,7 @@ pub enum ManyEvent {
         failure: Failure,
     },
     /// A probe came to nothing, for a reason in words.
-    Told {
-        /// Its number.
-        number: u64,
-        /// The reason.
-        why: String,
-    },
+    Told { number: u64, why: String },
 }
 
 /// The lower bits of a probe's number, as far as a packet bears them.
@@ -66,7 +59,6 @@ impl Lower {
         Self { value, bits: 32 }
     }
 
-    /// The bits.
     pub fn value(self) -> u32 {
         self.value
     }
@@ -90,9 +82,7 @@ impl Lower {
 pub struct Sending {
     /// How many it took, from the first on.
     pub sent: usize,
-    /// Just before.
     pub before: Moment,
-    /// Just after.
     pub after: Moment,
     /// Where it took none: why not the first.
     pub error: Option<io::Error>,
@@ -100,7 +90,6 @@ pub struct Sending {
 
 /// What carries probes and knows the time.
 pub trait ManyNetwork {
-    /// The clocks.
     fn now(&mut self) -> Moment;
 
     /// Whether departures are told.

@@ -22,7 +22,6 @@ use crate::ping::socket::{local, not_sent, random_u32};
 struct Family {
     socket: UnconnectedSocket,
     version: Version,
-    /// Of ICMP.
     identifier: u16,
     /// Numbers of the probes whose departure may still be told, by the number of the packet: as
     /// many as were sent last.
@@ -59,7 +58,6 @@ impl Numbers {
     }
 }
 
-/// The sockets.
 pub(super) struct Packets {
     families: Vec<Family>,
     targets: Vec<SocketAddr>,

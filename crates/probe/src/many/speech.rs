@@ -17,11 +17,9 @@ use crate::ping::stamp::local_error;
 /// Numbers of this run, by which its packets are told from others.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Marked {
-    /// Drawn at random.
     pub(super) session: u32,
     /// Payload of a packet, in bytes.
     pub(super) size_bytes: usize,
-    /// What fills it.
     pub(super) pattern: Pattern,
 }
 
@@ -34,7 +32,6 @@ pub(super) enum Speech {
     Port(Marked),
     /// The same question to each DNS server.
     Dns(Query, Marked),
-    /// STAMP test packets.
     Stamp(Marked),
 }
 

@@ -42,11 +42,9 @@ const MAX_FAILURES: u32 = 16;
 pub enum ManySeen {
     /// A probe was answered in time.
     Answered {
-        /// Of which target.
         target: u32,
         /// Round of the probe, from 0.
         round: u64,
-        /// The round trip.
         rtt: Duration,
         /// Payload of the answer.
         size_bytes: usize,
@@ -59,23 +57,19 @@ pub enum ManySeen {
     },
     /// Another answer to the same probe.
     Again {
-        /// Of which target.
         target: u32,
         /// Round of the probe.
         round: u64,
     },
     /// No answer came within the timeout.
     Lost {
-        /// Of which target.
         target: u32,
         /// Round of the probe.
         round: u64,
     },
     /// An ICMP error came back, a connection failed, or our own machine did not send.
     Failed {
-        /// About which target.
         target: u32,
-        /// Why, in words.
         why: String,
         /// The ICMP error, where it was one.
         failure: Option<Failure>,

@@ -7,7 +7,6 @@ use crate::ping::sample::Said;
 /// What is known of one target.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
-    /// Probes sent.
     pub sent: u64,
     /// Probes answered in time.
     pub received: u64,
@@ -21,7 +20,6 @@ pub struct Tally {
     pub refused: u64,
     /// Shortest and longest round trip, ns.
     pub min_ns: u64,
-    /// The longest.
     pub max_ns: u64,
     /// What the latest ICMP error said, why the latest connection failed, or why our own machine did not
     /// send.

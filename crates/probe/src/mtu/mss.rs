@@ -14,7 +14,6 @@ use crate::path::{Answer, AnswerKind, HopNetwork, Probe};
 /// Hop limit of the SYN to the far end.
 const FAR_HOPS: u8 = 64;
 
-/// What was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// What the SYN announced at each hop that quoted it so far: hop, who, bytes.
@@ -23,7 +22,6 @@ pub struct Seen {
     pub answered: Option<u16>,
     /// Whether the far end answered at all, be it that it refuses connections.
     pub reached: bool,
-    /// SYNs sent.
     pub sent: u64,
 }
 

@@ -53,7 +53,6 @@ pub struct MtuPlan {
     pub timeout: Duration,
 }
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The largest packet that gets to the far end, in bytes; `None` where it did not answer.
@@ -66,18 +65,14 @@ pub struct Found {
     pub silent: u32,
     /// The last hop seen to be reached before the first drop that nobody told of.
     pub black_hole_after: Option<u8>,
-    /// Probes sent.
     pub sent: u64,
     /// Whether it was stopped before it had ended: what is here was known by then.
     pub stopped: bool,
 }
 
-/// One hop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundHop {
-    /// Its number.
     pub ttl: u8,
-    /// Who answered.
     pub address: Option<IpAddr>,
     /// The largest packet that is known to get there, in bytes.
     pub mtu_bytes: Option<u16>,
@@ -91,10 +86,8 @@ pub enum SearchError {
     /// It was stopped before anybody had answered.
     #[error("it was stopped before it was known who stands on the way")]
     Stopped,
-    /// Nobody answered.
     #[error("nothing answered, neither the far end nor a router on the way")]
     Silence,
-    /// Nobody is there.
     #[error("{0}")]
     Nowhere(#[from] Nowhere),
     /// The far end answered, and then it did not any more.

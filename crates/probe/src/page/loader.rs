@@ -44,7 +44,6 @@ pub(super) enum Left {
     Compressed,
 }
 
-/// A page load.
 #[derive(Debug)]
 pub(crate) struct Loader {
     pub(super) begun_ns: u64,

@@ -12,7 +12,6 @@ pub(super) struct Object {
     /// The object that named it or led to it.
     pub(super) found_in: Option<usize>,
     pub(super) server: usize,
-    /// Redirects before it.
     pub(super) redirects: u32,
     /// How many style sheets it was found in, one in the other.
     pub(super) depth: u32,
@@ -29,7 +28,6 @@ pub(super) struct Object {
     pub(super) end_ns: Option<u64>,
     pub(super) bytes: u64,
     pub(super) status: Option<u16>,
-    /// It led elsewhere.
     pub(super) redirected: bool,
     pub(super) error: Option<String>,
     pub(super) scanner: Scanner,

@@ -28,7 +28,6 @@ impl Span {
     }
 }
 
-/// A server.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) origin: Origin,
@@ -58,13 +57,10 @@ pub(super) enum Lookup {
 /// A connection that stands.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Established {
-    /// Where it leads.
     pub(super) address: SocketAddr,
-    /// TCP's handshake.
     pub(super) connect: Span,
     /// Its round trip as the kernel timed it, in seconds; `None` where a SYN was sent again.
     pub(super) rtt_s: Option<f64>,
-    /// The TLS handshake.
     pub(super) tls: Option<TlsDone>,
     /// What is spoken on it.
     pub(super) version: HttpVersion,
@@ -105,7 +101,6 @@ pub(super) enum State {
     Closed,
 }
 
-/// Either version's client.
 #[derive(Debug)]
 pub(super) enum Client {
     One(http1::Client),

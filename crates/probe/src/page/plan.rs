@@ -11,7 +11,6 @@ use crate::trust::Trust;
 /// What to load and how.
 #[derive(Debug, Clone)]
 pub struct PagePlan {
-    /// The page.
     pub url: Url,
     /// What is loaded with it.
     pub objects: Objects,
@@ -25,7 +24,6 @@ pub struct PagePlan {
     pub ipv6: Option<bool>,
     /// By which interface or address packets leave this host.
     pub outlet: Outlet,
-    /// Bounds.
     pub limits: Limits,
 }
 
@@ -50,9 +48,7 @@ impl PagePlan {
 pub enum Objects {
     /// Those that it and its style sheets name.
     Found,
-    /// These.
     Listed(Vec<Url>),
-    /// None.
     None,
 }
 
@@ -69,7 +65,6 @@ pub struct Limits {
     pub origins: usize,
     /// Connections of HTTP/1.1 to one origin at once.
     pub connections_per_origin: usize,
-    /// Connections at once.
     pub connections: usize,
     /// Redirects one after the other.
     pub redirects: u32,
@@ -99,7 +94,6 @@ pub enum PageError {
     /// This host lacks what is needed.
     #[error("{what} failed: {why}")]
     Local {
-        /// What was done.
         what: &'static str,
         /// What the kernel says.
         why: std::io::Error,

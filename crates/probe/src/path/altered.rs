@@ -8,7 +8,6 @@ use plumb_wire::tcp_options::offered;
 /// One field that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Which.
     pub field: AlteredField,
     /// As it was sent.
     pub sent: String,

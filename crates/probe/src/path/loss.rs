@@ -20,9 +20,7 @@ const AS_LIKELY: f64 = 2.0;
 /// The probes to a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
-    /// The hop.
     pub ttl: u8,
-    /// Probes sent.
     pub sent: u64,
     /// Probes that were not answered.
     pub lost: u64,

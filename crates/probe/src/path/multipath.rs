@@ -32,7 +32,6 @@ const SILENT_HOPS: u8 = 3;
 /// What to look for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MultipathPlan {
-    /// The target.
     pub target: IpAddr,
     /// The last hop that is probed.
     pub last_hop: u8,

@@ -22,7 +22,6 @@ struct State {
     threads: usize,
 }
 
-/// Looks names up.
 #[derive(Debug)]
 pub struct Names {
     shared: Option<Arc<(Mutex<State>, Condvar)>>,

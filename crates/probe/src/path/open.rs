@@ -13,7 +13,6 @@ use super::unprivileged::UnprivilegedHops;
 /// What this process may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Raw sockets: everything.
     Raw,
     /// A ping socket: no quotations, no MPLS labels, one flow.
     Ping,
@@ -53,7 +52,6 @@ pub enum OpenError {
     NotOneHost {
         /// As the user typed it.
         name: String,
-        /// Its address.
         address: IpAddr,
     },
     /// TCP needs raw sockets.
@@ -87,7 +85,6 @@ pub enum OpenError {
     NoRoute {
         /// As the user typed it.
         name: String,
-        /// Its address.
         address: IpAddr,
         /// What the kernel said.
         source: io::Error,
@@ -97,9 +94,7 @@ pub enum OpenError {
     Local {
         /// As the user typed it.
         name: String,
-        /// What was tried.
         what: &'static str,
-        /// Why it failed.
         source: io::Error,
     },
 }
@@ -107,7 +102,6 @@ pub enum OpenError {
 /// The network, and what it may do.
 #[derive(Debug)]
 pub enum Opened {
-    /// By raw sockets.
     Raw(Box<RawHops>),
     /// By a ping socket or the error queue of a UDP socket.
     Unprivileged(Box<UnprivilegedHops>, Access),

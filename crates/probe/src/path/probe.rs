@@ -47,10 +47,8 @@ impl Probe {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProbeId(pub u64);
 
-/// What answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AnswerKind {
-    /// An ICMP error.
     Icmp(Report),
     /// The target's echo reply.
     EchoReply,
@@ -65,9 +63,7 @@ pub enum AnswerKind {
 /// An answer to a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Who sent it.
     pub from: IpAddr,
-    /// What it is.
     pub kind: AnswerKind,
     /// Time to live, or hop limit, that was left when it came in.
     pub hop_limit: Option<u8>,
@@ -150,7 +146,6 @@ impl Answer {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{from} answers {mark}")]
 pub struct Nowhere {
-    /// Who says so.
     pub from: IpAddr,
     /// traceroute's mark for it.
     pub mark: String,
@@ -159,21 +154,17 @@ pub struct Nowhere {
 /// The first answer to a probe, with its round trip.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
-    /// Which probe.
     pub id: ProbeId,
-    /// The probe.
     pub probe: Probe,
     /// From the probe's departure to the arrival of the answer.
     pub rtt: Duration,
     /// Whose stamps the round trip is made of.
     pub timestamps: TimestampSource,
-    /// The answer.
     pub answer: Answer,
 }
 
 /// What sends probes, tells what answered, and knows the time.
 pub trait HopNetwork {
-    /// Nanoseconds of CLOCK_MONOTONIC.
     fn now_ns(&mut self) -> u64;
 
     /// Sends a probe.

@@ -18,7 +18,6 @@ pub struct Cycle {
     pub end: Option<u8>,
 }
 
-/// One way.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Route {
     /// Who stands at each hop, as far as any cycle told.

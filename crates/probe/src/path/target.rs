@@ -12,19 +12,14 @@ pub const UDP_PORT: u16 = 33_434;
 pub enum Protocol {
     /// ICMP or ICMPv6 echo.
     Icmp,
-    /// UDP.
     Udp {
-        /// Destination port.
         port: u16,
     },
-    /// TCP SYN.
     Tcp {
-        /// Destination port.
         port: u16,
     },
 }
 
-/// Where to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// As the user typed it, for messages.

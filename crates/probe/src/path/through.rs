@@ -14,7 +14,6 @@ pub struct Through {
     pub protocol: Protocol,
     /// What they were sent with.
     pub access: Access,
-    /// What was seen.
     pub log: TraceLog,
 }
 

@@ -44,7 +44,6 @@ const MARKED: u8 = 46 << 2 | 2;
 /// What to trace and how.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TracePlan {
-    /// The target.
     pub target: IpAddr,
     /// The first hop that is probed, from 1.
     pub first_hop: u8,
@@ -97,9 +96,7 @@ impl TracePlan {
 /// What was seen of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
-    /// Who answered.
     pub from: IpAddr,
-    /// The round trip.
     pub rtt: Duration,
     /// Whose stamps it is made of.
     pub timestamps: TimestampSource,
@@ -124,7 +121,6 @@ pub struct Seen {
 pub struct Shot {
     /// Number of the cycle, from 0; that of marked probes is `None`.
     pub cycle: Option<u32>,
-    /// The hop.
     pub hops: u8,
     /// When it was sent, ns of CLOCK_MONOTONIC.
     pub sent_ns: u64,
@@ -149,15 +145,12 @@ pub struct TraceLog {
     pub plan: TracePlan,
     /// When it began and ended, ns of CLOCK_MONOTONIC.
     pub started_ns: u64,
-    /// When it ended.
     pub ended_ns: u64,
     /// Every probe, in the order in which they were sent.
     pub shots: Vec<Shot>,
-    /// Cycles begun.
     pub cycles: u32,
     /// Probes that our own machine refused to send.
     pub refused: u64,
-    /// Who answered last.
     pub latest: Option<IpAddr>,
     /// What must be known.
     pub notes: Vec<String>,

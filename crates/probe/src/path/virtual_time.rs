@@ -23,7 +23,6 @@ pub(crate) trait Hops {
 pub(crate) struct VirtualNetwork<H> {
     pub(crate) hops: H,
     pub(crate) now_ns: u64,
-    /// Probes sent.
     pub(crate) sent: u64,
     /// Is set at that time.
     pub(crate) stop: Arc<AtomicBool>,

@@ -54,7 +54,6 @@ impl Moment {
 
 /// What came in, and may be an answer.
 pub(crate) enum Incoming<'a> {
-    /// A packet.
     Packet(&'a [u8], &'a Received),
     /// What a router said about a packet whose hop limit ended at it.
     Expired(&'a Expired),
@@ -62,7 +61,6 @@ pub(crate) enum Incoming<'a> {
 
 /// What came of one of our probes.
 pub(crate) enum Told {
-    /// It was answered.
     Answered(Answer),
     /// It ended on the way, at this router, where it was to go further.
     Expired(IpAddr),

@@ -19,7 +19,6 @@ use crate::ping::sample::{FarClock, Phases, Sample};
 pub struct ProbeLog {
     /// What the probes were made of.
     pub protocol: ProbeProtocol,
-    /// The far end.
     pub address: IpAddr,
     /// What the probes carried to be told from others': ICMP's identifier, or the UDP session.
     pub id: u32,

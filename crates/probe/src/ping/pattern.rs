@@ -14,7 +14,6 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Zeros.
     pub const NONE: Self = Self {
         bytes: [0; MAX_BYTES],
         count: 0,
@@ -26,7 +25,6 @@ impl Pattern {
     }
 }
 
-/// In hexadecimal.
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.bytes()
@@ -35,7 +33,6 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// No pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no pattern: write up to {MAX_BYTES} bytes in hexadecimal, such as ff or a55a")]
 pub struct PatternError(String);

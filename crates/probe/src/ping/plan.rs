@@ -77,7 +77,6 @@ pub struct Plan {
 /// What the next probe waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// The schedule alone.
     Schedule,
     /// The answer to the one before, for an interval at most; they come no faster than a schedule may.
     Answers,
@@ -324,10 +323,7 @@ pub enum ProbeError {
     #[error(
         "connections are made at most {most} times a second, all targets together: choose a lower rate (--pps)"
     )]
-    ConnectionRate {
-        /// The highest rate.
-        most: f64,
-    },
+    ConnectionRate { most: f64 },
     /// HTTPS without saying whom to believe.
     #[error("cannot probe by HTTPS without knowing whose certificates to believe")]
     NoTrust,
@@ -365,7 +361,6 @@ pub enum ProbeError {
     Forbidden {
         /// As the user typed it.
         name: String,
-        /// Its address.
         address: IpAddr,
     },
     /// This host knows no way there.
@@ -376,7 +371,6 @@ pub enum ProbeError {
     NoRoute {
         /// As the user typed it.
         name: String,
-        /// Its address.
         address: IpAddr,
         /// By which interface, where that was asked for; in words.
         by: String,
@@ -386,7 +380,6 @@ pub enum ProbeError {
     Icmp {
         /// As the user typed it.
         name: String,
-        /// Why.
         source: IcmpError,
     },
     /// Something that should always work did not.
@@ -394,12 +387,9 @@ pub enum ProbeError {
     Local {
         /// As the user typed it.
         far_end: String,
-        /// What was tried.
         what: &'static str,
-        /// Why it failed.
         source: io::Error,
     },
-    /// Nobody reflects.
     #[error(
         "no STAMP reflector at {far_end}: {why}. Start `plumb serve` there or another reflector of STAMP or TWAMP \
          Light, give both ends the same key or none, and let its UDP port through the firewalls on the way"
@@ -407,7 +397,6 @@ pub enum ProbeError {
     NoReflector {
         /// As the user typed it, with the port.
         far_end: String,
-        /// What happened instead.
         why: String,
     },
     /// Nobody handed out a cookie.
@@ -418,7 +407,6 @@ pub enum ProbeError {
     NoEcho {
         /// As the user typed it, with the port.
         far_end: String,
-        /// What happened instead.
         why: String,
     },
 }

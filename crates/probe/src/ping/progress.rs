@@ -9,7 +9,6 @@ use crate::ping::sample::Said;
 /// How far a probing has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Probes sent.
     pub sent: u64,
     /// Probes answered in time.
     pub received: u64,
@@ -26,7 +25,6 @@ pub enum Seen {
         sequence: u32,
         /// Its payload; 0 where the protocol leaves none to choose.
         size_bytes: usize,
-        /// The round trip.
         rtt: Duration,
         /// The hop limit of the answer, where the protocol tells.
         hop_limit: Option<u8>,
@@ -65,7 +63,6 @@ pub struct ProgressHandle {
 }
 
 impl ProgressHandle {
-    /// As of now.
     pub fn read(&self) -> Progress {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -20,9 +20,7 @@ const STEP_TOLERANCE_NS: u64 = 100_000;
 /// The two clocks, read at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
-    /// CLOCK_MONOTONIC.
     pub monotonic_ns: u64,
-    /// CLOCK_REALTIME.
     pub realtime_ns: u64,
     /// The readings lie at most this far apart.
     pub uncertainty_ns: u64,
@@ -87,7 +85,6 @@ pub struct Phases {
 /// A round trip that something else than two stamps measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Measured {
-    /// What it took.
     pub rtt: Duration,
     /// Whose clock says so.
     pub timestamps: TimestampSource,
@@ -170,13 +167,11 @@ pub(crate) struct Record {
     pub(crate) due_ns: u64,
     /// Just before it was handed to the kernel.
     pub(crate) sent: Moment,
-    /// Its payload.
     pub(crate) size_bytes: usize,
     /// Whether our own machine refused to send it.
     pub(crate) refused: bool,
     /// When it entered the packet scheduler, ns of CLOCK_REALTIME.
     pub(crate) departed_ns: Option<u64>,
-    /// The first answer.
     pub(crate) answer: Option<Answer>,
     pub(crate) duplicates: u32,
     pub(crate) reordered: bool,
@@ -351,7 +346,6 @@ mod tests {
     use proptest::prelude::*;
 
     const MS: u64 = 1_000_000;
-    /// CLOCK_REALTIME less CLOCK_MONOTONIC.
     const APART: u64 = 1_700_000_000_000_000_000;
 
     fn moment(monotonic_ns: u64) -> Moment {

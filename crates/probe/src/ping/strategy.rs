@@ -26,7 +26,6 @@ const MAX_RECEIVE_FAILURES: u32 = 16;
 pub enum Event {
     /// A probe entered the packet scheduler.
     Departed {
-        /// Which.
         sequence: u32,
         /// When, ns of CLOCK_REALTIME.
         ns: u64,
@@ -44,7 +43,6 @@ pub trait Network {
     /// What its packets carry to be told from others': ICMP's identifier, or the UDP session.
     fn id(&self) -> u32;
 
-    /// The clocks.
     fn now(&mut self) -> Moment;
 
     /// What the far end said of its clock.

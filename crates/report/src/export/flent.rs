@@ -40,7 +40,6 @@ pub enum FlentError {
     NoPhase {
         /// What was asked for.
         asked: String,
-        /// What there is.
         known: String,
     },
     /// Its start is no time.

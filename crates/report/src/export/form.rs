@@ -14,11 +14,8 @@ pub enum Form {
     MtrJson,
     /// `mtr --csv`.
     MtrCsv,
-    /// What traceroute(8) prints.
     Traceroute,
-    /// Graphviz.
     Dot,
-    /// Nodes and edges.
     GraphJson,
 }
 
@@ -41,7 +38,6 @@ pub struct Shown<'a> {
     pub size_bytes: Option<u16>,
     /// Type of service, or traffic class, of the probes.
     pub traffic_class: u8,
-    /// What fills them.
     pub fill: u8,
 }
 

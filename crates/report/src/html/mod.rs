@@ -27,11 +27,8 @@ const STYLE: &str = include_str!("style.css");
 /// What the template is given.
 #[derive(Serialize)]
 struct Page<'a> {
-    /// What was measured.
     target: String,
-    /// The style sheet.
     style: Value,
-    /// One sentence.
     headline: Option<&'a str>,
     /// The grade of latency under load of the Run, or of both.
     grades: Vec<String>,

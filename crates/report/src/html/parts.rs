@@ -42,7 +42,6 @@ pub(super) struct RunPart<'a> {
     /// What an all-clear needs and is not known, where the headline does not say it all.
     not_measured: Vec<String>,
     tables: Vec<Table>,
-    /// Details, folded away.
     folded: Vec<Table>,
     notes: &'a [String],
     facts: Table,

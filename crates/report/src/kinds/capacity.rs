@@ -34,7 +34,6 @@ impl Show for CapacityResult {
     }
 }
 
-/// Every line.
 fn lines(all: &[&CapacityResult]) -> Table {
     let hops = all.iter().flat_map(|capacity| {
         let narrowest = capacity.narrowest_ttl;
@@ -193,7 +192,6 @@ fn explained(doubt: Doubt) -> &'static str {
     }
 }
 
-/// What trains say.
 fn trains(all: &[&TrainResult]) -> Table {
     let mut notes = Vec::new();
     for train in all {

@@ -63,7 +63,6 @@ fn audit(all: &[&HostResult]) -> Table {
         .done()
 }
 
-/// The interfaces.
 fn interfaces<'a>(all: impl Iterator<Item = &'a Interface>) -> Table {
     Table::of("Interfaces", all)
         .text("", |i| i.name.clone())

@@ -35,7 +35,6 @@ fn passes(mtu: &MtuResult, value: Option<u32>) -> String {
     }
 }
 
-/// The whole path.
 fn paths(all: &[&MtuResult]) -> Table {
     Table::of("Path MTU, bytes of a whole IP packet", all)
         .text("", |mtu| mtu.address.clone())
@@ -90,7 +89,6 @@ fn tcp(mtu: &MtuResult) -> String {
     )
 }
 
-/// Every hop.
 fn hops(all: &[&MtuResult]) -> Table {
     let hops = all
         .iter()

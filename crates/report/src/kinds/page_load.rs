@@ -133,7 +133,6 @@ fn parts(all: &[&PageLoadResult]) -> Table {
         .done()
 }
 
-/// Who was asked.
 fn servers(all: &[&PageLoadResult]) -> Table {
     let origins = all.iter().flat_map(|load| &load.origins);
     let time = |value: Option<f64>| blank(value.map(number::seconds));
@@ -153,7 +152,6 @@ fn servers(all: &[&PageLoadResult]) -> Table {
         .done()
 }
 
-/// Every object.
 fn objects(all: &[&PageLoadResult]) -> Table {
     let objects = all.iter().flat_map(|load| &load.objects);
     let time = |value: Option<f64>| blank(value.map(number::seconds));

@@ -32,7 +32,6 @@ impl Show for PingsResult {
     }
 }
 
-/// All targets together.
 fn together(all: &[&PingsResult]) -> Table {
     let scale = Scale::seconds(all.iter().filter_map(|p| p.rtt_s.map(|d| d.p50)));
     let mut left_out = all.iter().filter(|sweep| !sweep.unresolved.is_empty());

@@ -6,9 +6,7 @@ use super::axis::{Axis, drawable};
 use super::canvas::{Anchor, Canvas, LETTER, WIDTH};
 use super::polyline;
 
-/// One series.
 pub(crate) struct Line<'a> {
-    /// Its name.
     pub(crate) name: &'a str,
     /// Class of its colour.
     pub(crate) colour: &'static str,
@@ -31,7 +29,6 @@ pub(crate) struct Subject<'a> {
     pub(crate) title: &'a str,
     /// In words, for who does not see it.
     pub(crate) description: &'a str,
-    /// Of the values.
     pub(crate) scale: Scale,
 }
 

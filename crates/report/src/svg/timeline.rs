@@ -18,7 +18,6 @@ use crate::show::Trace as Shown;
 /// What a panel is of, from the top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Quantity {
-    /// What was carried.
     Rate,
     /// What of UDP's packets never came.
     Loss,
@@ -199,7 +198,6 @@ const GAP: f64 = 6.0;
 /// Room for the labels of the axis of time.
 const FOOT: f64 = 44.0;
 
-/// The chart.
 pub(crate) fn render(timeline: &Timeline, extent: Extent) -> String {
     let mut canvas = Canvas::new();
     let x = Axis::linear((0.0, extent.time_s), (LEFT, RIGHT));

@@ -20,7 +20,6 @@ pub(super) const BAD: Paint = AnsiColor::Red.on_default();
 /// push a table off the screen. The longest address of IPv6 fits.
 const CELL_CHARS: usize = 39;
 
-/// Text being set.
 pub(super) struct Page<'a> {
     style: &'a Style,
     text: String,
@@ -140,7 +139,6 @@ impl<'a> Page<'a> {
 /// Where the sentences of a table go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sentences {
-    /// It has none.
     None,
     /// In its last column, which has so much room.
     Beside(usize),
@@ -154,7 +152,6 @@ impl Page<'_> {
     fn sentences(&self, table: &Table) -> Sentences {
         /// A sentence in fewer columns is a tower of words.
         const LEAST: usize = 30;
-        /// Before every column.
         const PADDING: usize = 2;
         let Some((last, others)) = table.columns.split_last() else {
             return Sentences::None;

@@ -61,7 +61,6 @@ impl<H> Greetings<H> {
         Some(handle)
     }
 
-    /// All of them.
     pub(crate) fn handles(&self) -> impl Iterator<Item = &H> {
         self.open.values().map(|(_, handle)| handle)
     }

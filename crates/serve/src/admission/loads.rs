@@ -17,11 +17,9 @@ pub(crate) const MAX_STREAMS_IN_ALL: u32 = 4 * MAX_STREAMS;
 pub(crate) struct Wanted {
     /// Number of the session.
     pub(crate) session: u64,
-    /// With whom.
     pub(crate) share: Share,
     /// Whether it yields to all others.
     pub(crate) yields: bool,
-    /// Both directions together.
     pub(crate) streams: u32,
     /// How long it takes.
     pub(crate) lasts: Duration,

@@ -21,7 +21,6 @@ pub(crate) enum Turn {
     Never(Queued),
 }
 
-/// How somebody waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Queued {
     /// How many are served before.

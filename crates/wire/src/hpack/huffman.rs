@@ -34,7 +34,6 @@ struct Row {
 }
 
 struct Code {
-    /// By length.
     rows: [Row; LONGEST + 1],
     /// Bytes in the order of their codes.
     symbols: Vec<u8>,

@@ -123,7 +123,6 @@ impl Reader<'_> {
         Err(HpackError::Number)
     }
 
-    /// Section 5.2.
     fn string(&mut self) -> Result<Vec<u8>, HpackError> {
         let compressed = self.0.first().is_some_and(|first| first & 0x80 != 0);
         let length = self.number(7)?;

@@ -91,7 +91,6 @@ pub(super) fn find(name: &[u8], value: &[u8]) -> Option<(usize, bool)> {
 /// Both tables of one direction, of which the dynamic one is bounded.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// The latest first.
     dynamic: VecDeque<Field>,
     bytes: usize,
     /// What the sender has set it to.

@@ -19,7 +19,6 @@ fn fields(pairs: &[(&str, &str)]) -> Vec<Field> {
     pairs.iter().map(|(n, v)| (bytes(n), bytes(v))).collect()
 }
 
-/// RFC 7541, C.1.
 #[test]
 fn numbers_are_those_of_the_rfc() {
     assert_eq!(Reader(&[0b1110_1010]).number(5), Ok(10));

@@ -11,7 +11,7 @@ pub const MAX_PAYLOAD_BYTES: usize = 16_384;
 
 /// Types of frames.
 pub mod kind {
-    #![allow(missing_docs)]
+
     pub const DATA: u8 = 0;
     pub const HEADERS: u8 = 1;
     pub const PRIORITY: u8 = 2;
@@ -26,7 +26,7 @@ pub mod kind {
 
 /// Flags of frames.
 pub mod flag {
-    #![allow(missing_docs)]
+
     pub const END_STREAM: u8 = 0x1;
     /// Of SETTINGS and PING.
     pub const ACK: u8 = 0x1;
@@ -37,7 +37,7 @@ pub mod flag {
 
 /// Parameters of SETTINGS (RFC 9113, section 6.5.2).
 pub mod setting {
-    #![allow(missing_docs)]
+
     pub const ENABLE_PUSH: u16 = 2;
     pub const MAX_CONCURRENT_STREAMS: u16 = 3;
     pub const INITIAL_WINDOW_SIZE: u16 = 4;

@@ -54,7 +54,6 @@ const MAX_WINDOW: u32 = 0x7fff_ffff;
 /// RST_STREAM's code for a request that was not looked at (section 7).
 const REFUSED_STREAM: u32 = 7;
 
-/// A connection's client.
 #[derive(Debug)]
 pub struct Client {
     out: Vec<u8>,

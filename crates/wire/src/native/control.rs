@@ -28,11 +28,9 @@ use trace::{TraceReport, TraceRequest};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ClientMessage {
-    /// The first message.
     Hello {
         /// Version of the protocol.
         version: u16,
-        /// Version of plumb.
         plumb: String,
         /// How long the client waits for a place, and for its turn with each phase, where it knows
         /// [`ServerMessage::Queued`]; not at all when absent.
@@ -41,9 +39,7 @@ pub enum ClientMessage {
     },
     /// Asks for a phase of load.
     Start(Start),
-    /// Ends a phase.
     Stop {
-        /// The phase.
         phase: u32,
     },
     /// Asks for the path from the server to the client; between phases only.
@@ -60,9 +56,7 @@ pub enum ClientMessage {
 pub struct Start {
     /// Number of the phase, greater than that of the phase before.
     pub phase: u32,
-    /// Its streams.
     pub flows: Vec<Flows>,
-    /// Longest duration.
     pub duration_s: f64,
     /// Payload, of all streams, after which the server neither sends nor accepts more.
     pub byte_limit: Option<u64>,
@@ -90,88 +84,67 @@ pub enum ServerMessage {
     /// Others are served before, the Hello or the Start will be answered later. It comes again and again
     /// meanwhile.
     Queued {
-        /// How many.
         ahead: u32,
         /// In how much time it is this client's turn, as far as that is known.
         after_s: Option<f64>,
     },
     /// The phase is granted: open its data connections.
     Ready {
-        /// The phase.
         phase: u32,
     },
     /// All data connections are attached; the load runs from now on.
     Started {
-        /// The phase.
         phase: u32,
     },
     /// The phase does not take place; the session goes on.
     Refused {
-        /// The phase.
         phase: u32,
-        /// Why, for programs.
         reason: Refusal,
-        /// Why, for people.
         message: String,
     },
     /// A part of the log of one stream that the server sent.
     Samples {
-        /// The phase.
         phase: u32,
-        /// The stream.
         stream: u32,
         /// In order of time.
         samples: Vec<TcpSample>,
     },
     /// A part of the log of one stream that the server received.
     Counts {
-        /// The phase.
         phase: u32,
-        /// The stream.
         stream: u32,
         /// In order of time.
         counts: Vec<Count>,
     },
     /// All of one UDP stream that the server sent.
     UdpSent {
-        /// The phase.
         phase: u32,
-        /// What it did.
         log: Box<UdpSenderLog>,
     },
     /// All of one UDP stream that the server received; its Counts come before.
     UdpReceived {
-        /// The phase.
         phase: u32,
-        /// What it saw.
         log: Box<UdpReceiverLog>,
     },
     /// A part of the log of one QUIC connection that the server sent on.
     QuicSamples {
-        /// The phase.
         phase: u32,
-        /// The stream.
         stream: u32,
         /// In order of time.
         samples: Vec<QuicSample>,
     },
     /// The rest of it.
     QuicSent {
-        /// The phase.
         phase: u32,
-        /// What it did.
         log: Box<QuicSenderLog>,
     },
     /// All of one QUIC connection that the server received on; its Counts come before.
     QuicReceived {
-        /// The phase.
         phase: u32,
-        /// What it saw.
         log: Box<QuicReceiverLog>,
     },
     /// The end of the log: the phase is over.
     Result {
-        /// The phase.
         phase: u32,
         /// What is said once for each stream, and of the phase.
         report: Box<ReportTail>,
@@ -182,9 +155,7 @@ pub enum ServerMessage {
     TraceRefused {
         /// That of the request.
         id: u32,
-        /// Why, for programs.
         reason: Refusal,
-        /// Why, for people.
         message: String,
     },
     /// The answer to Ping.
@@ -192,11 +163,8 @@ pub enum ServerMessage {
         /// That of the Ping.
         id: u64,
     },
-    /// The session ends.
     Error {
-        /// Why, for programs.
         code: ErrorCode,
-        /// Why, for people.
         message: String,
     },
 }
@@ -219,7 +187,6 @@ pub struct Welcome {
 /// What a server allows in one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Longest phase.
     pub max_duration_s: f64,
     /// Most streams, both directions together.
     pub max_streams: u32,

@@ -138,7 +138,6 @@ pub enum Datagram {
         /// How many there were.
         datagrams: u64,
     },
-    /// The end came.
     EndAnswer,
 }
 

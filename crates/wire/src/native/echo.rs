@@ -48,7 +48,6 @@ pub enum Kind {
     CookieReply,
     /// A client asks for an answer.
     Probe,
-    /// The answer.
     Reply,
 }
 
@@ -108,7 +107,6 @@ impl Datagram {
         Self::of_client(Kind::CookieRequest, [0; 16], session, 0, 0)
     }
 
-    /// A probe.
     pub fn probe(cookie: Cookie, session: u32, client_sequence: u32, client_send_ns: i64) -> Self {
         Self::of_client(
             Kind::Probe,

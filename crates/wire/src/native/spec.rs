@@ -191,7 +191,6 @@ pub const MAX_TRACES: usize = 4;
 /// Traces that may begin without a pause, and how long it takes until there is one more: a page of
 /// people who try it at once, and then 320 probes a second at the very most.
 pub const TRACE_BURST: u32 = 8;
-/// See [`TRACE_BURST`].
 pub const TRACE_EVERY: Duration = Duration::from_secs(1);
 
 /// First bytes of a connection that is to be silent: its first four are no length of a frame, as those
@@ -211,7 +210,6 @@ pub const MAX_SILENT: usize = 32;
 /// Datagrams a second that the UDP echo answers to one address without a phase of its own, and at once: more
 /// than the trains of `plumb capacity` have over 10 Gbit/s.
 pub const ECHO_PPS: f64 = 100_000.0;
-/// See [`ECHO_PPS`].
 pub const ECHO_BURST: f64 = 200_000.0;
 
 /// By how much the answers to one address may be longer than its probes, a second: transactions over UDP

@@ -6,12 +6,9 @@ pub mod html;
 
 use plumb_model::results::page_load::ObjectKind;
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// An object.
     Object {
-        /// What it is.
         kind: ObjectKind,
         /// Its URL, as written; relative to the page or to what [`Found::Base`] says.
         reference: String,

@@ -58,7 +58,6 @@ struct Layout {
     echoed_sent: usize,
     echoed_error: usize,
     hops: usize,
-    /// Smallest packet.
     least: usize,
     /// Where optional parts begin.
     end: usize,
@@ -102,7 +101,6 @@ impl Layout {
 /// What a sender sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// Its number.
     pub sequence: u32,
     /// When it was sent, ns since 1970 by the sender's clock.
     pub sent_ns: i64,

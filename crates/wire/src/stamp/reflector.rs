@@ -50,9 +50,7 @@ pub struct ClockState {
 /// A packet as it came.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrived<'a> {
-    /// Its payload.
     pub bytes: &'a [u8],
-    /// Who sent it.
     pub from: SocketAddr,
     /// When, ns since 1970.
     pub ns: i64,
@@ -90,7 +88,6 @@ struct Known {
 /// What a reflector did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReflectorCounters {
-    /// Packets answered.
     pub reflected: u64,
     /// Packets too short for an answer as short, sealed by another key or none, or from a
     /// reflector's port.
@@ -101,7 +98,6 @@ pub struct ReflectorCounters {
     pub above_rate: u64,
 }
 
-/// The answering side.
 #[derive(Debug)]
 pub struct Reflector {
     port: u16,

@@ -52,11 +52,8 @@ impl Flags {
 /// Where a clock has its time from (RFC 8972, section 4.3; registry «STAMP Synchronization Sources»).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// NTP.
     Ntp,
-    /// PTP.
     Ptp,
-    /// SSU or BITS.
     Ssu,
     /// A satellite or radio clock.
     Radio,
@@ -134,11 +131,8 @@ pub enum Tlv {
         /// Who took the time; zero where there is none.
         method: Method,
     },
-    /// Anything else.
     Other {
-        /// Its type.
         kind: u8,
-        /// Its value.
         value: Vec<u8>,
     },
 }

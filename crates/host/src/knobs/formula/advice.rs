@@ -7,18 +7,14 @@ use crate::knobs::Knob;
 pub enum Advice {
     /// Give it this value.
     Set {
-        /// The value.
         value: String,
-        /// Why.
         why: String,
         /// What is to be seen then.
         effect: String,
         /// Memory that one connection may hold then, in bytes.
         memory_bytes: Option<u64>,
     },
-    /// Leave it.
     Leave {
-        /// Why.
         why: String,
     },
 }

@@ -34,7 +34,6 @@ const DRIVER_QUEUE_MOST_BYTES: u64 = 1_879_048_192;
 pub struct Present<'a> {
     /// The interface that leads to the path.
     pub interface: Option<&'a Interface>,
-    /// Its queueing disciplines.
     pub qdiscs: &'a [Qdisc],
 }
 

@@ -10,7 +10,6 @@ pub struct Present<'a> {
     pub value: Option<&'a str>,
     /// Whether BBR can be had.
     pub bbr: Available,
-    /// Whether CUBIC can.
     pub cubic: Available,
     /// The one that is chosen, or will be.
     pub congestion_control: Option<&'a str>,

@@ -27,7 +27,6 @@ pub struct DelaySpec {
     /// How far the delay varies, in the measure of its distribution; never below zero.
     #[serde(default, with = "duration_text")]
     pub jitter: Duration,
-    /// How it varies.
     #[serde(default, skip_serializing_if = "Distribution::is_uniform")]
     pub distribution: Distribution,
     /// Whether a packet with less delay overtakes those before it, as in netem; otherwise it

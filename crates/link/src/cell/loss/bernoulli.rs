@@ -18,7 +18,6 @@ pub struct BernoulliSpec {
 
 impl Settings for BernoulliSpec {}
 
-/// The model.
 pub(crate) struct Bernoulli {
     spec: BernoulliSpec,
     random: Random,

@@ -14,13 +14,11 @@ use crate::time::Time;
 
 /// Which packets are lost.
 pub(crate) trait LossModel: Send {
-    /// Its settings.
     type Spec;
 
     /// Whether the next packet is.
     fn loses(&mut self, packet: &Packet) -> bool;
 
-    /// Takes new settings.
     fn reconfigure(&mut self, spec: Self::Spec);
 }
 

@@ -38,27 +38,40 @@ pub(super) enum Duplex {
 /// What a station is doing about the frame that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// It has none.
     Idle,
     /// It waits for its turn, and until then because of a collision.
-    Waiting { until: Time },
+    Waiting {
+        until: Time,
+    },
     /// It sends, until then unless there is a collision.
-    Sending { since: Time, until: Time },
+    Sending {
+        since: Time,
+        until: Time,
+    },
     /// It makes sure that the other sees the collision.
-    Jamming { until: Time, late: bool },
+    Jamming {
+        until: Time,
+        late: bool,
+    },
 }
 
 /// The process Deference of clause 4.2.8: whether a transmission may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Deference {
-    /// It may.
     Clear,
     /// Somebody sends; `sent` when the station did itself.
-    Busy { sent: bool },
+    Busy {
+        sent: bool,
+    },
     /// The first part of the gap; after the station's own transmission it does not listen.
-    GapFirst { until: Time, listens: bool },
+    GapFirst {
+        until: Time,
+        listens: bool,
+    },
     /// The rest of the gap.
-    GapRest { until: Time },
+    GapRest {
+        until: Time,
+    },
 }
 
 /// What comes from the other station.
@@ -99,7 +112,6 @@ pub(super) struct Sent {
     pub(super) packet: Option<Packet>,
 }
 
-/// The station.
 pub(super) struct Station {
     pub(super) duplex: Duplex,
     /// A bit time in nanoseconds.

@@ -45,7 +45,6 @@ impl Segment {
         out.map(|(_, packet)| packet.data.len() as u64).sum()
     }
 
-    /// When everything leaves.
     pub(super) fn departures(&mut self, side: usize) -> Vec<u64> {
         std::iter::from_fn(|| self.ends[side].dequeue(ns(1 << 50)))
             .map(|(at, _)| at.as_nanos())

@@ -28,7 +28,6 @@ impl Settings for DscpBleachSpec {
     }
 }
 
-/// The cell.
 pub(crate) struct DscpBleach {
     spec: DscpBleachSpec,
 }

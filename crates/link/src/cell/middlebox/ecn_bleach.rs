@@ -17,7 +17,6 @@ pub struct EcnBleachSpec {}
 
 impl Settings for EcnBleachSpec {}
 
-/// The cell.
 pub(crate) struct EcnBleach;
 
 impl Filter for EcnBleach {

@@ -18,7 +18,6 @@ pub struct EcnSynDropSpec {}
 
 impl Settings for EcnSynDropSpec {}
 
-/// The cell.
 pub(crate) struct EcnSynDrop;
 
 impl Filter for EcnSynDrop {

@@ -21,7 +21,6 @@ pub struct IcmpFilterSpec {
 
 impl Settings for IcmpFilterSpec {}
 
-/// The cell.
 pub(crate) struct IcmpFilter {
     spec: IcmpFilterSpec,
 }

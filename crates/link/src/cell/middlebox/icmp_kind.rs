@@ -15,9 +15,7 @@ pub enum IcmpKind {
     Unreachable,
     /// Fragmentation needed, or packet too big: path MTU discovery.
     FragNeeded,
-    /// Time exceeded: traceroute.
     TimeExceeded,
-    /// Parameter problem.
     ParameterProblem,
 }
 

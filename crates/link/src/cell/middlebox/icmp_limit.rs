@@ -50,7 +50,6 @@ impl Settings for IcmpLimitSpec {
     }
 }
 
-/// The cell.
 pub(crate) struct IcmpLimit {
     spec: IcmpLimitSpec,
     /// When the bucket will be full again: the later, the fewer tokens are in it (the "virtual

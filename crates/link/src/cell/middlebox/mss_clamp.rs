@@ -28,7 +28,6 @@ impl Settings for MssClampSpec {
     }
 }
 
-/// The cell.
 pub(crate) struct MssClamp {
     spec: MssClampSpec,
 }

@@ -82,7 +82,6 @@ impl MtuSpec {
     }
 }
 
-/// The cell.
 pub(crate) struct Mtu {
     spec: MtuSpec,
 }

@@ -107,7 +107,6 @@ impl Direction {
     }
 }
 
-/// One end.
 pub(crate) struct Nat {
     direction: Direction,
     shared: Arc<Mutex<State>>,

@@ -58,7 +58,6 @@ impl Phase {
     }
 }
 
-/// The mappings.
 pub(super) struct Table {
     by_inside: HashMap<Endpoint, u16>,
     by_port: HashMap<(u8, u16), Mapping>,

@@ -36,7 +36,6 @@ pub enum TcpOption {
     Wscale,
     /// Selective acknowledgements permitted (RFC 2018).
     Sack,
-    /// Timestamps (RFC 7323).
     Timestamps,
     /// Multipath TCP (RFC 8684).
     Mptcp,
@@ -58,7 +57,6 @@ impl TcpOption {
 
 impl Settings for StripTcpOptionsSpec {}
 
-/// The cell.
 pub(crate) struct StripTcpOptions {
     kinds: Vec<u8>,
 }

@@ -16,7 +16,6 @@ pub(crate) use self::spec::check_rate;
 use self::token_bucket::TokenBucket;
 use crate::time::Time;
 
-/// The cell.
 pub(crate) type Shaper = Port<TokenBucket>;
 
 impl Shaper {

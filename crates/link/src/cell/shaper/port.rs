@@ -26,7 +26,6 @@ pub(crate) trait PortSpec: Send {
     fn queue(&self) -> &QueueSpec;
 }
 
-/// The cell.
 pub(crate) struct Port<L: Line> {
     spec: L::Spec,
     seed: u64,
@@ -90,7 +89,6 @@ where
         }
     }
 
-    /// Its present settings.
     #[cfg(test)]
     pub(crate) fn spec(&self) -> &L::Spec {
         &self.spec

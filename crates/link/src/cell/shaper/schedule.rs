@@ -107,7 +107,6 @@ impl Schedule {
         }
     }
 
-    /// Step by step.
     fn work(&self, mut from: u64, to: u64) -> i128 {
         let mut work = 0;
         while from < to {

@@ -17,7 +17,6 @@ const WORK_PER_BYTE: u64 = 8_000_000_000;
 /// it adds to the traffic stays below what a measurement of delay tells apart.
 const WHOLE_NS: u64 = 250_000;
 
-/// A bucket.
 #[derive(Debug)]
 struct Bucket {
     schedule: Schedule,
@@ -64,7 +63,6 @@ fn work(bytes: u64) -> i128 {
     i128::from(bytes) * i128::from(WORK_PER_BYTE)
 }
 
-/// The line.
 #[derive(Debug)]
 pub(crate) struct TokenBucket {
     bucket: Bucket,

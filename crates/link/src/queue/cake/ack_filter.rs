@@ -11,7 +11,6 @@ use crate::queue::list::PacketList;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AckFilter {
-    /// None.
     #[default]
     NoAckFilter,
     /// Those that leave an older one of their flow in the queue beside the newest.

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tins {
-    /// One for all.
     Besteffort,
     /// Eight, by the three bits of the precedence of RFC 791.
     Precedence,

@@ -13,13 +13,9 @@ use crate::packet::Packet;
 pub enum Isolation {
     /// Nothing: one queue a tin.
     Flowblind,
-    /// Source addresses.
     Srchost,
-    /// Destination addresses.
     Dsthost,
-    /// Pairs of addresses.
     Hosts,
-    /// Flows.
     Flows,
     /// Source addresses, and then the flows of each.
     DualSrchost,

@@ -44,7 +44,6 @@ use tin::{Service, Tin, TinSettings};
 /// The lowest rate of a tin, in bytes a second (MIN_RATE).
 const LEAST_RATE: u64 = 64;
 
-/// The queue.
 pub(crate) struct Cake {
     tins: Vec<Tin>,
     spec: CakeSpec,

@@ -20,7 +20,6 @@ const KEYWORDS: [(&str, Duration); 7] = [
     ("satellite", Duration::from_secs(1)),
 ];
 
-/// Writes the time.
 pub(super) fn serialize<S: Serializer>(rtt: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     duration_text::serialize(rtt, serializer)
 }

@@ -74,7 +74,6 @@ struct Flow {
 /// Where in its life a flow is; the names are those of sch_cake.c.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum State {
-    /// On no list.
     #[default]
     None,
     Sparse,

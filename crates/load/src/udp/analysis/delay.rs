@@ -11,7 +11,6 @@ use plumb_model::summary::{SignedSummary, Summary};
 pub(super) struct Delays {
     first_ns: Option<i64>,
     min_ns: Option<i64>,
-    /// Above the first.
     delays: SignedSummary,
     /// Of the packet that came before.
     before_ns: i64,
@@ -24,7 +23,6 @@ pub(super) struct Delays {
 const JITTER_GAIN: f64 = 1.0 / 16.0;
 
 impl Delays {
-    /// A packet came.
     pub(super) fn record(&mut self, delay_ns: i64) {
         let Some(first_ns) = self.first_ns else {
             (self.first_ns, self.min_ns) = (Some(delay_ns), Some(delay_ns));
@@ -45,7 +43,6 @@ impl Delays {
         self.variations.record(delay_ns.saturating_sub(before_ns));
     }
 
-    /// The smallest.
     pub(super) fn min_ns(&self) -> Option<i64> {
         self.min_ns
     }

@@ -45,7 +45,6 @@ impl Density {
         }
     }
 
-    /// Nothing more comes.
     pub(super) fn finish(&mut self, window: &Window) {
         while let Some(first) = self.waiting.pop_front() {
             self.place(first, window);

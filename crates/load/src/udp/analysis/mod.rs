@@ -24,13 +24,11 @@ use window::{Arrival, Window};
 /// A packet that came.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet {
-    /// Its number.
     pub sequence: u64,
     /// When it was sent, by the sender's clock in nanoseconds.
     pub sent_ns: i64,
     /// When it came, by the receiver's clock in nanoseconds.
     pub received_ns: i64,
-    /// UDP payload.
     pub payload_bytes: u32,
     /// The two bits of its ECN field.
     pub ecn: u8,
@@ -83,7 +81,6 @@ pub struct End {
 }
 
 impl Default for Analysis {
-    /// Nothing came yet.
     fn default() -> Self {
         Self::with_window(window::PACKETS)
     }
@@ -126,7 +123,6 @@ impl Analysis {
         self.received_bytes
     }
 
-    /// A packet came.
     pub fn record(&mut self, packet: &Packet) {
         let delay_ns = packet.received_ns.saturating_sub(packet.sent_ns);
         let missing = self.window.next()..packet.sequence;

@@ -48,9 +48,7 @@ pub(super) enum Arrival {
         /// The stretch of time in which it was due.
         due_in: u32,
     },
-    /// Again.
     Duplicate,
-    /// Below the window.
     TooLate,
 }
 

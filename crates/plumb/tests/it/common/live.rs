@@ -55,7 +55,6 @@ impl Lab {
         }
     }
 
-    /// All its processes.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let mut all = descendants(self.pid);
         all.push(self.pid);

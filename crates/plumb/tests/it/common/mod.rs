@@ -139,7 +139,6 @@ pub(crate) fn in_lab(scenario: &str, options: &[&str], command: &[&str]) -> Outp
     plumb(&[&["lab", "run", scenario], options, &["--"], command].concat())
 }
 
-/// The repository.
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

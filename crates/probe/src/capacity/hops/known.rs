@@ -13,7 +13,6 @@ use crate::path::{Nowhere, Probe};
 /// What to probe and how.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HopsPlan {
-    /// The far end.
     pub target: IpAddr,
     /// How many hops to look at.
     pub max_hops: u8,
@@ -31,12 +30,9 @@ pub struct HopsPlan {
     pub seed: u64,
 }
 
-/// One hop.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HopFound {
-    /// Its number.
     pub ttl: u8,
-    /// Who answered.
     pub address: Option<IpAddr>,
     /// Probes sent to it.
     pub sent: u64,
@@ -52,7 +48,6 @@ pub struct HopFound {
     pub answer_bytes: Option<u16>,
     /// Round trips by size.
     pub sizes: Vec<OfSize>,
-    /// How they grow.
     pub fit: Option<Fit>,
     /// The line before it.
     pub line: LineFigures,

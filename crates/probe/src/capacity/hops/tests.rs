@@ -25,7 +25,6 @@ const MS: u64 = 1_000_000;
 struct Line {
     there_bps: f64,
     back_bps: f64,
-    /// Propagation each way.
     delay_ns: u64,
     /// Share of the packets that are lost on it.
     lost: f64,

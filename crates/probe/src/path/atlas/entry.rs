@@ -7,9 +7,7 @@ use plumb_model::results::path::MapPlace;
 pub struct Entry {
     /// Number of the autonomous system.
     pub asn: Option<u32>,
-    /// Its name.
     pub name: Option<String>,
-    /// Where it is.
     pub place: Option<MapPlace>,
 }
 

@@ -21,7 +21,6 @@ use udp::UdpFlow;
 /// A number of equal streams.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Flows {
-    /// How many.
     pub count: u32,
     /// Which way their data goes.
     pub role: Role,
@@ -159,7 +158,6 @@ impl Flow {
         }
     }
 
-    /// What carries it.
     pub fn transport(&self) -> Transport {
         match self {
             Self::Tcp(_) | Self::Transactions(_) => Transport::Tcp,

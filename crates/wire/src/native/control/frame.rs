@@ -29,12 +29,7 @@ const MAX_QUOTED_CHARS: usize = 200;
 pub enum FrameError {
     /// The length is zero or above what that end may send.
     #[error("a frame of {length} bytes, where 1 to {max} are allowed")]
-    Length {
-        /// As announced.
-        length: usize,
-        /// As allowed.
-        max: usize,
-    },
+    Length { length: usize, max: usize },
     /// No JSON, or no known message. The reader's own words repeat what the far end sent.
     #[error("a message that cannot be read ({})", printable::clipped(&.0.to_string(), MAX_QUOTED_CHARS))]
     Json(#[from] serde_json::Error),
@@ -43,22 +38,13 @@ pub enum FrameError {
     Magic,
     /// The preamble is of another version.
     #[error("version {found} of the protocol, where {VERSION} is spoken")]
-    Version {
-        /// As announced.
-        found: u16,
-    },
+    Version { found: u16 },
     /// The preamble asks for too long a silence.
     #[error("a silence of {seconds} s, where up to {} s are kept", MAX_SILENCE.as_secs())]
-    Silence {
-        /// As asked.
-        seconds: u64,
-    },
+    Silence { seconds: u64 },
     /// The preamble names no known role.
     #[error("an unknown role ({found}) of a data connection")]
-    Role {
-        /// As announced.
-        found: u8,
-    },
+    Role { found: u8 },
 }
 
 /// Length and JSON of a message.
@@ -171,7 +157,6 @@ pub struct Preamble {
 const TLS_FLAG: u8 = 1;
 
 impl Preamble {
-    /// Its bytes.
     pub fn encode(&self) -> [u8; PREAMBLE_BYTES] {
         let role = self.role.code();
         let fields = DATA_MAGIC

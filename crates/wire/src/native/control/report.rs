@@ -22,7 +22,6 @@ use udp::UdpReport;
 pub struct TcpSample {
     /// Seconds since the start of the phase.
     pub t_s: f64,
-    /// Payload bytes acknowledged.
     pub bytes_acked: u64,
     /// Payload bytes sent, those sent again included; absent before Linux 4.19.
     pub bytes_sent: Option<u64>,
@@ -43,11 +42,9 @@ pub struct TcpSample {
     /// Payload that the receiver lately acknowledged a second.
     #[serde(default)]
     pub delivery_bps: u64,
-    /// Smoothed round trip.
     pub srtt_us: u64,
     /// Smallest round trip; absent before the first.
     pub min_rtt_us: Option<u64>,
-    /// Segments sent again.
     pub retransmits: u64,
     /// Window that the receiver advertised; absent before Linux 5.4.
     pub snd_wnd_bytes: Option<u64>,
@@ -67,7 +64,6 @@ pub struct TcpSample {
 pub struct SenderLog {
     /// What is said once.
     pub tail: SenderTail,
-    /// At every sample.
     pub samples: Vec<TcpSample>,
 }
 
@@ -78,7 +74,6 @@ pub struct SenderTail {
     pub stream: u32,
     /// Congestion control that the socket ran.
     pub cc: String,
-    /// Segment size.
     pub mss_bytes: u64,
     /// Whether the connection negotiated ECN.
     #[serde(default)]
@@ -113,7 +108,6 @@ pub struct SenderTail {
 pub struct ReceiverLog {
     /// What is said once.
     pub tail: ReceiverTail,
-    /// At every sample.
     pub counts: Vec<Count>,
 }
 
@@ -141,9 +135,7 @@ pub struct Report {
     pub senders: Vec<SenderLog>,
     /// Streams that it received.
     pub receivers: Vec<ReceiverLog>,
-    /// UDP streams.
     pub udp: UdpReport,
-    /// QUIC connections.
     pub quic: QuicReport,
     /// How long its phase took.
     pub elapsed_s: f64,

@@ -21,9 +21,7 @@ use crate::native::spec::{ATTACH_TIMEOUT, QUEUED_INTERVAL, QUEUED_LOOK, STOP_GRA
 /// What the owner of a session has to do, in this order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Answer the Hello.
     Welcome,
-    /// Send this.
     Send(ServerMessage),
     /// Give the attached streams of an admitted phase up; nothing ran.
     Abandon,
@@ -31,7 +29,6 @@ pub enum Step {
     Run(Start),
     /// End the load and send the report of the phase.
     Finish {
-        /// The phase.
         phase: u32,
     },
     /// Trace towards the client, and tell the session when it is done.
@@ -48,11 +45,9 @@ pub struct Unexpected;
 /// When a phase may take place.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Admitted {
-    /// At once.
     Now,
     /// When others have been served; to be asked again.
     Later {
-        /// How many.
         ahead: u32,
         /// In how much time, as far as that is known.
         after_s: Option<f64>,
@@ -76,7 +71,6 @@ pub struct ServerSession {
 enum State {
     Greeting,
     Idle,
-    /// For its turn.
     Waiting {
         start: Start,
         look: Duration,
@@ -123,7 +117,6 @@ impl ServerSession {
         }
     }
 
-    /// A message came.
     pub fn on_message(
         &mut self,
         now: Duration,
@@ -231,7 +224,6 @@ impl ServerSession {
         vec![Step::Abandon, refused(phase, Refusal::Failed, message)]
     }
 
-    /// Time passed.
     pub fn on_time(&mut self, now: Duration, admit: Admission<'_>) -> Vec<Step> {
         if self.deadline().is_none_or(|until| now < until) {
             return Vec::new();

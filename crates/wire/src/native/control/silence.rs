@@ -30,7 +30,6 @@ pub struct Silence {
 }
 
 impl Silence {
-    /// Its bytes.
     pub fn encode(&self) -> [u8; SILENT_PREAMBLE_BYTES] {
         let ms = u32::try_from(self.time.min(MAX_SILENCE).as_millis()).unwrap_or(u32::MAX);
         let fields = SILENT_MAGIC

@@ -59,7 +59,6 @@ impl TraceRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceAccess {
-    /// Raw sockets.
     Raw,
     /// Sockets that every user may open.
     Unprivileged,
@@ -99,7 +98,6 @@ pub struct TraceProbe {
 /// What answered a probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TraceAnswer {
-    /// Who.
     pub from: IpAddr,
     /// The round trip, from the responder.
     pub rtt_s: f64,

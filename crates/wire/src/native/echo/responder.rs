@@ -21,9 +21,7 @@ const MOST_BYTES: usize = 65_507;
 /// What a responder did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EchoCounters {
-    /// Probes answered.
     pub probes: u64,
-    /// Cookies handed out.
     pub cookies: u64,
     /// Probes without a valid cookie, dropped.
     pub bad_cookies: u64,

@@ -10,7 +10,6 @@ use super::dscp::DSCP;
 /// Congestion controls of the QUIC implementation.
 pub const CONGESTION_CONTROLS: [&str; 3] = ["cubic", "reno", "bbr"];
 
-/// One QUIC connection.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct QuicFlow {
     /// Congestion control of the sender, one of [`CONGESTION_CONTROLS`]; CUBIC when absent.

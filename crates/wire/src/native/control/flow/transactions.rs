@@ -18,7 +18,6 @@ use crate::native::echo;
 /// phase runs. Over UDP the echo answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TransactionFlow {
-    /// What carries them.
     pub transport: TransactionTransport,
     /// Whether each has a connection of its own.
     #[serde(default)]

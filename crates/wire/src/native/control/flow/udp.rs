@@ -31,7 +31,6 @@ pub const TIMES_S: RangeInclusive<f64> = 1e-6..=86_400.0;
 pub struct UdpFlow {
     /// UDP payload of each datagram; a trace says its own sizes.
     pub payload_bytes: u16,
-    /// When they depart.
     pub pattern: Pattern,
     /// Seed of a pattern that is drawn.
     #[serde(default)]
@@ -65,7 +64,6 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// The two bits.
     pub fn bits(self) -> u8 {
         match self {
             Self::Ect1 => 1,
@@ -80,9 +78,7 @@ impl Ecn {
 pub enum Pattern {
     /// As fast as the host sends.
     Max,
-    /// At equal intervals.
     Constant {
-        /// Datagrams a second.
         pps: f64,
     },
     /// At exponential intervals, each by itself.
@@ -112,7 +108,6 @@ pub enum Pattern {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Times {
-    /// Always as given.
     Fixed,
     /// Exponentially distributed with that mean.
     Exponential,
@@ -174,7 +169,6 @@ impl UdpFlow {
         self.pattern.mean_pps().map(|pps| pps * mean_bytes * 8.0)
     }
 
-    /// The largest datagram.
     pub fn largest_bytes(&self) -> u16 {
         match &self.pattern {
             Pattern::Trace { packets } => packets.iter().map(|(_, size)| *size).max().unwrap_or(0),

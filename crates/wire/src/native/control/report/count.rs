@@ -41,9 +41,7 @@ pub struct DatagramCount {
 /// Delays above the smallest of their stream, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelayAbove {
-    /// Their mean.
     pub mean_ns: u64,
-    /// The greatest.
     pub max_ns: u64,
 }
 

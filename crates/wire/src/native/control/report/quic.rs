@@ -19,9 +19,7 @@ pub struct QuicReport {
 pub struct QuicSample {
     /// Seconds since the start of the phase.
     pub t_s: f64,
-    /// Congestion window.
     pub cwnd_bytes: u64,
-    /// Smoothed round trip.
     pub rtt_us: u64,
     /// Packets sent until then.
     pub sent_packets: u64,
@@ -36,7 +34,6 @@ pub struct QuicSenderLog {
     pub stream: u32,
     /// Congestion control that it ran.
     pub cc: String,
-    /// What it did.
     pub sender: QuicSender,
     /// How long the handshake took; the client knows.
     pub handshake_s: Option<f64>,

@@ -19,7 +19,6 @@ pub struct UdpReport {
 pub struct UdpSenderLog {
     /// Number of the stream.
     pub stream: u32,
-    /// What it did.
     pub sender: UdpSender,
     /// Whether CLOCK_REALTIME was stepped meanwhile.
     pub clock_stepped: bool,
@@ -32,7 +31,6 @@ pub struct UdpSenderLog {
 pub struct UdpReceiverLog {
     /// Number of the stream.
     pub stream: u32,
-    /// What it saw.
     pub receiver: UdpReceiver,
     /// Packets that it knows of: as many as the sender's end said, or up to the largest number
     /// that came.
