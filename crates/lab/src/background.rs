@@ -14,7 +14,7 @@ use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::waitpid;
 use plumb_model::run::LabBackend;
-use plumb_net::first::{Background, end_with_parent, fork_background};
+use plumb_net::pid_one::{Background, end_with_parent, fork_background};
 
 use crate::control;
 use crate::error::LabError;

@@ -14,8 +14,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv};
 use nix::unistd::{Pid, geteuid};
 use plumb_model::run::LabMark;
+use plumb_net::descriptor_passing::{self, Peer};
 use plumb_net::namespace::{DOORS, enter_node};
-use plumb_net::pass::{self, Peer};
 use plumb_net::process::end_with_starter;
 use plumb_net::terminal;
 
@@ -120,7 +120,7 @@ impl RunningLab {
             let stream = UnixStream::connect_addr(&address?)?;
             stream.set_read_timeout(Some(TIMEOUT))?;
             stream.set_write_timeout(Some(TIMEOUT))?;
-            let peer = pass::peer(&stream)?;
+            let peer = descriptor_passing::peer(&stream)?;
             Ok((stream, peer))
         };
         let name = match self {
@@ -301,7 +301,7 @@ fn receive(stream: &UnixStream) -> Result<(Answer, Vec<OwnedFd>), LabError> {
     let read = || {
         // Descriptors come with the first byte.
         let mut line = vec![0];
-        let (length, descriptors) = pass::receive(stream, &mut line)?;
+        let (length, descriptors) = descriptor_passing::receive(stream, &mut line)?;
         line.truncate(length);
         // Not a byte more: what there is to see may follow.
         while line.last() != Some(&b'\n') {

@@ -20,7 +20,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use plumb_model::finding::ShaperAction;
 use plumb_model::run::LabMark;
-use plumb_net::pass;
+use plumb_net::descriptor_passing;
 use plumb_net::process::own_pidfd;
 use serde::{Deserialize, Serialize};
 
@@ -225,7 +225,7 @@ impl Admit {
     fn admits(self, stream: &UnixStream) -> bool {
         match self {
             Self::Everyone => true,
-            Self::Owner => pass::peer(stream)
+            Self::Owner => descriptor_passing::peer(stream)
                 .is_ok_and(|peer| peer.user == 0 || peer.user == geteuid().as_raw()),
         }
     }
@@ -313,7 +313,7 @@ impl Conversation {
         line.push(b'\n');
         // Statistics may be more than a socket holds; descriptors go with the first byte.
         let (first, rest) = line.split_at(1);
-        pass::send(&self.stream, first, descriptors)?;
+        descriptor_passing::send(&self.stream, first, descriptors)?;
         (&self.stream).write_all(rest)
     }
 }

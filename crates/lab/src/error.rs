@@ -3,8 +3,8 @@
 use std::io;
 
 use nix::errno::Errno;
-use plumb_net::first::ForkError;
 use plumb_net::netlink::NetlinkError;
+use plumb_net::pid_one::ForkError;
 use plumb_net::sysctl::SysctlError;
 
 use crate::scenario::ScenarioError;

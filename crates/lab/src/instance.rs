@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use plumb_link::chain;
 use plumb_model::run::{LabBackend, LabChange, LabMark};
-use plumb_net::cable::Cable;
 use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::Netlink;
+use plumb_net::packet_capture::Cable;
 use plumb_net::sysctl;
 use plumb_net::tun::{Entrance, Tun};
 use plumb_net::{clock, file};

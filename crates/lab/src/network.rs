@@ -13,7 +13,7 @@ use plumb_model::results::host::Interface;
 use plumb_net::multicast::MulticastRouter;
 use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::{MAIN_TABLE, Netlink, NextHop, interface_index};
-use plumb_net::{spread, sysctl};
+use plumb_net::{packet_spray, sysctl};
 
 use crate::epoch::Epoch;
 use crate::error::LabError;
@@ -202,7 +202,7 @@ fn route(plan: &NodePlan) -> Result<Vec<MulticastRouter>, LabError> {
         for mark in deal.first..deal.first + deal.count {
             netlink.add_mark_rules(deal.to, mark, mark)?;
         }
-        spread::deal_out(deal.to, deal.first, deal.count).map_err(|e| {
+        packet_spray::deal_out(deal.to, deal.first, deal.count).map_err(|e| {
             LabError::Control(format!(
                 "node {}: the kernel does not share packets out one by one ({e}): it needs nf_tables with numgen (CONFIG_NFT_NUMGEN); balance = \"flow\" needs neither",
                 plan.name

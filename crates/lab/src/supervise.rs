@@ -22,8 +22,8 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use plumb_model::printable;
 use plumb_model::run::LabBackend;
-use plumb_net::first::{Forked, fork_first};
 use plumb_net::namespace::mount_kernel_fs;
+use plumb_net::pid_one::{Forked, fork_first};
 use plumb_net::process::{ENDING, block_signals};
 
 use crate::control;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_net::tcp::{self, ConnectError, TcpOptions};
 use plumb_wire::native::control::report::clip;
 use plumb_wire::native::control::{ClientMessage, ErrorCode, Refusal, ServerMessage, Welcome};

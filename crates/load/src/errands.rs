@@ -4,7 +4,7 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_net::tcp::{self, ConnectError, TcpOptions};
 use plumb_wire::native::control::report::clip;
 use plumb_wire::native::control::silence::Silence;

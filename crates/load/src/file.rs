@@ -9,7 +9,7 @@ use std::time::Instant;
 use plumb_net::file::{forget_cached, sync_data};
 use plumb_net::tcp::wait_readable;
 
-use crate::stage::POLL_INTERVAL;
+use crate::phase_state::POLL_INTERVAL;
 
 /// Bytes read at once: what the kernel reads ahead at most by default (128 KiB), several times.
 const READ_BYTES: usize = 512 * 1024;

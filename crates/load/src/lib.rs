@@ -1,10 +1,8 @@
 //! Heavy traffic: senders, receivers and samplers that know no role, what their logs come to,
 //! and the client of the native responder.
 
-mod belief;
 mod certificate;
 pub mod client;
-pub mod conduct;
 pub mod errands;
 pub mod file;
 pub mod frames;
@@ -12,12 +10,14 @@ mod limits;
 pub mod logs;
 mod outcome;
 pub mod phase;
+pub mod phase_controller;
+pub mod phase_state;
+mod plausibility;
 mod prober;
 pub mod quic;
 mod series;
 mod sharing;
 mod slow_start;
-pub mod stage;
 mod steady;
 pub mod streams;
 pub mod summary;

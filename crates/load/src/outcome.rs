@@ -12,8 +12,8 @@ use plumb_wire::native::control::report::quic::QuicReceiverLog;
 use plumb_wire::native::control::report::udp::UdpReceiverLog;
 use plumb_wire::native::control::report::{ReceiverLog, Report, SenderLog, TcpSample};
 
-use crate::belief::without_the_impossible;
 use crate::logs::DirectionLogs;
+use crate::plausibility::without_the_impossible;
 use crate::quic::summary::{self as quic, QuicOutcome};
 use crate::summary::{DirectionOutcome, summarise};
 use crate::traffic::Done;

@@ -15,9 +15,9 @@ use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage, Start};
 use plumb_wire::native::spec::{ATTACH_INTERVAL, ATTACH_TIMEOUT};
 
 use crate::client::{ANSWER_TIMEOUT, Client, ClientError, Wait};
-use crate::conduct::{Conduct, Conductor, Seen};
 use crate::file::StreamFile;
 use crate::outcome::{EndedEarly, PhaseOutcome, has_carried, outcome};
+use crate::phase_controller::{Conduct, Conductor, Seen};
 use crate::quic::QuicSide;
 use crate::steady::Steadiness;
 use crate::streams::{self, FarEnd, Stream, Streams};

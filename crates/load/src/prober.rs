@@ -10,7 +10,7 @@ use rand::RngExt as _;
 use rand::SeedableRng as _;
 use rand_pcg::Pcg64Mcg;
 
-use crate::stage::Stage;
+use crate::phase_state::Stage;
 use crate::streams::FarEnd;
 use crate::tcp::probed::Connection;
 use crate::transactions::ask::on_its_own;

@@ -9,9 +9,9 @@ use plumb_net::clock::process_cpu_time;
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::report::Report;
 
+use crate::phase_state::Stage;
 use crate::prober::{Prober, Probes};
 use crate::quic::{QuicSide, QuicStream, QuicStreams};
-use crate::stage::Stage;
 use crate::streams::{FarEnd, Stream};
 pub use crate::tcp::sampler::Looked;
 use crate::tcp::{TcpLoad, TcpStreams};

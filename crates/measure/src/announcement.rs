@@ -6,7 +6,7 @@ use std::time::Duration;
 use plumb_model::units::{BitRate, si};
 
 use crate::idle::{AFTER, IDLE};
-use crate::shape::Shape;
+use crate::traffic_classes::Shape;
 use crate::with_responder::{Plan, weight};
 
 impl Plan {
@@ -69,7 +69,7 @@ mod tests {
                 streams: STREAMS,
                 flow: Flow::Tcp(TcpFlow::default()),
             }],
-            shape: crate::shape::Shape::BestEffort,
+            shape: crate::traffic_classes::Shape::BestEffort,
             budget,
             latency: true,
             judge: true,

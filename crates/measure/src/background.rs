@@ -10,7 +10,7 @@ use plumb_model::units::human_seconds;
 use plumb_net::clock;
 
 use crate::probes::{Aim, Answered, ProbeLogs, Probes, Window};
-use crate::watcher::Watcher;
+use crate::progress::Watcher;
 
 /// How often the latest answer is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

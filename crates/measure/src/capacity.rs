@@ -23,10 +23,10 @@ use plumb_wire::native::spec::PORT;
 
 use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
+use crate::progress::Watcher;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
 use crate::step::Step;
-use crate::watcher::Watcher;
 use crate::yields::Yield;
 
 mod notes;
@@ -421,7 +421,7 @@ fn describe(found: &[HopFound]) -> Vec<CapacityHop> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use plumb_net::outlet::Outlet;
+    use plumb_net::egress::Outlet;
 
     #[test]
     fn what_trains_do_not_need_is_for_the_hops() {

@@ -13,10 +13,10 @@ use plumb_model::units::ByteCount;
 
 use crate::budget::Budget;
 use crate::error::MeasureError;
+use crate::progress::Watcher;
 use crate::record::{Judgement, Record};
 use crate::session::Session;
 use crate::step::Step;
-use crate::watcher::Watcher;
 use crate::yields::Yield;
 
 /// A plan that is being carried out.

@@ -3,7 +3,7 @@
 use plumb_host::disk::DiskError;
 use plumb_load::client::ClientError;
 use plumb_model::results::path::refusal;
-use plumb_net::outlet::source_towards;
+use plumb_net::egress::source_towards;
 use plumb_probe::ProbeError;
 use plumb_probe::mtu::SearchError;
 use plumb_probe::path::{Nowhere, OpenError, Target};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plumb_diagnose::Case;
 use plumb_diagnose::experiment::{self, Wanted};
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_probe::path::Target;
 use plumb_wire::native::control::flow::Flow;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
@@ -13,8 +13,8 @@ use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
 use crate::conductor::{Conductor, Went};
 use crate::mtu::{self, PathMtu};
 use crate::phase::{Group, LoadPhase, PhaseSpec};
-use crate::shape::Shape;
 use crate::step::Step;
+use crate::traffic_classes::Shape;
 
 /// One of so many parts of the budget is kept for experiments: two seconds each at up to 1.4 times the rate are a
 /// twentieth of a check.

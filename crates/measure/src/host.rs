@@ -19,10 +19,10 @@ use plumb_net::clock;
 
 use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
+use crate::progress::Watcher;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
 use crate::step::Step;
-use crate::watcher::Watcher;
 use crate::yields::Yield;
 
 /// Reads this machine and judges it.

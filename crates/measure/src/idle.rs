@@ -8,7 +8,7 @@ use plumb_model::units::human_seconds;
 
 use crate::background::{Background, Idle};
 use crate::error::MeasureError;
-use crate::places;
+use crate::near_hops;
 use crate::probes::{Aim, Probes};
 use crate::session::Session;
 use crate::step::Step;
@@ -74,7 +74,7 @@ impl Step for IdlePath {
             Purpose::Latency(aim) => {
                 let mut aim = aim.clone();
                 if self.hops {
-                    let (places, silent) = places::find(aim.address.ip());
+                    let (places, silent) = near_hops::find(aim.address.ip());
                     found.notes(silent);
                     aim.places = places;
                 }

@@ -17,10 +17,10 @@ use plumb_wire::path_probe;
 
 use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
+use crate::progress::Watcher;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
 use crate::step::Step;
-use crate::watcher::Watcher;
 use crate::yields::Yield;
 
 /// The largest IP packet that can be written (RFC 791, section 3.1).

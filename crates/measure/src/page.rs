@@ -11,10 +11,10 @@ use plumb_probe::page::{PageError, PagePlan, load};
 
 use crate::conductor::{Conducted, Conductor, Went};
 use crate::error::MeasureError;
+use crate::progress::Watcher;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
 use crate::step::Step;
-use crate::watcher::Watcher;
 use crate::yields::Yield;
 
 /// Loads the page as often as asked; a page that does not come is a result, too.

@@ -11,7 +11,7 @@ use plumb_model::results::Outcome;
 use plumb_model::results::path::{Multipath, PathDistance, PathHop, PathResult};
 use plumb_model::units::human_seconds;
 use plumb_net::clock;
-use plumb_net::outlet::source_towards;
+use plumb_net::egress::source_towards;
 use plumb_probe::path::atlas::{self};
 use plumb_probe::path::multipath::{self, MultipathPlan};
 use plumb_probe::path::names::Names;
@@ -22,11 +22,11 @@ use plumb_probe::path::{Access, Protocol, Target, UDP_PORT, open};
 
 use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
+use crate::progress::Watcher;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
 use crate::step::Step;
 use crate::tunnel;
-use crate::watcher::Watcher;
 use crate::yields::Yield;
 
 mod wanted;

@@ -15,15 +15,15 @@ use plumb_model::units::{human_seconds, si};
 use plumb_net::clock::apart_ns;
 use plumb_wire::native::control::flow::Flow;
 
+use crate::bdp::windows;
 use crate::cut_short::CutShort;
 use crate::probes::Window;
 use crate::profiles;
+use crate::progress::Watcher;
 use crate::record::Measured;
 use crate::responsiveness;
 use crate::responsiveness::controller::{Controller, Found};
-use crate::shape::Shape;
-use crate::watcher::Watcher;
-use crate::windows::windows;
+use crate::traffic_classes::Shape;
 use crate::yields::Yield;
 
 mod datagrams;

@@ -12,10 +12,10 @@ use plumb_probe::{Pace, Plan, Probing, Progress, Sizes};
 use crate::conductor::{Conducted, Conductor};
 use crate::error::{MeasureError, Unanswered};
 use crate::probes::{Window, identity, whole};
+use crate::progress::Watcher;
 use crate::record::Judgement;
 use crate::session::Session;
 use crate::step::Step;
-use crate::watcher::Watcher;
 use crate::yields::Yield;
 
 /// How often whoever looks on is told.

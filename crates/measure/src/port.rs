@@ -12,7 +12,7 @@ use plumb_model::distribution::Distribution;
 use plumb_model::results::Outcome;
 use plumb_model::results::port::{FirstWord, IdleResult, PortResult, PortState, PortTls};
 use plumb_net::clock::monotonic_ns;
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_net::tcp::{ConnectError, TcpOptions};
 use plumb_probe::Trust;
 use plumb_probe::exchange::{Exchange, NoConnection, Talk, exchange};
@@ -21,11 +21,11 @@ use plumb_wire::native::spec::MAX_SILENCE;
 
 use crate::conductor::{Conducted, Conductor, Went};
 use crate::error::MeasureError;
+use crate::progress::Watcher;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
 use crate::step::Step;
 use crate::tunnel;
-use crate::watcher::Watcher;
 use crate::yields::Yield;
 
 /// Ports whose services begin with TLS (IANA's registry of services).

@@ -16,7 +16,7 @@ use plumb_model::series::Series;
 use plumb_net::clock;
 use plumb_probe::{Plan, ProbeLog, Probing, Progress, Sample};
 
-use crate::places::Place;
+use crate::near_hops::Place;
 use crate::record::Measured;
 use crate::yields::Yield;
 

@@ -7,7 +7,7 @@ use plumb_load::client::Client;
 use plumb_model::run::HostFacts;
 
 use crate::background::Background;
-use crate::watcher::Watcher;
+use crate::progress::Watcher;
 
 /// What the steps of a plan share while it runs.
 pub struct Session<'a> {

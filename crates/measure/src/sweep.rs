@@ -6,17 +6,17 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use plumb_model::results::pings::{PingsResult, Spread, TargetRoundTrips};
+use plumb_model::results::sweep::{PingsResult, Spread, TargetRoundTrips};
 use plumb_model::results::{Outcome, ProbeProtocol};
-use plumb_probe::many::{ManyLog, ManyPlan, ManyProbing, ManySeen, Tally};
+use plumb_probe::sweep::{ManyLog, ManyPlan, ManyProbing, ManySeen, Tally};
 use serde_json::{Map, Value};
 
 use crate::conductor::{Conducted, Conductor};
 use crate::error::{MeasureError, Unanswered};
+use crate::progress::Watcher;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
 use crate::step::Step;
-use crate::watcher::Watcher;
 use crate::yields::Yield;
 
 /// How often the end is looked for while nothing is told.

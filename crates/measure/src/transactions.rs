@@ -18,10 +18,10 @@ use plumb_wire::native::control::frame::Role;
 use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
 use crate::phase::{asked, ended};
+use crate::progress::Watcher;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
 use crate::step::Step;
-use crate::watcher::Watcher;
 use crate::yields::Yield;
 
 /// What to ask, and for how long.

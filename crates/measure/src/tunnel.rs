@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use plumb_model::results::host::Interface;
+use plumb_net::egress::Outlet;
 use plumb_net::netlink::link::links;
-use plumb_net::outlet::Outlet;
 use plumb_net::route::next_hop_by;
 
 /// What must be known where they do, as far as this host's routes and interfaces tell.

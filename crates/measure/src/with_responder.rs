@@ -25,10 +25,10 @@ use crate::phase::{Group, LoadPhase, PhaseSpec};
 use crate::probes::Aim;
 use crate::profiles;
 use crate::profiles::catalogue::Profile;
+use crate::progress::Watcher;
 use crate::record::Judgement;
-use crate::shape::Shape;
 use crate::step::Step;
-use crate::watcher::Watcher;
+use crate::traffic_classes::Shape;
 
 /// What to check, and how far to go.
 #[derive(Debug, Clone)]

@@ -16,10 +16,10 @@ use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
 use crate::idle::IdlePath;
 use crate::probes::Aim;
+use crate::progress::Watcher;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
 use crate::step::Step;
-use crate::watcher::Watcher;
 use crate::yields::Yield;
 
 /// Ports that hosts are likely to answer on: HTTPS and HTTP.

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::{Domain, MsgHdr, Protocol, SockAddr, Socket, Type};
 
-use crate::outlet::Outlet;
+use crate::egress::Outlet;
 use crate::privilege::{ALLOW_PING_SOCKETS, allow_raw_sockets};
 use crate::timestamp::{self, Stamped};
 use crate::udp_counters::{Drops, SocketDrops};

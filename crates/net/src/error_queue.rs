@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::datagram::control::{Beside, messages};
 use crate::datagram::{receive_message, set_option, tell_errors_and_hops};
-use crate::outlet::Outlet;
+use crate::egress::Outlet;
 use crate::timestamp::{self, Stamped};
 
 /// What the kernel told.

@@ -7,29 +7,29 @@
 #[cfg(not(feature = "schema"))]
 extern crate plumb_schemaless as schemars;
 
-pub mod answers;
 pub mod bulk;
-pub mod cable;
 pub mod clock;
 pub mod datagram;
+pub mod descriptor_passing;
+pub mod egress;
 pub mod error_queue;
 pub mod ethtool;
 pub mod file;
-pub mod first;
 pub mod intercept;
-pub mod mapping;
+pub mod mmap;
 pub mod multicast;
 pub mod names;
 pub mod namespace;
 pub mod netlink;
-pub mod outlet;
-pub mod pass;
+pub mod packet_capture;
+pub mod packet_spray;
 pub mod path_mtu;
+pub mod pid_one;
 pub mod privilege;
 pub mod process;
+pub mod raw_listener;
 pub mod route;
 pub mod sched;
-pub mod spread;
 pub mod sysctl;
 pub mod tc;
 pub mod tcp;

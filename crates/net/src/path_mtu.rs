@@ -3,8 +3,8 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+use crate::egress::{Outlet, connected};
 use crate::netlink::{Netlink, NetlinkError};
-use crate::outlet::{Outlet, connected};
 use crate::route;
 use crate::tcp::info::get_option;
 

@@ -49,7 +49,7 @@ pub fn start_in(command: &mut Command, node: &Arc<Namespaces>) -> io::Result<()>
 pub fn end_with_starter(command: &mut Command) {
     // SAFETY: the closure runs in the forked child before exec and makes one system call.
     unsafe {
-        command.pre_exec(|| crate::first::end_with_parent(true));
+        command.pre_exec(|| crate::pid_one::end_with_parent(true));
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use crate::egress::Outlet;
 use crate::netlink::{Netlink, NetlinkError, NextHop, interface_index};
-use crate::outlet::Outlet;
 
 /// The first step towards `to`, in the network namespace of the calling thread; `None` where it is
 /// an address of this host.

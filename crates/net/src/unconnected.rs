@@ -13,7 +13,7 @@ use crate::datagram::{
     Failure, IcmpAccess, IcmpError, PathMtuDiscovery, Unreachable, is_icmp_errno,
     only_echo_replies, set_option, tell_drops, tell_errors_and_hops,
 };
-use crate::outlet::Outlet;
+use crate::egress::Outlet;
 use crate::timestamp::{self, Stamped};
 use crate::udp_counters::{Drops, SocketDrops};
 

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use plumb_measure::capacity::{self, Wanted};
 use plumb_model::results::path::PathProtocol;
 use plumb_model::units::ByteCount;
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_probe::path::Target as PathTarget;
 
 use crate::load_options::positive_duration;

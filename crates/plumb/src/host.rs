@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use plumb_host::disk::Plan;
 use plumb_host::knobs::Catalogue;
 use plumb_measure::host::{self, live, speed};
-use plumb_measure::watcher::Nobody;
+use plumb_measure::progress::Nobody;
 use plumb_model::units::{BitRate, ByteCount};
 use plumb_report::text::{self, HostSection};
 

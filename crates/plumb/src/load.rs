@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use plumb_measure::shape::Shape;
+use plumb_measure::traffic_classes::Shape;
 use plumb_measure::{budget, responsiveness, with_responder};
 use plumb_model::results::Direction;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};

@@ -9,7 +9,7 @@ use plumb_measure::available;
 use plumb_measure::conductor::Conducted;
 use plumb_measure::phase::Group;
 use plumb_measure::profiles::catalogue::{Profile, find};
-use plumb_measure::shape::Shape;
+use plumb_measure::traffic_classes::Shape;
 use plumb_measure::with_responder::{self, Plan};
 use plumb_model::results::Direction;
 use plumb_model::units::{BitRate, ByteCount, ParseUnitError, parse_duration};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use plumb_measure::mtu::{self, Probes, Wanted};
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_probe::path::Target as PathTarget;
 
 use crate::load_options::positive_duration;

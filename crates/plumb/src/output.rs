@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_measure::watcher::Watcher;
+use plumb_measure::progress::Watcher;
 use plumb_model::run::Run;
 use plumb_report::text::{self, Style};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use plumb_measure::owd::{self, Clocks};
 use plumb_model::units::parse_duration;
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_probe::{Plan, Sizes};
 
 use crate::load_options::positive_duration;

@@ -11,7 +11,7 @@ use plumb_model::results::Outcome;
 use plumb_model::results::page_load::HttpVersion;
 use plumb_model::run::Run;
 use plumb_model::units::ByteCount;
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_probe::page::{Limits, Objects, PagePlan};
 use plumb_wire::url::Url;
 

@@ -9,8 +9,8 @@ use plumb_measure::port::{self, PortPlan};
 use plumb_model::results::Outcome;
 use plumb_model::run::Run;
 use plumb_model::units::parse_duration;
+use plumb_net::egress::Outlet;
 use plumb_net::names::{canonical_name, tcp_port};
-use plumb_net::outlet::Outlet;
 
 use crate::load_options::positive_duration;
 use crate::output::Output;

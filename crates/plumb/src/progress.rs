@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use plumb_load::Progress;
-use plumb_measure::watcher::Watcher;
+use plumb_measure::progress::Watcher;
 use serde_json::{Value, json};
 
 use crate::status::Status;

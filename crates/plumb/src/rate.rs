@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use plumb_measure::profiles::catalogue::{Profile, find};
-use plumb_measure::shape::Shape;
+use plumb_measure::traffic_classes::Shape;
 use plumb_model::results::Direction;
 use plumb_model::units::{BitRate, ByteCount};
 use plumb_wire::native::control::flow::quic::QuicFlow;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use plumb_load::client::{Client, ClientError, Patience, Waiting};
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_net::process::on_interrupt;
 use plumb_wire::native::spec::PATIENCE;
 

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use plumb_model::results::{ProbeProtocol, TimestampSource};
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_net::tcp::{ConnectError, TcpOptions, abort_on_close, connect, tcp_info};
 use plumb_wire::certificate;
 use plumb_wire::http_head::{Head, MAX_HEAD_BYTES, head_request};
@@ -15,7 +15,7 @@ use rustls::client::ClientConnection;
 use rustls::pki_types::ServerName;
 
 use crate::ping::plan::{Plan, bare_host};
-use crate::trust::{Trust, disbelief};
+use crate::root_store::{Trust, disbelief};
 
 /// Of a banner so many bytes are kept.
 const MAX_BANNER_BYTES: usize = 512;

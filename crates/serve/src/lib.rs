@@ -9,13 +9,13 @@ mod disk;
 pub mod echo;
 mod error;
 mod events;
-mod greeting;
+mod handshake;
 mod listener;
 mod ports;
 mod registry;
 mod session;
 mod shared;
-mod silence;
+mod speaks_first;
 mod stamp;
 mod tracing;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use plumb_net::tcp;
 
-use crate::greeting;
+use crate::handshake;
 use crate::shared::{STOP_INTERVAL, Shared};
 
 /// How long sessions have to say that the responder stops: several times what they take to see it.
@@ -33,7 +33,7 @@ pub(crate) fn run(shared: &Shared<'_>, listener: &TcpListener) {
             let place = shared.registry.greet(peer, &socket);
             let thread = Builder::new().name("plumb-session".to_owned());
             // Without a thread the connection is closed.
-            let _ = thread.spawn_scoped(scope, move || greeting::run(shared, socket, peer, place));
+            let _ = thread.spawn_scoped(scope, move || handshake::run(shared, socket, peer, place));
         }
         let stopped = Instant::now();
         while !shared.registry.is_empty() && stopped.elapsed() < FAREWELL {

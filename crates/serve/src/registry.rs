@@ -8,7 +8,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use plumb_load::stage::Stage;
+use plumb_load::phase_state::Stage;
 use plumb_load::streams::DataConnection;
 use plumb_load::transactions::answer::{Admitted as AdmittedTransaction, Answerer};
 use plumb_wire::native::control::frame::Preamble;

@@ -35,7 +35,7 @@ use crate::echo::Asked;
 use crate::events::{Event, Hushed};
 use crate::registry::{AnsweringPlace, Declared, LoadClaim, SessionPlace, TracePlace};
 use crate::shared::{STOP_INTERVAL, Shared};
-use crate::silence::Silences;
+use crate::speaks_first::Silences;
 use crate::tracing;
 
 /// Events that wait for a session: all streams of the largest phase that may be configured,

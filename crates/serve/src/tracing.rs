@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use plumb_model::results::path::PathProtocol;
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
+use plumb_probe::path::remote_trace::tell;
 use plumb_probe::path::through::trace_what_gets_through;
-use plumb_probe::path::told::tell;
 use plumb_probe::path::trace::TracePlan;
 use plumb_probe::path::{OpenError, Protocol, Target, UDP_PORT};
 use plumb_wire::native::control::trace::TraceRequest;

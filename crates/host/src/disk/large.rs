@@ -9,7 +9,7 @@ use std::thread;
 
 use plumb_model::results::host::{DiskPass, FileAccess, FileWork, PageCache};
 use plumb_net::file::{forget_cached, reopen_direct, sync_data};
-use plumb_net::mapping::Mapping;
+use plumb_net::mmap::Mapping;
 use plumb_net::tcp::copyless::{discard, send_from_at};
 
 use super::pass::{BLOCK_BYTES, DiskError, Pass, Plan, noise};

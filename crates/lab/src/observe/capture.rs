@@ -7,7 +7,7 @@ use std::time::Duration;
 use plumb_link::packet::Packet;
 use plumb_link::segment::{datagrams, finalise_checksum, split};
 use plumb_link::time::Time;
-use plumb_net::cable::{Cable, Look};
+use plumb_net::packet_capture::{Cable, Look};
 use plumb_wire::pcapng::{self, Direction};
 use plumb_wire::virtio::VirtioHeader;
 

@@ -25,7 +25,7 @@ use quinn_proto::{
 };
 
 use super::stream::{QuicSide, QuicStream};
-use crate::stage::{POLL_INTERVAL, Stage};
+use crate::phase_state::{POLL_INTERVAL, Stage};
 use crate::tcp::payload;
 
 /// Windows of a connection and its stream: at 100 ms they hold 670 Mbit/s, and what a far end can

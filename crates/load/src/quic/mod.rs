@@ -17,7 +17,7 @@ use plumb_net::bulk::BulkSocket;
 use plumb_wire::native::control::flow::quic::QuicFlow;
 use plumb_wire::native::control::report::quic::{QuicReceiverLog, QuicReport, QuicSenderLog};
 
-use crate::stage::Stage;
+use crate::phase_state::Stage;
 use connection::{Driver, Seen};
 pub use stream::{QuicSide, QuicStream};
 

@@ -23,7 +23,7 @@ use plumb_wire::native::control::report::{
 };
 
 use crate::file::{Sink, Source, StreamFile};
-use crate::stage::Stage;
+use crate::phase_state::Stage;
 use crate::tls::TlsSession;
 use background::Background;
 use probed::{Connection, Load};

@@ -19,7 +19,7 @@ use plumb_wire::native::control::report::StreamEnd;
 use plumb_wire::native::record::{HEAD_BYTES, MAX_BODY_BYTES, Reader, Record};
 
 use super::sender::payload;
-use crate::stage::{POLL_INTERVAL, Stage, retry};
+use crate::phase_state::{POLL_INTERVAL, Stage, retry};
 use crate::tls::{Pipe, TlsSession};
 
 /// Bytes of one read: several records of the largest size.

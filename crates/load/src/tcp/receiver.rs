@@ -9,7 +9,7 @@ use plumb_net::tcp::copyless::discard;
 use plumb_wire::native::control::report::StreamEnd;
 
 use crate::file::Sink;
-use crate::stage::{POLL_INTERVAL, Stage, retry};
+use crate::phase_state::{POLL_INTERVAL, Stage, retry};
 use crate::tls::{Pipe, TlsSession};
 
 /// Bytes of one read: at 10 Gbit/s about 2,500 system calls a second.

@@ -12,7 +12,7 @@ use plumb_wire::native::control::report::StreamEnd;
 use super::background::Background;
 use super::zero_copy::InPlace;
 use crate::file::{Ready, Source};
-use crate::stage::{POLL_INTERVAL, Stage, retry};
+use crate::phase_state::{POLL_INTERVAL, Stage, retry};
 use crate::tls::{Pipe, TlsSession};
 
 /// Most bytes of one write where nobody asks for another size: between two namespaces of one machine

@@ -13,7 +13,7 @@ use plumb_wire::native::control::frame::{Preamble, Role};
 use plumb_wire::native::spec::STOP_GRACE;
 
 use super::stream::{Broken, SCRATCH_BYTES, TransactionStream, give, ready, take};
-use crate::stage::{Stage, retry};
+use crate::phase_state::{Stage, retry};
 use crate::streams::DataConnection;
 use crate::tls::Pipe;
 

@@ -13,7 +13,7 @@ use plumb_wire::native::control::frame::Role;
 use super::datagrams::Datagrams;
 use super::log::{Timing, TransactionLog};
 use super::stream::{Broken, SCRATCH_BYTES, TransactionStream, give, ready, take};
-use crate::stage::{POLL_INTERVAL, Stage};
+use crate::phase_state::{POLL_INTERVAL, Stage};
 use crate::streams::FarEnd;
 use crate::tls::{Pipe, TlsSession};
 
@@ -218,7 +218,7 @@ impl Link {
                 stands_for_it.set_nonblocking(true).is_ok()
                     && stands_for_it
                         .peek(&mut [0])
-                        .is_err_and(|error| crate::stage::retry(&error))
+                        .is_err_and(|error| crate::phase_state::retry(&error))
             }
         }
     }

@@ -8,7 +8,7 @@ use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::echo::{Cookie, Datagram, Kind, MIN_BYTES};
 
 use super::stream::Broken;
-use crate::stage::{POLL_INTERVAL, Stage, retry};
+use crate::phase_state::{POLL_INTERVAL, Stage, retry};
 use crate::streams::FarEnd;
 
 /// After so long an answer counts as lost: the first timeout of TCP (RFC 6298, section 2).

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 
-use crate::stage::Stage;
+use crate::phase_state::Stage;
 use crate::streams::FarEnd;
 use log::TransactionLog;
 pub(crate) use stream::Broken;

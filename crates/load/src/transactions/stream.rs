@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 
-use crate::stage::{POLL_INTERVAL, Stage};
+use crate::phase_state::{POLL_INTERVAL, Stage};
 use crate::tls::TlsSession;
 
 /// One stream of transactions with its data connection.
@@ -88,7 +88,7 @@ pub(super) fn give(
 
 /// Whether a call that did not succeed is to be made again.
 fn again(error: io::Error, stage: &Stage) -> Result<(), Broken> {
-    if !crate::stage::retry(&error) {
+    if !crate::phase_state::retry(&error) {
         Err(error.into())
     } else if stage.is_over() {
         Err(Broken::Over)

@@ -15,7 +15,7 @@ use plumb_wire::native::datagram::Tag;
 use plumb_wire::native::spec::TOKEN_BYTES;
 
 use super::sender::Sending;
-use crate::stage::Stage;
+use crate::phase_state::Stage;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Flood {

@@ -23,7 +23,7 @@ use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::control::report::udp::{UdpReceiverLog, UdpReport, UdpSenderLog};
 use plumb_wire::native::datagram::{self, Tag};
 
-use crate::stage::Stage;
+use crate::phase_state::Stage;
 use receiver::{RECEIVE_BUFFER_BYTES, Receiving};
 use sender::Sending;
 

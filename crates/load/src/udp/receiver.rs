@@ -14,7 +14,7 @@ use plumb_wire::native::spec::{LINGER, OVERTAKEN_WAIT, SAMPLE_INTERVAL};
 
 use super::analysis::{Analysis, End, Findings, Packet};
 use super::clock::Clock;
-use crate::stage::{POLL_INTERVAL, Stage};
+use crate::phase_state::{POLL_INTERVAL, Stage};
 
 /// Receive buffer to ask for, in bytes before the kernel doubles them: a 1400-byte packet takes
 /// 2304 of these, so it holds ten milliseconds of two million a second, which is what another

@@ -17,7 +17,7 @@ use plumb_wire::native::spec::{END_INTERVAL, LINGER};
 
 use super::clock::Clock;
 use super::schedule::Schedule;
-use crate::stage::{POLL_INTERVAL, Stage};
+use crate::phase_state::{POLL_INTERVAL, Stage};
 
 /// The last part of each wait is spent looking at the clock: a sleeping thread wakes up so much
 /// late on a machine that saves power. It is the most that one packet costs of a processor.

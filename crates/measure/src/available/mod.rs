@@ -27,11 +27,11 @@ use crate::conductor::{Conducted, Conductor, Went};
 use crate::cut_short;
 use crate::error::MeasureError;
 use crate::phase::{Group, Phase, PhaseSpec};
+use crate::progress::Watcher;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
-use crate::shape::Shape;
 use crate::step::Step;
-use crate::watcher::Watcher;
+use crate::traffic_classes::Shape;
 use crate::yields::Yield;
 use search::Search;
 

@@ -2,8 +2,8 @@
 use plumb_model::results::Outcome;
 
 use super::*;
+use crate::progress::Nobody;
 use crate::record::Measured;
-use crate::watcher::Nobody;
 
 /// A step whose result is known, and which keeps what it was given to transfer.
 struct Fake {

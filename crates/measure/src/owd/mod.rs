@@ -18,10 +18,10 @@ use plumb_probe::{Exchange, FarClock, Plan, ProbeLog, Probing};
 use crate::clocks::Comparison;
 use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
+use crate::progress::Watcher;
 use crate::record::{Judgement, Measured};
 use crate::session::Session;
 use crate::step::Step;
-use crate::watcher::Watcher;
 use crate::yields::Yield;
 
 /// How often whoever looks on is told.

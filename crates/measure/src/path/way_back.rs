@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use plumb_load::client::{Client, ClientError, Patience};
 use plumb_model::results::path::{PathProtocol, WayBack};
-use plumb_probe::path::told::read;
+use plumb_probe::path::remote_trace::read;
 use plumb_probe::path::{Protocol, Target};
 use plumb_wire::native::control::trace::{TraceAccess, TraceReport, TraceRequest};
 use plumb_wire::native::spec::{MAX_TRACE_CYCLES, MAX_TRACE_HOPS, TRACE_TIME};

@@ -10,10 +10,10 @@ use plumb_model::series::Series;
 use plumb_model::units::human_seconds;
 
 use super::Phase;
-use crate::beside::{self, Beside};
 use crate::periodicity;
 use crate::probes::{Answered, ProbeLogs, Window, result};
 use crate::responsiveness;
+use crate::side_probes::{self, Beside};
 use crate::yields::Yield;
 
 impl Phase {
@@ -75,7 +75,7 @@ impl Phase {
         let (series, probes) = logs.series(window);
         let bps = |d: &Option<DirectionOutcome>| d.as_ref().map(|d| d.result.bps);
         let classes = self.classes(&seen);
-        for note in beside::starved(&classes, &name) {
+        for note in side_probes::starved(&classes, &name) {
             found.note(note);
         }
         let increase_s = rtt.above(idle_rtt.p50);

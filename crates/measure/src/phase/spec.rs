@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::profiles;
 use crate::profiles::catalogue::{Profile, Stream};
 use crate::responsiveness::{self, controller::Controller};
-use crate::shape::Shape;
+use crate::traffic_classes::Shape;
 
 /// A number of equal streams each way.
 #[derive(Debug, Clone, PartialEq)]

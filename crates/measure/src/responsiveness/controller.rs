@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use plumb_load::conduct::{Conduct, Conductor, Looked, Probe, Seen};
+use plumb_load::phase_controller::{Conduct, Conductor, Looked, Probe, Seen};
 use plumb_model::distribution::Distribution;
 use plumb_model::results::responsiveness::{RpmConfidence, RpmProbes, RpmTimes};
 use plumb_model::series::{Series, Unit};
@@ -255,7 +255,7 @@ fn trimmed_means(times: &Times) -> RpmTimes<Option<f64>> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use plumb_load::conduct::Probes;
+    use plumb_load::phase_controller::Probes;
 
     /// A path in virtual time: its goodput and its round trip are functions of time.
     struct Path {

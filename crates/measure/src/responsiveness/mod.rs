@@ -12,7 +12,7 @@ pub(crate) mod limits;
 
 use std::time::Duration;
 
-use plumb_load::conduct::Looked;
+use plumb_load::phase_controller::Looked;
 use plumb_model::results::responsiveness::ResponsivenessResult;
 use plumb_model::results::{Direction, TransactionTransport};
 use plumb_wire::native::control::flow::transactions::TransactionFlow;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use crate::outlet::{Outlet, source_towards};
+use crate::egress::{Outlet, source_towards};
 use crate::udp_counters::Drops;
 
 /// Number of a packet sent, which its departure stamp refers to.

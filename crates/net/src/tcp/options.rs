@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use socket2::SockRef;
 
-use crate::outlet::Outlet;
+use crate::egress::Outlet;
 
 use super::info::{TcpInfo, get_option, tcp_info};
 

@@ -5,8 +5,8 @@ use std::io;
 
 use socket2::{Domain, Socket, Type};
 
-use crate::cable::link_address;
 use crate::datagram::set_option;
+use crate::packet_capture::link_address;
 
 /// The end of a device's queue; nothing is received here.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ mod look;
 mod mark;
 mod proxy;
 mod session;
+mod set;
 mod stats;
-mod steer;
 mod verify;
 
 use std::ffi::OsString;
@@ -255,8 +255,8 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             cell,
             values,
             which,
-        } => steer::set(which.name(), cell, &values),
-        Do::Apply { run, which } => steer::apply(which.name(), &run),
+        } => set::set(which.name(), cell, &values),
+        Do::Apply { run, which } => set::apply(which.name(), &run),
         Do::Stats { json, which } => stats::stats(which.name(), json),
         Do::Log {
             direction,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use plumb_model::results::ProbeProtocol;
 use plumb_net::datagram::PathMtuDiscovery;
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_probe::{Pattern, Sizes};
 
 use super::fping;

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use plumb_measure::watcher::Watcher;
+use plumb_measure::progress::Watcher;
 use plumb_probe::{Said, Seen};
 use serde_json::json;
 

@@ -4,19 +4,19 @@ mod arguments;
 mod chart;
 mod fping;
 mod live;
-mod many;
 mod probes;
+mod targets;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use plumb_measure::conductor::Conducted;
-use plumb_measure::watcher::Nobody;
+use plumb_measure::progress::Nobody;
 use plumb_measure::{ping, sweep};
 use plumb_model::results::ProbeProtocol;
 use plumb_net::datagram::PathMtuDiscovery;
-use plumb_probe::many::ManyPlan;
+use plumb_probe::sweep::ManyPlan;
 use plumb_probe::{Pace, Plan, Sizes, Trust};
 
 use crate::output::Begun;
@@ -24,8 +24,8 @@ use crate::target::{Target, command_line, interruptible, outlet_towards};
 use crate::usage::wrong;
 pub(crate) use arguments::Arguments;
 use live::{Lines, Live};
-use many::{Printer, Shown};
 use probes::{Probes, usual_port};
+use targets::{Printer, Shown};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -69,8 +69,8 @@ fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
              and --outstanding, and choose a rate (--pps)",
         ));
     }
-    let file = arguments.file.as_deref().map(many::read).transpose()?;
-    let targets = many::resolve(&arguments.hosts, file.as_deref(), arguments.family.chosen())?;
+    let file = arguments.file.as_deref().map(targets::read).transpose()?;
+    let targets = targets::resolve(&arguments.hosts, file.as_deref(), arguments.family.chosen())?;
     anyhow::ensure!(
         !targets.found.is_empty(),
         "none of the far ends was found ({}): check the spelling, or give addresses",

@@ -13,7 +13,7 @@ use plumb_host::tune::plan::plan_host;
 use plumb_host::tune::snapshot::Snapshot;
 use plumb_measure::budget::Budget;
 use plumb_measure::phase::Group;
-use plumb_measure::shape::Shape;
+use plumb_measure::traffic_classes::Shape;
 use plumb_measure::tuning::decision::MOST_RUNS;
 use plumb_measure::tuning::findings;
 use plumb_measure::tuning::{self, Bench, Part, RUNS, parts};

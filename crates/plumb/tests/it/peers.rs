@@ -5,7 +5,7 @@ use crate::common::network::Network;
 use plumb_model::results::Outcome;
 use plumb_model::results::mtu::MtuResult;
 use plumb_model::results::path::{PathHop, PathResult};
-use plumb_model::results::pings::PingsResult;
+use plumb_model::results::sweep::PingsResult;
 use plumb_model::run::Run;
 
 /// Round trips of two programs, one after the other on a busy machine, are no further apart.

@@ -23,7 +23,7 @@ use rustls::{ClientConfig, HandshakeKind, ProtocolVersion};
 use super::loader::{Action, Loader};
 use super::origin::{Established, Span, TlsDone};
 use super::plan::{PageError, PagePlan};
-use crate::trust::disbelief;
+use crate::root_store::disbelief;
 
 /// How often a request to stop is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

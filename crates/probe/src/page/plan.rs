@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use plumb_model::results::page_load::HttpVersion;
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_wire::url::Url;
 
-use crate::trust::Trust;
+use crate::root_store::Trust;
 
 /// What to load and how.
 #[derive(Debug, Clone)]

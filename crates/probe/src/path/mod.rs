@@ -14,20 +14,20 @@
 
 pub mod altered;
 pub mod atlas;
-mod known;
+mod in_flight;
 pub mod loss;
 pub mod multipath;
 pub mod names;
 mod open;
 pub mod probe;
 pub mod raw;
+pub mod remote_trace;
 pub mod result;
 pub(crate) mod rounds;
 pub mod routes;
 pub mod symmetry;
 mod target;
 pub mod through;
-pub mod told;
 pub mod trace;
 pub mod unprivileged;
 #[cfg(test)]

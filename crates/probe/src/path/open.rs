@@ -225,7 +225,7 @@ mod tests {
     use super::super::probe::AnswerKind;
     use super::*;
     use crate::path::UDP_PORT;
-    use plumb_net::outlet::Outlet;
+    use plumb_net::egress::Outlet;
     use plumb_wire::icmp::Version;
     use std::net::TcpListener;
 

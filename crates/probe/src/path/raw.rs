@@ -5,17 +5,17 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
-use plumb_net::answers::{AnswerSocket, Heard, ReservedPort};
 use plumb_net::clock::monotonic_ns;
 use plumb_net::datagram::{DatagramSocket, Notice, SendId};
-use plumb_net::outlet::source_towards;
+use plumb_net::egress::source_towards;
+use plumb_net::raw_listener::{AnswerSocket, Heard, ReservedPort};
 use plumb_net::wait;
 use plumb_wire::icmp::Version;
 use plumb_wire::icmp_report::IcmpReport;
 use plumb_wire::ip::{self, ICMP, ICMPV6, TCP, UDP};
 use plumb_wire::path_probe::{FLOWS, Named, Numbered, ProbeSet, Transport};
 
-use super::known::Known;
+use super::in_flight::Known;
 use super::probe::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
 use super::target::{Protocol, Target};
 use crate::ping::sample::Moment;

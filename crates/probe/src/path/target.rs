@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 
 /// The first port of traceroute's range: nothing should listen there.
 pub const UDP_PORT: u16 = 33_434;

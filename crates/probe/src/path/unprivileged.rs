@@ -15,7 +15,7 @@ use plumb_net::wait;
 use plumb_wire::icmp::{Echo, HEADER_BYTES, Kind, MARK_BYTES, Mark, Version};
 use plumb_wire::icmp_report::Report;
 
-use super::known::Known;
+use super::in_flight::Known;
 use super::probe::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
 use super::target::{Protocol, Target};
 use crate::ping::sample::Moment;

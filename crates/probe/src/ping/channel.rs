@@ -9,7 +9,7 @@ use plumb_net::clock::{monotonic_ns, realtime_ns};
 use plumb_net::datagram::{
     DatagramSocket, Expired, Failure, Notice, Received, Reporter, SendId, Unreachable,
 };
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 
 use crate::ping::plan::Plan;
 use crate::ping::sample::{Answer, Moment};

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use plumb_model::results::ProbeProtocol;
 use plumb_net::datagram::{IcmpError, PathMtuDiscovery};
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_wire::stamp::{self, Key};
 use plumb_wire::{icmp, native::echo};
 
 use crate::ping::pattern::Pattern;
-use crate::trust::Trust;
+use crate::root_store::Trust;
 
 /// The fastest schedule: faster is load, not probing, and a waste of both ends.
 const MIN_INTERVAL: Duration = Duration::from_millis(1);

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use plumb_net::datagram::DatagramSocket;
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_net::path_mtu::known_bytes;
 
 use crate::ping::plan::{Plan, ProbeError};

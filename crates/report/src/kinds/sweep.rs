@@ -1,7 +1,7 @@
 //! A sweep: round trips of many targets on one schedule.
 
 use plumb_model::context::Phase;
-use plumb_model::results::pings::{PingsResult, TargetRoundTrips};
+use plumb_model::results::sweep::{PingsResult, TargetRoundTrips};
 use plumb_model::run::Run;
 
 use crate::compare::quantity::{ChangeUnit, Quantities, Quantity, RTT};

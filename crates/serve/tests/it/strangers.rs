@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::common::{RawClient, Responder, connect_from, flows, one_at_a_time};
 use plumb_load::{Client, Patience};
 use plumb_model::results::TransactionTransport;
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_serve::{Config, StampConfig};
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumb_model::results::capacity::{Doubt, TrainMethod, TrainResult};
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 

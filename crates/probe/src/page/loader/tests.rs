@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use plumb_model::results::page_load::{HttpVersion, ObjectSource, PageLoadResult};
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_wire::url::Scheme;
 use proptest::prelude::*;
 

@@ -11,8 +11,8 @@ use std::thread;
 use anyhow::Context as _;
 use plumb_measure::sweep::Targets;
 use plumb_model::printable;
-use plumb_probe::many::ManySeen;
-use plumb_probe::many::targets::{MOST, Word, addresses, lines};
+use plumb_probe::sweep::ManySeen;
+use plumb_probe::sweep::targets::{MOST, Word, addresses, lines};
 use serde_json::json;
 
 use super::fping::{self, Format};

@@ -3,11 +3,11 @@
 //! is one socket for each version of IP that sends and receives by batches (`packets`, in the
 //! language of `speech`), or a bounded number of `connections`.
 
+mod codec;
 mod connections;
 pub mod network;
 mod packets;
 mod plan;
-mod speech;
 pub mod strategy;
 mod tally;
 pub mod targets;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use plumb_model::results::ProbeProtocol;
 use plumb_net::datagram::PathMtuDiscovery;
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 
 use crate::ping::pattern::Pattern;
 use crate::ping::plan::{Plan, ProbeError, Sizes};
-use crate::trust::Trust;
+use crate::root_store::Trust;
 
 /// Packets a second above which departures are not stamped by the kernel any more: at 100,000 a second
 /// stamps take as long as the packets themselves, and what a batch takes to be sent is then shorter than

@@ -6,14 +6,14 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use plumb_net::datagram::{IcmpAccess, Reporter, Unreachable};
-use plumb_net::outlet::Outlet;
+use plumb_net::egress::Outlet;
 use plumb_net::unconnected::{Told, UnconnectedSocket};
 use plumb_net::wait;
 use plumb_wire::icmp::Version;
 
+use super::codec::{Reading, Speech};
 use super::network::{ManyEvent, ManyNetwork, Sending};
 use super::plan::{ManyPlan, STAMPED_PPS};
-use super::speech::{Reading, Speech};
 use crate::ping::plan::{Plan, ProbeError};
 use crate::ping::sample::{Answer, Moment};
 use crate::ping::socket::{local, not_sent, random_u32};

@@ -7,7 +7,7 @@ use plumb_model::dscp::Class;
 use plumb_model::results::{ClassLatency, PathQueueing, PlaceLatency};
 use plumb_probe::ProbeLog;
 
-use crate::places::{self, Place};
+use crate::near_hops::{self, Place};
 use crate::probes::{ProbeLogs, Window, result, window_series};
 
 /// The probes beside the main stream, idle and under load.
@@ -56,7 +56,7 @@ impl Beside<'_> {
             })
         };
         let places = self.logs.places().iter().filter_map(of).collect();
-        places::queueing(places, &trips(far), far_idle_s, &trips(nearest))
+        near_hops::queueing(places, &trips(far), far_idle_s, &trips(nearest))
     }
 }
 
