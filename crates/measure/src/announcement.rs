@@ -71,6 +71,7 @@ mod tests {
             }],
             shape: crate::traffic_classes::Shape::BestEffort,
             budget,
+            time: None,
             latency: true,
             judge: true,
         }

@@ -1,4 +1,4 @@
-//! Runs the steps of a plan one after the other into one Run, within a budget.
+//! Runs the steps of a plan one after the other into one Run, within a budget of bytes and time.
 //!
 //! Each step is recorded as it ends, so that what an interrupted or failed plan had measured is kept, and whoever
 //! makes the plan can look at the Run so far and ask for another step.
@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use plumb_load::client::{Client, ClientError};
 use plumb_model::run::Run;
@@ -60,6 +61,11 @@ impl<'a> Conductor<'a> {
         Self::of(Record::begin(command, name, address), watcher, stop)
     }
 
+    /// Goes on with a Run that was measured before.
+    pub fn resume(run: Run, watcher: &'a dyn Watcher, stop: &'a Arc<AtomicBool>) -> Self {
+        Self::of(Record::resume(run), watcher, stop)
+    }
+
     /// Begins a Run about this machine alone.
     pub fn here(command: Vec<String>, watcher: &'a dyn Watcher, stop: &'a Arc<AtomicBool>) -> Self {
         Self::of(Record::here(command), watcher, stop)
@@ -91,6 +97,7 @@ impl<'a> Conductor<'a> {
                 local: record.run().local.host.clone(),
                 far: None,
                 share: u64::MAX,
+                deadline: None,
                 next_id: String::new(),
             },
             record,
@@ -106,6 +113,13 @@ impl<'a> Conductor<'a> {
             budget: Budget::new(bytes),
             ..self
         }
+    }
+
+    /// The same with the time after which no step begins, and none that can help it goes on.
+    #[must_use]
+    pub fn until(mut self, deadline: Option<Instant>) -> Self {
+        self.session.deadline = deadline;
+        self
     }
 
     /// Lets the steps to come transfer so much more.
@@ -127,25 +141,34 @@ impl<'a> Conductor<'a> {
         self.record.note(note);
     }
 
-    /// Runs steps in order until the user stops it; one that fails does not keep the others from running.
-    pub fn conduct<'s>(&mut self, steps: impl IntoIterator<Item = &'s mut (dyn Step + 's)>) {
+    /// Runs steps in order; one that fails does not keep the others from running. The steps that come after them weigh
+    /// `later`. Returns whether all of them were recorded whole.
+    pub fn conduct<'s>(
+        &mut self,
+        steps: impl IntoIterator<Item = &'s mut (dyn Step + 's)>,
+        later: u64,
+    ) -> bool {
         let mut steps: Vec<_> = steps.into_iter().collect();
-        for number in 0..steps.len() {
-            let later = steps
-                .iter()
-                .skip(number + 1)
-                .map(|step| step.weight())
-                .sum();
-            if let Some(step) = steps.get_mut(number) {
-                self.step(*step, later);
-            }
+        let mut left: u64 = steps.iter().map(|step| step.weight()).sum();
+        let mut whole = true;
+        for step in &mut steps {
+            left = left.saturating_sub(step.weight());
+            whole &= self.step(*step, left.saturating_add(later)) == Went::Recorded;
         }
+        whole
     }
 
     /// Runs one step and records it; the steps still to come weigh `later`.
     pub fn step(&mut self, step: &mut dyn Step, later: u64) -> Went {
         if self.session.is_stopped() || (step.needs_responder() && self.session.responder.is_none())
         {
+            return Went::Not;
+        }
+        if self.session.time_left() == Some(Duration::ZERO) {
+            self.record.note(format!(
+                "{} was not measured, because the time was over.",
+                sentence(&step.name())
+            ));
             return Went::Not;
         }
         self.session.share = match step.weight() {

@@ -115,6 +115,9 @@ pub enum MeasureError {
     /// The reverse path was asked for, and nobody reported it.
     #[error("the way back is not known: {why}")]
     ReversePath { why: String },
+    /// A setting could not be changed, or the rate with it not be measured.
+    #[error(transparent)]
+    Tuning(Box<dyn std::error::Error + Send + Sync>),
     /// The user stopped it.
     #[error("stopped before anything could be said")]
     Cancelled,

@@ -127,6 +127,17 @@ impl Record {
         }
     }
 
+    /// Goes on with a Run that was measured before: times are of its start.
+    pub fn resume(run: Run) -> Self {
+        let now_ns = i128::from(clock::realtime_ns());
+        let started: Option<Timestamp> = run.started.parse().ok();
+        let ago_ns = started.map_or(0, |started| now_ns - started.as_nanosecond());
+        Self {
+            zero_ns: clock::monotonic_ns().saturating_sub(u64::try_from(ago_ns).unwrap_or(0)),
+            run,
+        }
+    }
+
     /// Facts that the far end told of itself.
     pub fn far_host(&mut self, facts: HostFacts) {
         if let Some(target) = &mut self.run.target {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use plumb_load::client::Client;
 use plumb_model::run::HostFacts;
@@ -25,6 +26,8 @@ pub struct Session<'a> {
     pub far: Option<HostFacts>,
     /// Payload that the present step may transfer, in bytes.
     pub share: u64,
+    /// When the plan has to be over.
+    pub deadline: Option<Instant>,
     /// The name that the next measurement will have in the Run.
     pub next_id: String,
 }
@@ -33,5 +36,11 @@ impl Session<'_> {
     /// Whether the user wants it to end.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// What is left of the plan's time; `None` where it has no end.
+    pub fn time_left(&self) -> Option<Duration> {
+        let deadline = self.deadline?;
+        Some(deadline.saturating_duration_since(Instant::now()))
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plumb_host::facts::facts;
 use plumb_load::client::Client;
@@ -16,7 +16,7 @@ use plumb_model::units::ByteCount;
 use plumb_wire::native::control::Limits;
 use plumb_wire::native::control::flow::Flow;
 
-use crate::conductor::{Conducted, Conductor, Went};
+use crate::conductor::{Conducted, Conductor};
 use crate::cut_short;
 use crate::error::MeasureError;
 use crate::experiments;
@@ -56,6 +56,8 @@ pub struct Plan {
     pub applications: Vec<&'static Profile>,
     /// The most payload that may be transferred.
     pub budget: ByteCount,
+    /// How long it may take; as long as its phases do when absent.
+    pub time: Option<Duration>,
     /// Whether round trips are measured too, before, beside and after the load.
     pub latency: bool,
     /// Whether all of the path is judged: then the Run ends in a verdict where nothing was found, too.
@@ -105,24 +107,18 @@ pub fn run(
     };
     let command = plan.command.clone();
     let conductor = Conductor::with_responder(command, &plan.name, responder, watcher, stop);
-    let mut conductor = conductor.within(plan.for_loads());
+    let deadline = plan.time.map(|time| Instant::now() + time);
+    let mut conductor = conductor.within(plan.for_loads()).until(deadline);
     conductor.step(&mut IdlePath::new(purpose), 0);
     let mut phases = plan.load_phases();
     let loads: u64 = phases.iter().map(Step::weight).sum();
-    for step in idle_steps {
-        conductor.step(*step, loads);
-    }
-    let mut all = true;
-    for number in 0..phases.len() {
-        let later = phases.iter().skip(number + 1).map(Step::weight);
-        let later = later.sum();
-        if let Some(phase) = phases.get_mut(number) {
-            all = conductor.step(phase, later) == Went::Recorded;
-        }
-        if !all {
-            break;
-        }
-    }
+    conductor.conduct(
+        idle_steps
+            .iter_mut()
+            .map(|step| &mut **step as &mut dyn Step),
+        loads,
+    );
+    let all = conductor.conduct(phases.iter_mut().map(|phase| phase as &mut dyn Step), 0);
     if plan.latency && all {
         conductor.step(&mut RecoveredPath, 0);
     }

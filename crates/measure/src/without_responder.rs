@@ -61,9 +61,12 @@ pub fn run(
     for port in PORTS {
         conductor.step(&mut Connects { address, port }, 0);
     }
-    for step in idle_steps {
-        conductor.step(*step, 0);
-    }
+    conductor.conduct(
+        idle_steps
+            .iter_mut()
+            .map(|step| &mut **step as &mut dyn Step),
+        0,
+    );
     let stopped = conductor.session().is_stopped();
     if stopped {
         conductor.note("The check was stopped before its end.");

@@ -63,7 +63,7 @@ fn conduct(budget: u64, steps: &mut [Fake]) -> Result<Conducted, MeasureError> {
     let stop = Arc::default();
     let conductor = Conductor::here(Vec::new(), &Nobody, &stop);
     let mut conductor = conductor.within(ByteCount::from_bytes(budget));
-    conductor.conduct(steps.iter_mut().map(|step| step as &mut dyn Step));
+    conductor.conduct(steps.iter_mut().map(|step| step as &mut dyn Step), 0);
     conductor.finish(Judgement::AsAudited)
 }
 
@@ -136,4 +136,45 @@ fn a_stop_ends_the_plan_and_keeps_what_was_measured() {
     let conducted = conduct(1, &mut steps).unwrap();
     assert_eq!(conducted.run.measurements.len(), 1);
     assert!(steps[1].next_id.is_empty(), "it was not begun");
+}
+
+#[test]
+fn what_comes_after_the_list_keeps_its_part_of_the_budget() {
+    let stop = Arc::default();
+    let conductor = Conductor::here(Vec::new(), &Nobody, &stop);
+    let mut conductor = conductor.within(ByteCount::from_bytes(1_000));
+    let mut steps = [fake("one"), fake("two")];
+    steps[1].result = None;
+    let whole = conductor.conduct(steps.iter_mut().map(|step| step as &mut dyn Step), 2);
+    assert_eq!((steps[0].share, steps[1].share), (250, 333));
+    assert!(!whole, "the second failed");
+}
+
+#[test]
+fn no_step_begins_when_the_time_is_over() {
+    let stop = Arc::default();
+    let conductor = Conductor::here(Vec::new(), &Nobody, &stop);
+    let mut conductor = conductor.until(Some(Instant::now()));
+    let mut step = fake("the path");
+    assert_eq!(conductor.step(&mut step, 0), Went::Not);
+    assert_eq!(step.next_id, "", "it was not begun");
+    let run = conductor.finish(Judgement::AsAudited).unwrap().run;
+    assert_eq!(
+        run.notes,
+        ["The path was not measured, because the time was over."]
+    );
+}
+
+#[test]
+fn a_run_that_is_gone_on_with_keeps_what_it_has() {
+    let stop = Arc::default();
+    let mut first = Conductor::here(Vec::new(), &Nobody, &stop);
+    first.step(&mut fake("one"), 0);
+    let run = first.finish(Judgement::AsAudited).unwrap().run;
+    let mut second = Conductor::resume(run.clone(), &Nobody, &stop);
+    second.step(&mut fake("two"), 0);
+    let both = second.finish(Judgement::AsAudited).unwrap().run;
+    assert_eq!((both.id, &both.started), (run.id, &run.started));
+    let ids: Vec<_> = both.measurements.iter().map(|m| m.id.as_str()).collect();
+    assert_eq!(ids, ["m1", "m2"]);
 }

@@ -63,6 +63,9 @@ impl Step for LoadPhase {
         if !spec.bytes_are_the_goal {
             spec.byte_limit = Some(session.share);
         }
+        if let Some(left) = session.time_left() {
+            spec.duration = spec.duration.min(left);
+        }
         let Some(responder) = &mut session.responder else {
             return Err(MeasureError::Cancelled);
         };

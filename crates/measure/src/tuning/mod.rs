@@ -1,16 +1,23 @@
 //! Proving a tuning plan: each part of it is measured with and without, by turns, until it is decided
-//! whether it helps ([`decision`]); what helps stays, and the next part is measured on top of it. Pure:
-//! who changes settings and who measures are arguments.
+//! whether it helps ([`decision`]); what helps stays, and the next part is measured on top of it. Who changes
+//! settings and who measures are arguments.
 
 pub mod decision;
 pub mod findings;
 
 use plumb_model::distribution::Distribution;
-use plumb_model::results::Direction;
 use plumb_model::results::tune::{TuneDecision, TuneResult, TunedSetting};
+use plumb_model::results::{Direction, Outcome};
 use plumb_model::tune::{HostPlan, PlannedChange};
 
 use decision::{Decision, Summary, decide, least_seen};
+use plumb_net::clock;
+
+use crate::error::MeasureError;
+use crate::record::Measured;
+use crate::session::Session;
+use crate::step::Step;
+use crate::yields::Yield;
 
 /// Runs of one part unless told otherwise, at the most: of changes that gain 5 to 100 % they keep 96 % under noises
 /// of 1 to 20 % a run.
@@ -108,28 +115,42 @@ pub trait Bench {
     fn affords_a_pair(&self) -> bool;
 }
 
-/// What became of each part, and the changes that are kept, in the plan's order. They are in force when this
-/// returns.
-///
-/// # Errors
-/// Those of the bench; what is in force then is the bench's to undo.
-pub fn prove<B: Bench>(
-    bench: &mut B,
-    parts: &[Part],
-    most_runs: usize,
-) -> Result<(Vec<TuneResult>, Vec<PlannedChange>), B::Error> {
-    let mut kept: Vec<PlannedChange> = Vec::new();
-    let mut results = Vec::new();
-    for part in parts {
-        let with = [kept.as_slice(), part.changes.as_slice()].concat();
-        let result = trial(bench, part, &kept, &with, most_runs)?;
+/// Measures what one part of a plan does, on top of what was kept of the parts before it; lasts as long as its bench
+/// takes for `most_runs` transfers.
+pub struct PartTrial<'a, B> {
+    /// Changes settings and measures.
+    pub bench: &'a mut B,
+    pub part: &'a Part,
+    /// What helped so far, in the plan's order; what helps of this part is added.
+    pub kept: &'a mut Vec<PlannedChange>,
+    pub most_runs: usize,
+}
+
+impl<B: Bench> PartTrial<'_, B> {
+    fn prove(&mut self) -> Result<TuneResult, B::Error> {
+        let with = [self.kept.as_slice(), self.part.changes.as_slice()].concat();
+        let result = trial(self.bench, self.part, self.kept, &with, self.most_runs)?;
         if result.decision == TuneDecision::Kept {
-            kept = with;
+            *self.kept = with;
         }
-        results.push(result);
+        Ok(result)
     }
-    bench.have(&kept)?;
-    Ok((results, kept))
+}
+
+impl<B: Bench> Step for PartTrial<'_, B>
+where
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    fn name(&self) -> String {
+        format!("the effect of the {}", self.part.name)
+    }
+
+    fn measure(&mut self, _: &mut Session<'_>) -> Result<Yield, MeasureError> {
+        let started_ns = clock::monotonic_ns();
+        let result = self.prove().map_err(|e| MeasureError::Tuning(e.into()))?;
+        let outcome = Outcome::Tune(Box::new(result));
+        Ok(Yield::of(Measured::until_now(started_ns, outcome)))
+    }
 }
 
 /// One part, by turns without and with: the second pair the other way round, so that a path that gets faster
@@ -201,8 +222,12 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use plumb_model::finding::Actor;
     use plumb_model::tune::{Kind, Os, Role, Scope};
+    use std::sync::Arc;
 
     use super::*;
+    use crate::conductor::Conductor;
+    use crate::progress::Nobody;
+    use crate::record::Judgement;
 
     fn change(knob: &str) -> PlannedChange {
         PlannedChange {
@@ -243,6 +268,7 @@ mod tests {
         have: Vec<String>,
         runs: i32,
         most_runs: Option<i32>,
+        fails_after: Option<i32>,
     }
 
     impl Bench for Fake {
@@ -253,6 +279,9 @@ mod tests {
         }
         fn rate(&mut self, _: Direction) -> Result<f64, String> {
             self.runs += 1;
+            if self.fails_after.is_some_and(|last| self.runs > last) {
+                return Err("the far end is gone".to_owned());
+            }
             let has = |name: &str| self.have.iter().any(|knob| knob.ends_with(name));
             let buffer = if has("tcp_wmem") { 4.0 } else { 1.0 };
             let control = if has("congestion_control") { 0.9 } else { 1.0 };
@@ -261,6 +290,22 @@ mod tests {
         fn affords_a_pair(&self) -> bool {
             self.most_runs.is_none_or(|most| self.runs + 2 <= most)
         }
+    }
+
+    /// What became of each part, and what is kept.
+    fn prove(bench: &mut Fake, parts: &[Part]) -> (Vec<TuneResult>, Vec<PlannedChange>) {
+        let mut kept = Vec::new();
+        let prove = |part| {
+            let mut trial = PartTrial {
+                bench: &mut *bench,
+                part,
+                kept: &mut kept,
+                most_runs: RUNS,
+            };
+            trial.prove().unwrap()
+        };
+        let results = parts.iter().map(prove).collect();
+        (results, kept)
     }
 
     #[test]
@@ -278,7 +323,7 @@ mod tests {
         assert_eq!(parts[3].direction, Direction::Down);
         assert_eq!(unseen[0].knob, "net.ipv4.tcp_slow_start_after_idle");
         let mut bench = Fake::default();
-        let (results, kept) = prove(&mut bench, &parts, RUNS).unwrap();
+        let (results, kept) = prove(&mut bench, &parts);
         let decisions: Vec<_> = results.iter().map(|r| r.decision).collect();
         assert_eq!(
             decisions,
@@ -301,8 +346,38 @@ mod tests {
             results[2]
         );
         assert_eq!(kept.len(), 1);
-        assert_eq!(bench.have, ["net.ipv4.tcp_wmem"]);
         assert!(results.iter().all(|r| r.runs <= RUNS as u64));
+    }
+
+    #[test]
+    fn what_was_decided_before_a_failure_is_kept() {
+        let plan = plan(&["net.ipv4.tcp_wmem", "ring rx"]);
+        let mut bench = Fake {
+            fails_after: Some(5),
+            ..Fake::default()
+        };
+        let stop = Arc::default();
+        let mut conductor = Conductor::here(Vec::new(), &Nobody, &stop);
+        let mut kept = Vec::new();
+        for part in &parts(&plan).0 {
+            let mut step = PartTrial {
+                bench: &mut bench,
+                part,
+                kept: &mut kept,
+                most_runs: RUNS,
+            };
+            conductor.step(&mut step, 0);
+        }
+        let conducted = conductor.finish(Judgement::AsAudited).unwrap();
+        let run = conducted.run;
+        assert!(
+            matches!(run.measurements.as_slice(), [only] if matches!(&only.outcome, Outcome::Tune(r) if r.decision == TuneDecision::Kept))
+        );
+        assert_eq!(
+            run.notes,
+            ["The effect of the receive ring was not measured: the far end is gone."]
+        );
+        assert_eq!(kept.len(), 1);
     }
 
     #[test]
@@ -312,7 +387,7 @@ mod tests {
             most_runs: Some(7),
             ..Fake::default()
         };
-        let (results, kept) = prove(&mut bench, &parts(&plan).0, RUNS).unwrap();
+        let (results, kept) = prove(&mut bench, &parts(&plan).0);
         let said: Vec<_> = results.iter().map(|r| (r.decision, r.runs)).collect();
         assert_eq!(
             said,
@@ -322,6 +397,6 @@ mod tests {
                 (TuneDecision::OutOfBudget, 0)
             ]
         );
-        assert_eq!((kept.len(), bench.have.len()), (1, 1));
+        assert_eq!(kept.len(), 1);
     }
 }

@@ -12,11 +12,14 @@ use plumb_host::knobs::Catalogue;
 use plumb_host::tune::plan::plan_host;
 use plumb_host::tune::snapshot::Snapshot;
 use plumb_measure::budget::Budget;
+use plumb_measure::conductor::{Conducted, Conductor, Went};
 use plumb_measure::phase::Group;
+use plumb_measure::progress::Nobody;
+use plumb_measure::record::Judgement;
 use plumb_measure::traffic_classes::Shape;
 use plumb_measure::tuning::decision::MOST_RUNS;
 use plumb_measure::tuning::findings;
-use plumb_measure::tuning::{self, Bench, Part, RUNS, parts};
+use plumb_measure::tuning::{Bench, Part, PartTrial, RUNS, parts};
 use plumb_measure::with_responder::{self, Plan};
 use plumb_model::finding::{Action, Actor, Verdict};
 use plumb_model::results::tune::{TuneDecision, TuneResult};
@@ -114,10 +117,26 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if !agreed(arguments.yes)? {
         anyhow::bail!("nothing was changed");
     }
-    let proven = tuning::prove(&mut trial, &parts, arguments.runs as usize);
+    let cancel = Arc::clone(&trial.cancel);
+    let mut conductor = Conductor::resume(run, &Nobody, &cancel);
+    let mut kept = Vec::new();
+    let whole = parts.iter().all(|part| {
+        let mut step = PartTrial {
+            bench: &mut trial,
+            part,
+            kept: &mut kept,
+            most_runs: arguments.runs as usize,
+        };
+        conductor.step(&mut step, 0) == Went::Recorded
+    });
     // What was tried goes; what is kept comes back for good.
     trial.have(&[])?;
-    let (results, kept) = proven?;
+    let Conducted { mut run, shortfall } = conductor.finish(Judgement::AsAudited)?;
+    if !whole && !kept.is_empty() {
+        run.notes
+            .push("Not every part of the plan was tried, so nothing of it is kept: what helped is undone as well.".to_owned());
+        kept.clear();
+    }
     run.notes
         .extend(not_tried(&plan, &parts, &kept, arguments, &path));
     if !kept.is_empty() {
@@ -129,12 +148,19 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         run.notes
             .push("What is kept is in force; it is put back with: plumb tune undo".to_owned());
     }
+    let results: Vec<_> = run.measurements.iter().filter_map(tuned).cloned().collect();
     run.verdict = Some(verdict(&results, &path));
     findings::settle(&mut run.findings, &results);
-    add(&mut run, results);
     drop(trial);
     output.emit(run)?;
-    Ok(ExitCode::SUCCESS)
+    shortfall.map_or(Ok(ExitCode::SUCCESS), |why| Err(why.into()))
+}
+
+fn tuned(measurement: &Measurement) -> Option<&TuneResult> {
+    match &measurement.outcome {
+        Outcome::Tune(result) => Some(result),
+        _ => None,
+    }
 }
 
 /// The parts of the plan for this host, and the plan.
@@ -207,26 +233,6 @@ fn not_tried(
         "No single transfer shows what {} does, so it was not tried; to have it as well: {command}",
         untried.join(", ")
     ))
-}
-
-fn add(run: &mut Run, results: Vec<TuneResult>) {
-    let end = run
-        .measurements
-        .iter()
-        .map(|m| m.at_s + m.duration_s)
-        .fold(0.0, f64::max);
-    for result in results {
-        run.measurements.push(Measurement {
-            id: format!("m{}", run.measurements.len() + 1),
-            outcome: Outcome::Tune(Box::new(result)),
-            at_s: end,
-            duration_s: 0.0,
-            context: Default::default(),
-            ended: Default::default(),
-            settings: Default::default(),
-            series: std::collections::BTreeMap::new(),
-        });
-    }
 }
 
 fn verdict(results: &[TuneResult], path: &Path) -> Verdict {
@@ -305,6 +311,7 @@ impl Trial<'_> {
             shape: Shape::BestEffort,
             applications: Vec::new(),
             budget: ByteCount::from_bytes(self.budget.left()),
+            time: None,
             latency: false,
             judge,
         };
