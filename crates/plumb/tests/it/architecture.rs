@@ -80,6 +80,37 @@ fn a_kind_of_measurement_stands_in_few_files() {
     }
 }
 
+/// Files that know every carrier of load: its settings on the wire, who opens its streams, the words for it in a Run, and
+/// its options. All else of a carrier is in its own folder.
+const FILES_OF_ALL_CARRIERS: usize = 4;
+
+#[test]
+fn a_carrier_of_load_is_listed_in_few_files() {
+    let carriers = ["Tcp", "Udp", "Quic", "Transactions"].map(|name| format!("Flow::{name}"));
+    let declared = std::fs::read_to_string(crates().join("wire/src/native/control/flow.rs"));
+    let declared = declared.unwrap();
+    let (_, list) = declared.split_once("pub enum Flow {").unwrap();
+    let (list, _) = list.split_once("\n}").unwrap();
+    let count = list.lines().filter(|line| line.ends_with("),")).count();
+    assert_eq!(
+        count,
+        carriers.len(),
+        "a carrier is not in this test: {list}"
+    );
+    let sources = sources();
+    let listed = sources.iter().filter(|(path, text)| {
+        path.ends_with("wire/src/native/control/flow.rs")
+            || carriers.iter().filter(|name| has_name(text, name)).count() > 2
+    });
+    let listed: Vec<String> = listed.map(|(path, _)| path.display().to_string()).collect();
+    assert!(
+        listed.len() <= FILES_OF_ALL_CARRIERS,
+        "{} files list carriers of load, and {FILES_OF_ALL_CARRIERS} are allowed:\n{}",
+        listed.len(),
+        listed.join("\n")
+    );
+}
+
 /// The kinds of measurement with the types of their results, as `Outcome` lists them.
 fn kinds() -> Vec<(String, String)> {
     let path = crates().join("model/src/results.rs");
