@@ -1,11 +1,11 @@
 //! What each cause is, one file each in `causes/`: the list of files is the table of causes (`build.rs`).
 
-use plumb_model::finding::{Cause, Finding};
+use plumb_model::finding::{Cause, Finding, Place, Severity};
 use plumb_model::vocabulary::Vocabulary as _;
 
-use crate::Case;
 use crate::entry::Entry;
 use crate::signs::{self, Sign};
+use crate::{Case, host};
 
 include!(concat!(env!("OUT_DIR"), "/causes.rs"));
 
@@ -41,10 +41,18 @@ pub(crate) fn found(case: &Case<'_>) -> Vec<Finding> {
     let entries = FILES.iter();
     let all = entries.flat_map(|(_, entry)| (entry.examine)(case));
     let mut all: Vec<Finding> = all.collect();
-    let causes: Vec<Cause> = all.iter().map(|finding| finding.cause).collect();
+    let audits = case.hosts().map(|(id, host)| host::audit(host, id));
+    let mut of_host: Vec<Finding> = audits.flat_map(|audit| audit.findings).collect();
+    // What is only worth knowing of a machine does not hold back a path.
+    of_host.retain(|finding| !case.has_path() || finding.severity > Severity::Info);
+    all.extend(of_host);
+    let causes: Vec<(Cause, Place)> = all.iter().map(|f| (f.cause, f.place)).collect();
     all.retain(|finding| {
-        let others = entry(finding.cause).yields_to;
-        !others.iter().any(|other| causes.contains(other))
+        let accounts_for = |(cause, place): &(Cause, Place)| {
+            let same = [place, &finding.place].contains(&&Place::Path) || *place == finding.place;
+            same && entry(finding.cause).yields_to.contains(cause)
+        };
+        !causes.iter().any(accounts_for)
     });
     all
 }

@@ -16,7 +16,8 @@ pub struct Entry {
     pub vanishes: &'static str,
     /// Causes that look like it, and what tells them apart.
     pub resembles: &'static [(Cause, &'static str)],
-    /// Causes that account for it: where one of them is found too, it is no finding of its own.
+    /// Causes that account for it: where one of them is found in the same place, or either of them somewhere on the
+    /// path, it is no finding of its own.
     pub yields_to: &'static [Cause],
     /// Finds it. That of a cause of a host looks at the audit, which has found it already.
     pub(crate) examine: Rule,

@@ -15,6 +15,7 @@ pub mod host;
 pub mod lengths;
 mod long_queue;
 mod loss;
+pub mod merge;
 mod options;
 mod reading;
 mod signs;
@@ -44,7 +45,8 @@ pub fn diagnose(case: &Case<'_>, scope: Scope) -> (Vec<Finding>, Verdict) {
 /// unexplained comes after what is.
 fn rank(finding: &Finding) -> u8 {
     match finding.cause {
-        Cause::NothingCarried => 0,
+        // Nothing that is done about a queue brings the far end nearer.
+        Cause::NothingCarried | Cause::Satellite => 0,
         Cause::Unexplained => 2,
         _ => 1,
     }

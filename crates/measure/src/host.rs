@@ -82,7 +82,11 @@ impl Step for HostAudit<'_> {
 
 /// Gives variables the values of the catalogue of knobs, which `plumb tune` goes by too, where it has
 /// a value for a long path. No value exceeds what the kernel takes.
-fn as_the_catalogue_advises(findings: &mut [Finding], host: &HostResult, catalogue: &Catalogue) {
+pub(crate) fn as_the_catalogue_advises<'f>(
+    findings: impl IntoIterator<Item = &'f mut Finding>,
+    host: &HostResult,
+    catalogue: &Catalogue,
+) {
     let (rate_bps, rtt_s) = long_path(host);
     let situation = Situation {
         rate_bps,
@@ -93,7 +97,7 @@ fn as_the_catalogue_advises(findings: &mut [Finding], host: &HostResult, catalog
         mtu_bytes: None,
         release: None,
     };
-    for fix in findings.iter_mut().flat_map(|finding| &mut finding.fixes) {
+    for fix in findings.into_iter().flat_map(|finding| &mut finding.fixes) {
         let Some(Action::Sysctl(setting)) = &mut fix.action else {
             continue;
         };

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use plumb_diagnose::host::Audit;
 use plumb_diagnose::{Case, Scope, diagnose};
 use plumb_host::facts::facts;
+use plumb_host::knobs::Catalogue;
 use plumb_host::render::fill_commands;
 use plumb_model::context::Context;
 use plumb_model::finding::{Finding, Severity};
@@ -15,6 +16,8 @@ use plumb_model::run::{Ended, HostFacts, Local, Measurement, Run, SCHEMA, Target
 use plumb_model::series::Series;
 use plumb_net::clock;
 use serde_json::{Map, Value};
+
+use crate::host::as_the_catalogue_advises;
 
 /// A Run that is being measured.
 #[derive(Debug)]
@@ -214,6 +217,16 @@ impl Record {
             far: self.run.target.as_ref().and_then(|t| t.host.as_ref()),
         };
         let (mut findings, verdict) = diagnose(&case, scope);
+        if let Ok(catalogue) = Catalogue::built_in() {
+            for (id, host) in case.hosts() {
+                let of_it = |finding: &&mut Finding| {
+                    let mut evidence = finding.evidence.iter();
+                    evidence.any(|evidence| evidence.measurement == id)
+                };
+                let findings = findings.iter_mut().filter(of_it);
+                as_the_catalogue_advises(findings, host, &catalogue);
+            }
+        }
         fill_commands(&mut findings);
         self.run.findings = findings;
         self.run.verdict = Some(verdict);

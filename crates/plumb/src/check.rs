@@ -5,15 +5,20 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
 use clap::Args;
+use plumb_host::knobs::Catalogue;
 use plumb_load::client::ClientError;
 use plumb_measure::conductor::Conducted;
+use plumb_measure::host::HostAudit;
 use plumb_measure::page::PageLoad;
-use plumb_measure::step::Step;
+use plumb_measure::path::{self, Hops};
+use plumb_measure::step::{Optional, Step};
 use plumb_measure::traffic_classes::Shape;
 use plumb_measure::{budget, with_responder, without_responder};
 use plumb_model::finding::Severity;
 use plumb_model::goal::Goal;
+use plumb_net::egress::Outlet;
 use plumb_probe::page::PagePlan;
+use plumb_probe::path::Target as PathTarget;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 use plumb_wire::url::Url;
 
@@ -67,7 +72,22 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         plan,
         repetition: None,
     });
-    let mut idle_steps: Vec<&mut dyn Step> = page.iter_mut().map(|page| page as _).collect();
+    let catalogue = Catalogue::built_in()?;
+    let mut host = HostAudit {
+        catalogue: &catalogue,
+    };
+    let wanted = path::Wanted::hops(PathTarget {
+        name: target.name.clone(),
+        address: target.address,
+        outlet: Outlet::default(),
+    });
+    let mut hops = Hops {
+        wanted: &wanted,
+        show: &mut |_, _| {},
+    };
+    let (mut host, mut hops) = (Optional(&mut host), Optional(&mut hops));
+    let mut idle_steps: Vec<&mut dyn Step> = vec![&mut host, &mut hops];
+    idle_steps.extend(page.iter_mut().map(|page| page as &mut dyn Step));
     let Conducted { run, shortfall } = match target.connect(arguments.load.port) {
         Ok(client) => {
             let defaults = Defaults {

@@ -4,6 +4,7 @@ mod calc;
 mod capacity;
 mod check;
 mod compare;
+mod diagnose;
 mod direction;
 mod explain;
 mod files;
@@ -115,6 +116,9 @@ enum Verb {
     Lab(without::Arguments),
     /// A saved Run as a page or as text
     Report(report::Arguments),
+    /// What saved Runs of a path say together
+    #[command(after_long_help = diagnose::LIMITS)]
+    Diagnose(diagnose::Arguments),
     /// What changed between two saved Runs
     Compare(compare::Arguments),
     /// What to change on a host for a path: plan, apply, undo, verify
@@ -154,6 +158,7 @@ fn main() -> ExitCode {
         #[cfg(not(feature = "lab"))]
         Verb::Lab(_) => Err(usage::without("lab", "lab")),
         Verb::Report(arguments) => report::run(&arguments),
+        Verb::Diagnose(arguments) => diagnose::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
         #[cfg(feature = "tune")]
         Verb::Tune(arguments) => tune::run(&arguments),

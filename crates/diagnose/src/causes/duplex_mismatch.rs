@@ -6,7 +6,6 @@
 
 use plumb_model::context::Experiment;
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
-use plumb_model::loss::at_least_ratio;
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, si};
 
@@ -65,7 +64,7 @@ fn explains(_: &Finding, sign: &Sign) -> bool {
 /// Probes of the idle path meet the answers to those before; datagrams in one direction meet hardly anything.
 fn meeting(case: &Case<'_>) -> Option<Finding> {
     let idle = case.idle()?;
-    let least = at_least_ratio(idle.sent(), idle.lost());
+    let least = idle.loss_at_least();
     let alone = |direction| case.streamed(Experiment::Paced, direction).next();
     let (up, down) = (alone(Direction::Up)?, alone(Direction::Down)?);
     let alone_ratio = up.lost_ratio().max(down.lost_ratio());

@@ -4,7 +4,6 @@
 
 use plumb_model::context::Experiment;
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
-use plumb_model::loss::at_least_ratio;
 use plumb_model::results::{Direction, ProbeProtocol};
 
 use crate::Case;
@@ -41,7 +40,9 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
     ],
     yields_to: &[
+        Cause::Corruption,
         Cause::DuplexMismatch,
+        Cause::Outage,
         Cause::PmtudBlackHole,
         Cause::PathRefused,
     ],
@@ -50,18 +51,18 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {
-    let while_idle = case.idle().and_then(while_idle);
-    let on_routes = case.routes().filter_map(on_route);
     let directions = [Direction::Up, Direction::Down].into_iter();
     let paced = directions.filter_map(|direction| {
         let stream = case.streamed(Experiment::Paced, direction).next()?;
-        below_the_rate(stream)
+        Some((below_the_rate(stream)?, stream.loss_bounds().1))
     });
-    while_idle
-        .into_iter()
-        .chain(paced)
-        .chain(on_routes)
-        .collect()
+    let (paced, most): (Vec<Finding>, Vec<f64>) = paced.unzip();
+    // A probe goes both ways, so that what is lost each way is lost of probes too.
+    let by_paced: f64 = most.iter().sum();
+    let idle = case.idle().filter(|idle| idle.loss_at_least() > by_paced);
+    let while_idle = idle.and_then(while_idle).into_iter();
+    let on_routes = case.routes().filter_map(on_route);
+    while_idle.chain(paced).chain(on_routes).collect()
 }
 
 fn explains(finding: &Finding, sign: &Sign) -> bool {
@@ -82,7 +83,7 @@ fn explains(finding: &Finding, sign: &Sign) -> bool {
 fn while_idle(idle: Idle<'_>) -> Option<Finding> {
     let ping = idle.result;
     let (sent, lost) = (idle.sent(), idle.lost());
-    let least = at_least_ratio(sent, lost);
+    let least = idle.loss_at_least();
     if least < LOSS_WARNING {
         return None;
     }
@@ -138,7 +139,7 @@ fn while_idle(idle: Idle<'_>) -> Option<Finding> {
 /// Where datagrams are lost that go slower than TCP did: no load of ours fills a queue then.
 fn below_the_rate(stream: Streamed<'_>) -> Option<Finding> {
     let (least, _) = stream.loss_bounds();
-    if least < LOSS_WARNING {
+    if least < LOSS_WARNING || stream.is_queued() {
         return None;
     }
     let (place, doing) = match stream.result.direction {

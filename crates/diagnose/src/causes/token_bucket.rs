@@ -1,23 +1,94 @@
 //! A token bucket lets the beginning of a transfer pass faster than the rest.
 
-use plumb_model::finding::{Cause, Finding, Place};
+use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::results::Direction;
 use plumb_model::results::capacity::{Doubt, TrainMethod};
-use plumb_model::units::si;
+use plumb_model::units::{capital, si};
 
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family, is_about};
 use crate::evidence::{Lines, fact, of_lines};
+use crate::signs::{Kind, Sign};
+use crate::{Case, lengths};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
     vanishes: "a transfer held below the lasting rate never empties the bucket",
-    resembles: &[(
-        Cause::NarrowestLine,
-        "a line carries the same at the beginning and later",
-    )],
+    resembles: &[
+        (
+            Cause::NarrowestLine,
+            "a line carries the same at the beginning and later",
+        ),
+        (
+            Cause::RateVaries,
+            "others' traffic comes at any time, and a bucket is full at the beginning of each transfer",
+        ),
+    ],
     yields_to: &[],
-    examine: |case| case.lines().filter_map(token_bucket).collect(),
-    explains: no_sign,
+    examine: |case| {
+        let directions = [Direction::Up, Direction::Down].into_iter();
+        let loads = directions.filter_map(|d| boost(case, d));
+        case.lines().filter_map(token_bucket).chain(loads).collect()
+    },
+    explains,
 };
+
+/// What is lost when the bucket is empty is little; a policer goes on to lose, and has to be found.
+fn explains(finding: &Finding, sign: &Sign) -> bool {
+    is_about(finding, sign)
+        && match sign.kind {
+            Kind::Unsteady => true,
+            Kind::Retransmissions => sign.severity == Severity::Info,
+            _ => false,
+        }
+}
+
+/// One fall in one transfer: others may have come just then.
+const BOOST_CONFIDENCE: f64 = 0.7;
+
+/// A load that was fast at the beginning, and slower from then on.
+fn boost(case: &Case<'_>, direction: Direction) -> Option<Finding> {
+    let carried = case.carried_alone(direction)?;
+    let long_enough = carried.measurement.duration_s >= lengths::RATE_S;
+    let levels = carried
+        .levels()
+        .filter(|levels| long_enough && levels.falls_once)?;
+    let place = match direction {
+        Direction::Up => Place::Uplink,
+        _ => Place::Downlink,
+    };
+    Some(Finding {
+        cause: Cause::TokenBucket,
+        place,
+        severity: Severity::Warning,
+        confidence: BOOST_CONFIDENCE,
+        matters_for: Vec::new(),
+        summary: format!(
+            "{}loads begin at {} and go on at {}, as behind a token bucket (a boost): short transfers and short tests see the first rate, and the second is what lasts.",
+            capital(direction.name()),
+            si(levels.high_bps, "bit/s"),
+            si(levels.low_bps, "bit/s")
+        ),
+        evidence: vec![Evidence {
+            field: "series.bps".to_owned(),
+            ..fact(
+                carried.measurement,
+                "",
+                levels.high_bps,
+                "the rate at the beginning, held for two seconds at least, against that at which it went on to the end",
+                levels.low_bps,
+            )
+        }],
+        fixes: vec![Fix::advice(
+            Actor::ThisHost,
+            format!(
+                "Plan with {}: a shaper against a long queue has to be below it.",
+                si(levels.low_bps, "bit/s")
+            ),
+            "The rate is the same from beginning to end.",
+        )],
+        kb: "capacity".to_owned(),
+    })
+}
 
 fn token_bucket(lines: Lines<'_>) -> Option<Finding> {
     let train = lines.result.train.as_ref()?;

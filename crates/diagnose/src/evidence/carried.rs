@@ -132,8 +132,8 @@ impl<'a> Carried<'a> {
         any.then(|| longest.max(self.measurement.duration_s - last))
     }
 
-    /// The rate of each whole second, in bit/s.
-    pub(crate) fn seconds_bps(self) -> Option<Distribution> {
+    /// The rates of the whole seconds after slow start, in order, in bit/s.
+    pub(crate) fn each_second_bps(self) -> Vec<f64> {
         let from_s = self.ramp_end_s();
         let mut sums: BTreeMap<u64, (f64, u32)> = BTreeMap::new();
         for (t, bps) in self.points("bps") {
@@ -143,8 +143,14 @@ impl<'a> Carried<'a> {
         }
         let whole = (self.measurement.duration_s - from_s) as u64;
         let rates = sums.into_iter().filter(|(second, _)| *second < whole);
-        let rates = rates.map(|(_, sums)| sums);
-        Distribution::of(rates.map(|(sum, count)| sum / f64::from(count)))
+        rates
+            .map(|(_, (sum, count))| sum / f64::from(count))
+            .collect()
+    }
+
+    /// How they are spread.
+    pub(crate) fn seconds_bps(self) -> Option<Distribution> {
+        Distribution::of(self.each_second_bps().into_iter())
     }
 }
 

@@ -29,7 +29,18 @@ pub(crate) struct Streamed<'a> {
 }
 
 impl Streamed<'_> {
-    fn lost(self) -> u64 {
+    /// Datagrams that left.
+    pub(crate) fn sent(self) -> u64 {
+        self.sent
+    }
+
+    /// Datagrams that came with a wrong checksum, and count as lost.
+    pub(crate) fn corrupted(self) -> u64 {
+        self.receiver.corrupted
+    }
+
+    /// Datagrams that the path lost.
+    pub(crate) fn lost(self) -> u64 {
         self.receiver
             .lost_on_path
             .unwrap_or(self.receiver.lost)
@@ -88,6 +99,12 @@ impl Streamed<'_> {
     /// Share of packets that others overtook.
     pub(crate) fn reordered_ratio(self) -> f64 {
         self.receiver.reordering.reordered_ratio
+    }
+
+    /// Whether most packets waited in a long queue: the line carries less than was offered, and its queue loses them.
+    pub(crate) fn is_queued(self) -> bool {
+        let packets = self.packet_s().map(|packet_s| self.wait_s() / packet_s);
+        packets.is_some_and(|packets| packets > LIMIT_QUEUE_PACKETS)
     }
 
     /// Whether the line carries as much, but for what it loses at any rate.

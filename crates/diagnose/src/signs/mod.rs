@@ -34,7 +34,7 @@ const STALL_PACKETS: f64 = 20.0;
 
 /// A rate whose slow seconds (5th percentile) are below this share of its fast ones (95th) varies more
 /// than the congestion controls of four streams make it.
-const STEADY_RATIO: f64 = 0.5;
+pub(crate) const STEADY_RATIO: f64 = 0.5;
 
 /// Seconds that a rate must be seen for this.
 const STEADY_NEEDS: u64 = 8;

@@ -512,15 +512,14 @@ fn stalls_unsteady_rates_and_a_collapse_are_signs() {
         "{}",
         stalled.1
     );
-    // A boost of five seconds.
-    let boosted = with_rate(|t| if t < 5.0 { 1e8 } else { 2e7 });
-    assert_eq!(boosted.0, Severity::Info);
+    let restless = with_rate(|t| if t as u64 % 2 == 0 { 1e8 } else { 2e7 });
+    assert_eq!(restless.0, Severity::Info);
     assert!(
-        boosted
+        restless
             .1
             .contains("downloads vary between 20.0 Mbit/s and 100 Mbit/s"),
         "{}",
-        boosted.1
+        restless.1
     );
     let both = Load {
         bps: 5e6,
@@ -531,6 +530,25 @@ fn stalls_unsteady_rates_and_a_collapse_are_signs() {
         collapsed.summary,
         "Unexplained: both directions at once carry 10.0 Mbit/s together, and downloads alone 50.0 Mbit/s."
     );
+}
+
+#[test]
+fn a_boost_and_steps_of_the_rate_are_named() {
+    let found = |bps: fn(f64) -> f64| {
+        let mut all = CHECK.measurements();
+        all[2]
+            .series
+            .insert("bps".to_owned(), constant(Unit::BitsPerSecond, 15.0, bps));
+        let (findings, verdict) = judged(&all, Scope::Path);
+        assert_eq!(verdict.clearance, Some(Clearance::Found), "{verdict:?}");
+        findings.iter().map(|f| f.cause).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        found(|t| if t < 5.0 { 1e8 } else { 2e7 }),
+        [Cause::TokenBucket]
+    );
+    let steps = |t: f64| if (t / 4.0) as u64 % 2 == 0 { 2e7 } else { 6e7 };
+    assert_eq!(found(steps), [Cause::RateVaries]);
 }
 
 #[test]

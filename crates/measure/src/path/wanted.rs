@@ -1,5 +1,7 @@
 //! What is asked of a trace.
 
+use std::time::Duration;
+
 use plumb_model::results::path::MapPlace;
 use plumb_probe::path::atlas::Atlas;
 use plumb_probe::path::trace::TracePlan;
@@ -21,6 +23,25 @@ pub struct Wanted {
     pub back: Back,
     /// Where this host is, when it is not to be looked up by its address.
     pub here: Option<MapPlace>,
+}
+
+impl Wanted {
+    /// The hops to a target, by whatever gets through and without their names; at most a second for each that is silent.
+    pub fn hops(target: Target) -> Self {
+        Self {
+            plan: TracePlan {
+                timeout: Duration::from_secs(1),
+                ..TracePlan::new(target.address.ip())
+            },
+            protocol: None,
+            all_paths: None,
+            names: false,
+            atlas: Atlas::default(),
+            back: Back::No,
+            here: None,
+            target,
+        }
+    }
 }
 
 /// Whether the way back is wanted.

@@ -149,3 +149,53 @@ fn permissions_are_kept_and_respected() {
     names.sort();
     assert_eq!(names, ["new.json", "run.json"]);
 }
+
+/// Runs of a part each are judged as one, and those of another path are refused.
+#[test]
+fn saved_runs_are_diagnosed_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let fixture = |name: &str| {
+        let path = crate::common::repository().join("crates/diagnose/fixtures");
+        fs::read_to_string(path.join(name)).unwrap()
+    };
+    let whole = Run::from_json(&fixture("policer.json")).unwrap();
+    let is_idle = |m: &plumb_model::run::Measurement| m.at_s < 5.0;
+    for (name, idle) in [("idle.json", true), ("loaded.json", false)] {
+        let mut part = whole.clone();
+        part.measurements.retain(|m| is_idle(m) == idle);
+        assert!(!part.measurements.is_empty());
+        fs::write(folder.join(name), serde_json::to_string(&part).unwrap()).unwrap();
+    }
+    let output = script(folder, "$plumb diagnose loaded.json idle.json --json");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let together = Run::from_json(&stdout(&output)).unwrap();
+    assert_eq!(together.measurements.len(), whole.measurements.len());
+    let verdict = together.verdict.unwrap();
+    assert!(
+        verdict
+            .not_measured
+            .iter()
+            .all(|missing| !missing.what.contains("idle")),
+        "{verdict:?}"
+    );
+    let alone = script(folder, "$plumb diagnose loaded.json --json");
+    let alone = Run::from_json(&stdout(&alone)).unwrap().verdict.unwrap();
+    assert!(
+        alone.not_measured.len() > verdict.not_measured.len(),
+        "{alone:?}"
+    );
+    let refused = script(folder, "$plumb diagnose run.json loaded.json");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        stderr(&refused).contains("different paths"),
+        "{}",
+        stderr(&refused)
+    );
+    let cut = script(
+        folder,
+        "head -c 200 loaded.json > cut.json; $plumb diagnose cut.json",
+    );
+    assert_eq!(cut.status.code(), Some(1));
+    assert!(stderr(&cut).contains("cut.json"), "{}", stderr(&cut));
+}

@@ -1,0 +1,139 @@
+//! Packets arrive with wrong checksums.
+//!
+//! A failing memory of a router, a bad transceiver behind a link without its own checksum: the receiving host discards
+//! what arrives damaged.
+
+use plumb_model::context::Experiment;
+use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::results::Direction;
+
+use crate::Case;
+use crate::entry::{Entry, Family, is_about};
+use crate::evidence::fact;
+use crate::loss::LOSS_CRITICAL;
+use crate::signs::{Kind, Sign, percent};
+
+/// So many at the least: one may come of another program's packets, which the kernel counts together.
+const LEAST_PACKETS: u64 = 2;
+
+/// From this share of the losses on, corruption is why packets are lost.
+const OF_LOSSES_RATIO: f64 = 0.5;
+
+/// The kernel counts the datagrams of all sockets of a host together.
+const CONFIDENCE: f64 = 0.9;
+
+/// What is lost is sent again more than once.
+const SENT_AGAIN: f64 = 3.0;
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Damage,
+    vanishes: "past the device that damages packets all checksums are right",
+    resembles: &[(
+        Cause::PathLoss,
+        "lost packets leave no trace; damaged ones are counted by the host that discards them",
+    )],
+    yields_to: &[],
+    examine: |case| {
+        let directions = [Direction::Up, Direction::Down].into_iter();
+        let streamed: Vec<Finding> = directions.filter_map(|d| streamed(case, d)).collect();
+        match streamed.is_empty() {
+            true => of_probes(case).into_iter().collect(),
+            false => streamed,
+        }
+    },
+    explains,
+};
+
+fn explains(finding: &Finding, sign: &Sign) -> bool {
+    match sign.kind {
+        Kind::Window => false,
+        Kind::ProbesLost => true,
+        Kind::Retransmissions => {
+            let first = finding.evidence.first();
+            let found = first.and_then(|evidence| evidence.value.number());
+            is_about(finding, sign) && found.is_some_and(|found| sign.ratio <= SENT_AGAIN * found)
+        }
+        _ => is_about(finding, sign),
+    }
+}
+
+/// Of datagrams in one direction.
+fn streamed(case: &Case<'_>, direction: Direction) -> Option<Finding> {
+    let stream = case.streamed(Experiment::Paced, direction).next()?;
+    let (corrupted, lost) = (stream.corrupted(), stream.lost());
+    let (place, doing) = match direction {
+        Direction::Up => (Place::Uplink, "up"),
+        _ => (Place::Downlink, "down"),
+    };
+    let sent = stream.sent();
+    is_why(corrupted, lost).then(|| {
+        finding(
+            place,
+            corrupted as f64 / sent as f64,
+            format!(
+                "{corrupted} of {sent} datagrams on the path {doing} came with a wrong checksum"
+            ),
+            vec![fact(
+                stream.measurement,
+                "receiver.corrupted",
+                corrupted as f64 / sent as f64,
+                "share of the datagrams that arrived damaged, of those lost at least half",
+                OF_LOSSES_RATIO * stream.lost_ratio(),
+            )],
+        )
+    })
+}
+
+/// Of answers to probes of the idle path.
+fn of_probes(case: &Case<'_>) -> Option<Finding> {
+    let idle = case.idle()?;
+    let (corrupted, lost) = (idle.result.corrupted, idle.lost());
+    let sent = idle.sent();
+    is_why(corrupted, lost).then(|| {
+        finding(
+            Place::Downlink,
+            corrupted as f64 / sent as f64,
+            format!("{corrupted} of {sent} answers to probes came with a wrong checksum"),
+            vec![fact(
+                idle.measurement,
+                "corrupted",
+                corrupted as f64 / sent as f64,
+                "share of the answers that arrived damaged, of those lost at least half",
+                OF_LOSSES_RATIO * lost as f64 / sent as f64,
+            )],
+        )
+    })
+}
+
+fn is_why(corrupted: u64, lost: u64) -> bool {
+    corrupted >= LEAST_PACKETS && corrupted as f64 >= OF_LOSSES_RATIO * lost as f64
+}
+
+fn finding(
+    place: Place,
+    ratio: f64,
+    what: String,
+    evidence: Vec<plumb_model::finding::Evidence>,
+) -> Finding {
+    Finding {
+        cause: Cause::Corruption,
+        place,
+        severity: match ratio >= LOSS_CRITICAL {
+            true => Severity::Critical,
+            false => Severity::Warning,
+        },
+        confidence: CONFIDENCE,
+        matters_for: Vec::new(),
+        summary: format!(
+            "The path damages packets: {what} ({}), and the receiving host discards them.",
+            percent(ratio)
+        ),
+        evidence,
+        fixes: vec![Fix::advice(
+            Actor::Provider,
+            "Damage behind the links' own checksums comes of a device: compare the checksum errors (`nstat UdpInCsumErrors TcpInCsumErrors`) before and behind each router and switch, and replace the one behind which they begin. A cable or optic shows as FCS errors instead (`plumb host`).",
+            "No packet arrives with a wrong checksum.",
+        )],
+        kb: "loss".to_owned(),
+    }
+}

@@ -1,0 +1,61 @@
+//! Packets arrive more than once.
+
+use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::loss::at_least_ratio;
+
+use crate::Case;
+use crate::entry::{Entry, Family, no_sign};
+use crate::evidence::fact;
+use crate::signs::percent;
+
+/// Less does no harm to any use that plumb knows, as a share.
+const LEAST_RATIO: f64 = 0.002;
+
+/// From this share on it takes a part of the line that counts.
+const WARNING_RATIO: f64 = 0.05;
+
+/// Duplicates bear the numbers of our own probes.
+const CONFIDENCE: f64 = 0.95;
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Damage,
+    vanishes: "without the second path, the bridge loop or the radio that sends again what had arrived",
+    resembles: &[],
+    yields_to: &[],
+    examine: |case| examine(case).into_iter().collect(),
+    explains: no_sign,
+};
+
+fn examine(case: &Case<'_>) -> Option<Finding> {
+    let idle = case.idle()?;
+    let (received, twice) = (idle.result.received, idle.result.duplicates);
+    let least = at_least_ratio(received, twice.min(received));
+    let ratio = twice as f64 / received.max(1) as f64;
+    (least >= LEAST_RATIO).then(|| Finding {
+        cause: Cause::Duplication,
+        place: Place::Path,
+        severity: match least >= WARNING_RATIO {
+            true => Severity::Warning,
+            false => Severity::Info,
+        },
+        confidence: CONFIDENCE,
+        matters_for: Vec::new(),
+        summary: format!(
+            "Packets arrive more than once: {twice} of {received} answers to probes came again ({}).",
+            percent(ratio)
+        ),
+        evidence: vec![fact(
+            idle.measurement,
+            "duplicates",
+            ratio,
+            "share of the answers that came again; a finding where so many would be unlikely (2.5 %) under the threshold",
+            LEAST_RATIO,
+        )],
+        fixes: vec![Fix::advice(
+            Actor::Provider,
+            "Look for a loop between switches, two devices that forward the same packets (a bond in broadcast mode, two routers of one VRRP group), or a tunnel that sends over two lines.",
+            "Each packet arrives once.",
+        )],
+        kb: "loss".to_owned(),
+    })
+}

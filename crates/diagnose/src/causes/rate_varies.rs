@@ -1,0 +1,92 @@
+//! The line's rate goes up and down between levels.
+//!
+//! Shared media give out their capacity anew every few seconds (some satellite networks every 15 s), a radio changes its
+//! modulation, somebody else takes a share and lets go of it.
+
+use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::results::Direction;
+use plumb_model::units::{capital, si};
+
+use crate::Case;
+use crate::entry::{Entry, Family, is_about};
+use crate::evidence::{Carried, Levels, fact};
+use crate::lengths;
+use crate::signs::{Kind, STEADY_RATIO};
+
+/// Both levels are seen for seconds, with a clear gap between; others' traffic looks the same.
+const CONFIDENCE: f64 = 0.8;
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Queues,
+    vanishes: "at another time, or over another line, the rate stays at one level",
+    resembles: &[
+        (
+            Cause::TokenBucket,
+            "a bucket lets the beginning of each transfer pass faster, and nothing later",
+        ),
+        (
+            Cause::PathLoss,
+            "random loss makes the rate vary from second to second, and not between levels",
+        ),
+    ],
+    yields_to: &[Cause::Outage],
+    examine: |case| {
+        let directions = [Direction::Up, Direction::Down].into_iter();
+        directions.filter_map(|d| examine(case, d)).collect()
+    },
+    explains: |finding, sign| is_about(finding, sign) && sign.kind != Kind::Window,
+};
+
+fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
+    let carried = case.carried_alone(direction)?;
+    let long_enough = carried.measurement.duration_s >= lengths::RATE_S;
+    let levels = carried
+        .levels()
+        .filter(|levels| long_enough && !levels.falls_once)?;
+    let Levels {
+        low_bps, high_bps, ..
+    } = levels;
+    Some(finding(carried, direction, low_bps, high_bps))
+}
+
+fn finding(carried: Carried<'_>, direction: Direction, low_bps: f64, high_bps: f64) -> Finding {
+    let place = match direction {
+        Direction::Up => Place::Uplink,
+        _ => Place::Downlink,
+    };
+    Finding {
+        cause: Cause::RateVaries,
+        place,
+        severity: match low_bps < STEADY_RATIO * high_bps {
+            true => Severity::Warning,
+            false => Severity::Info,
+        },
+        confidence: CONFIDENCE,
+        matters_for: Vec::new(),
+        summary: format!(
+            "{}loads go up and down between two rates, {} and {}, for seconds each: the line's capacity changes, or others take a share of it.",
+            capital(direction.name()),
+            si(low_bps, "bit/s"),
+            si(high_bps, "bit/s")
+        ),
+        evidence: vec![Evidence {
+            field: "series.bps".to_owned(),
+            ..fact(
+                carried.measurement,
+                "",
+                low_bps,
+                "the lower of two levels of the rate, each held for two seconds at least, against the higher",
+                high_bps,
+            )
+        }],
+        fixes: vec![Fix::advice(
+            Actor::Provider,
+            format!(
+                "Repeat the check at other hours to see whether it comes with the evening. A shaper against a long queue has to be set below the lower rate ({}), or to follow the line.",
+                si(low_bps, "bit/s")
+            ),
+            "The rate stays at one level.",
+        )],
+        kb: "throughput".to_owned(),
+    }
+}

@@ -1,0 +1,107 @@
+//! Levels between which a rate goes up and down.
+
+use plumb_model::distribution::Distribution;
+
+use super::Carried;
+
+/// The higher level carries at least so many times the lower one: others' small traffic does not count.
+const LEAST_TIMES: f64 = 1.3;
+
+/// Within a level the rate varies by less than this share of its middle: what TCP does by itself.
+const WITHIN_RATIO: f64 = 0.1;
+
+/// A level lasts for seconds.
+const LEAST_SECONDS: usize = 2;
+
+/// Two levels of a rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Levels {
+    pub(crate) low_bps: f64,
+    pub(crate) high_bps: f64,
+    /// Whether it was at the higher one first, and then at the lower one to the end.
+    pub(crate) falls_once: bool,
+}
+
+impl Carried<'_> {
+    /// The two levels that its rate has had, where it had two.
+    pub(crate) fn levels(self) -> Option<Levels> {
+        levels(&self.each_second_bps())
+    }
+}
+
+/// Of the rates of seconds in a row. A second in which the level changes lies between them.
+fn levels(rates: &[f64]) -> Option<Levels> {
+    let all = Distribution::of(rates.iter().copied())?;
+    let middle = (all.min.max(1.0) * all.max).sqrt();
+    let mut stays: Vec<(bool, Vec<f64>)> = Vec::new();
+    for rate in rates {
+        let high = *rate >= middle;
+        match stays.last_mut() {
+            Some((level, stay)) if *level == high => stay.push(*rate),
+            _ => stays.push((high, vec![*rate])),
+        }
+    }
+    // A second alone between two levels is the change.
+    stays.retain(|(_, stay)| stay.len() >= LEAST_SECONDS);
+    let of = |level: bool| {
+        let seconds = stays.iter().filter(|(high, _)| *high == level);
+        // The first and last second of a stay may hold a part of the change.
+        let inner = seconds.flat_map(|(_, stay)| match stay.len() {
+            0..=3 => stay.as_slice(),
+            long => stay.get(1..long - 1).unwrap_or_default(),
+        });
+        Distribution::of(inner.copied())
+    };
+    let (low, high) = (of(false)?, of(true)?);
+    let tight = |level: &Distribution| level.p95 - level.p5 <= 2.0 * WITHIN_RATIO * level.p50;
+    let apart = high.p50 >= LEAST_TIMES * low.p50 && high.p5 > low.p95;
+    // Nothing at all is a stall, and no level.
+    (low.p5 > 0.0 && tight(&low) && tight(&high) && apart).then(|| Levels {
+        low_bps: low.p50,
+        high_bps: high.p50,
+        falls_once: matches!(stays.as_slice(), [(true, _), rest @ ..] if rest.iter().all(|(high, _)| !high)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn two_levels_are_told_from_what_tcp_does() {
+        let steps = [
+            30.0, 29.5, 30.2, 20.0, 10.1, 9.8, 10.0, 10.0, 25.0, 30.0, 29.0,
+        ]
+        .map(|m| m * 1e6);
+        let seen = levels(&steps).unwrap();
+        assert!(
+            (seen.low_bps - 10e6).abs() < 0.3e6 && (seen.high_bps - 29.7e6).abs() < 0.6e6,
+            "{seen:?}"
+        );
+        assert!(!seen.falls_once);
+        let boost = [80.0, 80.0, 79.0, 40.0, 20.0, 20.0, 20.0, 20.1].map(|m| m * 1e6);
+        assert!(levels(&boost).unwrap().falls_once);
+        // Nothing for a time is a stall.
+        let stall = [50.0, 50.0, 0.0, 0.0, 20.0, 50.0, 50.0].map(|m| m * 1e6);
+        assert_eq!(levels(&stall), None);
+        let sawtooth: Vec<f64> = (0..14).map(|s| 10e6 + f64::from(s % 7) * 1.6e6).collect();
+        assert_eq!(levels(&sawtooth), None);
+        let steady: Vec<f64> = (0..14).map(|s| 20e6 + f64::from(s % 3) * 0.4e6).collect();
+        assert_eq!(levels(&steady), None);
+        assert_eq!(levels(&[]), None);
+        // A dip of one second is no level.
+        let dip = [20.0, 20.0, 20.0, 5.0, 20.0, 20.0, 20.0].map(|m| m * 1e6);
+        assert_eq!(levels(&dip), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_rates_are_read(rates in prop::collection::vec(0.0..1e12f64, 0..40)) {
+            if let Some(seen) = levels(&rates) {
+                prop_assert!(0.0 < seen.low_bps && seen.low_bps < seen.high_bps);
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Several Runs of one path as one, to be judged together.
+
+use plumb_model::run::Run;
+
+/// Why Runs cannot be judged together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// There are none.
+    #[error("no Run was given")]
+    None,
+    /// They are of two paths.
+    #[error(
+        "the Runs are of different paths, towards {first} and {other}: diagnose each by itself, or compare them (plumb compare)"
+    )]
+    Paths {
+        /// The far end of the first Run, as it was typed.
+        first: String,
+        /// That of the one that differs.
+        other: String,
+    },
+}
+
+/// A Run, and when it began, in seconds after any moment that all of them have in common.
+#[derive(Debug, Clone)]
+pub struct Part {
+    pub run: Run,
+    pub began_s: f64,
+}
+
+/// One Run with what all of them measured, in order of time; each measurement knows which Run it is from. Findings and
+/// verdicts are left out: they are for the whole to have. What is known of the hosts is that of the first Run which
+/// knows it.
+///
+/// # Errors
+/// When they are of different paths, or there are none. Runs without a far end, such as an audit of this machine, go
+/// with any.
+pub fn merge(mut parts: Vec<Part>) -> Result<Run, MergeError> {
+    parts.sort_by(|a, b| a.began_s.total_cmp(&b.began_s));
+    let first = parts.first().ok_or(MergeError::None)?;
+    let zero_s = first.began_s;
+    let mut whole = Run {
+        measurements: Vec::new(),
+        findings: Vec::new(),
+        verdict: None,
+        notes: Vec::new(),
+        ..first.run.clone()
+    };
+    for Part { run, began_s } in parts {
+        if let Some(target) = run.target {
+            let known = whole.target.get_or_insert_with(|| target.clone());
+            if known.address != target.address {
+                return Err(MergeError::Paths {
+                    first: known.name.clone(),
+                    other: target.name,
+                });
+            }
+            known.host = known.host.take().or(target.host);
+        }
+        whole.local.lab = whole.local.lab.take().or(run.local.lab);
+        for mut measurement in run.measurements {
+            measurement.id = format!("m{}", whole.measurements.len() + 1);
+            measurement.at_s += began_s - zero_s;
+            measurement
+                .context
+                .run
+                .get_or_insert_with(|| run.id.clone());
+            whole.measurements.push(measurement);
+        }
+        for note in run.notes {
+            if !whole.notes.contains(&note) {
+                whole.notes.push(note);
+            }
+        }
+    }
+    Ok(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+    use super::*;
+
+    fn part(text: &str, id: &str, began_s: f64) -> Part {
+        let mut run = Run::from_json(text).unwrap();
+        run.id = id.to_owned();
+        Part { run, began_s }
+    }
+
+    const POLICER: &str = include_str!("../fixtures/policer.json");
+
+    #[test]
+    fn measurements_are_in_order_of_time_and_know_their_run() {
+        let later = part(POLICER, "later", 100.0);
+        let (count, last_at_s) = {
+            let all = &later.run.measurements;
+            (all.len(), all.last().unwrap().at_s)
+        };
+        let whole = merge(vec![later, part(POLICER, "sooner", 40.0)]).unwrap();
+        assert_eq!(whole.measurements.len(), 2 * count);
+        let runs: Vec<_> = whole
+            .measurements
+            .iter()
+            .map(|m| m.context.run.as_deref())
+            .collect();
+        assert_eq!((runs[0], runs[count]), (Some("sooner"), Some("later")));
+        assert_eq!(whole.measurements[count].id, format!("m{}", count + 1));
+        let last = whole.measurements.last().unwrap();
+        assert!((last.at_s - last_at_s - 60.0).abs() < 1e-9, "{}", last.at_s);
+        assert!(whole.findings.is_empty() && whole.verdict.is_none());
+    }
+
+    #[test]
+    fn other_paths_are_refused_and_runs_of_a_machine_go_with_any() {
+        let mut other = part(POLICER, "other", 1.0);
+        other.run.target.as_mut().unwrap().address = Some("203.0.113.9".to_owned());
+        let one = part(POLICER, "one", 0.0);
+        let refused = merge(vec![one.clone(), other]);
+        assert!(
+            matches!(refused, Err(MergeError::Paths { .. })),
+            "{refused:?}"
+        );
+        let mut host = part(POLICER, "host", 2.0);
+        host.run.target = None;
+        let target = one.run.target.clone();
+        assert_eq!(merge(vec![host, one]).unwrap().target, target);
+        assert_eq!(merge(Vec::new()), Err(MergeError::None));
+    }
+}
