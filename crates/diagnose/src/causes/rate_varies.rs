@@ -11,7 +11,7 @@ use crate::Case;
 use crate::entry::{Entry, Family, is_about};
 use crate::evidence::{Carried, Levels, fact};
 use crate::lengths;
-use crate::signs::{Kind, STEADY_RATIO};
+use crate::signs::{Kind, STEADY_RATIO, queue_stands};
 
 /// Both levels are seen for seconds, with a clear gap between; others' traffic looks the same.
 const CONFIDENCE: f64 = 0.8;
@@ -39,10 +39,11 @@ pub(crate) const CAUSE: Entry = Entry {
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let carried = case.carried_alone(direction)?;
-    let long_enough = carried.measurement.duration_s >= lengths::RATE_S;
+    // Loss makes rates vary too; a line that is full has a queue.
+    let full = carried.measurement.duration_s >= lengths::RATE_S && queue_stands(carried);
     let levels = carried
         .levels()
-        .filter(|levels| long_enough && !levels.falls_once)?;
+        .filter(|levels| full && levels.falls_once_after.is_none())?;
     let Levels {
         low_bps, high_bps, ..
     } = levels;

@@ -9,7 +9,7 @@ use plumb_model::units::si;
 
 use crate::entry::{Entry, Family};
 use crate::evidence::fact;
-use crate::signs::{Kind, Sign};
+use crate::signs::{Kind, Sign, queue_stands};
 use crate::{Case, lengths};
 
 /// Alone both directions carry nearly as much as each other: lines of two rates have two capacities.
@@ -46,7 +46,8 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
     let first = both.first().filter(|_| long_enough && both.len() == 2)?;
     let together: f64 = both.iter().map(|carried| carried.bps()).sum();
     let (less, more) = (up.bps().min(down.bps()), up.bps().max(down.bps()));
-    let shared = less >= ALIKE_RATIO * more && (together / more - 1.0).abs() <= SAME_RATIO;
+    let full = queue_stands(up) && queue_stands(down);
+    let shared = full && less >= ALIKE_RATIO * more && (together / more - 1.0).abs() <= SAME_RATIO;
     shared.then(|| Finding {
         cause: Cause::SharedMedium,
         place: Place::Path,

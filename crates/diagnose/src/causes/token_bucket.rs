@@ -7,7 +7,7 @@ use plumb_model::units::{capital, si};
 
 use crate::entry::{Entry, Family, is_about};
 use crate::evidence::{Lines, fact, of_lines};
-use crate::signs::{Kind, Sign};
+use crate::signs::{COSTLY_RATIO, Kind, Sign, queue_stands};
 use crate::{Case, lengths};
 
 pub(crate) const CAUSE: Entry = Entry {
@@ -32,15 +32,22 @@ pub(crate) const CAUSE: Entry = Entry {
     explains,
 };
 
-/// What is lost when the bucket is empty is little; a policer goes on to lose, and has to be found.
+/// When the bucket is empty TCP loses a window, and nothing later; a policer goes on to lose, and has to be found.
 fn explains(finding: &Finding, sign: &Sign) -> bool {
     is_about(finding, sign)
         && match sign.kind {
             Kind::Unsteady => true,
-            Kind::Retransmissions => sign.severity == Severity::Info,
+            Kind::Retransmissions => {
+                let later = finding.evidence.get(1);
+                let later = later.and_then(|evidence| evidence.value.number());
+                later.is_some_and(|later| later < COSTLY_RATIO)
+            }
             _ => false,
         }
 }
+
+/// Seconds in which TCP finds the lower rate, and sends again what it lost by that.
+const SETTLES_S: usize = 2;
 
 /// One fall in one transfer: others may have come just then.
 const BOOST_CONFIDENCE: f64 = 0.7;
@@ -49,9 +56,11 @@ const BOOST_CONFIDENCE: f64 = 0.7;
 fn boost(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let carried = case.carried_alone(direction)?;
     let long_enough = carried.measurement.duration_s >= lengths::RATE_S;
-    let levels = carried
-        .levels()
-        .filter(|levels| long_enough && levels.falls_once)?;
+    // Loss makes rates fall too; behind a bucket a queue stands.
+    let full = long_enough && queue_stands(carried);
+    let levels = carried.levels().filter(|_| full)?;
+    let settled = levels.falls_once_after? + SETTLES_S;
+    let again_later = carried.again_after_second(settled)?;
     let place = match direction {
         Direction::Up => Place::Uplink,
         _ => Place::Downlink,
@@ -68,16 +77,25 @@ fn boost(case: &Case<'_>, direction: Direction) -> Option<Finding> {
             si(levels.high_bps, "bit/s"),
             si(levels.low_bps, "bit/s")
         ),
-        evidence: vec![Evidence {
-            field: "series.bps".to_owned(),
-            ..fact(
+        evidence: vec![
+            Evidence {
+                field: "series.bps".to_owned(),
+                ..fact(
+                    carried.measurement,
+                    "",
+                    levels.high_bps,
+                    "the rate at the beginning, held for two seconds at least, against that at which it went on to the end",
+                    levels.low_bps,
+                )
+            },
+            fact(
                 carried.measurement,
-                "",
-                levels.high_bps,
-                "the rate at the beginning, held for two seconds at least, against that at which it went on to the end",
-                levels.low_bps,
-            )
-        }],
+                "tcp.retransmits",
+                again_later,
+                "share of the segments sent again from two seconds after the fall on, against what costs every use of a path",
+                COSTLY_RATIO,
+            ),
+        ],
         fixes: vec![Fix::advice(
             Actor::ThisHost,
             format!(

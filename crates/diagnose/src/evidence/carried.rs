@@ -105,6 +105,18 @@ impl<'a> Carried<'a> {
         })
     }
 
+    /// Share of the segments that were sent again from so many whole seconds after slow start on.
+    pub(crate) fn again_after_second(self, second: usize) -> Option<f64> {
+        let from_s = self.ramp_end_s() + second as f64;
+        let later = |name| self.points(name).filter(move |(t, _)| *t >= from_s);
+        let again: Vec<f64> = later("retransmits").map(|(_, count)| count).collect();
+        let again = again.last()? - again.first()?;
+        let rate = Distribution::of(later("bps").map(|(_, bps)| bps))?;
+        let payload = rate.mean * (self.measurement.duration_s - from_s).max(0.0) / 8.0;
+        let segments = payload / self.segment_bytes() + again;
+        (segments > 0.0).then(|| again / segments)
+    }
+
     /// What the load's own packets waited: TCP's smoothed round trip above its smallest, in seconds.
     pub(crate) fn queue_s(self) -> Option<Distribution> {
         let least = self.result.tcp.min_rtt_s?;

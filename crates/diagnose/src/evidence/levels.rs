@@ -18,8 +18,8 @@ const LEAST_SECONDS: usize = 2;
 pub(crate) struct Levels {
     pub(crate) low_bps: f64,
     pub(crate) high_bps: f64,
-    /// Whether it was at the higher one first, and then at the lower one to the end.
-    pub(crate) falls_once: bool,
+    /// Whole seconds at the higher one, where it was there first and then at the lower one to the end.
+    pub(crate) falls_once_after: Option<usize>,
 }
 
 impl Carried<'_> {
@@ -41,16 +41,21 @@ fn levels(rates: &[f64]) -> Option<Levels> {
             _ => stays.push((high, vec![*rate])),
         }
     }
+    let count = stays.len();
+    for (number, (_, stay)) in stays.iter_mut().enumerate() {
+        // The first and last second of a stay may hold a part of the change, where there was one.
+        if number > 0 && stay.len() > LEAST_SECONDS {
+            stay.remove(0);
+        }
+        if number + 1 < count && stay.len() > LEAST_SECONDS {
+            stay.pop();
+        }
+    }
     // A second alone between two levels is the change.
     stays.retain(|(_, stay)| stay.len() >= LEAST_SECONDS);
     let of = |level: bool| {
         let seconds = stays.iter().filter(|(high, _)| *high == level);
-        // The first and last second of a stay may hold a part of the change.
-        let inner = seconds.flat_map(|(_, stay)| match stay.len() {
-            0..=3 => stay.as_slice(),
-            long => stay.get(1..long - 1).unwrap_or_default(),
-        });
-        Distribution::of(inner.copied())
+        Distribution::of(seconds.flat_map(|(_, stay)| stay.iter().copied()))
     };
     let (low, high) = (of(false)?, of(true)?);
     let tight = |level: &Distribution| level.p95 - level.p5 <= 2.0 * WITHIN_RATIO * level.p50;
@@ -59,7 +64,12 @@ fn levels(rates: &[f64]) -> Option<Levels> {
     (low.p5 > 0.0 && tight(&low) && tight(&high) && apart).then(|| Levels {
         low_bps: low.p50,
         high_bps: high.p50,
-        falls_once: matches!(stays.as_slice(), [(true, _), rest @ ..] if rest.iter().all(|(high, _)| !high)),
+        falls_once_after: match stays.as_slice() {
+            [(true, _), rest @ ..] if rest.iter().all(|(high, _)| !high) => {
+                rates.iter().position(|rate| *rate < middle)
+            }
+            _ => None,
+        },
     })
 }
 
@@ -80,12 +90,18 @@ mod tests {
             (seen.low_bps - 10e6).abs() < 0.3e6 && (seen.high_bps - 29.7e6).abs() < 0.6e6,
             "{seen:?}"
         );
-        assert!(!seen.falls_once);
+        assert_eq!(seen.falls_once_after, None);
         let boost = [80.0, 80.0, 79.0, 40.0, 20.0, 20.0, 20.0, 20.1].map(|m| m * 1e6);
-        assert!(levels(&boost).unwrap().falls_once);
+        assert_eq!(levels(&boost).unwrap().falls_once_after, Some(4));
         // Nothing for a time is a stall.
         let stall = [50.0, 50.0, 0.0, 0.0, 20.0, 50.0, 50.0].map(|m| m * 1e6);
         assert_eq!(levels(&stall), None);
+        // A step within a second leaves a part of it on either side.
+        let uneven = [
+            9.6, 9.6, 9.5, 9.8, 26.5, 28.9, 28.9, 28.9, 28.6, 29.2, 12.0, 9.4, 9.8,
+        ]
+        .map(|m| m * 1e6);
+        assert!(levels(&uneven).is_some());
         let sawtooth: Vec<f64> = (0..14).map(|s| 10e6 + f64::from(s % 7) * 1.6e6).collect();
         assert_eq!(levels(&sawtooth), None);
         let steady: Vec<f64> = (0..14).map(|s| 20e6 + f64::from(s % 3) * 0.4e6).collect();

@@ -23,7 +23,7 @@ pub(crate) use shares::percent;
 
 /// From this share on they cost every use of the path: CUBIC's windows fall below 13 segments
 /// (√(1.5 / 1 %)).
-const COSTLY_RATIO: f64 = 0.01;
+pub(crate) const COSTLY_RATIO: f64 = 0.01;
 
 /// No payload of any stream for this long is a stall, in seconds: above the first doubled
 /// retransmission timeouts (200 and 400 ms on Linux), which a full queue causes too.
