@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use jiff::Timestamp;
-use plumb_diagnose::host::Audit;
+use plumb_diagnose::host::{Audit, long_path};
 use plumb_diagnose::{Case, Scope, diagnose};
 use plumb_host::facts::facts;
 use plumb_host::knobs::Catalogue;
@@ -17,7 +17,7 @@ use plumb_model::series::Series;
 use plumb_net::clock;
 use serde_json::{Map, Value};
 
-use crate::host::as_the_catalogue_advises;
+use crate::advice::as_the_catalogue_advises;
 
 /// A Run that is being measured.
 #[derive(Debug)]
@@ -224,7 +224,13 @@ impl Record {
                     evidence.any(|evidence| evidence.measurement == id)
                 };
                 let findings = findings.iter_mut().filter(of_it);
-                as_the_catalogue_advises(findings, host, &catalogue);
+                as_the_catalogue_advises(
+                    findings,
+                    long_path(host),
+                    host.machine.memory_bytes,
+                    |key| host.sysctl(key),
+                    &catalogue,
+                );
             }
         }
         fill_commands(&mut findings);

@@ -1,6 +1,6 @@
 //! Times in which a path carried nothing at all.
 
-use plumb_model::results::Outcome;
+use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::Measurement;
 
 use crate::Case;
@@ -26,9 +26,13 @@ pub(crate) struct Outage<'a> {
 impl<'a> Case<'a> {
     /// Those of every stream of probes to the far end, one after the other. Beside a load it carried nothing either.
     pub(crate) fn outages(&self) -> impl Iterator<Item = Outage<'a>> + use<'a> {
-        let all = self.measurements;
+        let loads = [Direction::Up, Direction::Down, Direction::Both];
+        let loads = loads
+            .into_iter()
+            .flat_map(|direction| self.carried(direction));
+        let loads: Vec<&Measurement> = loads.map(|carried| carried.measurement).collect();
         let of_each = self.probed().flat_map(outages);
-        of_each.filter(move |outage| !all.iter().any(|m| carries_meanwhile(m, *outage)))
+        of_each.filter(move |outage| !loads.iter().any(|load| carries_meanwhile(load, *outage)))
     }
 
     /// How long the path was watched by probes, in seconds.
@@ -81,15 +85,12 @@ fn outages(measurement: &Measurement) -> Vec<Outage<'_>> {
 }
 
 /// Whether a load carried payload in much of the time.
-fn carries_meanwhile(measurement: &Measurement, outage: Outage<'_>) -> bool {
-    let Outcome::Throughput(_) = measurement.outcome else {
-        return false;
-    };
-    let Some(series) = measurement.series.get("bps") else {
+fn carries_meanwhile(load: &Measurement, outage: Outage<'_>) -> bool {
+    let Some(series) = load.series.get("bps") else {
         return false;
     };
     // Both began in one Run; their starts may differ by a connection's set-up.
-    let from_s = outage.measurement.at_s + outage.from_s - measurement.at_s;
+    let from_s = outage.measurement.at_s + outage.from_s - load.at_s;
     let within = series
         .points()
         .filter(|(t_s, _)| (from_s..from_s + outage.lasts_s).contains(t_s));

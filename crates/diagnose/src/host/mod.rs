@@ -33,18 +33,38 @@ mod tests;
 mod udp;
 mod wifi;
 
+use plumb_model::results::Outcome;
 use plumb_model::results::host::HostResult;
+use plumb_model::run::Measurement;
 
 pub use audit::Audit;
 use audit::conclude;
 use judged::{ENOUGH, Facts, Found, Judged, events, fine, found, ratio, unknown};
 pub use stages::stages;
 
+use crate::Case;
+
 /// Judges a machine. `measurement` is the name that evidence has for what was read.
 pub fn audit(host: &HostResult, measurement: &str) -> Audit {
     let facts = Facts { host, measurement };
     let judged: Vec<Judged> = RULES.iter().flat_map(|rule| rule(&facts)).collect();
     conclude(judged)
+}
+
+impl<'a> Case<'a> {
+    /// What was read of this machine, and the measurements that it is of.
+    pub fn hosts(&self) -> impl Iterator<Item = (&'a str, &'a HostResult)> + use<'a> {
+        self.measurements.iter().filter_map(|m| match &m.outcome {
+            Outcome::Host(host) => Some((m.id.as_str(), &**host)),
+            _ => None,
+        })
+    }
+
+    /// Whether something else was measured than this machine.
+    pub(crate) fn has_path(&self) -> bool {
+        let of_path = |m: &Measurement| !matches!(m.outcome, Outcome::Host(_));
+        self.measurements.iter().any(of_path)
+    }
 }
 
 /// The rate in bit/s and the round trip in seconds that a machine's buffers are judged by.
