@@ -1,6 +1,6 @@
 //! What rules look at: the measurements of a path. How to find one among them stands in [`evidence`](crate::evidence).
 
-use plumb_model::run::{HostFacts, Measurement};
+use plumb_model::run::{HostFacts, Measurement, Run};
 
 /// What is known of a path.
 #[derive(Debug, Clone, Copy)]
@@ -9,6 +9,17 @@ pub struct Case<'a> {
     pub local: &'a HostFacts,
     /// The far machine, where it told of itself.
     pub far: Option<&'a HostFacts>,
+}
+
+impl<'a> Case<'a> {
+    /// What a Run knows.
+    pub fn of(run: &'a Run) -> Self {
+        Self {
+            measurements: &run.measurements,
+            local: &run.local.host,
+            far: run.target.as_ref().and_then(|target| target.host.as_ref()),
+        }
+    }
 }
 
 /// How much of a path the measurements are to judge.

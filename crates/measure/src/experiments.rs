@@ -32,11 +32,7 @@ pub(crate) fn conduct(conductor: &mut Conductor<'_>, name: &str, address: Socket
     let mut asked = Vec::new();
     for _ in 0..MOST {
         let run = conductor.run();
-        let case = Case {
-            measurements: &run.measurements,
-            local: &run.local.host,
-            far: run.target.as_ref().and_then(|target| target.host.as_ref()),
-        };
+        let case = Case::of(run);
         let Some(wanted) = experiment::wanted(&case) else {
             return;
         };

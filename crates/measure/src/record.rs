@@ -211,11 +211,7 @@ impl Record {
     }
 
     fn judge(mut self, scope: Scope) -> Run {
-        let case = Case {
-            measurements: &self.run.measurements,
-            local: &self.run.local.host,
-            far: self.run.target.as_ref().and_then(|t| t.host.as_ref()),
-        };
+        let case = Case::of(&self.run);
         let (mut findings, verdict) = diagnose(&case, scope);
         if let Ok(catalogue) = Catalogue::built_in() {
             for (id, host) in case.hosts() {

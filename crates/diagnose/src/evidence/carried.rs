@@ -162,7 +162,7 @@ impl<'a> Carried<'a> {
 
     /// How they are spread.
     pub(crate) fn seconds_bps(self) -> Option<Distribution> {
-        Distribution::of(self.each_second_bps().into_iter())
+        Distribution::of(self.each_second_bps())
     }
 }
 

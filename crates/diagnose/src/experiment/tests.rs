@@ -10,11 +10,7 @@ use super::*;
 use crate::testing::measurement;
 
 fn next(run: &Run) -> Option<Wanted> {
-    wanted(&Case {
-        measurements: &run.measurements,
-        local: &run.local.host,
-        far: run.target.as_ref().and_then(|target| target.host.as_ref()),
-    })
+    wanted(&Case::of(run))
 }
 
 fn run(text: &str) -> Run {

@@ -12,11 +12,7 @@ use crate::diagnose;
 /// read.
 fn judged(run: &str) -> (Vec<Finding>, Verdict) {
     let run = Run::from_json(run).unwrap();
-    let case = Case {
-        measurements: &run.measurements,
-        local: &run.local.host,
-        far: run.target.as_ref().and_then(|target| target.host.as_ref()),
-    };
+    let case = Case::of(&run);
     diagnose(&case, Scope::Path)
 }
 

@@ -58,11 +58,7 @@ impl Record {
     /// As if it had been diagnosed today.
     fn run(&self) -> Run {
         let mut run = Run::from_json(&self.run.to_string()).expect("a Run");
-        let case = Case {
-            measurements: &run.measurements,
-            local: &run.local.host,
-            far: run.target.as_ref().and_then(|target| target.host.as_ref()),
-        };
+        let case = Case::of(&run);
         let scope = match run.command.iter().any(|word| word == "check") {
             true => Scope::Path,
             false => Scope::Part,
