@@ -512,7 +512,13 @@ fn stalls_unsteady_rates_and_a_collapse_are_signs() {
         "{}",
         stalled.1
     );
-    let restless = with_rate(|t| if t as u64 % 2 == 0 { 1e8 } else { 2e7 });
+    let restless = with_rate(|t| {
+        if (t as u64).is_multiple_of(2) {
+            1e8
+        } else {
+            2e7
+        }
+    });
     assert_eq!(restless.0, Severity::Info);
     assert!(
         restless
@@ -547,7 +553,13 @@ fn a_boost_and_steps_of_the_rate_are_named() {
         found(|t| if t < 5.0 { 1e8 } else { 2e7 }),
         [Cause::TokenBucket]
     );
-    let steps = |t: f64| if (t / 4.0) as u64 % 2 == 0 { 2e7 } else { 6e7 };
+    let steps = |t: f64| {
+        if ((t / 4.0) as u64).is_multiple_of(2) {
+            2e7
+        } else {
+            6e7
+        }
+    };
     assert_eq!(found(steps), [Cause::RateVaries]);
 }
 
