@@ -18,8 +18,8 @@ use crate::signs::{Kind, Sign, percent, queue_stands};
 /// Both experiments, and a sender's own record.
 const CONFIDENCE: f64 = 0.95;
 
-/// What is lost below the rate accounts for less than this share of what TCP sends again.
-const BY_CHANCE_RATIO: f64 = 1.0 / 3.0;
+/// What is lost below the rate is at most this share of what TCP sends again: chance takes as many there as above it.
+const BY_CHANCE_RATIO: f64 = 0.75;
 
 /// Of datagrams at 1.4 times the rate 29 % are too many: less than this are lost by chance, or the line carries more.
 const CUT_RATIO: f64 = 0.1;
@@ -79,7 +79,7 @@ fn drops(carried: Carried<'_>, below: Streamed<'_>, above: Streamed<'_>) -> Opti
     let long_enough_s = LONG_ENOUGH_RATIO * carried.result.tcp.min_rtt_s?;
     let drops = again >= LOSS_WARNING
         && !queue_stands(carried)
-        && lost_below <= (BY_CHANCE_RATIO * again).max(LOSS_WARNING)
+        && lost_below <= BY_CHANCE_RATIO * again
         && lost_above >= CUT_RATIO
         && wait_s < long_enough_s;
     let depth = match wait_s > (QUEUE_PACKETS * packet_s).max(below.noise_s()) {
@@ -154,7 +154,7 @@ fn finding(
                 below.measurement,
                 "receiver.loss_ratio",
                 below.lost_ratio(),
-                "share lost of datagrams at 80 % of that rate, which would have to be a third of what TCP sends again to explain it",
+                "share lost of datagrams at 80 % of that rate, against three quarters of what TCP sends again, which chance would lose",
                 BY_CHANCE_RATIO * again,
             ),
             fact(

@@ -140,7 +140,7 @@ impl Line {
         let bps = match tried.last() {
             None if attempts == 0 => OVERLOAD_RATIO * self.carried_bps?,
             Some(last) if (tried.len()..RAISES).contains(&attempts) && last.is_carried() => {
-                NEXT_RATIO * last.offered_bps()?
+                NEXT_RATIO * last.offered_bps()
             }
             _ => return None,
         };

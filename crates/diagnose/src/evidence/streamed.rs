@@ -11,9 +11,6 @@ use crate::{Case, reading};
 /// Fewer packets than this say nothing of a share.
 const ENOUGH_PACKETS: u64 = 50;
 
-/// A sender that left out more of its schedule than this did not offer what it was to, as a share.
-const MISSED_RATIO: f64 = 0.1;
-
 /// A loss of more than this, as a share, or a queue of this many packets, is the line's limit: of 1.4 times its rate it
 /// loses 29 %.
 const LIMIT_LOSS_RATIO: f64 = 0.2;
@@ -63,9 +60,10 @@ impl Streamed<'_> {
         Some(self.receiver.losses.period_length?.mean)
     }
 
-    /// What was offered, in bit/s of payload.
-    pub(crate) fn offered_bps(self) -> Option<f64> {
-        self.result.asked_bps
+    /// What was offered, in bit/s of payload: a busy host leaves out some of what it was to send.
+    pub(crate) fn offered_bps(self) -> f64 {
+        let bits = self.sent as f64 * f64::from(self.result.payload_bytes) * 8.0;
+        bits / self.measurement.duration_s.max(f64::MIN_POSITIVE)
     }
 
     /// What arrived, in bit/s of payload.
@@ -131,7 +129,7 @@ impl<'a> Case<'a> {
         self.measurements.iter().filter(of).count()
     }
 
-    /// The streams of an experiment in a direction, in order; without those that their sender could not send.
+    /// The streams of an experiment in a direction, in order; without those of too few packets.
     pub(crate) fn streamed(
         &self,
         experiment: Experiment,
@@ -144,10 +142,7 @@ impl<'a> Case<'a> {
             let is_it = reading::experiment(measurement) == Some(experiment)
                 && result.direction == direction;
             let (sender, receiver) = (result.sender.as_ref()?, result.receiver.as_ref()?);
-            let missed = sender.missed + sender.refused;
-            let sent =
-                sender.sent > ENOUGH_PACKETS && missed as f64 <= MISSED_RATIO * sender.sent as f64;
-            (is_it && sent).then_some(Streamed {
+            (is_it && sender.sent > ENOUGH_PACKETS).then_some(Streamed {
                 measurement,
                 result,
                 receiver,

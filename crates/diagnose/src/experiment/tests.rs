@@ -42,6 +42,7 @@ fn made(run: &mut Run, stream: Stream, sent: u64, lost_ratio: f64, queue_s: f64)
     let mut stream_made = measurement(Outcome::Udp(Box::new(
         serde_json::from_value(result).unwrap(),
     )));
+    stream_made.duration_s = 2.0;
     stream_made.context = Context {
         experiment: Some(stream.experiment),
         ..Context::phase(Phase::from(stream.direction))
