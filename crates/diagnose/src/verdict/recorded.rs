@@ -99,3 +99,83 @@ fn a_managed_line_is_cleared() {
         "No fault found: 90.5 Mbit/s down and 18.0 Mbit/s up, round trips grow by at most 8.1 ms under load, no probe of the idle path was lost (below 1.9 %)."
     );
 }
+
+/// The worst finding, and that there is none besides of note.
+fn worst(run: &str) -> Finding {
+    let (mut findings, verdict) = judged(run);
+    assert_eq!(verdict.clearance, Some(Clearance::Found));
+    let of_note = findings.iter().filter(|f| f.severity > Severity::Info);
+    assert_eq!(of_note.count(), 1, "{findings:#?}");
+    findings.remove(0)
+}
+
+/// The line is down for 2 s of every 12.
+#[test]
+fn an_outage_explains_what_is_lost_and_stalls_meanwhile() {
+    let found = worst(include_str!("../../fixtures/outage.json"));
+    assert_eq!(
+        (found.cause, found.severity),
+        (Cause::Outage, Severity::Critical)
+    );
+    let longest = found.evidence[0].value.number().unwrap();
+    assert!((longest - 2.0).abs() < 0.15, "{longest}");
+}
+
+/// 30 MB pass at 80 Mbit/s, and then 20 Mbit/s.
+#[test]
+fn a_boost_is_named_with_both_rates() {
+    let found = worst(include_str!("../../fixtures/boost.json"));
+    assert_eq!(
+        (found.cause, found.place),
+        (Cause::TokenBucket, Place::Uplink)
+    );
+    // 1448 of 1500 bytes of each.
+    for rate in ["77.2 Mbit/s", "19.3 Mbit/s"] {
+        assert!(found.summary.contains(rate), "{}", found.summary);
+    }
+}
+
+/// 30 and 10 Mbit/s by turns, for 6 s each.
+#[test]
+fn steps_of_the_rate_are_no_loss() {
+    let found = worst(include_str!("../../fixtures/rate-steps.json"));
+    assert_eq!(
+        (found.cause, found.place),
+        (Cause::RateVaries, Place::Uplink)
+    );
+    assert!(
+        found.summary.contains("9.6") && found.summary.contains("28.9"),
+        "{}",
+        found.summary
+    );
+}
+
+/// One bit in one of 200 packets down is wrong.
+#[test]
+fn corruption_is_told_from_loss() {
+    let found = worst(include_str!("../../fixtures/corruption.json"));
+    assert_eq!(
+        (found.cause, found.place),
+        (Cause::Corruption, Place::Downlink)
+    );
+}
+
+/// 40 Mbit/s with a burst of 250 kB, over 90 ms: TCP sends 0.2 % again. Downloads have a queue of 90 ms.
+#[test]
+fn a_policer_on_a_long_path_is_named() {
+    let (findings, _) = judged(include_str!("../../fixtures/policer-long-path.json"));
+    let first = &findings[0];
+    assert_eq!((first.cause, first.place), (Cause::Policer, Place::Uplink));
+    assert!(first.summary.contains("40.1 Mbit/s"), "{}", first.summary);
+}
+
+/// 12 kB before 60 Mbit/s: 1.6 ms, over 50 ms.
+#[test]
+fn a_queue_too_short_for_the_path_is_named_with_its_length() {
+    let found = worst(include_str!("../../fixtures/shallow-queue.json"));
+    assert_eq!(
+        (found.cause, found.place),
+        (Cause::ShallowQueue, Place::Downlink)
+    );
+    assert!(found.summary.contains("holds 1.5 ms"), "{}", found.summary);
+}
