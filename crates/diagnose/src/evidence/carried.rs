@@ -4,14 +4,10 @@
 use std::collections::BTreeMap;
 
 use plumb_model::distribution::Distribution;
-use plumb_model::results::{Direction, Outcome, RAMP_S, ThroughputResult};
+use plumb_model::results::{Direction, Outcome, ThroughputResult, ramp_end_s};
 use plumb_model::run::Measurement;
 
 use crate::{Case, lengths, reading};
-
-/// Round trips after which slow start is over on paths that are longer than [`RAMP_S`] is for: ten doublings make ten
-/// segments (RFC 6928) ten thousand, and two more repair what the last one lost.
-const RAMP_ROUND_TRIPS: f64 = 12.0;
 
 /// A direction of a load phase; slow start is left out of all that is said of it.
 #[derive(Clone, Copy)]
@@ -42,8 +38,22 @@ impl Segments {
 impl<'a> Carried<'a> {
     /// When slow start is over, in seconds from the start of the phase.
     fn ramp_end_s(self) -> f64 {
-        let first = RAMP_ROUND_TRIPS * self.result.tcp.min_rtt_s.unwrap_or(0.0);
-        RAMP_S.max(first).min(self.measurement.duration_s / 2.0)
+        ramp_end_s(self.rtt_s(), self.measurement.duration_s)
+    }
+
+    /// The smallest round trip, in seconds; 0 where it is not known.
+    fn rtt_s(self) -> f64 {
+        self.result.tcp.min_rtt_s.unwrap_or(0.0)
+    }
+
+    /// How long it must last to show a rate, in seconds.
+    pub(crate) fn rate_needs_s(self) -> f64 {
+        lengths::steady_s(self.rtt_s())
+    }
+
+    /// Whether it lasted that long.
+    pub(crate) fn shows_rate(self) -> bool {
+        self.measurement.duration_s >= self.rate_needs_s()
     }
 
     fn points(self, name: &str) -> impl Iterator<Item = (f64, f64)> + use<'a> {
@@ -172,5 +182,14 @@ impl<'a> Case<'a> {
     /// What was carried in `direction` while the other was idle.
     pub(crate) fn carried_alone(&self, direction: Direction) -> Option<Carried<'a>> {
         self.carried(direction).next()
+    }
+
+    /// The same where the phase was long enough to show a rate, and was to carry what it could.
+    pub(crate) fn full_load(&self, direction: Direction) -> Option<Carried<'a>> {
+        let carried = self.carried_alone(direction)?;
+        let telling = carried.shows_rate()
+            && !reading::is_held_on_purpose(carried.measurement)
+            && !carried.is_nothing(self);
+        telling.then_some(carried)
     }
 }

@@ -3,7 +3,7 @@
 use plumb_model::results::{Direction, LoadedLatencyResult, Outcome};
 use plumb_model::run::Measurement;
 
-use crate::Case;
+use crate::{Case, lengths};
 
 /// Probes beside the load of one direction, or of both.
 #[derive(Clone, Copy)]
@@ -13,6 +13,16 @@ pub(crate) struct Loaded<'a> {
 }
 
 impl Loaded<'_> {
+    /// How long the load must last for a queue that is not that of slow start, in seconds.
+    pub(crate) fn needs_s(self) -> f64 {
+        lengths::steady_s(self.result.idle_rtt_s.min)
+    }
+
+    /// Whether it lasted that long.
+    pub(crate) fn shows_queue(self) -> bool {
+        self.measurement.duration_s >= self.needs_s()
+    }
+
     /// Probes sent and lost.
     pub(crate) fn probes(self) -> (u64, u64) {
         let received = self.result.rtt_s.count;

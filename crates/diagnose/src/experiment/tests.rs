@@ -98,6 +98,39 @@ fn a_loss_without_a_queue_is_asked_below_the_rate_and_above_it() {
     assert_eq!(next(&run), None);
 }
 
+/// What is found once every experiment is made, of which none loses or delays anything but those above the rate.
+fn found_after(text: &str, loss_above: f64, load_s: Option<f64>) -> Vec<Cause> {
+    let mut run = run(text);
+    while let Some(stream) = stream_of(next(&run)) {
+        let lost = match stream.experiment {
+            Experiment::Paced => 0.0,
+            Experiment::Overload => loss_above,
+        };
+        made(&mut run, stream, 2000, lost, 0.0001);
+    }
+    for measurement in &mut run.measurements {
+        if matches!(measurement.outcome, Outcome::Throughput(_)) {
+            measurement.duration_s = load_s.unwrap_or(measurement.duration_s);
+        }
+    }
+    let found = causes::found(&Case {
+        measurements: &run.measurements,
+        local: &run.local.host,
+        far: None,
+    });
+    found.into_iter().map(|finding| finding.cause).collect()
+}
+
+#[test]
+fn what_experiments_show_is_compared_with_a_load_that_was_long_enough() {
+    let policer = include_str!("../../fixtures/policer.json");
+    assert_eq!(found_after(policer, 0.28, None), [Cause::Policer]);
+    assert_eq!(found_after(policer, 0.28, Some(1.5)), []);
+    let duplex = include_str!("../../fixtures/duplex-mismatch.json");
+    assert!(found_after(duplex, 0.0, None).contains(&Cause::DuplexMismatch));
+    assert!(!found_after(duplex, 0.0, Some(1.5)).contains(&Cause::DuplexMismatch));
+}
+
 proptest! {
     /// Whatever comes of an experiment, there is an end of them.
     #[test]

@@ -16,7 +16,7 @@ use plumb_model::units::{human_seconds, si};
 
 use crate::evidence::{Carried, fact};
 use crate::loss::LOSS_WARNING;
-use crate::{Case, lengths, reading};
+use crate::{Case, lengths};
 pub(crate) use full::queue_stands;
 use full::{NEEDED_TIMES, NEGLIGIBLE_RATIO, is_explained_by_load, is_full};
 pub(crate) use shares::percent;
@@ -79,7 +79,7 @@ pub(crate) struct Sign {
 pub(crate) fn signs(case: &Case<'_>) -> Vec<Sign> {
     let mut all = Vec::new();
     for direction in [Direction::Up, Direction::Down] {
-        let Some(carried) = carried(case, direction) else {
+        let Some(carried) = case.full_load(direction) else {
             continue;
         };
         all.extend(retransmissions(case, direction, carried));
@@ -93,15 +93,6 @@ pub(crate) fn signs(case: &Case<'_>) -> Vec<Sign> {
         all.extend(loaded_losses(case, direction));
     }
     all
-}
-
-/// What a direction carried alone, where the phase is long enough and was to carry what it could.
-fn carried<'a>(case: &Case<'a>, direction: Direction) -> Option<Carried<'a>> {
-    let carried = case.carried_alone(direction)?;
-    let telling = carried.measurement.duration_s >= lengths::RATE_S
-        && !reading::is_held_on_purpose(carried.measurement)
-        && !carried.is_nothing(case);
-    telling.then_some(carried)
 }
 
 fn doing(direction: Direction) -> &'static str {
@@ -236,13 +227,13 @@ fn window(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
 /// What both directions carried at once, against the better one alone.
 fn collapse(case: &Case<'_>) -> Option<Sign> {
     let alone = [Direction::Up, Direction::Down]
-        .map(|direction| carried(case, direction))
+        .map(|direction| case.full_load(direction))
         .into_iter()
         .flatten()
         .max_by(|a, b| a.result.bps.total_cmp(&b.result.bps))?;
     let both = || {
         let carried = case.carried(Direction::Both);
-        carried.filter(|carried| carried.measurement.duration_s >= lengths::RATE_S)
+        carried.filter(|carried| carried.shows_rate())
     };
     let first = both().next()?;
     let together: f64 = both().map(|carried| carried.result.bps).sum();
@@ -298,7 +289,7 @@ fn loaded_losses(case: &Case<'_>, direction: Direction) -> Option<Sign> {
     };
     // A queue that overflows loses probes as it loses segments.
     let overflows = loads.into_iter().any(|load| {
-        carried(case, load).is_some_and(|carried| {
+        case.full_load(load).is_some_and(|carried| {
             let again = carried.segments().map_or(0.0, |segments| segments.ratio());
             is_explained_by_load(case, carried) == Some(true)
                 && queue_stands(carried)

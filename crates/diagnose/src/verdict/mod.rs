@@ -70,8 +70,8 @@ fn latency_grade(
     findings: &[Finding],
     not_measured: &[NotMeasured],
 ) -> Option<Grade> {
-    let grades = case.every_loaded().filter_map(|loaded| loaded.result.grade);
-    let worst = grades.max()?;
+    let loads = case.every_loaded().filter(|loaded| loaded.shows_queue());
+    let worst = loads.filter_map(|loaded| loaded.result.grade).max()?;
     let unexplained = findings.iter().any(is_unexplained);
     let known = not_measured.is_empty() && !unexplained;
     (known || worst == Grade::F).then_some(worst)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plumb_diagnose::lengths::{LATENCY_S, QUEUE_S};
 use plumb_load::DirectionOutcome;
 use plumb_model::grade::{DSLREPORTS, Grade};
-use plumb_model::results::{ClassLatency, LoadedLatencyResult, Outcome, Periodic, RAMP_S};
+use plumb_model::results::{ClassLatency, LoadedLatencyResult, Outcome, Periodic, ramp_end_s};
 use plumb_model::series::Series;
 use plumb_model::units::human_seconds;
 
@@ -44,8 +44,8 @@ impl Phase {
                 human_seconds(window.seconds())
             ));
         }
-        // A phase too short to leave its beginning out is judged by its second half.
-        let loaded_window = window.after(RAMP_S.min(window.seconds() / 2.0));
+        let ramp_end_s = ramp_end_s(idle.rtt_s.min, window.seconds());
+        let loaded_window = window.after(ramp_end_s);
         // What nobody was left to answer is not lost on the path.
         let loaded_window = match (self.lost(), logs.last_answer_ns()) {
             (Some(_), Some(last_ns)) => loaded_window.until(last_ns),
@@ -99,7 +99,7 @@ impl Phase {
             drain_s,
             classes,
             path: seen.path(far_idle_s),
-            periodic: self.periodic(&series),
+            periodic: self.periodic(&series, ramp_end_s),
         };
         let mut measured = self.measured(Outcome::LoadedLatency(result), series);
         measured.context.probes = probes;
@@ -114,7 +114,7 @@ impl Phase {
     }
 
     /// What repeats in the round trips and in the rates, slow start left out.
-    fn periodic(&self, latency: &BTreeMap<String, Series>) -> Vec<Periodic> {
+    fn periodic(&self, latency: &BTreeMap<String, Series>, ramp_end_s: f64) -> Vec<Periodic> {
         let rate = |direction: &'_ Option<DirectionOutcome>| {
             let series = direction.as_ref()?.series.get("bps")?;
             Some(series.clone())
@@ -128,7 +128,7 @@ impl Phase {
         let mut found = Vec::new();
         for (name, series) in all {
             let Some(series) = series else { continue };
-            let steady: Vec<_> = series.points().filter(|(t, _)| *t >= RAMP_S).collect();
+            let steady: Vec<_> = series.points().filter(|(t, _)| *t >= ramp_end_s).collect();
             found.extend(
                 periodicity::find(&steady)
                     .into_iter()
