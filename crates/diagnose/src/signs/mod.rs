@@ -15,7 +15,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{human_seconds, si};
 
 use crate::evidence::{Carried, fact};
-use crate::loss::LOSS_WARNING;
+use crate::loss::shows_loss;
 use crate::{Case, lengths};
 pub(crate) use full::queue_stands;
 use full::{NEEDED_TIMES, NEGLIGIBLE_RATIO, is_explained_by_load, is_full};
@@ -287,9 +287,14 @@ fn loaded_losses(case: &Case<'_>, direction: Direction) -> Option<Sign> {
         Direction::Both => vec![Direction::Up, Direction::Down],
         one => vec![one],
     };
+    let alone = || loads.iter().filter_map(|load| case.carried_alone(*load));
+    // Whether its queue overflows, a load too short for a rate does not show.
+    if !loaded.shows_queue() || alone().any(|carried| !carried.shows_rate()) {
+        return None;
+    }
     // A queue that overflows loses probes as it loses segments.
-    let overflows = loads.into_iter().any(|load| {
-        case.full_load(load).is_some_and(|carried| {
+    let overflows = loads.iter().any(|load| {
+        case.full_load(*load).is_some_and(|carried| {
             let again = carried.segments().map_or(0.0, |segments| segments.ratio());
             is_explained_by_load(case, carried) == Some(true)
                 && queue_stands(carried)
@@ -329,8 +334,8 @@ fn lost_probes(
     Sign {
         kind: Kind::ProbesLost,
         direction,
-        // One lost probe may be chance; it is no health either.
-        severity: match at_least_ratio(sent, lost) >= LOSS_WARNING {
+        // What may be chance is no health either.
+        severity: match shows_loss(sent, lost) {
             true => Severity::Warning,
             false => Severity::Info,
         },

@@ -361,6 +361,30 @@ fn probes_lost_beside_a_load_need_a_queue_that_overflows() {
 }
 
 #[test]
+fn probes_lost_beside_a_load_too_short_to_show_its_queue_are_no_sign() {
+    let short = Load {
+        loss: 0.1,
+        seconds: 3.0,
+        ..HEALTHY
+    };
+    let (findings, verdict) = Check { up: short, ..CHECK }.judged();
+    assert_eq!(findings, []);
+    assert_eq!(verdict.clearance, Some(Clearance::NotMeasured));
+    // Of both directions at once it is not known what fills.
+    let both = Load {
+        seconds: 15.0,
+        ..short
+    };
+    let (findings, _) = Check {
+        up: short,
+        both,
+        ..CHECK
+    }
+    .judged();
+    assert_eq!(findings, []);
+}
+
+#[test]
 fn a_budget_too_small_for_the_path_is_named_with_what_it_takes() {
     // 2 GB on 10 Gbit/s, with a send buffer that is full meanwhile.
     let short = |bps, seconds| Load {
