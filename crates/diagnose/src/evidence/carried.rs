@@ -9,6 +9,10 @@ use plumb_model::run::Measurement;
 
 use crate::{Case, lengths, reading};
 
+/// A far end that took longer than this to go away fell silent, in seconds: above the first two retransmissions of
+/// Linux (200 and 400 ms).
+pub(crate) const SILENCE_S: f64 = 1.0;
+
 /// A direction of a load phase; slow start is left out of all that is said of it.
 #[derive(Clone, Copy)]
 pub(crate) struct Carried<'a> {
@@ -75,6 +79,15 @@ impl<'a> Carried<'a> {
         let rtt_s = case.idle().and_then(|idle| Some(idle.result.rtt_s?.p50));
         let needs_s = lengths::nothing_s(rtt_s.unwrap_or(0.0));
         self.result.bytes == 0 && self.measurement.duration_s >= needs_s
+    }
+
+    /// When the last payload came where the far end fell silent after it, in seconds from the start of the phase.
+    /// Streams of a responder that ends close at once.
+    pub(crate) fn stopped_at_s(self) -> Option<f64> {
+        let bps = self.measurement.series.get("bps")?;
+        let last = bps.points().filter(|(_, bps)| *bps > 0.0).last()?.0;
+        let silent = self.measurement.duration_s - last > SILENCE_S;
+        (silent && reading::lost_far_end(self.measurement)).then_some(last)
     }
 
     /// How many streams there were; at least one.

@@ -1,6 +1,6 @@
 //! Round trips of probes beside a load.
 
-use plumb_model::results::{Direction, LoadedLatencyResult, Outcome};
+use plumb_model::results::{Direction, LoadedLatencyResult, Outcome, ProbeProtocol};
 use plumb_model::run::Measurement;
 
 use crate::{Case, lengths};
@@ -21,6 +21,20 @@ impl Loaded<'_> {
     /// Whether it lasted that long.
     pub(crate) fn shows_queue(self) -> bool {
         self.measurement.duration_s >= self.needs_s()
+    }
+
+    /// Probes sent from so many seconds of the phase on, and answered; those until its end.
+    pub(crate) fn answered_since(self, from_s: f64) -> (usize, usize) {
+        let name = match self.result.protocol {
+            ProbeProtocol::Icmp => "rtt_icmp",
+            _ => "rtt",
+        };
+        let probes = self.measurement.series.get(name).into_iter();
+        let probes = probes.flat_map(|series| series.t_s.iter().zip(&series.values));
+        let probes = probes.filter(|(t, _)| **t > from_s);
+        probes.fold((0, 0), |(sent, answered), (_, rtt)| {
+            (sent + 1, answered + usize::from(rtt.is_some()))
+        })
     }
 
     /// Probes sent and lost.

@@ -10,7 +10,7 @@ mod route;
 mod sizes;
 mod streamed;
 
-pub(crate) use carried::Carried;
+pub(crate) use carried::{Carried, SILENCE_S};
 pub(crate) use fact::fact;
 pub(crate) use idle::Idle;
 pub(crate) use lines::{Lines, of_lines};

@@ -12,7 +12,7 @@ use crate::evidence::Carried;
 use crate::signs::{percent, queue_stands};
 use crate::{Case, lengths, reading};
 
-/// Loss while idle must be known to be below this: what 190 answered probes show.
+/// Loss while idle must be known to be below this: what 188 answered probes show.
 const LOSS_BOUND_RATIO: f64 = 0.025;
 
 /// Share of time that something else than the network may hold senders back, and the load still
