@@ -166,4 +166,4 @@ impl Line {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -15,6 +15,7 @@ pub mod host;
 pub mod lengths;
 mod long_queue;
 mod loss;
+mod measured_again;
 mod options;
 mod reading;
 mod signs;
@@ -26,6 +27,7 @@ mod window;
 use plumb_model::finding::{Cause, Finding, Verdict};
 
 pub use case::{Case, Scope};
+pub use measured_again::is_measured_again;
 
 /// Everything that holds the path back, worst first, and what it comes to.
 pub fn diagnose(case: &Case<'_>, scope: Scope) -> (Vec<Finding>, Verdict) {

@@ -16,5 +16,5 @@ pub(crate) use idle::Idle;
 pub(crate) use lines::{Lines, of_lines};
 pub(crate) use loaded::Loaded;
 pub(crate) use route::{Route, altered, of_route};
-pub(crate) use sizes::Sizes;
-pub(crate) use streamed::Streamed;
+pub(crate) use sizes::{Sizes, is_search_of_sizes};
+pub(crate) use streamed::{Streamed, streamed};
