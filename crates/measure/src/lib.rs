@@ -9,7 +9,7 @@
 //! ([`probes`], and [`places`] for the first hops); [`shape`] is what flows in a phase, and `cut_short` what is said
 //! of those that the budget ended; [`responsiveness`] conducts a phase that measures round trips a minute.
 
-mod announcement;
+pub mod announcement;
 pub mod available;
 pub mod background;
 pub mod bdp;
