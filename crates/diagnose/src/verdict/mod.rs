@@ -16,6 +16,7 @@ use plumb_model::finding::{Cause, Clearance, Finding, NotMeasured, Severity, Ver
 use plumb_model::grade::Grade;
 
 use crate::{Case, Scope, causes};
+pub use headline::without_responder;
 
 /// The findings, and one more where there are signs that none of them explains.
 pub(crate) fn with_unexplained(case: &Case<'_>, mut findings: Vec<Finding>) -> Vec<Finding> {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use plumb_diagnose::grade;
 use plumb_diagnose::lengths::{LATENCY_S, QUEUE_S};
 use plumb_load::DirectionOutcome;
-use plumb_model::grade::{DSLREPORTS, Grade};
+use plumb_model::grade::DSLREPORTS;
 use plumb_model::results::{ClassLatency, LoadedLatencyResult, Outcome, Periodic, ramp_end_s};
 use plumb_model::series::Series;
 use plumb_model::units::human_seconds;
@@ -170,30 +171,5 @@ impl Phase {
             found.insert(class.name.to_owned(), latency);
         }
         found
-    }
-}
-
-/// Share of probes that may be lost and the 95th percentile of all of them is still known, whatever those
-/// would have taken.
-const GRADED_UP_TO_LOSS: f64 = 0.05;
-
-/// The mark of a phase whose answered probes took so much longer; none where it could be a worse one, had
-/// those that were lost been answered.
-fn grade(increase_p95_s: f64, loss_ratio: f64) -> Option<Grade> {
-    let grade = Grade::of_increase(increase_p95_s);
-    (loss_ratio <= GRADED_UP_TO_LOSS || grade == Grade::F).then_some(grade)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_came_through_of_a_path_that_loses_much_has_no_good_mark() {
-        assert_eq!(grade(0.002, 0.05), Some(Grade::APlus));
-        assert_eq!(grade(0.002, 0.46), None);
-        assert_eq!(grade(0.1, 0.06), None);
-        // No worse one could come of those that were lost.
-        assert_eq!(grade(0.7, 0.46), Some(Grade::F));
     }
 }

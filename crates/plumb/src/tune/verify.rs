@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
+use plumb_diagnose::tuned;
 use plumb_host::knobs::Catalogue;
 use plumb_host::tune::plan::plan_host;
 use plumb_host::tune::snapshot::Snapshot;
@@ -15,11 +16,10 @@ use plumb_measure::budget::Budget;
 use plumb_measure::phase::Group;
 use plumb_measure::traffic_classes::Shape;
 use plumb_measure::tuning::decision::MOST_RUNS;
-use plumb_measure::tuning::findings;
 use plumb_measure::tuning::{self, Bench, Part, RUNS, parts};
 use plumb_measure::with_responder::{self, Plan};
-use plumb_model::finding::{Action, Actor, Verdict};
-use plumb_model::results::tune::{TuneDecision, TuneResult};
+use plumb_model::finding::{Action, Actor};
+use plumb_model::results::tune::TuneResult;
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::{Measurement, Run};
 use plumb_model::tune::{HostPlan, PlannedChange, SCHEMA, TunePlan};
@@ -105,7 +105,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         );
     }
     if parts.is_empty() {
-        run.verdict = Some(verdict(&[], &path));
+        run.verdict = Some(tuned::verdict(&[], &path.ends));
         output.emit(run)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -129,8 +129,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         run.notes
             .push("What is kept is in force; it is put back with: plumb tune undo".to_owned());
     }
-    run.verdict = Some(verdict(&results, &path));
-    findings::settle(&mut run.findings, &results);
+    run.verdict = Some(tuned::verdict(&results, &path.ends));
+    tuned::settle(&mut run.findings, &results);
     add(&mut run, results);
     drop(trial);
     output.emit(run)?;
@@ -227,32 +227,6 @@ fn add(run: &mut Run, results: Vec<TuneResult>) {
             series: std::collections::BTreeMap::new(),
         });
     }
-}
-
-fn verdict(results: &[TuneResult], path: &Path) -> Verdict {
-    let said: Vec<_> = results
-        .iter()
-        .map(|result| {
-            format!(
-                "{} {} ({:+.0} % in {} runs)",
-                result.part,
-                result.words(),
-                result.effect_ratio * 100.0,
-                result.runs
-            )
-        })
-        .collect();
-    let headline = match (said.as_slice(), path.ends.as_slice()) {
-        ([], [Actor::FarHost]) => {
-            "The far host limits this path; nothing on this one helps.".to_owned()
-        }
-        ([], _) => "Nothing needs to change on this host for this path.".to_owned(),
-        _ if results.iter().any(|r| r.decision == TuneDecision::Kept) => {
-            format!("Tuned: {}.", said.join("; "))
-        }
-        _ => format!("Nothing that was tried helps: {}.", said.join("; ")),
-    };
-    Verdict::of_a_part(headline)
 }
 
 /// Measuring against the far end, and changing this host.
