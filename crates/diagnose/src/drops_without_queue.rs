@@ -45,7 +45,7 @@ pub(crate) enum Depth {
 /// What both directions do of that depth.
 pub(crate) fn examine(case: &Case<'_>, depth: Depth) -> Vec<Finding> {
     let found = |direction| {
-        let carried = case.carried_alone(direction)?;
+        let carried = case.full_load(direction)?;
         let below = case.streamed(Experiment::Paced, direction).next()?;
         let above = case.streamed(Experiment::Overload, direction).last()?;
         let drops = drops(carried, below, above)?;

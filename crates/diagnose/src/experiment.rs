@@ -2,7 +2,7 @@
 //! apart that could bring them about. Cheap ones first; nothing where nothing is left to find out.
 
 use plumb_model::context::Experiment;
-use plumb_model::finding::{Cause, Finding, Severity};
+use plumb_model::finding::{Cause, Finding, Place, Severity};
 use plumb_model::results::Direction;
 
 use crate::Case;
@@ -74,9 +74,12 @@ const LEAST_PPS: f64 = 30.0;
 
 pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
     let findings = causes::found(case);
-    let carries_nothing = |finding: &Finding| finding.cause == Cause::NothingCarried;
-    if findings.iter().any(carries_nothing) {
-        return case.sizes().next().is_none().then_some(Wanted::PacketSizes);
+    let carries_nothing = |finding: &&Finding| finding.cause == Cause::NothingCarried;
+    if let Some(nothing) = findings.iter().find(carries_nothing) {
+        // Where small packets do not pass either, no size does.
+        let small_pass = nothing.place != Place::Path;
+        let asks = small_pass && case.sizes().next().is_none();
+        return asks.then_some(Wanted::PacketSizes);
     }
     // A share of lost packets says little of why they are: it is asked for all the same.
     let known = findings
@@ -93,7 +96,7 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
 }
 
 /// Whether a sign is one that datagrams say more of. One of the idle path may come of either direction.
-fn asks(sign: &Sign, direction: Direction) -> bool {
+pub(crate) fn asks(sign: &Sign, direction: Direction) -> bool {
     let here = [None, Some(direction), Some(Direction::Both)].contains(&sign.direction);
     here && match sign.kind {
         Kind::Retransmissions | Kind::Stall | Kind::Unsteady | Kind::Collapse => true,
@@ -163,4 +166,4 @@ impl Line {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -12,21 +12,27 @@ pub mod entry;
 mod evidence;
 pub mod experiment;
 pub mod host;
+mod latency_grade;
 pub mod lengths;
 mod long_queue;
 mod loss;
+mod measured_again;
 pub mod merge;
 mod options;
 mod reading;
 mod signs;
 #[cfg(test)]
 mod testing;
+pub mod tuned;
 mod verdict;
 mod window;
 
 use plumb_model::finding::{Cause, Finding, Verdict};
 
 pub use case::{Case, Scope};
+pub use latency_grade::grade;
+pub use measured_again::is_measured_again;
+pub use verdict::without_responder;
 
 /// Everything that holds the path back, worst first, and what it comes to.
 pub fn diagnose(case: &Case<'_>, scope: Scope) -> (Vec<Finding>, Verdict) {

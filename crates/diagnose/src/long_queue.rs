@@ -52,7 +52,8 @@ const MANAGED_S: f64 = 0.030;
 
 /// Queues that a load in `direction` fills: on the local network, and on the line.
 pub(crate) fn examine(case: &Case<'_>, direction: Direction) -> Vec<Finding> {
-    let Some(loaded) = case.loaded(direction) else {
+    let loaded = case.loaded(direction);
+    let Some(loaded) = loaded.filter(|loaded| loaded.shows_queue()) else {
         return Vec::new();
     };
     let on_the_line = finding(direction, loaded, case.carried_alone(direction));
@@ -264,6 +265,7 @@ mod tests {
         LoadedLatencyResult, Outcome, PathPlace, PathQueueing, PlaceLatency, PlaceMethod,
         ProbeProtocol,
     };
+    use plumb_model::run::HostFacts;
 
     fn spread(seconds: f64) -> Distribution {
         Distribution::of([seconds; 100]).unwrap()
@@ -271,6 +273,17 @@ mod tests {
 
     /// Where the increase of an upload is said to be.
     fn found(local_s: f64, beyond_s: f64, probed: bool) -> Vec<(Place, Severity)> {
+        lasting(15.0, 0.02, local_s, beyond_s, probed)
+    }
+
+    /// The same of a phase of so many seconds on a path of that idle round trip.
+    fn lasting(
+        seconds: f64,
+        idle_s: f64,
+        local_s: f64,
+        beyond_s: f64,
+        probed: bool,
+    ) -> Vec<(Place, Severity)> {
         let gateway = PlaceLatency {
             place: PathPlace::Gateway,
             address: "192.0.2.1".to_owned(),
@@ -283,8 +296,8 @@ mod tests {
         let latency = LoadedLatencyResult {
             direction: Direction::Up,
             protocol: ProbeProtocol::Udp,
-            idle_rtt_s: spread(0.02),
-            rtt_s: spread(0.02 + local_s + beyond_s),
+            idle_rtt_s: spread(idle_s),
+            rtt_s: spread(idle_s + local_s + beyond_s),
             increase_s: spread(local_s + beyond_s),
             loss_ratio: 0.0,
             down_bps: None,
@@ -303,10 +316,14 @@ mod tests {
                 places: vec![gateway],
             }),
         };
-        let findings = testing::found(
-            |case| examine(case, Direction::Up),
-            Outcome::LoadedLatency(latency),
-        );
+        let mut measured = testing::measurement(Outcome::LoadedLatency(latency));
+        measured.duration_s = seconds;
+        let case = Case {
+            measurements: &[measured],
+            local: &HostFacts::default(),
+            far: None,
+        };
+        let findings = examine(&case, Direction::Up);
         findings.iter().map(|f| (f.place, f.severity)).collect()
     }
 
@@ -320,5 +337,13 @@ mod tests {
         let both = [(LocalSegment, Critical), (Uplink, Warning)];
         assert_eq!(found(0.3, 0.1, true), both);
         assert_eq!(found(0.01, 0.01, true), []);
+    }
+
+    #[test]
+    fn what_slow_start_fills_is_no_long_queue() {
+        let found = |seconds, idle_s| lasting(seconds, idle_s, 0.0, 0.3, false).len();
+        assert_eq!([2.5, 4.0].map(|seconds| found(seconds, 0.02)), [0, 1]);
+        // Twelve round trips of 600 ms are 7.2 s.
+        assert_eq!([8.0, 15.0].map(|seconds| found(seconds, 0.6)), [0, 1]);
     }
 }

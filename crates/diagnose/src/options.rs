@@ -65,3 +65,41 @@ impl TcpOption {
         found.into_iter().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::causes;
+    use plumb_model::results::Outcome;
+    use plumb_model::run::Run;
+
+    /// How bad it is that connections which wait for the window have none that scales, in phases of so many seconds.
+    fn severity(seconds: f64) -> Severity {
+        let mut run = Run::from_json(include_str!("../fixtures/policer.json")).unwrap();
+        for measurement in &mut run.measurements {
+            if let Outcome::Throughput(result) = &mut measurement.outcome {
+                result.tcp.window_scaling = Some(false);
+                result.tcp.limited.rwnd_ratio = 0.9;
+                measurement.duration_s = seconds;
+            }
+        }
+        let offers = HostFacts {
+            window_scaling: Some(true),
+            ..HostFacts::default()
+        };
+        let found = causes::found(&Case {
+            measurements: &run.measurements,
+            local: &offers,
+            far: Some(&offers),
+        });
+        let stripped = |finding: &&Finding| finding.cause == Cause::WindowScalingStripped;
+        found.iter().find(stripped).unwrap().severity
+    }
+
+    #[test]
+    fn what_an_option_costs_shows_in_a_phase_that_is_long_enough() {
+        assert_eq!(severity(15.0), Severity::Critical);
+        assert_eq!(severity(1.5), Severity::Warning);
+    }
+}

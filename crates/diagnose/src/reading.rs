@@ -24,6 +24,11 @@ pub(crate) fn ended_by_budget(measurement: &Measurement) -> bool {
     measurement.ended == Ended::Budget
 }
 
+/// Whether the far end fell silent or went away in it.
+pub(crate) fn lost_far_end(measurement: &Measurement) -> bool {
+    measurement.ended == Ended::FarEndLost
+}
+
 /// The experiment that it was.
 pub(crate) fn experiment(measurement: &Measurement) -> Option<Experiment> {
     measurement.context.experiment

@@ -1,18 +1,42 @@
-//! What a check says before it begins, for those who pay for it: how long it takes, and how much it
-//! may transfer.
+//! What a check says before it begins, for those who pay for it: how long it takes, how much it may transfer, and
+//! whether that may be too little.
 
+use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
-use plumb_model::units::{BitRate, si};
+use plumb_diagnose::lengths::{QUEUE_S, steady_s};
+use plumb_model::units::{BitRate, human_seconds, si};
+use plumb_net::ethtool::Ethtool;
+use plumb_net::netlink::interface_name;
+use plumb_net::route;
+use plumb_wire::native::control::flow::Flow;
 
+use crate::cut_short;
+use crate::experiments::BUDGET_PARTS;
 use crate::idle::{AFTER, IDLE};
+use crate::phase::Group;
 use crate::traffic_classes::Shape;
 use crate::with_responder::{Plan, weight};
 
+/// How fast the link is by which packets to an address leave this host, in bit/s; `None` where it is not known, as of
+/// virtual interfaces, whose drivers make numbers up.
+pub fn link_bps(to: IpAddr) -> Option<f64> {
+    let hop = route::next_hop(to).ok()??;
+    let name = interface_name(hop.interface).ok()?;
+    let is_hardware = Path::new("/sys/class/net")
+        .join(&name)
+        .join("device")
+        .exists();
+    let mut ethtool = Ethtool::open().ok().filter(|_| is_hardware)?;
+    ethtool.link(&name).ok()?.speed_bps
+}
+
 impl Plan {
     /// How long it takes and how much it may transfer. The rate of the line is what the check is to
-    /// find out; so it names the one from which on the budget is spent before the time is.
-    pub fn announcement(&self) -> String {
+    /// find out; so it names the one from which on the budget is spent before the time is, and what that keeps from
+    /// being measured where the line is as fast as this host's link.
+    pub fn announcement(&self, link_bps: Option<f64>) -> String {
         let around = if self.latency {
             IDLE + AFTER
         } else {
@@ -37,22 +61,54 @@ impl Plan {
             true => "; up to 20 s more where causes must be told apart",
             false => "",
         };
+        // Datagrams, and what is paced, keep to rates of their own.
+        let fills_lines =
+            |group: &Group| matches!(&group.flow, Flow::Tcp(tcp) if tcp.pacing_bps.is_none());
+        let as_fast_as_it_can = !may_end_sooner && self.groups.iter().all(fills_lines);
+        let too_small = link_bps.filter(|_| as_fast_as_it_can);
+        let too_small = too_small.and_then(|bps| self.too_small(bps, weights as f64));
         format!(
-            "{about} {seconds:.0} s against {}, and less where a line is faster than {spent_above}: it transfers at most {} (--budget changes that){more}",
+            "{about} {seconds:.0} s against {}, and less where a line is faster than {spent_above}: it transfers at most {} (--budget changes that){}{more}",
             self.name,
-            si(self.budget.bytes() as f64, "B")
+            si(self.budget.bytes() as f64, "B"),
+            too_small.unwrap_or_default()
         )
+    }
+
+    /// What the budget would not let be measured on a line of so many bit/s, and the one that would, for loads that weigh
+    /// so much together.
+    fn too_small(&self, line_bps: f64, weights: f64) -> Option<String> {
+        let phase_s = self.phase.as_secs_f64();
+        let rate = line_bps / 8.0 * weights;
+        let lasts_s = self.for_loads().bytes() as f64 / rate;
+        let lacks = match lasts_s {
+            s if s < steady_s(0.0).min(phase_s) && self.latency => "rates and latency under load",
+            s if s < steady_s(0.0).min(phase_s) => "rates",
+            s if s < QUEUE_S.min(phase_s) && self.latency => "latency under load",
+            _ => return None,
+        };
+        let kept = match self.judge {
+            true => 1.0 / BUDGET_PARTS as f64,
+            false => 0.0,
+        };
+        Some(format!(
+            ", which is too small where the line is as fast as this host's link of {}: a phase would last {} of {}, too short for {lacks}; --budget {} would do",
+            si(line_bps, "bit/s"),
+            human_seconds(lasts_s),
+            human_seconds(phase_s),
+            cut_short::size(rate * phase_s / (1.0 - kept))
+        ))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::budget::{self, Budget};
-    use crate::phase::Group;
     use crate::with_responder::{CHECK_DIRECTIONS, PHASE, STREAMS};
     use plumb_model::units::ByteCount;
-    use plumb_wire::native::control::flow::{Flow, TcpFlow};
+    use plumb_wire::native::control::flow::TcpFlow;
 
     fn plan(budget: ByteCount) -> Plan {
         Plan {
@@ -78,14 +134,55 @@ mod tests {
     }
 
     #[test]
+    fn a_budget_too_small_for_this_hosts_link_is_said_with_the_one_that_would_do() {
+        let said = |bps| plan(budget::DEFAULT).announcement(Some(bps));
+        let fast = said(10e9);
+        assert!(
+            fast.contains("it transfers at most 2.00 GB (--budget changes that), which is too small where the line is as fast as this host's link of 10.0 Gbit/s: a phase would last 360 ms of 15.00 s, too short for rates and latency under load; --budget 84.0GB would do; up to"),
+            "{fast}"
+        );
+        assert!(said(500e6).contains("too short for latency under load; --budget 4.20GB"));
+        assert_eq!(said(240e6), plan(budget::DEFAULT).announcement(None));
+        // And it would.
+        let enough = plan("84GB".parse().unwrap()).announcement(Some(10e9));
+        assert!(!enough.contains("too small"), "{enough}");
+        let rate = Plan {
+            latency: false,
+            judge: false,
+            ..plan(budget::DEFAULT)
+        };
+        let said = rate.announcement(Some(1e9));
+        // 2 GB at 1 Gbit/s are 4 s for each of four.
+        assert!(!said.contains("too small"), "{said}");
+        let mut paced = rate.clone();
+        for group in &mut paced.groups {
+            group.flow = Flow::Tcp(TcpFlow {
+                pacing_bps: Some(10_000_000),
+                ..TcpFlow::default()
+            });
+        }
+        assert!(!paced.announcement(Some(2e9)).contains("too small"));
+        let said = rate.announcement(Some(2e9));
+        assert!(
+            said.contains("too short for rates; --budget 15.0GB"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn the_speed_of_a_link_that_is_no_hardware_is_not_known() {
+        assert_eq!(link_bps(std::net::Ipv4Addr::LOCALHOST.into()), None);
+    }
+
+    #[test]
     fn a_budget_ends_phases_sooner_on_a_fast_line() {
         // Up, down and both: four times 15 s of one direction, and a tenth of 2 GB is kept: 30 MB/s.
         assert_eq!(
-            plan(budget::DEFAULT).announcement(),
+            plan(budget::DEFAULT).announcement(None),
             "about 52 s against server, and less where a line is faster than 240 Mbit/s: it transfers at most 2.00 GB (--budget changes that); up to 20 s more where causes must be told apart"
         );
         let small = ByteCount::from_bytes(20_000_000);
-        let said = plan(small).announcement();
+        let said = plan(small).announcement(None);
         assert!(said.contains("faster than 2.40 Mbit/s"), "{said}");
         // That is where the first phase, and every other, is cut short.
         let weights: Vec<u64> = CHECK_DIRECTIONS.iter().map(|d| weight(*d)).collect();

@@ -67,7 +67,7 @@ impl CutShort {
 }
 
 /// As it can be written after --budget: two digits, rounded up.
-fn size(bytes: f64) -> String {
+pub(crate) fn size(bytes: f64) -> String {
     let unit = 10f64.powf(bytes.log10().floor() - 1.0);
     si((bytes / unit).ceil() * unit, "B").replace(' ', "")
 }

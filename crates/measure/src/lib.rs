@@ -10,7 +10,7 @@
 //! of those that the budget ended; [`responsiveness`] conducts a phase that measures round trips a minute.
 
 mod advice;
-mod announcement;
+pub mod announcement;
 pub mod available;
 pub mod background;
 pub mod bdp;

@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use plumb_model::distribution::Distribution;
-use plumb_model::finding::Clearance;
 use plumb_model::results::{Outcome, PortResult};
 use plumb_model::run::Measurement;
 use plumb_net::tcp::TcpOptions;
@@ -89,12 +88,8 @@ pub fn run(
             },
         });
     }
-    if let Some(verdict) = &mut conducted.run.verdict
-        && verdict.clearance == Some(Clearance::NotMeasured)
-    {
-        verdict.headline = format!(
-            "Not measured: rates and latency under load, because there is no responder at the far end; {name} answers."
-        );
+    if let Some(verdict) = &mut conducted.run.verdict {
+        plumb_diagnose::without_responder(verdict, name);
     }
     Ok(conducted)
 }

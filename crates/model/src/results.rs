@@ -58,6 +58,21 @@ pub use transactions::{TransactionTransport, TransactionsResult};
 /// slow start fills the pipe and the queue in it.
 pub const RAMP_S: f64 = 2.0;
 
+/// Round trips after which slow start is over on paths that are longer than [`RAMP_S`] is for: ten doublings make ten
+/// segments (RFC 6928) ten thousand, and two more repair what the last one lost.
+const RAMP_ROUND_TRIPS: f64 = 12.0;
+
+/// How long slow start may take over a path of that round trip, in seconds.
+pub fn ramp_s(rtt_s: f64) -> f64 {
+    RAMP_S.max(RAMP_ROUND_TRIPS * rtt_s)
+}
+
+/// From when on a phase of so many seconds over that round trip counts, in seconds from its start: after slow start,
+/// and at the latest from its middle on.
+pub fn ramp_end_s(rtt_s: f64, duration_s: f64) -> f64 {
+    ramp_s(rtt_s).min(duration_s / 2.0)
+}
+
 /// Declares the kinds of results with their words.
 macro_rules! outcomes {
     ($(#[$meta:meta])* $vis:vis enum $name:ident {

@@ -13,7 +13,7 @@ use plumb_measure::page::PageLoad;
 use plumb_measure::path::{self, Hops};
 use plumb_measure::step::{Optional, Step};
 use plumb_measure::traffic_classes::Shape;
-use plumb_measure::{budget, with_responder, without_responder};
+use plumb_measure::{announcement, budget, with_responder, without_responder};
 use plumb_model::finding::Severity;
 use plumb_model::goal::Goal;
 use plumb_net::egress::Outlet;
@@ -106,7 +106,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             };
             let groups = arguments.load.groups(&defaults, &Mix::default())?;
             let plan = arguments.load.plan(&target, defaults, groups);
-            say(plan.announcement());
+            let link_bps = announcement::link_bps(target.address.ip());
+            say(plan.announcement(link_bps));
             with_responder::run(client, &plan, &mut idle_steps, &*watcher, &cancel)
                 .context("cannot measure")?
         }

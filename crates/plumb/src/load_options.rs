@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use plumb_measure::announcement;
 use plumb_measure::available;
 use plumb_measure::conductor::Conducted;
 use plumb_measure::phase::Group;
@@ -95,7 +96,8 @@ impl LoadArguments {
         defaults.applications.extend(&self.with);
         let watcher = self.output.watcher();
         let plan = self.load.plan(&target, defaults, groups);
-        say(plan.announcement());
+        let link_bps = announcement::link_bps(target.address.ip());
+        say(plan.announcement(link_bps));
         let measured = with_responder::run(client, &plan, &mut [], &*watcher, &cancel)
             .context("cannot measure")?;
         drop(watcher);

@@ -14,7 +14,7 @@ use plumb_model::run::Run;
 pub use document::{Change, Comparison, FindingChanges, FindingRef, GradeChange, RunRef, SCHEMA};
 pub use quantity::ChangeUnit;
 
-use crate::registry::shown;
+use crate::latency::latencies;
 use numbers::numbers;
 use quantity::{Key, Quantity};
 
@@ -79,9 +79,9 @@ fn change(key: &Key, before: Option<f64>, after: Option<f64>) -> Change {
 
 fn grades(a: &Run, b: &Run) -> Vec<GradeChange> {
     let mark = |run: &Run, direction: Direction| {
-        let all = run.measurements.iter().map(shown);
-        all.filter(|result| result.phase() == direction.into())
-            .find_map(|result| result.round_trips()?.grade)
+        let all = latencies(run).into_iter();
+        all.filter(|(phase, _)| *phase == direction.into())
+            .find_map(|(_, round_trips)| round_trips.grade)
     };
     [Direction::Up, Direction::Down, Direction::Both]
         .into_iter()

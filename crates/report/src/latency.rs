@@ -5,6 +5,7 @@ use plumb_model::grade::Grade;
 use plumb_model::results::ProbeProtocol;
 use plumb_model::run::Run;
 
+use crate::grade;
 use crate::kinds::loaded_latency;
 use crate::number::{self, Scale};
 use crate::phase::title;
@@ -12,11 +13,15 @@ use crate::registry::{phase, shown};
 use crate::show::RoundTrips;
 use crate::table::{Kind, MAX, P50, P95, P99, Table, blank};
 
-/// The round trips of a Run, by phase.
+/// The round trips of a Run, by phase, with the grades that are shown.
 pub(crate) fn latencies(run: &Run) -> Vec<(Phase, RoundTrips<'_>)> {
     let measurements = run.measurements.iter();
     let mut found: Vec<_> = measurements
-        .filter_map(|m| Some((phase(m), shown(m).round_trips()?)))
+        .filter_map(|m| {
+            let mut row = shown(m).round_trips()?;
+            row.grade = grade::shown(run, row.grade);
+            Some((phase(m), row))
+        })
         .collect();
     found.sort_by_key(|(phase, _)| *phase);
     found

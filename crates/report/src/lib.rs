@@ -13,6 +13,7 @@ mod contents;
 mod context;
 mod ends;
 pub mod export;
+mod grade;
 mod heading;
 mod host_sections;
 pub mod html;

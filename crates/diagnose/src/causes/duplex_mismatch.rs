@@ -88,7 +88,7 @@ fn meeting(case: &Case<'_>) -> Option<Finding> {
 
 /// How many times what TCP carries datagrams do, and the finding.
 fn collapsed(case: &Case<'_>, direction: Direction) -> Option<(f64, Finding)> {
-    let carried = case.carried_alone(direction)?;
+    let carried = case.full_load(direction)?;
     let alone = case.streamed(Experiment::Overload, direction).last()?;
     let again = carried.segments()?.ratio();
     let delivered_bps = alone.delivered_bps()?;

@@ -9,7 +9,7 @@ use plumb_model::results::{Direction, ProbeProtocol};
 use crate::Case;
 use crate::entry::{Entry, Family, is_about};
 use crate::evidence::{Idle, Route, Streamed, fact};
-use crate::loss::{LOSS_CRITICAL, LOSS_WARNING};
+use crate::loss::{LOSS_CRITICAL, LOSS_WARNING, shows_loss};
 use crate::signs::{Kind, Sign, percent};
 
 /// A host that is asked for more echoes than it answers loses none: what is known by ICMP alone is
@@ -83,10 +83,10 @@ fn explains(finding: &Finding, sign: &Sign) -> bool {
 fn while_idle(idle: Idle<'_>) -> Option<Finding> {
     let ping = idle.result;
     let (sent, lost) = (idle.sent(), idle.lost());
-    let least = idle.loss_at_least();
-    if least < LOSS_WARNING {
+    if !shows_loss(sent, lost) {
         return None;
     }
+    let least = idle.loss_at_least();
     let by_icmp = ping.protocol == ProbeProtocol::Icmp;
     if ping.received == 0 {
         // Where no probe at all is answered they are filtered, which is common and no loss.
@@ -297,6 +297,7 @@ mod tests {
         use ProbeProtocol::{Icmp, Udp};
         assert_eq!(found(Udp, [100, 100, 0]), []);
         assert_eq!(found(Udp, [100, 99, 0]), [], "one may be chance");
+        assert_eq!(found(Udp, [20, 19, 0]), [], "of few, too");
         assert_eq!(found(Udp, [100, 90, 10]), [], "lost here");
         let some = found(Udp, [100, 97, 0]);
         assert_eq!(some[0].severity, Severity::Warning);

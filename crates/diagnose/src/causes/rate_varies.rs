@@ -10,7 +10,7 @@ use plumb_model::units::{capital, si};
 use crate::Case;
 use crate::entry::{Entry, Family, is_about};
 use crate::evidence::{Carried, Levels, fact};
-use crate::lengths;
+
 use crate::signs::{Kind, STEADY_RATIO, queue_stands};
 
 /// Both levels are seen for seconds, with a clear gap between; others' traffic looks the same.
@@ -40,7 +40,7 @@ pub(crate) const CAUSE: Entry = Entry {
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let carried = case.carried_alone(direction)?;
     // Loss makes rates vary too; a line that is full has a queue.
-    let full = carried.measurement.duration_s >= lengths::RATE_S && queue_stands(carried);
+    let full = carried.shows_rate() && queue_stands(carried);
     let levels = carried
         .levels()
         .filter(|levels| full && levels.falls_once_after.is_none())?;

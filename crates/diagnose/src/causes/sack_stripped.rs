@@ -28,7 +28,8 @@ const OPTION: TcpOption = TcpOption {
 };
 
 fn costs(carried: Carried<'_>) -> (Severity, String) {
-    let again = carried.segments().map_or(0.0, |segments| segments.ratio());
+    let segments = carried.segments().filter(|_| carried.shows_rate());
+    let again = segments.map_or(0.0, |segments| segments.ratio());
     let costs = "where several segments of a window are lost, each takes a round trip of its own";
     match again >= LOSS_WARNING {
         true => (Severity::Warning, costs.to_owned()),

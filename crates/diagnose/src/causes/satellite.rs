@@ -13,6 +13,9 @@ const ROUND_TRIP_S: f64 = 4.0 * 35_786e3 / 299_792_458.0;
 /// radio, vary more.
 const STEADY_RATIO: f64 = 0.2;
 
+/// The fastest of so many round trips waited for nothing but the path.
+const ENOUGH_ROUND_TRIPS: u64 = 10;
+
 /// Far networks with slow radios may be as long.
 const CONFIDENCE: f64 = 0.8;
 
@@ -30,7 +33,9 @@ pub(crate) const CAUSE: Entry = Entry {
 
 fn far(idle: Idle<'_>) -> Option<Finding> {
     let rtt = idle.result.rtt_s?;
-    let is_far = rtt.min >= ROUND_TRIP_S && rtt.p50 <= (1.0 + STEADY_RATIO) * rtt.min;
+    let is_far = rtt.count >= ENOUGH_ROUND_TRIPS
+        && rtt.min >= ROUND_TRIP_S
+        && rtt.p50 <= (1.0 + STEADY_RATIO) * rtt.min;
     is_far.then(|| Finding {
         cause: Cause::Satellite,
         place: Place::Path,
@@ -55,4 +60,37 @@ fn far(idle: Idle<'_>) -> Option<Finding> {
         )],
         kb: "path".to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::testing;
+    use plumb_model::context::{Context, Phase};
+    use plumb_model::distribution::Distribution;
+    use plumb_model::results::Outcome;
+    use plumb_model::run::HostFacts;
+    use serde_json::json;
+
+    fn found(round_trips: usize) -> usize {
+        let ping = json!({
+            "protocol": "udp", "address": "192.0.2.1", "sent": round_trips, "received": round_trips,
+            "loss_ratio": 0.0, "duplicates": 0, "reordered": 0, "send_errors": 0, "dropped_here": 0,
+            "rtt_s": Distribution::of(vec![0.6; round_trips]), "lateness_s": null, "timestamps": "kernel",
+        });
+        let mut idle = testing::measurement(Outcome::Ping(serde_json::from_value(ping).unwrap()));
+        idle.context = Context::phase(Phase::Idle);
+        let case = crate::Case {
+            measurements: &[idle],
+            local: &HostFacts::default(),
+            far: None,
+        };
+        (CAUSE.examine)(&case).len()
+    }
+
+    #[test]
+    fn one_slow_round_trip_is_no_satellite() {
+        assert_eq!([1, 9, 10, 250].map(found), [0, 0, 1, 1]);
+    }
 }

@@ -7,10 +7,10 @@ use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::results::Direction;
 use plumb_model::units::si;
 
+use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::fact;
 use crate::signs::{Kind, Sign, queue_stands};
-use crate::{Case, lengths};
 
 /// Alone both directions carry nearly as much as each other: lines of two rates have two capacities.
 const ALIKE_RATIO: f64 = 0.75;
@@ -42,7 +42,7 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
     let long_enough = [up, down]
         .iter()
         .chain(&both)
-        .all(|carried| carried.measurement.duration_s >= lengths::RATE_S);
+        .all(|carried| carried.shows_rate());
     let first = both.first().filter(|_| long_enough && both.len() == 2)?;
     let together: f64 = both.iter().map(|carried| carried.bps()).sum();
     let (less, more) = (up.bps().min(down.bps()), up.bps().max(down.bps()));

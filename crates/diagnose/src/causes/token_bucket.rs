@@ -5,10 +5,10 @@ use plumb_model::results::Direction;
 use plumb_model::results::capacity::{Doubt, TrainMethod};
 use plumb_model::units::{capital, si};
 
+use crate::Case;
 use crate::entry::{Entry, Family, is_about};
 use crate::evidence::{Lines, fact, of_lines};
 use crate::signs::{COSTLY_RATIO, Kind, Sign, queue_stands};
-use crate::{Case, lengths};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
@@ -55,7 +55,7 @@ const BOOST_CONFIDENCE: f64 = 0.7;
 /// A load that was fast at the beginning, and slower from then on.
 fn boost(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let carried = case.carried_alone(direction)?;
-    let long_enough = carried.measurement.duration_s >= lengths::RATE_S;
+    let long_enough = carried.shows_rate();
     // Loss makes rates fall too; behind a bucket a queue stands.
     let full = long_enough && queue_stands(carried);
     let levels = carried.levels().filter(|_| full)?;

@@ -44,7 +44,7 @@ fn costs(carried: Carried<'_>) -> (Severity, String) {
             si(WINDOW_BYTES * 8.0 / rtt, "bit/s")
         )
     });
-    match waits >= WINDOW_RATIO {
+    match waits >= WINDOW_RATIO && carried.shows_rate() {
         true => (
             Severity::Critical,
             format!(

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use plumb_model::distribution::Distribution;
-use plumb_model::results::{Direction, Outcome, RAMP_S, ThroughputResult};
+use plumb_model::results::{Direction, Outcome, ThroughputResult, ramp_end_s};
 use plumb_model::run::Measurement;
 
 use crate::{Case, lengths, reading};
 
-/// Round trips after which slow start is over on paths that are longer than [`RAMP_S`] is for: ten doublings make ten
-/// segments (RFC 6928) ten thousand, and two more repair what the last one lost.
-const RAMP_ROUND_TRIPS: f64 = 12.0;
+/// A far end that took longer than this to go away fell silent, in seconds: above the first two retransmissions of
+/// Linux (200 and 400 ms).
+pub(crate) const SILENCE_S: f64 = 1.0;
 
 /// A direction of a load phase; slow start is left out of all that is said of it.
 #[derive(Clone, Copy)]
@@ -42,8 +42,22 @@ impl Segments {
 impl<'a> Carried<'a> {
     /// When slow start is over, in seconds from the start of the phase.
     fn ramp_end_s(self) -> f64 {
-        let first = RAMP_ROUND_TRIPS * self.result.tcp.min_rtt_s.unwrap_or(0.0);
-        RAMP_S.max(first).min(self.measurement.duration_s / 2.0)
+        ramp_end_s(self.rtt_s(), self.measurement.duration_s)
+    }
+
+    /// The smallest round trip, in seconds; 0 where it is not known.
+    fn rtt_s(self) -> f64 {
+        self.result.tcp.min_rtt_s.unwrap_or(0.0)
+    }
+
+    /// How long it must last to show a rate, in seconds.
+    pub(crate) fn rate_needs_s(self) -> f64 {
+        lengths::steady_s(self.rtt_s())
+    }
+
+    /// Whether it lasted that long.
+    pub(crate) fn shows_rate(self) -> bool {
+        self.measurement.duration_s >= self.rate_needs_s()
     }
 
     fn points(self, name: &str) -> impl Iterator<Item = (f64, f64)> + use<'a> {
@@ -65,6 +79,15 @@ impl<'a> Carried<'a> {
         let rtt_s = case.idle().and_then(|idle| Some(idle.result.rtt_s?.p50));
         let needs_s = lengths::nothing_s(rtt_s.unwrap_or(0.0));
         self.result.bytes == 0 && self.measurement.duration_s >= needs_s
+    }
+
+    /// When the last payload came where the far end fell silent after it, in seconds from the start of the phase.
+    /// Streams of a responder that ends close at once.
+    pub(crate) fn stopped_at_s(self) -> Option<f64> {
+        let bps = self.measurement.series.get("bps")?;
+        let last = bps.points().filter(|(_, bps)| *bps > 0.0).last()?.0;
+        let silent = self.measurement.duration_s - last > SILENCE_S;
+        (silent && reading::lost_far_end(self.measurement)).then_some(last)
     }
 
     /// How many streams there were; at least one.
@@ -190,5 +213,14 @@ impl<'a> Case<'a> {
     /// What was carried in `direction` while the other was idle.
     pub(crate) fn carried_alone(&self, direction: Direction) -> Option<Carried<'a>> {
         self.carried(direction).next()
+    }
+
+    /// The same where the phase was long enough to show a rate, and was to carry what it could.
+    pub(crate) fn full_load(&self, direction: Direction) -> Option<Carried<'a>> {
+        let carried = self.carried_alone(direction)?;
+        let telling = carried.shows_rate()
+            && !reading::is_held_on_purpose(carried.measurement)
+            && !carried.is_nothing(self);
+        telling.then_some(carried)
     }
 }

@@ -1,9 +1,9 @@
 //! Round trips of probes beside a load.
 
-use plumb_model::results::{Direction, LoadedLatencyResult, Outcome};
+use plumb_model::results::{Direction, LoadedLatencyResult, Outcome, ProbeProtocol};
 use plumb_model::run::Measurement;
 
-use crate::Case;
+use crate::{Case, lengths};
 
 /// Probes beside the load of one direction, or of both.
 #[derive(Clone, Copy)]
@@ -13,6 +13,30 @@ pub(crate) struct Loaded<'a> {
 }
 
 impl Loaded<'_> {
+    /// How long the load must last for a queue that is not that of slow start, in seconds.
+    pub(crate) fn needs_s(self) -> f64 {
+        lengths::steady_s(self.result.idle_rtt_s.min)
+    }
+
+    /// Whether it lasted that long.
+    pub(crate) fn shows_queue(self) -> bool {
+        self.measurement.duration_s >= self.needs_s()
+    }
+
+    /// Probes sent from so many seconds of the phase on, and answered; those until its end.
+    pub(crate) fn answered_since(self, from_s: f64) -> (usize, usize) {
+        let name = match self.result.protocol {
+            ProbeProtocol::Icmp => "rtt_icmp",
+            _ => "rtt",
+        };
+        let probes = self.measurement.series.get(name).into_iter();
+        let probes = probes.flat_map(|series| series.t_s.iter().zip(&series.values));
+        let probes = probes.filter(|(t, _)| **t > from_s);
+        probes.fold((0, 0), |(sent, answered), (_, rtt)| {
+            (sent + 1, answered + usize::from(rtt.is_some()))
+        })
+    }
+
     /// Probes sent and lost.
     pub(crate) fn probes(self) -> (u64, u64) {
         let received = self.result.rtt_s.count;

@@ -12,7 +12,7 @@ mod route;
 mod sizes;
 mod streamed;
 
-pub(crate) use carried::Carried;
+pub(crate) use carried::{Carried, SILENCE_S};
 pub(crate) use fact::fact;
 pub(crate) use idle::Idle;
 pub(crate) use levels::Levels;
@@ -20,5 +20,5 @@ pub(crate) use lines::{Lines, of_lines};
 pub(crate) use loaded::Loaded;
 pub(crate) use outages::{OUTAGE_S, Outage};
 pub(crate) use route::{Route, altered, of_route};
-pub(crate) use sizes::Sizes;
-pub(crate) use streamed::Streamed;
+pub(crate) use sizes::{Sizes, is_search_of_sizes};
+pub(crate) use streamed::{Streamed, streamed};

@@ -23,6 +23,11 @@ impl Sizes<'_> {
     }
 }
 
+/// Whether it was such a search.
+pub(crate) fn is_search_of_sizes(measurement: &Measurement) -> bool {
+    matches!(measurement.outcome, Outcome::Mtu(_))
+}
+
 impl<'a> Case<'a> {
     pub(crate) fn sizes(&self) -> impl Iterator<Item = Sizes<'a>> + use<'a> {
         self.measurements

@@ -113,6 +113,14 @@ impl Streamed<'_> {
     }
 }
 
+/// Which experiment with datagrams it was, and in which direction.
+pub(crate) fn streamed(measurement: &Measurement) -> Option<(Experiment, Direction)> {
+    match &measurement.outcome {
+        Outcome::Udp(result) => Some((reading::experiment(measurement)?, result.direction)),
+        _ => None,
+    }
+}
+
 impl<'a> Case<'a> {
     /// What a direction's line carries, in bit/s of payload, where datagrams above its rate showed it.
     pub(crate) fn line_bps(&self, direction: Direction) -> Option<f64> {
@@ -122,11 +130,9 @@ impl<'a> Case<'a> {
 
     /// How often an experiment was made in a direction, whatever came of it.
     pub(crate) fn attempts(&self, experiment: Experiment, direction: Direction) -> usize {
-        let of = |measurement: &&Measurement| {
-            reading::experiment(measurement) == Some(experiment)
-                && matches!(&measurement.outcome, Outcome::Udp(udp) if udp.direction == direction)
-        };
-        self.measurements.iter().filter(of).count()
+        let all = self.measurements.iter();
+        all.filter(|measurement| streamed(measurement) == Some((experiment, direction)))
+            .count()
     }
 
     /// The streams of an experiment in a direction, in order; without those of too few packets.
@@ -139,8 +145,7 @@ impl<'a> Case<'a> {
             let Outcome::Udp(result) = &measurement.outcome else {
                 return None;
             };
-            let is_it = reading::experiment(measurement) == Some(experiment)
-                && result.direction == direction;
+            let is_it = streamed(measurement) == Some((experiment, direction));
             let (sender, receiver) = (result.sender.as_ref()?, result.receiver.as_ref()?);
             (is_it && sender.sent > ENOUGH_PACKETS).then_some(Streamed {
                 measurement,

@@ -17,8 +17,8 @@ fn run(text: &str) -> Run {
     Run::from_json(text).unwrap()
 }
 
-/// What became of a stream: shares lost, and seconds that packets waited.
-fn made(run: &mut Run, stream: Stream, sent: u64, lost_ratio: f64, queue_s: f64) {
+/// Records what became of an experiment: shares lost, and seconds that packets waited.
+pub(crate) fn made(run: &mut Run, stream: Stream, sent: u64, lost_ratio: f64, queue_s: f64) {
     let bps = stream.pps * f64::from(stream.payload_bytes) * 8.0;
     let lost = (sent as f64 * lost_ratio) as u64;
     let spread = json!({
@@ -43,6 +43,7 @@ fn made(run: &mut Run, stream: Stream, sent: u64, lost_ratio: f64, queue_s: f64)
         serde_json::from_value(result).unwrap(),
     )));
     stream_made.duration_s = 2.0;
+    stream_made.id = format!("experiment{}", run.measurements.len());
     stream_made.context = Context {
         experiment: Some(stream.experiment),
         ..Context::phase(Phase::from(stream.direction))
@@ -70,6 +71,14 @@ fn where_nothing_is_carried_the_size_of_packets_is_asked() {
 }
 
 #[test]
+fn of_a_path_that_is_down_nothing_is_asked() {
+    let mut run = run(include_str!("../../fixtures/mtu-black-hole.json"));
+    let beside = |m: &plumb_model::run::Measurement| matches!(m.outcome, Outcome::LoadedLatency(_));
+    run.measurements.retain(|measurement| !beside(measurement));
+    assert_eq!(next(&run), None);
+}
+
+#[test]
 fn a_loss_without_a_queue_is_asked_below_the_rate_and_above_it() {
     let mut run = run(include_str!("../../fixtures/policer.json"));
     let below = stream_of(next(&run)).unwrap();
@@ -93,6 +102,39 @@ fn a_loss_without_a_queue_is_asked_below_the_rate_and_above_it() {
     // It does not, and that settles it.
     made(&mut run, above, 2500, 0.28, 0.0001);
     assert_eq!(next(&run), None);
+}
+
+/// What is found once every experiment is made, of which none loses or delays anything but those above the rate.
+fn found_after(text: &str, loss_above: f64, load_s: Option<f64>) -> Vec<Cause> {
+    let mut run = run(text);
+    while let Some(stream) = stream_of(next(&run)) {
+        let lost = match stream.experiment {
+            Experiment::Paced => 0.0,
+            Experiment::Overload => loss_above,
+        };
+        made(&mut run, stream, 2000, lost, 0.0001);
+    }
+    for measurement in &mut run.measurements {
+        if matches!(measurement.outcome, Outcome::Throughput(_)) {
+            measurement.duration_s = load_s.unwrap_or(measurement.duration_s);
+        }
+    }
+    let found = causes::found(&Case {
+        measurements: &run.measurements,
+        local: &run.local.host,
+        far: None,
+    });
+    found.into_iter().map(|finding| finding.cause).collect()
+}
+
+#[test]
+fn what_experiments_show_is_compared_with_a_load_that_was_long_enough() {
+    let policer = include_str!("../../fixtures/policer.json");
+    assert_eq!(found_after(policer, 0.28, None), [Cause::Policer]);
+    assert_eq!(found_after(policer, 0.28, Some(1.5)), []);
+    let duplex = include_str!("../../fixtures/duplex-mismatch.json");
+    assert!(found_after(duplex, 0.0, None).contains(&Cause::DuplexMismatch));
+    assert!(!found_after(duplex, 0.0, Some(1.5)).contains(&Cause::DuplexMismatch));
 }
 
 proptest! {

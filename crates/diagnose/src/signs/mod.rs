@@ -15,8 +15,8 @@ use plumb_model::results::Direction;
 use plumb_model::units::{human_seconds, si};
 
 use crate::evidence::{Carried, fact};
-use crate::loss::LOSS_WARNING;
-use crate::{Case, lengths, reading};
+use crate::loss::shows_loss;
+use crate::{Case, lengths};
 pub(crate) use full::queue_stands;
 use full::{NEEDED_TIMES, NEGLIGIBLE_RATIO, is_explained_by_load, is_full};
 pub(crate) use shares::percent;
@@ -79,7 +79,7 @@ pub(crate) struct Sign {
 pub(crate) fn signs(case: &Case<'_>) -> Vec<Sign> {
     let mut all = Vec::new();
     for direction in [Direction::Up, Direction::Down] {
-        let Some(carried) = carried(case, direction) else {
+        let Some(carried) = case.full_load(direction) else {
             continue;
         };
         all.extend(retransmissions(case, direction, carried));
@@ -93,15 +93,6 @@ pub(crate) fn signs(case: &Case<'_>) -> Vec<Sign> {
         all.extend(loaded_losses(case, direction));
     }
     all
-}
-
-/// What a direction carried alone, where the phase is long enough and was to carry what it could.
-fn carried<'a>(case: &Case<'a>, direction: Direction) -> Option<Carried<'a>> {
-    let carried = case.carried_alone(direction)?;
-    let telling = carried.measurement.duration_s >= lengths::RATE_S
-        && !reading::is_held_on_purpose(carried.measurement)
-        && !carried.is_nothing(case);
-    telling.then_some(carried)
 }
 
 fn doing(direction: Direction) -> &'static str {
@@ -236,13 +227,13 @@ fn window(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
 /// What both directions carried at once, against the better one alone.
 fn collapse(case: &Case<'_>) -> Option<Sign> {
     let alone = [Direction::Up, Direction::Down]
-        .map(|direction| carried(case, direction))
+        .map(|direction| case.full_load(direction))
         .into_iter()
         .flatten()
         .max_by(|a, b| a.result.bps.total_cmp(&b.result.bps))?;
     let both = || {
         let carried = case.carried(Direction::Both);
-        carried.filter(|carried| carried.measurement.duration_s >= lengths::RATE_S)
+        carried.filter(|carried| carried.shows_rate())
     };
     let first = both().next()?;
     let together: f64 = both().map(|carried| carried.result.bps).sum();
@@ -296,9 +287,14 @@ fn loaded_losses(case: &Case<'_>, direction: Direction) -> Option<Sign> {
         Direction::Both => vec![Direction::Up, Direction::Down],
         one => vec![one],
     };
+    let alone = || loads.iter().filter_map(|load| case.carried_alone(*load));
+    // Whether its queue overflows, a load too short for a rate does not show.
+    if !loaded.shows_queue() || alone().any(|carried| !carried.shows_rate()) {
+        return None;
+    }
     // A queue that overflows loses probes as it loses segments.
-    let overflows = loads.into_iter().any(|load| {
-        carried(case, load).is_some_and(|carried| {
+    let overflows = loads.iter().any(|load| {
+        case.full_load(*load).is_some_and(|carried| {
             let again = carried.segments().map_or(0.0, |segments| segments.ratio());
             is_explained_by_load(case, carried) == Some(true)
                 && queue_stands(carried)
@@ -338,8 +334,8 @@ fn lost_probes(
     Sign {
         kind: Kind::ProbesLost,
         direction,
-        // One lost probe may be chance; it is no health either.
-        severity: match at_least_ratio(sent, lost) >= LOSS_WARNING {
+        // What may be chance is no health either.
+        severity: match shows_loss(sent, lost) {
             true => Severity::Warning,
             false => Severity::Info,
         },

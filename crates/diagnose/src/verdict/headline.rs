@@ -1,6 +1,6 @@
 //! The one sentence that a check ends in.
 
-use plumb_model::finding::{Cause, Clearance, Finding, NotMeasured};
+use plumb_model::finding::{Cause, Clearance, Finding, NotMeasured, Verdict};
 use plumb_model::loss::at_most_ratio;
 use plumb_model::results::Direction;
 use plumb_model::units::{human_seconds, si};
@@ -23,6 +23,15 @@ pub(crate) fn headline(
         ),
         Clearance::NotMeasured => not_judged(not_measured),
         Clearance::Cleared => cleared(case),
+    }
+}
+
+/// Says why nothing under load was measured of a far end that answers, where that is all there is to say.
+pub fn without_responder(verdict: &mut Verdict, name: &str) {
+    if verdict.clearance == Some(Clearance::NotMeasured) {
+        verdict.headline = format!(
+            "Not measured: rates and latency under load, because there is no responder at the far end; {name} answers."
+        );
     }
 }
 

@@ -16,6 +16,7 @@ use plumb_model::finding::{Cause, Clearance, Finding, NotMeasured, Severity, Ver
 use plumb_model::grade::Grade;
 
 use crate::{Case, Scope, causes};
+pub use headline::without_responder;
 
 /// The findings, and one more where there are signs that none of them explains.
 pub(crate) fn with_unexplained(case: &Case<'_>, mut findings: Vec<Finding>) -> Vec<Finding> {
@@ -70,8 +71,8 @@ fn latency_grade(
     findings: &[Finding],
     not_measured: &[NotMeasured],
 ) -> Option<Grade> {
-    let grades = case.every_loaded().filter_map(|loaded| loaded.result.grade);
-    let worst = grades.max()?;
+    let loads = case.every_loaded().filter(|loaded| loaded.shows_queue());
+    let worst = loads.filter_map(|loaded| loaded.result.grade).max()?;
     let unexplained = findings.iter().any(is_unexplained);
     let known = not_measured.is_empty() && !unexplained;
     (known || worst == Grade::F).then_some(worst)

@@ -12,7 +12,7 @@ use crate::evidence::Carried;
 use crate::signs::{percent, queue_stands};
 use crate::{Case, lengths, reading};
 
-/// Loss while idle must be known to be below this: what 190 answered probes show.
+/// Loss while idle must be known to be below this: what 188 answered probes show.
 const LOSS_BOUND_RATIO: f64 = 0.025;
 
 /// Share of time that something else than the network may hold senders back, and the load still
@@ -127,7 +127,7 @@ fn rate(case: &Case<'_>, direction: Direction) -> Option<Missing> {
         measurement,
         result,
     } = carried;
-    if let Some(short) = too_short(need, measurement, lengths::RATE_S) {
+    if let Some(short) = too_short(need, measurement, carried.rate_needs_s()) {
         return Some(short);
     }
     if result.bytes == 0 {
@@ -156,7 +156,7 @@ fn latency(case: &Case<'_>, direction: Direction) -> Option<Missing> {
     };
     let loaded = case.loaded(direction);
     let needed_s = match loaded {
-        Some(_) => lengths::QUEUE_S,
+        Some(loaded) => lengths::QUEUE_S.max(loaded.needs_s()),
         None => lengths::LATENCY_S,
     };
     if let Some(short) = too_short(need, load.measurement, needed_s) {

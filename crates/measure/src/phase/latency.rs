@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use plumb_diagnose::grade;
 use plumb_diagnose::lengths::{LATENCY_S, QUEUE_S};
 use plumb_load::DirectionOutcome;
-use plumb_model::grade::{DSLREPORTS, Grade};
-use plumb_model::results::{ClassLatency, LoadedLatencyResult, Outcome, Periodic, RAMP_S};
+use plumb_model::grade::DSLREPORTS;
+use plumb_model::results::{ClassLatency, LoadedLatencyResult, Outcome, Periodic, ramp_end_s};
 use plumb_model::series::Series;
 use plumb_model::units::human_seconds;
 
@@ -44,8 +45,8 @@ impl Phase {
                 human_seconds(window.seconds())
             ));
         }
-        // A phase too short to leave its beginning out is judged by its second half.
-        let loaded_window = window.after(RAMP_S.min(window.seconds() / 2.0));
+        let ramp_end_s = ramp_end_s(idle.rtt_s.min, window.seconds());
+        let loaded_window = window.after(ramp_end_s);
         // What nobody was left to answer is not lost on the path.
         let loaded_window = match (self.lost(), logs.last_answer_ns()) {
             (Some(_), Some(last_ns)) => loaded_window.until(last_ns),
@@ -99,7 +100,7 @@ impl Phase {
             drain_s,
             classes,
             path: seen.path(far_idle_s),
-            periodic: self.periodic(&series),
+            periodic: self.periodic(&series, ramp_end_s),
         };
         let mut measured = self.measured(Outcome::LoadedLatency(result), series);
         measured.context.probes = probes;
@@ -114,7 +115,7 @@ impl Phase {
     }
 
     /// What repeats in the round trips and in the rates, slow start left out.
-    fn periodic(&self, latency: &BTreeMap<String, Series>) -> Vec<Periodic> {
+    fn periodic(&self, latency: &BTreeMap<String, Series>, ramp_end_s: f64) -> Vec<Periodic> {
         let rate = |direction: &'_ Option<DirectionOutcome>| {
             let series = direction.as_ref()?.series.get("bps")?;
             Some(series.clone())
@@ -128,7 +129,7 @@ impl Phase {
         let mut found = Vec::new();
         for (name, series) in all {
             let Some(series) = series else { continue };
-            let steady: Vec<_> = series.points().filter(|(t, _)| *t >= RAMP_S).collect();
+            let steady: Vec<_> = series.points().filter(|(t, _)| *t >= ramp_end_s).collect();
             found.extend(
                 periodicity::find(&steady)
                     .into_iter()
@@ -170,30 +171,5 @@ impl Phase {
             found.insert(class.name.to_owned(), latency);
         }
         found
-    }
-}
-
-/// Share of probes that may be lost and the 95th percentile of all of them is still known, whatever those
-/// would have taken.
-const GRADED_UP_TO_LOSS: f64 = 0.05;
-
-/// The mark of a phase whose answered probes took so much longer; none where it could be a worse one, had
-/// those that were lost been answered.
-fn grade(increase_p95_s: f64, loss_ratio: f64) -> Option<Grade> {
-    let grade = Grade::of_increase(increase_p95_s);
-    (loss_ratio <= GRADED_UP_TO_LOSS || grade == Grade::F).then_some(grade)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_came_through_of_a_path_that_loses_much_has_no_good_mark() {
-        assert_eq!(grade(0.002, 0.05), Some(Grade::APlus));
-        assert_eq!(grade(0.002, 0.46), None);
-        assert_eq!(grade(0.1, 0.06), None);
-        // No worse one could come of those that were lost.
-        assert_eq!(grade(0.7, 0.46), Some(Grade::F));
     }
 }

@@ -1,20 +1,13 @@
 //! A load phase as a step of a plan.
 
-use plumb_model::units::human_seconds;
-
 use super::{Phase, PhaseSpec};
 use crate::clocks::{Comparison, Incomparable};
 use crate::cut_short::CutShort;
 use crate::error::MeasureError;
-use crate::probes::{ProbeLogs, result};
+use crate::probes::ProbeLogs;
 use crate::session::Session;
 use crate::step::Step;
 use crate::yields::Yield;
-
-/// Before the end of a phase in which the far end went silent, in seconds: the probes that left then show whether
-/// small packets still pass. It is as long as a responder may be silent before it counts as lost, less the round
-/// trip of the slowest path.
-const SILENCE_S: f64 = 3.0;
 
 /// A load phase as a step of a plan.
 pub struct LoadPhase {
@@ -109,29 +102,10 @@ impl Step for LoadPhase {
             phase.record_latency(&mut found, &logs, window, main, drained);
         }
         if let Some(why) = phase.lost() {
-            found.notes(what_still_passes(&phase, &logs));
             found.shortfall = Some(MeasureError::InPart {
                 why: why.to_owned(),
             });
         }
         Ok(found)
     }
-}
-
-/// Whether small packets still came back when the far end had gone silent; `None` where there were none.
-fn what_still_passes(phase: &Phase, logs: &ProbeLogs) -> Option<String> {
-    let window = phase.window();
-    let last = window.after((window.seconds() - SILENCE_S).max(0.0));
-    let seen = result(logs.streams().next()?, last);
-    let name = phase.name();
-    let within = human_seconds(last.seconds());
-    Some(match (seen.received, seen.sent) {
-        (_, 0) => return None,
-        (0, sent) => format!(
-            "In the last {within} of the phase '{name}' none of {sent} small probes came back either: the path or the far end is down."
-        ),
-        (received, sent) => format!(
-            "The path stopped carrying our packets in the phase '{name}', and small packets still pass: {received} of {sent} probes came back in its last {within}. Compare with `plumb mtu`."
-        ),
-    })
 }

@@ -3,7 +3,6 @@
 //! settings and who measures are arguments.
 
 pub mod decision;
-pub mod findings;
 
 use plumb_model::distribution::Distribution;
 use plumb_model::results::tune::{TuneDecision, TuneResult, TunedSetting};

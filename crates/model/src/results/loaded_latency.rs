@@ -19,7 +19,7 @@ pub struct LoadedLatencyResult {
     pub protocol: ProbeProtocol,
     /// Round trips before the load.
     pub idle_rtt_s: Distribution,
-    /// Round trips from two seconds after the load began until it ended.
+    /// Round trips from when slow start is over (two seconds, or twelve idle round trips) until the load ended.
     pub rtt_s: Distribution,
     /// `rtt_s` above the idle median.
     pub increase_s: Distribution,
@@ -91,7 +91,7 @@ pub struct ClassLatency {
     pub up_bps: Option<f64>,
     /// Round trips of probes that bore its DSCP, before the load.
     pub idle_rtt_s: Option<Distribution>,
-    /// The same under load, without its first two seconds.
+    /// The same under load, without slow start.
     pub rtt_s: Option<Distribution>,
     /// `rtt_s` above the idle median of the class.
     pub increase_s: Option<Distribution>,
@@ -126,7 +126,7 @@ pub struct PlaceLatency {
     pub method: PlaceMethod,
     /// Round trips before the load.
     pub idle_rtt_s: Distribution,
-    /// The same under load, without its first two seconds.
+    /// The same under load, without slow start.
     pub rtt_s: Distribution,
     /// `rtt_s` above the idle median.
     pub increase_s: Distribution,

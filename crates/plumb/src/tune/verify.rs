@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
+use plumb_diagnose::tuned;
 use plumb_host::knobs::Catalogue;
 use plumb_host::tune::plan::plan_host;
 use plumb_host::tune::snapshot::Snapshot;
@@ -18,11 +19,10 @@ use plumb_measure::progress::Nobody;
 use plumb_measure::record::Judgement;
 use plumb_measure::traffic_classes::Shape;
 use plumb_measure::tuning::decision::MOST_RUNS;
-use plumb_measure::tuning::findings;
 use plumb_measure::tuning::{Bench, Part, PartTrial, RUNS, parts};
 use plumb_measure::with_responder::{self, Plan};
-use plumb_model::finding::{Action, Actor, Verdict};
-use plumb_model::results::tune::{TuneDecision, TuneResult};
+use plumb_model::finding::{Action, Actor};
+use plumb_model::results::tune::TuneResult;
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::{Measurement, Run};
 use plumb_model::tune::{HostPlan, PlannedChange, SCHEMA, TunePlan};
@@ -108,7 +108,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         );
     }
     if parts.is_empty() {
-        run.verdict = Some(verdict(&[], &path));
+        run.verdict = Some(tuned::verdict(&[], &path.ends));
         output.emit(run)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -148,15 +148,20 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         run.notes
             .push("What is kept is in force; it is put back with: plumb tune undo".to_owned());
     }
-    let results: Vec<_> = run.measurements.iter().filter_map(tuned).cloned().collect();
-    run.verdict = Some(verdict(&results, &path));
-    findings::settle(&mut run.findings, &results);
+    let results: Vec<_> = run
+        .measurements
+        .iter()
+        .filter_map(of_tuning)
+        .cloned()
+        .collect();
+    run.verdict = Some(tuned::verdict(&results, &path.ends));
+    tuned::settle(&mut run.findings, &results);
     drop(trial);
     output.emit(run)?;
     shortfall.map_or(Ok(ExitCode::SUCCESS), |why| Err(why.into()))
 }
 
-fn tuned(measurement: &Measurement) -> Option<&TuneResult> {
+fn of_tuning(measurement: &Measurement) -> Option<&TuneResult> {
     match &measurement.outcome {
         Outcome::Tune(result) => Some(result),
         _ => None,
@@ -233,32 +238,6 @@ fn not_tried(
         "No single transfer shows what {} does, so it was not tried; to have it as well: {command}",
         untried.join(", ")
     ))
-}
-
-fn verdict(results: &[TuneResult], path: &Path) -> Verdict {
-    let said: Vec<_> = results
-        .iter()
-        .map(|result| {
-            format!(
-                "{} {} ({:+.0} % in {} runs)",
-                result.part,
-                result.words(),
-                result.effect_ratio * 100.0,
-                result.runs
-            )
-        })
-        .collect();
-    let headline = match (said.as_slice(), path.ends.as_slice()) {
-        ([], [Actor::FarHost]) => {
-            "The far host limits this path; nothing on this one helps.".to_owned()
-        }
-        ([], _) => "Nothing needs to change on this host for this path.".to_owned(),
-        _ if results.iter().any(|r| r.decision == TuneDecision::Kept) => {
-            format!("Tuned: {}.", said.join("; "))
-        }
-        _ => format!("Nothing that was tried helps: {}.", said.join("; ")),
-    };
-    Verdict::of_a_part(headline)
 }
 
 /// Measuring against the far end, and changing this host.

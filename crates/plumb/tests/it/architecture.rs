@@ -11,7 +11,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("wire", &["model"]),
     ("net", &["model"]),
     ("diagnose", &["model"]),
-    ("report", &["model"]),
+    ("report", &["diagnose", "model"]),
     ("link", &["model", "wire"]),
     ("lab", &["link", "model", "net", "wire"]),
     ("probe", &["model", "net", "wire"]),

@@ -1,7 +1,7 @@
 //! Lines that once had an all-clear, or somebody else's fault, in short checks: each is named today.
 
 use crate::common::network::Network;
-use crate::common::{check_in, side_by_side};
+use crate::common::{check_in, side_by_side, stderr, stdout};
 use plumb_model::finding::{Cause, Clearance, Place, Severity, Verdict};
 use plumb_model::run::Run;
 
@@ -23,6 +23,8 @@ fn what_is_wrong_is_not_cleared() {
         &a_policer_is_named,
         &a_duplex_mismatch_is_named,
         &a_black_hole_is_named,
+        &a_black_hole_down_is_the_finding_though_the_responder_is_lost,
+        &a_path_that_stops_carrying_is_the_finding,
         &bursts_of_loss_are_named_with_their_direction,
         &loss_at_random_is_told_from_a_full_queue,
         &a_short_queue_is_named_with_its_length,
@@ -65,6 +67,59 @@ fn a_black_hole_is_named() {
         verdict.headline.contains("above 1400 bytes vanish"),
         "{verdict:?}"
     );
+}
+
+/// The one cause of a check that lost its responder in the phase, and the finding's sentence.
+fn cause_of_a_lost_responder(up: &str, down: &str, options: &[&str]) -> (Run, String) {
+    let network = Network::served_line(up, down);
+    let command = ["plumb", "check", "server", "--duration", "5s", "--json"];
+    let output = network.run(&[&command, options].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let run = Run::from_json(&stdout(&output)).unwrap();
+    let summary = run.findings.first().unwrap().summary.clone();
+    let (causes, verdict) = wrong(run.clone());
+    assert_eq!(causes, [Cause::NothingCarried], "{verdict:?}");
+    assert_eq!(verdict.clearance, Some(Clearance::Found));
+    assert_eq!(verdict.headline, summary);
+    (run, summary)
+}
+
+/// The responder's own report on an upload is above 1400 bytes, too; that on one of which little was seen is not.
+fn a_black_hole_down_is_the_finding_though_the_responder_is_lost() {
+    const HOLE: &str = r#"{ type = "mtu", bytes = 1400, icmp = false, fragment = false }"#;
+    let named = |line: &str, options: &[&str], begins: &str| {
+        let down = format!("{HOLE}, {line}");
+        let (run, summary) = cause_of_a_lost_responder(line, &down, options);
+        assert!(summary.starts_with(begins), "{summary}");
+        assert!(summary.contains("while small packets pass"), "{summary}");
+        let said = "Answers above 1400 bytes did not come back";
+        let mut notes = run.notes.iter();
+        assert!(notes.any(|note| note.starts_with(said)), "{:?}", run.notes);
+    };
+    named(
+        SHAPED,
+        &[],
+        "The upload arrived and the responder's report on it did not",
+    );
+    let unlimited = r#"{ type = "delay", delay = "5ms" }"#;
+    named(unlimited, &["--budget", "50MB"], "Downloads carry nothing");
+}
+
+/// At 30 Mbit/s packets of 1500 bytes are 2500 in a second.
+fn a_path_that_stops_carrying_is_the_finding() {
+    let stops = |which: &str| {
+        let lost = format!(
+            r#"{{ type = "index_loss", packets = "4000-10000000", match = "{which}" }}, {SHAPED}"#
+        );
+        let (_, summary) = cause_of_a_lost_responder(&lost, SHAPED, &[]);
+        let begins = "The path stopped carrying our packets in the up phase";
+        assert!(summary.starts_with(begins), "{summary}");
+        summary
+    };
+    let all = stops("any");
+    assert!(all.contains("the path or the far end is down"), "{all}");
+    let data = stops("tcp_data");
+    assert!(data.contains("while small packets still pass"), "{data}");
 }
 
 const SHAPED: &str = r#"{ type = "shaper", rate = "30mbit", queue = { type = "fifo", limit = "50ms" } }, { type = "delay", delay = "12ms" }"#;

@@ -1,12 +1,12 @@
 //! What a comparison comes to, in one sentence.
 
 use plumb_model::context::Phase;
+use plumb_model::grade::Grade;
 use plumb_model::results::{Direction, ProbeProtocol};
 use plumb_model::units::capital;
 
 use super::document::{Change, GradeChange};
 use super::table::{before_and_after, what};
-use crate::latency::mark;
 use crate::number::{self, Scale};
 use crate::phase::{PHASES, flow, when};
 
@@ -89,16 +89,21 @@ impl<'a> Latency<'a> {
     }
 
     fn changed(&self) -> bool {
-        self.better.is_some() || self.grade.is_some_and(|g| g.before != g.after)
+        self.better.is_some() || self.grades().is_some_and(|(before, after)| before != after)
+    }
+
+    /// Those of both Runs, where both have one.
+    fn grades(&self) -> Option<(Grade, Grade)> {
+        self.grade
+            .and_then(|change| change.before.zip(change.after))
     }
 
     fn text(&self) -> String {
-        let grade =
-            self.grade
-                .map_or_else(String::new, |g| match (mark(g.before), mark(g.after)) {
-                    (before, after) if before == after => format!(" (grade {after})"),
-                    (before, after) => format!(" (grade {before} → {after})"),
-                });
+        let grade = match self.grades() {
+            None => String::new(),
+            Some((before, after)) if before == after => format!(" (grade {})", after.name()),
+            Some((before, after)) => format!(" (grade {} → {})", before.name(), after.name()),
+        };
         format!(
             "{}: {} → {}{grade}",
             when(self.phase),

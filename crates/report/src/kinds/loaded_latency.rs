@@ -11,6 +11,7 @@ use plumb_model::results::{
 };
 use plumb_model::run::{Measurement, Run};
 
+use crate::grade;
 use crate::number::{self, Scale};
 use crate::phase::{flow, title};
 use crate::registry::{all, results};
@@ -106,6 +107,9 @@ pub(crate) fn grades(run: &Run) -> Option<String> {
         .map(|(_, l)| {
             let phase = flow(l.direction);
             match l.grade {
+                Some(_) if grade::shown(run, l.grade).is_none() => {
+                    format!("{phase}: no grade, because the verdict has none")
+                }
                 Some(_) => format!("{phase}: {}", Grade::explain(l.increase_s.p95)),
                 None if carried_nothing(l) => {
                     format!("{phase}: no grade, because the load carried nothing")
@@ -119,7 +123,7 @@ pub(crate) fn grades(run: &Run) -> Option<String> {
         })
         .collect();
     Some(format!(
-        "Grades of latency: table {table}, applied to p95 over the idle median, of all round trips from two seconds after the load began. {}.",
+        "Grades of latency: table {table}, applied to p95 over the idle median, of all round trips after slow start. {}.",
         each.join(". ")
     ))
 }

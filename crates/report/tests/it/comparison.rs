@@ -1,6 +1,7 @@
 //! Comparisons of Runs that have neither round trips nor TCP's rates.
 
 use plumb_model::distribution::Distribution;
+use plumb_model::finding::{Cause, Clearance, NotMeasured};
 use plumb_model::results::{CpuUse, Outcome, TransactionTransport, TransactionsResult};
 use plumb_model::run::{Measurement, Run};
 use plumb_report::compare::compare;
@@ -122,6 +123,13 @@ fn a_finding_is_gone_only_where_it_was_measured_again() {
         }
     });
     assert_eq!(fate(&cut_short), "not measured again");
+    // Its queue may have taken longer to fill.
+    let shorter = measured(|run| {
+        for measurement in &mut run.measurements {
+            measurement.duration_s = measurement.duration_s.min(8.0);
+        }
+    });
+    assert_eq!(fate(&shorter), "not measured again");
     let unanswered = measured(|run| {
         let loaded = |m: &Measurement| matches!(m.outcome, Outcome::LoadedLatency(_));
         run.measurements.retain(|m| !loaded(m));
@@ -135,4 +143,52 @@ fn a_finding_is_gone_only_where_it_was_measured_again() {
     );
     let page = html::render_comparison(&crate::sample::before(), &until_upload, &comparison);
     assert!(page.contains(">not measured again<") && !page.contains(">gone<"));
+}
+
+#[test]
+fn no_phase_has_a_grade_that_could_be_worse_by_the_runs_verdict() {
+    let judged = |clearance: Option<Clearance>| {
+        let mut run = crate::sample::after();
+        let verdict = run.verdict.as_mut().unwrap();
+        verdict.clearance = clearance;
+        verdict.latency_grade = None;
+        if clearance == Some(Clearance::NotMeasured) {
+            verdict.not_measured.push(NotMeasured {
+                what: "latency under upload".to_owned(),
+                why: "8.00 s are too short for it".to_owned(),
+                option: None,
+            });
+        }
+        if clearance == Some(Clearance::Unexplained) {
+            let mut unexplained = crate::sample::before().findings.swap_remove(0);
+            unexplained.cause = Cause::Unexplained;
+            run.findings.push(unexplained);
+        }
+        run
+    };
+    let shown = |run: &Run| {
+        let text = text::render(run, &text::Style::default());
+        let compared = compare(&crate::sample::before(), run);
+        [
+            html::render(run).contains("class=\"badge"),
+            text.contains("  grade\n"),
+            text.contains(" is A, from"),
+            compared.grades.iter().any(|g| g.after.is_some()),
+            compared.summary.contains("(grade F → "),
+        ]
+    };
+    // A verb that judges a part has them.
+    assert_eq!(shown(&judged(None)), [true; 5]);
+    for withheld in [Clearance::Unexplained, Clearance::NotMeasured] {
+        assert_eq!(shown(&judged(Some(withheld))), [false; 5], "{withheld:?}");
+    }
+    // Nothing is worse than F.
+    let mut bloated = crate::sample::before();
+    bloated.verdict.as_mut().unwrap().clearance = Some(Clearance::Found);
+    bloated.verdict.as_mut().unwrap().not_measured = judged(Some(Clearance::NotMeasured))
+        .verdict
+        .unwrap()
+        .not_measured;
+    let page = html::render(&bloated);
+    assert!(page.contains(">F</span>") && !page.contains(">D</span>"));
 }

@@ -1,6 +1,6 @@
-//! What a proof makes of the findings that it began with: what was tried is no advice any more. Pure.
+//! What a proof makes of the findings that it began with: what was tried is no advice any more; and what it comes to.
 
-use plumb_model::finding::{Action, Actor, Finding, Fix, Severity};
+use plumb_model::finding::{Action, Actor, Finding, Fix, Severity, Verdict};
 use plumb_model::results::tune::{TuneDecision, TuneResult};
 
 /// Says of each finding that a part of the plan was tried for it what became of that, and takes away the fix: what was
@@ -29,6 +29,33 @@ pub fn settle(findings: &mut [Finding], results: &[TuneResult]) {
     }
     // Worst first, as ever.
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+}
+
+/// What came of all that was tried on this host, of a path that `ends` limit.
+pub fn verdict(results: &[TuneResult], ends: &[Actor]) -> Verdict {
+    let said: Vec<_> = results
+        .iter()
+        .map(|result| {
+            format!(
+                "{} {} ({:+.0} % in {} runs)",
+                result.part,
+                result.words(),
+                result.effect_ratio * 100.0,
+                result.runs
+            )
+        })
+        .collect();
+    let headline = match (said.as_slice(), ends) {
+        ([], [Actor::FarHost]) => {
+            "The far host limits this path; nothing on this one helps.".to_owned()
+        }
+        ([], _) => "Nothing needs to change on this host for this path.".to_owned(),
+        _ if results.iter().any(|r| r.decision == TuneDecision::Kept) => {
+            format!("Tuned: {}.", said.join("; "))
+        }
+        _ => format!("Nothing that was tried helps: {}.", said.join("; ")),
+    };
+    Verdict::of_a_part(headline)
 }
 
 /// Whether a fix is of what was tried.
