@@ -7,11 +7,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// What a column of values counts; its suffix is part of the column's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
-    /// Times in seconds.
+    /// Times, measured in seconds.
     Seconds,
-    /// Rates in bit/s.
+    /// Rates, measured in bit/s.
     BitsPerSecond,
-    /// Sizes in bytes.
+    /// Sizes, measured in bytes.
     Bytes,
     /// Shares from 0 to 1.
     Ratio,

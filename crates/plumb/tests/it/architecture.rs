@@ -147,6 +147,44 @@ fn unsafe_code_stands_only_in_net() {
     }
 }
 
+/// The help of the command line, which ends without a full stop, may be as short as it likes.
+#[test]
+fn a_doc_comment_has_more_than_three_words() {
+    let mut short = Vec::new();
+    for (path, text) in sources() {
+        let has_help = path.starts_with(crates().join("plumb"));
+        let docs = short_docs(&text).into_iter();
+        let docs = docs.filter(|doc| !has_help || doc.ends_with('.'));
+        short.extend(docs.map(|doc| format!("{}: {doc}", path.display())));
+    }
+    assert!(
+        short.is_empty(),
+        "the name must say it, or the comment more:\n{}",
+        short.join("\n")
+    );
+}
+
+#[test]
+fn short_doc_comments_are_found_where_they_stand_alone() {
+    let text = "//! The clock.\n\n/// Of use.\nfn a() {\n    /// Which files.\n    let b;\n}\n\
+        /// Reads it.\n///\n/// # Errors\n/// None.\nfn c() {}\n/// Four words are enough.\nfn d() {}\n// A remark.\n";
+    assert_eq!(short_docs(text), ["The clock.", "Of use.", "Which files."]);
+}
+
+/// The doc comments of one line that have three words or fewer.
+fn short_docs(text: &str) -> Vec<&str> {
+    let doc = |line: &&'_ str| line.starts_with("///") || line.starts_with("//!");
+    let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+    let comments = lines.chunk_by(|before, after| doc(before) && doc(after));
+    let alone = comments.filter_map(|lines| match lines {
+        [line] if doc(line) => line.get(4..),
+        _ => None,
+    });
+    alone
+        .filter(|text| text.split(' ').count() <= 3 && text.starts_with(char::is_uppercase))
+        .collect()
+}
+
 /// Every test binary of a crate links all that the crate uses: what can be a module of `tests/it` is one.
 #[test]
 fn a_crate_has_one_integration_binary() {

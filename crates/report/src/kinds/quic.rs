@@ -1,4 +1,4 @@
-//! What QUIC carried.
+//! What QUIC carried, and its losses.
 
 use plumb_model::context::Phase;
 use plumb_model::results::quic::{QuicResult, QuicSender};
