@@ -259,7 +259,14 @@ fn every_counter_with_a_meaning_is_on_its_page() {
 
 /// The verbs that `plumb --help` lists.
 fn verbs() -> BTreeSet<String> {
-    let help = stdout(&plumb(&["--help"]));
+    let verbs = listed_under(&[]);
+    assert!(verbs.len() > 15 && verbs.contains("check"), "{verbs:?}");
+    verbs
+}
+
+/// The commands that the help of a verb lists.
+fn listed_under(verb: &[&str]) -> BTreeSet<String> {
+    let help = stdout(&plumb(&[verb, &["--help"]].concat()));
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed = listed.take_while(|line| !line.is_empty());
     // The lines between them continue a description.
@@ -268,7 +275,6 @@ fn verbs() -> BTreeSet<String> {
         .filter(|verb| !verb.is_empty())
         .map(str::to_owned)
         .collect();
-    assert!(verbs.len() > 15 && verbs.contains("check"), "{verbs:?}");
     verbs.into_iter().filter(|verb| verb != "help").collect()
 }
 
@@ -302,6 +308,24 @@ fn the_readme_lists_every_verb_and_topic_and_nothing_else() {
     let topics = topics.split('`').skip(1).step_by(2);
     let topics: BTreeSet<_> = topics.map(str::to_owned).collect();
     assert_eq!(topics, pages());
+}
+
+#[test]
+fn the_readme_lists_every_command_of_lab_and_tune_and_nothing_else() {
+    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    for verb in ["lab", "tune"] {
+        let start = format!("| `plumb {verb} ");
+        let rows = readme.lines().filter(|line| line.starts_with(&start));
+        let of_verb = format!("{verb} ");
+        let spans = rows.flat_map(|row| row.split('`').skip(1).step_by(2));
+        let commands = spans.filter_map(|span| {
+            let span = span.strip_prefix("plumb ").unwrap_or(span);
+            let span = span.strip_prefix(&of_verb).unwrap_or(span);
+            span.split(' ').next().filter(|word| !word.starts_with('-'))
+        });
+        let listed: BTreeSet<String> = commands.map(str::to_owned).collect();
+        assert_eq!(listed, listed_under(&[verb]), "{verb}");
+    }
 }
 
 /// The pages of the knowledge base, and those that `plumb explain` makes itself.
