@@ -3,35 +3,52 @@
 
 mod circles;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-const MAY_USE: [(&str, &[&str]); 13] = [
-    ("schemaless", &[]),
-    ("model", &[]),
-    ("wire", &["model"]),
-    ("net", &["model"]),
-    ("diagnose", &["model"]),
-    ("report", &["model"]),
-    ("link", &["model", "wire"]),
-    ("lab", &["link", "model", "net", "wire"]),
-    ("probe", &["model", "net", "wire"]),
-    ("load", &["model", "net", "wire"]),
-    ("host", &["model", "net"]),
-    ("serve", &["host", "load", "model", "net", "probe", "wire"]),
-    (
-        "measure",
-        &["diagnose", "host", "load", "model", "net", "probe", "wire"],
-    ),
-];
+/// The crate that any may use: it stands for schemars.
+const OF_ALL: &str = "schemaless";
 
 fn crates() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// What each crate may use, by the table of ARCHITECTURE.md.
+fn may_use() -> BTreeMap<String, Vec<String>> {
+    let text = std::fs::read_to_string(crates().join("../ARCHITECTURE.md")).unwrap();
+    let (_, table) = text.split_once("| crate | may use |\n|---|---|\n").unwrap();
+    let names = |cell: &str| -> Vec<String> {
+        let names = cell.split(',').map(|name| name.trim().to_owned());
+        names.collect()
+    };
+    let rows = table.lines().take_while(|line| line.starts_with('|'));
+    let mut found = BTreeMap::new();
+    for row in rows {
+        let (of, used) = row.trim_matches('|').split_once('|').unwrap();
+        let used = match used.trim() {
+            "nothing of plumb" => Vec::new(),
+            "everything" => folders(),
+            used => names(used),
+        };
+        for name in names(of) {
+            assert!(found.insert(name, used.clone()).is_none(), "twice: {row}");
+        }
+    }
+    found.insert(OF_ALL.to_owned(), Vec::new());
+    found
+}
+
+/// The names of the crates.
+fn folders() -> Vec<String> {
+    let entries = std::fs::read_dir(crates()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.collect()
+}
+
 #[test]
 fn arrows_point_one_way() {
-    for (name, allowed) in MAY_USE {
-        let manifest = std::fs::read_to_string(crates().join(name).join("Cargo.toml")).unwrap();
+    for (name, allowed) in may_use() {
+        let manifest = std::fs::read_to_string(crates().join(&name).join("Cargo.toml")).unwrap();
         let dependencies = manifest.split("[dependencies]").nth(1).unwrap_or_default();
         let used = dependencies
             .lines()
@@ -39,7 +56,7 @@ fn arrows_point_one_way() {
             .filter_map(|line| line.strip_prefix("plumb-")?.split(['.', ' ', '=']).next());
         for used in used {
             assert!(
-                used == "schemaless" || allowed.contains(&used),
+                used == OF_ALL || allowed.iter().any(|allowed| allowed == used),
                 "{name} uses {used}, and may use only {allowed:?}"
             );
         }
@@ -47,13 +64,14 @@ fn arrows_point_one_way() {
 }
 
 #[test]
-fn every_crate_is_in_the_table() {
-    for entry in std::fs::read_dir(crates()).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(
-            name == "plumb" || MAY_USE.iter().any(|(known, _)| *known == name),
-            "{name} is in no row"
-        );
+fn the_table_has_every_crate_and_nothing_else() {
+    let table = may_use();
+    let mut known = folders();
+    known.sort();
+    let listed: Vec<&String> = table.keys().collect();
+    assert_eq!(listed, known.iter().collect::<Vec<_>>());
+    for used in table.values().flatten() {
+        assert!(known.contains(used), "{used} is no crate");
     }
 }
 
