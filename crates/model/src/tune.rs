@@ -116,8 +116,8 @@ pub struct HostPlan {
     pub left: Vec<Left>,
     /// Somebody's advice, judged; empty where none was given.
     pub judged: Vec<Judged>,
-    /// Memory that one connection may take after the change, in bytes, send and receive buffer together. Null where it
-    /// is unknown.
+    /// Memory that one connection may take after the change, in bytes, send and receive buffer together. Null where no
+    /// change sets a buffer.
     pub memory_bytes: Option<u64>,
     /// What else must be known of the plan.
     pub notes: Vec<String>,
@@ -146,8 +146,8 @@ pub struct PlannedChange {
     pub memory_bytes: Option<u64>,
     /// The change itself. Null where plumb cannot make it.
     pub action: Option<Action>,
-    /// Line of a file of udev(7) that makes the change again at boot. Absent where plumb's drop-in file does, which has
-    /// kernel variables alone.
+    /// Line of a file of udev(7) that makes the change again at boot. Absent for kernel variables, which plumb's
+    /// drop-in file brings back, and where udev cannot make the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_boot: Option<String>,
     /// Where the rule for the value is from.

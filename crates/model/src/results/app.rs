@@ -32,7 +32,7 @@ pub struct AppResult {
     pub playback: Option<Playback>,
     /// What the application needs, and whether it had it.
     pub goals: Vec<Goal>,
-    /// Whether all goals were met. Null where one of them could not be measured and the others were.
+    /// Whether all goals were met. Null where that is unknown of one of them and all others were.
     pub good: Option<bool>,
 }
 
@@ -47,7 +47,7 @@ pub struct Goal {
     pub limit: f64,
     /// Whether the limit is the least that it must be, and not the most that it may be.
     pub at_least: bool,
-    /// Whether the goal was met. Null where the value could not be measured.
+    /// Whether the goal was met. Null where the value could not be measured, or where its error leaves that open.
     pub met: Option<bool>,
 }
 

@@ -251,7 +251,7 @@ pub struct RouteChange {
     pub at_s: f64,
     /// When the old route was last seen, in seconds from the start: the change came between.
     pub after_s: f64,
-    /// The same moment as `at_s`, RFC 3339 in UTC. Null where the start is unknown.
+    /// The same moment as `at_s`, RFC 3339 in UTC. Null where it is no such time.
     #[serde(default)]
     pub time: Option<String>,
     /// Number of the old route in `routes`, from 0.

@@ -28,7 +28,7 @@ pub struct ResponsivenessResult {
     pub foreign_rpm: Option<f64>,
     /// Round trips a minute on the loaded connections. Null where none was answered.
     pub in_band_rpm: Option<f64>,
-    /// Payload in bit/s that arrived, as a moving average at the end. Null where nothing arrived.
+    /// Payload in bit/s that arrived, as a moving average at the end. Null where no interval was over.
     pub goodput_bps: Option<f64>,
     /// How far `goodput_bps` can be trusted to be all that the path carries.
     pub goodput_confidence: RpmConfidence,

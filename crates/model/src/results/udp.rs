@@ -93,7 +93,7 @@ pub struct UdpReceiver {
     #[serde(default)]
     pub corrupted: u64,
     /// Packets that the path lost or corrupted. At least so many where the receiver's own socket dropped trains, each
-    /// of which counts as long as it can have been. Null where the receiver did not report it.
+    /// of which counts as long as it can have been. Null in Runs that did not record it.
     pub lost_on_path: Option<u64>,
     /// What UDP of the receiving host did not deliver meanwhile, of all its sockets together. Null where its kernel
     /// does not report it.
