@@ -13,7 +13,7 @@ use plumb_lab::observe::Sight;
 use plumb_lab::supervise::Record;
 use plumb_model::units::parse_duration;
 
-use crate::save::Growing;
+use crate::save::growing::Growing;
 use crate::target::interruptible;
 
 #[derive(Args)]

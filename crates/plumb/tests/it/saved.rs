@@ -249,6 +249,24 @@ fn a_full_disk_leaves_the_records_of_a_lab_as_they_were() {
 }
 
 #[test]
+fn a_log_that_is_mounted_by_itself_is_overwritten() {
+    need_root();
+    let (scenario, folder) = (
+        Network::line("", "").file(),
+        folder_with(&["log", "mounted"]),
+    );
+    let script = "mount --bind mounted log || exit 1; \"$@\"; echo $?";
+    let mut lab = Command::new("unshare");
+    lab.current_dir(folder.path());
+    lab.args(["-m", "sh", "-c", script, "sh", PLUMB, "lab", "run"]);
+    lab.arg(scenario.path());
+    let output = output_of(lab.args(["--log", "log", "--", "true"]));
+    assert_eq!(stdout(&output), "0\n", "{output:?}");
+    assert!(read(folder.path(), "mounted").contains("plumb.lab-log/1"));
+    assert_eq!(read(folder.path(), "log"), GOOD);
+}
+
+#[test]
 fn an_interrupted_look_at_a_lab_is_kept() {
     alone(|| {
         let lab = Lab::up(&["fibre"]);
