@@ -5,7 +5,6 @@ use plumb_model::run::Run;
 /// Why Runs cannot be judged together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    /// There are none.
     #[error("no Run was given")]
     None,
     /// They are of two paths.

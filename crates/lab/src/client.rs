@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -30,6 +31,9 @@ use crate::{program, supervise};
 
 /// Flag of a listening socket in /proc/net/unix (`__SO_ACCEPTCON`, `linux/net.h`).
 const LISTENING: &str = "00010000";
+
+/// How soon it is noticed that somebody wants to see no more.
+const NOTICE: Duration = Duration::from_millis(50);
 
 /// How much of an answer is looked at in one go.
 const PEEK_BYTES: usize = 65_536;
@@ -149,8 +153,8 @@ impl RunningLab {
         exchange(&self.connect()?.0, request).map(|(answer, _)| answer)
     }
 
-    /// Looks on, and writes what there is to see to `out`, until the laboratory ends or the time
-    /// is over.
+    /// Looks on, and writes what there is to see to `out`, until the laboratory ends, the time is over or
+    /// `stop` is set.
     ///
     /// # Errors
     /// When it refuses, or `out` takes no more.
@@ -159,22 +163,28 @@ impl RunningLab {
         sight: &Sight,
         out: &mut impl Write,
         duration: Option<Duration>,
+        stop: &AtomicBool,
     ) -> Result<(), LabError> {
         let (mut stream, _) = self.connect()?;
         let request = Request::Look {
             sight: sight.clone(),
         };
         exchange(&stream, &request)?;
-        let mut until = duration.map(|duration| Instant::now() + duration);
+        let until = duration.map(|duration| Instant::now() + duration);
+        let mut enough = false;
         let mut buffer = vec![0; 65_536];
         loop {
-            let mut left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let over = left.is_some_and(|left| left.is_zero()) || stop.load(Ordering::Relaxed);
+            if over && !enough {
                 // What is under way comes behind, and then the end.
                 stream.shutdown(Shutdown::Write)?;
-                (until, left) = (None, None);
+                enough = true;
             }
-            stream.set_read_timeout(left)?;
+            let wait = left
+                .filter(|left| !left.is_zero())
+                .map_or(NOTICE, |left| left.min(NOTICE));
+            stream.set_read_timeout(Some(wait))?;
             match stream.read(&mut buffer) {
                 Ok(0) => return Ok(()),
                 Ok(length) => {

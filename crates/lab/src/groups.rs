@@ -10,6 +10,7 @@ use plumb_net::netlink::Prefix;
 use crate::graph::Graph;
 use crate::nearest::known;
 use crate::plan::{MulticastRoute, Plan};
+use crate::problem::{Problem, each};
 use crate::scenario::Scenario;
 use crate::topology::MulticastSpec;
 
@@ -20,10 +21,12 @@ const ALL_GROUPS: Prefix = Prefix {
 };
 
 /// Adds the scenario's groups to a plan. They go the shortest way, whatever `[[route]]` says.
-pub(crate) fn lay(scenario: &Scenario, graph: &Graph<'_>, plan: &mut Plan) -> Result<(), String> {
+pub(crate) fn lay(scenario: &Scenario, graph: &Graph<'_>, plan: &mut Plan) -> Result<(), Problem> {
     let mut said = BTreeSet::new();
-    for spec in &scenario.multicasts {
-        let wrong = |problem: String| format!("multicast to {}: {problem}", spec.group);
+    for (number, spec) in scenario.multicasts.iter().enumerate() {
+        let what = format!("multicast to {}", spec.group);
+        let here = |problem: Problem| problem.of(&what).in_element("multicast", number);
+        let wrong = |problem: String| here(problem.into());
         if !may_be_routed(spec.group) {
             return Err(wrong(
                 "this is no group that routers pass on: use one such as 239.1.2.3 or ff3e::1234"
@@ -39,9 +42,9 @@ pub(crate) fn lay(scenario: &Scenario, graph: &Graph<'_>, plan: &mut Plan) -> Re
                 spec.from
             )));
         }
-        lay_one(spec, graph, plan).map_err(wrong)?;
+        lay_one(spec, graph, plan).map_err(here)?;
     }
-    for node in &mut plan.nodes {
+    for (number, node) in plan.nodes.iter_mut().enumerate() {
         // What somebody sends to, or joins, that nothing was said about.
         if let (false, Some(first)) = (scenario.multicasts.is_empty(), node.interfaces.first()) {
             node.groups.insert(ALL_GROUPS, first.name.clone());
@@ -52,17 +55,18 @@ pub(crate) fn lay(scenario: &Scenario, graph: &Graph<'_>, plan: &mut Plan) -> Re
             .flat_map(|route| route.to.iter().chain([&route.from]))
             .collect();
         if used.len() > MAX_INTERFACES {
-            return Err(format!(
+            return Err(Problem::from(format!(
                 "node '{}' passes multicast on over {} links, and the kernel does it over at most {MAX_INTERFACES}",
                 node.name,
                 used.len()
-            ));
+            ))
+            .in_element("node", number));
         }
     }
     Ok(())
 }
 
-fn lay_one(spec: &MulticastSpec, graph: &Graph<'_>, plan: &mut Plan) -> Result<(), String> {
+fn lay_one(spec: &MulticastSpec, graph: &Graph<'_>, plan: &mut Plan) -> Result<(), Problem> {
     let find = |name: &str| {
         graph.node(name).ok_or_else(|| {
             format!(
@@ -71,7 +75,7 @@ fn lay_one(spec: &MulticastSpec, graph: &Graph<'_>, plan: &mut Plan) -> Result<(
             )
         })
     };
-    let from = find(&spec.from)?;
+    let from = find(&spec.from).map_err(|problem| Problem::from(problem).at("from"))?;
     if spec.to.is_empty() {
         return Err("to is empty: name the receivers".into());
     }
@@ -79,21 +83,22 @@ fn lay_one(spec: &MulticastSpec, graph: &Graph<'_>, plan: &mut Plan) -> Result<(
     // Segments by which each node passes the packets on, and by which it gets them.
     let mut sends: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     let mut gets: BTreeMap<usize, usize> = BTreeMap::new();
-    for name in &spec.to {
+    each("to", &spec.to, |name| {
         let receiver = find(name)?;
         if receiver == from {
-            return Err(format!("'{name}' sends it and needs not receive it"));
+            return Err(format!("'{name}' sends it and needs not receive it").into());
         }
         let mut here = receiver;
         while here != from {
             let Some(reached) = tree.nodes.get(here).copied().flatten() else {
-                return Err(format!("no way leads from '{}' to '{name}'", spec.from));
+                return Err(format!("no path leads from '{}' to '{name}'", spec.from).into());
             };
             gets.insert(here, reached.by);
             sends.entry(reached.before).or_default().insert(reached.by);
             here = reached.before;
         }
-    }
+        Ok(())
+    })?;
     let segment = |k: usize| graph.segments.get(k).map_or("", |s| s.name).to_owned();
     let first: Vec<usize> = sends.remove(&from).into_iter().flatten().collect();
     let [first] = first.as_slice() else {
@@ -102,10 +107,11 @@ fn lay_one(spec: &MulticastSpec, graph: &Graph<'_>, plan: &mut Plan) -> Result<(
             "it would leave '{}' by {}, and a sender sends by one link: put a router behind that link",
             spec.from,
             names.join(" and ")
-        ));
+        )
+        .into());
     };
     let Some((v4, v6)) = graph.addresses(from, *first) else {
-        return Err(format!("'{}' has no link", spec.from));
+        return Err(format!("'{}' has no link", spec.from).into());
     };
     let source: IpAddr = if spec.group.is_ipv4() {
         v4.into()

@@ -111,7 +111,8 @@ impl Instance {
             notes.push("this kernel has no IPv6, and so has the lab".to_owned());
         }
         notes.extend(contradictions::doubts(&scenario));
-        let mut plan = layout::plan(&scenario).map_err(LabError::Control)?;
+        let mut plan =
+            layout::plan(&scenario).map_err(|problem| LabError::Control(problem.to_string()))?;
         if backend == LabBackend::Kernel {
             // netem and tbf would count a large segment as one packet.
             let interfaces = plan.nodes.iter_mut().flat_map(|node| &mut node.interfaces);

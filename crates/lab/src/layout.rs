@@ -8,6 +8,7 @@ use std::net::Ipv6Addr;
 
 use crate::graph::{self, Graph};
 use crate::plan::{Interface, NodePlan, Plan, Route};
+use crate::problem::Problem;
 use crate::scenario::Scenario;
 use crate::{groups, routes};
 
@@ -15,7 +16,7 @@ use crate::{groups, routes};
 ///
 /// # Errors
 /// When its parts contradict each other; the text says which, and what is allowed.
-pub(crate) fn plan(scenario: &Scenario) -> Result<Plan, String> {
+pub(crate) fn plan(scenario: &Scenario) -> Result<Plan, Problem> {
     let graph = Graph::new(scenario);
     let mut plan = Plan {
         hosts: hosts_file(scenario, &graph),
@@ -24,11 +25,13 @@ pub(crate) fn plan(scenario: &Scenario) -> Result<Plan, String> {
     for (node, spec) in scenario.nodes.iter().enumerate() {
         let tree = graph.tree(node);
         if let Some((between, behind)) = graph.stands_between(node, &tree) {
+            let number = between;
             let (between, behind) = (graph.name(between), graph.name(behind));
-            return Err(format!(
+            return Err(Problem::from(format!(
                 "node '{between}' stands between '{}' and '{behind}' and does not forward: give it forward = true, or forward = false if that is meant",
                 spec.name
-            ));
+            ))
+            .in_element("node", number));
         }
         let mut routes = Vec::new();
         for (k, way) in tree.segments.iter().enumerate() {

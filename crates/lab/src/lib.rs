@@ -31,6 +31,7 @@ mod network;
 mod node;
 pub mod observe;
 mod plan;
+mod problem;
 mod program;
 pub mod proxy;
 mod reconfigure;

@@ -12,7 +12,7 @@ pub const SCHEMA: &str = "plumb.lab-list/1";
 /// The scenarios that come with plumb, and the laboratories in the background.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScenarioList {
-    /// Always [`SCHEMA`].
+    /// Version of the document, always `plumb.lab-list/1`.
     pub schema: String,
     /// The scenarios, in the order in which they are shown.
     pub scenarios: Vec<Listed>,
@@ -20,12 +20,12 @@ pub struct ScenarioList {
     pub running: Vec<Running>,
 }
 
-/// One scenario.
+/// A scenario that comes with plumb.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Listed {
-    /// What `plumb lab run` calls it.
+    /// Name of the scenario, as `plumb lab run` takes it.
     pub name: String,
-    /// One line on what it is.
+    /// What it is, in one line.
     pub summary: String,
     /// What it is, in a few sentences.
     pub about: String,
@@ -33,29 +33,29 @@ pub struct Listed {
     pub source: String,
     /// The command that shows its truth.
     pub measure: Vec<String>,
-    /// Its machines; commands run in the first unless told otherwise.
+    /// Names of its nodes. A command runs in the first unless it is given another.
     pub nodes: Vec<String>,
-    /// What joins them.
+    /// Names of the links between its nodes.
     pub links: Vec<String>,
 }
 
 /// A laboratory in the background.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Running {
-    /// What `--lab` calls it.
+    /// Name of the laboratory, as `--lab` takes it.
     pub name: String,
-    /// Its scenario.
+    /// Name of its scenario.
     pub scenario: String,
-    /// Seed of its random cells.
+    /// Seed of the scenario's random cells.
     pub seed: u64,
-    /// Its machines.
+    /// Names of its nodes.
     pub nodes: Vec<String>,
-    /// What joins them.
+    /// Names of the links between its nodes.
     pub links: Vec<String>,
-    /// How long it has run.
+    /// How long it has run, in seconds.
     pub duration_s: f64,
-    /// Its first process, with which all of it ends; absent where that is in a PID namespace that
-    /// cannot be seen.
+    /// Number of its first process, with which all of it ends. Null where that is in a PID namespace that cannot be
+    /// seen.
     pub pid: Option<u32>,
 }
 

@@ -9,6 +9,7 @@ use plumb_net::netlink::Prefix;
 use crate::graph::{self, Graph, Step};
 use crate::nearest::known;
 use crate::plan::{Change, Deal, Hop, Plan, Route};
+use crate::problem::{Problem, each};
 use crate::scenario::Scenario;
 use crate::topology::{Balance, RouteSpec};
 
@@ -31,13 +32,14 @@ pub(crate) fn hop(graph: &Graph<'_>, step: Step, to: Prefix) -> Option<Hop> {
 }
 
 /// Adds the scenario's routes to a plan that has the shortest ones.
-pub(crate) fn lay(scenario: &Scenario, graph: &Graph<'_>, plan: &mut Plan) -> Result<(), String> {
+pub(crate) fn lay(scenario: &Scenario, graph: &Graph<'_>, plan: &mut Plan) -> Result<(), Problem> {
     let mut said: BTreeSet<(usize, Prefix, Duration)> = BTreeSet::new();
     let mut deals: BTreeMap<(usize, Prefix), Deal> = BTreeMap::new();
     let mut resolved = Vec::new();
-    for spec in &scenario.routes {
+    for (number, spec) in scenario.routes.iter().enumerate() {
         let what = format!("the route of '{}' to '{}'", spec.node, spec.to);
-        let wrong = |problem: String| format!("{what}: {problem}");
+        let here = |problem: Problem| problem.of(&what).in_element("route", number);
+        let wrong = |problem: String| here(problem.into());
         if spec.at == Some(Duration::ZERO) {
             return Err(wrong("at = 0 is from the start: leave it out".into()));
         }
@@ -47,7 +49,7 @@ pub(crate) fn lay(scenario: &Scenario, graph: &Graph<'_>, plan: &mut Plan) -> Re
                 known(&spec.node, &graph.nodes, "nodes")
             )));
         };
-        let steps = steps(graph, node, spec).map_err(wrong)?;
+        let steps = steps(graph, node, spec).map_err(here)?;
         let balance = match (spec.balance, steps.as_slice()) {
             (_, []) => return Err(wrong("via is empty: name a neighbour".into())),
             (Some(_), [_]) => {
@@ -130,9 +132,9 @@ pub(crate) fn lay(scenario: &Scenario, graph: &Graph<'_>, plan: &mut Plan) -> Re
 }
 
 /// The steps that `via` names.
-fn steps(graph: &Graph<'_>, node: usize, spec: &RouteSpec) -> Result<Vec<Step>, String> {
+fn steps(graph: &Graph<'_>, node: usize, spec: &RouteSpec) -> Result<Vec<Step>, Problem> {
     let mut steps: Vec<Step> = Vec::new();
-    for via in &spec.via {
+    each("via", &spec.via, |via| {
         let ways: Vec<Step> = graph
             .steps(node)
             .filter(|step| graph.name(step.node) == via || graph.step_name(*step) == *via)
@@ -146,26 +148,30 @@ fn steps(graph: &Graph<'_>, node: usize, spec: &RouteSpec) -> Result<Vec<Step>, 
                 return Err(format!(
                     "via '{via}' is no neighbour: {}",
                     known(via, &neighbours, "neighbours")
-                ));
+                )
+                .into());
             }
             several => {
                 let names: Vec<String> = several.iter().map(|s| graph.step_name(*s)).collect();
                 return Err(format!(
                     "several links lead to '{via}': name one of {}",
                     names.join(", ")
-                ));
+                )
+                .into());
             }
         };
         if !graph.forwards(step.node) && graph.name(step.node) != spec.to {
             return Err(format!(
                 "via '{via}' leads nowhere, because that node has no forward = true"
-            ));
+            )
+            .into());
         }
         if steps.contains(&step) {
-            return Err(format!("via names '{via}' twice"));
+            return Err(format!("via names '{via}' twice").into());
         }
         steps.push(step);
-    }
+        Ok(())
+    })?;
     Ok(steps)
 }
 

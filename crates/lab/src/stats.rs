@@ -20,22 +20,22 @@ pub const SCHEMA: &str = "plumb.lab-stats/1";
 /// What a laboratory did, from its start until now.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LabStats {
-    /// Always [`SCHEMA`].
+    /// Version of the document, always `plumb.lab-stats/1`.
     pub schema: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// Seed of its random cells.
+    /// Seed of the scenario's random cells.
     pub seed: u64,
     /// What was drawn of the scenario's free parameters (`--vary`): settings, as
     /// `LINK.up.CELL.KEY`, and their values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub drawn: BTreeMap<String, String>,
-    /// What was changed of its cells since it began.
+    /// Changes of its cells since it began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<LabChange>,
-    /// CLOCK_REALTIME, in nanoseconds, when the laboratory's clock was at zero.
+    /// When the laboratory's clock was at zero, in nanoseconds of CLOCK_REALTIME.
     pub started_unix_ns: u64,
-    /// How long it has run.
+    /// How long the laboratory has run, in seconds.
     pub duration_s: f64,
     /// The links that plumb carries, and their two directions.
     pub links: BTreeMap<String, BTreeMap<Way, WayStats>>,
@@ -43,8 +43,8 @@ pub struct LabStats {
     /// outermost queueing discipline inwards.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub kernel: BTreeMap<String, BTreeMap<Way, Vec<Qdisc>>>,
-    /// How often a program at the ends of the links would have waited more than a millisecond for a
-    /// processor: share of the times that a thread of ordinary priority asked for one.
+    /// Share of the times, 0 to 1, at which a program at the ends of the links would have waited more than a
+    /// millisecond for a processor. A thread of ordinary priority finds it by asking.
     #[serde(default)]
     pub starved_ratio: f64,
     /// What must be known to read the numbers.
@@ -58,27 +58,27 @@ impl LabStats {
     }
 }
 
-/// One direction of a link.
+/// What one direction of a link did.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WayStats {
-    /// What the cells did.
+    /// Counters of the direction as a whole and of its cells.
     pub chain: ChainStats,
     /// The cells in the order in which packets pass them, with their settings as they are now.
     #[serde(default)]
     pub settings: Vec<CellSettings>,
-    /// How the packets were carried.
+    /// How well the packets were carried.
     pub driver: DriverStats,
-    /// Probe packets and when they crossed, on the laboratory's clock.
+    /// Probe packets and when they crossed, by the laboratory's clock.
     pub probes: Vec<ProbeRecord>,
 }
 
-/// A cell, and how it is set.
+/// A cell and its settings.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CellSettings {
-    /// Its name.
+    /// Name of the cell.
     pub name: String,
-    /// Its type and its settings, as a scenario has them; lists of more than
-    /// 100 entries, such as the samples of a delay, are left out.
+    /// Type and settings of the cell, as a scenario has them. Lists of more than 100 entries, such as the samples of a
+    /// delay, are left out.
     pub settings: Map<String, Value>,
 }
 
@@ -112,11 +112,11 @@ fn short(settings: Map<String, Value>) -> Map<String, Value> {
 /// How well the driver kept to the chain's schedule.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DriverStats {
-    /// How late packets were written, against their due time; with the time that packets waited
-    /// then at the sending device, unread, where that had not been empty for a millisecond.
+    /// How late packets were written compared with their due time, in seconds; with the time that packets waited then
+    /// at the sending device, unread, where that had not been empty for a millisecond. Null where none was written.
     pub lateness_s: Option<Distribution>,
-    /// Share of the time in which a packet was overdue by more than a millisecond, to be read from
-    /// the sending device or to be written.
+    /// Share of the time, 0 to 1, in which a packet was overdue by more than a millisecond, to be read from the sending
+    /// device or to be written.
     pub behind_ratio: f64,
     /// Packets that the receiving device did not take.
     pub write_errors: u64,
@@ -125,8 +125,8 @@ pub struct DriverStats {
     pub device_drops: u64,
     /// Packets that were neither IPv4 nor IPv6, which no link carries.
     pub unreadable: u64,
-    /// Processor time that carrying took, in seconds; in it is what the kernel did meanwhile,
-    /// which includes the receiving host's network stack.
+    /// Processor time that carrying took, in seconds, with that of the kernel meanwhile, which includes the receiving
+    /// host's network stack. Absent where it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<f64>,
     /// Whether the thread ran with real-time priority.

@@ -46,7 +46,6 @@ const NOT_FOUND: i32 = 127;
 const GRACE: Duration = Duration::from_secs(5);
 
 /// What to run, and where.
-#[derive(Debug)]
 pub struct Session {
     /// Node in which the command runs; the scenario's first when not given.
     pub node: Option<String>,
@@ -58,12 +57,13 @@ pub struct Session {
 }
 
 /// What is to be written down, and where to.
-#[derive(Debug)]
 pub struct Record {
     pub sight: Sight,
     pub file: File,
-    /// What it is called.
+    /// Name of the file, for messages.
     pub path: PathBuf,
+    /// Called when all of it is in the file.
+    pub keep: Box<dyn FnOnce() -> io::Result<()>>,
 }
 
 /// Runs a command inside a laboratory and returns its exit status.
@@ -77,7 +77,7 @@ pub struct Record {
 /// [`LAB_FAILED`].
 pub fn run(
     scenario: Scenario,
-    session: &Session,
+    session: Session,
     finished: impl FnOnce(&LabStats) -> io::Result<()>,
     problem: impl FnOnce(&LabError),
 ) -> Result<i32, LabError> {
@@ -151,7 +151,7 @@ pub(crate) fn settle_first() -> Result<SignalFd, LabError> {
 /// The inner process: builds the network, runs the command, reaps whatever dies.
 fn supervise(
     scenario: Scenario,
-    session: &Session,
+    session: Session,
     finished: impl FnOnce(&LabStats) -> io::Result<()>,
 ) -> Result<i32, LabError> {
     let signals = settle_first()?;
@@ -174,8 +174,8 @@ fn supervise(
     };
     let status = wait_inside(&signals, &child, &instance, &mut programs)?;
     instance.settle();
-    for (scribe, record) in scribes.into_iter().zip(&session.records) {
-        if let Err(e) = scribe.end() {
+    for (scribe, record) in scribes.into_iter().zip(session.records) {
+        if let Err(e) = scribe.end().and_then(|()| (record.keep)()) {
             let path = record.path.display();
             instance.note(format!("not all could be written to {path}: {e}"));
         }

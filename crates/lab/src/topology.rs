@@ -4,6 +4,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 /// Several machines on one Ethernet, which costs no time and loses nothing.
@@ -60,16 +62,24 @@ pub struct MulticastSpec {
 
 /// A name, or a list of names.
 fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged, expecting = "a neighbour, or a list of neighbours")]
-    enum Written {
-        One(String),
-        More(Vec<String>),
+    /// Reads the list itself, so that a mistake in an element is reported at its line.
+    struct OneOrMore;
+    impl<'de> Visitor<'de> for OneOrMore {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a neighbour, or a list of neighbours")
+        }
+
+        fn visit_str<E>(self, name: &str) -> Result<Vec<String>, E> {
+            Ok(vec![name.to_owned()])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, names: A) -> Result<Vec<String>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(names))
+        }
     }
-    Ok(match Written::deserialize(deserializer)? {
-        Written::One(name) => vec![name],
-        Written::More(names) => names,
-    })
+    deserializer.deserialize_any(OneOrMore)
 }
 
 fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {

@@ -5,6 +5,7 @@ use plumb_model::units::{BitRate, ByteCount, parse_duration};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use crate::problem::Problem;
 use crate::scenario::{LinkEnd, Range, Scenario};
 
 /// The scenario that `seed` makes of this one: its cells draw from that seed, and each setting
@@ -12,21 +13,23 @@ use crate::scenario::{LinkEnd, Range, Scenario};
 ///
 /// # Errors
 /// When a range names no setting, or has no values in between; it says which.
-pub fn vary(scenario: &Scenario, seed: u64) -> Result<Scenario, String> {
+pub fn vary(scenario: &Scenario, seed: u64) -> Result<Scenario, Problem> {
     let mut varied = scenario.clone();
     varied.seed = seed;
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     for (setting, range) in &scenario.vary {
+        let wrong = |problem: String| {
+            let problem = Problem::from(problem).of(format_args!("vary.\"{setting}\""));
+            problem.at(setting).at("vary")
+        };
         let share: f64 = random.random();
-        let value = range
-            .at(share)
-            .ok_or_else(|| {
-                format!(
-                    "vary.\"{setting}\": there is nothing between '{}' and '{}': write two rates, times, amounts, ratios or numbers, the smaller first",
-                    range.from, range.to
-                )
-            })?;
-        set(&mut varied, setting, &value).map_err(|why| format!("vary.\"{setting}\": {why}"))?;
+        let value = range.at(share).ok_or_else(|| {
+            wrong(format!(
+                "there is nothing between '{}' and '{}': write two rates, times, amounts, ratios or numbers, the smaller first",
+                range.from, range.to
+            ))
+        })?;
+        set(&mut varied, setting, &value).map_err(wrong)?;
         varied.drawn.insert(setting.clone(), value);
     }
     Ok(varied)

@@ -13,12 +13,13 @@ const MOST_RECORDS: usize = 100_000;
 /// A probe's passage through a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ProbeRecord {
-    /// Which probe.
+    /// Identity of the probe packet.
     pub key: ProbeKey,
-    /// When it came to the head of the chain.
+    /// When it came to the head of the chain, in nanoseconds of the laboratory's clock.
     #[serde(rename = "entered_ns")]
     pub entered: Time,
-    /// When it left the end of the chain, as its driver noted it; `None` while it is inside, and when it was dropped.
+    /// When it left the end of the chain, as its driver noted it, in nanoseconds of the laboratory's clock. Null while
+    /// it is inside, and when it was dropped.
     #[serde(rename = "left_ns")]
     pub left: Option<Time>,
 }

@@ -34,7 +34,7 @@ const IPV6_HEADER: usize = 40;
 pub enum Crossing {
     /// In pieces of several segments, or whole.
     Whole,
-    /// As single packets.
+    /// One packet after the other.
     Split,
 }
 

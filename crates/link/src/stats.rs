@@ -36,7 +36,7 @@ drop_causes! {
     Memory = "memory",
     /// CoDel's control law (RFC 8289).
     Codel = "codel",
-    /// RED's probability.
+    /// RED's probability (RFC 2309).
     Red = "red",
     /// PIE's probability (RFC 8033).
     Pie = "pie",
@@ -81,9 +81,9 @@ drop_causes! {
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
 )]
 pub struct Count {
-    /// Packets.
+    /// Number of packets on the wire.
     pub packets: u64,
-    /// Their IP bytes.
+    /// Bytes of their IP packets.
     pub bytes: u64,
 }
 
@@ -107,23 +107,22 @@ impl std::ops::AddAssign for Count {
 /// in bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CellStats {
-    /// The kind of cell.
+    /// Kind of the cell, as a scenario names it.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What came in.
+    /// Packets that came into the cell.
     pub offered: Count,
-    /// What left; a packet leaves with its last bit.
+    /// Packets that left the cell. A packet leaves with its last bit.
     pub delivered: Count,
-    /// TCP payload bytes of what left.
+    /// TCP payload of the packets that left, in bytes.
     pub delivered_tcp_payload_bytes: u64,
-    /// Dropped packets by cause, as [`DropCause::name`] calls it; without those that never happened.
+    /// Packets dropped, by the name of the cause. Causes that never occurred are missing.
     pub dropped: BTreeMap<String, u64>,
-    /// IP bytes dropped, whatever the cause.
+    /// Bytes of the IP packets dropped, whatever the cause.
     pub dropped_bytes: u64,
     /// Packets marked with congestion experienced (RFC 3168).
     pub marked: u64,
-    /// What the cell added: second copies, and what fragments are more than the packet that was
-    /// cut up.
+    /// Packets that the cell added: second copies, and what fragments are more than the packet that was cut up.
     pub duplicated: Count,
     /// Packets whose bytes the cell changed, congestion marks apart.
     pub changed: u64,
@@ -131,18 +130,18 @@ pub struct CellStats {
     pub reordered: u64,
     /// Packets of the cell's own that it sent back to where packets come from.
     pub replied: u64,
-    /// What is inside now, on the line included.
+    /// Packets that are inside now, those on the line included.
     pub backlog: Count,
-    /// How long each packet was inside, from its coming to its last bit's leaving. A large
-    /// segment counts as all its packets with the time of the last. Quantiles come from a
-    /// histogram of three significant digits over all packets.
+    /// Time that each packet was inside, in seconds, from its arrival to the departure of its last bit. A large segment
+    /// counts as all its packets with the time of the last. Quantiles come from a histogram of three significant digits
+    /// over all packets. Null where no packet left.
     pub sojourn_s: Option<Distribution>,
-    /// The queue's delay over time, for cells with a queue: its distribution over the grid of
-    /// [`Self::queue_delay`].
+    /// Distribution of the queue's delay over time, in seconds, over the points of `queue_delay`. Null for cells
+    /// without a queue.
     pub queue_delay_s: Option<Distribution>,
-    /// The queue's delay that a packet would have met that came then: what waits and what is
-    /// still to be sent of the packet on the line, at the line's rate. Every 10 ms of virtual
-    /// time; every second point is left out, again and again, when there are more than 100,000.
+    /// Delay of the queue that a packet would have met that came then: what waits, and what is still to be sent of the
+    /// packet on the line, at the line's rate. Every 10 ms of virtual time; every second point is left out, again and
+    /// again, when there are more than 100,000. Null for cells without a queue.
     pub queue_delay: Option<Series>,
 }
 
@@ -156,36 +155,36 @@ impl CellStats {
 /// What a whole chain did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ChainStats {
-    /// How large segments pass.
+    /// How large segments cross.
     pub crossing: Crossing,
-    /// How much later than by itself a packet left at most because it, or one before it, passed as
-    /// part of a large segment, whose packets leave a line together, when the last of them would
-    /// have: the longest time that one kept a line, added up over the lines. Zero when none
-    /// passed; a bound where the lines' queues are first in, first out, and drop nothing.
+    /// How much later than by itself a packet left at most, in seconds, because it, or one before it, crossed as part
+    /// of a large segment. The packets of a segment leave a line together, when the last of them would have. It is the
+    /// longest time that one occupied a line, added up over the lines. 0 when none crossed; a bound where the lines'
+    /// queues are first in, first out, and drop nothing.
     pub piece_error_s: f64,
-    /// What came in.
+    /// Packets that came into the chain.
     pub offered: Count,
-    /// What left at the end.
+    /// Packets that left at the end.
     pub delivered: Count,
-    /// TCP payload bytes of what left at the end.
+    /// TCP payload of the packets that left at the end, in bytes.
     pub delivered_tcp_payload_bytes: u64,
-    /// Dropped packets by cause.
+    /// Packets dropped, by the name of the cause.
     pub dropped: BTreeMap<String, u64>,
-    /// IP bytes dropped.
+    /// Bytes of the IP packets dropped.
     pub dropped_bytes: u64,
     /// Packets marked with congestion experienced.
     pub marked: u64,
-    /// What cells added.
+    /// Packets that the cells added.
     pub duplicated: Count,
-    /// What is inside now.
+    /// Packets that are inside now.
     pub backlog: Count,
-    /// How long each packet was in the chain. Quantiles as for [`CellStats::sojourn_s`].
+    /// Time that each packet was in the chain, in seconds. Quantiles come from a histogram of three significant digits
+    /// over all packets. Null where no packet left.
     pub transit_s: Option<Distribution>,
-    /// TCP payload bytes that left, by intervals of 100 ms that start at `t_s`; intervals are
-    /// joined two by two, again and again, when there are more than 100,000. The last one is
-    /// not over.
+    /// TCP payload bytes that left, by intervals of 100 ms that start at `t_s`. Intervals are joined two by two, again
+    /// and again, when there are more than 100,000. The last one is not over.
     pub payload: Series,
-    /// The cells by name.
+    /// The cells, by their name.
     pub cells: BTreeMap<String, CellStats>,
     /// The flows, in the order of their first packet, the first thousand each by itself.
     pub flows: Vec<FlowStats>,
@@ -196,41 +195,41 @@ pub struct ChainStats {
 /// What a flow met.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FlowStats {
-    /// Source address; `None` for what is no IP, and for all the flows that are counted
-    /// together because there were too many.
+    /// Source address. Null for what is not IP, and for all the flows that are counted together because there were too
+    /// many.
     pub source: Option<IpAddr>,
-    /// Destination address.
+    /// Destination address. Null where the source address is.
     pub destination: Option<IpAddr>,
-    /// Protocol number.
+    /// Number of the IP protocol.
     pub protocol: u8,
     /// Source port; of an ICMP echo its type.
     pub source_port: u16,
     /// Destination port; of an ICMP echo its identifier.
     pub destination_port: u16,
-    /// What came in.
+    /// Packets that came into the chain.
     pub offered: Count,
-    /// What left.
+    /// Packets that left at the end.
     pub delivered: Count,
-    /// Dropped packets by cause.
+    /// Packets dropped, by the name of the cause.
     pub dropped: BTreeMap<String, u64>,
     /// Packets on which a cell put the mark of congestion.
     pub marked: u64,
-    /// How long its packets were in the chain.
+    /// Time that its packets were in the chain, in seconds. Null where none left.
     pub transit_s: Option<Transit>,
 }
 
 /// How long the packets of a flow were in a chain, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Transit {
-    /// Shortest.
+    /// Shortest time in seconds.
     pub min: f64,
-    /// Half were in no longer.
+    /// Median time in seconds.
     pub p50: f64,
-    /// 95 % were in no longer.
+    /// 95th percentile of the times, in seconds.
     pub p95: f64,
-    /// 99 % were in no longer.
+    /// 99th percentile of the times, in seconds.
     pub p99: f64,
-    /// Longest.
+    /// Longest time in seconds.
     pub max: f64,
 }
 
@@ -239,10 +238,10 @@ pub struct Transit {
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
 )]
 pub struct HostStats {
-    /// What came in from it.
+    /// Packets that came from the host.
     pub sent: Count,
-    /// What of that left.
+    /// Packets of those that left the chain.
     pub sent_delivered: Count,
-    /// What left towards it.
+    /// Packets that left towards the host.
     pub received: Count,
 }

@@ -26,7 +26,6 @@ pub struct Time(u64);
 impl Time {
     /// When the lab started.
     pub const ZERO: Self = Self(0);
-    /// Later than anything.
     pub const MAX: Self = Self(u64::MAX);
 
     /// The instant `ns` nanoseconds after the start.

@@ -21,10 +21,10 @@ pub use loss::{loss_for_rate, rate_at_loss};
 /// Version of the document.
 pub const SCHEMA: &str = "plumb.calc/1";
 
-/// An answer.
+/// The answer to one question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calculation {
-    /// Always [`SCHEMA`].
+    /// Version of the document, always `plumb.calc/1`.
     pub schema: String,
     /// What was asked: `bdp`, `goodput`, `window`, `scale`, `loss`, `delay`, `transfer`.
     pub question: String,
@@ -40,9 +40,9 @@ pub struct Calculation {
 /// A number that came out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantity {
-    /// What it is; the suffix says the unit, which is a base one.
+    /// Name of the quantity; its suffix is the unit, which is a base one.
     pub name: String,
-    /// The number; absent where there is none, as a window scale beyond 14.
+    /// Value in the unit that the suffix of the name has. Null where there is none, as a window scale beyond 14.
     pub value: Option<f64>,
     /// The same for people, with its meaning.
     pub text: String,
@@ -54,15 +54,15 @@ pub enum CalcError {
     /// The headers fill the packet.
     #[error("{headers} bytes of headers leave no room in an MTU of {mtu}: give a larger --mtu")]
     NoRoom {
-        /// Headers, in bytes.
+        /// Headers of each packet, in bytes.
         headers: u32,
-        /// MTU, in bytes.
+        /// MTU of the path, in bytes.
         mtu: u32,
     },
     /// A quantity that must be above zero.
     #[error("the {0} must be above zero")]
     Zero(&'static str),
-    /// Nothing arrives.
+    /// Nothing arrives at that loss.
     #[error("where all is lost nothing arrives: give a loss below 100 %")]
     AllLost,
     /// Neither a rate nor a loss.

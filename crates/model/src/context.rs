@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::results::{Direction, ProbeProtocol};
 use crate::vocabulary;
 
-/// When and beside what a measurement was made. All empty where it was made by itself.
+/// When and beside what a measurement was made. Everything is absent or empty where it was made by itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Context {
     /// The phase of the plan that the measurement belongs to; absent where the plan has no phases.
@@ -125,21 +125,21 @@ vocabulary! {
 pub struct LoadFlow {
     /// How many streams of this group there were in each loaded direction.
     pub streams: u32,
-    /// What carried them.
+    /// Protocol that carried the streams.
     pub protocol: LoadProtocol,
-    /// Congestion control of the senders.
+    /// Congestion control of the senders. Absent where it was the host's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cc: Option<String>,
-    /// DSCP of the packets, 0 to 63 (RFC 2474).
+    /// DSCP of the packets, 0 to 63 (RFC 2474). Absent where none was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
-    /// Send and receive buffer of both ends, in bytes.
+    /// Send and receive buffer of both ends, in bytes. Absent where the kernel chose it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_bytes: Option<u32>,
-    /// Largest segment, in bytes.
+    /// Largest segment, in bytes. Absent where the kernel chose it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mss_bytes: Option<u16>,
-    /// The most that a sender let out, in bit/s.
+    /// The most that a sender let out, in bit/s. Absent without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing_bps: Option<u64>,
     /// Whether the senders yielded to all other traffic (LEDBAT++).

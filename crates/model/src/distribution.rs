@@ -10,27 +10,27 @@ use serde::{Deserialize, Serialize};
 /// distribution carries it in its name.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
-    /// Number of samples.
+    /// Number of samples that the figures are of.
     pub count: u64,
-    /// Smallest sample.
+    /// Smallest of the samples, in their unit.
     pub min: f64,
-    /// 5th percentile.
+    /// 5th percentile of the samples, in their unit.
     pub p5: f64,
-    /// 25th percentile.
+    /// 25th percentile of the samples, in their unit.
     pub p25: f64,
-    /// Median.
+    /// Median of the samples, in their unit.
     pub p50: f64,
-    /// Arithmetic mean.
+    /// Arithmetic mean of the samples, in their unit.
     pub mean: f64,
-    /// 75th percentile.
+    /// 75th percentile of the samples, in their unit.
     pub p75: f64,
-    /// 95th percentile.
+    /// 95th percentile of the samples, in their unit.
     pub p95: f64,
-    /// 99th percentile.
+    /// 99th percentile of the samples, in their unit.
     pub p99: f64,
-    /// Largest sample.
+    /// Largest of the samples, in their unit.
     pub max: f64,
-    /// Population standard deviation.
+    /// Standard deviation of the samples as a whole population, in their unit.
     pub stddev: f64,
 }
 

@@ -15,7 +15,7 @@ use std::f64::consts::LN_2;
 /// What a codec makes of the network: ITU-T G.113 (11/2007), appendix I, tables I.1 and I.4.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Codec {
-    /// Its usual name.
+    /// Name by which telephones call it.
     pub name: &'static str,
     /// Equipment impairment factor Ie: what its coding costs without any loss.
     pub impairment: f64,
@@ -57,7 +57,7 @@ pub struct Connection {
     /// BurstR: the mean length of a run of losses against the one that losses independent of each
     /// other would have; 1 when they are.
     pub burst_ratio: f64,
-    /// What codes it.
+    /// Codec of the voice, at both ends.
     pub codec: Codec,
 }
 
@@ -144,7 +144,7 @@ mod default {
     pub(super) const TELR: f64 = 65.0;
     /// Weighted echo path loss, dB.
     pub(super) const WEPL: f64 = 110.0;
-    /// Quantisation distortion units.
+    /// Quantisation distortion, in units of qdu.
     pub(super) const QDU: f64 = 1.0;
     /// Circuit noise referred to the 0 dBr point, dBm0p.
     pub(super) const NC: f64 = -70.0;
@@ -154,7 +154,7 @@ mod default {
     pub(super) const PS: f64 = 35.0;
     /// Room noise at the receive side, dB(A).
     pub(super) const PR: f64 = 35.0;
-    /// Delay sensitivity sT.
+    /// Delay sensitivity sT, without unit.
     pub(super) const DELAY_SENSITIVITY: f64 = 1.0;
     /// Smallest delay that is noticed, mT, ms.
     pub(super) const NOTICED_DELAY_MS: f64 = 100.0;

@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 use crate::grade::Grade;
 use crate::vocabulary;
 
-/// One thing that holds the path back.
+/// One cause that limits the path, with its evidence and its fixes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// What it is.
+    /// The cause that the finding reports.
     pub cause: Cause,
-    /// Where it is.
+    /// The place on the path that the cause is in.
     #[serde(rename = "where")]
     pub place: Place,
-    /// How much it matters.
+    /// How much the cause matters.
     pub severity: Severity,
-    /// How sure the rule is, 0…1.
+    /// How sure the rule is, a share from 0 to 1.
     pub confidence: f64,
     /// The uses that it matters for; empty where it matters for the path that was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matters_for: Vec<PathKind>,
     /// One sentence with the numbers in it.
     pub summary: String,
-    /// What it rests on.
+    /// The measurements that the finding rests on.
     pub evidence: Vec<Evidence>,
-    /// What to do, best first.
+    /// What to do about the cause, the best first.
     pub fixes: Vec<Fix>,
     /// Page of the knowledge base that explains it.
     pub kb: String,
@@ -48,7 +48,7 @@ vocabulary! {
 }
 
 impl PathKind {
-    /// All of them.
+    /// All kinds of use, in the order of their declaration.
     pub const ALL: [Self; 4] = [Self::Lan, Self::LongPath, Self::BusyServer, Self::Router];
 }
 
@@ -73,22 +73,22 @@ vocabulary! {
 vocabulary! {
     /// How much a finding matters; later is worse.
     pub enum Severity {
-        /// Worth knowing.
+        /// It is worth knowing.
         Info = "info",
-        /// Worth mending.
+        /// It is worth fixing.
         Warning = "warning",
         /// It spoils the use of the path.
         Critical = "critical",
     }
 }
 
-/// What was measured, or what it was held against: a number, or a word such as a clock's name.
+/// What was measured, or what it was compared with: a number, or a word such as a clock's name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Observed {
     /// A number, in the unit that the field's name says.
     Number(f64),
-    /// A word.
+    /// A word, such as the name of a clock source.
     Word(String),
 }
 
@@ -123,15 +123,15 @@ impl From<&str> for Observed {
 /// What a finding rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// The measurement's id.
+    /// Identity of the measurement in this Run.
     pub measurement: String,
-    /// Path to it inside the measurement, such as `result.increase_s.p95`.
+    /// Path to the value inside the measurement, such as `result.increase_s.p95`.
     pub field: String,
-    /// What was measured.
+    /// Value that was measured, in the unit of its field.
     pub value: Observed,
-    /// What was asked of it, in words.
+    /// What the rule asks of the value, in words.
     pub rule: String,
-    /// What it was held against.
+    /// Value that it was compared with, in the unit of its field.
     pub threshold: Observed,
 }
 
@@ -152,16 +152,16 @@ vocabulary! {
 /// Something to do about a finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fix {
-    /// Who has to act.
+    /// The actor who has to make the change.
     pub on: Actor,
-    /// One sentence.
+    /// What to do, in one sentence.
     pub summary: String,
-    /// The change itself, where plumb knows how to make it.
+    /// The change itself. Null where plumb does not know how to make it.
     pub action: Option<Action>,
-    /// The same change as commands that people read, rendered from the action.
+    /// The change as commands that people read, rendered from the action.
     #[serde(default)]
     pub commands: Vec<String>,
-    /// What should be seen afterwards.
+    /// Effect that should be seen after the change.
     pub expect: String,
 }
 
@@ -195,16 +195,16 @@ pub enum Action {
     Shaper(ShaperAction),
     /// Set a kernel variable.
     Sysctl(SysctlAction),
-    /// Change an interface.
+    /// Change a setting of an interface.
     Interface(InterfaceAction),
 }
 
 vocabulary! {
     /// Direction of the traffic to shape, from the client's side of the line.
     pub enum LineDirection {
-        /// Towards the provider.
+        /// Traffic towards the provider.
         Up = "up",
-        /// From the provider.
+        /// Traffic from the provider.
         Down = "down",
     }
 }
@@ -212,13 +212,13 @@ vocabulary! {
 /// A shaper with a managed queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShaperAction {
-    /// Direction of the traffic.
+    /// Direction of the traffic to shape.
     pub direction: LineDirection,
-    /// Rate of the shaper, counting `overhead_bytes` on every packet.
+    /// Rate of the shaper in bit/s, counting `overhead_bytes` on every packet.
     pub rate_bps: u64,
     /// Bytes that the line adds to each IP packet.
     pub overhead_bytes: i16,
-    /// Smallest size that a packet takes on the line.
+    /// Smallest size that a packet takes on the line, in bytes.
     pub mpu_bytes: u16,
     /// Queue discipline, by its kernel name.
     pub qdisc: String,
@@ -227,7 +227,7 @@ pub struct ShaperAction {
 /// A kernel variable and its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SysctlAction {
-    /// Name, with dots.
+    /// Name of the kernel variable, with dots.
     pub key: String,
     /// Value, as written to /proc/sys.
     pub value: String,
@@ -236,9 +236,9 @@ pub struct SysctlAction {
 /// A change of an interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InterfaceAction {
-    /// Its name.
+    /// Name of the interface to change.
     pub interface: String,
-    /// What to change.
+    /// The setting to change and its value.
     pub change: InterfaceChange,
 }
 
@@ -246,22 +246,22 @@ pub struct InterfaceAction {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InterfaceChange {
-    /// Largest IP packet.
+    /// Set the largest IP packet, in bytes.
     MtuBytes(u32),
     /// Switch an offload, by the kernel's name.
     Offload {
-        /// Its name, as `ethtool -k` has it in the kernel's own words: `rx-gro` …
+        /// The kernel's name of the offload, as `ethtool -k` prints it, such as `rx-gro`.
         feature: String,
-        /// On or off.
+        /// Whether it is to be on.
         on: bool,
     },
-    /// Descriptors for received packets.
+    /// Set the number of descriptors for received packets.
     ReceiveRingPackets(u32),
-    /// Packets that a queueing discipline without a limit of its own holds (txqueuelen).
+    /// Set the packets that a queueing discipline without a limit of its own may queue (txqueuelen).
     TransmitQueuePackets(u32),
     /// Let the driver fit its interrupts to what arrives.
     AdaptiveReceive(bool),
-    /// The most bytes that each of the driver's own queues may hold (BQL).
+    /// Set the most bytes that each of the driver's own queues may have in flight (BQL).
     DriverQueueMostBytes {
         /// How many queues there are: `tx-0` and those after it.
         queues: u32,
@@ -270,17 +270,17 @@ pub enum InterfaceChange {
     },
     /// Let the link sleep between frames (IEEE 802.3az).
     EnergyEfficient(bool),
-    /// The queueing discipline for what it sends, by its kernel name.
+    /// Set the queueing discipline for what the interface sends, by its kernel name.
     Qdisc(String),
-    /// Negotiate speed and duplex.
+    /// Let both ends negotiate speed and duplex.
     Autonegotiation(bool),
     /// Let the radio sleep between frames.
     WifiPowerSave(bool),
-    /// Processors that share the packets of a receiving queue (RPS), as a hexadecimal mask.
+    /// Set the processors that share the packets of a receiving queue (RPS).
     ReceiveProcessors {
-        /// The queue: `rx-0`.
+        /// Name of the queue, such as `rx-0`.
         queue: String,
-        /// The mask.
+        /// Processors as a hexadecimal mask.
         cpus: String,
     },
 }

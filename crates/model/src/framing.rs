@@ -40,7 +40,7 @@ const KEYWORDS: [(&str, i16, u16, Cells); 15] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cells {
-    /// Not at all.
+    /// Packets are not cut up at all.
     #[default]
     None,
     /// Into 53-byte cells that carry 48 (ADSL).
@@ -72,7 +72,7 @@ pub enum FramingError {
         KEYWORDS.map(|k| k.0).join(", ")
     )]
     Unknown {
-        /// What was written.
+        /// The word that is unknown.
         word: String,
     },
     /// Two keywords that each describe a whole framing.
@@ -88,9 +88,9 @@ pub enum FramingError {
     Number {
         /// `overhead` or `mpu`.
         key: &'static str,
-        /// What was written.
+        /// Value that was given for it.
         value: String,
-        /// What is possible.
+        /// Values that are possible for it.
         range: &'static str,
     },
 }

@@ -71,7 +71,7 @@ impl Losses {
         }
     }
 
-    /// Packets lost.
+    /// Number of packets lost so far.
     pub fn lost(&self) -> u64 {
         self.lost
     }

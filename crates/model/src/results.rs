@@ -180,17 +180,20 @@ impl Outcome {
 pub struct TcpResult {
     /// Direction of the data.
     pub direction: Direction,
-    /// Payload that the direction carried by itself.
+    /// Payload in bit/s that the direction carried by itself.
     pub rate_bps: f64,
-    /// Smallest round trip that TCP saw.
+    /// Smallest round-trip time that TCP saw, in seconds.
     pub rtt_s: f64,
-    /// The two multiplied: what must be in flight to carry that rate.
+    /// Bandwidth-delay product in bytes: what must be in flight to carry that rate.
     pub bdp_bytes: f64,
-    /// What the sender's largest send buffer lets one connection have in flight.
+    /// Bytes that the sender's largest send buffer lets one connection have in flight. Null where the buffer is
+    /// unknown.
     pub send_window_bytes: Option<f64>,
-    /// What the receiver's largest receive buffer lets one connection have in flight.
+    /// Bytes that the receiver's largest receive buffer lets one connection have in flight. Null where the buffer is
+    /// unknown.
     pub receive_window_bytes: Option<f64>,
-    /// The most that one connection can carry with the smaller of the two.
+    /// The most in bit/s that one connection can carry with the smaller of the two windows. Null where a window is
+    /// unknown.
     pub one_flow_bps: Option<f64>,
 }
 
@@ -201,17 +204,17 @@ pub struct ThroughputResult {
     pub direction: Direction,
     /// What carried the payload: `tcp`, or `tls` over it.
     pub protocol: String,
-    /// Payload that reached the receiver, over the whole phase: what its program read, or what
-    /// its TCP had acknowledged, in order and out of order, where that is more.
+    /// Payload in bit/s that reached the receiver, over the whole phase: what its program read, or what its TCP had
+    /// acknowledged, in order and out of order, where that is more.
     pub bps: f64,
-    /// The same without the first two seconds, which slow start may fill; absent in a phase
-    /// shorter than four seconds.
+    /// The same in bit/s without the first two seconds, which slow start may fill. Null in a phase shorter than four
+    /// seconds.
     pub steady_bps: Option<f64>,
-    /// Payload that reached the receiver.
+    /// Payload in bytes that reached the receiver.
     pub bytes: u64,
     /// Congestion control that the senders ran.
     pub cc: String,
-    /// How the streams began; absent where slow start did not end.
+    /// How the streams began. Null where slow start did not end.
     #[serde(default)]
     pub slow_start: Option<SlowStart>,
     /// The senders' payload was sent from where it lay (sendfile), which stands for no program
@@ -222,12 +225,12 @@ pub struct ThroughputResult {
     /// reads.
     #[serde(default)]
     pub discard_receive: bool,
-    /// The files that the payload came from or went to; absent without any.
+    /// The files that the payload came from or went to. Null without any.
     #[serde(default)]
     pub files: Option<FileTime>,
-    /// Each stream by itself.
+    /// Each stream of the phase by itself.
     pub streams: Vec<StreamResult>,
-    /// How they shared it; absent where there was one.
+    /// How the streams shared the direction. Null where there was one.
     #[serde(default)]
     pub sharing: Option<Sharing>,
     /// The senders' TCP state, over all streams.
@@ -236,7 +239,7 @@ pub struct ThroughputResult {
     pub tcp_receiver: TcpReceiver,
     /// Processor use of both ends during the phase.
     pub cpu: CpuUse,
-    /// How the payload was encrypted, if it was.
+    /// How the payload was encrypted. Absent where it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsResult>,
 }
@@ -246,58 +249,58 @@ pub struct ThroughputResult {
 pub struct TlsResult {
     /// Cipher suites in use, in practice one, by their IANA names.
     pub cipher_suite: String,
-    /// Time of the handshakes at the client, after TCP's own: one round trip and what both ends
-    /// computed.
+    /// Time of the handshakes at the client in seconds, after TCP's own: one round trip and the computing of both ends.
     pub handshake_s: Distribution,
 }
 
-/// One stream of a load phase.
+/// Payload of one stream of a load phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamResult {
     /// Number of the stream, from 0.
     pub id: u32,
-    /// Payload that reached the receiver.
+    /// Payload in bytes that reached the receiver.
     pub bytes: u64,
-    /// The same a second.
+    /// Payload in bit/s that reached the receiver.
     pub bps: f64,
-    /// Segments sent again.
+    /// Segments that were sent again.
     pub retransmits: u64,
-    /// Why the stream ended early, when it did.
+    /// Why the stream ended early. Null where it did not.
     pub error: Option<String>,
 }
 
 /// What the sending TCPs said of themselves (TCP_INFO).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpSender {
-    /// Segments sent again, all streams.
+    /// Segments that were sent again, of all streams.
     pub retransmits: u64,
-    /// Smallest round trip that TCP saw (tcpi_min_rtt).
+    /// Smallest round-trip time that TCP saw (tcpi_min_rtt), in seconds. Null where TCP saw none.
     pub min_rtt_s: Option<f64>,
-    /// Largest smoothed round trip at any sample.
+    /// Largest smoothed round-trip time at any sample, in seconds. Null where there was no sample.
     pub max_srtt_s: Option<f64>,
-    /// Maximum segment size of the streams.
+    /// Maximum segment size of the streams, in bytes.
     pub mss_bytes: u64,
-    /// Largest send buffer that a stream had (SO_MEMINFO sndbuf).
+    /// Largest send buffer that a stream had, in bytes (SO_MEMINFO sndbuf). Null where the kernel does not report it.
     pub send_buffer_bytes: Option<u64>,
     /// Largest number of unacknowledged payload bytes seen on one stream.
     pub max_in_flight_bytes: u64,
-    /// All streams negotiated ECN (RFC 3168).
+    /// Whether all streams negotiated ECN (RFC 3168). Null where the sending end did not report it.
     #[serde(default)]
     pub ecn: Option<bool>,
-    /// The SYN of every stream carried data (TCP Fast Open, RFC 7413).
+    /// Whether the SYN of every stream carried data (TCP Fast Open, RFC 7413). Null where the sending end did not
+    /// report it.
     #[serde(default)]
     pub fast_open: Option<bool>,
-    /// All streams ran Multipath TCP (RFC 8684).
+    /// Whether all streams ran Multipath TCP (RFC 8684). Null where the sending end did not report it.
     #[serde(default)]
     pub mptcp: Option<bool>,
-    /// All streams could announce windows above 64 KiB (RFC 7323); null where the sending end did not tell, as
-    /// in the next two.
+    /// Whether all streams could announce windows above 64 KiB (RFC 7323). Null where the sending end did not report
+    /// it.
     #[serde(default)]
     pub window_scaling: Option<bool>,
-    /// All streams had selective acknowledgements (RFC 2018).
+    /// Whether all streams had selective acknowledgements (RFC 2018). Null where the sending end did not report it.
     #[serde(default)]
     pub sack: Option<bool>,
-    /// The segments of all streams carried timestamps (RFC 7323).
+    /// Whether the segments of all streams carried timestamps (RFC 7323). Null where the sending end did not report it.
     #[serde(default)]
     pub timestamps: Option<bool>,
     /// Where the senders' time went; the four shares sum to 1.
@@ -307,8 +310,10 @@ pub struct TcpSender {
 /// What the receiving TCPs said of themselves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpReceiver {
-    /// Largest receive buffer that a stream had (SO_MEMINFO rcvbuf).
+    /// Largest receive buffer that a stream had, in bytes (SO_MEMINFO rcvbuf). Null where the kernel does not report
+    /// it.
     pub receive_buffer_bytes: Option<u64>,
-    /// Largest window a receiver advertised, as the sender saw it (tcpi_snd_wnd).
+    /// Largest window in bytes that a receiver advertised, as the sender saw it (tcpi_snd_wnd). Null where the sender's
+    /// kernel does not report it.
     pub max_window_bytes: Option<u64>,
 }

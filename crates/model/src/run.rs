@@ -20,78 +20,79 @@ mod v1;
 /// One use of plumb: what was asked, what was measured, what it means.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// Always [`SCHEMA`].
+    /// Version of the document, always `plumb.run/2`.
     pub schema: String,
-    /// UUIDv7 (RFC 9562).
+    /// Identity of the Run, a UUIDv7 (RFC 9562).
     pub id: String,
-    /// When it began, RFC 3339 in UTC.
+    /// When the Run began, RFC 3339 in UTC.
     pub started: String,
     /// Version of plumb that wrote it.
     pub plumb: String,
     /// The verb and its arguments.
     pub command: Vec<String>,
-    /// This machine.
+    /// The host that measured, and the laboratory that it may be in.
     pub local: Local,
-    /// The far end.
+    /// The far end. Null where the verb has none, such as `plumb host`.
     pub target: Option<Target>,
     /// What was measured, in order.
     pub measurements: Vec<Measurement>,
-    /// What holds the path back, worst first.
+    /// What limits the path, the worst first.
     pub findings: Vec<Finding>,
-    /// What it comes to.
+    /// What the findings come to. Null where the verb judges nothing.
     pub verdict: Option<Verdict>,
-    /// What could not be measured or must be known to read the numbers.
+    /// What could not be measured, and what must be known to read the numbers.
     pub notes: Vec<String>,
 }
 
-/// This machine, and the laboratory it may be in.
+/// The host that measured, and the laboratory that it may be in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Local {
-    /// Facts of the machine.
+    /// What is known of the host.
     pub host: HostFacts,
-    /// Set inside a `plumb lab`.
+    /// The laboratory that the Run was made in. Null where it was made in none.
     pub lab: Option<LabMark>,
 }
 
-/// The far end.
+/// The far end of the path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
-    /// As the user typed it.
+    /// Name or address of the far end as the user typed it.
     pub name: String,
-    /// The address used.
+    /// IP address that was used. Null where none was.
     pub address: Option<String>,
-    /// Facts of the far machine, where it told them.
+    /// What the far end reported of its host. Null where it reported nothing.
     pub host: Option<HostFacts>,
 }
 
 /// What bears on a measurement at one end of it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFacts {
-    /// Version of plumb at that end.
+    /// Version of plumb on that host.
     pub plumb: String,
     /// Operating system and kernel release.
     pub kernel: String,
-    /// Default congestion control.
+    /// Default congestion control of TCP. Null where it could not be read.
     pub congestion_control: Option<String>,
-    /// Congestion controls that exist there.
+    /// Congestion controls of TCP that exist on that host.
     pub congestion_controls: Vec<String>,
-    /// net.ipv4.tcp_rmem: minimum, initial and largest receive buffer.
+    /// net.ipv4.tcp_rmem in bytes: minimum, initial and largest receive buffer. Null where it could not be read.
     pub tcp_rmem_bytes: Option<[u64; 3]>,
-    /// net.ipv4.tcp_wmem: minimum, initial and largest send buffer.
+    /// net.ipv4.tcp_wmem in bytes: minimum, initial and largest send buffer. Null where it could not be read.
     pub tcp_wmem_bytes: Option<[u64; 3]>,
-    /// Share of the receive buffer that becomes window, as net.ipv4.tcp_adv_win_scale has it.
+    /// Part of the receive buffer that becomes window, as net.ipv4.tcp_adv_win_scale has it. Null where it could not be
+    /// read.
     pub tcp_adv_win_scale: Option<i64>,
-    /// Whether windows above 64 KiB can be announced (RFC 7323).
+    /// Whether windows above 64 KiB can be announced (RFC 7323). Null where it could not be read.
     pub window_scaling: Option<bool>,
-    /// Whether TCP offers selective acknowledgements (RFC 2018).
+    /// Whether TCP offers selective acknowledgements (RFC 2018). Null where it could not be read.
     #[serde(default)]
     pub sack: Option<bool>,
-    /// Whether TCP offers timestamps (RFC 7323).
+    /// Whether TCP offers timestamps (RFC 7323). Null where it could not be read.
     #[serde(default)]
     pub timestamps: Option<bool>,
-    /// Kernel clock source.
+    /// The kernel's clock source. Null where it could not be read.
     pub clock_source: Option<String>,
-    /// Whether the kernel holds the clock to be synchronised (adjtimex).
+    /// Whether the kernel takes its clock to be synchronised (adjtimex). Null where it could not be read.
     pub clock_synchronised: Option<bool>,
 }
 
@@ -100,7 +101,7 @@ pub struct HostFacts {
 pub struct LabMark {
     /// Name of the scenario.
     pub scenario: String,
-    /// Seed of its random cells.
+    /// Seed of the scenario's random cells.
     pub seed: u64,
     /// What was drawn of the scenario's free parameters (`--vary`): settings, as
     /// `LINK.up.CELL.KEY`, and their values.
@@ -112,16 +113,15 @@ pub struct LabMark {
     /// What carried the links that have cells.
     #[serde(default)]
     pub backend: LabBackend,
-    /// How late the laboratory delivered packets while the Run was made, against its own schedule;
-    /// worst link. Nobody knows it of the kernel's links.
+    /// How late the laboratory delivered packets while the Run was made, compared with its own schedule, in seconds; of
+    /// the worst link. Null where no link is plumb's: nobody knows it of the kernel's links.
     pub lateness_s: Option<Distribution>,
-    /// How much later than by itself a packet left at most because large segments crossed links
-    /// whole, since the laboratory began; worst link. Zero where each packet went by itself.
+    /// How much later than by itself a packet left at most because large segments crossed links whole, in seconds,
+    /// since the laboratory began; of the worst link. 0 where each packet crossed by itself.
     #[serde(default)]
     pub piece_error_s: f64,
-    /// How often a program at the ends of the links would have waited more than a millisecond for a
-    /// processor while the Run was made: share of the times that a thread of ordinary priority asked
-    /// for one.
+    /// Share of the times, 0 to 1, at which a program at the ends of the links would have waited more than a
+    /// millisecond for a processor while the Run was made. A thread of ordinary priority finds it by asking.
     #[serde(default)]
     pub starved_ratio: f64,
     /// Whether the machine could not keep up with the scenario while the Run was made: with the
@@ -135,14 +135,14 @@ pub struct LabMark {
 /// A setting of a laboratory's cell that somebody changed while it ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LabChange {
-    /// When, RFC 3339 in UTC.
+    /// When the setting was changed, RFC 3339 in UTC.
     pub at: String,
-    /// `LINK.up.CELL.KEY`.
+    /// The setting that was changed, as `LINK.up.CELL.KEY`.
     pub setting: String,
-    /// Its value before; absent where there was none, as in a cell that was added.
+    /// Value of the setting before. Absent where there was none, as in a cell that was added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// Its value after.
+    /// Value of the setting after the change.
     pub after: String,
 }
 
@@ -176,28 +176,28 @@ vocabulary! {
     }
 }
 
-/// One measurement.
+/// One measurement with its result and its context.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
-    /// Unique in its Run: `m1`, `m2` …
+    /// Name of the measurement, unique in its Run, such as `m1`.
     pub id: String,
-    /// Its kind and its result.
+    /// Kind of the measurement and its result.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Seconds from the start of the Run.
+    /// When the measurement began, in seconds from the start of the Run.
     pub at_s: f64,
-    /// How long it took.
+    /// How long the measurement took, in seconds.
     pub duration_s: f64,
     /// When and beside what it was made.
     #[serde(default)]
     pub context: Context,
-    /// How it came to its end.
+    /// How the measurement came to its end.
     #[serde(default)]
     pub ended: Ended,
     /// What else was asked for, by names of this kind of measurement. For people: no part of plumb reads it.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub settings: serde_json::Map<String, serde_json::Value>,
-    /// Values over time, from the start of the measurement.
+    /// Values over time, from the start of the measurement, by the name of the quantity.
     #[serde(default)]
     pub series: BTreeMap<String, Series>,
 }

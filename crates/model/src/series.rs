@@ -7,13 +7,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// What a column of values counts; its suffix is part of the column's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
-    /// Seconds.
+    /// Times, measured in seconds.
     Seconds,
-    /// Bits a second.
+    /// Rates, measured in bit/s.
     BitsPerSecond,
-    /// Bytes.
+    /// Sizes, measured in bytes.
     Bytes,
-    /// A share, 0…1.
+    /// Shares from 0 to 1.
     Ratio,
     /// A number of things.
     Count,
@@ -44,14 +44,14 @@ impl Unit {
 pub struct Series {
     /// What the values count.
     pub unit: Unit,
-    /// Seconds since the measurement started.
+    /// When each value was taken, in seconds from the start of the measurement.
     pub t_s: Vec<f64>,
     /// The values, as many as there are times.
     pub values: Vec<Option<f64>>,
 }
 
 impl Series {
-    /// An empty series.
+    /// A series without any point.
     pub fn new(unit: Unit) -> Self {
         Self {
             unit,
@@ -127,7 +127,13 @@ mod schema {
             json_schema!({
                 "type": "object",
                 "description": "Columns over time: t_s and one column of values named for its unit; null where lost.",
-                "properties": { "t_s": { "type": "array", "items": { "type": "number" } } },
+                "properties": {
+                    "t_s": {
+                        "type": "array",
+                        "items": { "type": "number" },
+                        "description": "When each value was taken, in seconds from the start of the measurement.",
+                    },
+                },
                 "patternProperties": { "^value_": { "type": "array", "items": { "type": ["number", "null"] } } },
                 "required": ["t_s"],
                 "minProperties": 2, "maxProperties": 2,

@@ -28,7 +28,7 @@ impl Default for Summary {
 }
 
 impl Summary {
-    /// Nothing recorded yet.
+    /// A summary with nothing recorded yet.
     pub fn new() -> Self {
         Self {
             histogram: Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).ok(),
@@ -137,7 +137,7 @@ pub struct SignedSummary {
 }
 
 impl SignedSummary {
-    /// Adds a time.
+    /// Adds a time in nanoseconds.
     pub fn record(&mut self, ns: i64) {
         if ns < 0 {
             self.below.record(ns.unsigned_abs(), 1);

@@ -9,19 +9,19 @@ use crate::vocabulary;
 vocabulary! {
     /// An operating system that has knobs.
     pub enum Os {
-        /// Linux.
+        /// A host that runs Linux.
         Linux = "linux",
-        /// macOS.
+        /// A host that runs macOS.
         Macos = "macos",
-        /// Windows.
+        /// A host that runs Windows.
         Windows = "windows",
-        /// FreeBSD.
+        /// A host that runs FreeBSD.
         Freebsd = "freebsd",
-        /// OpenBSD.
+        /// A host that runs OpenBSD.
         Openbsd = "openbsd",
-        /// NetBSD.
+        /// A host that runs NetBSD.
         Netbsd = "netbsd",
-        /// Solaris and illumos.
+        /// A host that runs Solaris or illumos.
         Solaris = "solaris",
     }
 }
@@ -35,11 +35,11 @@ pub enum Kind {
     Sysctl,
     /// A setting of an interface: tc(8), ip(8), ethtool(8).
     Interface,
-    /// Windows' netsh.
+    /// The command netsh of Windows.
     Netsh,
-    /// Windows' registry.
+    /// A value in the registry of Windows.
     Registry,
-    /// Solaris' ipadm(8).
+    /// The command ipadm(8) of Solaris.
     Ipadm,
 }
 
@@ -74,7 +74,7 @@ pub const UDEV_RULES: &str = "/etc/udev/rules.d/90-plumb-tune.rules";
 /// What should change for a path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TunePlan {
-    /// Always [`SCHEMA`].
+    /// Version of the document, always `plumb.tune-plan/1`.
     pub schema: String,
     /// The path that it is for.
     pub path: PlannedPath,
@@ -85,28 +85,28 @@ pub struct TunePlan {
 /// The path that a plan is for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedPath {
-    /// Rate that one connection is to reach.
+    /// Rate that one connection is to reach, in bit/s.
     pub rate_bps: f64,
-    /// Round-trip time of the empty path.
+    /// Round-trip time of the idle path, in seconds.
     pub rtt_s: f64,
-    /// Share of packets that the path loses of itself, where it is known.
+    /// Share of packets, 0 to 1, that the path loses without any load. Null where it is unknown.
     pub loss_ratio: Option<f64>,
-    /// Bytes in flight that fill it.
+    /// Bytes in flight that fill the path.
     pub bdp_bytes: f64,
-    /// Where these are from: options, or a Run.
+    /// Where these figures are from: options, or a Run.
     pub from: String,
 }
 
 /// What should change on one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostPlan {
-    /// Which end it is.
+    /// The end of the path that the host is.
     pub on: Actor,
-    /// Its system.
+    /// Operating system of the host.
     pub os: Os,
-    /// What it does.
+    /// What the host is used for.
     pub role: Role,
-    /// Where what it has at present is from.
+    /// Where the host's present settings are known from.
     pub facts_from: String,
     /// What should change, in the order in which it is done.
     pub changes: Vec<PlannedChange>,
@@ -116,62 +116,63 @@ pub struct HostPlan {
     pub left: Vec<Left>,
     /// Somebody's advice, judged; empty where none was given.
     pub judged: Vec<Judged>,
-    /// Memory that one connection may hold after it, send and receive buffer together.
+    /// Memory that one connection may take after the change, in bytes, send and receive buffer together. Null where no
+    /// change sets a buffer.
     pub memory_bytes: Option<u64>,
-    /// What else must be known.
+    /// What else must be known of the plan.
     pub notes: Vec<String>,
 }
 
-/// One change.
+/// One change of one setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedChange {
-    /// The knob.
+    /// Name of the setting to change.
     pub knob: String,
-    /// How it is set.
+    /// How the setting is changed.
     pub kind: Kind,
-    /// What it has at present, where that is known.
+    /// Value that the setting has at present. Null where it is unknown.
     pub from: Option<String>,
-    /// What it should have.
+    /// Value that the setting should have.
     pub to: String,
-    /// What the change reaches.
+    /// What the change reaches: the network namespace, or the whole machine.
     pub scope: Scope,
-    /// Why.
+    /// Reason for the change, in a sentence.
     pub why: String,
-    /// What is to be seen then.
+    /// Effect that is to be seen after the change.
     pub effect: String,
-    /// What may go wrong.
+    /// What may go wrong with the change.
     pub risk: String,
-    /// Memory that one connection may hold then.
+    /// Memory that one connection may take after the change, in bytes. Null where the change does not bear on it.
     pub memory_bytes: Option<u64>,
-    /// The change itself, where plumb can make it.
+    /// The change itself. Null where plumb cannot make it.
     pub action: Option<Action>,
-    /// The line of a file of udev(7) that makes it again at boot, where plumb's drop-in file does not: that has kernel
-    /// variables alone.
+    /// Line of a file of udev(7) that makes the change again at boot. Absent for kernel variables, which plumb's
+    /// drop-in file brings back, and where udev cannot make the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_boot: Option<String>,
-    /// Where this is from.
+    /// Where the rule for the value is from.
     pub source: String,
 }
 
 /// A change that would help and may not be made here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Refused {
-    /// The knob.
+    /// Name of the setting.
     pub knob: String,
-    /// What it should have.
+    /// Value that the setting should have.
     pub to: String,
-    /// Why not.
+    /// Reason why it may not be changed here.
     pub why: String,
 }
 
 /// A knob that stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Left {
-    /// The knob.
+    /// Name of the setting that stays.
     pub knob: String,
-    /// What it has, where that is known.
+    /// Value that the setting has. Null where it is unknown.
     pub value: Option<String>,
-    /// Why it stays.
+    /// Reason why it stays, in a sentence.
     pub why: String,
 }
 
@@ -183,7 +184,7 @@ pub enum Worth {
     Helps,
     /// It goes the right way, and not far enough.
     TooLittle,
-    /// It is so already.
+    /// The host has it already.
     Already,
     /// It changes nothing that matters on this path.
     NoEffect,
@@ -198,7 +199,7 @@ pub enum Worth {
 }
 
 impl Worth {
-    /// In words.
+    /// The word in text, for people.
     pub fn words(self) -> &'static str {
         match self {
             Self::Helps => "helps",
@@ -216,13 +217,13 @@ impl Worth {
 /// A setting that somebody advises, judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
-    /// The knob.
+    /// Name of the setting that the advice is about.
     pub knob: String,
     /// The value that is advised.
     pub value: String,
     /// What it is worth on this path.
     pub worth: Worth,
-    /// Why.
+    /// Reason for the judgement, in a sentence.
     pub why: String,
 }
 
@@ -232,29 +233,30 @@ pub const STATUS_SCHEMA: &str = "plumb.tune-status/1";
 /// What is applied on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TuneStatus {
-    /// Always [`STATUS_SCHEMA`].
+    /// Version of the document, always `plumb.tune-status/1`.
     pub schema: String,
     /// Whether there is a journal of changes.
     pub applied: bool,
-    /// Whether all of them were made.
+    /// Whether all changes of the journal were made.
     pub complete: bool,
-    /// When that began, RFC 3339 in UTC.
+    /// When the changes began, RFC 3339 in UTC. Null where nothing is applied.
     pub started: Option<String>,
-    /// When it is to be undone by itself, RFC 3339 in UTC.
+    /// When the changes are to be undone without being asked, RFC 3339 in UTC. Null where they stay until they are
+    /// undone.
     pub until: Option<String>,
-    /// Each change.
+    /// Each change with its values and its state.
     pub settings: Vec<AppliedSetting>,
 }
 
 /// A change that was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AppliedSetting {
-    /// What was changed.
+    /// The setting or file that was changed.
     pub target: String,
-    /// What it was; absent for a file that was not there.
+    /// Value before the change. Null for a file that did not exist.
     pub old: Option<String>,
-    /// What plumb gave it.
+    /// Value that plumb set. Null for a file that was removed.
     pub new: Option<String>,
-    /// How it is: `as-set`, `as-before`, `changed` by somebody since, `unreadable`.
+    /// State of the setting now: `as-set`, `as-before`, `changed` by somebody since, `gone`, `unreadable`.
     pub standing: String,
 }

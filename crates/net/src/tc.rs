@@ -14,7 +14,6 @@ pub enum TcError {
     /// The program could not be run.
     #[error("tc cannot be run: {0}")]
     Run(io::Error),
-    /// No privilege.
     #[error("the kernel's queues may not be changed: run it as root (sudo)")]
     Privilege,
     /// The kernel has no such queueing discipline, not even as a module that it could load.
@@ -22,39 +21,32 @@ pub enum TcError {
     NoSuchKind {
         /// The kernel that runs.
         release: String,
-        /// The queueing discipline.
         kind: String,
-        /// What to install.
+        /// The kernel module or package to install.
         remedy: String,
     },
-    /// The kernel refused.
     #[error("'{command}' failed: {message}")]
-    Refused {
-        /// What was run.
-        command: String,
-        /// What it said.
-        message: String,
-    },
+    Refused { command: String, message: String },
 }
 
 /// What the kernel counts for one queueing discipline of a device. Bytes are as the discipline
 /// counts them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Qdisc {
-    /// Its kind, such as `netem`.
+    /// Kind of the discipline, such as `netem`.
     pub kind: String,
-    /// Its handle; `0:` when the kernel put it there of itself.
+    /// Handle of the discipline; `0:` where the kernel put it there by itself.
     pub handle: String,
-    /// Whether it is the device's outermost.
+    /// Whether it is the outermost of the device.
     #[serde(default)]
     pub root: bool,
-    /// The class above it.
+    /// Class that the discipline serves. Absent for the outermost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// Bytes that left.
+    /// Bytes that it sent.
     #[serde(default)]
     pub bytes: u64,
-    /// Packets that left.
+    /// Packets that it sent.
     #[serde(default)]
     pub packets: u64,
     /// Packets dropped, whatever the cause: netem's losses and full queues alike.
@@ -63,13 +55,13 @@ pub struct Qdisc {
     /// Times that a packet had to wait for the rate.
     #[serde(default)]
     pub overlimits: u64,
-    /// Bytes that wait.
+    /// Bytes that wait now.
     #[serde(default, alias = "backlog")]
     pub backlog_bytes: u64,
-    /// Packets that wait.
+    /// Packets that wait now.
     #[serde(default, alias = "qlen")]
     pub backlog_packets: u64,
-    /// Packets marked with congestion experienced, where the discipline tells.
+    /// Packets marked with congestion experienced. Absent where the discipline does not count them.
     #[serde(default, alias = "ecn_mark", skip_serializing_if = "Option::is_none")]
     pub marked: Option<u64>,
 }

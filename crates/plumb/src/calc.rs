@@ -118,7 +118,6 @@ enum Question {
     },
 }
 
-/// A path.
 #[derive(Args)]
 struct Path {
     /// Rate

@@ -9,7 +9,6 @@ use clap::Args;
 use plumb_load::file::StreamFile;
 use plumb_model::results::Direction;
 
-/// Which files.
 #[derive(Args)]
 #[command(next_help_heading = "Files")]
 pub(crate) struct Files {

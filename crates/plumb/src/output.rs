@@ -30,14 +30,12 @@ pub(crate) struct LiveOutput {
 }
 
 impl LiveOutput {
-    /// As [`Output::begin`] does.
     pub(crate) fn begin(&self) -> anyhow::Result<Begun<'_>> {
         let begun = self.output.begin()?;
         let json = begun.json || self.json_lines;
         Ok(Begun { json, ..begun })
     }
 
-    /// Whoever looks on.
     pub(crate) fn watcher(&self) -> Box<dyn Watcher> {
         progress::watcher(self.json_lines)
     }

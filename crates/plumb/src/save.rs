@@ -5,12 +5,17 @@
 //! to is replaced. Where the directory takes no new file, the old one is overwritten, its end first: a
 //! full disk is noticed before anything of it is lost.
 
+#[cfg(feature = "lab")]
+pub(crate) mod growing;
+
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Seek as _, SeekFrom, Write};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use tempfile::NamedTempFile;
 
 /// Links that are followed one after the other (Linux `MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
@@ -42,7 +47,7 @@ pub(crate) fn save(file: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()>
 
 fn write(file: &Path, content: &[u8]) -> io::Result<()> {
     match end_of_links(file)? {
-        End::Descriptor(path) => write_to_descriptor(&path, content),
+        End::Descriptor(path) => descriptor(&path)?.write_all(content),
         End::Path(path) => match fs::metadata(&path) {
             Ok(data) if data.is_file() => replace(&path, &data, content),
             // A pipe, a device; a directory is refused by the system.
@@ -78,16 +83,18 @@ fn end_of_links(file: &Path) -> io::Result<End> {
     Err(io::Error::other("too many links"))
 }
 
-/// Writes to what a descriptor is open on. Standard output and standard error go on where they are; a file
-/// that another descriptor is open on gets it at its end, since this is another opening of it.
-fn write_to_descriptor(path: &Path, content: &[u8]) -> io::Result<()> {
-    match path.file_name().and_then(|name| name.to_str()) {
-        Some("1") => io::stdout()
-            .write_all(content)
-            .and_then(|()| io::stdout().flush()),
-        Some("2") => io::stderr().write_all(content),
-        _ => File::options().append(true).open(path)?.write_all(content),
-    }
+/// What a descriptor is open on. Standard output and standard error go on where they are; a file that another
+/// descriptor is open on gets more at its end, since this is another opening of it.
+fn descriptor(path: &Path) -> io::Result<File> {
+    let standard = match path.file_name().and_then(|name| name.to_str()) {
+        Some("1") => {
+            io::stdout().flush()?;
+            io::stdout().as_fd().try_clone_to_owned()?
+        }
+        Some("2") => io::stderr().as_fd().try_clone_to_owned()?,
+        _ => return File::options().append(true).open(path),
+    };
+    Ok(standard.into())
 }
 
 fn replace(path: &Path, old: &Metadata, content: &[u8]) -> io::Result<()> {
@@ -108,16 +115,25 @@ fn is_kept_out(error: &io::Error) -> bool {
     )
 }
 
-/// Writes a new file with the old one's permissions and puts it in its place.
+/// Writes a new file and puts it in the old one's place.
 fn put_beside(path: &Path, old: Option<&Metadata>, content: &[u8]) -> io::Result<()> {
+    let mut new = new_beside(path)?;
+    new.write_all(content)?;
+    put_in_place(new, path, old)
+}
+
+fn new_beside(path: &Path) -> io::Result<NamedTempFile> {
     use std::os::unix::fs::PermissionsExt as _;
-    let folder = folder(path);
-    let mut new = tempfile::Builder::new()
+    tempfile::Builder::new()
         .prefix(".plumb-")
         .suffix(".part")
         .permissions(fs::Permissions::from_mode(NEW_FILE_MODE))
-        .tempfile_in(folder)?;
-    new.write_all(content)?;
+        .tempfile_in(folder(path))
+}
+
+/// Gives a new file the old one's permissions and its place.
+fn put_in_place(new: NamedTempFile, path: &Path, old: Option<&Metadata>) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
     if let Some(old) = old {
         // Who may not give files away owns what is written.
         let _ = fchown(new.as_file(), Some(old.uid()), Some(old.gid()));
@@ -127,7 +143,7 @@ fn put_beside(path: &Path, old: Option<&Metadata>, content: &[u8]) -> io::Result
     new.as_file().sync_all()?;
     new.persist(path).map_err(|e| e.error)?;
     // The new name is there; some file systems do not sync directories.
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    let _ = File::open(folder(path)).and_then(|folder| folder.sync_all());
     Ok(())
 }
 

@@ -65,7 +65,6 @@ pub(crate) struct Arguments {
 /// packets a second, several times over, and 2 Mbit/s of the smallest.
 const STAMP_RATE_PPS: u32 = 5000;
 
-/// The STAMP reflector.
 #[derive(Args)]
 #[command(next_help_heading = "STAMP reflector (RFC 8762; also for TWAMP Light senders)")]
 struct Stamp {

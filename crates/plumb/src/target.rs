@@ -19,7 +19,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A far end as the user named it, and the address used for it.
 pub(crate) struct Target {
-    /// As typed.
+    /// Name or address as the user typed it.
     pub(crate) name: String,
     /// The first address that the name resolves to, with the scope of a link-local one (RFC 4007), and
     /// the port that was typed or 0.
@@ -33,9 +33,7 @@ pub(crate) struct Target {
 pub(crate) enum Family {
     /// Whichever the resolver puts first (RFC 6724).
     Any,
-    /// IPv4.
     V4,
-    /// IPv6.
     V6,
 }
 

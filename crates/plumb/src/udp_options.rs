@@ -72,7 +72,6 @@ pub(crate) struct UdpOptions {
     receive_buffer: Option<ByteCount>,
 }
 
-/// How fast.
 #[derive(Debug, Clone, Copy)]
 enum Rate {
     Max,

@@ -1,4 +1,4 @@
-//! Accepts connections.
+//! Accepts connections and gives each to a handler.
 
 use std::net::TcpListener;
 use std::sync::Arc;

@@ -31,14 +31,14 @@ const ECHO_SESSION: std::ops::Range<usize> = 24..32;
 pub enum ProbeKey {
     /// An ICMP or ICMPv6 echo.
     Icmp {
-        /// The identifier.
+        /// Identifier of the echo request.
         id: u16,
-        /// The sequence number.
+        /// Sequence number of the echo request.
         seq: u16,
     },
     /// plumb's native UDP echo.
     Udp {
-        /// The client's session.
+        /// Session of the client.
         session: u32,
         /// The client's sequence number.
         seq: u32,

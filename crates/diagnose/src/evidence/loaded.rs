@@ -47,7 +47,7 @@ impl Loaded<'_> {
 }
 
 impl<'a> Case<'a> {
-    /// Those of every load.
+    /// Those beside every load of the Run, in order.
     pub(crate) fn every_loaded(&self) -> impl Iterator<Item = Loaded<'a>> + use<'a> {
         self.measurements
             .iter()

@@ -26,7 +26,6 @@ pub(crate) struct Streamed<'a> {
 }
 
 impl Streamed<'_> {
-    /// Datagrams that left.
     pub(crate) fn sent(self) -> u64 {
         self.sent
     }

@@ -1,4 +1,4 @@
-//! The clock.
+//! What is wrong with the clock.
 
 use plumb_model::finding::{Cause, PathKind, Severity};
 

@@ -1,4 +1,4 @@
-//! Radio links.
+//! What is wrong with radio links.
 
 use plumb_model::finding::{Cause, InterfaceChange, PathKind, Place, Severity};
 use plumb_model::results::host::{Interface, Wifi};

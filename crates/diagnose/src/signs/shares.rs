@@ -1,4 +1,4 @@
-//! Shares in words.
+//! Shares of a whole in words.
 
 /// A share of packets or of time, to the digits that people compare.
 pub(crate) fn percent(ratio: f64) -> String {

@@ -1,4 +1,4 @@
-//! Queueing disciplines.
+//! Queueing disciplines and what they counted.
 
 use plumb_model::results::host::Qdisc;
 use plumb_net::netlink::link::links;

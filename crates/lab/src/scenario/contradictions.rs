@@ -7,6 +7,7 @@ use plumb_link::spec::CellSpec;
 use super::{CellPath, LinkEnd, LinkSpec, SHAPER, Scenario, Way};
 use crate::layout;
 use crate::nearest::known;
+use crate::problem::{Problem, each};
 use crate::vary::vary;
 
 /// The most nodes, and the most links and lans: every node has a route to every link, and so many
@@ -33,7 +34,7 @@ const MOST_MTU: u32 = 65_535;
 ///
 /// # Errors
 /// The first contradiction, and what is allowed.
-pub(super) fn check(scenario: &Scenario) -> Result<(), String> {
+pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     let parts = Parts::of(scenario)?;
     parts.check_links()?;
     parts.check_lans()?;
@@ -42,8 +43,11 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), String> {
     parts.check_programs()?;
     // Every range allows everything between its ends or nothing: one draw shows which.
     vary(scenario, scenario.seed)?;
-    for shaper in scenario.router_shaper.iter().flat_map(|s| [&s.up, &s.down]) {
-        parts.emulated("router_shaper", shaper)?;
+    if let Some(shaper) = &scenario.router_shaper {
+        for (way, end) in [("up", &shaper.up), ("down", &shaper.down)] {
+            let found = parts.emulated("router_shaper", end);
+            found.map_err(|problem| Problem::from(problem).at(way).at("router_shaper"))?;
+        }
     }
     parts.check_truth()?;
     parts.check_joined()?;
@@ -84,7 +88,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn of(scenario: &'a Scenario) -> Result<Self, String> {
+    fn of(scenario: &'a Scenario) -> Result<Self, Problem> {
         let nodes: Vec<&str> = scenario.nodes.iter().map(|n| n.name.as_str()).collect();
         let links: Vec<&str> = scenario.links.iter().map(|l| l.name.as_str()).collect();
         let lans = scenario.lans.iter().map(|l| l.name.as_str());
@@ -97,19 +101,20 @@ impl<'a> Parts<'a> {
                 "it has {} nodes and {} links and lans: at most {MAX_PARTS} of each",
                 nodes.len(),
                 segments.len()
-            ));
+            )
+            .into());
         }
         for (kind, list) in [("node", &nodes), ("link", &segments)] {
             for (i, name) in list.iter().enumerate() {
-                if !is_name(name) {
-                    return Err(format!(
-                        "'{name}' cannot name a {kind}: use 1 to {MAX_NAME_BYTES} of a-z, 0-9 and -, no number, and none of {}",
-                        TAKEN.join(", ")
-                    ));
-                }
-                if list.iter().take(i).any(|earlier| earlier == name) {
-                    return Err(format!("there are two {kind}s named '{name}'"));
-                }
+                let earlier = list.get(..i).unwrap_or_default();
+                let named = check_name(kind, name, earlier);
+                // Lans have their names behind those of links.
+                let (key, number) = match i.checked_sub(links.len()) {
+                    Some(of_lan) if kind == "link" => ("lan", of_lan),
+                    _ => (kind, i),
+                };
+                named
+                    .map_err(|problem| Problem::from(problem).at("name").in_element(key, number))?;
             }
         }
         Ok(Self {
@@ -120,166 +125,186 @@ impl<'a> Parts<'a> {
         })
     }
 
-    fn check_links(&self) -> Result<(), String> {
-        for LinkSpec {
-            name,
-            between: [first, second],
-            emulated: _,
-            mtu,
-            up,
-            down,
-        } in &self.scenario.links
-        {
-            for end in [first, second] {
-                self.node(end, &format!("link '{name}'"))?;
-            }
+    fn check_links(&self) -> Result<(), Problem> {
+        each("link", &self.scenario.links, |link| {
+            let LinkSpec {
+                name,
+                between: ends @ [first, second],
+                emulated: _,
+                mtu,
+                up,
+                down,
+            } = link;
+            let who = format!("link '{name}'");
+            each("between", ends, |end| Ok(self.node(end, &who)?))?;
             if first == second {
-                return Err(format!("link '{name}' joins '{first}' to itself"));
+                return Err(format!("{who} joins '{first}' to itself").into());
             }
-            self.check_mtu(*mtu, &format!("link '{name}'"))?;
-            plumb_link::chain::build_link(up, down, [0, 1])
-                .map_err(|e| format!("link '{name}': {e}"))?;
-        }
-        Ok(())
+            self.check_mtu(*mtu, &who)?;
+            plumb_link::chain::build_link(up, down, [0, 1]).map_err(|e| format!("{who}: {e}"))?;
+            Ok(())
+        })
     }
 
     /// What the devices at the ends take, and what IPv6 needs.
-    fn check_mtu(&self, mtu: Option<u32>, who: &str) -> Result<(), String> {
+    fn check_mtu(&self, mtu: Option<u32>, who: &str) -> Result<(), Problem> {
         let (least, needs) = match self.scenario.ipv6 {
             true => (LEAST_MTU_V6, "IPv6, or write ipv6 = false"),
             false => (LEAST_MTU_V4, "IPv4"),
         };
-        match mtu {
-            Some(mtu) if mtu < least => Err(format!(
-                "{who} has an mtu of {mtu} bytes, and {least} is the least for {needs}"
-            )),
-            Some(mtu) if mtu > MOST_MTU => Err(format!(
+        let problem = match mtu {
+            Some(mtu) if mtu < least => {
+                format!("{who} has an mtu of {mtu} bytes, and {least} is the least for {needs}")
+            }
+            Some(mtu) if mtu > MOST_MTU => format!(
                 "{who} has an mtu of {mtu} bytes, and {MOST_MTU} is the most that its devices take"
-            )),
-            _ => Ok(()),
-        }
+            ),
+            _ => return Ok(()),
+        };
+        Err(Problem::from(problem).at("mtu"))
     }
 
-    fn check_lans(&self) -> Result<(), String> {
-        for lan in &self.scenario.lans {
-            self.check_mtu(lan.mtu, &format!("lan '{}'", lan.name))?;
+    fn check_lans(&self) -> Result<(), Problem> {
+        each("lan", &self.scenario.lans, |lan| {
+            let who = format!("lan '{}'", lan.name);
+            self.check_mtu(lan.mtu, &who)?;
             if !(2..=MAX_ON_LAN).contains(&lan.nodes.len()) {
                 return Err(format!(
-                    "lan '{}' joins {} nodes: it takes 2 to {MAX_ON_LAN}",
-                    lan.name,
+                    "{who} joins {} nodes: it takes 2 to {MAX_ON_LAN}",
                     lan.nodes.len()
-                ));
+                )
+                .into());
             }
-            for (i, node) in lan.nodes.iter().enumerate() {
-                self.node(node, &format!("lan '{}'", lan.name))?;
-                if lan.nodes.iter().take(i).any(|earlier| earlier == node) {
-                    return Err(format!("lan '{}' names '{node}' twice", lan.name));
+            let mut seen = Vec::new();
+            each("nodes", &lan.nodes, |node| {
+                self.node(node, &who)?;
+                if seen.contains(node) {
+                    return Err(format!("{who} names '{node}' twice").into());
                 }
-            }
-        }
-        Ok(())
+                seen.push(node.clone());
+                Ok(())
+            })
+        })
     }
 
     /// A node by itself can measure nothing, unless it is the only one.
-    fn check_joined(&self) -> Result<(), String> {
+    fn check_joined(&self) -> Result<(), Problem> {
         let Scenario { links, lans, .. } = self.scenario;
         let on_links = links.iter().flat_map(|link| &link.between);
         let on_lans = lans.iter().flat_map(|lan| &lan.nodes);
         let joined: Vec<&str> = on_links.chain(on_lans).map(String::as_str).collect();
-        match self.nodes.iter().find(|node| !joined.contains(node)) {
-            Some(alone) if self.nodes.len() > 1 => Err(format!(
-                "no [[link]] and no [[lan]] joins the node '{alone}' to another"
-            )),
+        each("node", &self.nodes, |node| match joined.contains(node) {
+            false if self.nodes.len() > 1 => {
+                Err(format!("no [[link]] and no [[lan]] joins the node '{node}' to another").into())
+            }
             _ => Ok(()),
-        }
+        })
     }
 
-    fn check_further_names(&self) -> Result<(), String> {
+    fn check_further_names(&self) -> Result<(), Problem> {
         let mut seen: Vec<&str> = Vec::new();
-        for node in &self.scenario.nodes {
-            for name in &node.names {
-                if !is_host_name(name) || is_number(name) {
-                    return Err(format!(
-                        "node '{}' cannot have the name '{name}': write labels of a-z, 0-9 and - joined by dots, such as www.example",
-                        node.name
-                    ));
-                }
-                let of_end = name
-                    .split_once('.')
-                    .is_some_and(|(n, s)| self.nodes.contains(&n) && self.segments.contains(&s));
-                if name == "localhost"
-                    || of_end
-                    || self.nodes.contains(&name.as_str())
-                    || seen.contains(&name.as_str())
-                {
-                    return Err(format!("the name '{name}' is given twice"));
-                }
+        for (i, node) in self.scenario.nodes.iter().enumerate() {
+            for (j, name) in node.names.iter().enumerate() {
+                let checked = self.check_further_name(name, &node.name, &seen);
+                checked.map_err(|problem| {
+                    Problem::from(problem)
+                        .in_element("names", j)
+                        .in_element("node", i)
+                })?;
                 seen.push(name);
             }
         }
         Ok(())
     }
 
-    /// Whether a kernel variable is a node's own; its name and value the kernel judges.
-    fn check_sysctl(&self) -> Result<(), String> {
-        for node in &self.scenario.nodes {
-            if let Some(key) = node.sysctl.keys().find(|key| !key.starts_with("net.")) {
-                return Err(format!(
-                    "node '{}': {key} belongs to the whole machine, not to a node; only net.* can be set",
-                    node.name
-                ));
-            }
+    fn check_further_name(&self, name: &str, node: &str, seen: &[&str]) -> Result<(), String> {
+        if !is_host_name(name) || is_number(name) {
+            return Err(format!(
+                "node '{node}' cannot have the name '{name}': write labels of a-z, 0-9 and - joined by dots, such as www.example"
+            ));
+        }
+        let of_end = name
+            .split_once('.')
+            .is_some_and(|(n, s)| self.nodes.contains(&n) && self.segments.contains(&s));
+        if name == "localhost" || of_end || self.nodes.contains(&name) || seen.contains(&name) {
+            return Err(format!("the name '{name}' is given twice"));
         }
         Ok(())
     }
 
-    fn check_programs(&self) -> Result<(), String> {
-        let Scenario {
-            services, traffic, ..
-        } = self.scenario;
-        if services.iter().any(|service| service.port == 0) {
-            return Err("a service must listen on a port from 1 to 65535".into());
-        }
-        let services = services.iter().map(|s| ("service", &s.node, &s.run));
-        let traffic = traffic.iter().map(|t| ("traffic", &t.node, &t.run));
-        for (what, node, run) in services.chain(traffic) {
-            self.node(node, &format!("[[{what}]]"))?;
-            if run.is_empty() {
-                return Err(format!("the {what} on '{node}' has nothing to run"));
+    /// Whether a kernel variable is a node's own; its name and value the kernel judges.
+    fn check_sysctl(&self) -> Result<(), Problem> {
+        each("node", &self.scenario.nodes, |node| {
+            match node.sysctl.keys().find(|key| !key.starts_with("net.")) {
+                Some(key) => Err(Problem::from(format!(
+                    "node '{}': {key} belongs to the whole machine, not to a node; only net.* can be set",
+                    node.name
+                ))
+                .at(key)
+                .at("sysctl")),
+                None => Ok(()),
             }
+        })
+    }
+
+    fn check_programs(&self) -> Result<(), Problem> {
+        each("service", &self.scenario.services, |service| {
+            if service.port == 0 {
+                let problem = "a service must listen on a port from 1 to 65535";
+                return Err(Problem::from(problem).at("port"));
+            }
+            self.check_program("service", &service.node, &service.run)
+        })?;
+        each("traffic", &self.scenario.traffic, |traffic| {
+            self.check_program("traffic", &traffic.node, &traffic.run)
+        })
+    }
+
+    fn check_program(&self, what: &str, node: &str, run: &[String]) -> Result<(), Problem> {
+        let known = self.node(node, &format!("[[{what}]]"));
+        known.map_err(|problem| Problem::from(problem).at("node"))?;
+        if run.is_empty() {
+            let problem = format!("the {what} on '{node}' has nothing to run");
+            return Err(Problem::from(problem).at("run"));
         }
         Ok(())
     }
 
     /// Only of emulated links is anything recorded.
-    fn check_truth(&self) -> Result<(), String> {
+    fn check_truth(&self) -> Result<(), Problem> {
         let truth = &self.scenario.truth;
-        for value in &truth.values {
+        let of_truth = |problem: Problem| problem.at("truth");
+        each("value", &truth.values, |value| {
             let who = format!("truth.value '{}'", value.what);
             if let Some(end) = &value.payload_rate {
-                self.emulated(&who, end)?;
+                let found = self.emulated(&who, end);
+                found.map_err(|problem| Problem::from(problem).at("payload_rate"))?;
             }
             if let Some(queue) = &value.queue_delay {
-                self.cell(&who, &queue.cell)?;
+                let found = self.cell(&who, &queue.cell);
+                found.map_err(|problem| Problem::from(problem).at("cell").at("queue_delay"))?;
             }
-        }
-        for recorded in &truth.links {
+            Ok(())
+        })
+        .map_err(of_truth)?;
+        each("link", &truth.links, |recorded| {
             let who = format!("truth.link '{}'", recorded.what);
-            self.emulated(&who, &recorded.link)?;
-            for pointer in std::iter::once(&recorded.field).chain(&recorded.per) {
+            let found = self.emulated(&who, &recorded.link);
+            found.map_err(|problem| Problem::from(problem).at("link"))?;
+            let field = ("field", &recorded.field);
+            let per = recorded.per.iter().map(|pointer| ("per", pointer));
+            for (key, pointer) in std::iter::once(field).chain(per) {
                 let of_cell = pointer.strip_prefix("/cells/");
                 if let Some(cell) = of_cell.and_then(|path| path.split('/').next()) {
-                    self.cell(
-                        &who,
-                        &CellPath {
-                            end: recorded.link.clone(),
-                            cell: cell.to_owned(),
-                        },
-                    )?;
+                    let end = recorded.link.clone();
+                    let cell = cell.to_owned();
+                    let found = self.cell(&who, &CellPath { end, cell });
+                    found.map_err(|problem| Problem::from(problem).at(key))?;
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })
+        .map_err(of_truth)
     }
 
     fn node(&self, name: &str, who: &str) -> Result<(), String> {
@@ -321,6 +346,19 @@ impl<'a> Parts<'a> {
             known(&path.cell, &cells, "cells")
         ))
     }
+}
+
+fn check_name(kind: &str, name: &str, earlier: &[&str]) -> Result<(), String> {
+    if !is_name(name) {
+        return Err(format!(
+            "'{name}' cannot name a {kind}: use 1 to {MAX_NAME_BYTES} of a-z, 0-9 and -, no number, and none of {}",
+            TAKEN.join(", ")
+        ));
+    }
+    if earlier.contains(&name) {
+        return Err(format!("there are two {kind}s named '{name}'"));
+    }
+    Ok(())
 }
 
 /// A host name (RFC 1123 section 2.1), in lower case.

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use plumb_link::settings::{explain, nearest};
 
-use super::{Scenario, contradictions};
+use super::{Scenario, contradictions, elements};
 use crate::nearest::known;
+use crate::problem::Problem;
 
 /// The scenarios that come with plumb: name and text. The build script lists the files.
 pub(super) const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
@@ -45,10 +46,12 @@ pub enum ScenarioError {
         source: Box<toml::de::Error>,
     },
     /// The text is a scenario that makes no network.
-    #[error("{origin}: {problem}")]
+    #[error("{origin}{}: {problem}", at_line(*line))]
     Meaning {
         /// File or built-in name.
         origin: String,
+        /// The line that it is in, from 1; none where the whole scenario is meant.
+        line: Option<usize>,
         /// What is wrong, and what is allowed.
         problem: String,
     },
@@ -104,30 +107,44 @@ impl Scenario {
     /// # Errors
     /// When the text is wrong, with the line, or describes no network.
     pub fn parse(text: &str, origin: &str) -> Result<Self, ScenarioError> {
-        let mut scenario: Self = toml::from_str(text).map_err(|source| ScenarioError::Syntax {
+        let meaning = |line, problem| ScenarioError::Meaning {
             origin: origin.to_owned(),
-            source: Box::new(source),
-        })?;
+            line,
+            problem,
+        };
+        let mut scenario: Self =
+            toml::from_str(text).map_err(|source| match elements::line(text, &source) {
+                Some(line) => meaning(Some(line), explain(source.message())),
+                None => ScenarioError::Syntax {
+                    origin: origin.to_owned(),
+                    source: Box::new(source),
+                },
+            })?;
         let beside = Path::new(origin).parent().unwrap_or(Path::new(""));
         scenario
             .read_files(beside)
             .and_then(|()| contradictions::check(&scenario))
-            .map_err(|problem| ScenarioError::Meaning {
-                origin: origin.to_owned(),
-                problem,
-            })?;
+            .map_err(|problem| meaning(problem.line(text), problem.to_string()))?;
         Ok(scenario)
     }
 
     /// Reads the files that cells name; their paths start where the scenario is.
-    fn read_files(&mut self, beside: &Path) -> Result<(), String> {
-        for link in &mut self.links {
-            for named in link.up.0.iter_mut().chain(&mut link.down.0) {
+    fn read_files(&mut self, beside: &Path) -> Result<(), Problem> {
+        for (number, link) in self.links.iter_mut().enumerate() {
+            let up = link.up.0.iter_mut().enumerate().map(|cell| ("up", cell));
+            let down = link.down.0.iter_mut().enumerate();
+            for (way, (of_way, named)) in up.chain(down.map(|cell| ("down", cell))) {
                 let Some(path) = named.cell.file().map(|file| beside.join(file)) else {
                     continue;
                 };
                 let refused = |problem: String| {
-                    format!("cell '{}' of link '{}': {problem}", named.name, link.name)
+                    Problem::from(problem)
+                        .of(format_args!(
+                            "cell '{}' of link '{}'",
+                            named.name, link.name
+                        ))
+                        .in_element(way, of_way)
+                        .in_element("link", number)
                 };
                 let built_in = BUILT_IN_FILES
                     .iter()
@@ -145,6 +162,10 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+fn at_line(line: Option<usize>) -> String {
+    line.map_or_else(String::new, |line| format!(", line {line}"))
 }
 
 /// The error as TOML shows it, and the nearest word that is known where one is not.

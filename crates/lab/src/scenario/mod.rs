@@ -3,6 +3,7 @@
 //! Here is what can be written; `load` reads it, and `contradictions` says what makes no network.
 
 pub(crate) mod contradictions;
+mod elements;
 mod load;
 mod names;
 mod ranges;

@@ -22,9 +22,7 @@ vocabulary! {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct LinkEnd {
-    /// The link.
     pub link: String,
-    /// Which way.
     pub way: Way,
 }
 
@@ -56,9 +54,7 @@ impl fmt::Display for LinkEnd {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct CellPath {
-    /// The direction.
     pub end: LinkEnd,
-    /// The cell's name.
     pub cell: String,
 }
 

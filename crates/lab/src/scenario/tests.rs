@@ -246,6 +246,113 @@ fn a_mistake_in_a_cell_is_shown_where_the_cell_is() {
 }
 
 #[test]
+fn a_mistake_in_a_list_is_shown_where_its_element_is() {
+    let delayed = |samples: &str| {
+        format!("{{ type = \"delay\", delay = \"1ms\", distribution = {{ samples = {samples} }} }}")
+    };
+    let route =
+        |via: &str| link("") + &format!("[[route]]\nnode = \"a\"\nto = \"b\"\nvia = {via}\n");
+    for (text, line, says) in [
+        // The cell is on line 11.
+        (
+            link(&format!(
+                "up = [\n{},\n]",
+                delayed("[\n\"1ms\",\n\"2\",\n\"3ms\",\n]")
+            )),
+            "line 13",
+            "250ms",
+        ),
+        (
+            link("[[link.up]]\ntype = \"index_loss\"\npackets = [\n1,\n2,\n-3,\n]"),
+            "line 15",
+            "-3",
+        ),
+        (
+            link(
+                "down = [{ type = \"shaper\", schedule = [\n{ at = \"0s\", rate = \"1mbit\" },\n{ at = \"1s\", rate = \"no\" },\n] }]",
+            ),
+            "line 12",
+            "'no' is not",
+        ),
+        (route("[\n\"b\",\n3,\n]"), "line 16", "expected a string"),
+        (
+            route("[\n\"b\",\n\"c\",\n]"),
+            "line 16",
+            "'c' is no neighbour",
+        ),
+    ] {
+        let error = error(&text);
+        assert!(error.contains(says), "{text}: {error}");
+        assert!(error.contains(line), "{line}: {error}");
+    }
+}
+
+#[test]
+fn a_contradiction_is_shown_where_it_is() {
+    let node = "[[node]]\nname = \"c\"\n";
+    for (text, place) in [
+        (
+            "[[node]]\nname = \"a\"".to_owned(),
+            ", line 8: there are two",
+        ),
+        (link("mtu = 1"), ", line 10: link 'l' has an mtu"),
+        (
+            "[[link]]\nname = \"l\"\nbetween = [\n\"a\",\n\"x\",\n]".to_owned(),
+            ", line 11: link 'l' names",
+        ),
+        (
+            link("") + "[[lan]]\nname = \"n\"\nnodes = [\n\"a\",\n\"b\",\n\"b\",\n]",
+            ", line 16: lan 'n' names 'b' twice",
+        ),
+        (
+            node.to_owned() + "names = [\n\"d\",\n\"d\",\n]",
+            ", line 11: the name 'd'",
+        ),
+        (
+            node.to_owned() + "[node.sysctl]\n\"net.a\" = \"1\"\n\"vm.b\" = \"1\"",
+            ", line 11: node 'c'",
+        ),
+        (
+            link("") + "[[service]]\nnode = \"a\"\nport = 0\nrun = [\"true\"]",
+            ", line 13: a service",
+        ),
+        (
+            link("") + "[[traffic]]\nnode = \"x\"\nrun = [\"true\"]",
+            ", line 12: [[traffic]] names",
+        ),
+        (
+            link("") + "[vary]\n\"l.up.delay.delay\" = [\"1ms\", \"2ms\"]",
+            ", line 12: vary.",
+        ),
+        (
+            link("") + "[router_shaper]\nup = \"l.up\"\ndown = \"m.down\"",
+            ", line 12: router_shaper",
+        ),
+        (
+            link("") + "[[truth.link]]\nwhat = \"w\"\nlink = \"m.up\"\nfield = \"/x\"",
+            ", line 13: truth.link",
+        ),
+        (link("") + node, ", line 11: no [[link]]"),
+        (
+            link("")
+                + "[[multicast]]\ngroup = \"239.1.2.3\"\nfrom = \"a\"\nto = [\n\"b\",\n\"x\",\n]",
+            ", line 16: multicast to",
+        ),
+        (
+            link("up = [\n{ type = \"trace\", file = \"none\" },\n]"),
+            ", line 11: cell 'trace'",
+        ),
+    ] {
+        let error = error(&text);
+        assert!(error.contains(place), "{place}: {error}");
+    }
+    // Of the whole there is no line.
+    let nothing =
+        Scenario::parse("name = \"x\"\nsummary = \"x\"\nnode = []", "x.toml").unwrap_err();
+    assert_eq!(nothing.to_string(), "x.toml: it has no [[node]]");
+}
+
+#[test]
 fn services_and_traffic_are_programs_on_nodes() {
     for (program, what) in [
         ("port = 80\n[[service]]", "service"),

@@ -3,7 +3,7 @@
 /// Whether a counter that grows is bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sense {
-    /// Ordinary work.
+    /// It counts ordinary work.
     Normal,
     /// Worth a look when it grows with the traffic: loss, delay or work done twice.
     Watch,

@@ -4,9 +4,9 @@
 /// A congestion control whose response is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Reno (RFC 5681).
+    /// Reno, as in RFC 5681.
     Reno,
-    /// CUBIC (RFC 9438).
+    /// CUBIC, as in RFC 9438.
     Cubic,
     /// BBR version 1, as in Linux.
     BbrV1,
@@ -15,7 +15,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All of them.
+    /// All of them, in the order in which they are shown.
     pub const ALL: [Self; 4] = [Self::Reno, Self::Cubic, Self::BbrV1, Self::BbrV3];
 
     /// The name for people.

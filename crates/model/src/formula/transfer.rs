@@ -8,7 +8,7 @@ pub const INITIAL_WINDOW_SEGMENTS: f64 = 10.0;
 /// A transfer of so many bytes over an empty path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transfer {
-    /// Payload.
+    /// Payload to transfer, in bytes.
     pub bytes: f64,
     /// Payload rate that the path carries, in bit/s.
     pub rate_bps: f64,

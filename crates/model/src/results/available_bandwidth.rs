@@ -15,51 +15,51 @@ use super::{Direction, LimitedTime};
 pub struct AvailableBandwidthResult {
     /// Direction of the data.
     pub direction: Direction,
-    /// Always `udp-rate-at-1-percent-loss`.
+    /// How the rate was found, always `udp-rate-at-1-percent-loss`.
     pub method: String,
-    /// Highest rate that passed, in UDP payload; absent where none did, or where nothing is known of
-    /// what the path does not carry.
+    /// Highest rate that passed, in bit/s of UDP payload. Null where none did, or where it is unknown what the path
+    /// does not carry.
     pub bps: Option<f64>,
-    /// Lowest rate that did not pass; absent where the search ended before one was found, or where a
-    /// host was too slow to tell.
+    /// Lowest rate that did not pass, in bit/s of UDP payload. Null where the search ended before one was found, or
+    /// where a host was too slow to show it.
     pub above_bps: Option<f64>,
-    /// Highest rate that passed, or that a host too slow took of what the path lost nothing of, where
-    /// nothing is known of what the path does not carry: it carries that, and perhaps more.
+    /// Rate in bit/s that the path carries at least: the highest that passed, or that a host too slow took without loss
+    /// on the path. Null where `bps` is known, or where neither was seen.
     #[serde(default)]
     pub at_least_bps: Option<f64>,
     /// Why the search ended.
     pub ended: SearchEnd,
-    /// The steps, in order.
+    /// Steps of the search, in order.
     pub steps: Vec<RateStep>,
-    /// What TCP carried before, in the same direction.
+    /// Payload in bit/s that TCP carried before, in the same direction.
     pub tcp_bps: f64,
-    /// What held TCP's sender back, as shares of its time.
+    /// What limited TCP's sender, as shares of its time.
     pub tcp_limited: LimitedTime,
-    /// What an application gets, as the user said.
+    /// Rate in bit/s that an application gets, as the user gave it. Null where none was given.
     pub application_bps: Option<f64>,
-    /// Which of the three is the narrow one.
+    /// Which of the application, TCP and the path is the narrow one.
     pub limit: RateLimit,
 }
 
 /// One step of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateStep {
-    /// UDP payload a second that was asked for.
+    /// UDP payload in bit/s that was asked for.
     pub asked_bps: f64,
-    /// For how long.
+    /// Length of the step in seconds.
     pub duration_s: f64,
-    /// UDP payload a second that the sender's kernel took.
+    /// UDP payload in bit/s that the sender's kernel took.
     pub sent_bps: f64,
-    /// UDP payload a second that was received.
+    /// UDP payload in bit/s that was received.
     pub received_bps: f64,
-    /// Share of the packets sent that was lost before it reached the receiving socket.
+    /// Share of the packets sent, 0 to 1, that was lost before it reached the receiving socket.
     pub loss_ratio: f64,
-    /// Share of the packets sent that the receiving socket dropped.
+    /// Share of the packets sent, 0 to 1, that the receiving socket dropped.
     pub dropped_here_ratio: f64,
-    /// Share of what was sent that a growing queue held back: seconds of delay a second. A longer
-    /// step would have lost it.
+    /// Share of what was sent, 0 to 1, that a growing queue kept: seconds of delay a second. A longer step would have
+    /// lost it.
     pub queued_ratio: f64,
-    /// What became of it.
+    /// What came of the step.
     pub verdict: StepVerdict,
 }
 
@@ -69,7 +69,7 @@ pub struct RateStep {
 pub enum StepVerdict {
     /// No more than 1 % was lost or held back.
     Passed,
-    /// More was.
+    /// More than 1 % was lost or held back.
     Lost,
     /// The sending host did not send so fast.
     SenderTooSlow,

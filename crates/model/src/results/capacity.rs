@@ -9,39 +9,39 @@ use crate::distribution::Distribution;
 /// Rate, latency and queueing of each line of a path, and what trains of packets say of its narrowest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityResult {
-    /// Address probed.
+    /// IP address that was probed.
     pub address: String,
-    /// What the probes of hops were made of; absent where hops were not looked at.
+    /// What the probes of hops were made of. Null where hops were not probed.
     pub protocol: Option<PathProtocol>,
     /// Every hop with the line before it; the last is the far end where it answered.
     pub hops: Vec<CapacityHop>,
     /// Whether the far end answered the probes of hops.
     pub reached: bool,
-    /// The hop behind the slowest line whose rate is measured.
+    /// The hop behind the slowest line whose rate is measured. Null where no rate is.
     pub narrowest_ttl: Option<u8>,
-    /// Trains of packets sent as fast as this host can; absent where none came through.
+    /// Trains of packets sent as fast as this host can. Null where none came through.
     pub train: Option<TrainResult>,
-    /// The round trip to the far end without queueing, of packets without size.
+    /// Round-trip time to the far end without queueing, of packets without size, in seconds. Null where it is unknown.
     pub rtt_s: Option<f64>,
-    /// What the path holds: the slowest measured rate times that round trip.
+    /// Bytes that fill the path: the slowest measured rate times that round-trip time. Null where either is unknown.
     pub pipe_bytes: Option<f64>,
     /// Why probing of hops ended.
     pub ended: CapacityEnd,
-    /// Packets sent in all.
+    /// Packets that were sent in all.
     pub sent: u64,
     /// Bytes of IP packets sent in all.
     pub sent_bytes: u64,
 }
 
-/// Why probing ended.
+/// Why the probing of hops ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CapacityEnd {
     /// Of every line it is known as well as it can be.
     Sure,
-    /// Its time was up.
+    /// The time for probing was over.
     Time,
-    /// Its bytes were sent.
+    /// The bytes for probing were sent.
     Bytes,
     /// The user stopped it.
     Stopped,
@@ -54,58 +54,61 @@ pub enum CapacityEnd {
 pub struct CapacityHop {
     /// Number of the hop; 1 is the first router.
     pub ttl: u8,
-    /// Who answered; absent where nobody did.
+    /// Address that answered. Null where nobody did.
     pub address: Option<String>,
-    /// Probes sent.
+    /// Probes that were sent to the hop.
     pub sent: u64,
-    /// Probes answered.
+    /// Probes among them that were answered.
     pub received: u64,
-    /// The largest probe, whole IP packet.
+    /// Size of the largest probe in bytes, the whole IP packet. Null where none was sent.
     pub largest_bytes: Option<u32>,
-    /// What came back for it, whole IP packet; absent where this host cannot see it.
+    /// Size of its answer in bytes, the whole IP packet. Null where this host cannot see it.
     pub answer_bytes: Option<u32>,
-    /// How many lines the figures are of: more than one where hops between did not answer, so that they
-    /// cannot be told apart; none where there are no figures.
+    /// Number of lines that the figures are of: more than one where hops between did not answer, so that they cannot be
+    /// separated; 0 where there are no figures.
     pub lines: u8,
-    /// What the line carries towards the hop.
+    /// Rate of the line towards the hop.
     pub rate: RateEstimate,
-    /// What it carries back; absent where sizes of answers do not tell.
+    /// Rate of the line from the hop. Null where the sizes of answers do not show it.
     pub back_rate: Option<RateEstimate>,
-    /// Round trip over the line without queueing, of packets without size: propagation both ways and
-    /// what the router takes to answer more than the one before it. Absent with too few answers.
+    /// Round-trip time in seconds over the line without queueing, of packets without size: propagation in both
+    /// directions, and the time that the router takes to answer beyond that of the one before it. Null with too few
+    /// answers.
     pub latency_s: Option<f64>,
-    /// What that may be off by, either way: 3.5 standard errors.
+    /// Error that the latency may have in either direction, in seconds: 3.5 standard errors. Null where there is no
+    /// latency.
     pub latency_error_s: Option<f64>,
-    /// Round trips to the hop above the least of their size: waiting in queues of all lines up to here,
-    /// both ways, and in the router.
+    /// Round-trip times to the hop above the least of their size, in seconds: the queues of all lines up to here, in
+    /// both directions, and the router. Null with too few answers.
     pub queueing_s: Option<Distribution>,
-    /// Mean waiting at this hop beyond that of the one before it; never negative.
+    /// Mean queueing delay at this hop beyond that of the one before it, in seconds; never negative. Null with too few
+    /// answers.
     pub line_queueing_s: Option<f64>,
-    /// What all of this rests on: round trips by size.
+    /// Round trips by size, which all of this rests on.
     pub sizes: Vec<CapacitySize>,
 }
 
 /// Round trips of probes of one size to one hop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacitySize {
-    /// Whole IP packet sent.
+    /// Size of the probes in bytes, the whole IP packet.
     pub size_bytes: u32,
-    /// Whole IP packet that came back, as far as it is seen.
+    /// Size of the answers in bytes, the whole IP packet, as far as it is seen.
     pub answer_bytes: u32,
-    /// The round trips.
+    /// Round-trip times of probes of this size, in seconds.
     pub rtt_s: Distribution,
 }
 
 /// A rate and how well it is known. Bits of IP packets a second.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateEstimate {
-    /// How well.
+    /// How well the rate is known.
     pub status: RateStatus,
-    /// The rate; only where it is measured, to within 10 %.
+    /// The rate in bit/s. Null unless it is measured, to within 10 %.
     pub bps: Option<f64>,
-    /// It is at least this, as far as can be seen.
+    /// Lower bound of the rate in bit/s. Null where there is none.
     pub at_least_bps: Option<f64>,
-    /// It is at most this, as far as can be seen.
+    /// Upper bound of the rate in bit/s. Null where there is none.
     pub at_most_bps: Option<f64>,
     /// Why it is not known better, or what to bear in mind.
     pub doubts: Vec<Doubt>,
@@ -115,11 +118,11 @@ pub struct RateEstimate {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RateStatus {
-    /// To within 10 %.
+    /// Known to within 10 %.
     Measured,
-    /// Bounds only.
+    /// Only bounds are known.
     Bounded,
-    /// Nothing can be said.
+    /// Nothing is known of it.
     #[default]
     Unknown,
 }
@@ -135,7 +138,7 @@ pub enum Doubt {
     FewAnswers,
     /// The figure is of several lines one after the other.
     SeveralLines,
-    /// The answers are as large as the probes: both ways are in the figure.
+    /// The answers are as large as the probes: both directions are in the figure.
     BothWays,
     /// Large packets seem to get further faster: routers answer them in different ways.
     Contradiction,
@@ -155,11 +158,11 @@ pub enum Doubt {
 /// What trains of packets, sent as fast as this host can, say of the narrowest place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrainResult {
-    /// Who stamped the arrivals.
+    /// The end that stamped the arrivals.
     pub method: TrainMethod,
     /// The rate of the narrowest place of what `method` covers, by whole IP packets of that size.
     pub rate: RateEstimate,
-    /// Whole IP packet, bytes.
+    /// Size of each packet in bytes, the whole IP packet.
     pub packet_bytes: u32,
     /// Packets of the longest train.
     pub longest_packets: u32,
@@ -170,27 +173,29 @@ pub struct TrainResult {
     pub sent: u64,
     /// Those of them that came through while their train was waited for, each once.
     pub received: u64,
-    /// How fast this host sent, the median of the trains that count.
+    /// Rate in bit/s at which this host sent, the median of the trains that count. Null where none counts.
     pub sent_bps: Option<f64>,
-    /// Rates at which the trains that count arrived; behind a token bucket's burst, where there was one.
+    /// Rates in bit/s at which the trains that count arrived, behind a token bucket's burst, where there was one. Null
+    /// where none counts.
     pub train_bps: Option<Distribution>,
-    /// The commonest rate at which two packets that were sent next to each other arrived next to each
-    /// other, in the trains that count: the median of those in the densest range of ±10 %.
+    /// The commonest rate in bit/s at which two packets that were sent next to each other arrived next to each other,
+    /// in the trains that count: the median of those in the densest range of ±10 %. Null where no pair counts.
     pub pair_bps: Option<f64>,
-    /// The share of such pairs, of those that did not arrive at one instant, that lies in that range.
+    /// Share of such pairs, 0 to 1, of those that did not arrive at one instant, that are in that range. Null where no
+    /// pair counts.
     pub pair_ratio: Option<f64>,
-    /// The trains arrived faster at first: a token bucket.
+    /// The token bucket that let trains arrive faster at first. Null where none was seen.
     pub burst: Option<TrainBurst>,
 }
 
 /// A token bucket as trains saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrainBurst {
-    /// The rate at first.
+    /// Rate in bit/s at first.
     pub first_bps: f64,
-    /// The rate afterwards.
+    /// Rate in bit/s afterwards.
     pub later_bps: f64,
-    /// What passed at the first rate beyond what came in meanwhile: the bucket holds at least this.
+    /// Bytes that passed at the first rate beyond what came in meanwhile: the bucket has room for at least this.
     pub bucket_bytes: f64,
 }
 
@@ -198,8 +203,8 @@ pub struct TrainBurst {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrainMethod {
-    /// A plumb responder: of the way there.
+    /// A plumb responder: of the forward path.
     Native,
-    /// This host, by the far end's echo replies: of the narrowest of both ways.
+    /// This host, by the far end's echo replies: of the narrowest line of both directions.
     Echo,
 }

@@ -11,7 +11,7 @@ vocabulary! {
         Down = "down",
         /// From the client to the far end.
         Up = "up",
-        /// Both at once.
+        /// Both directions at once.
         Both = "both",
     }
 }
@@ -25,27 +25,28 @@ vocabulary! {
 /// written sent: the kernel looks only when it sends, and misses much of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitedTime {
-    /// The receiver's window was full.
+    /// Share of the time, 0 to 1, in which the receiver's window was full.
     pub rwnd_ratio: f64,
-    /// The send buffer was full of unacknowledged data.
+    /// Share of the time, 0 to 1, in which the send buffer was full of unacknowledged data.
     pub sndbuf_ratio: f64,
-    /// There was nothing to send.
+    /// Share of the time, 0 to 1, in which there was nothing to send.
     pub app_ratio: f64,
-    /// The congestion window, that is the network.
+    /// Share of the time, 0 to 1, in which the congestion window was full: the network's share.
     pub network_ratio: f64,
 }
 
 /// Share of one processor used by plumb's own process at each end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
-    /// This host; 1 is one core.
+    /// Share of one processor core that this host's end used; 1 is one core.
     pub local_ratio: f64,
-    /// The far host; 1 is one core.
+    /// Share of one processor core that the far end used; 1 is one core. Null where it is unknown.
     pub remote_ratio: Option<f64>,
-    /// Processor seconds for 10⁹ bytes of payload of the phase, both directions together, here.
+    /// Processor time of this end in seconds for 10⁹ bytes of payload of the phase, both directions together. Null
+    /// where nothing was carried.
     #[serde(default)]
     pub local_s_per_gb: Option<f64>,
-    /// The same at the far host.
+    /// Processor time of the far end in seconds for 10⁹ bytes of payload of the phase. Null where it is unknown.
     #[serde(default)]
     pub remote_s_per_gb: Option<f64>,
 }

@@ -17,38 +17,40 @@ pub struct LoadedLatencyResult {
     pub direction: Direction,
     /// Protocol of the probes.
     pub protocol: ProbeProtocol,
-    /// Round trips before the load.
+    /// Round-trip times before the load, in seconds.
     pub idle_rtt_s: Distribution,
-    /// Round trips from when slow start is over (two seconds, or twelve idle round trips) until the load ended.
+    /// Round-trip times in seconds, from when slow start is over (two seconds, or twelve idle round trips) until the load
+    /// ended.
     pub rtt_s: Distribution,
-    /// `rtt_s` above the idle median.
+    /// Increase of `rtt_s` above the idle median, in seconds.
     pub increase_s: Distribution,
-    /// Share of probes lost in the same time.
+    /// Share of probes, 0 to 1, that were lost in the same time.
     pub loss_ratio: f64,
-    /// Payload carried to the client.
+    /// Payload in bit/s that was carried to the client. Null where that direction was not loaded.
     pub down_bps: Option<f64>,
-    /// Payload carried from the client.
+    /// Payload in bit/s that was carried from the client. Null where that direction was not loaded.
     pub up_bps: Option<f64>,
     /// Mark for the 95th percentile of the increase; null when it was not measured, when more than
     /// 5 % of the probes were lost and it could be a worse one with them, or when a loaded direction
     /// carried nothing.
     pub grade: Option<Grade>,
-    /// The published table that the grade comes from, or would where it is withheld.
+    /// The published table that the grade comes from, or would come from where it is withheld. Null where there is
+    /// none.
     pub grade_table: Option<String>,
-    /// Round-trips a minute; only with a method.
+    /// Round trips a minute. Null where they were not measured.
     pub rpm: Option<f64>,
-    /// How `rpm` was measured; `ietf` only when measured as the draft says.
+    /// How `rpm` was measured; `ietf` only when measured as the draft has it. Null where it was not measured.
     pub rpm_method: Option<String>,
-    /// How long the queue took to empty after the load stopped, when it was seen to.
+    /// How long the queue took to empty after the load stopped, in seconds. Null where it was not seen to.
     pub drain_s: Option<f64>,
     /// Each class of traffic by itself, by its name such as `EF`, where the load had several.
     #[serde(default)]
     pub classes: BTreeMap<String, ClassLatency>,
-    /// Where on the path the increase arose, where places on the way could be probed too.
+    /// Where on the path the increase arose. Null where no hop could be probed too.
     #[serde(default)]
     pub path: Option<PathQueueing>,
-    /// What repeats in the round trips and rates; nothing where nothing was seen three times, or
-    /// where noise may have done it.
+    /// What repeats in the round trips and rates. Empty where nothing was seen three times, or where noise may have
+    /// done it.
     #[serde(default)]
     pub periodic: Vec<Periodic>,
 }
@@ -58,13 +60,13 @@ pub struct LoadedLatencyResult {
 pub struct Periodic {
     /// The series that it is in: `rtt`, `down_bps` or `up_bps`.
     pub series: String,
-    /// What repeats in it.
+    /// What repeats in the series.
     pub of: PeriodicOf,
-    /// How long it takes.
+    /// Length of one period in seconds.
     pub period_s: f64,
-    /// Mean correlation of values whole periods apart, 0…1.
+    /// Mean correlation of values whole periods apart, a ratio from 0 to 1.
     pub strength_ratio: f64,
-    /// How sure it is that noise did not do it, 0…1.
+    /// How sure it is that noise did not do it, 0 to 1.
     pub confidence: f64,
     /// How many whole periods were seen.
     pub times_seen: u64,
@@ -80,62 +82,62 @@ vocabulary! {
     }
 }
 
-/// What one class of traffic got.
+/// What one class of traffic met under load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassLatency {
-    /// Its DSCP (RFC 2474).
+    /// DSCP of the class (RFC 2474), 0 to 63.
     pub dscp: u8,
-    /// Payload that its flows carried to the client; absent where it had none.
+    /// Payload in bit/s that its flows carried to the client. Null where it had none.
     pub down_bps: Option<f64>,
-    /// Payload that its flows carried from the client; absent where it had none.
+    /// Payload in bit/s that its flows carried from the client. Null where it had none.
     pub up_bps: Option<f64>,
-    /// Round trips of probes that bore its DSCP, before the load.
+    /// Round-trip times in seconds of probes with its DSCP, before the load. Null where none was answered.
     pub idle_rtt_s: Option<Distribution>,
-    /// The same under load, without slow start.
+    /// Round-trip times in seconds under load, without slow start. Null where nothing was answered.
     pub rtt_s: Option<Distribution>,
-    /// `rtt_s` above the idle median of the class.
+    /// Increase of `rtt_s` above the idle median of the class, in seconds. Null where either is unknown.
     pub increase_s: Option<Distribution>,
-    /// Share of its probes lost under load.
+    /// Share of its probes, 0 to 1, that were lost under load. Null where none was sent.
     pub loss_ratio: Option<f64>,
 }
 
 /// Which part of the path delayed packets under load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathQueueing {
-    /// The places that were probed beside the far end, nearest first.
+    /// The hops that were probed beside the far end, nearest first.
     pub places: Vec<PlaceLatency>,
-    /// What the load added to the round trip between this host and its gateway: Wi-Fi, cables and
-    /// the queues of both ends of them.
+    /// What the load added to the round-trip time between this host and its gateway, in seconds: Wi-Fi, cables and the
+    /// queues at both ends of them.
     pub local_increase_s: Distribution,
-    /// What it added beyond the gateway: each round trip to the far end, less that to the gateway
-    /// at the same time, above the difference of the idle medians.
+    /// What the load added beyond the gateway, in seconds: each round trip to the far end, less that to the gateway at
+    /// the same time, above the difference of the idle medians.
     pub beyond_increase_s: Distribution,
-    /// Share of the mean increase that arose before the gateway; absent where the far end's round
-    /// trips hardly increased.
+    /// Share of the mean increase, 0 to 1, that arose before the gateway. Null where the far end's round trips hardly
+    /// increased.
     pub local_ratio: Option<f64>,
 }
 
-/// Round trips to a place on the way.
+/// Round trips to a hop of the path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlaceLatency {
-    /// Which.
+    /// The hop that was probed.
     pub place: PathPlace,
-    /// Its address.
+    /// IP address of that hop.
     pub address: String,
-    /// What it was made to answer.
+    /// What made the hop answer.
     pub method: PlaceMethod,
-    /// Round trips before the load.
+    /// Round-trip times in seconds before the load.
     pub idle_rtt_s: Distribution,
-    /// The same under load, without slow start.
+    /// Round-trip times in seconds under load, without slow start.
     pub rtt_s: Distribution,
-    /// `rtt_s` above the idle median.
+    /// Increase of `rtt_s` above the idle median, in seconds.
     pub increase_s: Distribution,
-    /// Share of its probes lost under load.
+    /// Share of its probes, 0 to 1, that were lost under load.
     pub loss_ratio: f64,
 }
 
 vocabulary! {
-    /// A place on the way to the far end.
+    /// A hop on the path to the far end.
     pub enum PathPlace {
         /// The router that this host sends to.
         Gateway = "gateway",
@@ -154,7 +156,7 @@ impl PathPlace {
     }
 }
 
-/// What a place on the way answered.
+/// What made a hop answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlaceMethod {

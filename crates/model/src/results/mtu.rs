@@ -7,32 +7,32 @@ use serde::{Deserialize, Serialize};
 /// The sizes of packets that a path takes whole. Sizes are of whole IP packets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MtuResult {
-    /// Address probed.
+    /// IP address that was probed.
     pub address: String,
-    /// The largest packet that gets to the far end; absent where the far end did not answer.
+    /// Largest packet in bytes that reaches the far end. Null where the far end did not answer.
     pub path_mtu_bytes: Option<u32>,
     /// The path takes at least that, and may take more: larger packets, which the interface sends, were not tried.
     #[serde(default)]
     pub path_mtu_at_least: bool,
-    /// The largest packet that the interface here sends.
+    /// Largest packet in bytes that the interface here sends. Null where it is unknown.
     pub interface_mtu_bytes: Option<u32>,
-    /// The largest size that was tried.
+    /// Largest size that was tried, in bytes.
     pub largest_tried_bytes: u32,
     /// Whether it was stopped before it had ended: the sizes are those known by then.
     #[serde(default)]
     pub partial: bool,
     /// How the sizes are known.
     pub method: MtuMethod,
-    /// Which way `path_mtu_bytes` is of.
+    /// Direction that `path_mtu_bytes` is of.
     pub direction: MtuDirection,
-    /// Every hop to the far end, which is the last where it answered.
+    /// Every hop to the far end. The last is the far end where it answered.
     pub hops: Vec<MtuHop>,
-    /// The last hop that large packets were seen to reach where they vanish without a message:
-    /// a black hole begins behind it. Zero stands for this host.
+    /// The last hop that large packets were seen to reach where they vanish without a message: a black hole begins
+    /// behind it. 0 stands for this host. Null where there is no black hole.
     pub black_hole_after: Option<u8>,
-    /// Probes sent.
+    /// Probes that left this host.
     pub sent: u64,
-    /// What became of TCP's maximum segment size; absent where nobody answered over TCP.
+    /// What became of TCP's maximum segment size. Null where nobody answered over TCP.
     pub mss: Option<MssResult>,
     /// What TCP of this host does about packets that do not fit.
     pub tcp: TcpMtu,
@@ -51,7 +51,7 @@ vocabulary! {
     pub enum MtuMethod {
         /// The largest packet that was tried got through.
         Unlimited = "unlimited",
-        /// Routers told that packets were too big (RFC 1191, RFC 8201), and probes confirmed it.
+        /// Routers reported that packets were too big (RFC 1191, RFC 8201), and probes confirmed it.
         Told = "told",
         /// By probes alone, which routers were silent about, or were not listened to (RFC 8899).
         Probed = "probed",
@@ -60,7 +60,7 @@ vocabulary! {
     }
 }
 
-/// Which way a size is of.
+/// The direction that a size is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MtuDirection {
@@ -70,37 +70,37 @@ pub enum MtuDirection {
     RoundTrip,
 }
 
-/// A hop and what gets to it.
+/// A hop and the largest packet that reaches it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MtuHop {
     /// Number of the hop; 1 is the first router.
     pub ttl: u8,
-    /// Who answered; absent where nobody did.
+    /// Address that answered. Null where nobody did.
     pub address: Option<String>,
-    /// The largest packet that gets there; absent where it is not known.
+    /// Largest packet in bytes that reaches the hop. Null where it is unknown.
     pub mtu_bytes: Option<u32>,
-    /// What this hop told of the line behind it; absent where it told nothing.
+    /// MTU in bytes that this hop reported of the line behind it. Null where it reported none.
     pub told_mtu_bytes: Option<u32>,
 }
 
-/// TCP's maximum segment size on its way (RFC 9293, section 3.7.1).
+/// TCP's maximum segment size along the path (RFC 9293, section 3.7.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MssResult {
     /// TCP port that was asked.
     pub port: u16,
-    /// What the SYN announced.
+    /// Maximum segment size in bytes that the SYN announced.
     pub sent_bytes: u32,
     /// What the SYN had become when it got to each hop that quoted it.
     pub hops: Vec<MssHop>,
-    /// What the answer (SYN and ACK) announced; absent where none came.
+    /// Maximum segment size in bytes that the answer (SYN and ACK) announced. Null where none came.
     pub answered_bytes: Option<u32>,
-    /// The last hop that the SYN reached unchanged before it was lowered; zero stands for this
-    /// host. Absent where it was not seen to be lowered.
+    /// The last hop that the SYN reached unchanged before its value was lowered. 0 stands for this host. Null where it
+    /// was not seen to be lowered.
     pub clamped_after: Option<u8>,
-    /// What it was lowered to there.
+    /// Maximum segment size in bytes to which it was lowered there. Null where it was not seen to be lowered.
     pub lowered_to_bytes: Option<u32>,
-    /// The answer announces less than the path carries: lowered on the way, or the far end's own
-    /// setting. Absent where either is not known.
+    /// Whether the answer announces less than the path carries: lowered on the path, or the far end's own setting. Null
+    /// where either is unknown.
     pub answer_below_path: Option<bool>,
 }
 
@@ -109,22 +109,24 @@ pub struct MssResult {
 pub struct MssHop {
     /// Number of the hop.
     pub ttl: u8,
-    /// Who quoted the SYN.
+    /// Address that quoted the SYN.
     pub address: String,
-    /// What it announced there.
+    /// Maximum segment size in bytes that the SYN announced there.
     pub mss_bytes: u32,
 }
 
 /// What TCP of this host does about packets that do not fit (Linux Documentation, ip-sysctl).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpMtu {
-    /// net.ipv4.tcp_mtu_probing: 0 never probes (RFC 4821), 1 once a black hole is noticed, 2
-    /// always.
+    /// net.ipv4.tcp_mtu_probing: 0 never probes (RFC 4821), 1 once a black hole is noticed, 2 always. Null where it
+    /// could not be read.
     pub mtu_probing: Option<u8>,
-    /// net.ipv4.tcp_base_mss: what it goes down to when it probes.
+    /// net.ipv4.tcp_base_mss: segment size in bytes that TCP falls back to when it probes. Null where it could not be
+    /// read.
     pub base_mss_bytes: Option<u32>,
-    /// net.ipv4.ip_no_pmtu_disc: 0 listens to routers' messages, anything else does less.
+    /// net.ipv4.ip_no_pmtu_disc: 0 heeds the messages of routers, anything else does less. Null where it could not be
+    /// read.
     pub no_pmtu_disc: Option<u8>,
-    /// What the kernel held of the path's MTU before it was probed.
+    /// MTU of the path in bytes that the kernel had stored before it was probed. Null where it had none.
     pub known_mtu_bytes: Option<u32>,
 }

@@ -14,7 +14,7 @@ pub struct PageLoadResult {
     pub url: String,
     /// URL of the page after its redirects; null where the page was not reached.
     pub page_url: Option<String>,
-    /// Redirects on the way to the page.
+    /// Redirects before the page was reached.
     pub redirects: u64,
     /// HTTP status of the page; null where none came.
     pub status: Option<u16>,
@@ -91,13 +91,13 @@ vocabulary! {
 vocabulary! {
     /// What an object is on its page.
     pub enum ObjectKind {
-        /// The page itself.
+        /// The page itself, its HTML.
         Page = "page",
-        /// A style sheet.
+        /// A style sheet in CSS.
         Style = "style",
         /// A script, which is loaded and not run.
         Script = "script",
-        /// An image.
+        /// An image on the page.
         Image = "image",
         /// An icon of the page.
         Icon = "icon",
@@ -113,7 +113,7 @@ vocabulary! {
 /// A server that was asked for objects of the page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PageOrigin {
-    /// Scheme, host and port.
+    /// Scheme, host and port of the server.
     pub origin: String,
     /// Address that was connected to; null where no connection was made.
     pub address: Option<String>,
@@ -127,7 +127,7 @@ pub struct PageOrigin {
     pub rtt_s: Option<f64>,
     /// Connections that were opened.
     pub connections: u64,
-    /// Objects asked for.
+    /// Objects that it was asked for.
     pub objects: u64,
     /// Content received in bytes.
     pub bytes: u64,
@@ -138,7 +138,7 @@ pub struct PageOrigin {
 /// One object: an answer, or the want of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PageObject {
-    /// Its URL.
+    /// URL of the object.
     pub url: String,
     /// What it is on the page.
     pub kind: ObjectKind,
@@ -150,7 +150,7 @@ pub struct PageObject {
     pub protocol: Option<HttpVersion>,
     /// Number of its connection, from 0, in the order of opening; null where it was not asked for.
     pub connection: Option<u64>,
-    /// Its connection had carried a request before; null where it was not asked for.
+    /// Whether its connection had carried a request before; null where it was not asked for.
     pub reused_connection: Option<bool>,
     /// When it became known, in seconds from the start.
     pub found_s: f64,
@@ -199,7 +199,7 @@ pub struct CriticalStep {
 /// 6928). Name look-ups are not among them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundTrips {
-    /// How many.
+    /// How many round trips they are.
     pub count: u64,
     /// What they take in seconds, each as long as TCP's handshake with its server.
     pub time_s: f64,

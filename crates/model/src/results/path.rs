@@ -18,9 +18,9 @@ vocabulary! {
     pub enum PathProtocol {
         /// ICMP or ICMPv6 echo.
         Icmp = "icmp",
-        /// UDP.
+        /// Datagrams to a UDP port.
         Udp = "udp",
-        /// TCP SYN.
+        /// TCP SYN to a port.
         Tcp = "tcp",
     }
 }
@@ -30,34 +30,34 @@ vocabulary! {
 pub struct PathResult {
     /// What the probes were made of.
     pub protocol: PathProtocol,
-    /// Destination port of UDP and TCP.
+    /// Destination port of UDP and TCP. Null for ICMP.
     pub port: Option<u16>,
-    /// The target's address.
+    /// IP address of the target.
     pub address: String,
     /// Whether the target itself answered.
     pub reached: bool,
     /// Probes to each hop, at most.
     pub cycles: u64,
-    /// From the nearest on; the last is the target when it was reached.
+    /// Hops from the nearest on. The last is the target when it was reached.
     pub hops: Vec<PathHop>,
-    /// Where packets are lost; absent where none are, or it cannot be said.
+    /// Where packets are lost. Null where none are, or where the place is unknown.
     pub loss: Option<PathLoss>,
-    /// The ways that packets of one flow took, in the order in which they were first seen.
+    /// Routes that packets of one flow took, in the order in which they were first seen.
     pub routes: Vec<PathRoute>,
-    /// Changes from one way to another.
+    /// Changes from one route to another.
     pub changes: Vec<RouteChange>,
     /// What routers showed to have been changed in the packets that reached them.
     pub alterations: Vec<Alteration>,
-    /// What the target says of TCP in its SYN-ACK.
+    /// TCP options in the target's SYN-ACK. Null where none came.
     pub syn_ack: Option<SynAckSeen>,
-    /// All ways that flows may take, where they were asked for.
+    /// All paths that flows may take. Null where they were not asked for.
     pub multipath: Option<Multipath>,
-    /// How long the path is on the map, where places are known.
+    /// Length of the path on the map. Null where too few places are known.
     pub distance: Option<PathDistance>,
-    /// The way back, where a responder at the target told it.
+    /// The reverse path. Null where no responder at the target reported it.
     #[serde(default)]
     pub way_back: Option<Box<WayBack>>,
-    /// The way there held against the way back.
+    /// The forward path compared with the reverse path. Null where the reverse path is unknown.
     #[serde(default)]
     pub symmetry: Option<PathSymmetry>,
 }
@@ -65,22 +65,21 @@ pub struct PathResult {
 /// The path from a responder at the target to this host, as probes of the responder saw it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WayBack {
-    /// The responder's address.
+    /// IP address of the responder.
     pub from: String,
     /// The address that it traced towards: this host's, or that of a NAT before it.
     pub address: String,
     /// What its probes were made of.
     pub protocol: PathProtocol,
-    /// Destination port of UDP.
+    /// Destination port of UDP. Null for ICMP.
     pub port: Option<u16>,
-    /// Whether `address` answered.
+    /// Whether the traced address itself answered.
     pub reached: bool,
     /// Probes to each hop, at most.
     pub cycles: u64,
-    /// From the responder on; the last is `address` when it was reached. Round trips are the
-    /// responder's.
+    /// Hops from the responder on. The last is `address` when it was reached. Round trips are the responder's.
     pub hops: Vec<PathHop>,
-    /// Where packets of the responder's are lost; absent where none are, or it cannot be said.
+    /// Where packets of the responder are lost. Null where none are, or where the place is unknown.
     pub loss: Option<PathLoss>,
 }
 
@@ -98,52 +97,52 @@ pub enum HopAnswers {
     /// Less often than it was asked, and nobody beyond tells whether it declines to answer or packets
     /// are lost.
     Unclear,
-    /// Never.
+    /// It never answers any probe.
     Silent,
 }
 
-/// A hop.
+/// A hop and its answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathHop {
     /// The time to live that ends there, from 1.
     pub ttl: u8,
-    /// Who answered last, on the route that was in use last; absent where nobody did.
+    /// Address that answered last, on the route that was in use last. Null where nobody answered.
     pub address: Option<String>,
-    /// Everybody who answered there, in the order in which they were first seen.
+    /// Every address that answered there, in the order in which they were first seen.
     pub addresses: Vec<String>,
-    /// The name of `address`, where it has one.
+    /// Host name of `address`. Null where it has none, or none was looked up.
     pub name: Option<String>,
-    /// The autonomous system of `address`, where a database told.
+    /// Number of the autonomous system of `address`. Null where no database has it.
     pub asn: Option<u32>,
-    /// Its name.
+    /// Name of that autonomous system. Null where no database has it.
     #[serde(default)]
     pub as_name: Option<String>,
-    /// Where `address` is, where a database told and its round trips do not exclude it.
+    /// Where `address` is. Null where no database has it, or its round trips exclude the place.
     #[serde(default)]
     pub place: Option<MapPlace>,
-    /// Probes sent.
+    /// Probes whose time to live ended there.
     pub sent: u64,
-    /// Probes answered.
+    /// Probes among them that were answered.
     pub received: u64,
-    /// Share of the probes that were not answered. Loss on the path only as far as
-    /// [`PathResult::loss`] says so.
+    /// Share of the probes, 0 to 1, that were not answered. It is loss on the path only as far as `loss` of the whole
+    /// path has it.
     pub unanswered_ratio: f64,
-    /// How it answers.
+    /// How reliably the hop answers.
     pub answers: HopAnswers,
-    /// Round trips, from the first hop at which the route changed on those of the route that was in use last;
-    /// absent when nothing came back.
+    /// Round-trip times in seconds; from the first hop at which the route changed on, of the route that was in use
+    /// last. Null where nothing was answered.
     pub rtt_s: Option<Distribution>,
-    /// The latest round trip.
+    /// Latest round-trip time in seconds. Null where nothing was answered.
     pub last_rtt_s: Option<f64>,
-    /// traceroute's mark (`!H`, `!N`, `!X` …), where a router refused to forward.
+    /// The mark that traceroute gives the hop, such as `!H`, `!N` or `!X`. Null unless a router refused to forward.
     pub annotation: Option<String>,
     /// Whether it is the host that traces, which marks its own packets: it could not send them on.
     #[serde(default)]
     pub this_host: bool,
     /// MPLS labels that probes bore there, the outermost first.
     pub mpls: Vec<MplsEntry>,
-    /// Hops that its answers took, worked out from the time to live that they had left (64, 128 or
-    /// 255 at their start).
+    /// Hops that its answers took, computed from the time to live on arrival (64, 128 or 255 at their start). Null
+    /// where nothing was answered.
     pub return_hops: Option<u8>,
     /// What must be known to read this hop.
     pub notes: Vec<String>,
@@ -166,20 +165,20 @@ pub fn refusal(mark: &str) -> &'static str {
 /// An entry of an MPLS label stack (RFC 3032).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MplsEntry {
-    /// The label.
+    /// MPLS label of the entry.
     pub label: u32,
-    /// Traffic class.
+    /// Traffic class of the entry, 0 to 7.
     pub traffic_class: u8,
-    /// Time to live.
+    /// Time to live of the entry.
     pub ttl: u8,
 }
 
 /// Where something is on the map.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MapPlace {
-    /// Degrees north.
+    /// Latitude in degrees, positive to the north.
     pub latitude_deg: f64,
-    /// Degrees east.
+    /// Longitude in degrees, positive to the east.
     pub longitude_deg: f64,
 }
 
@@ -198,7 +197,7 @@ impl fmt::Display for MapPlace {
     }
 }
 
-/// Where packets are lost.
+/// Where packets are lost, and how many.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathLoss {
     /// Share of the probes lost at and beyond the hop where loss begins: `lost_beyond` of `sent_beyond`.
@@ -209,39 +208,39 @@ pub struct PathLoss {
     /// Probes to the hop where loss begins and all beyond it that answer well.
     #[serde(default)]
     pub sent_beyond: u64,
-    /// How many of them were lost.
+    /// Probes among them that were lost.
     #[serde(default)]
     pub lost_beyond: u64,
-    /// The first hop whose probes, and those of all beyond it, are lost: packets are lost on the
-    /// line before it or in its queue, or their answers on the way back.
+    /// The first hop whose probes, and those of all beyond it, are lost. Packets are lost on the line before it, in the
+    /// queue of that line, or on the reverse path.
     pub begins_at_ttl: u8,
     /// The first hop for which the probes speak nearly as well (within two units of log-likelihood),
     /// or do not speak at all, because it does not answer well.
     pub earliest_ttl: u8,
-    /// The last such.
+    /// The last hop for which the probes speak nearly as well.
     pub latest_ttl: u8,
     /// Probes to the last hop that answers.
     pub sent: u64,
-    /// How many of them were lost.
+    /// Probes among them that were lost.
     pub lost: u64,
 }
 
-/// One way that packets took.
+/// One route that packets took.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathRoute {
     /// The address at each hop, from the first; null where nobody answered.
     pub addresses: Vec<Option<String>>,
     /// When it was first seen, seconds from the start.
     pub first_s: f64,
-    /// When it was last seen.
+    /// When the route was last seen, in seconds from the start.
     pub last_s: f64,
     /// Cycles in which it was taken.
     pub cycles: u64,
     /// Probes to the last hop of it.
     pub sent: u64,
-    /// How many of them were answered.
+    /// Probes among them that were answered.
     pub received: u64,
-    /// Round trips to the last hop of it.
+    /// Round-trip times to the last hop of the route, in seconds. Null where nothing was answered.
     pub rtt_s: Option<Distribution>,
 }
 
@@ -250,14 +249,14 @@ pub struct PathRoute {
 pub struct RouteChange {
     /// When the new route was first seen, seconds from the start.
     pub at_s: f64,
-    /// When the old route was last seen: the change came between.
+    /// When the old route was last seen, in seconds from the start: the change came between.
     pub after_s: f64,
-    /// The same moment as `at_s`, RFC 3339 in UTC.
+    /// The same moment as `at_s`, RFC 3339 in UTC. Null where it is no such time.
     #[serde(default)]
     pub time: Option<String>,
     /// Number of the old route in `routes`, from 0.
     pub from_route: usize,
-    /// Number of the new one.
+    /// Number of the new route in `routes`, from 0.
     pub to_route: usize,
     /// The first hop that differs.
     pub ttl: u8,
@@ -271,13 +270,13 @@ pub struct RouteChange {
 pub enum AlteredField {
     /// The differentiated services codepoint.
     Dscp,
-    /// The ECN field.
+    /// The ECN field (RFC 3168).
     Ecn,
     /// The time to live was not what the hop's distance makes it.
     Ttl,
-    /// The source address.
+    /// The source address of the packet.
     SourceAddress,
-    /// The destination address.
+    /// The destination address of the packet.
     DestinationAddress,
     /// A port, or the identifier of an echo.
     Ports,
@@ -285,7 +284,7 @@ pub enum AlteredField {
     Checksum,
     /// The length of the packet.
     Length,
-    /// "Don't fragment".
+    /// The flag "don't fragment" of IPv4.
     DontFragment,
     /// TCP's maximum segment size.
     Mss,
@@ -300,30 +299,31 @@ pub enum AlteredField {
 /// A change that was seen in what routers quoted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Alteration {
-    /// What was changed.
+    /// The field of the packet that was changed.
     pub field: AlteredField,
-    /// As it was sent.
+    /// Value of the field when it was sent.
     pub sent: String,
-    /// As it was seen.
+    /// Value of the field when it was seen.
     pub seen: String,
     /// The first hop at which it was seen.
     pub seen_at_ttl: u8,
-    /// The last hop before it that still saw what was sent: the change was made behind it.
+    /// The last hop before it that still saw what was sent: the change was made behind it. Null where no hop before it
+    /// shows the field.
     pub intact_at_ttl: Option<u8>,
 }
 
 /// What a target's SYN-ACK offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SynAckSeen {
-    /// Maximum segment size.
+    /// Maximum segment size in bytes. Null where the option is missing.
     pub mss_bytes: Option<u16>,
-    /// Window scale.
+    /// Window scale as a power of two (RFC 7323). Null where the option is missing.
     pub window_scale: Option<u8>,
-    /// Selective acknowledgements.
+    /// Whether selective acknowledgements are permitted (RFC 2018).
     pub sack: bool,
-    /// Timestamps.
+    /// Whether timestamps are in use (RFC 7323).
     pub timestamps: bool,
-    /// ECN, where it was asked for.
+    /// Whether ECN was granted, where it was asked for.
     pub ecn: bool,
 }
 
@@ -331,9 +331,9 @@ pub struct SynAckSeen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Balancing {
-    /// The packets of one flow take one way.
+    /// The packets of one flow take one path.
     PerFlow,
-    /// They do not.
+    /// The packets of one flow take several paths.
     PerPacket,
 }
 
@@ -345,43 +345,43 @@ pub struct Multipath {
     pub confidence: f64,
     /// Flows that were tried.
     pub flows: u64,
-    /// Probes that it took.
+    /// Probes that the search took.
     pub probes: u64,
     /// The most addresses at any distance.
     pub width: u64,
-    /// What stands at each distance.
+    /// Nodes at each distance from this host.
     pub nodes: Vec<MultipathNode>,
     /// Whether the search came to its end: not when it ran out of flows, or was stopped.
     pub complete: bool,
 }
 
-/// Somebody at a distance, and who comes next.
+/// A node at a distance from this host, and the nodes that come next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MultipathNode {
-    /// Distance; 0 is this host.
+    /// Distance in hops; 0 is this host.
     pub ttl: u8,
-    /// Address; absent where nobody answered.
+    /// IP address of the node. Null where nobody answered.
     pub address: Option<String>,
     /// Addresses at the next distance that its flows went on to; null for one that does not answer.
     pub next: Vec<Option<String>>,
-    /// How it shares, where there are several next.
+    /// How the node shares traffic. Null where one node alone is next, or where it is unknown.
     pub balancing: Option<Balancing>,
 }
 
 /// The length of the path over the places that are known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathDistance {
-    /// Along the places of the hops, in metres.
+    /// Length along the places of the hops, in metres.
     pub along_path_m: f64,
-    /// From the first to the last known place, in metres.
+    /// Distance from the first to the last known place, in metres.
     pub direct_m: f64,
-    /// The least round trip that light in fibre takes over the direct distance.
+    /// Least round-trip time that light in fibre takes over the direct distance, in seconds.
     pub light_rtt_s: f64,
-    /// The same along the places of the hops.
+    /// Least round-trip time that light in fibre takes along the places of the hops, in seconds.
     #[serde(default)]
     pub along_light_rtt_s: f64,
-    /// The least round trip to the last hop whose place is known.
+    /// Least round-trip time to the last hop whose place is known, in seconds. Null where it did not answer.
     pub rtt_s: Option<f64>,
-    /// The hop that lies furthest off the direct way, where there is a detour.
+    /// The hop that is furthest off the direct line. Null where there is no detour.
     pub detour_ttl: Option<u8>,
 }

@@ -36,7 +36,7 @@ vocabulary! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TimestampSource {
-    /// The kernel stamped every packet on its way out and in.
+    /// The kernel stamped every packet when it left and when it came.
     Kernel,
     /// At least one end of a round trip was stamped by plumb itself, and includes scheduling.
     User,
@@ -47,9 +47,9 @@ pub enum TimestampSource {
 pub struct PingResult {
     /// Protocol of the probes.
     pub protocol: ProbeProtocol,
-    /// Address probed.
+    /// IP address that was probed.
     pub address: String,
-    /// Probes sent.
+    /// Probes that left this host.
     pub sent: u64,
     /// Probes answered, duplicates not counted.
     pub received: u64,
@@ -65,11 +65,11 @@ pub struct PingResult {
     /// How losses follow each other, over the probes sent.
     #[serde(default)]
     pub losses: LossPattern,
-    /// The hop limits (TTL in IPv4) that answers bore when they came in, by how often; empty where
-    /// the protocol does not tell.
+    /// Hop limits (TTL in IPv4) that answers had on arrival, and how many had each. Empty where the protocol does not
+    /// show it.
     #[serde(default)]
     pub hop_limits: Vec<HopLimit>,
-    /// Answers whose hop limit differed from that of the answer before: the way back changed.
+    /// Answers whose hop limit differed from that of the answer before: the reverse path changed.
     #[serde(default)]
     pub hop_limit_changes: u64,
     /// ICMP errors that came back about probes, by what they said.
@@ -79,7 +79,7 @@ pub struct PingResult {
     /// 200`, `NOERROR`, `port unreachable`.
     #[serde(default)]
     pub answers: BTreeMap<String, u64>,
-    /// The parts of each request, where each has a connection of its own (HTTP and HTTPS).
+    /// Parts of each request. Null where requests have no connection of their own: only HTTP and HTTPS do.
     #[serde(default)]
     pub phases: Option<Box<RequestPhases>>,
     /// The figures of each size, where several were sent.
@@ -93,9 +93,9 @@ pub struct PingResult {
     /// as lost. At most so many: of UDP the kernel's counters are of all sockets together.
     #[serde(default)]
     pub corrupted: u64,
-    /// Round-trip times; absent when nothing came back.
+    /// Round-trip times in seconds. Null where nothing was answered.
     pub rtt_s: Option<Distribution>,
-    /// How late our own probes left, against their schedule.
+    /// How late probes left compared with their schedule, in seconds. Null where none left.
     pub lateness_s: Option<Distribution>,
     /// Whose clock stamped the round trips.
     pub timestamps: TimestampSource,
@@ -104,32 +104,33 @@ pub struct PingResult {
 /// The parts of requests that were answered, each on a connection of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestPhases {
-    /// From SYN to established.
+    /// Time from SYN to established, in seconds. Null where no connection was made.
     pub connect_s: Option<Distribution>,
-    /// The TLS handshake; absent over plain HTTP.
+    /// Time of the TLS handshake in seconds. Null over plain HTTP.
     pub tls_s: Option<Distribution>,
-    /// From the request to the first byte of the answer: what counts as the round trip.
+    /// Time from the request to the first byte of the answer in seconds, which counts as the round trip. Null where
+    /// none was answered.
     pub first_byte_s: Option<Distribution>,
 }
 
 /// Answers that bore one hop limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HopLimit {
-    /// As the answers bore it when they came in.
+    /// Hop limit that the answers had on arrival.
     pub hop_limit: u8,
-    /// How many did.
+    /// Answers that had this hop limit.
     pub answers: u64,
 }
 
 /// Probes of one size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeRoundTrips {
-    /// Payload of the probes.
+    /// Payload of each probe in bytes.
     pub size_bytes: u64,
-    /// Probes sent.
+    /// Probes of this size that were sent.
     pub sent: u64,
-    /// Probes answered.
+    /// Probes of this size that were answered.
     pub received: u64,
-    /// Round-trip times; absent when nothing came back.
+    /// Round-trip times in seconds. Null where nothing was answered.
     pub rtt_s: Option<Distribution>,
 }

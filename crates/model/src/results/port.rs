@@ -9,52 +9,54 @@ use crate::vocabulary;
 /// Whether a TCP port accepted connections, and what was said on them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PortResult {
-    /// Address connected to.
+    /// IP address that was connected to.
     pub address: String,
-    /// TCP port.
+    /// TCP port that was connected to.
     pub port: u16,
-    /// Connections tried.
+    /// Connections that were tried.
     pub tried: u64,
-    /// Connections established.
+    /// Connections that were established.
     pub connected: u64,
-    /// Time from SYN to established; absent when none was.
+    /// Time from SYN to established, in seconds. Null where no connection was established.
     pub connect_s: Option<Distribution>,
-    /// What the last failed attempt said.
+    /// What the last failed attempt reported. Null where none failed.
     pub error: Option<String>,
-    /// What the attempts together say of the port; absent in Runs of versions that did not tell.
+    /// What the attempts together show of the port. Null in Runs of versions that did not report it.
     #[serde(default)]
     pub state: Option<PortState>,
-    /// Time that looking the name up took; absent where an address was given.
+    /// Time of the name look-up in seconds. Null where an address was given.
     #[serde(default)]
     pub name_s: Option<f64>,
-    /// What the resolver says that the name stands for, at the end of its aliases or with the search domain;
-    /// absent where that is itself.
+    /// The name that the resolver returns at the end of the aliases or with the search domain. Null where that is the
+    /// name itself.
     #[serde(default)]
     pub canonical_name: Option<String>,
-    /// The TLS handshakes, where the service speaks TLS.
+    /// The TLS handshakes. Null where the service does not speak TLS.
     #[serde(default)]
     pub tls: Option<PortTls>,
-    /// From the request, or where none was made from the connection, to the first byte.
+    /// Time in seconds from the request, or where none was made from the connection, to the first byte. Null where no
+    /// byte came.
     #[serde(default)]
     pub first_byte_s: Option<Distribution>,
-    /// The status that HTTP answered.
+    /// Status code that HTTP answered. Null where HTTP was not spoken.
     #[serde(default)]
     pub http_status: Option<u16>,
-    /// What the service said by itself.
+    /// Greeting that the service sent first. Null where it sent none.
     #[serde(default)]
     pub banner: Option<String>,
-    /// From the connection to its end by the service, where it ended it without a word.
+    /// Time in seconds from the connection to its end by the service. Null where the service did not end it without a
+    /// word.
     #[serde(default)]
     pub closed_s: Option<Distribution>,
-    /// How long it was waited for in vain that the service says something by itself; absent where it did, where
-    /// it ended the connection, and where it was asked for something.
+    /// How long plumb waited in vain for a greeting, in seconds. Null where one came, where the service ended the
+    /// connection, and where it was asked for something.
     #[serde(default)]
     pub mute_s: Option<f64>,
     /// What the evidence says about where the connection ends: at an edge of a content network, behind a
     /// tunnel.
     #[serde(default)]
     pub hints: Vec<String>,
-    /// How long a silent connection is kept, where that was tried.
+    /// How long a silent connection is kept. Null where that was not tried.
     #[serde(default)]
     pub idle: Option<IdleResult>,
 }
@@ -62,7 +64,7 @@ pub struct PortResult {
 vocabulary! {
     /// What is known of a port.
     pub enum PortState {
-        /// Connections are accepted.
+        /// Connections to it are accepted.
         Open = "open",
         /// The host answers that nothing listens there (RST).
         Refused = "refused",
@@ -76,11 +78,11 @@ vocabulary! {
 /// TLS on a port.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PortTls {
-    /// The version agreed on.
+    /// TLS version that both ends agreed on.
     pub version: String,
     /// The cipher suite, by its IANA name.
     pub cipher_suite: String,
-    /// Time of the handshakes, after TCP's own.
+    /// Time of the TLS handshakes in seconds, after TCP's own.
     pub handshake_s: Distribution,
     /// Names that the certificate is for. It was not verified.
     pub names: Vec<String>,
@@ -89,16 +91,16 @@ pub struct PortTls {
 /// How long a connection may be silent and still be carried.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleResult {
-    /// The longest silence after which a byte still got through; absent where none did.
+    /// Longest silence in seconds after which a byte still got through. Null where none did.
     pub kept_s: Option<f64>,
-    /// The shortest silence after which none did: something on the way had forgotten the
-    /// connection; absent where every one was kept.
+    /// Shortest silence in seconds after which no byte got through: something on the path had forgotten the connection.
+    /// Null where every one was kept.
     pub lost_s: Option<f64>,
-    /// The shortest silence in which the server itself ended the connection.
+    /// Shortest silence in seconds in which the server itself ended the connection. Null where it ended none.
     pub closed_s: Option<f64>,
-    /// Silences tried.
+    /// Silences that were tried.
     pub tried: u64,
-    /// Who spoke first after each.
+    /// The end that sent first after each silence.
     #[serde(default)]
     pub first_word: FirstWord,
 }

@@ -10,14 +10,14 @@ use super::{CpuUse, Direction};
 pub struct QuicResult {
     /// Direction of the data.
     pub direction: Direction,
-    /// Always `quic`.
+    /// Protocol of the streams, always `quic`.
     pub protocol: String,
-    /// Payload that reached the receiving program, over the whole phase, handshake and slow start
-    /// included; absent where the receiving end's record was lost.
+    /// Payload in bit/s that reached the receiving program, over the whole phase, handshake and slow start included.
+    /// Null where the receiving end's record was lost.
     pub bps: Option<f64>,
-    /// The same without the first two seconds; absent in a phase shorter than four seconds.
+    /// The same in bit/s without the first two seconds. Null in a phase shorter than four seconds.
     pub steady_bps: Option<f64>,
-    /// Payload that reached the receiving program; likewise.
+    /// Payload in bytes that reached the receiving program. Null where the receiving end's record was lost.
     pub bytes: Option<u64>,
     /// Congestion control that the senders ran: the library's own, not the kernel's.
     pub cc: String,
@@ -27,53 +27,53 @@ pub struct QuicResult {
     pub cpu: CpuUse,
 }
 
-/// One QUIC connection.
+/// One QUIC connection with one stream of payload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuicStream {
     /// Number of the stream, from 0.
     pub id: u32,
-    /// Payload that the receiving program read.
+    /// Payload in bytes that the receiving program read.
     pub bytes: u64,
-    /// The same a second.
+    /// Payload in bit/s that the receiving program read.
     pub bps: f64,
-    /// From the client's first packet until both ends were sure of each other: one round trip and
-    /// what both computed; absent where it did not come to that.
+    /// Time in seconds from the client's first packet until both ends had completed the handshake: one round trip and
+    /// the computing of both. Null where it was not completed.
     pub handshake_s: Option<f64>,
-    /// What the sender says; absent where its record was lost.
+    /// What the sender reports. Null where its record was lost.
     pub sender: Option<QuicSender>,
-    /// Packets, or trains of them, that the receiving host's own socket dropped for want of buffer: they count as lost
-    /// for the sender, and were not lost on the path.
+    /// Packets, or trains of them, that the receiving host's own socket dropped for want of buffer. They count as lost
+    /// for the sender, and were not lost on the path. Null where the receiving end did not report it.
     pub dropped_here: Option<u64>,
-    /// Packets that came to the receiving host with a wrong checksum: the path corrupted them, and the sender
-    /// takes them for lost.
+    /// Packets that came to the receiving host with a wrong checksum: the path corrupted them, and the sender takes
+    /// them for lost. Null where the receiving end did not report it.
     #[serde(default)]
     pub corrupted: Option<u64>,
-    /// Why it ended early, when it did.
+    /// Why the connection ended early. Null where it did not.
     pub error: Option<String>,
 }
 
 /// What the sending end of a QUIC connection says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuicSender {
-    /// Packets sent.
+    /// Packets that the sender sent.
     pub sent_packets: u64,
     /// Packets declared lost (RFC 9002, section 6).
     pub lost_packets: u64,
-    /// Bytes of those.
+    /// Bytes of the packets declared lost.
     pub lost_bytes: u64,
     /// Times that the congestion control took something for a sign of congestion.
     pub congestion_events: u64,
-    /// Smallest round trip.
+    /// Smallest round-trip time in seconds. Null where there was no sample.
     pub min_rtt_s: Option<f64>,
-    /// Largest smoothed round trip at any sample.
+    /// Largest smoothed round-trip time at any sample, in seconds. Null where there was no sample.
     pub max_rtt_s: Option<f64>,
-    /// Largest congestion window at any sample.
+    /// Largest congestion window at any sample, in bytes.
     pub max_cwnd_bytes: u64,
-    /// Most payload that the connection itself lets be under way, whatever the congestion control
-    /// allows; absent in Runs of before.
+    /// Most payload in bytes that the connection itself lets be in flight, whatever the congestion control allows. Null
+    /// in Runs that did not record it.
     #[serde(default)]
     pub window_bytes: Option<u64>,
-    /// UDP payload of a full packet, as path MTU discovery left it (RFC 8899).
+    /// UDP payload of a full packet in bytes, as path MTU discovery left it (RFC 8899).
     pub datagram_bytes: u64,
     /// Bytes of UDP payload sent, those sent again included.
     pub sent_bytes: u64,

@@ -13,38 +13,38 @@ use crate::vocabulary;
 pub struct ResponsivenessResult {
     /// Direction of the load.
     pub direction: Direction,
-    /// Round trips a minute: the mean of `foreign_rpm` and `in_band_rpm`; absent where probes of one
-    /// kind were never answered.
+    /// Round trips a minute: the mean of `foreign_rpm` and `in_band_rpm`. Null where probes of one kind were never
+    /// answered.
     pub rpm: Option<f64>,
-    /// How it was measured; `ietf` only when measured as the draft says.
+    /// How it was measured; `ietf` only when measured as the draft has it.
     pub rpm_method: String,
     /// How far `rpm` can be trusted.
     pub confidence: RpmConfidence,
-    /// Standard deviation of the last four values as a share of the latest: below 0.05 they count as
-    /// stable. Absent where it was looked at fewer than four times.
+    /// Standard deviation of the last four values as a share of the latest: below 0.05 they count as stable. Null where
+    /// there were fewer than four intervals.
     pub spread_ratio: Option<f64>,
-    /// Round trips a minute of a new connection: of TCP's handshake, that of TLS and the first
-    /// request, a third each.
+    /// Round trips a minute of a new connection: of TCP's handshake, that of TLS and the first request, a third each.
+    /// Null where none was answered.
     pub foreign_rpm: Option<f64>,
-    /// Round trips a minute on the loaded connections.
+    /// Round trips a minute on the loaded connections. Null where none was answered.
     pub in_band_rpm: Option<f64>,
-    /// Payload that arrived, as a moving average at the end.
+    /// Payload in bit/s that arrived, as a moving average at the end. Null where no interval was over.
     pub goodput_bps: Option<f64>,
     /// How far `goodput_bps` can be trusted to be all that the path carries.
     pub goodput_confidence: RpmConfidence,
-    /// When the goodput had become stable and probing began; absent where it did not.
+    /// When the goodput had become stable and probing began, in seconds from the start. Null where it did not.
     pub goodput_stable_after_s: Option<f64>,
     /// Loaded connections at the end.
     pub connections: u64,
-    /// Time between two looks at what is stable.
+    /// Interval in seconds after which stability is judged again.
     pub interval_s: f64,
-    /// Trimmed means from which `rpm` follows.
+    /// Trimmed means from which `rpm` follows, in seconds.
     pub trimmed_mean_s: RpmTimes<Option<f64>>,
-    /// All times of the probes that counted: those of the last four intervals.
+    /// Times of the probes that counted in seconds: those of the last four intervals.
     pub times_s: RpmTimes<Option<Distribution>>,
     /// What became of all probes.
     pub probes: RpmProbes,
-    /// Why the far end went away before all was known, where it did.
+    /// Why the far end was lost before all was known. Null where it was not.
     #[serde(default)]
     pub lost: Option<String>,
 }
@@ -52,30 +52,30 @@ pub struct ResponsivenessResult {
 /// The four times that responsiveness is made of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RpmTimes<T> {
-    /// TCP's handshake of a new connection.
+    /// Time of TCP's handshake of a new connection, in seconds. Null where none was answered.
     pub connect: T,
-    /// The TLS 1.3 handshake after it: one round trip.
+    /// Time of the TLS 1.3 handshake after it, in seconds: one round trip. Null where none was answered.
     pub tls_handshake: T,
-    /// Its first request, until the answer.
+    /// Time from its first request to the answer, in seconds. Null where none was answered.
     pub first_answer: T,
-    /// A request on a loaded connection, until the answer.
+    /// Time from a request on a loaded connection to the answer, in seconds. Null where none was answered.
     pub in_band: T,
 }
 
-/// What became of probes.
+/// Number of probes by what became of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RpmProbes {
-    /// Answered on connections of their own.
+    /// Probes answered on connections of their own.
     pub foreign: u64,
-    /// Answered on loaded connections.
+    /// Probes answered on loaded connections.
     pub in_band: u64,
-    /// Connections of their own that failed: no answer within 10 s, or a reset.
+    /// Probes on connections of their own that failed: no answer within 10 s, or a reset.
     pub failed: u64,
-    /// Under way when the measurement ended: they count nowhere, and are the slow ones.
+    /// Probes without an answer when the measurement ended. They count nowhere, and are the slow ones.
     pub unanswered: u64,
-    /// Not made, because too many were under way.
+    /// Probes that were not made, because too many were unanswered.
     pub left_out: u64,
-    /// What the last failure said.
+    /// What the last failure reported. Null where none failed.
     pub error: Option<String>,
 }
 
@@ -86,7 +86,7 @@ vocabulary! {
         Low = "low",
         /// It was looked at often enough, and did not become stable.
         Medium = "medium",
-        /// It became stable.
+        /// The value became stable.
         High = "high",
     }
 }

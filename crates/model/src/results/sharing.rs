@@ -8,11 +8,11 @@ use crate::distribution::Distribution;
 /// How the streams of a direction shared it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sharing {
-    /// Jain's fairness index of what the streams carried over the whole phase (RFC 5166, section
-    /// 2.3.1): 1 when all carried the same, one over their number when one carried everything.
-    /// Absent where nothing was carried.
+    /// Jain's fairness index of what the streams carried over the whole phase (RFC 5166, section 2.3.1): 1 when all
+    /// carried the same, one over their number when one carried everything. Null where nothing was carried.
     pub jain_index: Option<f64>,
-    /// The same of each second by itself, which shows whether they were even at every time.
+    /// The same index of each second by itself, which shows whether the streams were even at every time. Null where no
+    /// second carried anything.
     pub jain_index_each_second: Option<Distribution>,
     /// Groups of equal streams, as asked for.
     pub groups: Vec<GroupShare>,
@@ -23,14 +23,14 @@ pub struct Sharing {
 pub struct GroupShare {
     /// Congestion control that its senders ran.
     pub cc: String,
-    /// Its streams, by the number of the first and how many they are.
+    /// Number of the group's first stream.
     pub first_stream: u32,
-    /// How many.
+    /// How many streams the group has.
     pub streams: u32,
-    /// Payload that reached the receiver, all its streams together.
+    /// Payload in bit/s that reached the receiver, all streams of the group together.
     pub bps: f64,
-    /// Its part of what all streams of the direction carried.
+    /// Share of all payload of the direction, 0 to 1, that the group carried.
     pub share_ratio: f64,
-    /// The part that it would have if all streams carried the same.
+    /// Share that the group would have if all streams carried the same, 0 to 1.
     pub even_share_ratio: f64,
 }

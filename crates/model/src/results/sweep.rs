@@ -36,9 +36,9 @@ pub struct PingsResult {
     /// as lost. At most so many: of UDP the kernel's counters are of all sockets together.
     #[serde(default)]
     pub corrupted: u64,
-    /// Round-trip times of all targets together; absent when nothing came back.
+    /// Round-trip times of all targets together, in seconds. Null where nothing was answered.
     pub rtt_s: Option<Distribution>,
-    /// How late probes left, against the schedule that the rate makes.
+    /// How late probes left compared with the schedule of the rate, in seconds. Null where none left.
     pub lateness_s: Option<Distribution>,
     /// Whose clock stamped the round trips. Above 20,000 packets a second departures are not
     /// stamped, but known from our own clock before and after each batch.
@@ -49,14 +49,14 @@ pub struct PingsResult {
     pub targets: Vec<TargetRoundTrips>,
 }
 
-/// One target of many.
+/// Round trips of one target of the sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetRoundTrips {
-    /// As it was named.
+    /// Name of the target as it was given.
     pub name: String,
-    /// Address probed.
+    /// IP address that was probed.
     pub address: String,
-    /// Probes sent.
+    /// Probes that were sent to it.
     pub sent: u64,
     /// Probes answered, duplicates not counted.
     pub received: u64,
@@ -70,13 +70,13 @@ pub struct TargetRoundTrips {
     pub late: u64,
     /// Probes that our own machine refused to send.
     pub send_errors: u64,
-    /// Round-trip times; absent when nothing came back.
+    /// Round-trip times in seconds. Null where nothing was answered.
     pub rtt_s: Option<Spread>,
-    /// What the latest answer was, where the protocol has several: `SYN-ACK`, `HTTP 200`, `NOERROR`.
+    /// What the latest answer was: `SYN-ACK`, `HTTP 200`, `NOERROR`. Null where the protocol has one answer alone.
     #[serde(default)]
     pub answer: Option<String>,
-    /// What the latest ICMP error about its probes said, why its latest connection failed, or why this host
-    /// did not send.
+    /// What the latest ICMP error about its probes reported, why its latest connection failed, or why this host did not
+    /// send. Null where there was no error.
     #[serde(default)]
     pub error: Option<String>,
 }
@@ -84,12 +84,12 @@ pub struct TargetRoundTrips {
 /// What is known of values that were not all kept.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
-    /// The smallest.
+    /// Smallest of the values, in their unit.
     pub min: f64,
-    /// The arithmetic mean.
+    /// Arithmetic mean of the values, in their unit.
     pub mean: f64,
-    /// The largest.
+    /// Largest of the values, in their unit.
     pub max: f64,
-    /// The population's standard deviation.
+    /// Standard deviation of the values as a whole population, in their unit.
     pub stddev: f64,
 }

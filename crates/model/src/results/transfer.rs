@@ -6,14 +6,13 @@ use serde::{Deserialize, Serialize};
 /// How the streams of a phase began (RFC 5681, section 3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SlowStart {
-    /// When the last of them left slow start, to the 100 ms between two looks.
+    /// When the last of the streams left slow start, in seconds from the start, to the 100 ms between two samples.
     pub duration_s: f64,
-    /// Payload that had reached the receiver by then.
+    /// Payload in bytes that had reached the receiver by then.
     pub bytes: u64,
-    /// How its end was seen.
+    /// What showed the end of slow start.
     pub ended_by: SlowStartEnd,
-    /// Payload that reached the receiver a second after it; absent when less than half a second
-    /// was left.
+    /// Payload in bit/s that reached the receiver in the second after it. Null where less than half a second was left.
     pub rate_after_bps: Option<f64>,
 }
 
@@ -30,9 +29,9 @@ pub enum SlowStartEnd {
 /// Shares of the phase in which streams waited for their files.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileTime {
-    /// The senders waited to read theirs; absent without any.
+    /// Share of the phase, 0 to 1, in which the senders waited to read their files. Null without any.
     pub read_wait_ratio: Option<f64>,
-    /// The receivers waited to write theirs; absent without any.
+    /// Share of the phase, 0 to 1, in which the receivers waited to write their files. Null without any.
     pub write_wait_ratio: Option<f64>,
 }
 

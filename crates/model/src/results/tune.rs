@@ -9,24 +9,25 @@ use crate::distribution::Distribution;
 /// A part of a tuning plan, measured with and without by turns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TuneResult {
-    /// What it is, for people.
+    /// Part of the plan that was tried, for people.
     pub part: String,
-    /// The settings of it.
+    /// Settings of that part.
     pub settings: Vec<TunedSetting>,
     /// Direction of the data.
     pub direction: Direction,
-    /// What became of it.
+    /// What became of the part.
     pub decision: TuneDecision,
-    /// Gain of the rate: the geometric mean of the pairs, less one.
+    /// Gain of the rate as a share: the geometric mean of the pairs, less one.
     pub effect_ratio: f64,
-    /// Noise of one run, as the pairs show it; absent with fewer than two pairs.
+    /// Noise of one run as a share of the rate, as the pairs show it. Null with fewer than two pairs.
     pub noise_ratio: Option<f64>,
-    /// The least gain that so many runs could have shown under that noise; where the noise was too much to tell.
+    /// Least gain, as a share, that so many runs could have shown under that noise. Absent unless the noise was too
+    /// high to decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_seen_ratio: Option<f64>,
-    /// Rates without it.
+    /// Rates in bit/s without the part. Null where no run was made.
     pub without_bps: Option<Distribution>,
-    /// Rates with it.
+    /// Rates in bit/s with the part. Null where no run was made.
     pub with_bps: Option<Distribution>,
     /// Runs that it took, with and without.
     pub runs: u64,
@@ -51,15 +52,15 @@ impl TuneResult {
 /// A setting that was tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TunedSetting {
-    /// The knob.
+    /// Name of the setting.
     pub knob: String,
-    /// What it was, where that is known.
+    /// Value before the trial. Null where it is unknown.
     pub from: Option<String>,
-    /// What was tried.
+    /// Value that was tried.
     pub to: String,
 }
 
-/// What became of a part.
+/// What became of a part of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TuneDecision {

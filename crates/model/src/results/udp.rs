@@ -16,9 +16,9 @@ pub struct UdpResult {
     /// How departures followed each other: `constant`, `poisson`, `on-off`, `trace` or `max`, as
     /// fast as the sending host could.
     pub pattern: String,
-    /// UDP payload of the largest packet.
+    /// UDP payload of the largest packet, in bytes.
     pub payload_bytes: u32,
-    /// Payload a second that was asked for, in the mean; absent where it was `max`.
+    /// Payload in bit/s that was asked for, in the mean. Null where the pattern is `max`.
     pub asked_bps: Option<f64>,
     /// Packets handed to the sending kernel in one send (UDP_SEGMENT), which depart together; 1
     /// is each by itself.
@@ -26,19 +26,19 @@ pub struct UdpResult {
     /// Whether the receiver took trains of packets from its kernel as one (UDP_GRO): packets of
     /// a train then share the time at which its first came.
     pub gro: bool,
-    /// Payload that was received, over the whole phase, or from the first to the last packet where
-    /// a queue made that longer; absent when the receiver could not be asked any more.
+    /// Payload in bit/s that was received, over the whole phase, or from the first to the last packet where a queue
+    /// made that longer. Null where the receiver could not be asked any more.
     pub bps: Option<f64>,
-    /// What the sender did; absent when it could not be asked any more.
+    /// What the sender did. Null where it could not be asked any more.
     pub sender: Option<UdpSender>,
-    /// What the receiver saw; absent when it could not be asked any more.
+    /// What the receiver saw. Null where it could not be asked any more.
     pub receiver: Option<UdpReceiver>,
-    /// From the sender's call to the receiving kernel; absent where the clocks of the two hosts
-    /// could not be compared.
+    /// Delay from the sender's call to the receiving kernel. Null where the clocks of the two hosts could not be
+    /// compared.
     pub one_way_delay: Option<OneWayDelay>,
     /// Processor use of both ends during the phase.
     pub cpu: CpuUse,
-    /// Why the stream ended early, when it did.
+    /// Why the stream ended early. Null where it did not.
     pub error: Option<String>,
 }
 
@@ -47,13 +47,13 @@ pub struct UdpResult {
 pub struct UdpSender {
     /// Packets that the kernel took.
     pub sent: u64,
-    /// Their payload.
+    /// Payload of those packets, in bytes.
     pub sent_bytes: u64,
     /// Slots of the schedule left out because the sender was late: never caught up in a burst.
     pub missed: u64,
     /// Packets that our own kernel did not take: send buffer or queue full.
     pub refused: u64,
-    /// How late departures were against the schedule; absent where there was none.
+    /// How late departures were compared with the schedule, in seconds. Null where there was no schedule.
     pub lateness_s: Option<Distribution>,
 }
 
@@ -62,27 +62,28 @@ pub struct UdpSender {
 pub struct UdpReceiver {
     /// Packets received, duplicates not counted.
     pub received: u64,
-    /// Their payload.
+    /// Payload of those packets, in bytes.
     pub received_bytes: u64,
     /// Packets sent that were never received, wherever they were lost.
     pub lost: u64,
-    /// Share of the packets sent.
+    /// Share of the packets sent, 0 to 1, that were never received.
     pub loss_ratio: f64,
     /// How losses follow each other.
     pub losses: LossPattern,
-    /// Packets received again.
+    /// Packets that were received again.
     pub duplicates: u64,
     /// How packets overtook each other.
     pub reordering: Reordering,
     /// Packets that came after so many others that it is not known any more whether they were
     /// duplicates; they count as lost.
     pub too_late: u64,
-    /// Interarrival jitter (RFC 3550, section 6.4.1): the running estimate after each packet.
+    /// Interarrival jitter in seconds (RFC 3550, section 6.4.1): the running estimate after each packet. Null with
+    /// fewer than two packets.
     pub jitter_s: Option<Distribution>,
-    /// Inter-packet delay variation (RFC 5481, section 4.1): delay less that of the packet sent
-    /// before, where both came.
+    /// Inter-packet delay variation in seconds (RFC 5481, section 4.1): delay less that of the packet sent before,
+    /// where both came. Null with fewer than two packets.
     pub ipdv_s: Option<Distribution>,
-    /// Packet delay variation (RFC 5481, section 4.2): delay above the smallest.
+    /// Packet delay variation in seconds (RFC 5481, section 4.2): delay above the smallest. Null where no packet came.
     pub pdv_s: Option<Distribution>,
     /// ECN codepoints as they came (RFC 3168).
     pub ecn: EcnCounts,
@@ -91,14 +92,14 @@ pub struct UdpReceiver {
     /// Packets of those lost that came with a wrong checksum, which the socket discards: the path corrupted them.
     #[serde(default)]
     pub corrupted: u64,
-    /// Packets that the path lost or corrupted; at least so many where our own socket dropped trains, each of
-    /// which counts as long as it can have been.
+    /// Packets that the path lost or corrupted. At least so many where the receiver's own socket dropped trains, each
+    /// of which counts as long as it can have been. Null in Runs that did not record it.
     pub lost_on_path: Option<u64>,
-    /// What UDP of the receiving host did not deliver meanwhile, of all its sockets together; absent
-    /// where its kernel does not tell.
+    /// What UDP of the receiving host did not deliver meanwhile, of all its sockets together. Null where its kernel
+    /// does not report it.
     #[serde(default)]
     pub host: Option<UdpHostLosses>,
-    /// Limit of the receive buffer, in bytes of kernel memory.
+    /// Limit of the receive buffer, in bytes of kernel memory. Null where it is unknown.
     pub receive_buffer_bytes: Option<u64>,
 }
 
@@ -122,13 +123,13 @@ impl UdpReceiver {
 /// namespace (/proc/net/snmp and snmp6), so those of other programs' sockets are among them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UdpHostLosses {
-    /// All that could not be delivered for another reason than that nobody listens (InErrors).
+    /// Datagrams that could not be delivered for another reason than that nobody listens (InErrors).
     pub in_errors: u64,
-    /// Of them, for want of room in a receive buffer (RcvbufErrors).
+    /// Datagrams among them that came when a receive buffer was full (RcvbufErrors).
     pub rcvbuf_errors: u64,
-    /// Of them, with a wrong checksum (InCsumErrors): the path damaged them.
+    /// Datagrams among them with a wrong checksum (InCsumErrors): the path corrupted them.
     pub csum_errors: u64,
-    /// Of them, because all of UDP had as much memory as it may (MemErrors).
+    /// Datagrams among them that came when all of UDP had as much memory as it may (MemErrors).
     pub mem_errors: u64,
 }
 
@@ -137,9 +138,10 @@ pub struct UdpHostLosses {
 pub struct LossPattern {
     /// Loss periods: runs of packets lost one after the other.
     pub periods: u64,
-    /// Packets of a loss period.
+    /// Length of the loss periods in packets. Null where nothing was lost.
     pub period_length: Option<Distribution>,
-    /// Loss distance: the difference of the numbers of a lost packet and the one lost before.
+    /// Loss distance in packets: the difference of the numbers of a lost packet and of the one lost before. Null where
+    /// fewer than two were lost.
     pub distance: Option<Distribution>,
 }
 
@@ -148,12 +150,13 @@ pub struct LossPattern {
 pub struct Reordering {
     /// Packets that came after one with a larger number (RFC 4737, type-P-reordered).
     pub reordered: u64,
-    /// Share of the packets received (RFC 4737, section 4.1).
+    /// Share of the packets received, 0 to 1, that were reordered (RFC 4737, section 4.1).
     pub reordered_ratio: f64,
-    /// How many packets before, in order of arrival, the first that overtook it came (RFC 4737,
-    /// section 4.2).
+    /// Reordering extent in packets (RFC 4737, section 4.2): how many packets before it the first that overtook it
+    /// came. Null where none was reordered.
     pub extent: Option<Distribution>,
-    /// How much later it came than that one (RFC 4737, section 4.3).
+    /// How much later a reordered packet came than the first that overtook it, in seconds (RFC 4737, section 4.3). Null
+    /// where none was reordered.
     pub late_s: Option<Distribution>,
     /// Reorder density (RFC 5236): share of the packets received that came so many places late,
     /// or early where negative, lost packets and duplicates left out; only shares above zero.
@@ -165,36 +168,36 @@ pub struct Reordering {
 /// One value of a reorder density.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Displacement {
-    /// Places.
+    /// Places in the order of arrival by which packets came late, or early where negative.
     pub places: i32,
-    /// Share of the packets received.
+    /// Share of the packets received, 0 to 1, with this displacement.
     pub packets_ratio: f64,
 }
 
 /// Packets received by their ECN codepoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EcnCounts {
-    /// Not ECN-capable.
+    /// Packets marked not ECN-capable.
     pub not_ect: u64,
-    /// ECT(1).
+    /// Packets marked ECT(1), as L4S senders do.
     pub ect1: u64,
-    /// ECT(0).
+    /// Packets marked ECT(0), as classic ECN senders do.
     pub ect0: u64,
-    /// Congestion experienced.
+    /// Packets marked with congestion experienced.
     pub ce: u64,
 }
 
 /// One-way delay, by two clocks that were compared over the network.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OneWayDelay {
-    /// The delay.
+    /// One-way delay in seconds.
     pub delay_s: Distribution,
-    /// The delay is known to within this, either way: half of the smallest round trip by which
-    /// the clocks were compared, whose two ways may share it as they like, and half of what the
-    /// clocks drifted.
+    /// Error that the delay may have in either direction, in seconds: half of the smallest round trip by which the
+    /// clocks were compared, whose two directions may share it as they like, and half of what the clocks drifted.
     pub uncertainty_s: f64,
-    /// The far host's clock less this one's.
+    /// Clock of the far host less that of this host, in seconds.
     pub clock_offset_s: f64,
-    /// How much that changed from before the phase until after it.
+    /// How much the offset changed from before the phase until after it, in seconds. Null where it was not compared
+    /// twice.
     pub clock_drift_s: Option<f64>,
 }

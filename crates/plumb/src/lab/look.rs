@@ -1,8 +1,7 @@
 //! `plumb lab log|capture`, and the same for a whole `plumb lab run`.
 
-use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -13,6 +12,9 @@ use plumb_lab::error::LabError;
 use plumb_lab::observe::Sight;
 use plumb_lab::supervise::Record;
 use plumb_model::units::parse_duration;
+
+use crate::save::growing::Growing;
+use crate::target::interruptible;
 
 #[derive(Args)]
 pub(super) struct Options {
@@ -30,20 +32,26 @@ pub(super) fn look(
     options: &Options,
 ) -> anyhow::Result<ExitCode> {
     let lab = RunningLab::find(lab)?;
-    let mut out: Box<dyn Write> = match &options.output {
-        Some(file) => Box::new(create(file)?),
+    let stop = interruptible()?;
+    let growing = options.output.as_deref().map(Growing::begin).transpose()?;
+    let mut out: Box<dyn Write> = match &growing {
+        Some(growing) => Box::new(growing.file()?),
         None => Box::new(io::stdout().lock()),
     };
-    match lab.look(sight, &mut out, options.duration) {
+    let written = match lab.look(sight, &mut out, options.duration, &stop) {
         // Whoever read it has seen enough.
-        Err(LabError::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => {}
-        Err(LabError::Output(e)) => {
-            let output = options.output.as_deref();
-            let output = output.map_or("standard output".into(), |file| file.display().to_string());
-            return Err(e).with_context(|| format!("cannot write {output}"));
+        Err(LabError::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(LabError::Output(e)) => Err(e),
+        seen => {
+            seen?;
+            growing.map_or(Ok(()), Growing::keep)
         }
-        result => result?,
-    }
+    };
+    written.with_context(|| {
+        let output = options.output.as_deref();
+        let output = output.map_or("standard output".into(), |file| file.display().to_string());
+        format!("cannot write {output}")
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -63,10 +71,12 @@ pub(super) fn records(log: Option<PathBuf>, captures: &[String]) -> anyhow::Resu
 }
 
 fn record(sight: Sight, path: PathBuf) -> anyhow::Result<Record> {
+    let growing = Growing::begin(&path)?;
     Ok(Record {
         sight,
-        file: create(&path)?,
+        file: growing.file()?,
         path,
+        keep: Box::new(|| growing.keep()),
     })
 }
 
@@ -78,8 +88,4 @@ fn parse(capture: &str) -> Option<(Sight, PathBuf)> {
         node: node.to_owned(),
     };
     (!file.is_empty()).then(|| (sight, file.into()))
-}
-
-pub(super) fn create(file: &Path) -> anyhow::Result<File> {
-    File::create(file).with_context(|| format!("cannot write {}", file.display()))
 }

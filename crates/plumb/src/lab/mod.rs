@@ -233,8 +233,8 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             };
             session::run(
                 &scenario,
-                &session,
-                stats,
+                session,
+                stats.as_deref(),
                 &session::Draw { seed, vary, repeat },
             )
         }),

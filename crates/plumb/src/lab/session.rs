@@ -1,8 +1,8 @@
 //! `plumb lab run|up|down|shell`: laboratories and what runs in them.
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use plumb_lab::background;
@@ -16,9 +16,8 @@ use plumb_model::run::LabBackend;
 use plumb_model::units::human_seconds;
 
 use super::complain::complain;
-use super::look::create;
 use crate::output::{json, print};
-use crate::save::save;
+use crate::save;
 
 /// Which networks a scenario is to be, one after the other.
 pub(super) struct Draw {
@@ -30,26 +29,24 @@ pub(super) struct Draw {
 /// Runs the command in each of them; the status is the first that is not zero.
 pub(super) fn run(
     name: &str,
-    session: &Session,
-    stats: Option<PathBuf>,
+    session: Session,
+    stats: Option<&Path>,
     draw: &Draw,
 ) -> anyhow::Result<ExitCode> {
     let scenario = Scenario::load(name)?;
     let seed = seed(&scenario, draw.seed, draw.vary)?;
     if draw.repeat > 1 {
-        return repeat(name, session, stats.as_deref(), draw, seed);
+        return repeat(name, &session, stats, draw, seed);
     }
     // As the log's file is: a command of an hour is not to be run for nothing.
-    let stats = stats.map(|path| Ok::<_, anyhow::Error>((create(&path)?, path)));
-    let stats = stats.transpose()?;
+    stats.map_or(Ok(()), save::check)?;
     let scenario = drawn(scenario, seed, draw.vary)?;
     let finished = |done: &LabStats| {
         tell(done);
-        let Some((mut file, path)) = stats else {
+        let Some(file) = stats else {
             return Ok(());
         };
-        let written = file.write_all(text(done)?.as_bytes());
-        written.map_err(|e| io::Error::other(format!("cannot write {}: {e}", path.display())))
+        save::save(file, text(done)?).map_err(|e| io::Error::other(format!("{e:#}")))
     };
     let status = supervise::run(scenario, session, finished, |error| complain(error))?;
     Ok(exit(status))
@@ -170,7 +167,7 @@ pub(super) fn down(name: Option<&str>, stats: Option<&Path>) -> anyhow::Result<E
     tell(&last);
     // First saved, then ended: what cannot be saved can still be asked for.
     if let Some(file) = stats {
-        save(file, text(&last)?)?;
+        save::save(file, text(&last)?)?;
     }
     lab.end()?;
     Ok(ExitCode::SUCCESS)

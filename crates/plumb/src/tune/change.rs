@@ -35,7 +35,6 @@ const RETRY: Duration = Duration::from_millis(200);
 /// When changes are undone by themselves.
 #[derive(Clone, Copy)]
 pub(super) enum End {
-    /// They stay.
     Never,
     /// After a time, whatever becomes of this process.
     After(Duration),

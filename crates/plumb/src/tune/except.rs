@@ -15,7 +15,6 @@ pub(super) struct Except {
 }
 
 impl Except {
-    /// What they are.
     pub(super) fn knobs(&self) -> &[String] {
         &self.knobs
     }

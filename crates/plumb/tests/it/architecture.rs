@@ -3,35 +3,52 @@
 
 mod circles;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-const MAY_USE: [(&str, &[&str]); 13] = [
-    ("schemaless", &[]),
-    ("model", &[]),
-    ("wire", &["model"]),
-    ("net", &["model"]),
-    ("diagnose", &["model"]),
-    ("report", &["diagnose", "model"]),
-    ("link", &["model", "wire"]),
-    ("lab", &["link", "model", "net", "wire"]),
-    ("probe", &["model", "net", "wire"]),
-    ("load", &["model", "net", "wire"]),
-    ("host", &["model", "net"]),
-    ("serve", &["host", "load", "model", "net", "probe", "wire"]),
-    (
-        "measure",
-        &["diagnose", "host", "load", "model", "net", "probe", "wire"],
-    ),
-];
+/// The crate that any may use: it stands for schemars.
+const OF_ALL: &str = "schemaless";
 
 fn crates() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// What each crate may use, by the table of ARCHITECTURE.md.
+fn may_use() -> BTreeMap<String, Vec<String>> {
+    let text = std::fs::read_to_string(crates().join("../ARCHITECTURE.md")).unwrap();
+    let (_, table) = text.split_once("| crate | may use |\n|---|---|\n").unwrap();
+    let names = |cell: &str| -> Vec<String> {
+        let names = cell.split(',').map(|name| name.trim().to_owned());
+        names.collect()
+    };
+    let rows = table.lines().take_while(|line| line.starts_with('|'));
+    let mut found = BTreeMap::new();
+    for row in rows {
+        let (of, used) = row.trim_matches('|').split_once('|').unwrap();
+        let used = match used.trim() {
+            "nothing of plumb" => Vec::new(),
+            "everything" => folders(),
+            used => names(used),
+        };
+        for name in names(of) {
+            assert!(found.insert(name, used.clone()).is_none(), "twice: {row}");
+        }
+    }
+    found.insert(OF_ALL.to_owned(), Vec::new());
+    found
+}
+
+/// The names of the crates.
+fn folders() -> Vec<String> {
+    let entries = std::fs::read_dir(crates()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.collect()
+}
+
 #[test]
 fn arrows_point_one_way() {
-    for (name, allowed) in MAY_USE {
-        let manifest = std::fs::read_to_string(crates().join(name).join("Cargo.toml")).unwrap();
+    for (name, allowed) in may_use() {
+        let manifest = std::fs::read_to_string(crates().join(&name).join("Cargo.toml")).unwrap();
         let dependencies = manifest.split("[dependencies]").nth(1).unwrap_or_default();
         let used = dependencies
             .lines()
@@ -39,7 +56,7 @@ fn arrows_point_one_way() {
             .filter_map(|line| line.strip_prefix("plumb-")?.split(['.', ' ', '=']).next());
         for used in used {
             assert!(
-                used == "schemaless" || allowed.contains(&used),
+                used == OF_ALL || allowed.iter().any(|allowed| allowed == used),
                 "{name} uses {used}, and may use only {allowed:?}"
             );
         }
@@ -47,13 +64,14 @@ fn arrows_point_one_way() {
 }
 
 #[test]
-fn every_crate_is_in_the_table() {
-    for entry in std::fs::read_dir(crates()).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(
-            name == "plumb" || MAY_USE.iter().any(|(known, _)| *known == name),
-            "{name} is in no row"
-        );
+fn the_table_has_every_crate_and_nothing_else() {
+    let table = may_use();
+    let mut known = folders();
+    known.sort();
+    let listed: Vec<&String> = table.keys().collect();
+    assert_eq!(listed, known.iter().collect::<Vec<_>>());
+    for used in table.values().flatten() {
+        assert!(known.contains(used), "{used} is no crate");
     }
 }
 
@@ -176,6 +194,44 @@ fn unsafe_code_stands_only_in_net() {
             }
         }
     }
+}
+
+/// The help of the command line, which ends without a full stop, may be as short as it likes.
+#[test]
+fn a_doc_comment_has_more_than_three_words() {
+    let mut short = Vec::new();
+    for (path, text) in sources() {
+        let has_help = path.starts_with(crates().join("plumb"));
+        let docs = short_docs(&text).into_iter();
+        let docs = docs.filter(|doc| !has_help || doc.ends_with('.'));
+        short.extend(docs.map(|doc| format!("{}: {doc}", path.display())));
+    }
+    assert!(
+        short.is_empty(),
+        "the name must say it, or the comment more:\n{}",
+        short.join("\n")
+    );
+}
+
+#[test]
+fn short_doc_comments_are_found_where_they_stand_alone() {
+    let text = "//! The clock.\n\n/// Of use.\nfn a() {\n    /// Which files.\n    let b;\n}\n\
+        /// Reads it.\n///\n/// # Errors\n/// None.\nfn c() {}\n/// Four words are enough.\nfn d() {}\n// A remark.\n";
+    assert_eq!(short_docs(text), ["The clock.", "Of use.", "Which files."]);
+}
+
+/// The doc comments of one line that have three words or fewer.
+fn short_docs(text: &str) -> Vec<&str> {
+    let doc = |line: &&'_ str| line.starts_with("///") || line.starts_with("//!");
+    let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+    let comments = lines.chunk_by(|before, after| doc(before) && doc(after));
+    let alone = comments.filter_map(|lines| match lines {
+        [line] if doc(line) => line.get(4..),
+        _ => None,
+    });
+    alone
+        .filter(|text| text.split(' ').count() <= 3 && text.starts_with(char::is_uppercase))
+        .collect()
 }
 
 /// Every test binary of a crate links all that the crate uses: what can be a module of `tests/it` is one.

@@ -11,8 +11,9 @@ use plumb_model::run::Run;
 use plumb_model::tune::{TunePlan, TuneStatus};
 use plumb_report::compare::Comparison;
 use schemars::schema_for;
+use serde_json::Value;
 
-/// Set to write the schemas anew instead of holding them against the types.
+/// Set to write the schemas anew instead of comparing them with the types.
 const UPDATE: &str = "PLUMB_UPDATE_SCHEMAS";
 
 #[test]
@@ -39,6 +40,139 @@ fn schemas_are_those_of_the_types() {
             );
         }
     }
+}
+
+#[test]
+fn every_property_of_a_schema_is_described() {
+    let mut faults = Vec::new();
+    for file in std::fs::read_dir(repository().join("schemas")).unwrap() {
+        let file = file.unwrap();
+        let text = std::fs::read_to_string(file.path()).unwrap();
+        let schema: Value = serde_json::from_str(&text).unwrap();
+        let name = file.file_name().into_string().unwrap();
+        find_faults(&schema, &name, &mut faults);
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Adds the faults of every description inside a schema, each with its path.
+fn find_faults(schema: &Value, path: &str, faults: &mut Vec<String>) {
+    if text_of(schema).is_some_and(|text| text.contains("[`")) {
+        faults.push(format!("{path}: a link of rustdoc"));
+    }
+    for (keyword, value) in schema.as_object().into_iter().flatten() {
+        match (keyword.as_str(), value) {
+            ("properties", Value::Object(properties)) => {
+                for (name, property) in properties.iter().filter(|(_, p)| !is_constant(p)) {
+                    let fault = fault(text_of(property).unwrap_or_default(), may_be_null(property));
+                    faults.extend(fault.map(|fault| format!("{path}/{name}: {fault}")));
+                    find_faults(property, &format!("{path}/{name}"), faults);
+                }
+            }
+            ("$defs", Value::Object(types)) => {
+                for (name, of_type) in types {
+                    find_faults(of_type, &format!("{path}/{name}"), faults);
+                }
+            }
+            ("oneOf" | "anyOf", Value::Array(alternatives)) => {
+                for alternative in alternatives {
+                    find_faults(&described_within(alternative), path, faults);
+                }
+            }
+            (_, inner) => find_faults(inner, path, faults),
+        }
+    }
+}
+
+/// An alternative whose only content, besides a constant tag, has the description of the alternative.
+fn described_within(alternative: &Value) -> Value {
+    let mut schema = alternative.clone();
+    if let Some(text) = alternative.get("description")
+        && let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
+        && let [content] = properties
+            .values_mut()
+            .filter(|property| !is_constant(property))
+            .collect::<Vec<_>>()
+            .as_mut_slice()
+        && let Some(content) = content.as_object_mut()
+    {
+        content.entry("description").or_insert(text.clone());
+    }
+    schema
+}
+
+fn is_constant(schema: &Value) -> bool {
+    schema.get("const").is_some()
+}
+
+fn text_of(schema: &Value) -> Option<&str> {
+    schema.get("description")?.as_str()
+}
+
+fn may_be_null(schema: &Value) -> bool {
+    let alternatives = ["anyOf", "oneOf"].map(|keyword| schema.get(keyword));
+    let mut alternatives = alternatives
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_array)
+        .flatten();
+    let is_null = |schema: &Value| match schema.get("type") {
+        Some(Value::String(kind)) => kind == "null",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "null"),
+        _ => false,
+    };
+    is_null(schema) || alternatives.any(is_null)
+}
+
+/// What a reader of the description of a property misses.
+fn fault(text: &str, may_be_null: bool) -> Option<&'static str> {
+    let explains_null = ["null", "Null", "absent", "Absent", "none where"];
+    if text.is_empty() {
+        Some("no description")
+    } else if text.split_whitespace().count() <= 3 {
+        Some("three words or fewer")
+    } else if !text.ends_with('.') {
+        Some("no full stop at the end")
+    } else if may_be_null && !explains_null.iter().any(|word| text.contains(word)) {
+        Some("what null means is missing")
+    } else {
+        None
+    }
+}
+
+#[test]
+fn a_description_that_explains_nothing_is_a_fault() {
+    let schema = serde_json::json!({
+        "description": "Links to [`Run`].",
+        "properties": {
+            "kind": { "const": "ping" },
+            "bare": { "type": "number" },
+            "short": { "description": "Median." },
+            "open": { "description": "Names of the probes: `m1` …" },
+            "lost": { "description": "Round-trip times in seconds.", "type": ["number", "null"] },
+            "far": { "description": "The far end, by name.", "anyOf": [{ "type": "null" }] },
+            "good": { "description": "Time in seconds. Null where none came.", "type": ["number", "null"] },
+        },
+        "oneOf": [
+            { "description": "Round trips of probes.", "properties": { "kind": { "const": "a" }, "one": {} } },
+            { "description": "Round trips of probes.", "properties": { "two": {}, "three": {} } },
+        ],
+        "$defs": { "Result": { "properties": { "inner": {} } } },
+    });
+    let mut faults = Vec::new();
+    find_faults(&schema, "x", &mut faults);
+    let expected = [
+        "x: a link of rustdoc",
+        "x/bare: no description",
+        "x/short: three words or fewer",
+        "x/open: no full stop at the end",
+        "x/lost: what null means is missing",
+        "x/far: what null means is missing",
+        "x/two: no description",
+        "x/three: no description",
+        "x/Result/inner: no description",
+    ];
+    assert_eq!(faults, expected);
 }
 
 #[test]
@@ -125,7 +259,14 @@ fn every_counter_with_a_meaning_is_on_its_page() {
 
 /// The verbs that `plumb --help` lists.
 fn verbs() -> BTreeSet<String> {
-    let help = stdout(&plumb(&["--help"]));
+    let verbs = listed_under(&[]);
+    assert!(verbs.len() > 15 && verbs.contains("check"), "{verbs:?}");
+    verbs
+}
+
+/// The commands that the help of a verb lists.
+fn listed_under(verb: &[&str]) -> BTreeSet<String> {
+    let help = stdout(&plumb(&[verb, &["--help"]].concat()));
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed = listed.take_while(|line| !line.is_empty());
     // The lines between them continue a description.
@@ -134,7 +275,6 @@ fn verbs() -> BTreeSet<String> {
         .filter(|verb| !verb.is_empty())
         .map(str::to_owned)
         .collect();
-    assert!(verbs.len() > 15 && verbs.contains("check"), "{verbs:?}");
     verbs.into_iter().filter(|verb| verb != "help").collect()
 }
 
@@ -168,6 +308,24 @@ fn the_readme_lists_every_verb_and_topic_and_nothing_else() {
     let topics = topics.split('`').skip(1).step_by(2);
     let topics: BTreeSet<_> = topics.map(str::to_owned).collect();
     assert_eq!(topics, pages());
+}
+
+#[test]
+fn the_readme_lists_every_command_of_lab_and_tune_and_nothing_else() {
+    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    for verb in ["lab", "tune"] {
+        let start = format!("| `plumb {verb} ");
+        let rows = readme.lines().filter(|line| line.starts_with(&start));
+        let of_verb = format!("{verb} ");
+        let spans = rows.flat_map(|row| row.split('`').skip(1).step_by(2));
+        let commands = spans.filter_map(|span| {
+            let span = span.strip_prefix("plumb ").unwrap_or(span);
+            let span = span.strip_prefix(&of_verb).unwrap_or(span);
+            span.split(' ').next().filter(|word| !word.starts_with('-'))
+        });
+        let listed: BTreeSet<String> = commands.map(str::to_owned).collect();
+        assert_eq!(listed, listed_under(&[verb]), "{verb}");
+    }
 }
 
 /// The pages of the knowledge base, and those that `plumb explain` makes itself.

@@ -1,11 +1,15 @@
-//! `-o FILE`: what the file held stays until the new content is whole.
+//! `-o FILE`, and what else writes a file that the user names: what the file held stays until the new content is whole.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::common::{PLUMB, plumb, stderr, stdout};
+use crate::common::live::{Lab, alone, until};
+use crate::common::machine::{all_end, descendants, says_ready, signal};
+use crate::common::network::Network;
+use crate::common::slots::{self, Weight};
+use crate::common::{PLUMB, need_root, output_of, plumb, stderr, stdout};
 use plumb_model::run::Run;
 
 /// Runs a script in a directory with a saved Run, `run.json`; `$plumb` is the program.
@@ -198,4 +202,145 @@ fn saved_runs_are_diagnosed_together() {
     );
     assert_eq!(cut.status.code(), Some(1));
     assert!(stderr(&cut).contains("cut.json"), "{}", stderr(&cut));
+}
+
+const GOOD: &str = "the good one";
+
+/// What `plumb lab run` writes, of the link of [`Network::line`].
+const RECORDS: [&str; 6] = [
+    "--stats",
+    "stats.json",
+    "--log",
+    "log",
+    "--capture",
+    "line@client=up.pcapng",
+];
+
+const RECORDED: [&str; 3] = ["stats.json", "log", "up.pcapng"];
+
+/// A directory in which each of these files has something good.
+fn folder_with(names: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in names {
+        fs::write(folder.path().join(name), GOOD).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn a_lab_replaces_its_records_when_they_are_whole() {
+    need_root();
+    let delay = r#"{ type = "delay", delay = "1ms" }"#;
+    let (scenario, folder) = (Network::line(delay, "").file(), folder_with(&RECORDED));
+    let folder = folder.path();
+    let mut lab = Command::new(PLUMB);
+    lab.current_dir(folder).args(["lab", "run"]);
+    lab.arg(scenario.path()).args(RECORDS);
+    let output = output_of(lab.args([
+        "--",
+        "sh",
+        "-c",
+        "ping -c 1 server > ping; cat stats.json log up.pcapng",
+    ]));
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stdout(&output), GOOD.repeat(3), "while it runs");
+    let bytes = |name: &str| fs::read(folder.join(name)).unwrap();
+    assert!(bytes("stats.json").starts_with(b"{"));
+    assert!(read(folder, "log").lines().count() > 1);
+    // The block that begins a pcapng file.
+    assert!(bytes("up.pcapng").starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]));
+    assert_eq!(
+        fs::read_dir(folder).unwrap().count(),
+        4,
+        "nothing is left beside them"
+    );
+}
+
+#[test]
+fn a_lab_that_is_killed_leaves_its_records_as_they_were() {
+    need_root();
+    let (scenario, folder) = (Network::line("", "").file(), folder_with(&RECORDED));
+    let _slot = slots::take(Weight::Light);
+    let mut lab = Command::new(PLUMB);
+    lab.current_dir(folder.path()).args(["lab", "run"]);
+    lab.arg(scenario.path()).args(RECORDS);
+    lab.args(["--", "sh", "-c", "echo ready; sleep 1000"]);
+    let mut lab = lab.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    says_ready(&mut lab);
+    let processes = descendants(lab.id());
+    lab.kill().unwrap();
+    lab.wait().unwrap();
+    all_end(&processes);
+    for name in RECORDED {
+        assert_eq!(read(folder.path(), name), GOOD, "{name}");
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_the_records_of_a_lab_as_they_were() {
+    need_root();
+    let (scenario, folder) = (Network::line("", "").file(), folder_with(&[]));
+    // A page for each of the old files, and none for what is new.
+    let script = "\
+        mount -t tmpfs -o size=12k none \"$PWD\" && cd \"$PWD\" || exit 1; \
+        for file in stats.json log up.pcapng; do printf 'the good one' > $file; done; \
+        \"$@\"; echo \" $?\"; cat stats.json log up.pcapng";
+    let mut lab = Command::new("unshare");
+    lab.current_dir(folder.path());
+    lab.args(["-m", "sh", "-c", script, "sh", PLUMB, "lab", "run"]);
+    let output = output_of(lab.arg(scenario.path()).args(RECORDS).args(["--", "true"]));
+    assert_eq!(
+        stdout(&output),
+        format!(" 125\n{}", GOOD.repeat(3)),
+        "{output:?}"
+    );
+    let said = stderr(&output);
+    assert!(said.contains("cannot write stats.json: "), "{said}");
+}
+
+#[test]
+fn a_log_that_is_mounted_by_itself_is_overwritten() {
+    need_root();
+    let (scenario, folder) = (
+        Network::line("", "").file(),
+        folder_with(&["log", "mounted"]),
+    );
+    let script = "mount --bind mounted log || exit 1; \"$@\"; echo $?";
+    let mut lab = Command::new("unshare");
+    lab.current_dir(folder.path());
+    lab.args(["-m", "sh", "-c", script, "sh", PLUMB, "lab", "run"]);
+    lab.arg(scenario.path());
+    let output = output_of(lab.args(["--log", "log", "--", "true"]));
+    assert_eq!(stdout(&output), "0\n", "{output:?}");
+    assert!(read(folder.path(), "mounted").contains("plumb.lab-log/1"));
+    assert_eq!(read(folder.path(), "log"), GOOD);
+}
+
+#[test]
+fn an_interrupted_look_at_a_lab_is_kept() {
+    alone(|| {
+        let lab = Lab::up(&["fibre"]);
+        for look in [&["log", "line.up"][..], &["capture", "line", "router"]] {
+            let folder = folder_with(&["seen"]);
+            let folder = folder.path();
+            let mut looking = Command::new(PLUMB)
+                .current_dir(folder)
+                .arg("lab")
+                .args(look)
+                .args(["-o", "seen"])
+                .spawn()
+                .unwrap();
+            let is_written = || {
+                let mut files = fs::read_dir(folder).unwrap().map(Result::unwrap);
+                files.any(|file| file.file_name() != "seen" && file.metadata().unwrap().len() > 0)
+            };
+            until("it has begun", is_written);
+            assert_eq!(read(folder, "seen"), GOOD);
+            signal(looking.id() as i32, "INT");
+            assert!(looking.wait().unwrap().success());
+            assert_ne!(fs::read(folder.join("seen")).unwrap(), GOOD.as_bytes());
+            assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+        }
+        lab.down(&[]);
+    });
 }

@@ -14,11 +14,11 @@ pub const SCHEMA: &str = "plumb.compare/1";
 /// What changed between two Runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// Always [`SCHEMA`].
+    /// Version of the document, always `plumb.compare/1`.
     pub schema: String,
-    /// The first Run.
+    /// Identity of the first Run.
     pub before: RunRef,
-    /// The second Run.
+    /// Identity of the second Run.
     pub after: RunRef,
     /// What it comes to, in one sentence.
     pub summary: String,
@@ -28,29 +28,29 @@ pub struct Comparison {
     pub rows: Vec<Change>,
     /// What became of the findings.
     pub findings: FindingChanges,
-    /// In what the Runs are not like with like.
+    /// Differences between the Runs that make numbers hard to compare.
     pub notes: Vec<String>,
 }
 
-/// Which Run it is.
+/// A Run that is compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRef {
-    /// Its id.
+    /// Identity of the Run, a UUIDv7 (RFC 9562).
     pub id: String,
-    /// When it began, RFC 3339 in UTC.
+    /// When the Run began, RFC 3339 in UTC.
     pub started: String,
-    /// What it measured, as the user typed it.
+    /// The far end as the user typed it. Null where the Run has none.
     pub target: Option<String>,
 }
 
-/// The mark of a phase in both Runs.
+/// The grade of a phase in both Runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GradeChange {
-    /// The loaded direction.
+    /// Direction that was loaded in the phase.
     pub phase: Direction,
-    /// The mark in the first Run.
+    /// Grade in the first Run. Null where it has none.
     pub before: Option<Grade>,
-    /// The mark in the second Run.
+    /// Grade in the second Run. Null where it has none.
     pub after: Option<Grade>,
 }
 
@@ -59,41 +59,42 @@ pub struct GradeChange {
 pub struct Change {
     /// Name of the field in the result; its suffix says the unit.
     pub name: String,
-    /// `idle`, `up`, `down`, `both` or `after`.
+    /// Phase of the number: `idle`, `up`, `down`, `both` or `after`.
     pub phase: String,
-    /// Direction of the data, for a rate.
+    /// Direction of the data. Null where the number is of no direction.
     pub direction: Option<Direction>,
-    /// Protocol of the probes, for a latency.
+    /// Protocol of the probes. Null where the number is of no probes.
     pub protocol: Option<ProbeProtocol>,
-    /// What else it is of: `udp`, `quic`, an application, a kind of transaction, a port.
+    /// What else the number is of: `udp`, `quic`, an application, a kind of transaction, a port. Absent where it is of
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// What the number counts.
+    /// Unit of the number.
     pub unit: ChangeUnit,
-    /// The number in the first Run.
+    /// Value in the first Run. Null where that Run has none.
     pub before: Option<f64>,
-    /// The number in the second Run.
+    /// Value in the second Run. Null where that Run has none.
     pub after: Option<f64>,
-    /// After less before.
+    /// The value after less the value before. Null where either is missing.
     pub change: Option<f64>,
-    /// The same as a share of before; absent where before is zero.
+    /// The change as a share of the value before. Null where that is zero or missing.
     pub change_ratio: Option<f64>,
-    /// Whether it is for the better; absent where the change is within what two measurements of
-    /// the same path differ by, or where more is neither better nor worse.
+    /// Whether the change is for the better. Null where the change is within what two measurements of the same path
+    /// differ by, or where more is neither better nor worse.
     pub better: Option<bool>,
 }
 
 /// What became of the findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingChanges {
-    /// In the first Run alone, although what they rest on was measured again.
+    /// Findings of the first Run alone, although what they rest on was measured again.
     pub gone: Vec<FindingRef>,
-    /// In the second Run alone.
+    /// Findings of the second Run alone.
     pub new: Vec<FindingRef>,
-    /// In both, as the second has it.
+    /// Findings of both Runs, as the second has them.
     pub still: Vec<FindingRef>,
-    /// In the first Run alone, and the second did not measure again what they rest on, as when it was
-    /// interrupted: nothing is known of them.
+    /// Findings of the first Run alone of which nothing is known: the second did not measure again what they rest on,
+    /// as when it was interrupted.
     #[serde(default)]
     pub unmeasured: Vec<FindingRef>,
 }
@@ -101,12 +102,12 @@ pub struct FindingChanges {
 /// A finding in short.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingRef {
-    /// What it is.
+    /// The cause that the finding reports.
     pub cause: Cause,
-    /// Where it is.
+    /// The place on the path that the cause is in.
     #[serde(rename = "where")]
     pub place: Place,
-    /// How much it matters.
+    /// How much the cause matters.
     pub severity: Severity,
     /// One sentence with the numbers in it.
     pub summary: String,

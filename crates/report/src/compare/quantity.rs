@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeUnit {
-    /// Seconds.
+    /// A time in seconds.
     S,
-    /// Bits a second.
+    /// A rate in bit/s.
     Bps,
-    /// A share, 0…1.
+    /// A share from 0 to 1.
     Ratio,
     /// A number of things.
     Count,
-    /// Of something a second.
+    /// A number of things a second.
     PerSecond,
-    /// Of something a minute.
+    /// A number of things a minute.
     PerMinute,
-    /// Bytes.
+    /// A size in bytes.
     Bytes,
     /// A mean opinion score, 1 to 4.5.
     Mos,

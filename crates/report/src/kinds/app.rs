@@ -1,4 +1,4 @@
-//! How applications fared.
+//! How the traffic of applications fared.
 
 use plumb_model::context::Phase;
 use plumb_model::results::app::{AppResult, Goal};

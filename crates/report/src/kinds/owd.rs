@@ -20,7 +20,8 @@ impl Show for OwdResult {
             .iter()
             .flat_map(|owd| [("there", &owd.up), ("back", &owd.down)])
             .collect();
-        let unplaced = all.iter().map(|owd| owd.lost_unplaced).sum();
+        let unplaced = all.iter().map(|owd| owd.lost_unplaced);
+        let unplaced = unplaced.fold(0, u64::saturating_add);
         tables.add(
             Place::OneWayDelay,
             [

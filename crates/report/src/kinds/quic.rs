@@ -1,4 +1,4 @@
-//! What QUIC carried.
+//! What QUIC carried, and its losses.
 
 use plumb_model::context::Phase;
 use plumb_model::results::quic::{QuicResult, QuicSender};
@@ -38,7 +38,7 @@ fn senders(result: &QuicResult) -> impl Iterator<Item = &QuicSender> {
 
 /// The sum over the senders, where any is known.
 fn sum(result: &QuicResult, of: fn(&QuicSender) -> u64) -> Option<u64> {
-    senders(result).map(of).reduce(|a, b| a + b)
+    senders(result).map(of).reduce(u64::saturating_add)
 }
 
 fn least(values: impl Iterator<Item = f64>) -> Option<f64> {

@@ -114,7 +114,9 @@ fn packets(rows: &[Row<'_>]) -> Table {
             lateness.map(|d| number::seconds(d.p99))
         })
         .num("missed", |(_, udp)| {
-            udp.sender.as_ref().map(|s| s.missed + s.refused)
+            udp.sender
+                .as_ref()
+                .map(|s| s.missed.saturating_add(s.refused))
         })
         .text("trains", |(_, udp)| trains(udp))
         .noted(NOTE)

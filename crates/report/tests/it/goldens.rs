@@ -1,10 +1,13 @@
 //! What a Run of the bloated cable line looks like, kept: a change of any page must be seen and
 //! wanted. `cargo insta review`, or INSTA_UPDATE=always, takes a new one.
 
+use std::collections::BTreeSet;
+
 use plumb_model::run::{LabChange, Run};
 use plumb_report::export::svg::svg;
 use plumb_report::text::{HostSection, Style};
 use plumb_report::{compare, html, text};
+use serde_json::Value;
 
 const PLAIN: Style = Style {
     color: false,
@@ -44,8 +47,29 @@ fn run_as_text() {
 
 /// A Run of the first version with one measurement of each kind, every field of which has a value; the
 /// values are made up.
-fn every_kind() -> Run {
-    Run::from_json(include_str!("runs/every-kind.json")).expect("a Run")
+const EVERY_KIND: &str = include_str!("runs/every-kind.json");
+
+pub(crate) fn every_kind() -> Run {
+    Run::from_json(EVERY_KIND).expect("a Run")
+}
+
+#[test]
+fn every_kind_is_there() {
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../../schemas/run.schema.json")).expect("JSON");
+    let kinds = schema.pointer("/$defs/Measurement/oneOf").expect("kinds");
+    let kinds = kinds.as_array().into_iter().flatten().map(|kind| {
+        let word = kind.pointer("/properties/kind/const").expect("a word");
+        word.as_str().expect("a text").to_owned()
+    });
+    let kinds: BTreeSet<String> = kinds.collect();
+    assert!(kinds.len() > 20, "{kinds:?}");
+    let run: Value = serde_json::from_str(EVERY_KIND).expect("JSON");
+    let measurements = run["measurements"].as_array().expect("a list");
+    let there = measurements
+        .iter()
+        .map(|m| m["kind"].as_str().expect("a kind").to_owned());
+    assert_eq!(there.collect::<BTreeSet<_>>(), kinds);
 }
 
 #[test]

@@ -9,7 +9,7 @@ pub const HEADER_BYTES: usize = 9;
 /// The longest payload that may come without this end having allowed more (SETTINGS_MAX_FRAME_SIZE's first value).
 pub const MAX_PAYLOAD_BYTES: usize = 16_384;
 
-/// Types of frames.
+/// Types of frames (RFC 9113, section 6).
 pub mod kind {
 
     pub const DATA: u8 = 0;
@@ -24,7 +24,7 @@ pub mod kind {
     pub const CONTINUATION: u8 = 9;
 }
 
-/// Flags of frames.
+/// Flags of frames (RFC 9113, section 6).
 pub mod flag {
 
     pub const END_STREAM: u8 = 0x1;
@@ -50,16 +50,15 @@ pub mod setting {
 pub struct Header {
     /// Length of the payload in bytes.
     pub length: usize,
-    /// Type, of [`kind`].
+    /// One of those in [`kind`], or unknown.
     pub kind: u8,
-    /// Flags, of [`flag`].
+    /// Any of those in [`flag`], added.
     pub flags: u8,
     /// Stream, 0 for the connection.
     pub stream: u32,
 }
 
 impl Header {
-    /// Reads it.
     pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Self {
         let [l0, l1, l2, kind, flags, s0, s1, s2, s3] = *bytes;
         Self {

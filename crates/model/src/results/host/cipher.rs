@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 /// What one core can encrypt and decrypt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CipherResult {
-    /// Bytes encrypted at once.
+    /// Bytes that are encrypted at once.
     pub block_bytes: u64,
     /// The ciphers, in the order of preference of the program that offers them.
     pub ciphers: Vec<CipherSpeed>,
-    /// Where the list of SSH's ciphers is from; absent where there is no ssh.
+    /// Where the list of SSH's ciphers is from. Null where there is no ssh.
     pub ssh: Option<String>,
-    /// The processor has instructions for AES.
+    /// Whether the processor has instructions for AES. Null where that is unknown.
     pub aes_instructions: Option<bool>,
-    /// The rate that a transfer is to have, when asked.
+    /// Rate in bit/s that a transfer is to have. Null where none was asked for.
     pub rate_bps: Option<f64>,
 }
 
-/// Who uses a cipher.
+/// The protocol that uses a cipher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CipherUse {
@@ -29,7 +29,7 @@ pub enum CipherUse {
 }
 
 impl CipherUse {
-    /// The name.
+    /// The name of the protocol.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tls => "TLS",
@@ -41,16 +41,16 @@ impl CipherUse {
 /// A cipher and how fast one core runs it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CipherSpeed {
-    /// Who uses it.
+    /// Protocol that uses the cipher.
     pub used_by: CipherUse,
     /// Name, as that program has it.
     pub name: String,
-    /// The algorithm that was timed; absent where the library has none of the kind.
+    /// The algorithm that was timed. Null where the library has none of the kind.
     pub algorithm: Option<String>,
-    /// Encrypted and authenticated by one core.
+    /// Rate in bit/s at which one core encrypts and authenticates. Null where it was not timed.
     pub seal_bps: Option<f64>,
-    /// Checked and decrypted by one core.
+    /// Rate in bit/s at which one core checks and decrypts. Null where it was not timed.
     pub open_bps: Option<f64>,
-    /// Why there is no speed.
+    /// Reason why there is no speed. Null where there is one.
     pub note: Option<String>,
 }

@@ -6,38 +6,38 @@ use serde::{Deserialize, Serialize};
 /// What a folder's file system can do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskResult {
-    /// The folder.
+    /// Folder in which files were written and read.
     pub folder: String,
-    /// Kind of its file system, as the kernel names it.
+    /// Kind of its file system, as the kernel names it. Null where the kernel does not report it.
     pub file_system: Option<String>,
-    /// Size of the one large file.
+    /// Size of the one large file in bytes.
     pub file_bytes: u64,
     /// Number of small files.
     pub small_files: u64,
-    /// Size of each.
+    /// Size of each small file in bytes.
     pub small_file_bytes: u64,
-    /// What was tried, in order.
+    /// Passes that were made, in order.
     pub passes: Vec<DiskPass>,
-    /// The rate that a transfer is to have, when asked.
+    /// Rate in bit/s that a transfer is to have. Null where none was asked for.
     pub rate_bps: Option<f64>,
 }
 
-/// One way to use files.
+/// One pass over files with one kind of access.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskPass {
-    /// What was done.
+    /// What was done with the files.
     pub work: FileWork,
-    /// By which system calls.
+    /// System calls that were used.
     pub access: FileAccess,
     /// What kept the page cache from answering.
     pub cache: PageCache,
-    /// Payload.
+    /// Payload of the pass in bytes.
     pub bytes: u64,
-    /// Time that it took, the last byte on the disk included when writing.
+    /// Time of the pass in seconds, the last byte on the disk included when writing.
     pub duration_s: f64,
-    /// Payload by time.
+    /// Payload of the pass in bit/s.
     pub bps: f64,
-    /// Files in a second, of small ones.
+    /// Files a second. Null for a pass over the one large file.
     pub files_per_s: Option<f64>,
     /// Whether time or size ended it before all was done.
     pub cut_short: bool,
@@ -49,7 +49,7 @@ pub struct DiskPass {
 pub enum FileWork {
     /// One large file, from its beginning to its end, written.
     WriteLarge,
-    /// The same, read.
+    /// The same file, read.
     ReadLarge,
     /// Many small ones, each created, written and on the disk before the next.
     WriteSmall,
@@ -58,7 +58,7 @@ pub enum FileWork {
 }
 
 impl FileWork {
-    /// In words.
+    /// The words in text, for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::WriteLarge => "write one file",
@@ -74,20 +74,20 @@ impl FileWork {
     }
 }
 
-/// System calls.
+/// System calls that carry the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileAccess {
-    /// read(2) and write(2).
+    /// The system calls read(2) and write(2).
     ReadWrite,
-    /// mmap(2).
+    /// Memory mapped by mmap(2).
     Mmap,
     /// sendfile(2) to a socket.
     Sendfile,
 }
 
 impl FileAccess {
-    /// The system call.
+    /// Name of the system call.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadWrite => "read/write",
@@ -101,7 +101,7 @@ impl FileAccess {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PageCache {
-    /// O_DIRECT goes around it.
+    /// O_DIRECT goes around the page cache.
     Direct,
     /// The kernel was told to forget the file (POSIX_FADV_DONTNEED), and had.
     Forgotten,
@@ -112,7 +112,7 @@ pub enum PageCache {
 }
 
 impl PageCache {
-    /// In words.
+    /// The words in text, for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Direct => "around it (O_DIRECT)",

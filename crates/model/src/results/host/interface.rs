@@ -6,58 +6,59 @@ use serde::{Deserialize, Serialize};
 use super::Wifi;
 use crate::vocabulary;
 
-/// A network interface.
+/// A network interface with its settings and counters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interface {
-    /// Name.
+    /// Name of the interface.
     pub name: String,
-    /// Number in its network namespace.
+    /// Number of the interface in its network namespace.
     pub index: u32,
-    /// Hardware type in words (`linux/if_arp.h`): `ethernet`, `loopback`, `none` …
+    /// Hardware type in words (`linux/if_arp.h`), such as `ethernet`, `loopback` and `none`.
     pub hardware: String,
-    /// Kind of a virtual interface (`veth`, `bridge`, `tun` …); absent for hardware.
+    /// Kind of a virtual interface, such as `veth`, `bridge` and `tun`. Null for hardware.
     pub kind: Option<String>,
-    /// What an administrator noted of it (IFLA_IFALIAS); plumb's laboratory notes [`Interface::LAB_ALIAS`].
+    /// Note that an administrator gave it (IFLA_IFALIAS). Null without one. plumb's laboratory notes `plumb lab`.
     pub alias: Option<String>,
     /// Whether it was set up (IFF_UP).
     pub up: bool,
     /// Whether the other end of the cable is there (IFF_LOWER_UP).
     pub carrier: bool,
-    /// How often the carrier came or went.
+    /// How often the carrier came or went. Null where the kernel does not count it.
     pub carrier_changes: Option<u32>,
-    /// Number of the bridge or bond that it is a part of.
+    /// Number of the bridge or bond that it is a part of. Null where it is a part of none.
     pub controller: Option<u32>,
     /// Addresses with their prefix lengths, such as `192.0.2.7/24`.
     pub addresses: Vec<String>,
-    /// Largest IP packet.
+    /// Largest IP packet in bytes.
     pub mtu_bytes: u32,
-    /// Largest value that the driver takes for it.
+    /// Largest MTU in bytes that the driver takes. Null where the driver has no limit.
     pub max_mtu_bytes: Option<u32>,
-    /// Name of the driver.
+    /// Name of the driver. Null where the kernel does not report it.
     pub driver: Option<String>,
-    /// Version of the firmware, where the driver tells.
+    /// Version of the firmware. Null where the driver does not report it.
     pub firmware: Option<String>,
-    /// The bus between the hardware and the processor.
+    /// The bus between the hardware and the processor. Null for a virtual interface.
     pub bus: Option<Bus>,
-    /// The link as both ends negotiated it.
+    /// Speed and duplex that both ends negotiated. Null where the driver does not report it.
     pub link: Option<LinkMode>,
-    /// Pause frames (IEEE 802.3 annex 31B).
+    /// Pause frames (IEEE 802.3 annex 31B). Null where the driver has none.
     pub pause: Option<Pause>,
-    /// Energy-efficient Ethernet (IEEE 802.3az) is in use.
+    /// Whether Energy-efficient Ethernet (IEEE 802.3az) is in use. Null where the driver does not report it.
     pub energy_efficient: Option<bool>,
     /// Work that the hardware, or the kernel in large pieces, takes over.
     pub offloads: Vec<Offload>,
-    /// Descriptors between driver and hardware.
+    /// Descriptors between driver and hardware. Null where the driver does not report them.
     pub rings: Option<Rings>,
-    /// Hardware queues.
+    /// Queues of the hardware. Null where the driver does not report them.
     pub channels: Option<Channels>,
-    /// How long the hardware waits before it interrupts.
+    /// How long the hardware waits before it interrupts. Null where the driver does not report it.
     pub coalescing: Option<Coalescing>,
-    /// Length of the transmit queue (IFLA_TXQLEN).
+    /// Length of the transmit queue in packets (IFLA_TXQLEN). Null where the kernel does not report it.
     pub tx_queue_packets: Option<u32>,
-    /// Largest packet that the stack hands to the driver, to be split (IFLA_GSO_MAX_SIZE).
+    /// Largest packet in bytes that the stack gives to the driver, to be split (IFLA_GSO_MAX_SIZE). Null where the
+    /// kernel does not report it.
     pub gso_max_bytes: Option<u32>,
-    /// Largest number of segments in it (IFLA_GSO_MAX_SEGS).
+    /// Largest number of segments in such a packet (IFLA_GSO_MAX_SEGS). Null where the kernel does not report it.
     pub gso_max_segments: Option<u32>,
     /// Byte queue limits of the transmit queues.
     pub byte_limits: Vec<ByteLimit>,
@@ -67,9 +68,9 @@ pub struct Interface {
     pub counters: LinkCounters,
     /// The driver's own counters of errors and drops, those that are not zero.
     pub driver_counters: std::collections::BTreeMap<String, u64>,
-    /// The radio, where it has one.
+    /// The radio of the interface. Null where it has none.
     pub wifi: Option<Wifi>,
-    /// The optical module, where it has one and tells.
+    /// The optical module. Null where there is none, or where it does not report its values.
     pub module: Option<Module>,
     /// Neighbours that the kernel knows on this link, both families.
     pub neighbours: u64,
@@ -97,16 +98,17 @@ impl Interface {
     }
 }
 
-/// A bus, by the part of the way from device to processor that tells its speed.
+/// A bus, by the part between device and processor that decides its speed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bus {
-    /// `pci`, `usb`, `virtio` …
+    /// Kind of the bus, such as `pci`, `usb` and `virtio`.
     pub kind: String,
-    /// Where the device is on it.
+    /// Address of the device on the bus. Null where it has none.
     pub address: Option<String>,
-    /// What it carries in each direction, line coding taken off; USB: the signalling rate.
+    /// What the bus carries in each direction in bit/s, line coding taken off; of USB the signalling rate. Null where
+    /// it is unknown.
     pub speed_bps: Option<f64>,
-    /// What the device could use in a better slot.
+    /// What the device could use in a better slot, in bit/s. Null where it is unknown.
     pub best_speed_bps: Option<f64>,
 }
 
@@ -115,7 +117,7 @@ vocabulary! {
     pub enum Duplex {
         /// One end at a time.
         Half = "half",
-        /// Both at once.
+        /// Both ends at once.
         Full = "full",
     }
 }
@@ -123,82 +125,82 @@ vocabulary! {
 /// A link as it is, and as it could be.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkMode {
-    /// Its rate.
+    /// Rate of the link in bit/s. Null where it is unknown, as without a carrier.
     pub speed_bps: Option<f64>,
-    /// Its duplex.
+    /// Duplex of the link. Null where it is unknown.
     pub duplex: Option<Duplex>,
-    /// Whether both ends negotiate these (IEEE 802.3 clause 28).
+    /// Whether both ends negotiate these (IEEE 802.3 clause 28). Null where the driver does not report it.
     pub autonegotiation: Option<bool>,
-    /// The highest rate that this end's hardware can.
+    /// Highest rate in bit/s that this end's hardware supports. Null where the driver does not report it.
     pub best_speed_bps: Option<f64>,
-    /// The highest rate that this end offers.
+    /// Highest rate in bit/s that this end offers. Null where the driver does not report it.
     pub offered_speed_bps: Option<f64>,
-    /// The highest rate that the other end offers.
+    /// Highest rate in bit/s that the other end offers. Null where the driver does not report it.
     pub partner_speed_bps: Option<f64>,
 }
 
-/// Pause frames.
+/// Use of pause frames (IEEE 802.3 annex 31B).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pause {
-    /// Negotiated.
+    /// Whether both ends negotiate pause frames.
     pub autonegotiation: bool,
-    /// Received ones stop this end.
+    /// Whether received pause frames stop this end.
     pub receive: bool,
-    /// This end sends them when its buffers fill.
+    /// Whether this end sends pause frames when its buffers fill.
     pub send: bool,
 }
 
-/// An offload.
+/// An offload and its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Offload {
-    /// The kernel's name (`ethtool -k`, as in `net/ethtool/common.c`): `tx-tcp-segmentation` …
+    /// The kernel's name of the offload (`ethtool -k`, as in `net/ethtool/common.c`), such as `tx-tcp-segmentation`.
     pub name: String,
-    /// In use.
+    /// Whether the offload is in use.
     pub on: bool,
-    /// Cannot be changed.
+    /// Whether the offload cannot be changed.
     pub fixed: bool,
 }
 
-/// Descriptor rings.
+/// Descriptor rings between driver and hardware.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rings {
-    /// Received packets that fit.
+    /// Received packets that fit the ring.
     pub receive_packets: u32,
-    /// The most that the hardware takes.
+    /// Received packets that fit the largest ring of the hardware.
     pub receive_max_packets: u32,
-    /// Packets to send that fit.
+    /// Packets to send that fit the ring.
     pub send_packets: u32,
-    /// The most that the hardware takes.
+    /// Packets to send that fit the largest ring of the hardware.
     pub send_max_packets: u32,
 }
 
-/// Hardware queues.
+/// Queues of the hardware, by what they do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Channels {
-    /// Queues that send and receive.
+    /// Queues of the hardware that send and receive.
     pub combined: u32,
-    /// The most of them.
+    /// The most such queues that the hardware has.
     pub combined_max: u32,
-    /// Queues that only receive.
+    /// Queues of the hardware that only receive.
     pub receive: u32,
-    /// Queues that only send.
+    /// Queues of the hardware that only send.
     pub send: u32,
 }
 
-/// Interrupt coalescing.
+/// Interrupt coalescing: how long the hardware gathers packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coalescing {
-    /// Longest wait after a packet was received.
+    /// Longest wait after a packet was received, in seconds.
     pub receive_s: f64,
-    /// Most packets received before an interrupt; 0 has no meaning.
+    /// Most packets received before an interrupt. 0 has no meaning.
     pub receive_packets: u32,
-    /// Longest wait after a packet was sent.
+    /// Longest wait after a packet was sent, in seconds.
     pub send_s: f64,
     /// Most packets sent before an interrupt.
     pub send_packets: u32,
     /// The driver adapts the receiving side to the traffic.
     pub adaptive_receive: bool,
-    /// Whether the driver can do so; absent where the kernel does not tell (before Linux 5.7).
+    /// Whether the driver can do so. Null where the kernel does not report it (before Linux 5.7).
     #[serde(default)]
     pub adaptive_receive_possible: Option<bool>,
     /// The driver adapts the sending side.
@@ -225,53 +227,76 @@ impl Coalescing {
 pub struct ByteLimit {
     /// Number of the queue.
     pub queue: u32,
-    /// The limit now; 0 before the driver has used it, or when it never does.
+    /// The limit now in bytes. 0 before the driver has used it, or when it never does.
     pub limit_bytes: u64,
-    /// What lies in the hardware's queue now.
+    /// Bytes in the hardware's queue now.
     pub inflight_bytes: u64,
-    /// The most that the limit may grow to.
+    /// The most bytes that the limit may grow to. Null where it could not be read.
     #[serde(default)]
     pub limit_max_bytes: Option<u64>,
 }
 
-/// Which processors serve a queue.
+/// Which processors serve a queue of the interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Steering {
-    /// Name of the queue: `rx-0`, `tx-3`.
+    /// Name of the queue, such as `rx-0` or `tx-3`.
     pub queue: String,
     /// Processors as the kernel's hexadecimal mask: RPS for a receiving queue, XPS for a sending one.
     pub cpus: String,
-    /// Flows that RFS follows.
+    /// Number of flows that RFS follows. Null for a sending queue.
     pub flows: Option<u32>,
 }
 
 /// `struct rtnl_link_stats64` of `linux/if_link.h`; 64 bits, so they do not wrap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct LinkCounters {
+    /// Good packets that were received.
     pub rx_packets: u64,
+    /// Packets that were sent.
     pub tx_packets: u64,
+    /// Bytes of the good packets received.
     pub rx_bytes: u64,
+    /// Bytes of the packets sent.
     pub tx_bytes: u64,
+    /// Bad packets received, of every kind that the hardware counts.
     pub rx_errors: u64,
+    /// Packets that could not be sent, of every kind that the hardware counts.
     pub tx_errors: u64,
+    /// Packets received and not processed, for want of resources or because their protocol is not supported.
     pub rx_dropped: u64,
+    /// Packets dropped before they were sent, for want of resources.
     pub tx_dropped: u64,
+    /// Multicast packets that were received.
     pub multicast: u64,
+    /// Collisions while sending, in half duplex.
     pub collisions: u64,
+    /// Packets received with an invalid length.
     pub rx_length_errors: u64,
+    /// Packets lost because the receiver's FIFO overflowed.
     pub rx_over_errors: u64,
+    /// Packets received with a wrong checksum of the frame.
     pub rx_crc_errors: u64,
+    /// Packets received that were not aligned to whole bytes.
     pub rx_frame_errors: u64,
+    /// Packets lost because the receiver's FIFO had no room.
     pub rx_fifo_errors: u64,
+    /// Packets that the hardware dropped because the host had no buffer for them.
     pub rx_missed_errors: u64,
+    /// Packets not sent because of too many collisions, or because the transmitter gave up.
     pub tx_aborted_errors: u64,
+    /// Packets not sent because the carrier was lost.
     pub tx_carrier_errors: u64,
+    /// Packets not sent because the transmitter's FIFO ran empty.
     pub tx_fifo_errors: u64,
+    /// Missing heartbeats (SQE tests) after a packet, in old half-duplex Ethernet.
     pub tx_heartbeat_errors: u64,
+    /// Packets not sent because of a late collision.
     pub tx_window_errors: u64,
+    /// Compressed packets received, as with PPP.
     pub rx_compressed: u64,
+    /// Compressed packets sent, as with PPP.
     pub tx_compressed: u64,
+    /// Packets received and dropped because the interface is not designated to receive, such as the backup of a bond.
     pub rx_nohandler: u64,
 }
 
@@ -310,17 +335,17 @@ impl LinkCounters {
 /// An optical module (SFF-8472, SFF-8636). Powers as ratios to a milliwatt in decibels.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Module {
-    /// Standard of its memory.
+    /// Standard of the module's memory.
     pub standard: String,
-    /// Temperature in degrees Celsius.
+    /// Temperature in degrees Celsius. Null where the module does not report it.
     pub temperature_c: Option<f64>,
-    /// Light received, by lane.
+    /// Light received in dBm, by lane; null for a lane without light.
     pub receive_dbm: Vec<Option<f64>>,
-    /// Light sent, by lane.
+    /// Light sent in dBm, by lane; null for a lane without light.
     pub send_dbm: Vec<Option<f64>>,
-    /// Below this the module itself warns of too little light received.
+    /// Received light in dBm below which the module warns. Null where it has no such limit.
     pub receive_low_dbm: Option<f64>,
-    /// Above this it warns of too much.
+    /// Received light in dBm above which the module warns. Null where it has no such limit.
     pub receive_high_dbm: Option<f64>,
 }
 

@@ -27,7 +27,7 @@ pub use system::{
 };
 pub use wifi::{Wifi, WifiProtocol, WifiRate};
 
-/// What is known of this machine. What it did not tell is absent, and [`HostResult::unread`] says why.
+/// What is known of this host. What it did not report is null or empty, and `unread` has the reason.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostResult {
     /// What was looked at and what came of it, in the order of the audit.
@@ -38,35 +38,35 @@ pub struct HostResult {
     pub interfaces: Vec<Interface>,
     /// Queueing disciplines and what they counted.
     pub qdiscs: Vec<Qdisc>,
-    /// Kinds of queueing disciplines that the kernel has or could load; absent where that cannot be told.
+    /// Kinds of queueing disciplines that the kernel has or could load. Null where that is unknown.
     pub queue_kinds: Option<Vec<String>>,
     /// Kernel variables that bear on the network.
     pub sysctls: Vec<Sysctl>,
-    /// Counters of this namespace's IP, TCP and UDP since it began, by the names of nstat(8):
-    /// `TcpRetransSegs`, `TcpExtListenOverflows`, `Ip6InDiscards` …
+    /// Counters of this namespace's IP, TCP and UDP since it began, by their names in nstat(8), such as
+    /// `TcpRetransSegs`, `TcpExtListenOverflows` and `Ip6InDiscards`.
     pub counters: BTreeMap<String, i64>,
     /// Processing of received packets by each processor of the machine.
     pub softnet: Vec<SoftnetCpu>,
-    /// What TCP remembers of addresses it spoke with.
+    /// Metrics that TCP remembers of addresses it was connected with.
     pub cached_metrics: Vec<CachedMetrics>,
     /// Sockets and who owns them.
     pub sockets: Sockets,
     /// Kernel memory that sockets use.
     pub socket_memory: SocketMemoryUse,
-    /// Processors: speed and power saving.
+    /// Processors with their speed and power saving.
     pub cpus: Cpus,
-    /// Interrupts of network interfaces against processors.
+    /// Interrupts of network interfaces by processor.
     pub interrupts: Vec<InterruptLine>,
-    /// Limits of open files.
+    /// Limits of open files, of the machine and of a program.
     pub files: FileLimits,
     /// Neighbours known on the links, and the limits of their table.
     pub neighbours: Vec<NeighbourTable>,
-    /// The clock and what holds it.
+    /// The clock and its synchronisation.
     pub clock: Clock,
-    /// Names of the fields above that tell of the whole machine though this network namespace is
-    /// only a part of it; empty in the machine's first namespace.
+    /// Names of those fields that are of the whole machine though this network namespace is only a part of it. Empty in
+    /// the machine's first namespace.
     pub of_the_machine: Vec<String>,
-    /// What could not be read, and why.
+    /// What could not be read, and the reason.
     pub unread: Vec<Unread>,
 }
 
@@ -75,7 +75,7 @@ pub struct HostResult {
 pub struct Check {
     /// What was looked at, such as `duplex` or `send buffer`.
     pub subject: String,
-    /// What came of it.
+    /// What came of the check.
     pub state: CheckState,
     /// One sentence with the numbers in it.
     pub summary: String,
@@ -85,20 +85,20 @@ pub struct Check {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckState {
-    /// Nothing to do.
+    /// There is nothing to do.
     Fine,
-    /// A finding of the Run says what.
+    /// A finding of the Run describes it.
     Found,
-    /// The machine did not tell.
+    /// The machine did not report it.
     Unknown,
 }
 
 /// Something that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unread {
-    /// What it is: a file, or a question to the kernel.
+    /// What could not be read: a file, or a question to the kernel.
     pub what: String,
-    /// Why not.
+    /// Reason why it could not be read.
     pub why: String,
 }
 

@@ -7,67 +7,69 @@ use serde::{Deserialize, Serialize};
 /// The radio of an interface, and its link to the access point.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Wifi {
-    /// Name of the network.
+    /// Name of the network (SSID). Null where it is connected to none.
     pub network: Option<String>,
-    /// `station`, `access point`, `monitor` …
+    /// Mode of the radio, such as `station`, `access point` and `monitor`.
     pub mode: String,
-    /// Centre of the control channel.
+    /// Centre of the control channel in Hz. Null where the radio is on none.
     pub frequency_hz: Option<f64>,
-    /// Width of the channel.
+    /// Width of the channel in Hz. Null where the driver does not report it.
     pub width_hz: Option<f64>,
-    /// Signal of the last frame, in decibels over a milliwatt.
+    /// Signal of the last frame in dBm. Null where the driver does not report it.
     pub signal_dbm: Option<i32>,
-    /// Signal, averaged by the driver.
+    /// Signal in dBm, averaged by the driver. Null where the driver does not report it.
     pub average_signal_dbm: Option<i32>,
-    /// Noise on the channel.
+    /// Noise on the channel in dBm. Null where the driver does not report it.
     pub noise_dbm: Option<i32>,
-    /// Share of the time that the channel was busy, ours and others'.
+    /// Share of the time, 0 to 1, that the channel was busy with frames of ours and of others. Null where the driver
+    /// does not report it.
     pub busy_ratio: Option<f64>,
-    /// How frames are sent.
+    /// Modulation of the frames that are sent. Null where the driver does not report it.
     pub send: Option<WifiRate>,
-    /// How frames are received.
+    /// Modulation of the frames that are received. Null where the driver does not report it.
     pub receive: Option<WifiRate>,
-    /// Frames sent.
+    /// Frames that were sent. Null where the driver does not report it.
     pub sent: Option<u64>,
-    /// Times that a frame was sent again.
+    /// Times that a frame was sent again. Null where the driver does not report it.
     pub retries: Option<u64>,
-    /// Frames given up.
+    /// Frames that were given up. Null where the driver does not report it.
     pub failed: Option<u64>,
-    /// Beacons of the access point that did not come.
+    /// Beacons of the access point that did not come. Null where the driver does not report it.
     pub beacons_lost: Option<u64>,
-    /// How long the radio has been connected.
+    /// How long the radio has been connected, in seconds. Null where it is not.
     pub connected_s: Option<f64>,
-    /// The radio sleeps between frames.
+    /// Whether the radio sleeps between frames. Null where the driver does not report it.
     pub power_save: Option<bool>,
 }
 
 /// How frames are modulated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WifiRate {
-    /// Physical rate; a TCP connection gets about half to two thirds of it.
+    /// Physical rate in bit/s; a TCP connection gets about half to two thirds of it. Null where the driver does not
+    /// report it.
     pub bps: Option<f64>,
-    /// Generation.
+    /// Generation of IEEE 802.11.
     pub protocol: WifiProtocol,
-    /// Modulation and coding, by its number in that generation.
+    /// Modulation and coding, by its number in that generation. Null where the driver reports none.
     pub mcs: Option<u8>,
-    /// Spatial streams.
+    /// Number of spatial streams. Null where the driver reports none.
     pub streams: Option<u8>,
-    /// Width used.
+    /// Width of the channel in use, in Hz. Null where the driver does not report it.
     pub width_hz: Option<f64>,
 }
 
 vocabulary! {
     /// Generations of IEEE 802.11.
     pub enum WifiProtocol default Legacy {
-        /// 802.11a, b or g.
+        /// The generations before Wi-Fi 4.
         Legacy = "802.11a/b/g",
-        /// 802.11n.
+        /// Wi-Fi 4: IEEE 802.11n.
         N = "802.11n",
-        /// 802.11ac.
+        /// Wi-Fi 5: IEEE 802.11ac.
         Ac = "802.11ac",
-        /// 802.11ax.
+        /// Wi-Fi 6: IEEE 802.11ax.
         Ax = "802.11ax",
-        /// 802.11be.
+        /// Wi-Fi 7: IEEE 802.11be.
         Be = "802.11be",
     }
 }

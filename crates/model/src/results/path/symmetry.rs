@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 /// Whether packets go the same way there and back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathSymmetry {
-    /// What all lines together say.
+    /// Whether the forward path and the reverse path are the same, by all lines together.
     pub routes: Sameness,
-    /// Hops of the way there; absent where the target did not answer.
+    /// Hops of the forward path. Null where the target did not answer.
     pub forward_hops: Option<u8>,
-    /// Hops of the way back; absent where it does not reach this host.
+    /// Hops of the reverse path. Null where it does not reach this host.
     pub return_hops: Option<u8>,
-    /// What the lines are told apart by.
+    /// What shows whether two lines are the same.
     pub comparison: Comparison,
-    /// The lines of the way there from this host on, each beside that of the way back.
+    /// Lines of the forward path from this host on, each beside that of the reverse path.
     pub lines: Vec<LineBothWays>,
 }
 
@@ -23,9 +23,10 @@ pub struct PathSymmetry {
 /// ways differ, an address may also be of the line by which the router's own answer left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LineBothWays {
-    /// The hop of the way there behind it.
+    /// The hop of the forward path behind the line. Null where the forward path has no such line.
     pub forward_ttl: Option<u8>,
-    /// The hop of the way back behind it, which stands before it on the way there.
+    /// The hop of the reverse path behind the line, which stands before it on the forward path. Null where the reverse
+    /// path has no such line.
     pub return_ttl: Option<u8>,
     /// Whether both are of one line, or of one router.
     pub sameness: Sameness,
@@ -35,9 +36,9 @@ pub struct LineBothWays {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sameness {
-    /// They are.
+    /// They are the same.
     Same,
-    /// They are not.
+    /// They are not the same.
     Differ,
     /// It cannot be said: somebody does not answer, or the addresses tell nothing.
     Unknown,

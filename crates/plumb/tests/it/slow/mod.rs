@@ -1,5 +1,5 @@
-//! What takes too long to be tried before every change; `make test-slow` does. CONTRIBUTING says what stands in for
-//! each of them in `make test`.
+//! What takes too long to be tried before every change; `make test-slow` does. tests/README.md says what stands in
+//! for each of them in `make test`.
 
 mod scenarios;
 mod stock_kernel;

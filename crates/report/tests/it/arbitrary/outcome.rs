@@ -12,8 +12,11 @@ use plumb_model::results::*;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::Value;
 
 use super::{distribution, grade, number, words};
+use crate::goldens::every_kind;
 
 fn direction() -> impl Strategy<Value = Direction> {
     prop_oneof![
@@ -291,7 +294,54 @@ pub(super) fn outcome() -> impl Strategy<Value = Outcome> {
         transactions.boxed(),
         responsiveness.boxed(),
         machine().boxed(),
+        any_kind().boxed(),
     ]
+}
+
+/// A result of any kind, in which some texts and numbers are others that a file could have there.
+fn any_kind() -> impl Strategy<Value = Outcome> {
+    let kinds = every_kind().measurements.into_iter();
+    let kinds: Vec<Value> = kinds
+        .map(|measurement| serde_json::to_value(measurement.outcome).unwrap())
+        .collect();
+    let change = (any::<Index>(), words(), number(), any::<u64>());
+    (select(kinds), vec(change, 0..40)).prop_map(|(mut kind, changes)| {
+        let mut places = Vec::new();
+        find_values(&kind["result"], "/result", &mut places);
+        for (place, words, number, count) in changes {
+            let mut changed = kind.clone();
+            let value = changed.pointer_mut(place.get::<String>(&places)).unwrap();
+            match value {
+                Value::String(_) => *value = words.into(),
+                Value::Number(old) if old.is_u64() => *value = count.into(),
+                Value::Number(_) => *value = number.into(),
+                _ => {}
+            }
+            // A word of a vocabulary, or a small number, cannot be another in any file.
+            if serde_json::from_value::<Outcome>(changed.clone()).is_ok() {
+                kind = changed;
+            }
+        }
+        serde_json::from_value(kind).unwrap()
+    })
+}
+
+/// Adds where the values are that have no others in them.
+fn find_values(value: &Value, place: &str, places: &mut Vec<String>) {
+    match value {
+        Value::Object(named) => {
+            for (name, inner) in named {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                find_values(inner, &format!("{place}/{name}"), places);
+            }
+        }
+        Value::Array(several) => {
+            for (number, inner) in several.iter().enumerate() {
+                find_values(inner, &format!("{place}/{number}"), places);
+            }
+        }
+        _ => places.push(place.to_owned()),
+    }
 }
 
 /// A machine whose names came from drivers, programs and networks.
