@@ -55,6 +55,16 @@ struct Here {
     stage: Weak<Stage>,
 }
 
+impl Here {
+    /// Its place is another's. One that has no room for the message does not read what it is sent: its
+    /// connection ends at once.
+    fn displace(&self) {
+        if self.events.try_send(Event::Displaced).is_err() {
+            let _ = self.socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
 impl Registry {
     pub(crate) fn new(max_clients: usize) -> Self {
         Self {
@@ -269,8 +279,9 @@ impl<'a> SessionPlace<'a> {
         let mut inner = self.registry.lock();
         let (turn, ended) = inner.sessions.turn(self.registry.now(), self.number);
         if let Some(ended) = ended {
-            let its = inner.here.values().find(|here| here.number == ended);
-            let _ = its.map(|here| here.events.try_send(Event::Displaced));
+            if let Some(its) = inner.here.values().find(|here| here.number == ended) {
+                its.displace();
+            }
         }
         if turn == Turn::Now {
             let here = Here {
@@ -424,5 +435,35 @@ impl Drop for LoadClaim<'_> {
             .lock()
             .loads
             .end(now, self.session, self.yields);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::io::Read;
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_session_that_hears_nothing_ends_for_another_all_the_same() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .unwrap();
+        let (events, incoming) = mpsc::sync_channel(1);
+        let here = Here {
+            number: 1,
+            socket: Arc::new(listener.accept().unwrap().0),
+            events,
+            stage: Weak::new(),
+        };
+        here.displace();
+        assert!(matches!(incoming.try_recv(), Ok(Event::Displaced)));
+        here.events.try_send(Event::Gone).unwrap();
+        here.displace();
+        assert_eq!(client.read(&mut [0]).unwrap(), 0, "its connection is over");
     }
 }
