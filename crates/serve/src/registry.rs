@@ -304,13 +304,16 @@ impl<'a> SessionPlace<'a> {
         )
     }
 
-    /// Something begins or ends in the session.
-    pub(crate) fn set_busy(&self, busy: bool) {
+    /// Something begins in the session.
+    pub(crate) fn begins(&self) {
         let now = self.registry.now();
-        self.registry
-            .lock()
-            .sessions
-            .set_busy(now, self.number, busy);
+        self.registry.lock().sessions.begins(now, self.number);
+    }
+
+    /// It is over; a load ran for so long meanwhile.
+    pub(crate) fn ends(&self, ran: Duration) {
+        let now = self.registry.now();
+        self.registry.lock().sessions.ends(now, self.number, ran);
     }
 
     /// What the session carries from now on.

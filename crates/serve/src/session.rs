@@ -90,6 +90,7 @@ pub(crate) fn run<'a>(
             token,
             place: &place,
             busy: false,
+            ran: Duration::ZERO,
             started: Instant::now(),
             state: ServerSession::new(shared.limits),
             claim: None,
@@ -196,6 +197,8 @@ struct Session<'a, 's> {
     place: &'s SessionPlace<'a>,
     /// What its place was told of it.
     busy: bool,
+    /// For how long loads have run since it was idle.
+    ran: Duration,
     started: Instant,
     state: ServerSession,
     claim: Option<LoadClaim<'a>>,
@@ -247,7 +250,11 @@ impl Session<'_, '_> {
             }
             if self.busy != self.state.is_busy() {
                 self.busy = self.state.is_busy();
-                self.place.set_busy(self.busy);
+                if self.busy {
+                    self.place.begins();
+                } else {
+                    self.place.ends(std::mem::take(&mut self.ran));
+                }
             }
         }
         Ok(())
@@ -453,9 +460,11 @@ impl Session<'_, '_> {
     /// [`LINGER`]: plumb_wire::native::spec::LINGER
     fn finish(&mut self, phase: u32) -> Result<(), LinkError> {
         (self.answering, self.declared) = (None, None);
-        let Some(done) = self.traffic.take().map(Traffic::finish) else {
+        let Some(traffic) = self.traffic.take() else {
             return Ok(());
         };
+        self.ran += traffic.elapsed();
+        let done = traffic.finish();
         self.claim = None;
         done.report
             .into_messages(phase)

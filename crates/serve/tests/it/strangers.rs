@@ -133,20 +133,47 @@ fn half_open_connections_of_two_addresses_keep_nobody_out() {
 
 #[test]
 fn one_address_does_not_hold_all_sessions() {
+    holds_all_sessions(&|client, _| client.try_send(&ClientMessage::Ping { id: 0 }));
+}
+
+#[test]
+fn phases_that_never_run_hold_no_session() {
+    holds_all_sessions(&|client, phase| {
+        let start = ClientMessage::Start(Start {
+            phase,
+            flows: flows(1, 0, TcpFlow::default()),
+            duration_s: 1.0,
+            byte_limit: None,
+        });
+        if !client.try_send(&start) {
+            return false;
+        }
+        match client.try_receive() {
+            Some(ServerMessage::Ready { .. }) => {
+                client.try_send(&ClientMessage::Stop { phase }) && client.try_receive().is_some()
+            }
+            answer => answer.is_some(),
+        }
+    });
+}
+
+/// One address takes every place, and `beats` in all of its sessions, each time with a higher number.
+fn holds_all_sessions(beats: &(dyn Fn(&RawClient, u32) -> bool + Sync)) {
     let _alone = one_at_a_time();
     let responder = Responder::start();
     beside(&responder, 2, |stop| {
         let connect = || RawClient::connect_in_turn(responder.address, [127, 0, 2, 1], None);
         let mut held: Vec<RawClient> = Vec::new();
         let mut beat = Instant::now();
+        let mut number = 0;
         until(stop, || {
             while let Ok(client) = connect() {
                 held.push(client);
             }
             if beat.elapsed() > spec::HEARTBEAT_INTERVAL {
                 beat = Instant::now();
-                let ping = ClientMessage::Ping { id: 0 };
-                held.retain(|client| client.try_send(&ping));
+                number += 1;
+                held.retain(|client| beats(client, number));
             }
         });
         assert!(held.len() > 10, "it held many: {}", held.len());

@@ -146,6 +146,11 @@ pub const IDLE_ABOVE_SHARE: Duration = TURN_KEPT;
 /// where it keeps connections silent.
 pub const IDLE_WITHIN_SHARE: Duration = Duration::from_secs(60);
 
+/// How much idle time a load makes up for, in its own duration: of the sessions of one address, which take
+/// turns, no more than nine can then run often enough to keep their places for ever, and whoever
+/// measures for 1 s in 9 s counts as not idle at all.
+pub const IDLE_PER_RUN: u32 = 8;
+
 /// Connections that have not yet said what they are; above it the oldest of whoever has most of them is
 /// closed.
 pub const MAX_GREETING: usize = 256;

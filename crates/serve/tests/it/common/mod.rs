@@ -187,12 +187,12 @@ impl RawClient {
     }
 
     pub(crate) fn receive(&self) -> ServerMessage {
-        read_frame(
-            &self.control,
-            spec::MAX_SERVER_FRAME_BYTES,
-            Instant::now() + TIMEOUT,
-        )
-        .unwrap()
+        self.try_receive().unwrap()
+    }
+
+    pub(crate) fn try_receive(&self) -> Option<ServerMessage> {
+        let deadline = Instant::now() + TIMEOUT;
+        read_frame(&self.control, spec::MAX_SERVER_FRAME_BYTES, deadline).ok()
     }
 
     /// Starts a phase of one stream down and gives its socket.
