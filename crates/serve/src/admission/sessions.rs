@@ -188,18 +188,30 @@ impl Sessions {
         }
     }
 
-    /// Whether more wait than may: then those who came last have to go.
+    /// Whether more wait than may, and this one has to go: the newest of whoever has most of them waiting.
     fn is_crowded(&self, number: u64, share: Share) -> bool {
-        let before = self.waiting.range(..number);
-        let (all, of_share) = before.fold((0, 0), |(all, of_share), (_, waiting)| {
-            (all + 1, of_share + usize::from(waiting.share == share))
+        let mut waiting: HashMap<Share, Vec<u64>> = HashMap::new();
+        for (number, its) in &self.waiting {
+            waiting.entry(its.share).or_default().push(*number);
+        }
+        let its = waiting.get(&share).map_or(0, |its| {
+            its.iter().filter(|before| **before < number).count()
         });
-        of_share >= MAX_WAITING_PER_ADDRESS || all >= MAX_WAITING
+        if its >= MAX_WAITING_PER_ADDRESS {
+            return true;
+        }
+        (MAX_WAITING..self.waiting.len()).any(|_| {
+            let most = waiting
+                .values_mut()
+                .max_by_key(|its| (its.len(), its.last().copied()));
+            most.and_then(Vec::pop) == Some(number)
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use proptest::prelude::*;
 
@@ -320,6 +332,29 @@ mod tests {
         }
         assert!(matches!(come(2), Turn::Never(_)));
         assert!(matches!(come(3), Turn::Wait(_)));
+    }
+
+    #[test]
+    fn two_addresses_do_not_fill_the_queue() {
+        let mut sessions = Sessions::new(1);
+        fill(&mut sessions, s(0), 1, 1);
+        let mut waiting: Vec<_> = (0..MAX_WAITING)
+            .map(|n| sessions.come(s(1), share(2 + (n % 2) as u8), s(60)))
+            .collect();
+        let waits = |sessions: &mut Sessions, number: u64| {
+            matches!(sessions.turn(s(1), number).0, Turn::Wait(_))
+        };
+        for number in &waiting {
+            assert!(waits(&mut sessions, *number));
+        }
+        for last in 4..40 {
+            let good = sessions.come(s(1), share(last), s(60));
+            assert!(waits(&mut sessions, good), "{last}");
+            // One of the two has to go for it, the one that came last.
+            let newest = waiting.pop().unwrap();
+            assert!(!waits(&mut sessions, newest));
+            assert!(waiting.iter().all(|number| waits(&mut sessions, *number)));
+        }
     }
 
     proptest! {
