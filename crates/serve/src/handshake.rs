@@ -35,7 +35,7 @@ pub(crate) fn run(
             drop(place);
             session::run(shared, &socket, peer, first);
         }
-        Ok(Opened::Data(preamble)) => attach(shared, preamble, socket, place, deadline),
+        Ok(Opened::Data(preamble)) => attach(shared, preamble, socket, peer, place, deadline),
         Ok(Opened::Silent(silence)) => {
             drop(place);
             let Some(socket) = Arc::into_inner(socket) else {
@@ -58,12 +58,13 @@ fn attach(
     shared: &Shared<'_>,
     preamble: Preamble,
     socket: Arc<TcpStream>,
+    peer: IpAddr,
     place: GreetingPlace<'_>,
     deadline: Instant,
 ) {
-    let admitted = shared.registry.admit(&preamble);
+    let admitted = shared.registry.admit(peer, &preamble);
     let tls = if preamble.tls {
-        if !shared.registry.knows(preamble.token) {
+        if !shared.registry.knows(peer, preamble.token) {
             return;
         }
         match TlsSession::accept(&socket, &shared.identity, deadline) {
@@ -94,7 +95,7 @@ fn attach(
     };
     match admitted {
         Some(admitted) => admitted.answer(connection),
-        None => shared.registry.attach(connection),
+        None => shared.registry.attach(peer, connection),
     }
     drop(transaction);
 }

@@ -41,7 +41,7 @@ struct Inner {
     sessions: Sessions,
     here: HashMap<Token, Here>,
     loads: Loads,
-    answerers: HashMap<Token, Arc<Answerer>>,
+    answerers: HashMap<Token, (Share, Arc<Answerer>)>,
     /// The longest answer over UDP that a running phase of an address declared.
     declared: HashMap<Share, u32>,
     traces: Budget,
@@ -50,6 +50,7 @@ struct Inner {
 #[derive(Debug)]
 struct Here {
     number: u64,
+    share: Share,
     socket: Arc<TcpStream>,
     events: SyncSender<Event>,
     stage: Weak<Stage>,
@@ -129,11 +130,13 @@ impl Registry {
         self.hand(token, Event::Hushed(connection));
     }
 
-    /// Hands a data connection to its session; closes it when there is none, or when the
-    /// session has more waiting than it could have asked for.
-    pub(crate) fn attach(&self, connection: DataConnection) {
+    /// Hands a data connection to its session; closes it when there is none, when it comes from somebody
+    /// else, or when the session has more waiting than it could have asked for.
+    pub(crate) fn attach(&self, peer: IpAddr, connection: DataConnection) {
         let token = connection.preamble.token;
-        self.hand(token, Event::Attached(Box::new(connection)));
+        if self.knows(peer, token) {
+            self.hand(token, Event::Attached(Box::new(connection)));
+        }
     }
 
     /// Tells a session that a UDP stream is asked for.
@@ -149,9 +152,15 @@ impl Registry {
     }
 
     /// From now on the connections of single transactions of that session are answered.
-    pub(crate) fn answer(&self, token: Token, answerer: Answerer) -> AnsweringPlace<'_> {
+    pub(crate) fn answer(
+        &self,
+        peer: IpAddr,
+        token: Token,
+        answerer: Answerer,
+    ) -> AnsweringPlace<'_> {
         let answerer = Arc::new(answerer);
-        self.lock().answerers.insert(token, Arc::clone(&answerer));
+        let its = (Share::of(peer), Arc::clone(&answerer));
+        self.lock().answerers.insert(token, its);
         AnsweringPlace {
             registry: self,
             token,
@@ -159,10 +168,11 @@ impl Registry {
         }
     }
 
-    /// What a connection that began so is to be answered, if it is for a single transaction.
-    pub(crate) fn admit(&self, preamble: &Preamble) -> Option<AdmittedTransaction> {
-        let answerer = self.lock().answerers.get(&preamble.token).cloned()?;
-        answerer.admit(preamble)
+    /// What a connection that began so is to be answered, if it is for a single transaction of its own
+    /// address.
+    pub(crate) fn admit(&self, peer: IpAddr, preamble: &Preamble) -> Option<AdmittedTransaction> {
+        let (share, answerer) = self.lock().answerers.get(&preamble.token).cloned()?;
+        (share == Share::of(peer)).then(|| answerer.admit(preamble))?
     }
 
     /// Until it is dropped, the echo answers that address with as much as its phase declared.
@@ -180,9 +190,11 @@ impl Registry {
         self.lock().declared.get(&Share::of(peer)).copied()
     }
 
-    /// Whether a session of that token is here.
-    pub(crate) fn knows(&self, token: Token) -> bool {
-        self.lock().here.contains_key(&token)
+    /// Whether a session of that token is here, whose client that address is.
+    pub(crate) fn knows(&self, peer: IpAddr, token: Token) -> bool {
+        let inner = self.lock();
+        let here = inner.here.get(&token);
+        here.is_some_and(|here| here.share == Share::of(peer))
     }
 
     /// Whether nobody is here.
@@ -200,7 +212,7 @@ impl Registry {
         inner
             .answerers
             .values()
-            .for_each(|answerer| answerer.stop());
+            .for_each(|(_, answerer)| answerer.stop());
         let sessions = inner.here.values().map(|here| &here.socket);
         for socket in inner.greetings.handles().chain(sessions) {
             let _ = socket.shutdown(Shutdown::Both);
@@ -278,14 +290,14 @@ impl<'a> SessionPlace<'a> {
     pub(crate) fn turn(&self, socket: &Arc<TcpStream>, events: &SyncSender<Event>) -> Turn {
         let mut inner = self.registry.lock();
         let (turn, ended) = inner.sessions.turn(self.registry.now(), self.number);
-        if let Some(ended) = ended {
-            if let Some(its) = inner.here.values().find(|here| here.number == ended) {
-                its.displace();
-            }
+        let its = ended.and_then(|ended| inner.here.values().find(|here| here.number == ended));
+        if let Some(its) = its {
+            its.displace();
         }
         if turn == Turn::Now {
             let here = Here {
                 number: self.number,
+                share: Share::of(self.peer),
                 socket: Arc::clone(socket),
                 events: events.clone(),
                 stage: Weak::new(),
@@ -459,6 +471,7 @@ mod tests {
         let (events, incoming) = mpsc::sync_channel(1);
         let here = Here {
             number: 1,
+            share: Share::of([127, 0, 0, 1].into()),
             socket: Arc::new(listener.accept().unwrap().0),
             events,
             stage: Weak::new(),

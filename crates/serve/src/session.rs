@@ -384,7 +384,7 @@ impl Session<'_, '_> {
                     // Before the client may open the first one.
                     let registry = &self.shared.registry;
                     self.answering =
-                        Answerer::of(&start).map(|answerer| registry.answer(self.token, answerer));
+                        Answerer::of(&start).map(|its| registry.answer(self.peer, self.token, its));
                     self.declared =
                         longest_answer(&start).map(|bytes| registry.declare(self.peer, bytes));
                     self.send(&ServerMessage::Started { phase: start.phase })?;

@@ -181,6 +181,41 @@ fn holds_all_sessions(beats: &(dyn Fn(&RawClient, u32) -> bool + Sync)) {
 }
 
 #[test]
+fn a_token_is_no_use_to_another_address() {
+    let _alone = one_at_a_time();
+    let responder = Responder::start();
+    let (own, other) = ([127, 0, 0, 1], [127, 0, 2, 1]);
+    let ends = |mut data: &TcpStream| {
+        data.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+        let _ = data.write_all(&[1]);
+        !std::io::Read::read(&mut data, &mut [0]).is_ok_and(|count| count > 0)
+    };
+    let client = RawClient::connect(responder.address, own);
+    granted(&client, flows(1, 0, TcpFlow::default()), 5.0).unwrap();
+    assert!(ends(&client.attach_from(other, 1, 0, Role::Down)));
+    let data = client.attach(1, 0, Role::Down);
+    assert_eq!(client.receive(), ServerMessage::Started { phase: 1 });
+    assert!(!ends(&data));
+    drop(client);
+    // Connections of single transactions.
+    let client = RawClient::connect_in_turn(responder.address, own, Some(20)).unwrap();
+    let flow = Flow::Transactions(TransactionFlow {
+        transport: TransactionTransport::Tcp,
+        connect: true,
+        request_bytes: 1,
+        response_bytes: 1,
+        rate_tps: None,
+        on_demand: false,
+    });
+    let (count, role) = (1, Role::Up);
+    granted(&client, vec![Flows { count, role, flow }], 5.0).unwrap();
+    let _stands_for_it = client.attach(1, 0, Role::Up);
+    assert_eq!(client.receive(), ServerMessage::Started { phase: 1 });
+    assert!(ends(&client.attach_from(other, 1, 0, Role::Up)));
+    assert!(!ends(&client.attach(1, 0, Role::Up)));
+}
+
+#[test]
 fn old_cookies_draw_no_more_than_is_sent() {
     let _alone = one_at_a_time();
     let responder = Responder::start();

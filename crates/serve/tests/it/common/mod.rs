@@ -217,7 +217,18 @@ impl RawClient {
 
     /// Opens a data connection.
     pub(crate) fn attach(&self, phase: u32, stream: u32, role: Role) -> TcpStream {
-        let data = connect_from(self.responder, self.source);
+        self.attach_from(self.source, phase, stream, role)
+    }
+
+    /// The same from another address.
+    pub(crate) fn attach_from(
+        &self,
+        source: [u8; 4],
+        phase: u32,
+        stream: u32,
+        role: Role,
+    ) -> TcpStream {
+        let data = connect_from(self.responder, source);
         let preamble = Preamble {
             token: self.token,
             phase,
