@@ -1,6 +1,8 @@
 //! What the other threads of a responder let a session know.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, TcpStream};
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use plumb_load::streams::DataConnection;
@@ -12,7 +14,7 @@ use crate::echo::Asked;
 /// What happens to a session.
 #[derive(Debug)]
 pub(crate) enum Event {
-    Message(ClientMessage),
+    Message(ClientMessage, Taken),
     /// A data connection named the session.
     Attached(Box<DataConnection>),
     /// A datagram asked for a UDP stream; it may come again and again.
@@ -26,6 +28,9 @@ pub(crate) enum Event {
     /// The control connection is over.
     Gone,
 }
+
+/// Whoever reads the messages of a session waits until this is dropped: large ones do not pile up.
+pub(crate) type Taken = SyncSender<Infallible>;
 
 /// A connection that is to be silent.
 #[derive(Debug)]

@@ -39,7 +39,7 @@ use crate::speaks_first::Silences;
 use crate::tracing;
 
 /// Events that wait for a session: all streams of the largest phase that may be configured,
-/// and messages beside them. A client that sends more waits.
+/// and what comes beside them. Of messages there is one.
 const WAITING_EVENTS: usize = 256;
 const _: () = assert!(WAITING_EVENTS > MOST_STREAMS as usize);
 
@@ -157,8 +157,8 @@ fn wait_for_turn(
     }
 }
 
-/// Reads messages until the connection ends or no complete one comes for [`SILENCE_TIMEOUT`].
-/// It closes the connection then, so that a session that waits to write to it ends too.
+/// Reads messages until the connection ends or no complete one comes for [`SILENCE_TIMEOUT`], each when the
+/// session has taken the one before. It closes the connection then, so that a session that waits to write to it ends too.
 fn read_messages(socket: &TcpStream, events: &SyncSender<Event>) {
     loop {
         match read_frame(
@@ -167,9 +167,12 @@ fn read_messages(socket: &TcpStream, events: &SyncSender<Event>) {
             Instant::now() + SILENCE_TIMEOUT,
         ) {
             Ok(message) => {
-                if events.send(Event::Message(message)).is_err() {
+                let (taken, waits) = mpsc::sync_channel(0);
+                if events.send(Event::Message(message, taken)).is_err() {
                     return;
                 }
+                // Nothing comes: it ends with the other end.
+                let _ = waits.recv();
             }
             Err(_) => {
                 let _ = socket.shutdown(Shutdown::Both);
@@ -218,7 +221,10 @@ impl Session<'_, '_> {
         let mut goes = self.on_message(first)?;
         while goes.is_continue() {
             goes = match incoming.recv_timeout(self.wait()) {
-                Ok(Event::Message(message)) => self.on_message(message)?,
+                Ok(Event::Message(message, taken)) => {
+                    drop(taken);
+                    self.on_message(message)?
+                }
                 Ok(Event::Attached(connection)) => self.attach(Carrier::Tcp(*connection))?,
                 Ok(Event::Asked(asked)) => self.on_asked(&asked)?,
                 Ok(Event::Hushed(hushed)) => self.on_hushed(hushed),
@@ -500,4 +506,40 @@ fn longest_answer(start: &Start) -> Option<u32> {
         _ => None,
     });
     answers.max()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn messages_do_not_pile_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let socket = listener.accept().unwrap().0;
+        let deadline = Instant::now() + SILENCE_TIMEOUT;
+        for id in 0..3 {
+            let ping = ClientMessage::Ping { id };
+            write_frame(&client, &ping, MAX_CLIENT_FRAME_BYTES, deadline).unwrap();
+        }
+        drop(client);
+        let (events, incoming) = mpsc::sync_channel(WAITING_EVENTS);
+        scope(|scope| {
+            scope.spawn(|| read_messages(&socket, &events));
+            for expected in 0..3 {
+                let next = incoming.recv_timeout(SILENCE_TIMEOUT);
+                let Ok(Event::Message(ClientMessage::Ping { id }, taken)) = next else {
+                    panic!("{next:?}")
+                };
+                assert_eq!(id, expected);
+                let next = incoming.recv_timeout(STOP_INTERVAL);
+                assert!(next.is_err(), "{next:?} came before {id} was taken");
+                drop(taken);
+            }
+            let gone = incoming.recv_timeout(SILENCE_TIMEOUT);
+            assert!(matches!(gone, Ok(Event::Gone)), "{gone:?}");
+        });
+    }
 }
