@@ -21,9 +21,9 @@ use crate::admission::Turn;
 use crate::admission::greetings::Greetings;
 use crate::admission::loads::{Loads, Wanted};
 use crate::admission::sessions::Sessions;
+use crate::admission::traces::Traces;
 use crate::echo::Asked;
 use crate::events::{Event, Hushed};
-use crate::tracing::Budget;
 
 /// The registry of one responder.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ struct Inner {
     answerers: HashMap<Token, (Share, Arc<Answerer>)>,
     /// The longest answer over UDP that a running phase of an address declared.
     declared: HashMap<Share, u32>,
-    traces: Budget,
+    traces: Traces,
 }
 
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Registry {
                 loads: Loads::default(),
                 answerers: HashMap::new(),
                 declared: HashMap::new(),
-                traces: Budget::default(),
+                traces: Traces::default(),
             }),
         }
     }
@@ -114,15 +114,6 @@ impl Registry {
             peer,
             waits,
         }
-    }
-
-    /// The right to trace the path towards `peer`.
-    pub(crate) fn trace(&self, peer: IpAddr) -> Result<TracePlace<'_>, (Refusal, String)> {
-        self.lock().traces.begin(peer, Instant::now())?;
-        Ok(TracePlace {
-            registry: self,
-            peer,
-        })
     }
 
     /// Hands a connection that is to be silent to its session, as [`Registry::attach`] does.
@@ -335,6 +326,16 @@ impl<'a> SessionPlace<'a> {
         }
     }
 
+    /// The right to have the path towards the client traced, which it may have to wait for.
+    pub(crate) fn trace(&self) -> TraceClaim<'a> {
+        TraceClaim {
+            registry: self.registry,
+            session: self.number,
+            peer: self.peer,
+            waits: self.waits,
+        }
+    }
+
     /// The right to run a load, which it may have to wait for: to be asked for its turn.
     pub(crate) fn load(&self, yields: bool) -> LoadClaim<'a> {
         LoadClaim {
@@ -384,16 +385,27 @@ impl Drop for Declared<'_> {
     }
 }
 
-/// The right to trace a path.
+/// The right to have a path traced, or to wait for it.
 #[derive(Debug)]
-pub(crate) struct TracePlace<'a> {
+pub(crate) struct TraceClaim<'a> {
     registry: &'a Registry,
+    session: u64,
     peer: IpAddr,
+    waits: Duration,
 }
 
-impl Drop for TracePlace<'_> {
+impl TraceClaim<'_> {
+    /// Whether the trace may begin now.
+    pub(crate) fn turn(&self) -> Turn {
+        let (now, share) = (self.registry.now(), Share::of(self.peer));
+        let traces = &mut self.registry.lock().traces;
+        traces.ask(now, self.session, share, self.waits)
+    }
+}
+
+impl Drop for TraceClaim<'_> {
     fn drop(&mut self) {
-        self.registry.lock().traces.end(self.peer);
+        self.registry.lock().traces.end(self.session);
     }
 }
 

@@ -29,11 +29,11 @@ use plumb_wire::native::spec::{
     QUEUED_LOOK, SILENCE_TIMEOUT, STOP_GRACE, TOKEN_BYTES,
 };
 
-use crate::admission::Turn;
+use crate::admission::{Queued, Turn};
 use crate::disk::{self, Files};
 use crate::echo::Asked;
 use crate::events::{Event, Hushed};
-use crate::registry::{AnsweringPlace, Declared, LoadClaim, SessionPlace, TracePlace};
+use crate::registry::{AnsweringPlace, Declared, LoadClaim, SessionPlace, TraceClaim};
 use crate::shared::{STOP_INTERVAL, Shared};
 use crate::speaks_first::Silences;
 use crate::tracing;
@@ -73,12 +73,12 @@ pub(crate) fn run<'a>(
     let (telling, over) = (&telling, &over);
     scope(|scope| {
         // Ends within a second of the session: with its stop, and when nobody takes what it tells.
-        let start_trace = |request: TraceRequest, place: TracePlace<'a>| {
+        let start_trace = |request: TraceRequest, claim: TraceClaim<'a>| {
             let towards = tracing::towards(socket)?;
             let thread = Builder::new().name("plumb-trace".to_owned());
             thread.spawn_scoped(scope, move || {
                 let told = tracing::trace(towards, &request, over);
-                drop(place);
+                drop(claim);
                 let _ = telling.send(Event::Traced(told));
             })?;
             Ok(())
@@ -99,6 +99,7 @@ pub(crate) fn run<'a>(
             answering: None,
             declared: None,
             silences: Silences::default(),
+            asked_trace: None,
             start_trace: &start_trace,
         };
         let reader = Builder::new().name("plumb-control".to_owned());
@@ -128,10 +129,7 @@ fn wait_for_turn(
     loop {
         let answer = match place.turn(socket, events) {
             Turn::Now => return Goes::Continue(()),
-            Turn::Wait(queued) => ServerMessage::Queued {
-                ahead: u32::try_from(queued.ahead).unwrap_or(u32::MAX),
-                after_s: queued.after.map(|after| after.as_secs_f64()),
-            },
+            Turn::Wait(queued) => queued_message(&queued),
             Turn::Never(queued) => ServerMessage::Error {
                 code: ErrorCode::Full,
                 message: place.none(&queued),
@@ -183,6 +181,13 @@ fn read_messages(socket: &TcpStream, events: &SyncSender<Event>) {
     }
 }
 
+fn queued_message(queued: &Queued) -> ServerMessage {
+    ServerMessage::Queued {
+        ahead: u32::try_from(queued.ahead).unwrap_or(u32::MAX),
+        after_s: queued.after.map(|after| after.as_secs_f64()),
+    }
+}
+
 fn send(socket: &TcpStream, message: &ServerMessage) -> Result<(), LinkError> {
     write_frame(
         socket,
@@ -210,7 +215,9 @@ struct Session<'a, 's> {
     answering: Option<AnsweringPlace<'a>>,
     declared: Option<Declared<'a>>,
     silences: Silences,
-    start_trace: &'s dyn Fn(TraceRequest, TracePlace<'a>) -> std::io::Result<()>,
+    /// A trace that was asked for and has not begun, and when the client is to be told so again.
+    asked_trace: Option<(TraceRequest, TraceClaim<'a>, Duration)>,
+    start_trace: &'s dyn Fn(TraceRequest, TraceClaim<'a>) -> std::io::Result<()>,
 }
 
 /// Whether the session goes on.
@@ -254,6 +261,9 @@ impl Session<'_, '_> {
             if goes.is_continue() {
                 goes = self.on_time()?;
             }
+            if goes.is_continue() {
+                goes = self.trace()?;
+            }
             if self.busy != self.state.is_busy() {
                 self.busy = self.state.is_busy();
                 if self.busy {
@@ -288,29 +298,47 @@ impl Session<'_, '_> {
         Goes::Continue(())
     }
 
-    fn trace(&mut self, request: TraceRequest) -> Result<Goes, LinkError> {
-        let begun = if self.shared.traces {
-            let place = self.shared.registry.trace(self.peer);
-            place.and_then(|place| {
-                (self.start_trace)(request, place).map_err(|error| {
-                    let message = format!("its machine could not start it ({error})");
-                    (Refusal::Failed, message)
-                })
-            })
-        } else {
-            let message = "it was started with --no-trace".to_owned();
-            Err((Refusal::NotPermitted, message))
-        };
-        let Err((reason, message)) = begun else {
+    /// Begins a trace that was asked for, if there is one and it is its turn.
+    fn trace(&mut self) -> Result<Goes, LinkError> {
+        let Some((request, claim, tell)) = self.asked_trace.take() else {
             return Ok(Goes::Continue(()));
         };
-        let id = request.id;
-        let refused = ServerMessage::TraceRefused {
-            id,
+        let turn = self.shared.traces.then(|| claim.turn());
+        let (reason, message) = match turn {
+            None => {
+                let message = "it was started with --no-trace".to_owned();
+                (Refusal::NotPermitted, message)
+            }
+            Some(Turn::Now) => match (self.start_trace)(request, claim) {
+                Ok(()) => return Ok(Goes::Continue(())),
+                Err(error) => {
+                    let message = format!("its machine could not start it ({error})");
+                    (Refusal::Failed, message)
+                }
+            },
+            Some(Turn::Wait(queued)) => {
+                let now = self.now();
+                let is_told = now >= tell;
+                let tell = if is_told { now + QUEUED_INTERVAL } else { tell };
+                self.asked_trace = Some((request, claim, tell));
+                if is_told {
+                    self.send(&queued_message(&queued))?;
+                }
+                return Ok(Goes::Continue(()));
+            }
+            Some(Turn::Never(queued)) => {
+                let message = format!(
+                    "it traces as many paths as it may at once, or as often as it may towards this address: {}",
+                    queued.when()
+                );
+                (Refusal::Busy, message)
+            }
+        };
+        let steps = self.state.on_traced(ServerMessage::TraceRefused {
+            id: request.id,
             reason,
             message,
-        };
-        let steps = self.state.on_traced(refused);
+        });
         self.carry_out(steps)
     }
 
@@ -403,7 +431,9 @@ impl Session<'_, '_> {
                     }
                 }
                 Step::Finish { phase } => self.finish(phase)?,
-                Step::Trace(request) => return self.trace(request),
+                Step::Trace(request) => {
+                    self.asked_trace = Some((request, self.place.trace(), self.now()));
+                }
                 Step::Close => return Ok(Goes::Break(())),
             }
         }

@@ -394,10 +394,6 @@ enum Verb {
 }
 
 impl Verb {
-    fn is_heavy(self) -> bool {
-        matches!(self, Self::Rate | Self::Udp | Self::Transactions)
-    }
-
     /// Does it, and gives what it was told when it was not served.
     fn run(self, responder: SocketAddr, source: [u8; 4], lasts: Duration) -> Result<(), String> {
         if let Self::Ping = self {
@@ -522,24 +518,21 @@ fn two_hundred_at_once(lasts: Duration) {
                 // Two of them want nothing but load.
                 let verb = if from < 2 { Verb::Rate } else { mixed[which] };
                 let run = move || verb.run(address, [127, 0, 1, from + 1], lasts);
-                (verb, scope.spawn(run))
+                (from < 2, scope.spawn(run))
             })
             .collect();
         let joined = clients.into_iter();
         joined
-            .map(|(verb, client)| (verb, client.join().expect("a client failed")))
+            .map(|(greedy, client)| (greedy, client.join().expect("a client failed")))
             .collect()
     });
     let (mut served, mut told) = (0, 0);
-    for (verb, outcome) in outcomes {
+    for (greedy, outcome) in outcomes {
         match outcome {
             Ok(()) => served += 1,
+            // Who shares its address with nine others that want nothing but load may have to come again.
             Err(message) => {
-                assert!(
-                    verb.is_heavy() || matches!(verb, Verb::Path),
-                    "{verb:?}: {message}"
-                );
-                assert!(message.contains("try again in "), "{verb:?}: {message}");
+                assert!(greedy && message.contains("try again in "), "{message}");
                 told += 1;
             }
         }
@@ -548,8 +541,6 @@ fn two_hundred_at_once(lasts: Duration) {
         "{served} served, {told} told when, in {:?}",
         begun.elapsed()
     );
-    // Of those that have their address to themselves, all but what traces there may not be.
-    assert!(served >= 180 - 18, "{served}");
 }
 
 #[test]

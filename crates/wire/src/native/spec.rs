@@ -193,8 +193,11 @@ pub const TRACE_TIME: Duration = Duration::from_secs(6);
 /// stream of voice takes.
 pub const MAX_TRACES: usize = 4;
 
-/// Traces that may begin without a pause, and how long it takes until there is one more: a page of
-/// people who try it at once, and then 320 probes a second at the very most.
+/// Traces that wait for one towards the same address: eight of six seconds are as much as [`PATIENCE`].
+pub const MAX_TRACES_WAITING: usize = 8;
+
+/// Traces towards one address that may begin without a pause, and how long it takes until there is one more:
+/// somebody who tries it again and again, and then 320 probes a second at the very most.
 pub const TRACE_BURST: u32 = 8;
 pub const TRACE_EVERY: Duration = Duration::from_secs(1);
 
