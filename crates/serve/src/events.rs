@@ -10,6 +10,7 @@ use plumb_wire::native::control::ClientMessage;
 use plumb_wire::native::control::ServerMessage;
 
 use crate::echo::Asked;
+use crate::speaks_first::SilentPlace;
 
 /// What happens to a session.
 #[derive(Debug)]
@@ -39,4 +40,5 @@ pub(crate) struct Hushed {
     /// Whom it comes from.
     pub(crate) peer: IpAddr,
     pub(crate) time: Duration,
+    pub(crate) place: SilentPlace,
 }

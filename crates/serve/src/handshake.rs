@@ -16,7 +16,6 @@ use plumb_wire::native::spec::{
     FRAME_HEADER_BYTES, GREETING_TIMEOUT, PREAMBLE_BYTES, SILENT_PREAMBLE_BYTES,
 };
 
-use crate::events::Hushed;
 use crate::registry::GreetingPlace;
 use crate::session;
 use crate::shared::Shared;
@@ -41,9 +40,7 @@ pub(crate) fn run(
             let Some(socket) = Arc::into_inner(socket) else {
                 return;
             };
-            let time = silence.time;
-            let hushed = Hushed { socket, peer, time };
-            shared.registry.hush(silence.token, hushed);
+            shared.registry.hush(silence, socket, peer);
         }
         Err(_) => {
             // A reset leaves nothing behind in this kernel, not even TIME_WAIT.

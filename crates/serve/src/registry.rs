@@ -13,6 +13,7 @@ use plumb_load::streams::DataConnection;
 use plumb_load::transactions::answer::{Admitted as AdmittedTransaction, Answerer};
 use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::control::session::Admitted;
+use plumb_wire::native::control::silence::Silence;
 use plumb_wire::native::control::{Refusal, Token};
 use plumb_wire::native::spec::MAX_GREETING_PER_ADDRESS;
 use plumb_wire::share::Share;
@@ -24,12 +25,22 @@ use crate::admission::sessions::Sessions;
 use crate::admission::traces::Traces;
 use crate::echo::Asked;
 use crate::events::{Event, Hushed};
+use crate::speaks_first::SilentPlaces;
+
+/// Connections of single transactions that are answered at once: [`FEW_ANSWERED`] of each of 32 addresses, and
+/// as many more of those that have these.
+pub(crate) const MAX_ANSWERED_IN_ALL: usize = 2 * ANSWERED_OF_A_KIND;
+const ANSWERED_OF_A_KIND: usize = 32 * FEW_ANSWERED;
+
+/// Those of an address that wait for no others: as many as `plumb rpm` has connections.
+const FEW_ANSWERED: usize = 16;
 
 /// The registry of one responder.
 #[derive(Debug)]
 pub(crate) struct Registry {
     max_clients: usize,
     begun: Instant,
+    silent: Arc<SilentPlaces>,
     inner: Mutex<Inner>,
 }
 
@@ -54,6 +65,8 @@ struct Here {
     socket: Arc<TcpStream>,
     events: SyncSender<Event>,
     stage: Weak<Stage>,
+    /// Data connections that it was handed for the load that runs, or is about to.
+    handed: u32,
 }
 
 impl Here {
@@ -67,10 +80,12 @@ impl Here {
 }
 
 impl Registry {
-    pub(crate) fn new(max_clients: usize) -> Self {
+    /// For so many sessions and silent connections.
+    pub(crate) fn new(max_clients: usize, silent: usize) -> Self {
         Self {
             max_clients,
             begun: Instant::now(),
+            silent: SilentPlaces::new(silent),
             inner: Mutex::new(Inner {
                 greetings: Greetings::default(),
                 answered: HashMap::new(),
@@ -116,17 +131,34 @@ impl Registry {
         }
     }
 
-    /// Hands a connection that is to be silent to its session, as [`Registry::attach`] does.
-    pub(crate) fn hush(&self, token: Token, connection: Hushed) {
-        self.hand(token, Event::Hushed(connection));
+    /// Hands a connection that is to be silent to its session; closes it when there is none, or no place.
+    pub(crate) fn hush(&self, silence: Silence, socket: TcpStream, peer: IpAddr) {
+        let Silence { token, time } = silence;
+        if self.knows(peer, token)
+            && let Some(place) = self.silent.take(peer)
+        {
+            let hushed = Hushed {
+                socket,
+                peer,
+                time,
+                place,
+            };
+            self.hand(token, Event::Hushed(hushed));
+        }
     }
 
     /// Hands a data connection to its session; closes it when there is none, when it comes from somebody
-    /// else, or when the session has more waiting than it could have asked for.
+    /// else, or when the session has as many as its load has streams.
     pub(crate) fn attach(&self, peer: IpAddr, connection: DataConnection) {
         let token = connection.preamble.token;
-        if self.knows(peer, token) {
-            self.hand(token, Event::Attached(Box::new(connection)));
+        let inner = &mut *self.lock();
+        let Some(here) = inner.here.get_mut(&token) else {
+            return;
+        };
+        let expected = inner.loads.streams_of(here.number);
+        if here.share == Share::of(peer) && here.handed < expected {
+            let attached = Event::Attached(Box::new(connection));
+            here.handed += u32::from(here.events.try_send(attached).is_ok());
         }
     }
 
@@ -231,11 +263,16 @@ impl<'a> GreetingPlace<'a> {
         let (registry, share) = (self.registry, self.share);
         drop(self);
         let mut inner = registry.lock();
-        let its = inner.answered.entry(share).or_default();
-        if *its >= MAX_GREETING_PER_ADDRESS {
+        let its = inner.answered.get(&share).copied().unwrap_or(0);
+        let above = |its: &usize| its.saturating_sub(FEW_ANSWERED);
+        let of_its_kind: usize = match its < FEW_ANSWERED {
+            true => inner.answered.values().map(|its| its - above(its)).sum(),
+            false => inner.answered.values().map(above).sum(),
+        };
+        if its >= MAX_GREETING_PER_ADDRESS || of_its_kind >= ANSWERED_OF_A_KIND {
             return None;
         }
-        *its += 1;
+        inner.answered.insert(share, its + 1);
         drop(inner);
         Some(TransactionPlace { registry, share })
     }
@@ -292,6 +329,7 @@ impl<'a> SessionPlace<'a> {
                 socket: Arc::clone(socket),
                 events: events.clone(),
                 stage: Weak::new(),
+                handed: 0,
             };
             inner.here.insert(self.token, here);
         }
@@ -317,6 +355,13 @@ impl<'a> SessionPlace<'a> {
     pub(crate) fn ends(&self, ran: Duration) {
         let now = self.registry.now();
         self.registry.lock().sessions.ends(now, self.number, ran);
+    }
+
+    /// It did not ask for a data connection that it was handed.
+    pub(crate) fn returns(&self) {
+        if let Some(here) = self.registry.lock().here.get_mut(&self.token) {
+            here.handed = here.handed.saturating_sub(1);
+        }
     }
 
     /// What the session carries from now on.
@@ -437,8 +482,15 @@ impl LoadClaim<'_> {
             lasts,
         };
         let now = self.registry.now();
-        match self.registry.lock().loads.ask(now, wanted, self.waits) {
-            Turn::Now => Ok(Admitted::Now),
+        let mut inner = self.registry.lock();
+        match inner.loads.ask(now, wanted, self.waits) {
+            Turn::Now => {
+                let mut here = inner.here.values_mut();
+                if let Some(here) = here.find(|here| here.number == self.session) {
+                    here.handed = 0;
+                }
+                Ok(Admitted::Now)
+            }
             Turn::Wait(queued) => Ok(Admitted::Later {
                 ahead: u32::try_from(queued.ahead).unwrap_or(u32::MAX),
                 after_s: queued.after.map(|after| after.as_secs_f64()),
@@ -487,6 +539,7 @@ mod tests {
             socket: Arc::new(listener.accept().unwrap().0),
             events,
             stage: Weak::new(),
+            handed: 0,
         };
         here.displace();
         assert!(matches!(incoming.try_recv(), Ok(Event::Displaced)));

@@ -293,7 +293,7 @@ impl Session<'_, '_> {
     /// Nobody is spoken to who did not ask.
     fn on_hushed(&mut self, hushed: Hushed) -> Goes {
         if hushed.peer == self.peer {
-            self.silences.take(hushed.socket, hushed.time);
+            self.silences.take(hushed);
         }
         Goes::Continue(())
     }
@@ -369,7 +369,12 @@ impl Session<'_, '_> {
                 self.attached.push(carrier);
                 self.carry_out(steps)
             }
-            Err(_) => Ok(Goes::Continue(())),
+            Err(_) => {
+                if matches!(carrier, Carrier::Tcp(_)) {
+                    self.place.returns();
+                }
+                Ok(Goes::Continue(()))
+            }
         }
     }
 

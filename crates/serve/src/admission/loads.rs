@@ -144,6 +144,14 @@ impl Loads {
         self.held.retain(|held| held.wanted.session != session);
     }
 
+    /// How many streams the load of that session has; none where it is not its turn.
+    pub(crate) fn streams_of(&self, session: u64) -> u32 {
+        let runs = |held: &&Held| matches!(held.state, State::Runs { .. });
+        let its = |held: &&Held| held.wanted.session == session;
+        let held = self.held.iter().filter(runs).filter(its);
+        held.map(|held| held.wanted.streams).sum()
+    }
+
     /// Whether no other session has the turn. Who does not wait takes what is kept for another: nobody
     /// would come back to it.
     fn is_free(&self, now: Duration, wanted: &Wanted, waits: Duration) -> bool {

@@ -215,6 +215,12 @@ pub const MAX_SILENCE: Duration = Duration::from_secs(3 * 3600);
 /// Silent connections of one session: two rounds of eight, and as many that were lost meanwhile.
 pub const MAX_SILENT: usize = 32;
 
+/// The same of one address: two people behind it who measure at once.
+pub const MAX_SILENT_PER_ADDRESS: usize = 2 * MAX_SILENT;
+
+/// The same in all, where the machine has so many descriptors: of sixteen addresses.
+pub const MAX_SILENT_IN_ALL: usize = 16 * MAX_SILENT_PER_ADDRESS;
+
 /// Datagrams a second that the UDP echo answers to one address without a phase of its own, and at once: more
 /// than the trains of `plumb capacity` have over 10 Gbit/s.
 pub const ECHO_PPS: f64 = 100_000.0;
