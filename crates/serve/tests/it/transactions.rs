@@ -97,7 +97,8 @@ fn requests_are_answered_over_every_transport() {
         (flow(Tcp, 1, 200_000), 1),
         (flow(Tls, 300, 200_000), 1),
         (flow(Udp, 1400, 1400), 1),
-        (flow(Udp, 64, 1400), 1),
+        // Longer by so little that the fastest machine stays below what a responder allows.
+        (flow(Udp, 64, 128), 1),
         (flow(Udp, 1400, 64), 1),
     ] {
         let outcome = run(&mut client, &plan(flow.clone(), count)).unwrap();
