@@ -412,7 +412,8 @@ impl Session<'_, '_> {
                 Step::Abandon => self.abandon(),
                 Step::Run(start) => {
                     // They take a moment, in which nothing is to run.
-                    let files = match Files::make(self.shared.disk.as_deref(), &start) {
+                    let Shared { disk, stop, .. } = self.shared;
+                    let files = match Files::make(disk.as_deref(), &start, stop) {
                         Ok(files) => files,
                         Err(error) => {
                             let message = format!("it could not make a file on its disk ({error})");
