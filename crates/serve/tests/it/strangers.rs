@@ -1,14 +1,16 @@
 //! A responder that strangers use, many at once, and some of whom mean harm: whoever means well is
 //! served, or told when.
-use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::{RawClient, Responder, connect_from, flows, one_at_a_time};
-use plumb_load::{Client, Patience};
+use crate::common::{RawClient, Responder, connect_from, flows, one_at_a_time, plan, run};
+use plumb_load::{Client, Patience, PhasePlan};
 use plumb_model::results::TransactionTransport;
 use plumb_net::egress::Outlet;
+use plumb_net::namespace::Namespaces;
+use plumb_net::netlink::{Netlink, interface_index};
 use plumb_serve::{Config, StampConfig};
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
@@ -75,7 +77,14 @@ fn ping(responder: SocketAddr, source: [u8; 4], count: u32, interval: Duration) 
     1.0 - f64::from(answered) / f64::from(count)
 }
 
-/// A client that does what `plumb check` does first: greets and probes.
+/// Probes that come at once, fifty times a second: several times what the kernel's queue of a socket holds by
+/// default.
+const BURST: u32 = 1000;
+
+/// What a good client downloads at, in bit/s: what every machine carries beside anything.
+const PACED_BPS: u64 = 20_000_000;
+
+/// A client that does what `plumb check` does: greets, probes and loads.
 fn good_client(responder: SocketAddr) {
     let patience = Patience {
         longest: Duration::from_secs(20),
@@ -83,9 +92,20 @@ fn good_client(responder: SocketAddr) {
     };
     let outlet = Outlet::default();
     let timeout = Duration::from_secs(5);
-    Client::connect_in_turn(&outlet, "box", responder, timeout, patience).unwrap();
+    let mut client = Client::connect_in_turn(&outlet, "box", responder, timeout, patience).unwrap();
     let lost = ping(responder, [127, 0, 0, 1], 100, Duration::from_millis(10));
     assert!(lost <= MOST_LOST, "{lost}");
+    let paced = TcpFlow {
+        pacing_bps: Some(PACED_BPS),
+        ..TcpFlow::default()
+    };
+    let load = PhasePlan {
+        flows: flows(1, 0, paced),
+        ..plan(1, 0, 1000)
+    };
+    let carried = run(&mut client, &load).unwrap().down.unwrap().result;
+    let part = carried.bps / PACED_BPS as f64;
+    assert!(part >= 1.0 - MOST_LOST, "it got {part} of its rate");
 }
 
 /// Has good clients come, one after the other, while `attack` goes on.
@@ -133,12 +153,33 @@ fn half_open_connections_of_two_addresses_keep_nobody_out() {
 
 #[test]
 fn one_address_does_not_hold_all_sessions() {
-    holds_all_sessions(&|client, _| client.try_send(&ClientMessage::Ping { id: 0 }));
+    let beats = |client: &RawClient, _| client.try_send(&ClientMessage::Ping { id: 0 });
+    holds_all_sessions(&[[127, 0, 2, 1].into()], &beats);
+}
+
+#[test]
+fn the_addresses_of_one_64_do_not_hold_all_sessions() {
+    // Half of the places each two.
+    let from = |n: usize| IpAddr::from(Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, 0, n as u16));
+    let sources: Vec<_> = (1..=spec::MAX_CLIENTS / 2).map(from).collect();
+    let network = Namespaces::create("one-64", || Ok::<_, io::Error>(())).unwrap();
+    let beside_another = network.in_network(|| {
+        let mut netlink = Netlink::open().unwrap();
+        let loopback = interface_index("lo")?;
+        netlink.set_up(loopback, None).unwrap();
+        for source in &sources {
+            netlink.add_address(loopback, *source, 64).unwrap();
+        }
+        let beats = |client: &RawClient, _| client.try_send(&ClientMessage::Ping { id: 0 });
+        holds_all_sessions(&sources, &beats);
+        Ok::<_, io::Error>(())
+    });
+    beside_another.unwrap();
 }
 
 #[test]
 fn phases_that_never_run_hold_no_session() {
-    holds_all_sessions(&|client, phase| {
+    holds_all_sessions(&[[127, 0, 2, 1].into()], &|client, phase| {
         let start = ClientMessage::Start(Start {
             phase,
             flows: flows(1, 0, TcpFlow::default()),
@@ -157,12 +198,21 @@ fn phases_that_never_run_hold_no_session() {
     });
 }
 
-/// One address takes every place, and `beats` in all of its sessions, each time with a higher number.
-fn holds_all_sessions(beats: &(dyn Fn(&RawClient, u32) -> bool + Sync)) {
+/// Whoever has these addresses takes every place, and `beats` in all of its sessions, each time with a higher
+/// number.
+fn holds_all_sessions(sources: &[IpAddr], beats: &(dyn Fn(&RawClient, u32) -> bool + Sync)) {
     let _alone = one_at_a_time();
     let responder = Responder::start();
     beside(&responder, 2, |stop| {
-        let connect = || RawClient::connect_in_turn(responder.address, [127, 0, 2, 1], None);
+        let mut sources = sources.iter().cycle();
+        let mut connect = || {
+            let source = *sources.next().unwrap();
+            let mut to = responder.address;
+            if source.is_ipv6() {
+                to.set_ip(Ipv6Addr::LOCALHOST.into());
+            }
+            RawClient::connect_in_turn(to, source, None)
+        };
         let mut held: Vec<RawClient> = Vec::new();
         let mut beat = Instant::now();
         let mut number = 0;
@@ -232,6 +282,22 @@ fn old_cookies_draw_no_more_than_is_sent() {
                 let sent = socket.send(&probe.write(92)).unwrap();
                 let got = socket.recv(&mut buffer).unwrap();
                 assert_eq!(got, sent);
+            }
+        });
+    });
+}
+
+#[test]
+fn bursts_at_the_echo_keep_nobody_elses_probes_out() {
+    let _alone = one_at_a_time();
+    let responder = Responder::start();
+    beside(&responder, 1, |stop| {
+        let socket = socket_from([127, 0, 2, 1], responder.address);
+        let probe = Datagram::probe(cookie(&socket), 1, 1, 0).write(64);
+        until(stop, || {
+            for _ in 0..BURST {
+                // Nobody takes the answers.
+                socket.send(&probe).unwrap();
             }
         });
     });
