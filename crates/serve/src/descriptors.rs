@@ -4,7 +4,6 @@
 use plumb_net::file;
 use plumb_wire::native::spec::{MAX_GREETING, MAX_SILENT_IN_ALL, MAX_WAITING};
 
-use crate::Config;
 use crate::admission::loads::{MAX_FEW_STREAMS_IN_ALL, MAX_STREAMS_IN_ALL};
 use crate::error::ServeError;
 use crate::registry::MAX_ANSWERED_IN_ALL;
@@ -17,8 +16,9 @@ const BESIDE: u64 = 256;
 ///
 /// # Errors
 /// When not even the rest fits.
-pub(crate) fn allow(config: &Config) -> Result<usize, ServeError> {
-    let wanted = needed(config) + MAX_SILENT_IN_ALL as u64;
+pub(crate) fn allow(max_clients: usize, lends_disk: bool) -> Result<usize, ServeError> {
+    let needed = needed(max_clients, lends_disk);
+    let wanted = needed + MAX_SILENT_IN_ALL as u64;
     if file::allow_descriptors(wanted).is_err()
         && let Some((_, hard)) = file::descriptor_limits()
     {
@@ -26,21 +26,20 @@ pub(crate) fn allow(config: &Config) -> Result<usize, ServeError> {
         let _ = file::allow_descriptors(wanted.min(hard));
     }
     let allowed = file::descriptor_limits().map_or(wanted, |(soft, _)| soft);
-    room_for_silent(config, allowed)
+    room_for_silent(max_clients, needed, allowed)
 }
 
 /// Without silent connections.
-fn needed(config: &Config) -> u64 {
+fn needed(max_clients: usize, lends_disk: bool) -> u64 {
     let streams = u64::from(MAX_STREAMS_IN_ALL + MAX_FEW_STREAMS_IN_ALL);
-    let files = if config.disk.is_some() { streams } else { 0 };
-    let connections = config.max_clients + MAX_WAITING + MAX_GREETING + MAX_ANSWERED_IN_ALL;
+    let files = if lends_disk { streams } else { 0 };
+    let connections = max_clients + MAX_WAITING + MAX_GREETING + MAX_ANSWERED_IN_ALL;
     connections as u64 + streams + files + BESIDE
 }
 
-fn room_for_silent(config: &Config, allowed: u64) -> Result<usize, ServeError> {
-    let needed = needed(config);
+fn room_for_silent(max_clients: usize, needed: u64, allowed: u64) -> Result<usize, ServeError> {
     let room = allowed.checked_sub(needed).ok_or(ServeError::Descriptors {
-        max_clients: config.max_clients,
+        max_clients,
         needed,
         allowed,
     })?;
@@ -51,19 +50,17 @@ fn room_for_silent(config: &Config, allowed: u64) -> Result<usize, ServeError> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use plumb_wire::native::spec::MAX_CLIENTS;
 
     #[test]
     fn silent_connections_get_what_is_left() {
-        let config = Config::default();
-        let needed = needed(&config);
+        let needed = needed(MAX_CLIENTS, false);
+        let room = |allowed| room_for_silent(MAX_CLIENTS, needed, allowed);
         // What the kernel lets everybody have (INR_OPEN_MAX, include/uapi/linux/fs.h).
-        assert_eq!(room_for_silent(&config, 4096).unwrap(), MAX_SILENT_IN_ALL);
-        assert_eq!(room_for_silent(&config, needed + 10).unwrap(), 10);
-        assert_eq!(
-            room_for_silent(&config, u64::MAX).unwrap(),
-            MAX_SILENT_IN_ALL
-        );
-        let error = room_for_silent(&config, 1024).unwrap_err().to_string();
+        assert_eq!(room(4096).unwrap(), MAX_SILENT_IN_ALL);
+        assert_eq!(room(needed + 10).unwrap(), 10);
+        assert_eq!(room(u64::MAX).unwrap(), MAX_SILENT_IN_ALL);
+        let error = room(1024).unwrap_err().to_string();
         assert!(error.contains("may have 1024"), "{error}");
     }
 }

@@ -10,7 +10,7 @@ use plumb_wire::native::control::ClientMessage;
 use plumb_wire::native::control::ServerMessage;
 
 use crate::echo::Asked;
-use crate::speaks_first::SilentPlace;
+use crate::silent_places::SilentPlace;
 
 /// What happens to a session.
 #[derive(Debug)]

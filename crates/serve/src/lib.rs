@@ -16,6 +16,7 @@ mod ports;
 mod registry;
 mod session;
 mod shared;
+mod silent_places;
 mod speaks_first;
 mod stamp;
 mod tracing;
@@ -88,7 +89,7 @@ impl Server {
     /// process may have open.
     pub fn bind(config: Config) -> Result<Self, ServeError> {
         check(&config)?;
-        let silent = descriptors::allow(&config)?;
+        let silent = descriptors::allow(config.max_clients, config.disk.is_some())?;
         if let Some(disk) = &config.disk {
             tempfile::tempfile_in(disk).map_err(|source| ServeError::Disk {
                 disk: disk.clone(),

@@ -25,7 +25,7 @@ use crate::admission::sessions::Sessions;
 use crate::admission::traces::Traces;
 use crate::echo::Asked;
 use crate::events::{Event, Hushed};
-use crate::speaks_first::SilentPlaces;
+use crate::silent_places::SilentPlaces;
 
 /// Connections of single transactions that are answered at once: [`FEW_ANSWERED`] of each of 32 addresses, and
 /// as many more of those that have these.
