@@ -11,12 +11,12 @@ use plumb_wire::native::control::silence::Silence;
 use plumb_wire::native::control::trace::{TraceReport, TraceRequest};
 use plumb_wire::native::control::{ClientMessage, ServerMessage, Token};
 
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, Wait};
 use crate::frames::write_all_by;
 
 impl Client {
-    /// Has the responder trace the path to this host, and waits for it for at most `within`. The report has passed
-    /// its check.
+    /// Has the responder trace the path to this host, and waits for it for at most `within`, and for its turn
+    /// before that where others are served first. The report has passed its check.
     ///
     /// # Errors
     /// When the responder refuses, goes away, does not answer in time, or tells what cannot be.
@@ -25,11 +25,15 @@ impl Client {
         request: &TraceRequest,
         within: Duration,
     ) -> Result<TraceReport, ClientError> {
-        let deadline = Instant::now() + within;
+        let mut deadline = Instant::now() + within;
+        let mut wait = Wait::begin(&self.name, self.patience, within);
         self.send(&ClientMessage::Trace(*request))?;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.next_message(left)? {
+                Some(ServerMessage::Queued { ahead, after_s }) => {
+                    deadline = wait.goes_on(ahead, after_s, within);
+                }
                 Some(ServerMessage::Traced(report)) => {
                     return match report.check(request, self.address().ip()) {
                         Ok(()) => Ok(*report),

@@ -328,7 +328,7 @@ impl Client {
                     up_bps,
                     transactions_tps,
                 });
-                if plan.until_steady && pace.is_steady(plan) {
+                if pace.ends(plan) {
                     return Ok(Some(EndedEarly::Steady));
                 }
             }
@@ -409,10 +409,86 @@ impl Pace {
         Some((down_bps, up_bps, tps))
     }
 
-    /// Whether every direction that the plan loads has become steady.
-    fn is_steady(&self, plan: &PhasePlan) -> bool {
+    /// Whether the plan ends with a steady rate, and every direction that it loads has one.
+    fn ends(&self, plan: &PhasePlan) -> bool {
         let of =
             |role, watched: &Steadiness| flow::count(&plan.flows, role) == 0 || watched.is_steady();
-        of(Role::Down, &self.down) && of(Role::Up, &self.up)
+        plan.until_steady && of(Role::Down, &self.down) && of(Role::Up, &self.up)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_wire::native::control::flow::TcpFlow;
+
+    /// When a plan ends whose directions have carried so many bytes at each time in seconds, as far as 20 s.
+    fn ends_after(
+        (down, up): (u32, u32),
+        until_steady: bool,
+        late_s: impl Fn(u32) -> f64,
+        received: impl Fn(f64) -> f64,
+        acked: impl Fn(f64) -> f64,
+    ) -> Option<f64> {
+        let plan = PhasePlan {
+            flows: [(down, Role::Down), (up, Role::Up)]
+                .map(|(count, role)| Flows::tcp(count, role, TcpFlow::default()))
+                .to_vec(),
+            duration: Duration::from_secs(20),
+            byte_limit: None,
+            until_steady,
+            from: None,
+            to: None,
+        };
+        let mut pace = Pace::default();
+        (0..200).find_map(|sample| {
+            let t_s = f64::from(sample) / 10.0 + late_s(sample);
+            let looked = Looked {
+                t_s,
+                received_bytes: received(t_s) as u64,
+                acked_bytes: acked(t_s) as u64,
+            };
+            pace.look(looked, 0)?;
+            pace.ends(&plan).then_some(t_s)
+        })
+    }
+
+    /// 50 Mbit/s.
+    fn paced(t_s: f64) -> f64 {
+        t_s * 6.25e6
+    }
+
+    #[test]
+    fn a_phase_ends_when_every_direction_that_it_loads_is_steady() {
+        let on_time = |_| 0.0;
+        let growing = |t_s: f64| t_s * t_s * 1e6;
+        assert_eq!(ends_after((1, 1), true, on_time, paced, paced), Some(2.0));
+        assert_eq!(ends_after((1, 1), false, on_time, paced, paced), None);
+        assert_eq!(ends_after((1, 1), true, on_time, paced, growing), None);
+        assert_eq!(ends_after((1, 0), true, on_time, paced, growing), Some(2.0));
+    }
+
+    #[test]
+    fn late_samples_are_no_unsteady_rate_and_a_stall_holds_the_end_up_for_two_seconds() {
+        // Up to 40 ms late, no two alike.
+        let late = |sample: u32| f64::from(sample * 7 % 5) / 100.0;
+        let ended = ends_after((1, 1), true, late, paced, paced);
+        assert!(
+            ended.is_some_and(|t_s| (2.0..2.1).contains(&t_s)),
+            "{ended:?}"
+        );
+        // Nothing is read from 0.95 s to 1.05 s, and then all that has come.
+        let stalled = |t_s: f64| {
+            paced(if (0.95..1.05).contains(&t_s) {
+                0.95
+            } else {
+                t_s
+            })
+        };
+        let ended = ends_after((1, 1), true, |_| 0.0, stalled, paced);
+        assert!(
+            ended.is_some_and(|t_s| (2.9..3.2).contains(&t_s)),
+            "{ended:?}"
+        );
     }
 }

@@ -256,9 +256,13 @@ struct Incoming {
 const INCOMING_BYTES: (usize, usize) = (4 * 1024, 128 * 1024);
 
 impl Incoming {
+    fn is_empty(&self) -> bool {
+        self.start >= self.end
+    }
+
     /// Reads more, if nothing is left, for somebody who wants so many bytes.
     fn fill(&mut self, mut socket: &TcpStream, wanted: usize) -> io::Result<()> {
-        if self.start < self.end {
+        if !self.is_empty() {
             return Ok(());
         }
         let (least, most) = INCOMING_BYTES;
@@ -283,11 +287,17 @@ impl Incoming {
 }
 
 impl Read for TlsPipe<'_> {
+    /// Asks the socket once. What came and is no payload yet, such as a part of a record, ends the call as
+    /// interrupted, so that who trickles does not keep its caller from looking at the time.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut asked = false;
         loop {
             match self.connection.reader().read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
                 done => return done,
+            }
+            if self.incoming.is_empty() && std::mem::replace(&mut asked, true) {
+                return Err(io::ErrorKind::Interrupted.into());
             }
             self.incoming.fill(self.socket, buffer.len())?;
             self.incoming.feed(self.connection)?;

@@ -12,7 +12,7 @@ use nix::sys::time::TimeSpec;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::datagram::control::{Beside, CONTROL_BYTES};
-use crate::datagram::{set_option, tell_drops};
+use crate::datagram::{set_option, set_receive_buffer, tell_drops};
 use crate::tcp::{get_option, socket_memory};
 use crate::timestamp::{self, Stamped};
 
@@ -169,9 +169,7 @@ impl BulkSocket {
     /// # Errors
     /// Those of the kernel.
     pub fn set_receive_buffer(&self, bytes: u32) -> io::Result<()> {
-        let value = i32::try_from(bytes).unwrap_or(i32::MAX).to_ne_bytes();
-        set_option(&self.socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &value)
-            .or_else(|_| set_option(&self.socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &value))
+        set_receive_buffer(&self.socket, bytes)
     }
 
     /// Sends a datagram, or a train of them; the number of bytes that the kernel took.

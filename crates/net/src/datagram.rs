@@ -23,8 +23,8 @@ use control::{Beside, QueueEntry, dscp_control};
 pub use fragmenting::PathMtuDiscovery;
 pub use notice::{Expired, Failure, Notice, QUOTED_BYTES, Reporter, SendId, Unreachable};
 pub(crate) use system::{
-    only_echo_replies, only_icmp_types, receive_message, set_option, tell_drops,
-    tell_errors_and_hops,
+    only_echo_replies, only_icmp_types, receive_message, set_option, set_receive_buffer,
+    tell_drops, tell_errors_and_hops,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -121,6 +121,14 @@ impl DatagramSocket {
         let mut this = Self::talking_to(target, socket, false, outlet)?;
         this.reasons = Some(SocketDrops::begin());
         Ok(this)
+    }
+
+    /// Asks for a receive buffer, as [`BulkSocket`](crate::bulk::BulkSocket::set_receive_buffer) does.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn set_receive_buffer(&self, bytes: u32) -> io::Result<()> {
+        set_receive_buffer(&self.socket, bytes)
     }
 
     /// A UDP socket already bound, which answers anybody. Stamps what it receives, and tells

@@ -24,8 +24,8 @@ those through whom you want. There is no authentication yet.
 Shares are those of an IPv4 address or an IPv6 /64: one load at a time, the others take turns and are
 shown how long they wait; no more than half of the STAMP answers; longer answers of the UDP echo only
 beside a load, and to 1 Gbit/s. Who has many addresses has many shares.
-Paths are traced only towards clients that speak TCP with it, four at once and one a second; without
-CAP_NET_RAW by what every user may open.
+Paths are traced only towards clients that speak TCP with it, four at once and one a second for each
+share; without CAP_NET_RAW by what every user may open.
 The STAMP reflector cannot know whether senders receive at the address that they send from: it never
 answers with more than it got, and bounds its answers a second.";
 

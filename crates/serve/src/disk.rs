@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plumb_load::file::StreamFile;
@@ -53,8 +54,8 @@ impl Files {
     /// Makes them in `disk`.
     ///
     /// # Errors
-    /// When the disk is full, or the directory cannot be written to.
-    pub(crate) fn make(disk: Option<&Path>, start: &Start) -> io::Result<Self> {
+    /// When the disk is full, or the directory cannot be written to, or the responder stops meanwhile.
+    pub(crate) fn make(disk: Option<&Path>, start: &Start, stop: &AtomicBool) -> io::Result<Self> {
         let mut files = Self::default();
         let Some(disk) = disk else {
             return Ok(files);
@@ -68,6 +69,9 @@ impl Files {
         let each = LONGEST / count.max(1);
         for flows in start.flows.iter().filter(|flows| asks(flows)) {
             for _ in 0..flows.count {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(io::Error::other("the responder shuts down"));
+                }
                 let file = tempfile::tempfile_in(disk)?;
                 match flows.role {
                     Role::Down => {
@@ -159,7 +163,8 @@ mod tests {
     fn files_have_no_names_and_something_to_read() {
         let folder = tempfile::tempdir().unwrap();
         let start = start(true, Some(3_000_000));
-        let files = Files::make(Some(folder.path()), &start).unwrap();
+        let make = |disk, stops| Files::make(Some(disk), &start, &AtomicBool::new(stops));
+        let files = make(folder.path(), false).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         assert_eq!((files.down.len(), files.up.len()), (2, 1));
         for lent in &files.down {
@@ -167,6 +172,7 @@ mod tests {
             assert!(lent.endless && (1..=4 << 20).contains(&length), "{length}");
         }
         assert!(files.up.iter().all(|lent| !lent.endless));
-        assert!(Files::make(Some(Path::new("/proc/no-such")), &start).is_err());
+        assert!(make(Path::new("/proc/no-such"), false).is_err());
+        assert!(make(folder.path(), true).is_err(), "the responder stops");
     }
 }

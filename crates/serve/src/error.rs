@@ -18,6 +18,16 @@ pub enum ServeError {
         /// What it may be.
         wanted: String,
     },
+    /// What the limits let in does not fit this process.
+    #[error(
+        "cannot serve {max_clients} clients: that takes up to {needed} open files, and this process may have {allowed}; \
+         allow more (ulimit -n, or LimitNOFILE= of its systemd unit), or fewer clients (--max-clients)"
+    )]
+    Descriptors {
+        max_clients: usize,
+        needed: u64,
+        allowed: u64,
+    },
     /// The directory for temporary files cannot be used.
     #[error("cannot lend {}: {source}; check that it is a directory and may be written to", disk.display())]
     Disk {

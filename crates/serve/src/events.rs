@@ -1,6 +1,8 @@
 //! What the other threads of a responder let a session know.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, TcpStream};
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use plumb_load::streams::DataConnection;
@@ -8,11 +10,12 @@ use plumb_wire::native::control::ClientMessage;
 use plumb_wire::native::control::ServerMessage;
 
 use crate::echo::Asked;
+use crate::silent_places::SilentPlace;
 
 /// What happens to a session.
 #[derive(Debug)]
 pub(crate) enum Event {
-    Message(ClientMessage),
+    Message(ClientMessage, Taken),
     /// A data connection named the session.
     Attached(Box<DataConnection>),
     /// A datagram asked for a UDP stream; it may come again and again.
@@ -27,6 +30,9 @@ pub(crate) enum Event {
     Gone,
 }
 
+/// Whoever reads the messages of a session waits until this is dropped: large ones do not pile up.
+pub(crate) type Taken = SyncSender<Infallible>;
+
 /// A connection that is to be silent.
 #[derive(Debug)]
 pub(crate) struct Hushed {
@@ -34,4 +40,5 @@ pub(crate) struct Hushed {
     /// Whom it comes from.
     pub(crate) peer: IpAddr,
     pub(crate) time: Duration,
+    pub(crate) place: SilentPlace,
 }

@@ -16,7 +16,6 @@ use plumb_wire::native::spec::{
     FRAME_HEADER_BYTES, GREETING_TIMEOUT, PREAMBLE_BYTES, SILENT_PREAMBLE_BYTES,
 };
 
-use crate::events::Hushed;
 use crate::registry::GreetingPlace;
 use crate::session;
 use crate::shared::Shared;
@@ -35,15 +34,13 @@ pub(crate) fn run(
             drop(place);
             session::run(shared, &socket, peer, first);
         }
-        Ok(Opened::Data(preamble)) => attach(shared, preamble, socket, place, deadline),
+        Ok(Opened::Data(preamble)) => attach(shared, preamble, socket, peer, place, deadline),
         Ok(Opened::Silent(silence)) => {
             drop(place);
             let Some(socket) = Arc::into_inner(socket) else {
                 return;
             };
-            let time = silence.time;
-            let hushed = Hushed { socket, peer, time };
-            shared.registry.hush(silence.token, hushed);
+            shared.registry.hush(silence, socket, peer);
         }
         Err(_) => {
             // A reset leaves nothing behind in this kernel, not even TIME_WAIT.
@@ -58,12 +55,13 @@ fn attach(
     shared: &Shared<'_>,
     preamble: Preamble,
     socket: Arc<TcpStream>,
+    peer: IpAddr,
     place: GreetingPlace<'_>,
     deadline: Instant,
 ) {
-    let admitted = shared.registry.admit(&preamble);
+    let admitted = shared.registry.admit(peer, &preamble);
     let tls = if preamble.tls {
-        if !shared.registry.knows(preamble.token) {
+        if !shared.registry.knows(peer, preamble.token) {
             return;
         }
         match TlsSession::accept(&socket, &shared.identity, deadline) {
@@ -94,7 +92,7 @@ fn attach(
     };
     match admitted {
         Some(admitted) => admitted.answer(connection),
-        None => shared.registry.attach(connection),
+        None => shared.registry.attach(peer, connection),
     }
     drop(transaction);
 }

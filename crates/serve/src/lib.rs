@@ -5,6 +5,7 @@
 
 mod admission;
 mod clock;
+mod descriptors;
 mod disk;
 pub mod echo;
 mod error;
@@ -15,6 +16,7 @@ mod ports;
 mod registry;
 mod session;
 mod shared;
+mod silent_places;
 mod speaks_first;
 mod stamp;
 mod tracing;
@@ -75,15 +77,19 @@ pub struct Server {
     config: Config,
     ports: Vec<Port>,
     reflectors: stamp::Reflectors,
+    /// How many silent connections there may be.
+    silent: usize,
 }
 
 impl Server {
     /// Listens on every address of the configuration.
     ///
     /// # Errors
-    /// When one of them cannot be had, or a limit is one with which nothing could be served.
+    /// When one of them cannot be had, or a limit is one with which nothing could be served, or more than this
+    /// process may have open.
     pub fn bind(config: Config) -> Result<Self, ServeError> {
         check(&config)?;
+        let silent = descriptors::allow(config.max_clients, config.disk.is_some())?;
         if let Some(disk) = &config.disk {
             tempfile::tempfile_in(disk).map_err(|source| ServeError::Disk {
                 disk: disk.clone(),
@@ -103,6 +109,7 @@ impl Server {
             config,
             ports,
             reflectors,
+            silent,
         })
     }
 
@@ -135,7 +142,7 @@ impl Server {
         };
         let shared = &Shared {
             limits,
-            registry: Registry::new(self.config.max_clients),
+            registry: Registry::new(self.config.max_clients, self.silent),
             identity: Identity::generate().map_err(ServeError::Certificate)?,
             disk: self.config.disk.clone(),
             traces: self.config.traces,

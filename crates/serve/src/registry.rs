@@ -13,6 +13,7 @@ use plumb_load::streams::DataConnection;
 use plumb_load::transactions::answer::{Admitted as AdmittedTransaction, Answerer};
 use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::control::session::Admitted;
+use plumb_wire::native::control::silence::Silence;
 use plumb_wire::native::control::{Refusal, Token};
 use plumb_wire::native::spec::MAX_GREETING_PER_ADDRESS;
 use plumb_wire::share::Share;
@@ -21,15 +22,25 @@ use crate::admission::Turn;
 use crate::admission::greetings::Greetings;
 use crate::admission::loads::{Loads, Wanted};
 use crate::admission::sessions::Sessions;
+use crate::admission::traces::Traces;
 use crate::echo::Asked;
 use crate::events::{Event, Hushed};
-use crate::tracing::Budget;
+use crate::silent_places::SilentPlaces;
+
+/// Connections of single transactions that are answered at once: [`FEW_ANSWERED`] of each of 32 addresses, and
+/// as many more of those that have these.
+pub(crate) const MAX_ANSWERED_IN_ALL: usize = 2 * ANSWERED_OF_A_KIND;
+const ANSWERED_OF_A_KIND: usize = 32 * FEW_ANSWERED;
+
+/// Those of an address that wait for no others: as many as `plumb rpm` has connections.
+const FEW_ANSWERED: usize = 16;
 
 /// The registry of one responder.
 #[derive(Debug)]
 pub(crate) struct Registry {
     max_clients: usize,
     begun: Instant,
+    silent: Arc<SilentPlaces>,
     inner: Mutex<Inner>,
 }
 
@@ -41,25 +52,40 @@ struct Inner {
     sessions: Sessions,
     here: HashMap<Token, Here>,
     loads: Loads,
-    answerers: HashMap<Token, Arc<Answerer>>,
+    answerers: HashMap<Token, (Share, Arc<Answerer>)>,
     /// The longest answer over UDP that a running phase of an address declared.
     declared: HashMap<Share, u32>,
-    traces: Budget,
+    traces: Traces,
 }
 
 #[derive(Debug)]
 struct Here {
     number: u64,
+    share: Share,
     socket: Arc<TcpStream>,
     events: SyncSender<Event>,
     stage: Weak<Stage>,
+    /// Data connections that it was handed for the load that runs, or is about to.
+    handed: u32,
+}
+
+impl Here {
+    /// Its place is another's. One that has no room for the message does not read what it is sent: its
+    /// connection ends at once.
+    fn displace(&self) {
+        if self.events.try_send(Event::Displaced).is_err() {
+            let _ = self.socket.shutdown(Shutdown::Both);
+        }
+    }
 }
 
 impl Registry {
-    pub(crate) fn new(max_clients: usize) -> Self {
+    /// For so many sessions and silent connections.
+    pub(crate) fn new(max_clients: usize, silent: usize) -> Self {
         Self {
             max_clients,
             begun: Instant::now(),
+            silent: SilentPlaces::new(silent),
             inner: Mutex::new(Inner {
                 greetings: Greetings::default(),
                 answered: HashMap::new(),
@@ -68,7 +94,7 @@ impl Registry {
                 loads: Loads::default(),
                 answerers: HashMap::new(),
                 declared: HashMap::new(),
-                traces: Budget::default(),
+                traces: Traces::default(),
             }),
         }
     }
@@ -105,25 +131,35 @@ impl Registry {
         }
     }
 
-    /// The right to trace the path towards `peer`.
-    pub(crate) fn trace(&self, peer: IpAddr) -> Result<TracePlace<'_>, (Refusal, String)> {
-        self.lock().traces.begin(peer, Instant::now())?;
-        Ok(TracePlace {
-            registry: self,
-            peer,
-        })
+    /// Hands a connection that is to be silent to its session; closes it when there is none, or no place.
+    pub(crate) fn hush(&self, silence: Silence, socket: TcpStream, peer: IpAddr) {
+        let Silence { token, time } = silence;
+        if self.knows(peer, token)
+            && let Some(place) = self.silent.take(peer)
+        {
+            let hushed = Hushed {
+                socket,
+                peer,
+                time,
+                place,
+            };
+            self.hand(token, Event::Hushed(hushed));
+        }
     }
 
-    /// Hands a connection that is to be silent to its session, as [`Registry::attach`] does.
-    pub(crate) fn hush(&self, token: Token, connection: Hushed) {
-        self.hand(token, Event::Hushed(connection));
-    }
-
-    /// Hands a data connection to its session; closes it when there is none, or when the
-    /// session has more waiting than it could have asked for.
-    pub(crate) fn attach(&self, connection: DataConnection) {
+    /// Hands a data connection to its session; closes it when there is none, when it comes from somebody
+    /// else, or when the session has as many as its load has streams.
+    pub(crate) fn attach(&self, peer: IpAddr, connection: DataConnection) {
         let token = connection.preamble.token;
-        self.hand(token, Event::Attached(Box::new(connection)));
+        let inner = &mut *self.lock();
+        let Some(here) = inner.here.get_mut(&token) else {
+            return;
+        };
+        let expected = inner.loads.streams_of(here.number);
+        if here.share == Share::of(peer) && here.handed < expected {
+            let attached = Event::Attached(Box::new(connection));
+            here.handed += u32::from(here.events.try_send(attached).is_ok());
+        }
     }
 
     /// Tells a session that a UDP stream is asked for.
@@ -139,9 +175,15 @@ impl Registry {
     }
 
     /// From now on the connections of single transactions of that session are answered.
-    pub(crate) fn answer(&self, token: Token, answerer: Answerer) -> AnsweringPlace<'_> {
+    pub(crate) fn answer(
+        &self,
+        peer: IpAddr,
+        token: Token,
+        answerer: Answerer,
+    ) -> AnsweringPlace<'_> {
         let answerer = Arc::new(answerer);
-        self.lock().answerers.insert(token, Arc::clone(&answerer));
+        let its = (Share::of(peer), Arc::clone(&answerer));
+        self.lock().answerers.insert(token, its);
         AnsweringPlace {
             registry: self,
             token,
@@ -149,10 +191,11 @@ impl Registry {
         }
     }
 
-    /// What a connection that began so is to be answered, if it is for a single transaction.
-    pub(crate) fn admit(&self, preamble: &Preamble) -> Option<AdmittedTransaction> {
-        let answerer = self.lock().answerers.get(&preamble.token).cloned()?;
-        answerer.admit(preamble)
+    /// What a connection that began so is to be answered, if it is for a single transaction of its own
+    /// address.
+    pub(crate) fn admit(&self, peer: IpAddr, preamble: &Preamble) -> Option<AdmittedTransaction> {
+        let (share, answerer) = self.lock().answerers.get(&preamble.token).cloned()?;
+        (share == Share::of(peer)).then(|| answerer.admit(preamble))?
     }
 
     /// Until it is dropped, the echo answers that address with as much as its phase declared.
@@ -170,9 +213,11 @@ impl Registry {
         self.lock().declared.get(&Share::of(peer)).copied()
     }
 
-    /// Whether a session of that token is here.
-    pub(crate) fn knows(&self, token: Token) -> bool {
-        self.lock().here.contains_key(&token)
+    /// Whether a session of that token is here, whose client that address is.
+    pub(crate) fn knows(&self, peer: IpAddr, token: Token) -> bool {
+        let inner = self.lock();
+        let here = inner.here.get(&token);
+        here.is_some_and(|here| here.share == Share::of(peer))
     }
 
     /// Whether nobody is here.
@@ -190,7 +235,7 @@ impl Registry {
         inner
             .answerers
             .values()
-            .for_each(|answerer| answerer.stop());
+            .for_each(|(_, answerer)| answerer.stop());
         let sessions = inner.here.values().map(|here| &here.socket);
         for socket in inner.greetings.handles().chain(sessions) {
             let _ = socket.shutdown(Shutdown::Both);
@@ -218,11 +263,16 @@ impl<'a> GreetingPlace<'a> {
         let (registry, share) = (self.registry, self.share);
         drop(self);
         let mut inner = registry.lock();
-        let its = inner.answered.entry(share).or_default();
-        if *its >= MAX_GREETING_PER_ADDRESS {
+        let its = inner.answered.get(&share).copied().unwrap_or(0);
+        let above = |its: &usize| its.saturating_sub(FEW_ANSWERED);
+        let of_its_kind: usize = match its < FEW_ANSWERED {
+            true => inner.answered.values().map(|its| its - above(its)).sum(),
+            false => inner.answered.values().map(above).sum(),
+        };
+        if its >= MAX_GREETING_PER_ADDRESS || of_its_kind >= ANSWERED_OF_A_KIND {
             return None;
         }
-        *its += 1;
+        inner.answered.insert(share, its + 1);
         drop(inner);
         Some(TransactionPlace { registry, share })
     }
@@ -268,16 +318,18 @@ impl<'a> SessionPlace<'a> {
     pub(crate) fn turn(&self, socket: &Arc<TcpStream>, events: &SyncSender<Event>) -> Turn {
         let mut inner = self.registry.lock();
         let (turn, ended) = inner.sessions.turn(self.registry.now(), self.number);
-        if let Some(ended) = ended {
-            let its = inner.here.values().find(|here| here.number == ended);
-            let _ = its.map(|here| here.events.try_send(Event::Displaced));
+        let its = ended.and_then(|ended| inner.here.values().find(|here| here.number == ended));
+        if let Some(its) = its {
+            its.displace();
         }
         if turn == Turn::Now {
             let here = Here {
                 number: self.number,
+                share: Share::of(self.peer),
                 socket: Arc::clone(socket),
                 events: events.clone(),
                 stage: Weak::new(),
+                handed: 0,
             };
             inner.here.insert(self.token, here);
         }
@@ -293,19 +345,39 @@ impl<'a> SessionPlace<'a> {
         )
     }
 
-    /// Something begins or ends in the session.
-    pub(crate) fn set_busy(&self, busy: bool) {
+    /// Something begins in the session.
+    pub(crate) fn begins(&self) {
         let now = self.registry.now();
-        self.registry
-            .lock()
-            .sessions
-            .set_busy(now, self.number, busy);
+        self.registry.lock().sessions.begins(now, self.number);
+    }
+
+    /// It is over; a load ran for so long meanwhile.
+    pub(crate) fn ends(&self, ran: Duration) {
+        let now = self.registry.now();
+        self.registry.lock().sessions.ends(now, self.number, ran);
+    }
+
+    /// It did not ask for a data connection that it was handed.
+    pub(crate) fn returns(&self) {
+        if let Some(here) = self.registry.lock().here.get_mut(&self.token) {
+            here.handed = here.handed.saturating_sub(1);
+        }
     }
 
     /// What the session carries from now on.
     pub(crate) fn carries(&self, stage: &Arc<Stage>) {
         if let Some(here) = self.registry.lock().here.get_mut(&self.token) {
             here.stage = Arc::downgrade(stage);
+        }
+    }
+
+    /// The right to have the path towards the client traced, which it may have to wait for.
+    pub(crate) fn trace(&self) -> TraceClaim<'a> {
+        TraceClaim {
+            registry: self.registry,
+            session: self.number,
+            peer: self.peer,
+            waits: self.waits,
         }
     }
 
@@ -358,16 +430,27 @@ impl Drop for Declared<'_> {
     }
 }
 
-/// The right to trace a path.
+/// The right to have a path traced, or to wait for it.
 #[derive(Debug)]
-pub(crate) struct TracePlace<'a> {
+pub(crate) struct TraceClaim<'a> {
     registry: &'a Registry,
+    session: u64,
     peer: IpAddr,
+    waits: Duration,
 }
 
-impl Drop for TracePlace<'_> {
+impl TraceClaim<'_> {
+    /// Whether the trace may begin now.
+    pub(crate) fn turn(&self) -> Turn {
+        let (now, share) = (self.registry.now(), Share::of(self.peer));
+        let traces = &mut self.registry.lock().traces;
+        traces.ask(now, self.session, share, self.waits)
+    }
+}
+
+impl Drop for TraceClaim<'_> {
     fn drop(&mut self) {
-        self.registry.lock().traces.end(self.peer);
+        self.registry.lock().traces.end(self.session);
     }
 }
 
@@ -399,8 +482,15 @@ impl LoadClaim<'_> {
             lasts,
         };
         let now = self.registry.now();
-        match self.registry.lock().loads.ask(now, wanted, self.waits) {
-            Turn::Now => Ok(Admitted::Now),
+        let mut inner = self.registry.lock();
+        match inner.loads.ask(now, wanted, self.waits) {
+            Turn::Now => {
+                let mut here = inner.here.values_mut();
+                if let Some(here) = here.find(|here| here.number == self.session) {
+                    here.handed = 0;
+                }
+                Ok(Admitted::Now)
+            }
             Turn::Wait(queued) => Ok(Admitted::Later {
                 ahead: u32::try_from(queued.ahead).unwrap_or(u32::MAX),
                 after_s: queued.after.map(|after| after.as_secs_f64()),
@@ -424,5 +514,37 @@ impl Drop for LoadClaim<'_> {
             .lock()
             .loads
             .end(now, self.session, self.yields);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::io::Read;
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_session_that_hears_nothing_ends_for_another_all_the_same() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .unwrap();
+        let (events, incoming) = mpsc::sync_channel(1);
+        let here = Here {
+            number: 1,
+            share: Share::of([127, 0, 0, 1].into()),
+            socket: Arc::new(listener.accept().unwrap().0),
+            events,
+            stage: Weak::new(),
+            handed: 0,
+        };
+        here.displace();
+        assert!(matches!(incoming.try_recv(), Ok(Event::Displaced)));
+        here.events.try_send(Event::Gone).unwrap();
+        here.displace();
+        assert_eq!(client.read(&mut [0]).unwrap(), 0, "its connection is over");
     }
 }

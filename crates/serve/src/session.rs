@@ -29,17 +29,17 @@ use plumb_wire::native::spec::{
     QUEUED_LOOK, SILENCE_TIMEOUT, STOP_GRACE, TOKEN_BYTES,
 };
 
-use crate::admission::Turn;
+use crate::admission::{Queued, Turn};
 use crate::disk::{self, Files};
 use crate::echo::Asked;
 use crate::events::{Event, Hushed};
-use crate::registry::{AnsweringPlace, Declared, LoadClaim, SessionPlace, TracePlace};
+use crate::registry::{AnsweringPlace, Declared, LoadClaim, SessionPlace, TraceClaim};
 use crate::shared::{STOP_INTERVAL, Shared};
 use crate::speaks_first::Silences;
 use crate::tracing;
 
 /// Events that wait for a session: all streams of the largest phase that may be configured,
-/// and messages beside them. A client that sends more waits.
+/// and what comes beside them. Of messages there is one.
 const WAITING_EVENTS: usize = 256;
 const _: () = assert!(WAITING_EVENTS > MOST_STREAMS as usize);
 
@@ -73,12 +73,12 @@ pub(crate) fn run<'a>(
     let (telling, over) = (&telling, &over);
     scope(|scope| {
         // Ends within a second of the session: with its stop, and when nobody takes what it tells.
-        let start_trace = |request: TraceRequest, place: TracePlace<'a>| {
+        let start_trace = |request: TraceRequest, claim: TraceClaim<'a>| {
             let towards = tracing::towards(socket)?;
             let thread = Builder::new().name("plumb-trace".to_owned());
             thread.spawn_scoped(scope, move || {
                 let told = tracing::trace(towards, &request, over);
-                drop(place);
+                drop(claim);
                 let _ = telling.send(Event::Traced(told));
             })?;
             Ok(())
@@ -90,6 +90,7 @@ pub(crate) fn run<'a>(
             token,
             place: &place,
             busy: false,
+            ran: Duration::ZERO,
             started: Instant::now(),
             state: ServerSession::new(shared.limits),
             claim: None,
@@ -98,6 +99,7 @@ pub(crate) fn run<'a>(
             answering: None,
             declared: None,
             silences: Silences::default(),
+            asked_trace: None,
             start_trace: &start_trace,
         };
         let reader = Builder::new().name("plumb-control".to_owned());
@@ -127,10 +129,7 @@ fn wait_for_turn(
     loop {
         let answer = match place.turn(socket, events) {
             Turn::Now => return Goes::Continue(()),
-            Turn::Wait(queued) => ServerMessage::Queued {
-                ahead: u32::try_from(queued.ahead).unwrap_or(u32::MAX),
-                after_s: queued.after.map(|after| after.as_secs_f64()),
-            },
+            Turn::Wait(queued) => queued_message(&queued),
             Turn::Never(queued) => ServerMessage::Error {
                 code: ErrorCode::Full,
                 message: place.none(&queued),
@@ -156,8 +155,8 @@ fn wait_for_turn(
     }
 }
 
-/// Reads messages until the connection ends or no complete one comes for [`SILENCE_TIMEOUT`].
-/// It closes the connection then, so that a session that waits to write to it ends too.
+/// Reads messages until the connection ends or no complete one comes for [`SILENCE_TIMEOUT`], each when the
+/// session has taken the one before. It closes the connection then, so that a session that waits to write to it ends too.
 fn read_messages(socket: &TcpStream, events: &SyncSender<Event>) {
     loop {
         match read_frame(
@@ -166,9 +165,12 @@ fn read_messages(socket: &TcpStream, events: &SyncSender<Event>) {
             Instant::now() + SILENCE_TIMEOUT,
         ) {
             Ok(message) => {
-                if events.send(Event::Message(message)).is_err() {
+                let (taken, waits) = mpsc::sync_channel(0);
+                if events.send(Event::Message(message, taken)).is_err() {
                     return;
                 }
+                // Nothing comes: it ends with the other end.
+                let _ = waits.recv();
             }
             Err(_) => {
                 let _ = socket.shutdown(Shutdown::Both);
@@ -176,6 +178,13 @@ fn read_messages(socket: &TcpStream, events: &SyncSender<Event>) {
                 return;
             }
         }
+    }
+}
+
+fn queued_message(queued: &Queued) -> ServerMessage {
+    ServerMessage::Queued {
+        ahead: u32::try_from(queued.ahead).unwrap_or(u32::MAX),
+        after_s: queued.after.map(|after| after.as_secs_f64()),
     }
 }
 
@@ -196,6 +205,8 @@ struct Session<'a, 's> {
     place: &'s SessionPlace<'a>,
     /// What its place was told of it.
     busy: bool,
+    /// For how long loads have run since it was idle.
+    ran: Duration,
     started: Instant,
     state: ServerSession,
     claim: Option<LoadClaim<'a>>,
@@ -204,7 +215,9 @@ struct Session<'a, 's> {
     answering: Option<AnsweringPlace<'a>>,
     declared: Option<Declared<'a>>,
     silences: Silences,
-    start_trace: &'s dyn Fn(TraceRequest, TracePlace<'a>) -> std::io::Result<()>,
+    /// A trace that was asked for and has not begun, and when the client is to be told so again.
+    asked_trace: Option<(TraceRequest, TraceClaim<'a>, Duration)>,
+    start_trace: &'s dyn Fn(TraceRequest, TraceClaim<'a>) -> std::io::Result<()>,
 }
 
 /// Whether the session goes on.
@@ -215,7 +228,10 @@ impl Session<'_, '_> {
         let mut goes = self.on_message(first)?;
         while goes.is_continue() {
             goes = match incoming.recv_timeout(self.wait()) {
-                Ok(Event::Message(message)) => self.on_message(message)?,
+                Ok(Event::Message(message, taken)) => {
+                    drop(taken);
+                    self.on_message(message)?
+                }
                 Ok(Event::Attached(connection)) => self.attach(Carrier::Tcp(*connection))?,
                 Ok(Event::Asked(asked)) => self.on_asked(&asked)?,
                 Ok(Event::Hushed(hushed)) => self.on_hushed(hushed),
@@ -245,9 +261,16 @@ impl Session<'_, '_> {
             if goes.is_continue() {
                 goes = self.on_time()?;
             }
+            if goes.is_continue() {
+                goes = self.trace()?;
+            }
             if self.busy != self.state.is_busy() {
                 self.busy = self.state.is_busy();
-                self.place.set_busy(self.busy);
+                if self.busy {
+                    self.place.begins();
+                } else {
+                    self.place.ends(std::mem::take(&mut self.ran));
+                }
             }
         }
         Ok(())
@@ -270,34 +293,52 @@ impl Session<'_, '_> {
     /// Nobody is spoken to who did not ask.
     fn on_hushed(&mut self, hushed: Hushed) -> Goes {
         if hushed.peer == self.peer {
-            self.silences.take(hushed.socket, hushed.time);
+            self.silences.take(hushed);
         }
         Goes::Continue(())
     }
 
-    fn trace(&mut self, request: TraceRequest) -> Result<Goes, LinkError> {
-        let begun = if self.shared.traces {
-            let place = self.shared.registry.trace(self.peer);
-            place.and_then(|place| {
-                (self.start_trace)(request, place).map_err(|error| {
-                    let message = format!("its machine could not start it ({error})");
-                    (Refusal::Failed, message)
-                })
-            })
-        } else {
-            let message = "it was started with --no-trace".to_owned();
-            Err((Refusal::NotPermitted, message))
-        };
-        let Err((reason, message)) = begun else {
+    /// Begins a trace that was asked for, if there is one and it is its turn.
+    fn trace(&mut self) -> Result<Goes, LinkError> {
+        let Some((request, claim, tell)) = self.asked_trace.take() else {
             return Ok(Goes::Continue(()));
         };
-        let id = request.id;
-        let refused = ServerMessage::TraceRefused {
-            id,
+        let turn = self.shared.traces.then(|| claim.turn());
+        let (reason, message) = match turn {
+            None => {
+                let message = "it was started with --no-trace".to_owned();
+                (Refusal::NotPermitted, message)
+            }
+            Some(Turn::Now) => match (self.start_trace)(request, claim) {
+                Ok(()) => return Ok(Goes::Continue(())),
+                Err(error) => {
+                    let message = format!("its machine could not start it ({error})");
+                    (Refusal::Failed, message)
+                }
+            },
+            Some(Turn::Wait(queued)) => {
+                let now = self.now();
+                let is_told = now >= tell;
+                let tell = if is_told { now + QUEUED_INTERVAL } else { tell };
+                self.asked_trace = Some((request, claim, tell));
+                if is_told {
+                    self.send(&queued_message(&queued))?;
+                }
+                return Ok(Goes::Continue(()));
+            }
+            Some(Turn::Never(queued)) => {
+                let message = format!(
+                    "it traces as many paths as it may at once, or as often as it may towards this address: {}",
+                    queued.when()
+                );
+                (Refusal::Busy, message)
+            }
+        };
+        let steps = self.state.on_traced(ServerMessage::TraceRefused {
+            id: request.id,
             reason,
             message,
-        };
-        let steps = self.state.on_traced(refused);
+        });
         self.carry_out(steps)
     }
 
@@ -328,7 +369,12 @@ impl Session<'_, '_> {
                 self.attached.push(carrier);
                 self.carry_out(steps)
             }
-            Err(_) => Ok(Goes::Continue(())),
+            Err(_) => {
+                if matches!(carrier, Carrier::Tcp(_)) {
+                    self.place.returns();
+                }
+                Ok(Goes::Continue(()))
+            }
         }
     }
 
@@ -366,7 +412,8 @@ impl Session<'_, '_> {
                 Step::Abandon => self.abandon(),
                 Step::Run(start) => {
                     // They take a moment, in which nothing is to run.
-                    let files = match Files::make(self.shared.disk.as_deref(), &start) {
+                    let Shared { disk, stop, .. } = self.shared;
+                    let files = match Files::make(disk.as_deref(), &start, stop) {
                         Ok(files) => files,
                         Err(error) => {
                             let message = format!("it could not make a file on its disk ({error})");
@@ -377,7 +424,7 @@ impl Session<'_, '_> {
                     // Before the client may open the first one.
                     let registry = &self.shared.registry;
                     self.answering =
-                        Answerer::of(&start).map(|answerer| registry.answer(self.token, answerer));
+                        Answerer::of(&start).map(|its| registry.answer(self.peer, self.token, its));
                     self.declared =
                         longest_answer(&start).map(|bytes| registry.declare(self.peer, bytes));
                     self.send(&ServerMessage::Started { phase: start.phase })?;
@@ -390,7 +437,9 @@ impl Session<'_, '_> {
                     }
                 }
                 Step::Finish { phase } => self.finish(phase)?,
-                Step::Trace(request) => return self.trace(request),
+                Step::Trace(request) => {
+                    self.asked_trace = Some((request, self.place.trace(), self.now()));
+                }
                 Step::Close => return Ok(Goes::Break(())),
             }
         }
@@ -453,9 +502,11 @@ impl Session<'_, '_> {
     /// [`LINGER`]: plumb_wire::native::spec::LINGER
     fn finish(&mut self, phase: u32) -> Result<(), LinkError> {
         (self.answering, self.declared) = (None, None);
-        let Some(done) = self.traffic.take().map(Traffic::finish) else {
+        let Some(traffic) = self.traffic.take() else {
             return Ok(());
         };
+        self.ran += traffic.elapsed();
+        let done = traffic.finish();
         self.claim = None;
         done.report
             .into_messages(phase)
@@ -491,4 +542,40 @@ fn longest_answer(start: &Start) -> Option<u32> {
         _ => None,
     });
     answers.max()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn messages_do_not_pile_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let socket = listener.accept().unwrap().0;
+        let deadline = Instant::now() + SILENCE_TIMEOUT;
+        for id in 0..3 {
+            let ping = ClientMessage::Ping { id };
+            write_frame(&client, &ping, MAX_CLIENT_FRAME_BYTES, deadline).unwrap();
+        }
+        drop(client);
+        let (events, incoming) = mpsc::sync_channel(WAITING_EVENTS);
+        scope(|scope| {
+            scope.spawn(|| read_messages(&socket, &events));
+            for expected in 0..3 {
+                let next = incoming.recv_timeout(SILENCE_TIMEOUT);
+                let Ok(Event::Message(ClientMessage::Ping { id }, taken)) = next else {
+                    panic!("{next:?}")
+                };
+                assert_eq!(id, expected);
+                let next = incoming.recv_timeout(STOP_INTERVAL);
+                assert!(next.is_err(), "{next:?} came before {id} was taken");
+                drop(taken);
+            }
+            let gone = incoming.recv_timeout(SILENCE_TIMEOUT);
+            assert!(matches!(gone, Ok(Event::Gone)), "{gone:?}");
+        });
+    }
 }

@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 use plumb_wire::native::control::silence::FIRST_WORD;
 use plumb_wire::native::spec::MAX_SILENT;
 
+use crate::events::Hushed;
+use crate::silent_places::SilentPlace;
+
 /// How long a connection is kept after the first word, for TCP to send it again and the client to
 /// have seen it, when there is no room for another.
 const KEPT: Duration = Duration::from_secs(10);
@@ -22,11 +25,18 @@ struct Silent {
     socket: TcpStream,
     due: Instant,
     spoken: bool,
+    _place: SilentPlace,
 }
 
 impl Silences {
-    /// Keeps a connection, on which this end speaks after `time`; closes it when there are too many.
-    pub(crate) fn take(&mut self, socket: TcpStream, time: Duration) {
+    /// Keeps a connection, on which this end speaks when its time is over; closes it when there are too many.
+    pub(crate) fn take(&mut self, hushed: Hushed) {
+        let Hushed {
+            socket,
+            time,
+            place,
+            ..
+        } = hushed;
         let now = Instant::now();
         self.connections
             .retain(|silent| !(silent.spoken && now >= silent.due + KEPT));
@@ -35,6 +45,7 @@ impl Silences {
                 socket,
                 due: now + time,
                 spoken: false,
+                _place: place,
             });
         }
     }

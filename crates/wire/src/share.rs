@@ -37,16 +37,21 @@ pub struct Bucket {
 impl Bucket {
     /// Draws `amount` where so much is left. `now` is a time since any fixed origin that never goes back.
     pub fn draw(&mut self, now: Duration, amount: f64, rate_per_s: f64, most: f64) -> bool {
-        self.left = self.at.map_or(most, |at| {
-            let passed_s = now.saturating_sub(at).as_secs_f64();
-            (self.left + passed_s * rate_per_s).min(most)
-        });
+        self.left = self.left(now, rate_per_s, most);
         self.at = Some(now);
         let enough = self.left >= amount;
         if enough {
             self.left -= amount;
         }
         enough
+    }
+
+    /// How much could be drawn.
+    pub fn left(&self, now: Duration, rate_per_s: f64, most: f64) -> f64 {
+        self.at.map_or(most, |at| {
+            let passed_s = now.saturating_sub(at).as_secs_f64();
+            (self.left + passed_s * rate_per_s).min(most)
+        })
     }
 }
 

@@ -90,6 +90,23 @@ fn a_full_socket_keeps_what_was_taken_and_takes_no_more() {
 }
 
 #[test]
+fn a_part_of_a_record_holds_no_read_up() {
+    let [(mut near, mut near_socket), (mut far, far_socket)] = pair();
+    let mut record = Vec::new();
+    near.connection.writer().write_all(b"yes").unwrap();
+    near.connection.write_tls(&mut record).unwrap();
+    let (part, rest) = record.split_at(10);
+    near_socket.write_all(part).unwrap();
+    far_socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut received = [0; 3];
+    let kept = far.over(&far_socket).read(&mut received).unwrap_err();
+    assert_eq!(kept.kind(), io::ErrorKind::Interrupted);
+    near_socket.write_all(rest).unwrap();
+    far.over(&far_socket).read_exact(&mut received).unwrap();
+    assert_eq!(&received, b"yes");
+}
+
+#[test]
 fn another_certificate_is_refused_by_name() {
     let (announced, shown) = (Identity::generate().unwrap(), Identity::generate().unwrap());
     assert_ne!(announced.fingerprint(), shown.fingerprint());

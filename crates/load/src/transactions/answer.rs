@@ -35,7 +35,7 @@ pub(super) fn run(stream: TransactionStream, stage: &Stage) {
     }
     let mut pipe = Pipe::new(&socket, tls.as_mut());
     let mut scratch = vec![0; SCRATCH_BYTES];
-    while answer(&mut pipe, &flow, &mut scratch, stage).is_ok() {}
+    while !stage.is_over() && answer(&mut pipe, &flow, &mut scratch, stage).is_ok() {}
 }
 
 fn answer(

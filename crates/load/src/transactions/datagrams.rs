@@ -48,8 +48,8 @@ impl Datagrams {
         })
     }
 
-    /// One request and its answer; fetches a cookie before, if there is none, which does not count. An
-    /// answer of another size than was asked for is none.
+    /// One request and its answer; fetches a cookie before, if there is none, which does not count. A responder
+    /// that bounds longer answers answers with as many bytes as it got: then the transaction failed.
     pub(super) fn exchange(
         &mut self,
         flow: &TransactionFlow,
@@ -69,14 +69,17 @@ impl Datagrams {
         let request = request.write(flow.request_bytes as usize);
         let asked = Instant::now();
         self.send(&request)?;
-        let is_it = |answer: &Datagram, length: usize| {
-            length == answer_bytes
-                && answer.kind == Kind::Reply
+        let is_it = |answer: &Datagram| {
+            answer.kind == Kind::Reply
                 && answer.session == session
                 && answer.client_sequence == sequence
         };
         match self.receive(asked + ANSWER_WITHIN, is_it, stage)? {
-            Some(_) => Ok(asked.elapsed()),
+            Some((_, length)) if length == answer_bytes => Ok(asked.elapsed()),
+            Some((_, length)) => Err(Broken::Failed(format!(
+                "it answered with {length} bytes instead of {answer_bytes}: a responder bounds answers that are longer \
+                 than their requests, to 1 Gbit/s"
+            ))),
             None => {
                 // It may have been for want of a good cookie: the far end may have been started anew.
                 self.cookie = None;
@@ -89,9 +92,9 @@ impl Datagrams {
         let session = self.session;
         self.send(&Datagram::cookie_request(session).write(MIN_BYTES))?;
         let is_it =
-            |answer: &Datagram, _| answer.kind == Kind::CookieReply && answer.session == session;
+            |answer: &Datagram| answer.kind == Kind::CookieReply && answer.session == session;
         match self.receive(Instant::now() + ANSWER_WITHIN, is_it, stage)? {
-            Some(answer) => {
+            Some((answer, _)) => {
                 self.cookie = Some(answer.cookie);
                 Ok(answer.cookie)
             }
@@ -108,20 +111,20 @@ impl Datagrams {
         }
     }
 
-    /// The datagram that `is_it`, if it comes in time; others are passed over.
+    /// The datagram that `is_it` and its length, if it comes in time; others are passed over.
     fn receive(
         &mut self,
         until: Instant,
-        is_it: impl Fn(&Datagram, usize) -> bool,
+        is_it: impl Fn(&Datagram) -> bool,
         stage: &Stage,
-    ) -> Result<Option<Datagram>, Broken> {
+    ) -> Result<Option<(Datagram, usize)>, Broken> {
         loop {
             match self.socket.recv(&mut self.buffer) {
                 Ok(length) => {
                     let bytes = self.buffer.get(..length).unwrap_or_default();
                     let datagram = Datagram::parse(bytes);
-                    if let Some(datagram) = datagram.filter(|d| is_it(d, length)) {
-                        return Ok(Some(datagram));
+                    if let Some(datagram) = datagram.filter(&is_it) {
+                        return Ok(Some((datagram, length)));
                     }
                 }
                 Err(error) if retry(&error) => (),
@@ -134,5 +137,49 @@ impl Datagrams {
                 return Ok(None);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::tls::Trust;
+    use plumb_model::results::TransactionTransport;
+    use plumb_wire::native::control::{Fingerprint, Token};
+
+    #[test]
+    fn an_answer_that_is_shorter_than_asked_for_is_named_at_once() {
+        let echo = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let far = FarEnd {
+            address: echo.local_addr().unwrap(),
+            token: Token([1; 16]),
+            phase: 1,
+            trust: Trust::in_certificate(Fingerprint([0; 32])).unwrap(),
+        };
+        let answering = std::thread::spawn(move || {
+            let mut buffer = [0; 100];
+            for kind in [Kind::CookieReply, Kind::Reply] {
+                let (length, from) = echo.recv_from(&mut buffer).unwrap();
+                let asked = Datagram::parse(buffer.get(..length).unwrap()).unwrap();
+                let answer = Datagram { kind, ..asked };
+                echo.send_to(&answer.write(length), from).unwrap();
+            }
+        });
+        let flow = TransactionFlow {
+            transport: TransactionTransport::Udp,
+            connect: false,
+            request_bytes: 64,
+            response_bytes: 1400,
+            rate_tps: None,
+            on_demand: false,
+        };
+        let stage = Stage::begin(Duration::from_secs(60), None);
+        let mut datagrams = Datagrams::open(&far, 0).unwrap();
+        let Err(Broken::Failed(why)) = datagrams.exchange(&flow, &stage) else {
+            panic!("it was taken for an answer")
+        };
+        assert!(why.contains("64 bytes instead of 1400"), "{why}");
+        answering.join().unwrap();
     }
 }

@@ -40,7 +40,14 @@ impl Flood {
     /// # Errors
     /// When that cannot be sent, there can be no socket, or there is no way to the far end.
     pub fn send(&self, left_out: &mut dyn FnMut(&UdpSender)) -> io::Result<UdpSender> {
-        let socket = BulkSocket::connect(self.to)?;
+        self.send_by(&BulkSocket::connect(self.to)?, left_out)
+    }
+
+    fn send_by(
+        &self,
+        socket: &BulkSocket,
+        left_out: &mut dyn FnMut(&UdpSender),
+    ) -> io::Result<UdpSender> {
         let flow = self.flow(socket.header_bytes());
         Flows {
             count: 1,
@@ -61,15 +68,19 @@ impl Flood {
             }),
             duration: self.duration,
         };
-        sending.unheard(&socket, &Stage::begin(self.duration, None), left_out)
+        sending.unheard(socket, &Stage::begin(self.duration, None), left_out)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::expect_used)]
     use super::*;
+    use plumb_net::namespace::Namespaces;
+    use plumb_net::netlink::{Netlink, interface_index};
     use std::net::UdpSocket;
+    use std::process::Command;
+    use std::sync::mpsc;
 
     fn flood(to: &str, rate_bps: u64) -> Flood {
         Flood {
@@ -117,5 +128,30 @@ mod tests {
         // A hundred, each of which is answered with an ICMP error.
         assert!(sent.sent > 30, "{sent:?}");
         assert!(flood("127.0.0.1:9", 0).send(&mut |_| {}).is_err());
+    }
+    #[test]
+    fn a_route_that_vanishes_ends_no_flood_and_holds_none_up() {
+        let (done, waits) = mpsc::channel();
+        std::thread::spawn(move || {
+            let network = Namespaces::create("flood", || Ok::<_, io::Error>(())).unwrap();
+            let sent = network.in_network(|| {
+                let mut netlink = Netlink::open().unwrap();
+                netlink.add_bridge("br").unwrap();
+                let bridge = interface_index("br")?;
+                let here = "192.0.2.1".parse().unwrap();
+                netlink.add_address(bridge, here, 24).unwrap();
+                netlink.set_up(bridge, None).unwrap();
+                let flood = flood("192.0.2.9:9", 8_000_000);
+                let socket = BulkSocket::connect(flood.to)?;
+                let mut ip = Command::new("ip");
+                assert!(ip.args(["link", "del", "dev", "br"]).status()?.success());
+                flood.send_by(&socket, &mut |_| {})
+            });
+            done.send(sent).unwrap();
+        });
+        let sent = waits.recv_timeout(Duration::from_secs(10));
+        let sent = sent.expect("it never ends").unwrap();
+        assert_eq!(sent.sent, 0, "{sent:?}");
+        assert_eq!(sent.refused + sent.missed, 100);
     }
 }

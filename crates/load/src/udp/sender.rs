@@ -27,7 +27,8 @@ const SPIN_NS: u64 = 60_000;
 /// that passed before a busy machine got to it count as missed, or its rate would seem the path's.
 const BEGINS_WITHIN: Duration = Duration::from_millis(1);
 
-/// ICMP errors after which the far end is held to be gone: one may be about anything.
+/// ICMP errors after which the far end is held to be gone, or, where nobody has to listen, the packet is given up:
+/// one may be about anything.
 const MOST_UNREACHABLE: u32 = 16;
 
 /// A stream to send.
@@ -84,7 +85,7 @@ impl Sending {
     ) -> io::Result<UdpSender> {
         let sent_bytes = AtomicU64::new(0);
         let mut trains = Trains::new(socket, &self, &sent_bytes, left_out);
-        trains.most_unreachable = u32::MAX;
+        trains.is_heard = false;
         let _ = set_exact_timers();
         if let Some(schedule) = Schedule::of(&self.flow) {
             trains.on_schedule(schedule, &Clock::start(), stage)?;
@@ -97,7 +98,7 @@ impl Sending {
 enum Sent {
     /// The kernel took it.
     Taken,
-    /// The kernel has no room.
+    /// The kernel has no room, or no route to where nobody has to listen.
     Full,
     /// There is nothing more to send: the budget is spent.
     Spent,
@@ -114,7 +115,8 @@ struct Trains<'a> {
     sender: UdpSender,
     lateness: Summary,
     unreachable: u32,
-    most_unreachable: u32,
+    /// Whether somebody has to listen, or the stream ends.
+    is_heard: bool,
     /// Is shown what was sent whenever a packet that was due was not.
     left_out: &'a mut dyn FnMut(&UdpSender),
 }
@@ -142,7 +144,7 @@ impl<'a> Trains<'a> {
             sender: UdpSender::default(),
             lateness: Summary::new(),
             unreachable: 0,
-            most_unreachable: MOST_UNREACHABLE,
+            is_heard: true,
             left_out,
         }
     }
@@ -245,6 +247,9 @@ impl<'a> Trains<'a> {
                 *header = self.tag.data(sequence, sent_ns);
             }
         }
+        if !self.is_heard {
+            self.unreachable = 0;
+        }
         loop {
             let error = match self.socket.send(train) {
                 Ok(_) => {
@@ -255,10 +260,10 @@ impl<'a> Trains<'a> {
                 }
                 Err(error) => error,
             };
-            if is_unreachable(&error) && self.unreachable < self.most_unreachable {
+            if is_unreachable(&error) && self.unreachable < MOST_UNREACHABLE {
                 // It is about an earlier packet, and this one has not been sent.
                 self.unreachable += 1;
-            } else if is_full(&error) {
+            } else if is_full(&error) || is_unreachable(&error) && !self.is_heard {
                 stage.budget.give_back(bytes);
                 return Ok(Sent::Full);
             } else if error.kind() != ErrorKind::Interrupted {

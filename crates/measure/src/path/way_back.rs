@@ -53,8 +53,8 @@ pub(super) struct Asking {
 }
 
 impl Asking {
-    /// Asks in a thread of its own, which ends once it was told something, or after twice the patience and
-    /// the time that a trace takes. `None` where nothing is wanted.
+    /// Asks in a thread of its own, which ends once it was told something, or after three times the
+    /// patience and the time that a trace takes. `None` where nothing is wanted.
     pub(super) fn begin(wanted: &Wanted) -> Option<Self> {
         let port = wanted.back.port()?;
         let protocol = match wanted.protocol {
@@ -108,7 +108,7 @@ impl Asking {
         stop: &AtomicBool,
     ) -> Result<Option<Heard>, ClientError> {
         let required = matches!(self.back, Back::Required(_));
-        let whole = 2 * PATIENCE + TRACE_TIME + PATIENCE;
+        let whole = 3 * PATIENCE + TRACE_TIME + PATIENCE;
         let mut until = match required {
             true => self.begun + whole,
             false => self.begun + round_trip.mul_f64(ROUND_TRIPS) + MACHINES,

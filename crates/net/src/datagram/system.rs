@@ -104,6 +104,12 @@ pub(crate) fn set_option(socket: &Socket, level: i32, option: i32, value: &[u8])
     }
 }
 
+pub(crate) fn set_receive_buffer(socket: &Socket, bytes: u32) -> io::Result<()> {
+    let value = i32::try_from(bytes).unwrap_or(i32::MAX).to_ne_bytes();
+    set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &value)
+        .or_else(|_| set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &value))
+}
+
 /// Tells of ICMP errors about what was sent, and the time to live, or hop limit, of what comes in
 /// (ip(7), ipv6(7)).
 pub(crate) fn tell_errors_and_hops(socket: &Socket, v4: bool) -> io::Result<()> {

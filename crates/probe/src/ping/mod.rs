@@ -5,6 +5,7 @@
 mod channel;
 pub(crate) mod connections;
 pub(crate) mod dns;
+mod greeting;
 pub(crate) mod icmp;
 pub mod log;
 pub mod pattern;

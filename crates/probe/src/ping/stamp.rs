@@ -2,11 +2,12 @@
 
 use std::io;
 
-use plumb_net::clock::{discipline, monotonic_ns, realtime_ns};
-use plumb_net::datagram::{DatagramSocket, Unreachable};
+use plumb_net::clock::{discipline, realtime_ns};
+use plumb_net::datagram::DatagramSocket;
 use plumb_wire::stamp::{ErrorEstimate, Key, Reply, Request};
 
 use crate::ping::channel::{Channel, Incoming, Told};
+use crate::ping::greeting::greet;
 use crate::ping::plan::{Plan, ProbeError, Sizes};
 use crate::ping::sample::{Answer, FarClock, FarEnd, Moment};
 use crate::ping::socket::{local, prepare, random_u32};
@@ -57,42 +58,26 @@ impl StampEcho {
 
     /// Exchanges a packet before the first probe, by which the reflector's count is known.
     fn greet(&mut self, plan: &Plan) -> Result<(), ProbeError> {
-        let nobody = |why: String| ProbeError::NoReflector {
-            far_end: plan.far_end(),
-            why,
-        };
-        for (number, wait_ns) in (0..).zip(GREETING_WAITS_NS) {
-            self.write(number, None)
-                .map_err(local(plan, "sending a UDP packet"))?;
-            let until_ns = monotonic_ns() + wait_ns;
-            while monotonic_ns() < until_ns {
+        greet(
+            self,
+            plan,
+            &GREETING_WAITS_NS,
+            |this, number| this.write(number, None),
+            |this, number, until_ns| {
                 let mut greeted = None;
-                let event = self
-                    .listen(until_ns, |reply| greeted = Some(*reply))
-                    .map_err(local(plan, "receiving UDP packets"))?;
+                let event = this.listen(until_ns, |reply| greeted = Some(*reply))?;
                 // Of several, only the answer to the latest says how many were counted before.
-                if let Some(reply) = greeted.filter(|reply| reply.request.sequence == number) {
-                    self.first_count = reply.sequence.wrapping_add(1);
-                    return Ok(());
+                let reply = greeted.filter(|reply| reply.request.sequence == number);
+                if let Some(reply) = reply {
+                    this.first_count = reply.sequence.wrapping_add(1);
                 }
-                match event {
-                    Some(Event::Failed(failure)) if failure.why == Unreachable::Port => {
-                        return Err(nobody(
-                            "nothing listens on that port (ICMP port unreachable)".to_owned(),
-                        ));
-                    }
-                    Some(Event::Failed(failure)) => {
-                        return Err(nobody(failure.sentence()));
-                    }
-                    Some(Event::Answered(_) | Event::Departed { .. } | Event::Told(_)) | None => {}
-                }
-            }
-        }
-        let waited_s = GREETING_WAITS_NS.iter().sum::<u64>() as f64 / 1e9;
-        let tries = GREETING_WAITS_NS.len();
-        Err(nobody(format!(
-            "no answer to {tries} packets in {waited_s} s"
-        )))
+                Ok((reply.is_some(), event))
+            },
+            |why| ProbeError::NoReflector {
+                far_end: plan.far_end(),
+                why,
+            },
+        )
     }
 
     /// Sends a packet of that number; `probe` is the number of the probe that it is.

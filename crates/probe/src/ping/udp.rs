@@ -3,19 +3,19 @@
 use std::io;
 
 use plumb_net::clock::monotonic_ns;
-use plumb_net::datagram::{DatagramSocket, Unreachable};
+use plumb_net::datagram::DatagramSocket;
 use plumb_wire::native::echo::{Cookie, Datagram, EPOCH, Kind, MIN_BYTES};
 
 use crate::ping::channel::{Channel, Incoming, Told};
+use crate::ping::greeting::greet;
 use crate::ping::plan::{Plan, ProbeError, Sizes};
 use crate::ping::sample::{Answer, FarClock, FarEnd, Moment};
 use crate::ping::socket::{local, prepare, random_u32};
 use crate::ping::strategy::{Event, Network};
 
-/// Requests for the first cookie, and the time from one to the next: 3 s in all, above the
+/// How long the answer to each request for the first cookie is waited for: 3 s in all, above the
 /// fullest queue that is met in homes.
-const COOKIE_TRIES: u32 = 5;
-const COOKIE_INTERVAL_NS: u64 = 600_000_000;
+const COOKIE_WAITS_NS: [u64; 5] = [600_000_000; 5];
 
 /// A cookie is renewed at half of the time that it is sure to be good for.
 const COOKIE_RENEWAL_NS: u64 = EPOCH.as_secs() * 1_000_000_000 / 2;
@@ -58,38 +58,21 @@ impl UdpEcho {
             answered_ns: now,
             far_clock: None,
         };
-        let no_echo = |why| ProbeError::NoEcho {
-            far_end: plan.far_end(),
-            why,
-        };
-        for attempt in 1..=u64::from(COOKIE_TRIES) {
-            this.ask_for_cookie()
-                .map_err(local(plan, "sending a UDP packet"))?;
-            let until_ns = now + attempt * COOKIE_INTERVAL_NS;
-            while this.cookie_ns == 0 && monotonic_ns() < until_ns {
-                match this
-                    .receive(until_ns)
-                    .map_err(local(plan, "receiving UDP packets"))?
-                {
-                    Some(Event::Failed(failure)) if failure.why == Unreachable::Port => {
-                        return Err(no_echo(
-                            "nothing listens on that port (ICMP port unreachable)".to_owned(),
-                        ));
-                    }
-                    Some(Event::Failed(failure)) => {
-                        return Err(no_echo(failure.sentence()));
-                    }
-                    Some(Event::Answered(_) | Event::Departed { .. } | Event::Told(_)) | None => {}
-                }
-            }
-            if this.cookie_ns != 0 {
-                return Ok(this);
-            }
-        }
-        let waited_s = (u64::from(COOKIE_TRIES) * COOKIE_INTERVAL_NS) as f64 / 1e9;
-        Err(no_echo(format!(
-            "no answer to {COOKIE_TRIES} requests in {waited_s} s"
-        )))
+        greet(
+            &mut this,
+            plan,
+            &COOKIE_WAITS_NS,
+            |this, _| this.ask_for_cookie(),
+            |this, _, until_ns| {
+                let event = this.receive(until_ns)?;
+                Ok((this.cookie_ns != 0, event))
+            },
+            |why| ProbeError::NoEcho {
+                far_end: plan.far_end(),
+                why,
+            },
+        )?;
+        Ok(this)
     }
 
     /// The same with answers as small as they can be.

@@ -9,8 +9,16 @@ use plumb_wire::share::Share;
 
 use super::{Queued, Turn};
 
-/// Most streams of all phases together: threads and sockets for four of the largest.
+/// Most streams of all phases together that have more than [`FEW_STREAMS`] each: threads and sockets for four
+/// of the largest.
 pub(crate) const MAX_STREAMS_IN_ALL: u32 = 4 * MAX_STREAMS;
+
+/// Streams of a load that waits for no larger one: `plumb check` has 8, and the draft of responsiveness under
+/// working conditions needs no more than 16 connections to fill a path.
+const FEW_STREAMS: u32 = 16;
+
+/// Most streams of the phases together that have so few: of 32 addresses.
+pub(crate) const MAX_FEW_STREAMS_IN_ALL: u32 = 32 * FEW_STREAMS;
 
 /// A load that is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +36,11 @@ pub(crate) struct Wanted {
 impl Wanted {
     fn is_of(&self, session: u64, yields: bool) -> bool {
         (self.session, self.yields) == (session, yields)
+    }
+
+    /// Whether it has few streams, for which there is room of their own.
+    fn is_small(&self) -> bool {
+        self.streams <= FEW_STREAMS
     }
 
     fn excludes(&self, other: &Self) -> bool {
@@ -78,11 +91,13 @@ impl Loads {
         // The streams of who came before stay free for it.
         let needs_them = |w: &Waiting| {
             let both = w.wanted.streams.saturating_add(wanted.streams);
-            self.is_free(now, &w.wanted, waits) && !self.fits(both)
+            w.wanted.is_small() == wanted.is_small()
+                && self.is_free(now, &w.wanted, waits)
+                && !self.fits(&wanted, both)
         };
         let goes = is_next
             && self.is_free(now, &wanted, waits)
-            && self.fits(wanted.streams)
+            && self.fits(&wanted, wanted.streams)
             && !before.iter().any(needs_them);
         if goes {
             self.waiting
@@ -129,6 +144,14 @@ impl Loads {
         self.held.retain(|held| held.wanted.session != session);
     }
 
+    /// How many streams the load of that session has; none where it is not its turn.
+    pub(crate) fn streams_of(&self, session: u64) -> u32 {
+        let runs = |held: &&Held| matches!(held.state, State::Runs { .. });
+        let its = |held: &&Held| held.wanted.session == session;
+        let held = self.held.iter().filter(runs).filter(its);
+        held.map(|held| held.wanted.streams).sum()
+    }
+
     /// Whether no other session has the turn. Who does not wait takes what is kept for another: nobody
     /// would come back to it.
     fn is_free(&self, now: Duration, wanted: &Wanted, waits: Duration) -> bool {
@@ -140,15 +163,23 @@ impl Loads {
         !held.any(|held| held.wanted.excludes(wanted) && taken(held))
     }
 
-    fn fits(&self, more: u32) -> bool {
-        let running = self
+    /// Whether so many streams more fit beside those of the running loads that share their room.
+    fn fits(&self, wanted: &Wanted, more: u32) -> bool {
+        let runs = |held: &&Held| matches!(held.state, State::Runs { .. });
+        let beside = |held: &&Held| held.wanted.is_small() == wanted.is_small();
+        let streams = self
             .held
             .iter()
-            .filter(|held| matches!(held.state, State::Runs { .. }));
-        let streams = running
+            .filter(runs)
+            .filter(beside)
             .map(|held| held.wanted.streams)
             .fold(0, u32::saturating_add);
-        streams.saturating_add(more) <= MAX_STREAMS_IN_ALL
+        let most = if wanted.is_small() {
+            MAX_FEW_STREAMS_IN_ALL
+        } else {
+            MAX_STREAMS_IN_ALL
+        };
+        streams.saturating_add(more) <= most
     }
 
     /// How long what holds it up goes on, as far as that is known.
@@ -159,7 +190,11 @@ impl Loads {
         let mut excluded = self.held.iter().filter(|held| held.wanted.excludes(wanted));
         let until = match excluded.next() {
             Some(held) => Some(until(held)),
-            None => self.held.iter().map(until).min(),
+            None => {
+                let small = wanted.is_small();
+                let beside = self.held.iter().filter(|h| h.wanted.is_small() == small);
+                beside.map(until).min()
+            }
         };
         until.map(|until| until.saturating_sub(now))
     }
@@ -200,12 +235,19 @@ mod tests {
         let mut ask = |session, last, streams| {
             loads.ask(s(0), wanted(session, last, streams), Duration::ZERO)
         };
-        assert_eq!(ask(1, 1, MAX_STREAMS_IN_ALL - 1), Turn::Now);
+        let large = FEW_STREAMS + 1;
+        assert_eq!(ask(1, 1, MAX_STREAMS_IN_ALL - large), Turn::Now);
         assert_eq!(never(ask(2, 1, 1)).after, Some(s(10)));
-        assert_eq!(never(ask(3, 2, 2)).after, Some(s(10)));
-        assert_eq!(ask(3, 2, 1), Turn::Now);
+        assert_eq!(never(ask(3, 2, large + 1)).after, Some(s(10)));
+        assert_eq!(ask(3, 2, large), Turn::Now);
+        // Those with few streams have room of their own.
+        for other in 3..35 {
+            assert_eq!(ask(other.into(), other, FEW_STREAMS), Turn::Now);
+        }
+        assert_eq!(never(ask(99, 99, 1)).after, Some(s(10)));
         loads.leave(1);
-        assert_eq!(loads.ask(s(1), wanted(2, 1, 1), Duration::ZERO), Turn::Now);
+        let next = wanted(2, 1, large);
+        assert_eq!(loads.ask(s(1), next, Duration::ZERO), Turn::Now);
     }
 
     #[test]
@@ -282,23 +324,21 @@ mod tests {
     }
 
     #[test]
-    fn a_large_load_is_not_starved_by_small_ones() {
+    fn a_large_load_is_not_starved_by_less_large_ones() {
         let mut loads = Loads::default();
         assert_eq!(
             loads.ask(s(0), wanted(1, 1, MAX_STREAMS_IN_ALL - 4), MINUTE),
             Turn::Now
         );
-        let large = wanted(2, 2, MAX_STREAMS_IN_ALL);
+        let (large, less) = (
+            wanted(2, 2, MAX_STREAMS_IN_ALL),
+            wanted(3, 3, FEW_STREAMS + 1),
+        );
         assert!(matches!(loads.ask(s(0), large, MINUTE), Turn::Wait(_)));
-        assert!(matches!(
-            loads.ask(s(0), wanted(3, 3, 1), MINUTE),
-            Turn::Wait(_)
-        ));
+        assert!(matches!(loads.ask(s(0), less, MINUTE), Turn::Wait(_)));
+        assert_eq!(loads.ask(s(0), wanted(4, 4, 1), MINUTE), Turn::Now);
         loads.leave(1);
-        assert!(matches!(
-            loads.ask(s(1), wanted(3, 3, 1), MINUTE),
-            Turn::Wait(_)
-        ));
+        assert!(matches!(loads.ask(s(1), less, MINUTE), Turn::Wait(_)));
         assert_eq!(loads.ask(s(1), large, MINUTE), Turn::Now);
     }
 
@@ -336,7 +376,7 @@ mod tests {
                     prop_assert!(!running.iter().any(|(_, other)| one.excludes(other)));
                 }
                 let streams: u32 = running.iter().map(|(_, wanted)| wanted.streams).sum();
-                prop_assert!(streams <= MAX_STREAMS_IN_ALL);
+                prop_assert!(streams <= MAX_STREAMS_IN_ALL + MAX_FEW_STREAMS_IN_ALL);
                 now += s(1);
                 prop_assert!(now <= MINUTE + s(21));
             }

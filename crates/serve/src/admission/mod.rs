@@ -7,6 +7,7 @@
 pub(crate) mod greetings;
 pub(crate) mod loads;
 pub(crate) mod sessions;
+pub(crate) mod traces;
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use plumb_wire::native::spec::{
-    IDLE_ABOVE_SHARE, IDLE_WITHIN_SHARE, MAX_WAITING, MAX_WAITING_PER_ADDRESS,
+    IDLE_ABOVE_SHARE, IDLE_PER_RUN, IDLE_WITHIN_SHARE, MAX_WAITING, MAX_WAITING_PER_ADDRESS,
 };
 use plumb_wire::share::Share;
 
@@ -22,8 +22,10 @@ pub(crate) struct Sessions {
 #[derive(Debug)]
 struct Inside {
     share: Share,
-    /// Since when nothing runs in it; absent while something does.
-    idle_since: Option<Duration>,
+    /// Since when it is idle, less what [`IDLE_PER_RUN`] forgave.
+    idle_since: Duration,
+    /// Since when it has something that runs or waits for its turn.
+    busy_since: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -81,17 +83,28 @@ impl Sessions {
 
     fn enter(&mut self, now: Duration, number: u64, share: Share) {
         self.waiting.remove(&number);
-        let idle_since = Some(now);
-        self.inside.insert(number, Inside { share, idle_since });
+        let inside = Inside {
+            share,
+            idle_since: now,
+            busy_since: None,
+        };
+        self.inside.insert(number, inside);
     }
 
-    /// Something begins or ends in a session.
-    pub(crate) fn set_busy(&mut self, now: Duration, number: u64, busy: bool) {
+    /// Something begins in a session.
+    pub(crate) fn begins(&mut self, now: Duration, number: u64) {
         if let Some(inside) = self.inside.get_mut(&number) {
-            inside.idle_since = match (busy, inside.idle_since) {
-                (true, _) => None,
-                (false, since) => since.or(Some(now)),
-            };
+            inside.busy_since = Some(now);
+        }
+    }
+
+    /// It is over; a load ran for so long meanwhile. What did not run only stops the clock.
+    pub(crate) fn ends(&mut self, now: Duration, number: u64, ran: Duration) {
+        if let Some(inside) = self.inside.get_mut(&number)
+            && let Some(since) = inside.busy_since.take()
+        {
+            let forgiven = now.saturating_sub(since) + ran.saturating_mul(IDLE_PER_RUN);
+            inside.idle_since = (inside.idle_since + forgiven).min(now);
         }
     }
 
@@ -157,7 +170,8 @@ impl Sessions {
                 _ if its > mine => IDLE_WITHIN_SHARE,
                 _ => return None,
             };
-            Some((inside.idle_since? + longest, *number))
+            let idle = inside.busy_since.is_none();
+            idle.then_some((inside.idle_since + longest, *number))
         };
         let mut releases: Vec<_> = self.inside.iter().filter_map(release).collect();
         releases.sort_unstable();
@@ -174,18 +188,30 @@ impl Sessions {
         }
     }
 
-    /// Whether more wait than may: then those who came last have to go.
+    /// Whether more wait than may, and this one has to go: the newest of whoever has most of them waiting.
     fn is_crowded(&self, number: u64, share: Share) -> bool {
-        let before = self.waiting.range(..number);
-        let (all, of_share) = before.fold((0, 0), |(all, of_share), (_, waiting)| {
-            (all + 1, of_share + usize::from(waiting.share == share))
+        let mut waiting: HashMap<Share, Vec<u64>> = HashMap::new();
+        for (number, its) in &self.waiting {
+            waiting.entry(its.share).or_default().push(*number);
+        }
+        let its = waiting.get(&share).map_or(0, |its| {
+            its.iter().filter(|before| **before < number).count()
         });
-        of_share >= MAX_WAITING_PER_ADDRESS || all >= MAX_WAITING
+        if its >= MAX_WAITING_PER_ADDRESS {
+            return true;
+        }
+        (MAX_WAITING..self.waiting.len()).any(|_| {
+            let most = waiting
+                .values_mut()
+                .max_by_key(|its| (its.len(), its.last().copied()));
+            most.and_then(Vec::pop) == Some(number)
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use proptest::prelude::*;
 
@@ -235,18 +261,38 @@ mod tests {
     fn what_runs_is_not_ended() {
         let mut sessions = Sessions::new(2);
         let held = fill(&mut sessions, s(0), 1, 2);
-        held.iter().for_each(|n| sessions.set_busy(s(0), *n, true));
+        held.iter().for_each(|n| sessions.begins(s(0), *n));
         let good = sessions.come(s(1), share(2), s(60));
         let unknown = Queued {
             ahead: 0,
             after: None,
         };
         assert_eq!(sessions.turn(s(50), good).0, Turn::Wait(unknown));
-        sessions.set_busy(s(50), held[1], false);
+        sessions.ends(s(50), held[1], s(50));
         assert_eq!(
             sessions.turn(s(50) + IDLE_ABOVE_SHARE, good),
             (Turn::Now, Some(held[1]))
         );
+    }
+
+    #[test]
+    fn only_what_runs_keeps_a_place() {
+        let mut sessions = Sessions::new(3);
+        let held = fill(&mut sessions, s(0), 1, 3);
+        // A phase a second in each: one that does not run, one of 100 ms, one of 500 ms.
+        for second in 0..20 {
+            for (number, ran_ms) in held.iter().zip([0, 100, 500]) {
+                sessions.begins(s(second), *number);
+                let ran = Duration::from_millis(ran_ms);
+                sessions.ends(s(second) + ran, *number, ran);
+            }
+        }
+        let mut comes = |last| {
+            let number = sessions.come(s(20), share(last), s(60));
+            sessions.turn(s(20), number)
+        };
+        assert_eq!(comes(2), (Turn::Now, Some(held[0])));
+        assert!(matches!(comes(3), (Turn::Wait(_), None)));
     }
 
     #[test]
@@ -286,6 +332,29 @@ mod tests {
         }
         assert!(matches!(come(2), Turn::Never(_)));
         assert!(matches!(come(3), Turn::Wait(_)));
+    }
+
+    #[test]
+    fn two_addresses_do_not_fill_the_queue() {
+        let mut sessions = Sessions::new(1);
+        fill(&mut sessions, s(0), 1, 1);
+        let mut waiting: Vec<_> = (0..MAX_WAITING)
+            .map(|n| sessions.come(s(1), share(2 + (n % 2) as u8), s(60)))
+            .collect();
+        let waits = |sessions: &mut Sessions, number: u64| {
+            matches!(sessions.turn(s(1), number).0, Turn::Wait(_))
+        };
+        for number in &waiting {
+            assert!(waits(&mut sessions, *number));
+        }
+        for last in 4..40 {
+            let good = sessions.come(s(1), share(last), s(60));
+            assert!(waits(&mut sessions, good), "{last}");
+            // One of the two has to go for it, the one that came last.
+            let newest = waiting.pop().unwrap();
+            assert!(!waits(&mut sessions, newest));
+            assert!(waiting.iter().all(|number| waits(&mut sessions, *number)));
+        }
     }
 
     proptest! {

@@ -11,7 +11,7 @@ use plumb_serve::Config;
 use plumb_wire::native::control::silence::{FIRST_WORD, Silence};
 use plumb_wire::native::control::trace::TraceRequest;
 use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage, Token};
-use plumb_wire::native::spec::{MAX_SILENT, TRACE_BURST};
+use plumb_wire::native::spec::{MAX_SILENT, MAX_SILENT_PER_ADDRESS, TRACE_BURST};
 
 const ASKED: TraceRequest = TraceRequest {
     id: 3,
@@ -153,4 +153,29 @@ fn nobody_is_spoken_to_who_did_not_ask() {
         .collect();
     let spoken = many.iter_mut().filter_map(first).count();
     assert_eq!(spoken, MAX_SILENT);
+}
+
+#[test]
+fn silent_connections_of_one_address_are_bounded() {
+    let responder = Responder::start();
+    let all = |source| -> Vec<_> {
+        let sessions: Vec<_> = (0..=MAX_SILENT_PER_ADDRESS / MAX_SILENT)
+            .map(|_| RawClient::connect(responder.address, source))
+            .collect();
+        let hush = |client: &RawClient| {
+            let socket = hushed(responder.address, source, client.token, 1200);
+            // One after the other, as they are counted.
+            client.send(&ClientMessage::Ping { id: 1 });
+            client.receive();
+            socket
+        };
+        let sockets = (0..MAX_SILENT).flat_map(|_| sessions.iter().map(hush));
+        let mut sockets: Vec<_> = sockets.collect();
+        let spoken = sockets.iter_mut().filter_map(first).count();
+        assert_eq!(spoken, MAX_SILENT_PER_ADDRESS);
+        sockets
+    };
+    let _held = all([127, 0, 2, 1]);
+    // They are kept for a while, and another address has its own.
+    all([127, 0, 2, 2]);
 }

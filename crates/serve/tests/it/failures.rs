@@ -42,7 +42,11 @@ fn responder_process() {
 
 impl Process {
     fn start() -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        Self::start_by(Command::new(std::env::current_exe().unwrap()))
+    }
+
+    fn start_by(mut program: Command) -> Self {
+        let mut child = program
             .args(["--exact", "failures::responder_process", "--nocapture"])
             .env(RESPONDER, "1")
             .stdout(Stdio::piped())
@@ -297,6 +301,19 @@ fn noise_trickles_and_floods_do_no_harm() {
     all_freed();
     run(&mut client, &plan(2, 2, 300)).unwrap();
     all_freed();
+}
+
+#[test]
+fn a_responder_may_have_as_many_sockets_as_its_limits_let_in() {
+    let mut shell = Command::new("sh");
+    let lower = "ulimit -Sn 100; exec \"$0\" \"$@\"";
+    shell
+        .args(["-c", lower])
+        .arg(std::env::current_exe().unwrap());
+    let process = Process::start_by(shell);
+    let client = || Client::connect("box", process.address, TIMEOUT).unwrap();
+    let clients: Vec<_> = (0..spec::MAX_CLIENTS / 2).map(|_| client()).collect();
+    assert!(process.sockets() > clients.len());
 }
 
 #[test]

@@ -32,8 +32,8 @@ pub enum ClientMessage {
         /// Version of the protocol.
         version: u16,
         plumb: String,
-        /// How long the client waits for a place, and for its turn with each phase, where it knows
-        /// [`ServerMessage::Queued`]; not at all when absent.
+        /// How long the client waits for a place, and for its turn with each phase and trace, where it
+        /// knows [`ServerMessage::Queued`]; not at all when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         waits_s: Option<u32>,
     },
@@ -81,7 +81,7 @@ impl Start {
 pub enum ServerMessage {
     /// The answer to Hello.
     Welcome(Box<Welcome>),
-    /// Others are served before, the Hello or the Start will be answered later. It comes again and again
+    /// Others are served before, the Hello, the Start or the Trace will be answered later. It comes again and again
     /// meanwhile.
     Queued {
         ahead: u32,

@@ -146,6 +146,11 @@ pub const IDLE_ABOVE_SHARE: Duration = TURN_KEPT;
 /// where it keeps connections silent.
 pub const IDLE_WITHIN_SHARE: Duration = Duration::from_secs(60);
 
+/// How much idle time a load makes up for, in its own duration: of the sessions of one address, which take
+/// turns, no more than nine can then run often enough to keep their places for ever, and whoever
+/// measures for 1 s in 9 s counts as not idle at all.
+pub const IDLE_PER_RUN: u32 = 8;
+
 /// Connections that have not yet said what they are; above it the oldest of whoever has most of them is
 /// closed.
 pub const MAX_GREETING: usize = 256;
@@ -188,8 +193,11 @@ pub const TRACE_TIME: Duration = Duration::from_secs(6);
 /// stream of voice takes.
 pub const MAX_TRACES: usize = 4;
 
-/// Traces that may begin without a pause, and how long it takes until there is one more: a page of
-/// people who try it at once, and then 320 probes a second at the very most.
+/// Traces that wait for one towards the same address: eight of six seconds are as much as [`PATIENCE`].
+pub const MAX_TRACES_WAITING: usize = 8;
+
+/// Traces towards one address that may begin without a pause, and how long it takes until there is one more:
+/// somebody who tries it again and again, and then 320 probes a second at the very most.
 pub const TRACE_BURST: u32 = 8;
 pub const TRACE_EVERY: Duration = Duration::from_secs(1);
 
@@ -206,6 +214,12 @@ pub const MAX_SILENCE: Duration = Duration::from_secs(3 * 3600);
 
 /// Silent connections of one session: two rounds of eight, and as many that were lost meanwhile.
 pub const MAX_SILENT: usize = 32;
+
+/// The same of one address: two people behind it who measure at once.
+pub const MAX_SILENT_PER_ADDRESS: usize = 2 * MAX_SILENT;
+
+/// The same in all, where the machine has so many descriptors: of sixteen addresses.
+pub const MAX_SILENT_IN_ALL: usize = 16 * MAX_SILENT_PER_ADDRESS;
 
 /// Datagrams a second that the UDP echo answers to one address without a phase of its own, and at once: more
 /// than the trains of `plumb capacity` have over 10 Gbit/s.

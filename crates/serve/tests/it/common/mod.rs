@@ -1,7 +1,7 @@
 //! What the tests over loopback share: a responder in this process, and a client by hand that
 //! does what no good client does.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -115,22 +115,23 @@ pub(crate) fn run(client: &mut Client, plan: &PhasePlan) -> Result<PhaseOutcome,
 pub(crate) struct RawClient {
     pub(crate) control: TcpStream,
     responder: SocketAddr,
-    source: [u8; 4],
+    source: IpAddr,
     pub(crate) token: Token,
 }
 
 impl RawClient {
     /// Connects from a loopback address and greets.
-    pub(crate) fn connect(responder: SocketAddr, source: [u8; 4]) -> Self {
+    pub(crate) fn connect(responder: SocketAddr, source: impl Into<IpAddr>) -> Self {
         Self::connect_in_turn(responder, source, None).unwrap()
     }
 
     /// The same for a client that waits so long for a place, and gives what it is told when it gets none.
     pub(crate) fn connect_in_turn(
         responder: SocketAddr,
-        source: [u8; 4],
+        source: impl Into<IpAddr>,
         waits_s: Option<u32>,
     ) -> Result<Self, String> {
+        let source = source.into();
         let control = connect_from(responder, source);
         let mut client = Self {
             control,
@@ -187,12 +188,12 @@ impl RawClient {
     }
 
     pub(crate) fn receive(&self) -> ServerMessage {
-        read_frame(
-            &self.control,
-            spec::MAX_SERVER_FRAME_BYTES,
-            Instant::now() + TIMEOUT,
-        )
-        .unwrap()
+        self.try_receive().unwrap()
+    }
+
+    pub(crate) fn try_receive(&self) -> Option<ServerMessage> {
+        let deadline = Instant::now() + TIMEOUT;
+        read_frame(&self.control, spec::MAX_SERVER_FRAME_BYTES, deadline).ok()
     }
 
     /// Starts a phase of one stream down and gives its socket.
@@ -217,7 +218,18 @@ impl RawClient {
 
     /// Opens a data connection.
     pub(crate) fn attach(&self, phase: u32, stream: u32, role: Role) -> TcpStream {
-        let data = connect_from(self.responder, self.source);
+        self.attach_from(self.source, phase, stream, role)
+    }
+
+    /// The same from another address.
+    pub(crate) fn attach_from(
+        &self,
+        source: impl Into<IpAddr>,
+        phase: u32,
+        stream: u32,
+        role: Role,
+    ) -> TcpStream {
+        let data = connect_from(self.responder, source);
         let preamble = Preamble {
             token: self.token,
             phase,
@@ -230,9 +242,11 @@ impl RawClient {
     }
 }
 
-pub(crate) fn connect_from(responder: SocketAddr, source: [u8; 4]) -> TcpStream {
-    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-    socket.bind(&SocketAddr::from((source, 0)).into()).unwrap();
+pub(crate) fn connect_from(responder: SocketAddr, source: impl Into<IpAddr>) -> TcpStream {
+    let domain = socket2::Domain::for_address(responder);
+    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None).unwrap();
+    let from = SocketAddr::new(source.into(), 0);
+    socket.bind(&from.into()).unwrap();
     socket.connect_timeout(&responder.into(), TIMEOUT).unwrap();
     socket.into()
 }
