@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use plumb_model::direction::OneDirection;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::TlsResult;
 use plumb_net::clock::monotonic_ns;
 use plumb_wire::native::control::flow::{self, Flows};
-use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::report::{Assembled, Report, ReportAssembler, clip};
 use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage, Start};
 use plumb_wire::native::spec::{ATTACH_INTERVAL, ATTACH_TIMEOUT};
@@ -413,6 +413,6 @@ impl Pace {
     fn is_steady(&self, plan: &PhasePlan) -> bool {
         let of =
             |role, watched: &Steadiness| flow::count(&plan.flows, role) == 0 || watched.is_steady();
-        of(Role::Down, &self.down) && of(Role::Up, &self.up)
+        of(OneDirection::Down, &self.down) && of(OneDirection::Up, &self.up)
     }
 }

@@ -12,6 +12,7 @@ extern crate plumb_schemaless as schemars;
 pub mod calc;
 pub mod context;
 pub mod counter;
+pub mod direction;
 pub mod distribution;
 pub mod dscp;
 pub mod emodel;

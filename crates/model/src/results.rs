@@ -25,12 +25,13 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use crate::direction::Direction;
 use crate::distribution::Distribution;
 use app::AppResult;
 use available_bandwidth::AvailableBandwidthResult;
 use capacity::CapacityResult;
 use host::{CipherResult, DiskResult, HostResult, RatesResult};
-pub use load::{CpuUse, Direction, LimitedTime};
+pub use load::{CpuUse, LimitedTime};
 use mtu::MtuResult;
 use owd::OwdResult;
 pub use page_load::PageLoadResult;

@@ -14,11 +14,11 @@ use plumb_load::frames::{LinkError, read_frame, write_frame};
 use plumb_load::streams::{Carrier, Stream, prepare};
 use plumb_load::traffic::{Traffic, TrafficPlan};
 use plumb_load::transactions::answer::Answerer;
+use plumb_model::direction::OneDirection;
 use plumb_model::results::TransactionTransport;
 use plumb_net::bulk::BulkSocket;
 use plumb_net::tcp;
 use plumb_wire::native::control::flow::{Flow, Transport};
-use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::session::{Admitted, ServerSession, Step};
 use plumb_wire::native::control::trace::TraceRequest;
 use plumb_wire::native::control::{
@@ -344,7 +344,7 @@ impl Session<'_, '_> {
         }
         let open = || {
             let socket = BulkSocket::beside(here, from)?;
-            prepare(flow, stream.role == Role::Up, &socket)?;
+            prepare(flow, stream.role == OneDirection::Up, &socket)?;
             Ok::<_, std::io::Error>(socket)
         };
         match open() {
@@ -428,8 +428,8 @@ impl Session<'_, '_> {
             };
             stream.set_file(files.take(role, &stream));
             match role {
-                Role::Down => outgoing.push(stream),
-                Role::Up => incoming.push(stream),
+                OneDirection::Down => outgoing.push(stream),
+                OneDirection::Up => incoming.push(stream),
             }
         }
         let traffic = Traffic::start(TrafficPlan {

@@ -8,8 +8,8 @@ use plumb_model::units::human_seconds;
 use plumb_wire::probe_key::ProbeKey;
 
 use super::verdict::Deviation;
-use crate::scenario::Way;
 use crate::stats::{LabStats, WayStats};
+use plumb_model::direction::OneDirection;
 
 /// Bounds on what a probe's round trip may add to the time that the links recorded for the very
 /// same packets: the stacks and schedulers of four namespaces on one machine. What each link on the
@@ -32,7 +32,7 @@ struct Passage<'a> {
     /// Whether a link took it and did not give it on.
     lost: bool,
     /// The directions that recorded it.
-    ways: Vec<(&'a str, Way, &'a WayStats)>,
+    ways: Vec<(&'a str, OneDirection, &'a WayStats)>,
 }
 
 impl Passage<'_> {

@@ -4,11 +4,11 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use plumb_model::direction::OneDirection;
 use plumb_model::results::TransactionTransport;
 use plumb_net::datagram::set_exact_timers;
 use plumb_net::tcp::TcpOptions;
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
-use plumb_wire::native::control::frame::Role;
 
 use super::datagrams::Datagrams;
 use super::log::{Timing, TransactionLog};
@@ -253,7 +253,7 @@ pub(crate) fn on_its_own(
     let deadline = (began + connect_within).min(stage.deadline + POLL_INTERVAL);
     let encrypted = flow.transport == TransactionTransport::Tls;
     let dialled = far.dial(
-        (Role::Up, number),
+        (OneDirection::Up, number),
         encrypted,
         &TcpOptions::default(),
         deadline,

@@ -6,6 +6,7 @@ pub mod player;
 mod voice;
 
 use plumb_load::TransactionsOutcome;
+use plumb_model::direction::OneDirection;
 use plumb_model::emodel::G711_PLC;
 use plumb_model::results::app::{AppResult, Goal};
 use plumb_model::results::udp::UdpResult;
@@ -13,7 +14,6 @@ use plumb_model::results::{Direction, TransactionTransport};
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
 use plumb_wire::native::control::flow::{Flow, Flows};
-use plumb_wire::native::control::frame::Role;
 
 use catalogue::{Departures, Profile, Stream};
 
@@ -33,11 +33,11 @@ const QUESTION_BYTES: u32 = 500;
 pub(crate) fn flows(stream: &Stream) -> Flows {
     let (role, flow) = match (stream.departures, stream.direction) {
         // Who is to get it asks for it.
-        (Departures::Segments { segment_s, bytes }, _) => {
-            (Role::Up, Flow::Transactions(segments(segment_s, bytes)))
-        }
-        (_, Direction::Up) => (Role::Up, Flow::Udp(packets(stream))),
-        (_, Direction::Down | Direction::Both) => (Role::Down, Flow::Udp(packets(stream))),
+        (Departures::Segments { segment_s, bytes }, _) => (
+            OneDirection::Up,
+            Flow::Transactions(segments(segment_s, bytes)),
+        ),
+        (_, direction) => (direction, Flow::Udp(packets(stream))),
     };
     Flows {
         count: 1,

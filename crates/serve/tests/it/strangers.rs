@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use crate::common::{RawClient, Responder, connect_from, flows, one_at_a_time};
 use plumb_load::{Client, Patience};
+use plumb_model::direction::OneDirection;
 use plumb_model::results::TransactionTransport;
 use plumb_net::egress::Outlet;
 use plumb_serve::{Config, StampConfig};
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
 use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
-use plumb_wire::native::control::frame::{Preamble, Role};
+use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::control::trace::TraceRequest;
 use plumb_wire::native::control::{ClientMessage, ServerMessage, Start};
 use plumb_wire::native::datagram::{self, Tag};
@@ -204,7 +205,7 @@ fn transactions_over_udp_get_what_their_phase_declared_and_nothing_after() {
     };
     let transactions = Flows {
         count: 1,
-        role: Role::Up,
+        role: OneDirection::Up,
         flow: Flow::Transactions(flow),
     };
     let _stream = client.start(vec![transactions], 10.0);
@@ -281,7 +282,7 @@ fn start_udp(
 ) -> Result<UdpSocket, String> {
     let flows = vec![Flows {
         count: 1,
-        role: Role::Down,
+        role: OneDirection::Down,
         flow: Flow::Udp(flow),
     }];
     granted(client, flows, duration_s)?;
@@ -300,7 +301,7 @@ fn first_stream(client: &RawClient) -> Preamble {
         token: client.token,
         phase: 1,
         stream: 0,
-        role: Role::Down,
+        role: OneDirection::Down,
         tls: false,
     }
 }
@@ -398,7 +399,7 @@ impl Verb {
             }
             Self::Rate => {
                 granted(&client, flows(1, 0, paced), duration_s)?;
-                let mut data = client.attach(1, 0, Role::Down);
+                let mut data = client.attach(1, 0, OneDirection::Down);
                 let started = ServerMessage::Started { phase: 1 };
                 assert_eq!(client.receive_in_turn(), started);
                 std::io::Read::read_exact(&mut data, &mut [0; 10_000]).unwrap();
@@ -406,11 +407,11 @@ impl Verb {
             Self::Transactions => {
                 let flows = vec![Flows {
                     count: 1,
-                    role: Role::Up,
+                    role: OneDirection::Up,
                     flow: Flow::Transactions(transactions),
                 }];
                 granted(&client, flows, duration_s)?;
-                let mut data = client.attach(1, 0, Role::Up);
+                let mut data = client.attach(1, 0, OneDirection::Up);
                 let started = ServerMessage::Started { phase: 1 };
                 assert_eq!(client.receive_in_turn(), started);
                 for _ in 0..20 {

@@ -6,6 +6,7 @@ pub(crate) mod machine;
 use std::collections::BTreeMap;
 
 use plumb_model::context::Context;
+use plumb_model::direction::OneDirection;
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::*;
 use plumb_model::grade::{DSLREPORTS, Grade};
@@ -270,7 +271,7 @@ fn finding() -> Finding {
             on: Actor::Router,
             summary: "Shape the upload to 95 % of the line's rate and manage the queue with CAKE, so that it forms where it is kept short.".into(),
             action: Some(Action::Shaper(ShaperAction {
-                direction: LineDirection::Up,
+                direction: OneDirection::Up,
                 rate_bps: 19_000_000,
                 overhead_bytes: 18,
                 mpu_bytes: 64,
