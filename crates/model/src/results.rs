@@ -27,6 +27,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use crate::direction::Direction;
 use crate::distribution::Distribution;
+use crate::vocabulary;
 use app::AppResult;
 use available_bandwidth::AvailableBandwidthResult;
 use capacity::CapacityResult;
@@ -76,11 +77,26 @@ macro_rules! outcomes {
             /// serde's, which made a twentieth of the program.
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let Tagged { kind, result } = Tagged::deserialize(deserializer)?;
-                match kind.as_str() {
-                    $($word => serde_json::from_value(result).map(Self::$kind),)+
-                    _ => return Err(D::Error::unknown_variant(&kind, &[$($word),+])),
+                match kind {
+                    $(Kind::$kind => serde_json::from_value(result).map(Self::$kind),)+
                 }
                 .map_err(|error| D::Error::custom(format_args!("{kind}: {error}")))
+            }
+        }
+
+        impl $name {
+            /// Its kind alone.
+            pub fn kind(&self) -> Kind {
+                match self {
+                    $(Self::$kind(_) => Kind::$kind),+
+                }
+            }
+        }
+
+        vocabulary! {
+            /// A kind of measurement.
+            pub enum Kind {
+                $($(#[doc = $meaning])+ $kind = $word),+
             }
         }
     };
@@ -88,7 +104,7 @@ macro_rules! outcomes {
 
 #[derive(Deserialize)]
 struct Tagged {
-    kind: String,
+    kind: Kind,
     result: serde_json::Value,
 }
 
@@ -143,6 +159,33 @@ outcomes! {
 }
 
 impl Outcome {
+    /// Direction of the data or of the load, where the kind has one.
+    pub fn direction(&self) -> Option<Direction> {
+        Some(match self {
+            Self::Throughput(result) => result.direction,
+            Self::LoadedLatency(result) => result.direction,
+            Self::Tcp(result) => result.direction,
+            Self::Udp(result) => result.direction,
+            Self::Quic(result) => result.direction,
+            Self::App(result) => result.direction,
+            Self::AvailableBandwidth(result) => result.direction,
+            Self::Responsiveness(result) => result.direction,
+            Self::Tune(result) => result.direction,
+            _ => return None,
+        })
+    }
+
+    /// Protocol of the probes, where the kind has probes.
+    pub fn protocol(&self) -> Option<ProbeProtocol> {
+        match self {
+            Self::Ping(result) => Some(result.protocol),
+            Self::Pings(result) => Some(result.protocol),
+            Self::LoadedLatency(result) => Some(result.protocol),
+            Self::Owd(result) => Some(result.protocol),
+            _ => None,
+        }
+    }
+
     /// What a load phase carried in one direction, if this is that.
     pub fn throughput(&self) -> Option<&ThroughputResult> {
         match self {
