@@ -259,9 +259,9 @@ mod tests {
     use super::*;
     use crate::testing;
     use plumb_model::distribution::Distribution;
+    use plumb_model::protocol::Protocol;
     use plumb_model::results::{
         LoadedLatencyResult, Outcome, PathPlace, PathQueueing, PlaceLatency, PlaceMethod,
-        ProbeProtocol,
     };
 
     fn spread(seconds: f64) -> Distribution {
@@ -281,7 +281,7 @@ mod tests {
         };
         let latency = LoadedLatencyResult {
             direction: Direction::Up,
-            protocol: ProbeProtocol::Udp,
+            protocol: Protocol::Udp,
             idle_rtt_s: spread(0.02),
             rtt_s: spread(0.02 + local_s + beyond_s),
             increase_s: spread(local_s + beyond_s),

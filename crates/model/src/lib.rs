@@ -25,6 +25,7 @@ pub mod grade;
 pub mod headroom;
 pub mod loss;
 pub mod printable;
+pub mod protocol;
 pub mod results;
 pub mod run;
 pub mod series;

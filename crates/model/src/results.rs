@@ -27,6 +27,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use crate::direction::Direction;
 use crate::distribution::Distribution;
+use crate::protocol::Protocol;
 use crate::vocabulary;
 use app::AppResult;
 use available_bandwidth::AvailableBandwidthResult;
@@ -37,7 +38,7 @@ use mtu::MtuResult;
 use owd::OwdResult;
 pub use page_load::PageLoadResult;
 use path::PathResult;
-pub use ping::{PingResult, ProbeProtocol, TimestampSource};
+pub use ping::{PingResult, TimestampSource};
 pub use port::PortResult;
 use quic::QuicResult;
 use responsiveness::ResponsivenessResult;
@@ -54,7 +55,7 @@ pub use loaded_latency::{
     PlaceMethod,
 };
 
-pub use transactions::{TransactionTransport, TransactionsResult};
+pub use transactions::TransactionsResult;
 
 /// Beginning of a load phase, in seconds, that its steady rate and its percentiles leave out:
 /// slow start fills the pipe and the queue in it.
@@ -175,15 +176,18 @@ impl Outcome {
         })
     }
 
-    /// Protocol of the probes, where the kind has probes.
-    pub fn protocol(&self) -> Option<ProbeProtocol> {
-        match self {
-            Self::Ping(result) => Some(result.protocol),
-            Self::Pings(result) => Some(result.protocol),
-            Self::LoadedLatency(result) => Some(result.protocol),
-            Self::Owd(result) => Some(result.protocol),
-            _ => None,
-        }
+    /// What carried the probes or the payload, where the kind has one protocol.
+    pub fn protocol(&self) -> Option<Protocol> {
+        Some(match self {
+            Self::Ping(result) => result.protocol,
+            Self::Pings(result) => result.protocol,
+            Self::Path(result) => result.protocol,
+            Self::Throughput(result) => result.protocol,
+            Self::LoadedLatency(result) => result.protocol,
+            Self::Quic(result) => result.protocol,
+            Self::Owd(result) => result.protocol,
+            _ => return None,
+        })
     }
 
     /// What a load phase carried in one direction, if this is that.
@@ -229,7 +233,7 @@ pub struct ThroughputResult {
     /// Direction of the data.
     pub direction: Direction,
     /// What carried the payload: `tcp`, or `tls` over it.
-    pub protocol: String,
+    pub protocol: Protocol,
     /// Payload that reached the receiver, over the whole phase: what its program read, or what
     /// its TCP had acknowledged, in order and out of order, where that is more.
     pub bps: f64,

@@ -4,7 +4,8 @@ use std::fmt;
 
 use plumb_model::context::Phase;
 use plumb_model::finding::{Cause, Place, Severity};
-use plumb_model::results::{Direction, Kind, ProbeProtocol};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::{Direction, Kind};
 use plumb_model::run::Measurement;
 use serde::Deserialize;
 
@@ -112,7 +113,7 @@ pub struct Selector {
     kind: Option<Kind>,
     direction: Option<Direction>,
     phase: Option<Phase>,
-    protocol: Option<ProbeProtocol>,
+    protocol: Option<Protocol>,
 }
 
 impl Selector {
@@ -134,7 +135,7 @@ impl fmt::Display for Selector {
             self.kind.map(Kind::name),
             self.direction.map(Direction::name),
             self.phase.map(Phase::name),
-            self.protocol.map(ProbeProtocol::name),
+            self.protocol.map(Protocol::name),
         ];
         let words: Vec<_> = words.into_iter().flatten().collect();
         f.write_str(&words.join(", "))

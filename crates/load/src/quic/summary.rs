@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plumb_model::direction::OneDirection;
+use plumb_model::protocol::Protocol;
 use plumb_model::results::quic::{QuicResult, QuicStream};
 use plumb_model::results::{CpuUse, RAMP_S};
 use plumb_model::series::{Series, Unit};
@@ -114,7 +115,7 @@ fn one_way(
     ccs.dedup();
     let result = QuicResult {
         direction: role.into(),
-        protocol: "quic".to_owned(),
+        protocol: Protocol::Quic,
         bps: known.then(|| bytes * 8.0 / duration_s),
         steady_bps: (known && duration_s >= STEADY_NEEDS_S)
             .then(|| (bytes - all_until(RAMP_S)) * 8.0 / (duration_s - RAMP_S)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plumb_model::direction::OneDirection;
-use plumb_model::results::TransactionTransport;
+use plumb_model::protocol::Protocol;
 use plumb_net::tcp;
 use plumb_wire::native::control::Start;
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
@@ -30,7 +30,7 @@ pub(super) fn run(stream: TransactionStream, stage: &Stage) {
     if ready(&socket).is_err() {
         return;
     }
-    if flow.connect || flow.transport == TransactionTransport::Udp {
+    if flow.connect || flow.transport == Protocol::Udp {
         hold(&socket, stage);
         return;
     }
@@ -97,7 +97,7 @@ impl Answerer {
             .flows
             .iter()
             .find(|(number, _)| *number == preamble.stream)?;
-        let encrypted = flow.transport == TransactionTransport::Tls;
+        let encrypted = flow.transport == Protocol::Tls;
         let asked_for = preamble.phase == self.phase
             && preamble.role == OneDirection::Up
             && preamble.tls == encrypted
@@ -146,7 +146,7 @@ mod tests {
     use plumb_wire::native::control::Token;
     use plumb_wire::native::control::flow::Flows;
 
-    fn flows(transport: TransactionTransport, connect: bool) -> Flows {
+    fn flows(transport: Protocol, connect: bool) -> Flows {
         Flows {
             count: 1,
             role: OneDirection::Up,
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn only_connections_that_the_phase_asked_for_are_answered() {
-        use TransactionTransport::{Tcp, Tls};
+        use Protocol::{Tcp, Tls};
         assert!(Answerer::of(&start(vec![flows(Tcp, false)])).is_none());
         let phase = start(vec![flows(Tcp, false), flows(Tls, true)]);
         let answerer = Answerer::of(&phase).unwrap();

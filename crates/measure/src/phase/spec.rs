@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use plumb_load::file::StreamFile;
-use plumb_model::context::{Context, Experiment, Load, LoadFlow, LoadProtocol, Phase};
+use plumb_model::context::{Context, Experiment, Load, LoadFlow, Phase};
 use plumb_model::direction::OneDirection;
+use plumb_model::protocol::Protocol;
 use plumb_model::results::{Direction, TransactionsResult};
 use plumb_wire::native::control::flow::{Flow, Flows};
 use serde_json::{Map, Value};
@@ -186,10 +187,10 @@ pub(crate) fn asked(streams: u32, flow: &Flow) -> LoadFlow {
     let mut asked = LoadFlow {
         streams,
         protocol: match flow {
-            Flow::Tcp(_) => LoadProtocol::Tcp,
-            Flow::Udp(_) => LoadProtocol::Udp,
-            Flow::Quic(_) => LoadProtocol::Quic,
-            Flow::Transactions(_) => LoadProtocol::Transactions,
+            Flow::Tcp(_) => Protocol::Tcp,
+            Flow::Udp(_) => Protocol::Udp,
+            Flow::Quic(_) => Protocol::Quic,
+            Flow::Transactions(_) => Protocol::Transactions,
         },
         cc: None,
         dscp: None,

@@ -8,9 +8,10 @@ mod voice;
 use plumb_load::TransactionsOutcome;
 use plumb_model::direction::OneDirection;
 use plumb_model::emodel::G711_PLC;
+use plumb_model::protocol::Protocol;
+use plumb_model::results::Direction;
 use plumb_model::results::app::{AppResult, Goal};
 use plumb_model::results::udp::UdpResult;
-use plumb_model::results::{Direction, TransactionTransport};
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
 use plumb_wire::native::control::flow::{Flow, Flows};
@@ -48,7 +49,7 @@ pub(crate) fn flows(stream: &Stream) -> Flows {
 
 fn segments(segment_s: f64, bytes: u32) -> TransactionFlow {
     TransactionFlow {
-        transport: TransactionTransport::Tcp,
+        transport: Protocol::Tcp,
         connect: false,
         request_bytes: QUESTION_BYTES,
         response_bytes: bytes,
@@ -315,7 +316,7 @@ mod tests {
 
     fn film_of(completed_at_s: Vec<f64>, duration_s: f64, lost: bool) -> AppResult {
         let result = TransactionsResult {
-            transport: TransactionTransport::Tcp,
+            transport: Protocol::Tcp,
             connect: false,
             request_bytes: 500,
             response_bytes: 1_250_000,

@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use plumb_load::phase_controller::Looked;
 use plumb_model::direction::OneDirection;
+use plumb_model::protocol::Protocol;
+use plumb_model::results::Direction;
 use plumb_model::results::responsiveness::ResponsivenessResult;
-use plumb_model::results::{Direction, TransactionTransport};
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::flow::{Flow, Flows, Probed, TcpFlow};
 
@@ -65,7 +66,7 @@ pub fn foreign() -> Flows {
         count: 1,
         role: OneDirection::Up,
         flow: Flow::Transactions(TransactionFlow {
-            transport: TransactionTransport::Tls,
+            transport: Protocol::Tls,
             connect: true,
             request_bytes: 1,
             response_bytes: 1,

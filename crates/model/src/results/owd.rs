@@ -3,16 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::TimestampSource;
 use super::udp::{LossPattern, OneWayDelay, Reordering};
-use super::{ProbeProtocol, TimestampSource};
 use crate::distribution::Distribution;
+use crate::protocol::Protocol;
 use crate::vocabulary;
 
 /// Delay, loss and order on the way there and on the way back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OwdResult {
     /// What the probes were made of.
-    pub protocol: ProbeProtocol,
+    pub protocol: Protocol,
     /// Address probed.
     pub address: String,
     /// UDP port probed.

@@ -5,19 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CpuUse;
 use crate::distribution::Distribution;
-use crate::vocabulary;
-
-vocabulary! {
-    /// What carries transactions.
-    pub enum TransactionTransport {
-        /// TCP.
-        Tcp = "tcp",
-        /// UDP.
-        Udp = "udp",
-        /// TLS over TCP.
-        Tls = "tls",
-    }
-}
+use crate::protocol::Protocol;
 
 /// How many transactions were carried out, and how long each took. A transaction is a request and
 /// its whole answer; with `connect`, the connection that it was made for, too, but not its end.
@@ -27,7 +15,7 @@ vocabulary! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TransactionsResult {
     /// What carried them.
-    pub transport: TransactionTransport,
+    pub transport: Protocol,
     /// Whether each had a connection of its own (netperf's CRR), or all of a stream one (RR).
     pub connect: bool,
     /// Payload of a request.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use plumb_model::results::ProbeProtocol;
+use plumb_model::protocol::Protocol;
 use plumb_net::datagram::PathMtuDiscovery;
 use plumb_net::egress::Outlet;
 use plumb_probe::{Pattern, Sizes};
@@ -15,6 +15,17 @@ use crate::seconds::{above_zero, seconds};
 use crate::target::FamilyOptions;
 use crate::trust::TrustOptions;
 use crate::words;
+
+const PROTOCOLS: [Protocol; 8] = [
+    Protocol::Icmp,
+    Protocol::Udp,
+    Protocol::UdpPort,
+    Protocol::Tcp,
+    Protocol::Http,
+    Protocol::Https,
+    Protocol::Dns,
+    Protocol::Stamp,
+];
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -33,8 +44,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "json_lines"])]
     pub(super) fping: Option<fping::Format>,
     /// What probes are made of [default: icmp, or tcp where this user may not send ICMP]
-    #[arg(long, value_parser = words::any::<ProbeProtocol>())]
-    pub(super) protocol: Option<ProbeProtocol>,
+    #[arg(long, value_parser = words::some(&PROTOCOLS))]
+    pub(super) protocol: Option<Protocol>,
     #[command(flatten)]
     pub(super) trust: TrustOptions,
     /// How many probes to send to each; 0 for no end [default: 10, to several 3, no end with

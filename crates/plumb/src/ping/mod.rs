@@ -14,7 +14,7 @@ use std::time::Duration;
 use plumb_measure::conductor::Conducted;
 use plumb_measure::progress::Nobody;
 use plumb_measure::{ping, sweep};
-use plumb_model::results::ProbeProtocol;
+use plumb_model::protocol::Protocol;
 use plumb_net::datagram::PathMtuDiscovery;
 use plumb_probe::sweep::ManyPlan;
 use plumb_probe::{Pace, Plan, Sizes, Trust};
@@ -146,8 +146,8 @@ fn finish(
 
 impl Arguments {
     /// Whose certificates are believed, where there are any.
-    fn trust(&self, protocol: ProbeProtocol) -> anyhow::Result<Option<Trust>> {
-        if !matches!(protocol, ProbeProtocol::Https) {
+    fn trust(&self, protocol: Protocol) -> anyhow::Result<Option<Trust>> {
+        if !matches!(protocol, Protocol::Https) {
             return Ok(None);
         }
         self.trust.trust().map(Some)
@@ -167,7 +167,7 @@ impl Arguments {
 
     fn plan_for_many(
         &self,
-        protocol: ProbeProtocol,
+        protocol: Protocol,
         targets: &sweep::Targets,
     ) -> anyhow::Result<ManyPlan> {
         let trust = self.trust(protocol)?;
@@ -223,7 +223,7 @@ impl Arguments {
         }
     }
 
-    fn plan(&self, protocol: ProbeProtocol, target: &Target) -> anyhow::Result<Plan> {
+    fn plan(&self, protocol: Protocol, target: &Target) -> anyhow::Result<Plan> {
         let trust = self.trust(protocol)?;
         let port = self.port.unwrap_or_else(|| usual_port(protocol));
         let mut plan = Plan::new(protocol, &target.name, target.at(port));

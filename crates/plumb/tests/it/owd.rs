@@ -8,8 +8,9 @@ use crate::common::slots::{self, Weight};
 use crate::common::{Checked, measured_in, plumb, stderr, stdout};
 use plumb_model::direction::OneDirection;
 use plumb_model::finding::Cause;
+use plumb_model::protocol::Protocol;
+use plumb_model::results::Outcome;
 use plumb_model::results::owd::{ClockMethod, OwdResult};
-use plumb_model::results::{Outcome, ProbeProtocol};
 use plumb_model::run::Run;
 
 fn result(run: &Run) -> &OwdResult {
@@ -30,7 +31,7 @@ fn ways_that_differ_are_seen_by_one_clock_and_bounded_by_two() {
     let owd = result(&same.run);
     assert_eq!(
         (owd.protocol, owd.answered, owd.port),
-        (ProbeProtocol::Stamp, 60, 862)
+        (Protocol::Stamp, 60, 862)
     );
     let median = |owd: &OwdResult| [&owd.up, &owd.down].map(|way| way.delay.unwrap().delay_s.p50);
     let [up, down] = median(owd);

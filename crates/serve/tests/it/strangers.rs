@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::common::{RawClient, Responder, connect_from, flows, one_at_a_time};
 use plumb_load::{Client, Patience};
 use plumb_model::direction::OneDirection;
-use plumb_model::results::TransactionTransport;
+use plumb_model::protocol::Protocol;
 use plumb_net::egress::Outlet;
 use plumb_serve::{Config, StampConfig};
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
@@ -196,7 +196,7 @@ fn transactions_over_udp_get_what_their_phase_declared_and_nothing_after() {
     };
     assert_eq!(draws(5000), 92);
     let flow = TransactionFlow {
-        transport: TransactionTransport::Udp,
+        transport: Protocol::Udp,
         connect: false,
         request_bytes: 92,
         response_bytes: 5000,
@@ -353,7 +353,7 @@ impl Verb {
             ..TcpFlow::default()
         };
         let transactions = TransactionFlow {
-            transport: TransactionTransport::Tcp,
+            transport: Protocol::Tcp,
             connect: false,
             request_bytes: 1,
             response_bytes: 1,

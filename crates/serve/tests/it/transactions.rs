@@ -8,7 +8,7 @@ use crate::common::{RawClient, Responder, TIMEOUT, one_at_a_time, run};
 use crate::liar::Liar;
 use plumb_load::{Client, ClientError, EndedEarly, PhaseOutcome, PhasePlan};
 use plumb_model::direction::OneDirection;
-use plumb_model::results::TransactionTransport::{self, Tcp, Tls, Udp};
+use plumb_model::protocol::Protocol::{self, Tcp, Tls, Udp};
 use plumb_model::results::TransactionsResult;
 use plumb_wire::native::control::Refusal;
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
@@ -16,11 +16,7 @@ use plumb_wire::native::control::flow::{Flow, Flows};
 
 const PHASE: Duration = Duration::from_millis(600);
 
-fn flow(
-    transport: TransactionTransport,
-    request_bytes: u32,
-    response_bytes: u32,
-) -> TransactionFlow {
+fn flow(transport: Protocol, request_bytes: u32, response_bytes: u32) -> TransactionFlow {
     TransactionFlow {
         transport,
         connect: false,
@@ -31,7 +27,7 @@ fn flow(
     }
 }
 
-fn connecting(transport: TransactionTransport) -> TransactionFlow {
+fn connecting(transport: Protocol) -> TransactionFlow {
     TransactionFlow {
         connect: true,
         ..flow(transport, 1, 1)

@@ -14,6 +14,7 @@ use super::refusal::Refusal;
 use crate::native::spec::{DEFAULT_CONGESTION_CONTROL, MAX_CC_NAME_BYTES};
 pub use dscp::DSCP;
 use plumb_model::direction::OneDirection;
+use plumb_model::protocol::Transport;
 use quic::QuicFlow;
 use transactions::TransactionFlow;
 use udp::UdpFlow;
@@ -41,15 +42,6 @@ pub enum Flow {
     Quic(QuicFlow),
     /// Requests and their answers; the direction is up.
     Transactions(TransactionFlow),
-}
-
-/// What carries a stream, and so how it is attached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transport {
-    /// A connection of its own that begins with a preamble.
-    Tcp,
-    /// A pair of addresses, made known by datagrams.
-    Udp,
 }
 
 /// A TCP connection that carries as much as it can.
@@ -158,6 +150,8 @@ impl Flow {
         }
     }
 
+    /// What carries a stream: over TCP a connection of its own that begins with a preamble, over UDP a pair of
+    /// addresses, made known by datagrams.
     pub fn transport(&self) -> Transport {
         match self {
             Self::Tcp(_) | Self::Transactions(_) => Transport::Tcp,

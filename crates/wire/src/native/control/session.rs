@@ -12,12 +12,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::flow::{self, Flow, Flows, Transport};
+use super::flow::{self, Flow, Flows};
 use super::frame::Preamble;
 use super::trace::TraceRequest;
 use super::{ClientMessage, ErrorCode, Limits, Refusal, ServerMessage, Start};
 use crate::native::spec::{ATTACH_TIMEOUT, QUEUED_INTERVAL, QUEUED_LOOK, STOP_GRACE, VERSION};
 use plumb_model::direction::OneDirection;
+use plumb_model::protocol::Transport;
 
 /// What the owner of a session has to do, in this order.
 #[derive(Debug, Clone, PartialEq)]
