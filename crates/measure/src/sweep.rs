@@ -129,7 +129,7 @@ fn sweep(
     let silence = (result.received == 0).then(|| {
         MeasureError::from(Unanswered {
             name,
-            protocol: protocol.name().to_owned(),
+            protocol,
             sent: result.sent,
             errors: one.is_some(),
             notes: &notes,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use plumb_model::protocol::Protocol;
 use plumb_net::datagram::PathMtuDiscovery;
 use plumb_net::egress::Outlet;
@@ -95,8 +95,8 @@ pub(crate) struct Arguments {
     #[arg(short = 'I', long, value_name = "INTERFACE|ADDRESS")]
     pub(super) from: Option<Outlet>,
     /// What becomes of probes larger than the path carries whole
-    #[arg(short = 'M', long, value_enum, value_name = "HOW")]
-    pub(super) pmtudisc: Option<PathMtu>,
+    #[arg(short = 'M', long, value_parser = words::any::<PathMtuDiscovery>(), value_name = "HOW")]
+    pub(super) pmtudisc: Option<PathMtuDiscovery>,
     #[command(flatten)]
     pub(super) family: FamilyOptions,
     /// Show addresses, not names
@@ -123,30 +123,6 @@ pub(crate) struct Arguments {
     pub(super) ask: Option<String>,
     #[command(flatten)]
     pub(super) output: Output,
-}
-
-/// As ping names them.
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum PathMtu {
-    /// Never fragment; refuse to send more than the path MTU known here
-    Do,
-    /// Fragment here what is larger than the path MTU known
-    Want,
-    /// Let routers fragment
-    Dont,
-    /// Never fragment, whatever the path MTU known
-    Probe,
-}
-
-impl From<PathMtu> for PathMtuDiscovery {
-    fn from(how: PathMtu) -> Self {
-        match how {
-            PathMtu::Do => Self::Do,
-            PathMtu::Want => Self::Want,
-            PathMtu::Dont => Self::Dont,
-            PathMtu::Probe => Self::Probe,
-        }
-    }
 }
 
 /// The byte that holds the DSCP (RFC 2474), whose lower two bits belong to ECN (RFC 3168).

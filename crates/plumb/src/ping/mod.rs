@@ -15,7 +15,6 @@ use plumb_measure::conductor::Conducted;
 use plumb_measure::progress::Nobody;
 use plumb_measure::{ping, sweep};
 use plumb_model::protocol::Protocol;
-use plumb_net::datagram::PathMtuDiscovery;
 use plumb_probe::sweep::ManyPlan;
 use plumb_probe::{Pace, Plan, Sizes, Trust};
 
@@ -186,7 +185,7 @@ impl Arguments {
         }
         plan.trust = trust;
         plan.ask = self.ask.clone();
-        plan.path_mtu = self.pmtudisc.map(PathMtuDiscovery::from);
+        plan.path_mtu = self.pmtudisc;
         plan.rounds = match (self.count, self.deadline) {
             (Some(0), _) | (None, Some(_)) => None,
             (count, _) => count.or(plan.rounds),
@@ -250,7 +249,7 @@ impl Arguments {
             .unwrap_or(plan.sizes);
         plan.hop_limit = self.ttl;
         plan.dscp = self.tos.map(|class| class >> 2);
-        plan.path_mtu = self.pmtudisc.map(PathMtuDiscovery::from);
+        plan.path_mtu = self.pmtudisc;
         plan.outlet = outlet_towards(&target.name, target.address, self.from.as_ref())?;
         Ok(plan)
     }
