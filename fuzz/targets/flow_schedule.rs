@@ -5,7 +5,8 @@
 use plumb_load::udp::schedule::Schedule;
 use plumb_wire::native::control::flow::udp::{Pattern, Times, UdpFlow};
 use plumb_wire::native::control::flow::{Flow, Flows};
-use plumb_wire::native::control::frame::{Role, decode_body};
+use plumb_model::direction::OneDirection;
+use plumb_wire::native::control::frame::decode_body;
 
 /// The longest session that a responder allows by itself.
 const LASTS_NS: u64 = 600_000_000_000;
@@ -56,7 +57,7 @@ fn run(flow: UdpFlow, is_checked: bool) {
     };
     let flows = Flows {
         count: 1,
-        role: Role::Down,
+        role: OneDirection::Down,
         flow: Flow::Udp(flow),
     };
     if is_checked && flows.check().is_err() {

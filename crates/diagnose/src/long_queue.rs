@@ -4,9 +4,8 @@
 //! round trip that grows under that load waits in a queue of the loaded direction. Where the gateway
 //! was probed too, what it adds up to there tells Wi-Fi and the local network from the line.
 
-use plumb_model::finding::{
-    Action, Actor, Cause, Finding, Fix, LineDirection, Place, Severity, ShaperAction,
-};
+use plumb_model::direction::OneDirection;
+use plumb_model::finding::{Action, Actor, Cause, Finding, Fix, Place, Severity, ShaperAction};
 use plumb_model::grade::Grade;
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds, si};
@@ -155,13 +154,13 @@ fn finding(
         Direction::Up => (
             Cause::BufferbloatUp,
             Place::Uplink,
-            LineDirection::Up,
+            OneDirection::Up,
             "uploads",
         ),
         _ => (
             Cause::BufferbloatDown,
             Place::Downlink,
-            LineDirection::Down,
+            OneDirection::Down,
             "downloads",
         ),
     };
@@ -217,7 +216,7 @@ fn confidence(loaded: Loaded<'_>) -> f64 {
     }
 }
 
-fn fixes(direction: LineDirection, payload_bps: f64, increase_s: f64) -> Vec<Fix> {
+fn fixes(direction: OneDirection, payload_bps: f64, increase_s: f64) -> Vec<Fix> {
     let line_bps = payload_bps * (PACKET_BYTES + f64::from(FRAMING_BYTES)) / PAYLOAD_BYTES;
     let rate_bps = (line_bps * SHAPED_RATIO / RATE_STEP_BPS).floor() * RATE_STEP_BPS;
     if rate_bps < RATE_STEP_BPS {
@@ -229,7 +228,7 @@ fn fixes(direction: LineDirection, payload_bps: f64, increase_s: f64) -> Vec<Fix
             Actor::Router,
             format!(
                 "Shape the {} to {} on the router, just below the line, and manage the queue that then forms there with FQ-CoDel.",
-                match direction { LineDirection::Up => "upload", LineDirection::Down => "download" },
+                match direction { OneDirection::Up => "upload", OneDirection::Down => "download" },
                 si(rate_bps, "bit/s"),
             ),
             format!(
@@ -261,9 +260,9 @@ mod tests {
     use super::*;
     use crate::testing;
     use plumb_model::distribution::Distribution;
+    use plumb_model::protocol::Protocol;
     use plumb_model::results::{
         LoadedLatencyResult, Outcome, PathPlace, PathQueueing, PlaceLatency, PlaceMethod,
-        ProbeProtocol,
     };
     use plumb_model::run::HostFacts;
 
@@ -295,7 +294,7 @@ mod tests {
         };
         let latency = LoadedLatencyResult {
             direction: Direction::Up,
-            protocol: ProbeProtocol::Udp,
+            protocol: Protocol::Udp,
             idle_rtt_s: spread(idle_s),
             rtt_s: spread(idle_s + local_s + beyond_s),
             increase_s: spread(local_s + beyond_s),

@@ -1,7 +1,8 @@
 //! Actions as the commands that people read and type.
 
+use plumb_model::direction::OneDirection;
 use plumb_model::finding::{
-    Action, Finding, InterfaceAction, InterfaceChange, LineDirection, ShaperAction, SysctlAction,
+    Action, Finding, InterfaceAction, InterfaceChange, ShaperAction, SysctlAction,
 };
 
 /// Length of the Ethernet header, which Linux counts as part of every packet on an Ethernet
@@ -38,8 +39,8 @@ fn shape(action: &ShaperAction) -> Vec<String> {
     let overhead = overhead_bytes - ETHERNET_HEADER_BYTES;
     let mut lines = vec!["WAN=eth0   # the router's interface to the modem".to_owned()];
     let (device, cake_device) = match direction {
-        LineDirection::Up => ("$WAN", "$WAN root"),
-        LineDirection::Down => {
+        OneDirection::Up => ("$WAN", "$WAN root"),
+        OneDirection::Down => {
             lines.extend([
                 "ip link add ifb0 type ifb && ip link set ifb0 up".to_owned(),
                 "tc qdisc replace dev $WAN handle ffff: ingress".to_owned(),
@@ -109,7 +110,7 @@ mod tests {
     #[test]
     fn a_shaper_on_ethernet_does_not_count_its_header_twice() {
         let lines = shape(&ShaperAction {
-            direction: LineDirection::Up,
+            direction: OneDirection::Up,
             rate_bps: 19_000_000,
             overhead_bytes: 18,
             mpu_bytes: 64,

@@ -26,9 +26,10 @@ use crate::nearest::known;
 use crate::network::{self, Network, Nodes};
 use crate::node;
 use crate::observe::Tap;
-use crate::scenario::{LinkEnd, LinkSpec, Scenario, Way, contradictions};
+use crate::scenario::{LinkEnd, LinkSpec, Scenario, contradictions};
 use crate::starvation::{self, Naps, Watch};
 use crate::stats::{self, CellSettings, DriverStats, LabStats, WayStats};
+use plumb_model::direction::OneDirection;
 
 /// Said when SCHED_FIFO was refused.
 const ORDINARY_PRIORITY: &str = "links are carried at ordinary priority, so packets may be late when the machine is busy: real-time priority takes root outside any user namespace";
@@ -120,7 +121,7 @@ impl Instance {
         }
         let mut nodes = BTreeMap::new();
         for (number, spec) in scenario.nodes.iter().enumerate() {
-            let hash_seed = chain_seed(scenario.seed, number, Way::Up) as u32;
+            let hash_seed = chain_seed(scenario.seed, number, OneDirection::Up) as u32;
             let (namespaces, said) = node::create(spec, &plan.hosts, scenario.ipv6, hash_seed)?;
             // What holds for one node holds for the others; it is said once.
             for note in said {
@@ -210,7 +211,8 @@ impl Instance {
                 made.map_err(LabError::Tun)
             };
             let (first_device, second_device) = (device(first_node)?, device(second_node)?);
-            let seeds = [Way::Up, Way::Down].map(|way| chain_seed(self.scenario.seed, number, way));
+            let seeds = [OneDirection::Up, OneDirection::Down]
+                .map(|way| chain_seed(self.scenario.seed, number, way));
             let [first_end, second_end] = graph::ends(number);
             let up = link.up.with_addresses(&first_end, &second_end);
             let down = link.down.with_addresses(&first_end, &first_end);
@@ -219,8 +221,8 @@ impl Instance {
             let [first_tun, second_tun] =
                 [&first_device, &second_device].map(|(tun, _)| Arc::clone(tun));
             for (way, chain, sender, from, to) in [
-                (Way::Up, up, first, first_device, second_tun),
-                (Way::Down, down, second, second_device, first_tun),
+                (OneDirection::Up, up, first, first_device, second_tun),
+                (OneDirection::Down, down, second, second_device, first_tun),
             ] {
                 let driver = Driver::start(
                     &format!("{}.{}", link.name, way.name()),
@@ -343,7 +345,7 @@ impl Instance {
             let carrier = self.carrier(&LinkEnd { link, way })?;
             Ok::<_, LabError>(carrier.sender.as_str())
         };
-        Ok([sender(Way::Up)?, sender(Way::Down)?])
+        Ok([sender(OneDirection::Up)?, sender(OneDirection::Down)?])
     }
 
     pub(crate) fn carrier(&self, end: &LinkEnd) -> Result<&Carrier, LabError> {
@@ -366,7 +368,7 @@ impl Instance {
             let links: Vec<&str> = self
                 .carriers
                 .iter()
-                .filter(|c| c.end.way == Way::Up)
+                .filter(|c| c.end.way == OneDirection::Up)
                 .map(|c| c.end.link.as_str())
                 .collect();
             LabError::Control(format!(
@@ -400,7 +402,7 @@ impl Instance {
 
     /// What the links did until now.
     pub fn stats(&self) -> LabStats {
-        let mut links: BTreeMap<String, BTreeMap<Way, WayStats>> = BTreeMap::new();
+        let mut links: BTreeMap<String, BTreeMap<OneDirection, WayStats>> = BTreeMap::new();
         for carrier in &self.carriers {
             let driver = self.reading(carrier).since(None);
             let settings = self.settings(&carrier.end);
@@ -527,7 +529,7 @@ fn transmit_drops(table: &str, interface: &str) -> Option<u64> {
 }
 
 /// Every chain draws its own random numbers, always the same for the same scenario.
-fn chain_seed(seed: u64, link: usize, way: Way) -> u64 {
+fn chain_seed(seed: u64, link: usize, way: OneDirection) -> u64 {
     // Odd multiplier of splitmix64: neighbouring chains get unlike seeds.
     seed.wrapping_add((link as u64 * 2 + way as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }

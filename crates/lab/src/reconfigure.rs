@@ -14,7 +14,8 @@ use plumb_net::clock;
 
 use crate::error::LabError;
 use crate::instance::Instance;
-use crate::scenario::{CellPath, LinkEnd, LinkSpec, SHAPER, Way};
+use crate::scenario::{CellPath, LinkEnd, LinkSpec, SHAPER};
+use plumb_model::direction::OneDirection;
 
 /// Changes that are remembered, the latest: every Run carries them.
 const MOST_CHANGES: usize = 100;
@@ -113,7 +114,7 @@ impl Instance {
     fn ends_of(&self, path: &CellPath) -> Result<Vec<LinkEnd>, LabError> {
         let driver = &self.carrier(&path.end)?.driver;
         let ways = match driver.with(|carried| carried.chain.is_shared(&path.cell)) {
-            true => vec![Way::Up, Way::Down],
+            true => vec![OneDirection::Up, OneDirection::Down],
             false => vec![path.end.way],
         };
         let end = |way| LinkEnd {
@@ -189,7 +190,7 @@ impl Change {
     }
 
     /// Makes it in what is written of a link. Says what is not as it was.
-    fn plan(&self, link: &mut LinkSpec, way: Way) -> Result<Vec<Difference>, LabError> {
+    fn plan(&self, link: &mut LinkSpec, way: OneDirection) -> Result<Vec<Difference>, LabError> {
         let refused = |e: SettingsError| self.refused(e);
         let (name, pairs) = (&self.path.cell, self.pairs());
         let cells = &mut link.chain_mut(way).0;

@@ -10,8 +10,8 @@ use plumb_model::run::LabChange;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::scenario::Way;
 use crate::starvation;
+use plumb_model::direction::OneDirection;
 use plumb_net::tc::Qdisc;
 
 /// Version of the document.
@@ -38,11 +38,11 @@ pub struct LabStats {
     /// How long the laboratory has run, in seconds.
     pub duration_s: f64,
     /// The links that plumb carries, and their two directions.
-    pub links: BTreeMap<String, BTreeMap<Way, WayStats>>,
+    pub links: BTreeMap<String, BTreeMap<OneDirection, WayStats>>,
     /// With `--backend kernel`, what the kernel counted on the links that it carries, from the
     /// outermost queueing discipline inwards.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub kernel: BTreeMap<String, BTreeMap<Way, Vec<Qdisc>>>,
+    pub kernel: BTreeMap<String, BTreeMap<OneDirection, Vec<Qdisc>>>,
     /// Share of the times, 0 to 1, at which a program at the ends of the links would have waited more than a
     /// millisecond for a processor. A thread of ordinary priority finds it by asking.
     #[serde(default)]

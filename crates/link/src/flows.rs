@@ -5,6 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::net::IpAddr;
 
 use hdrhistogram::Histogram;
+use plumb_model::vocabulary::Vocabulary as _;
 use plumb_wire::ip::{FlowKey, IpPacket};
 
 use crate::packet::{FlowNumber, Packet};
@@ -55,7 +56,7 @@ struct Flow {
     key: Option<FlowKey>,
     offered: Count,
     delivered: Count,
-    dropped: [u64; DropCause::ALL.len()],
+    dropped: [u64; DropCause::WORDS.len()],
     marked: u64,
     transit: Option<Histogram<u32>>,
 }
@@ -66,7 +67,7 @@ impl Flow {
             key,
             offered: Count::default(),
             delivered: Count::default(),
-            dropped: [0; DropCause::ALL.len()],
+            dropped: [0; DropCause::WORDS.len()],
             marked: 0,
             transit: Histogram::new(DIGITS).ok(),
         }
@@ -162,11 +163,11 @@ impl FlowTable {
             destination_port: flow.key.map_or(0, |key| key.destination_port),
             offered: flow.offered,
             delivered: flow.delivered,
-            dropped: DropCause::ALL
+            dropped: DropCause::WORDS
                 .iter()
                 .zip(flow.dropped)
                 .filter(|(_, count)| *count > 0)
-                .map(|(cause, count)| (cause.name().to_owned(), count))
+                .map(|((_, word), count)| ((*word).to_owned(), count))
                 .collect(),
             marked: flow.marked,
             transit_s: flow.transit(),

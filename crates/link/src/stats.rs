@@ -6,74 +6,60 @@ use std::net::IpAddr;
 
 use plumb_model::distribution::Distribution;
 use plumb_model::series::Series;
+use plumb_model::vocabulary;
 use serde::{Deserialize, Serialize};
 
 use crate::packet::Packet;
 use crate::segment::Crossing;
 
-/// Why a cell dropped a packet, and what statistics call it.
-macro_rules! drop_causes {
-    ($($(#[$doc:meta])* $cause:ident = $name:literal,)*) => {
-        /// Why a cell dropped a packet.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum DropCause { $($(#[$doc])* $cause,)* }
-
-        impl DropCause {
-            pub(crate) const ALL: [Self; [$($name),*].len()] = [$(Self::$cause),*];
-
-            /// Its name in [`CellStats::dropped`].
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$cause => $name,)* }
-            }
-        }
-    };
-}
-
-drop_causes! {
-    /// The queue was full.
-    Overflow = "overflow",
-    /// The queue had no limit, and the machine no more memory for it.
-    Memory = "memory",
-    /// CoDel's control law (RFC 8289).
-    Codel = "codel",
-    /// RED's probability (RFC 2309).
-    Red = "red",
-    /// PIE's probability (RFC 8033).
-    Pie = "pie",
-    /// DualPI2's probability (RFC 9332).
-    DualPi2 = "dualpi2",
-    /// BLUE, beside CoDel in CAKE's COBALT.
-    Blue = "blue",
-    /// CAKE's ACK filter: a newer ACK said as much.
-    AckFilter = "ack_filter",
-    /// A loss model said so.
-    Loss = "loss",
-    /// A half-duplex station gave a frame up after 16 collisions (IEEE 802.3 clause 4.2.3.2.5).
-    ExcessiveCollisions = "excessive_collisions",
-    /// A collision after the slot time of 512 bits: the other station does not listen.
-    LateCollision = "late_collision",
-    /// A frame that a station received while it was sending in half duplex.
-    FcsError = "fcs_error",
-    /// A token bucket was empty.
-    Policer = "policer",
-    /// The link was down.
-    Outage = "outage",
-    /// A radio gave up after its last attempt.
-    Retries = "retries",
-    /// Larger than the line takes.
-    TooBig = "too_big",
-    /// A firewall dropped ICMP.
-    IcmpFilter = "icmp_filter",
-    /// More ICMP than a box lets pass.
-    IcmpLimit = "icmp_limit",
-    /// A SYN that asks for ECN.
-    EcnSyn = "ecn_syn",
-    /// Network address translation has no room for another flow.
-    NatTableFull = "nat_table_full",
-    /// Network address translation knows no host that this is for.
-    NatNoMapping = "nat_no_mapping",
-    /// Network address translation cannot handle it: a fragment, or a protocol without ports.
-    NatUntranslatable = "nat_untranslatable",
+vocabulary! {
+    /// Why a cell dropped a packet. The word is its name in [`CellStats::dropped`].
+    pub enum DropCause {
+        /// The queue was full.
+        Overflow = "overflow",
+        /// The queue had no limit, and the machine no more memory for it.
+        Memory = "memory",
+        /// CoDel's control law (RFC 8289).
+        Codel = "codel",
+        /// RED dropped by its probability (RFC 2309).
+        Red = "red",
+        /// PIE's probability (RFC 8033).
+        Pie = "pie",
+        /// DualPI2's probability (RFC 9332).
+        DualPi2 = "dualpi2",
+        /// BLUE, beside CoDel in CAKE's COBALT.
+        Blue = "blue",
+        /// CAKE's ACK filter: a newer ACK said as much.
+        AckFilter = "ack_filter",
+        /// A loss model said so.
+        Loss = "loss",
+        /// A half-duplex station gave a frame up after 16 collisions (IEEE 802.3 clause 4.2.3.2.5).
+        ExcessiveCollisions = "excessive_collisions",
+        /// A collision after the slot time of 512 bits: the other station does not listen.
+        LateCollision = "late_collision",
+        /// A frame that a station received while it was sending in half duplex.
+        FcsError = "fcs_error",
+        /// A token bucket was empty.
+        Policer = "policer",
+        /// The link was down.
+        Outage = "outage",
+        /// A radio gave up after its last attempt.
+        Retries = "retries",
+        /// Larger than the line takes.
+        TooBig = "too_big",
+        /// A firewall dropped ICMP.
+        IcmpFilter = "icmp_filter",
+        /// More ICMP than a box lets pass.
+        IcmpLimit = "icmp_limit",
+        /// A SYN that asks for ECN.
+        EcnSyn = "ecn_syn",
+        /// Network address translation has no room for another flow.
+        NatTableFull = "nat_table_full",
+        /// Network address translation knows no host that this is for.
+        NatNoMapping = "nat_no_mapping",
+        /// Network address translation cannot handle it: a fragment, or a protocol without ports.
+        NatUntranslatable = "nat_untranslatable",
+    }
 }
 
 /// Packets and their IP bytes.

@@ -8,6 +8,7 @@ use crate::packet::{FlowNumber, Packet};
 use crate::stats::{CellStats, Count, DropCause};
 use crate::time::Time;
 use plumb_model::summary::Summary;
+use plumb_model::vocabulary::Vocabulary as _;
 
 /// The counters of a cell, or of a whole chain.
 #[derive(Debug)]
@@ -15,7 +16,7 @@ pub(crate) struct Tally {
     pub(crate) offered: Count,
     pub(crate) delivered: Count,
     pub(crate) tcp_payload_bytes: u64,
-    dropped: [Count; DropCause::ALL.len()],
+    dropped: [Count; DropCause::WORDS.len()],
     pub(crate) marked: u64,
     duplicated: Count,
     /// Packets whose bytes the cell changed, congestion marks apart.
@@ -132,11 +133,11 @@ impl Tally {
     }
 
     fn dropped(&self) -> BTreeMap<String, u64> {
-        DropCause::ALL
+        DropCause::WORDS
             .iter()
             .zip(&self.dropped)
             .filter(|(_, count)| count.packets > 0)
-            .map(|(cause, count)| (cause.name().to_owned(), count.packets))
+            .map(|((_, word), count)| ((*word).to_owned(), count.packets))
             .collect()
     }
 

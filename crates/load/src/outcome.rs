@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use plumb_model::direction::OneDirection;
 use plumb_model::results::{CpuUse, Direction, TlsResult, TransactionsResult};
 use plumb_model::series::Series;
 use plumb_wire::native::control::Start;
 use plumb_wire::native::control::flow::{Flow, Flows};
-use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::report::quic::QuicReceiverLog;
 use plumb_wire::native::control::report::udp::UdpReceiverLog;
 use plumb_wire::native::control::report::{ReceiverLog, Report, SenderLog, TcpSample};
@@ -161,7 +161,7 @@ pub(crate) fn outcome(
     let result = |logs: DirectionLogs<'_>| {
         (!logs.senders.is_empty() || !logs.receivers.is_empty()).then(|| summarise(&logs))
     };
-    let groups = [Role::Down, Role::Up].map(|role| tcp_groups(&start.flows, role));
+    let groups = [OneDirection::Down, OneDirection::Up].map(|role| tcp_groups(&start.flows, role));
     let [down_groups, up_groups] = &groups;
     let mut down = result(DirectionLogs {
         direction: Direction::Down,
@@ -244,7 +244,7 @@ pub(crate) fn outcome(
 }
 
 /// The numbers of the streams of each group of equal TCP streams.
-fn tcp_groups(flows: &[Flows], role: Role) -> Vec<Range<u32>> {
+fn tcp_groups(flows: &[Flows], role: OneDirection) -> Vec<Range<u32>> {
     let mut first = 0_u32;
     let of_role = flows.iter().filter(|flows| flows.role == role);
     let numbered = of_role.map(|flows| {

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use plumb_model::direction::OneDirection;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::TlsResult;
 use plumb_net::clock::monotonic_ns;
 use plumb_wire::native::control::flow::{self, Flows};
-use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::report::{Assembled, Report, ReportAssembler, clip};
 use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage, Start};
 use plumb_wire::native::spec::{ATTACH_INTERVAL, ATTACH_TIMEOUT};
@@ -413,7 +413,7 @@ impl Pace {
     fn ends(&self, plan: &PhasePlan) -> bool {
         let of =
             |role, watched: &Steadiness| flow::count(&plan.flows, role) == 0 || watched.is_steady();
-        plan.until_steady && of(Role::Down, &self.down) && of(Role::Up, &self.up)
+        plan.until_steady && of(OneDirection::Down, &self.down) && of(OneDirection::Up, &self.up)
     }
 }
 
@@ -431,7 +431,7 @@ mod tests {
         acked: impl Fn(f64) -> f64,
     ) -> Option<f64> {
         let plan = PhasePlan {
-            flows: [(down, Role::Down), (up, Role::Up)]
+            flows: [(down, OneDirection::Down), (up, OneDirection::Up)]
                 .map(|(count, role)| Flows::tcp(count, role, TcpFlow::default()))
                 .to_vec(),
             duration: Duration::from_secs(20),

@@ -6,6 +6,7 @@
 
 use std::cmp::max;
 
+use plumb_model::direction::OneDirection;
 use plumb_wire::native::control::report::udp::UdpReceiverLog;
 use plumb_wire::native::control::report::{Count, ReceiverLog, Report, SenderLog, TcpSample};
 
@@ -21,9 +22,9 @@ const MOST_PROCESSORS: f64 = 8192.0;
 /// Takes out of the far end's record what cannot be, and says so.
 pub(crate) fn without_the_impossible(local: &Report, remote: &mut Report) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut no = |stream: u32, way: &str, why: &str| {
+    let mut no = |stream: u32, direction: OneDirection, why: &str| {
         notes.push(format!(
-            "what the far host says of stream {stream} {way} cannot be ({why}): its record of that stream is left out"
+            "what the far host says of stream {stream} {direction} cannot be ({why}): its record of that stream is left out"
         ));
         false
     };
@@ -32,7 +33,7 @@ pub(crate) fn without_the_impossible(local: &Report, remote: &mut Report) -> Vec
         let sent = local.senders.iter().find(|sent| sent.tail.stream == stream);
         match sent.and_then(written) {
             Some(sent) if read(&log.counts) > sent => {
-                no(stream, "up", "it received more than was sent")
+                no(stream, OneDirection::Up, "it received more than was sent")
             }
             _ => true,
         }
@@ -48,9 +49,11 @@ pub(crate) fn without_the_impossible(local: &Report, remote: &mut Report) -> Vec
             .map(|count| count.bytes)
             .max();
         match came {
-            Some(came) if !log.tail.mptcp && acked.unwrap_or(0) > taken(came) => {
-                no(stream, "down", "it had more acknowledged than arrived")
-            }
+            Some(came) if !log.tail.mptcp && acked.unwrap_or(0) > taken(came) => no(
+                stream,
+                OneDirection::Down,
+                "it had more acknowledged than arrived",
+            ),
             _ => true,
         }
     });
@@ -62,15 +65,19 @@ pub(crate) fn without_the_impossible(local: &Report, remote: &mut Report) -> Vec
             .find(|sent| sent.stream == log.stream);
         let came = &log.receiver;
         match sent.map(|sent| &sent.sender) {
-            Some(sent) if came.received > sent.sent || came.received_bytes > sent.sent_bytes => {
-                no(log.stream, "up", "it received more than was sent")
-            }
-            Some(sent) if log.known > sent.sent => {
-                no(log.stream, "up", "it knows of more than was sent")
-            }
+            Some(sent) if came.received > sent.sent || came.received_bytes > sent.sent_bytes => no(
+                log.stream,
+                OneDirection::Up,
+                "it received more than was sent",
+            ),
+            Some(sent) if log.known > sent.sent => no(
+                log.stream,
+                OneDirection::Up,
+                "it knows of more than was sent",
+            ),
             Some(_) if !adds_up(log) => no(
                 log.stream,
-                "up",
+                OneDirection::Up,
                 "what it received and what it lost do not add up",
             ),
             _ => true,
@@ -84,7 +91,7 @@ pub(crate) fn without_the_impossible(local: &Report, remote: &mut Report) -> Vec
             .find(|came| came.stream == log.stream);
         match came.map(|came| &came.receiver) {
             Some(came) if came.received > log.sender.sent => {
-                no(log.stream, "down", "more arrived than it sent")
+                no(log.stream, OneDirection::Down, "more arrived than it sent")
             }
             _ => true,
         }
@@ -96,9 +103,11 @@ pub(crate) fn without_the_impossible(local: &Report, remote: &mut Report) -> Vec
             .iter()
             .find(|sent| sent.stream == log.stream);
         match sent.map(|sent| sent.sender.sent_bytes) {
-            Some(sent) if read(&log.counts) > sent.saturating_add(SLACK_BYTES) => {
-                no(log.stream, "up", "it received more than was sent")
-            }
+            Some(sent) if read(&log.counts) > sent.saturating_add(SLACK_BYTES) => no(
+                log.stream,
+                OneDirection::Up,
+                "it received more than was sent",
+            ),
             _ => true,
         }
     });

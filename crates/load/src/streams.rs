@@ -5,10 +5,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread::{Builder, scope};
 use std::time::{Duration, Instant};
 
+use plumb_model::direction::OneDirection;
 use plumb_net::bulk::BulkSocket;
 use plumb_net::tcp::{self, ConnectError, TcpOptions};
 use plumb_wire::native::control::flow::{self, Flow, Flows};
-use plumb_wire::native::control::frame::{Preamble, Role};
+use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::control::{Start, Token, Welcome};
 use plumb_wire::native::spec::ATTACH_TIMEOUT;
 
@@ -157,7 +158,7 @@ impl FarEnd {
     }
 
     /// How a stream is named.
-    fn preamble(&self, role: Role, stream: u32, tls: bool) -> Preamble {
+    fn preamble(&self, role: OneDirection, stream: u32, tls: bool) -> Preamble {
         Preamble {
             token: self.token,
             phase: self.phase,
@@ -174,7 +175,7 @@ impl FarEnd {
     /// When that is not done by `deadline`: what the system said.
     pub(crate) fn dial(
         &self,
-        (role, stream): (Role, u32),
+        (role, stream): (OneDirection, u32),
         encrypt: bool,
         options: &TcpOptions,
         deadline: Instant,
@@ -207,7 +208,7 @@ impl FarEnd {
     /// What carries a stream of that kind.
     fn carrier(
         &self,
-        (role, stream): (Role, u32),
+        (role, stream): (OneDirection, u32),
         flow: &Flow,
         deadline: Instant,
     ) -> Result<Carrier, String> {
@@ -217,7 +218,7 @@ impl FarEnd {
             Flow::Udp(_) | Flow::Quic(_) => {
                 let open = || -> io::Result<BulkSocket> {
                     let socket = BulkSocket::connect(self.address)?;
-                    prepare(flow, role == Role::Down, &socket)?;
+                    prepare(flow, role == OneDirection::Down, &socket)?;
                     Ok(socket)
                 };
                 let socket = open().map_err(|error| match error.kind() {
@@ -252,15 +253,15 @@ pub(crate) fn open(far: &FarEnd, start: &Start) -> Result<Streams, StreamError> 
     let deadline = Instant::now() + ATTACH_TIMEOUT;
     let of =
         |role| flow::streams(&start.flows, role).map(move |(stream, flow)| (role, stream, flow));
-    if of(Role::Down)
-        .chain(of(Role::Up))
+    if of(OneDirection::Down)
+        .chain(of(OneDirection::Up))
         .any(|(_, _, flow)| matches!(flow, Flow::Tcp(flow) if flow.fast_open))
     {
         fetch_cookie(far.address);
     }
     let opened: Vec<_> = scope(|scope| {
-        let threads: Vec<_> = of(Role::Down)
-            .chain(of(Role::Up))
+        let threads: Vec<_> = of(OneDirection::Down)
+            .chain(of(OneDirection::Up))
             .map(|(role, stream, flow)| {
                 let thread = Builder::new()
                     .spawn_scoped(scope, move || far.carrier((role, stream), flow, deadline));
@@ -289,8 +290,8 @@ pub(crate) fn open(far: &FarEnd, start: &Start) -> Result<Streams, StreamError> 
         })?;
         let stream = Stream::of(&start.flows, carrier);
         match role {
-            Role::Down => streams.incoming.extend(stream),
-            Role::Up => streams.outgoing.extend(stream),
+            OneDirection::Down => streams.incoming.extend(stream),
+            OneDirection::Up => streams.outgoing.extend(stream),
         }
     }
     Ok(streams)

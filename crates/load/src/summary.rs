@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plumb_model::protocol::Protocol;
 use plumb_model::results::{
     FileTime, RAMP_S, StreamResult, TcpReceiver, TcpSender, ThroughputResult,
 };
@@ -52,7 +53,11 @@ pub fn summarise(logs: &DirectionLogs<'_>) -> DirectionOutcome {
     let streams = streams(logs, duration_s);
     let result = ThroughputResult {
         direction: logs.direction,
-        protocol: if logs.tls.is_some() { "tls" } else { "tcp" }.to_owned(),
+        protocol: if logs.tls.is_some() {
+            Protocol::Tls
+        } else {
+            Protocol::Tcp
+        },
         bps: bytes * 8.0 / duration_s,
         steady_bps: steady,
         bytes: bytes as u64,

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use plumb_model::context::Phase;
 use plumb_model::distribution::Distribution;
 use plumb_model::units::human_seconds;
 use plumb_net::clock;
@@ -75,7 +76,7 @@ impl Background {
     /// and the 95th percentile of the round trips as far as they were looked at.
     pub fn watch(
         &self,
-        name: &str,
+        phase: Phase,
         time: Duration,
         watcher: &dyn Watcher,
         stop: &AtomicBool,
@@ -83,7 +84,7 @@ impl Background {
         let from = clock::monotonic_ns();
         let mut seen = Vec::new();
         if let Some(probes) = self.probes() {
-            watcher.step(name, time);
+            watcher.step(phase.name(), time);
             let end = Instant::now() + time;
             while Instant::now() < end && !stop.load(Ordering::Relaxed) {
                 sleep(LOOK_EVERY);

@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plumb_model::distribution::Distribution;
+use plumb_model::protocol::Protocol;
 use plumb_model::results::Outcome;
 use plumb_model::results::capacity::{
     CapacityEnd, CapacityHop, CapacityResult, CapacitySize, TrainMethod, TrainResult,
 };
-use plumb_model::results::path::PathProtocol;
 use plumb_model::units::si;
 use plumb_net::{clock, path_mtu};
 use plumb_probe::ProbeError;
 use plumb_probe::capacity::hops::{HopFound, HopsFound, HopsPlan, answers, hops};
 use plumb_probe::capacity::send_trains;
 use plumb_probe::capacity::trains::TrainsPlan;
-use plumb_probe::path::{self, OpenError, Opened, Protocol, Target, UDP_PORT};
+use plumb_probe::path::{self, OpenError, Opened, ProtocolAndPort, Target, UDP_PORT};
 use plumb_wire::native::spec::PORT;
 
 use crate::conductor::{Conducted, Conductor};
@@ -47,7 +47,7 @@ pub struct Wanted {
     /// The far end; the port is that of its responder, 0 for the usual one.
     pub target: Target,
     /// What probes of hops are made of; when absent, what the far end answers.
-    pub protocol: Option<PathProtocol>,
+    pub protocol: Option<Protocol>,
     /// Whether hops are looked at.
     pub hops: bool,
     /// Packets of the longest train; none are sent when 0.
@@ -198,7 +198,7 @@ fn look_at_hops(
     watcher: &dyn Watcher,
     stop: &AtomicBool,
     out: &mut Yield,
-) -> Result<(PathProtocol, HopsFound), MeasureError> {
+) -> Result<(Protocol, HopsFound), MeasureError> {
     let local = |source: io::Error| match source.kind() {
         // Nobody is known yet.
         io::ErrorKind::Interrupted => MeasureError::Cancelled,
@@ -215,9 +215,9 @@ fn look_at_hops(
         ),
         Duration::ZERO,
     );
-    let mut chosen: Option<(PathProtocol, Opened)> = None;
+    let mut chosen: Option<(Protocol, Opened)> = None;
     let tried = wanted.protocol.map_or_else(
-        || vec![PathProtocol::Udp, PathProtocol::Icmp],
+        || vec![Protocol::Udp, Protocol::Icmp],
         |protocol| vec![protocol],
     );
     let automatic = tried.len() > 1;
@@ -266,10 +266,10 @@ fn look_at_hops(
     Ok((protocol, found))
 }
 
-fn as_opened(protocol: PathProtocol) -> Protocol {
+fn as_opened(protocol: Protocol) -> ProtocolAndPort {
     match protocol {
-        PathProtocol::Icmp => Protocol::Icmp,
-        _ => Protocol::Udp { port: UDP_PORT },
+        Protocol::Icmp => ProtocolAndPort::Icmp,
+        _ => ProtocolAndPort::Udp { port: UDP_PORT },
     }
 }
 
@@ -324,7 +324,7 @@ fn look_by_trains(
 
 fn result(
     wanted: &Wanted,
-    found: Option<(PathProtocol, HopsFound)>,
+    found: Option<(Protocol, HopsFound)>,
     train: Option<TrainResult>,
     out: &mut Yield,
 ) -> CapacityResult {

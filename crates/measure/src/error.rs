@@ -2,6 +2,7 @@
 
 use plumb_host::disk::DiskError;
 use plumb_load::client::ClientError;
+use plumb_model::protocol::Protocol;
 use plumb_model::results::path::refusal;
 use plumb_net::egress::source_towards;
 use plumb_probe::ProbeError;
@@ -150,8 +151,8 @@ impl MeasureError {
 pub(crate) struct Unanswered<'a> {
     /// The far end, as the user typed it.
     pub(crate) name: String,
-    /// What probes were made of, as people call it.
-    pub(crate) protocol: String,
+    /// What probes were made of.
+    pub(crate) protocol: Protocol,
     /// How many left this host.
     pub(crate) sent: u64,
     /// Whether ICMP errors came back.
@@ -169,7 +170,7 @@ impl From<Unanswered<'_>> for MeasureError {
             errors,
             notes,
         } = unanswered;
-        let tried = format!("{} probes", protocol.to_uppercase());
+        let tried = format!("{} probes", protocol.name().to_uppercase());
         match (sent, errors) {
             (0, _) => Self::NothingSent {
                 name,
@@ -199,7 +200,7 @@ mod tests {
         let said = |sent, errors| {
             MeasureError::from(Unanswered {
                 name: "there".to_owned(),
-                protocol: "icmp".to_owned(),
+                protocol: Protocol::Icmp,
                 sent,
                 errors,
                 notes: &notes,

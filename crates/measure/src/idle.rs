@@ -89,7 +89,7 @@ impl Step for IdlePath {
             Purpose::None => (Background::begin(|_| Probes::none()), Duration::ZERO),
         };
         found.notes(background.notes());
-        let (window, p95) = background.watch("idle", time, session.watcher, session.stop);
+        let (window, p95) = background.watch(Phase::Idle, time, session.watcher, session.stop);
         let mut idle = Idle {
             window,
             p95,
@@ -133,7 +133,7 @@ impl Step for RecoveredPath {
         let Some(background) = &session.background else {
             return Ok(found);
         };
-        let (window, _) = background.watch("after", AFTER, session.watcher, session.stop);
+        let (window, _) = background.watch(Phase::After, AFTER, session.watcher, session.stop);
         let logs = background.settled(window);
         logs.record_ping(&mut found, window, Phase::After);
         found.notes(logs.notes());

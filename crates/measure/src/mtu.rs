@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use plumb_model::protocol::Protocol;
 use plumb_model::results::Outcome;
 use plumb_model::results::mtu::{
     MssHop, MssResult, MtuDirection, MtuHop, MtuMethod, MtuResult, TcpMtu,
@@ -12,7 +13,7 @@ use plumb_model::results::mtu::{
 use plumb_net::{clock, path_mtu, sysctl};
 use plumb_probe::mtu::search::arrives;
 use plumb_probe::mtu::{Found, MtuPlan, SearchError, mss, search};
-use plumb_probe::path::{self, Access, Opened, Protocol, Target, UDP_PORT};
+use plumb_probe::path::{self, Access, Opened, ProtocolAndPort, Target, UDP_PORT};
 use plumb_wire::path_probe;
 
 use crate::conductor::{Conducted, Conductor};
@@ -35,17 +36,6 @@ const fn headers_bytes(v4: bool) -> u32 {
     if v4 { 40 } else { 60 }
 }
 
-/// What probes are made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Probes {
-    /// Echoes; UDP where the far end answers none.
-    Automatic,
-    /// ICMP echoes, which come back as large as they went.
-    Icmp,
-    /// UDP to a port on which nothing listens: the answers are small.
-    Udp,
-}
-
 /// What to look for.
 #[derive(Debug, Clone)]
 pub struct Wanted {
@@ -56,8 +46,8 @@ pub struct Wanted {
     pub largest_bytes: Option<u16>,
     /// Whether to follow what routers tell.
     pub listen: bool,
-    /// What probes are made of.
-    pub probes: Probes,
+    /// ICMP or UDP; echoes, and UDP where the far end answers none, when absent.
+    pub protocol: Option<Protocol>,
     /// How many hops to look at.
     pub max_hops: u8,
     /// Times that a probe is sent before it counts as lost.
@@ -74,7 +64,7 @@ impl Wanted {
             target,
             largest_bytes: None,
             listen: true,
-            probes: Probes::Automatic,
+            protocol: None,
             max_hops: 30,
             tries: 3,
             timeout: Duration::from_secs(1),
@@ -219,12 +209,12 @@ fn both_ways(
     out: &mut Yield,
     stop: &AtomicBool,
 ) -> Result<Way, MeasureError> {
-    let udp = Protocol::Udp { port: UDP_PORT };
-    if wanted.probes == Probes::Udp {
+    let udp = ProtocolAndPort::Udp { port: UDP_PORT };
+    if wanted.protocol == Some(Protocol::Udp) {
         return find(wanted, plan, udp, out, stop);
     }
-    let echoes = find(wanted, plan, Protocol::Icmp, out, stop);
-    if wanted.probes == Probes::Icmp {
+    let echoes = find(wanted, plan, ProtocolAndPort::Icmp, out, stop);
+    if wanted.protocol.is_some() {
         return echoes;
     }
     match echoes {
@@ -258,7 +248,7 @@ fn forward_if_wider(
     out: &mut Yield,
     stop: &AtomicBool,
 ) -> Option<Way> {
-    let udp = Protocol::Udp { port: UDP_PORT };
+    let udp = ProtocolAndPort::Udp { port: UDP_PORT };
     let mut network = path::open(&wanted.target, udp).ok()?;
     if !arrives(&mut network, plan, least.checked_add(1)?, stop).ok()? {
         return None;
@@ -270,7 +260,7 @@ fn forward_if_wider(
 fn find(
     wanted: &Wanted,
     plan: &MtuPlan,
-    protocol: Protocol,
+    protocol: ProtocolAndPort,
     out: &mut Yield,
     stop: &AtomicBool,
 ) -> Result<Way, MeasureError> {
@@ -292,7 +282,7 @@ fn find(
         },
     })?;
     let direction = match protocol {
-        Protocol::Icmp => MtuDirection::RoundTrip,
+        ProtocolAndPort::Icmp => MtuDirection::RoundTrip,
         _ => MtuDirection::Forward,
     };
     Ok(Way {
@@ -330,7 +320,7 @@ fn segment_size(
     let mut total = 0;
     let mut best: Option<(u16, mss::Seen)> = None;
     for port in ports {
-        let mut network = path::open(&wanted.target, Protocol::Tcp { port }).ok()?;
+        let mut network = path::open(&wanted.target, ProtocolAndPort::Tcp { port }).ok()?;
         let Ok(seen) = mss::look(&mut network, routers, wanted.tries, wanted.timeout, stop) else {
             continue;
         };

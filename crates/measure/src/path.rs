@@ -18,7 +18,7 @@ use plumb_probe::path::names::Names;
 use plumb_probe::path::symmetry::symmetry;
 use plumb_probe::path::through::{Through, trace_what_gets_through};
 use plumb_probe::path::trace::TraceLog;
-use plumb_probe::path::{Access, Protocol, Target, UDP_PORT, open};
+use plumb_probe::path::{Access, ProtocolAndPort, Target, UDP_PORT, open};
 
 use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
@@ -200,14 +200,14 @@ fn name_this_host(result: &mut PathResult, target: &Target) {
 
 /// By the protocol that was asked for, or by each in turn until the target answers: ICMP, TCP to 443 and
 /// 80, UDP.
-fn protocols(wanted: &Wanted) -> Vec<Protocol> {
+fn protocols(wanted: &Wanted) -> Vec<ProtocolAndPort> {
     wanted.protocol.map_or_else(
         || {
             vec![
-                Protocol::Icmp,
-                Protocol::Tcp { port: 443 },
-                Protocol::Tcp { port: 80 },
-                Protocol::Udp { port: UDP_PORT },
+                ProtocolAndPort::Icmp,
+                ProtocolAndPort::Tcp { port: 443 },
+                ProtocolAndPort::Tcp { port: 80 },
+                ProtocolAndPort::Udp { port: UDP_PORT },
             ]
         },
         |protocol| vec![protocol],
@@ -218,13 +218,13 @@ fn protocols(wanted: &Wanted) -> Vec<Protocol> {
 /// takes its place.
 fn all_ways(
     wanted: &Wanted,
-    protocol: Protocol,
+    protocol: ProtocolAndPort,
     confidence: f64,
     stop: &AtomicBool,
     out: &mut Yield,
 ) -> Result<Option<Multipath>, MeasureError> {
     let protocol = match (protocol, wanted.protocol) {
-        (Protocol::Icmp, None) => Protocol::Udp { port: UDP_PORT },
+        (ProtocolAndPort::Icmp, None) => ProtocolAndPort::Udp { port: UDP_PORT },
         (protocol, _) => protocol,
     };
     let mut network = open(&wanted.target, protocol)?;

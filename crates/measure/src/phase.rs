@@ -7,6 +7,7 @@ use plumb_load::DirectionOutcome;
 use plumb_load::client::{Client, ClientError};
 use plumb_load::phase::PhasePlan;
 use plumb_load::{EndedEarly, PhaseOutcome};
+use plumb_model::direction::OneDirection;
 use plumb_model::results::responsiveness::ResponsivenessResult;
 use plumb_model::results::{Direction, Outcome, ThroughputResult};
 use plumb_model::run::{Ended, HostFacts};
@@ -67,8 +68,6 @@ impl Phase {
         watcher: &dyn Watcher,
         cancel: &AtomicBool,
     ) -> Result<Self, ClientError> {
-        let loaded = |way: Direction| spec.direction == way || spec.direction == Direction::Both;
-        let (down, up) = (loaded(Direction::Down), loaded(Direction::Up));
         let plan = PhasePlan {
             flows: spec.flows(),
             duration: spec.duration,
@@ -79,14 +78,12 @@ impl Phase {
         };
         watcher.step(title(&spec), spec.duration);
         let progress = |p: plumb_load::phase::Progress| {
-            let way = |loaded: bool, name: &str, bps: f64| {
-                if loaded {
-                    format!("{name} {}  ", si(bps, "bit/s"))
-                } else {
-                    String::new()
-                }
+            let rate = |one: OneDirection, bps: f64| match spec.direction.includes(one) {
+                true => format!("{one} {}  ", si(bps, "bit/s")),
+                false => String::new(),
             };
-            watcher.update(&(way(down, "down", p.down_bps) + &way(up, "up", p.up_bps)));
+            let (down, up) = (OneDirection::Down, OneDirection::Up);
+            watcher.update(&(rate(down, p.down_bps) + &rate(up, p.up_bps)));
             watcher.carried(&p);
         };
         let mut controller = spec.controller();

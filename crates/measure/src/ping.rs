@@ -90,7 +90,7 @@ fn probe(plan: Plan, session: &Session<'_>) -> Result<Yield, MeasureError> {
     let silence = seen.filter(|seen| seen.received == 0).map(|result| {
         MeasureError::from(Unanswered {
             name,
-            protocol: result.protocol.name().to_owned(),
+            protocol: result.protocol,
             sent: result.sent,
             errors: !result.icmp_errors.is_empty(),
             notes: &log.notes,

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use plumb_model::context::{Context, Phase, ProbeIdentity};
 use plumb_model::distribution::Distribution;
 use plumb_model::dscp::{BEST_EFFORT, Class};
-use plumb_model::results::{Outcome, PingResult, PlaceMethod, ProbeProtocol};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::{Outcome, PingResult, PlaceMethod};
 use plumb_model::series::Series;
 use plumb_net::clock;
 use plumb_probe::{Plan, ProbeLog, Probing, Progress, Sample};
@@ -181,10 +182,10 @@ impl Probes {
         };
         let udp = |interval| {
             aim.echoes
-                .then(|| plan(ProbeProtocol::Udp, aim.address, interval))
+                .then(|| plan(Protocol::Udp, aim.address, interval))
         };
         let main = udp(UDP_INTERVAL).and_then(|plan| start("UDP", plan));
-        let icmp = plan(ProbeProtocol::Icmp, aim.address, ICMP_INTERVAL);
+        let icmp = plan(Protocol::Icmp, aim.address, ICMP_INTERVAL);
         let mut streams = Streams {
             udp: main,
             icmp: start("ICMP", icmp),
@@ -210,7 +211,7 @@ impl Probes {
                 name: place.address.to_string(),
                 hop_limit,
                 routers_answer: hop_limit.is_some(),
-                ..plan(ProbeProtocol::Icmp, address, BESIDE_INTERVAL)
+                ..plan(Protocol::Icmp, address, BESIDE_INTERVAL)
             };
             let name = format!("The {}", place.place.name());
             let started = start(&name, plan);
@@ -235,7 +236,7 @@ impl Probes {
         let plan = Plan {
             interval: UDP_INTERVAL,
             timeout: TIMEOUT,
-            ..Plan::new(ProbeProtocol::Udp, name, address)
+            ..Plan::new(Protocol::Udp, name, address)
         };
         match Probing::start(plan, Arc::clone(stop)) {
             Ok(probing) => this.streams.udp = Some(probing),
@@ -371,7 +372,7 @@ impl ProbeLogs {
         let mut identities = Vec::new();
         for log in self.streams() {
             let name = match log.protocol {
-                ProbeProtocol::Udp | ProbeProtocol::Stamp => "rtt",
+                Protocol::Udp | Protocol::Stamp => "rtt",
                 _ => "rtt_icmp",
             };
             series.insert(name.to_owned(), window_series(log, window));
@@ -393,7 +394,7 @@ impl ProbeLogs {
 #[derive(Debug, Clone)]
 pub struct Answered {
     /// What the probes were.
-    pub protocol: ProbeProtocol,
+    pub protocol: Protocol,
     /// Their round trips, in seconds.
     pub rtt_s: Distribution,
     /// How late this machine sent them, in seconds; `None` where it was not timed.

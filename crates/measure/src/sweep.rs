@@ -6,8 +6,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use plumb_model::protocol::Protocol;
+use plumb_model::results::Outcome;
 use plumb_model::results::sweep::{PingsResult, Spread, TargetRoundTrips};
-use plumb_model::results::{Outcome, ProbeProtocol};
 use plumb_probe::sweep::{ManyLog, ManyPlan, ManyProbing, ManySeen, Tally};
 use serde_json::{Map, Value};
 
@@ -128,7 +129,7 @@ fn sweep(
     let silence = (result.received == 0).then(|| {
         MeasureError::from(Unanswered {
             name,
-            protocol: protocol.name().to_owned(),
+            protocol,
             sent: result.sent,
             errors: one.is_some(),
             notes: &notes,
@@ -163,7 +164,7 @@ fn settings(plan: &ManyPlan) -> Map<String, Value> {
     settings
 }
 
-fn result(log: ManyLog, targets: Targets, protocol: ProbeProtocol, asked_pps: f64) -> PingsResult {
+fn result(log: ManyLog, targets: Targets, protocol: Protocol, asked_pps: f64) -> PingsResult {
     let sum = |of: fn(&Tally) -> u64| log.tallies.iter().map(of).sum::<u64>();
     let (sent, received) = (sum(|t| t.sent), sum(|t| t.received));
     PingsResult {

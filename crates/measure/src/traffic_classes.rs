@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use plumb_model::context::LoadShape;
+use plumb_model::direction::OneDirection;
 use plumb_model::dscp::{BACKGROUND, BEST_EFFORT, Class, RRUL};
 use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
-use plumb_wire::native::control::frame::Role;
 
 use crate::responsiveness;
 
@@ -77,7 +77,7 @@ impl Shape {
 
     /// So many flows of one direction. A shape of several classes has its own DSCPs in the place of
     /// that of `flow`.
-    pub fn flows(self, role: Role, streams: u32, flow: &Flow) -> Vec<Flows> {
+    pub fn flows(self, role: OneDirection, streams: u32, flow: &Flow) -> Vec<Flows> {
         if let (Self::Responsiveness { interval }, Flow::Tcp(tcp)) = (self, flow) {
             return responsiveness::flows(role, streams, tcp, interval);
         }
@@ -123,7 +123,7 @@ mod tests {
             ..TcpFlow::default()
         };
         let dscps = |shape: Shape| -> Vec<Option<u8>> {
-            let flows = shape.flows(Role::Up, 4, &Flow::Tcp(marked.clone()));
+            let flows = shape.flows(OneDirection::Up, 4, &Flow::Tcp(marked.clone()));
             let of = |flows: &Flows| flows.flow.tcp()?.dscp;
             flows.iter().map(of).collect()
         };

@@ -9,11 +9,11 @@ use plumb_load::TransactionsOutcome;
 use plumb_load::client::Client;
 use plumb_load::phase::{PhasePlan, Progress};
 use plumb_model::context::{Context, Load};
+use plumb_model::direction::OneDirection;
 use plumb_model::results::Outcome;
 use plumb_model::units::{ByteCount, si};
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::flow::{Flow, Flows};
-use plumb_wire::native::control::frame::Role;
 
 use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
@@ -93,7 +93,7 @@ impl Step for Transactions<'_> {
         let phase = PhasePlan {
             flows: vec![Flows {
                 count: plan.streams,
-                role: Role::Up,
+                role: OneDirection::Up,
                 flow: Flow::Transactions(plan.flow.clone()),
             }],
             duration: plan.duration,

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::results::{Direction, ProbeProtocol};
+use crate::protocol::Protocol;
+use crate::results::Direction;
 use crate::vocabulary;
 
 /// When and beside what a measurement was made. Everything is absent or empty where it was made by itself.
@@ -126,7 +127,7 @@ pub struct LoadFlow {
     /// How many streams of this group there were in each loaded direction.
     pub streams: u32,
     /// Protocol that carried the streams.
-    pub protocol: LoadProtocol,
+    pub protocol: Protocol,
     /// Congestion control of the senders. Absent where it was the host's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cc: Option<String>,
@@ -156,25 +157,11 @@ pub struct LoadFlow {
     pub options: serde_json::Map<String, serde_json::Value>,
 }
 
-vocabulary! {
-    /// What carries the streams of a load.
-    pub enum LoadProtocol {
-        /// TCP, as much as it takes.
-        Tcp = "tcp",
-        /// Datagrams on a schedule.
-        Udp = "udp",
-        /// QUIC, as much as it takes.
-        Quic = "quic",
-        /// Requests and their responses.
-        Transactions = "transactions",
-    }
-}
-
 /// Which probes a series is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeIdentity {
     /// What the probes were made of.
-    pub protocol: ProbeProtocol,
+    pub protocol: Protocol,
     /// ICMP's identifier, or the session of the native echo.
     pub id: u32,
     /// Sequence number of the first probe of the series.

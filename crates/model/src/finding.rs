@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::direction::OneDirection;
 use crate::grade::Grade;
 use crate::vocabulary;
 
@@ -199,22 +200,12 @@ pub enum Action {
     Interface(InterfaceAction),
 }
 
-vocabulary! {
-    /// Direction of the traffic to shape, from the client's side of the line.
-    pub enum LineDirection {
-        /// Traffic towards the provider.
-        Up = "up",
-        /// Traffic from the provider.
-        Down = "down",
-    }
-}
-
 /// A shaper with a managed queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShaperAction {
-    /// Direction of the traffic to shape.
-    pub direction: LineDirection,
-    /// Rate of the shaper in bit/s, counting `overhead_bytes` on every packet.
+    /// Direction of the traffic, from the client's side of the line.
+    pub direction: OneDirection,
+    /// Rate of the shaper, counting `overhead_bytes` on every packet.
     pub rate_bps: u64,
     /// Bytes that the line adds to each IP packet.
     pub overhead_bytes: i16,

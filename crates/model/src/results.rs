@@ -25,17 +25,20 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use crate::direction::Direction;
 use crate::distribution::Distribution;
+use crate::protocol::Protocol;
+use crate::vocabulary;
 use app::AppResult;
 use available_bandwidth::AvailableBandwidthResult;
 use capacity::CapacityResult;
 use host::{CipherResult, DiskResult, HostResult, RatesResult};
-pub use load::{CpuUse, Direction, LimitedTime};
+pub use load::{CpuUse, LimitedTime};
 use mtu::MtuResult;
 use owd::OwdResult;
 pub use page_load::PageLoadResult;
 use path::PathResult;
-pub use ping::{PingResult, ProbeProtocol, TimestampSource};
+pub use ping::{PingResult, TimestampSource};
 pub use port::PortResult;
 use quic::QuicResult;
 use responsiveness::ResponsivenessResult;
@@ -52,7 +55,7 @@ pub use loaded_latency::{
     PlaceMethod,
 };
 
-pub use transactions::{TransactionTransport, TransactionsResult};
+pub use transactions::TransactionsResult;
 
 /// Beginning of a load phase, in seconds, that its steady rate and its percentiles leave out:
 /// slow start fills the pipe and the queue in it.
@@ -90,11 +93,26 @@ macro_rules! outcomes {
             /// serde's, which made a twentieth of the program.
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let Tagged { kind, result } = Tagged::deserialize(deserializer)?;
-                match kind.as_str() {
-                    $($word => serde_json::from_value(result).map(Self::$kind),)+
-                    _ => return Err(D::Error::unknown_variant(&kind, &[$($word),+])),
+                match kind {
+                    $(Kind::$kind => serde_json::from_value(result).map(Self::$kind),)+
                 }
                 .map_err(|error| D::Error::custom(format_args!("{kind}: {error}")))
+            }
+        }
+
+        impl $name {
+            /// The kind of the outcome alone.
+            pub fn kind(&self) -> Kind {
+                match self {
+                    $(Self::$kind(_) => Kind::$kind),+
+                }
+            }
+        }
+
+        vocabulary! {
+            /// A kind of measurement.
+            pub enum Kind {
+                $($(#[doc = $meaning])+ $kind = $word),+
             }
         }
     };
@@ -102,7 +120,7 @@ macro_rules! outcomes {
 
 #[derive(Deserialize)]
 struct Tagged {
-    kind: String,
+    kind: Kind,
     result: serde_json::Value,
 }
 
@@ -157,6 +175,36 @@ outcomes! {
 }
 
 impl Outcome {
+    /// Direction of the data or of the load, where the kind has one.
+    pub fn direction(&self) -> Option<Direction> {
+        Some(match self {
+            Self::Throughput(result) => result.direction,
+            Self::LoadedLatency(result) => result.direction,
+            Self::Tcp(result) => result.direction,
+            Self::Udp(result) => result.direction,
+            Self::Quic(result) => result.direction,
+            Self::App(result) => result.direction,
+            Self::AvailableBandwidth(result) => result.direction,
+            Self::Responsiveness(result) => result.direction,
+            Self::Tune(result) => result.direction,
+            _ => return None,
+        })
+    }
+
+    /// What carried the probes or the payload, where the kind has one protocol.
+    pub fn protocol(&self) -> Option<Protocol> {
+        Some(match self {
+            Self::Ping(result) => result.protocol,
+            Self::Pings(result) => result.protocol,
+            Self::Path(result) => result.protocol,
+            Self::Throughput(result) => result.protocol,
+            Self::LoadedLatency(result) => result.protocol,
+            Self::Quic(result) => result.protocol,
+            Self::Owd(result) => result.protocol,
+            _ => return None,
+        })
+    }
+
     /// What a load phase carried in one direction, if this is that.
     pub fn throughput(&self) -> Option<&ThroughputResult> {
         match self {
@@ -203,7 +251,7 @@ pub struct ThroughputResult {
     /// Direction of the data.
     pub direction: Direction,
     /// What carried the payload: `tcp`, or `tls` over it.
-    pub protocol: String,
+    pub protocol: Protocol,
     /// Payload in bit/s that reached the receiver, over the whole phase: what its program read, or what its TCP had
     /// acknowledged, in order and out of order, where that is more.
     pub bps: f64,

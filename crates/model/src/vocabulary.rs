@@ -11,6 +11,14 @@ pub trait Vocabulary: Copy + Eq + Sized + 'static {
     /// What each means, in the same order: a sentence, for help.
     const MEANINGS: &'static [&'static str];
 
+    /// What it means, as one line.
+    fn meaning(self) -> &'static str {
+        let mut all = Self::WORDS.iter().zip(Self::MEANINGS);
+        let meaning =
+            all.find_map(|((variant, _), meaning)| (*variant == self).then_some(*meaning));
+        meaning.unwrap_or_default().trim().trim_end_matches('.')
+    }
+
     /// The variant of that word.
     fn of_word(word: &str) -> Option<Self> {
         let mut words = Self::WORDS.iter();

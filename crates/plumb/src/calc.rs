@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use plumb_model::calc::{self, Calculation};
 use plumb_model::formula::delay::Medium;
 use plumb_model::formula::goodput::{Headers, payload};
@@ -12,6 +12,7 @@ use plumb_model::framing::Framing;
 use plumb_model::units::{BitRate, ByteCount, parse_duration};
 
 use crate::output::{print, print_json};
+use crate::words;
 
 /// Examples, for the verb's help.
 pub(crate) const EXAMPLES: &str = "\
@@ -100,8 +101,8 @@ enum Question {
         #[arg(long)]
         km: Option<f64>,
         /// What the signal goes through
-        #[arg(long, value_enum, default_value = "fibre")]
-        medium: MediumName,
+        #[arg(long, value_parser = words::any::<Medium>(), default_value = "fibre")]
+        medium: Medium,
     },
     /// How long a transfer takes, with slow start
     Transfer {
@@ -165,17 +166,6 @@ impl Packet {
         })?;
         Ok(f64::from(bytes))
     }
-}
-
-/// What a signal goes through.
-#[derive(Clone, Copy, ValueEnum)]
-enum MediumName {
-    /// Glass
-    Fibre,
-    /// Twisted pair
-    Copper,
-    /// Radio
-    Radio,
 }
 
 /// A share: `1%` or `0.01`. A bare 1 is refused: one per cent is meant by it as often as all.
@@ -259,17 +249,10 @@ fn answer(question: &Question) -> anyhow::Result<Calculation> {
             rate,
             km,
             medium,
-        } => {
-            let medium = match medium {
-                MediumName::Fibre => Medium::Fibre,
-                MediumName::Copper => Medium::Copper,
-                MediumName::Radio => Medium::Radio,
-            };
-            calc::delay(
-                rate.map(|rate| (f64::from(*bytes), rate.bps() as f64)),
-                km.map(|km| (km * 1000.0, medium)),
-            )?
-        }
+        } => calc::delay(
+            rate.map(|rate| (f64::from(*bytes), rate.bps() as f64)),
+            km.map(|km| (km * 1000.0, *medium)),
+        )?,
         Question::Transfer {
             bytes,
             path,

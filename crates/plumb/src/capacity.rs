@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use plumb_measure::capacity::{self, Wanted};
-use plumb_model::results::path::PathProtocol;
+use plumb_model::protocol::Protocol;
 use plumb_model::units::ByteCount;
 use plumb_net::egress::Outlet;
 use plumb_probe::path::Target as PathTarget;
@@ -41,8 +41,8 @@ pub(crate) struct Arguments {
     /// What probes of hops are made of: answers to UDP are small, so its figures are of the way there; with
     /// ICMP the last line's are of both directions [default: UDP, or ICMP where the far end answers that
     /// alone]
-    #[arg(long, value_parser = words::some(&[PathProtocol::Udp, PathProtocol::Icmp]))]
-    protocol: Option<PathProtocol>,
+    #[arg(long, value_parser = words::some(&[Protocol::Udp, Protocol::Icmp]))]
+    protocol: Option<Protocol>,
     /// How long hops are probed at most; it ends sooner when all is known
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
     time: Duration,

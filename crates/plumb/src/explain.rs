@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use plumb_host::knobs::{Catalogue, Knob, page};
-use plumb_model::counter::{self, COUNTERS, Counter, Sense};
+use plumb_model::counter::{self, COUNTERS, Counter};
 use plumb_model::tune::Os;
 use plumb_model::vocabulary::Vocabulary as _;
 
@@ -68,15 +68,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// What a counter of `plumb host` and nstat(8) says.
 fn counter_page(counter: &Counter) -> String {
     format!(
-        "# {} (counter)\n\n{}.\n\n- when it grows: {}\n\nWhat it is here: plumb host --facts counters. More: plumb explain tcp-counters.\n",
+        "# {} (counter)\n\n{}.\n\n- {}: {}\n\nWhat it is here: plumb host --facts counters. More: plumb explain tcp-counters.\n",
         counter.name,
         counter.meaning,
-        match counter.sense {
-            Sense::Normal => "ordinary work",
-            Sense::Watch => "worth a look where it grows with the traffic",
-            Sense::Bad => "something was refused or thrown away on this machine",
-            Sense::Good => "a mechanism spared a connection something worse",
-        }
+        counter.sense,
+        counter.sense.meaning()
     )
 }
 

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use plumb_host::disk::Plan;
 use plumb_host::knobs::Catalogue;
@@ -18,6 +17,7 @@ use crate::load_options::{positive_duration, positive_rate};
 use crate::output::{Output, print_page, style};
 use crate::progress::Line;
 use crate::target::{command_line, interruptible};
+use crate::words;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -45,21 +45,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", requires = "live", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Show all that was read instead of what the audit says of it, or one part
-    #[arg(long, value_name = "PART", num_args = 0..=1, value_parser = sections(), conflicts_with_all = ["live", "json"])]
+    #[arg(long, value_name = "PART", num_args = 0..=1, value_parser = words::any::<HostSection>(), conflicts_with_all = ["live", "json"])]
     facts: Option<Option<HostSection>>,
     #[command(flatten)]
     output: Output,
     #[command(subcommand)]
     speed: Option<Speed>,
-}
-
-/// The parts of the facts, by their names.
-pub(crate) fn sections() -> impl TypedValueParser<Value = HostSection> {
-    PossibleValuesParser::new(HostSection::ALL.map(HostSection::name)).try_map(|name| {
-        let mut all = HostSection::ALL.into_iter();
-        all.find(|section| section.name() == name)
-            .ok_or("there is no such part")
-    })
 }
 
 #[derive(Subcommand)]

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use plumb_measure::mtu::{self, Probes, Wanted};
+use clap::Args;
+use plumb_measure::mtu::{self, Wanted};
+use plumb_model::protocol::Protocol;
 use plumb_net::egress::Outlet;
 use plumb_probe::path::Target as PathTarget;
 
@@ -12,6 +13,7 @@ use crate::load_options::positive_duration;
 use crate::output::Output;
 use crate::progress::Line;
 use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
+use crate::words;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -32,9 +34,10 @@ pub(crate) struct Arguments {
     /// Do not follow what routers tell: find sizes by silence alone
     #[arg(long)]
     no_icmp: bool,
-    /// What probes are made of
-    #[arg(long, value_enum, default_value_t = Protocol::Auto)]
-    protocol: Protocol,
+    /// What probes are made of: echoes come back as large as they went, so that sizes are of both directions
+    /// [default: icmp, and udp where that shows more]
+    #[arg(long, value_parser = words::some(&[Protocol::Icmp, Protocol::Udp]))]
+    protocol: Option<Protocol>,
     /// The largest packet to try, in bytes [default: what the interface sends]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(68..))]
     max: Option<u16>,
@@ -54,16 +57,6 @@ pub(crate) struct Arguments {
     output: Output,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Protocol {
-    /// ICMP echo, and UDP where that says more
-    Auto,
-    /// ICMP echo: the answers are as large, so it is of both ways
-    Icmp,
-    /// UDP: the answers are small, so it is of the way there
-    Udp,
-}
-
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = Target::resolve_as(&arguments.host, arguments.family.chosen())?;
     let output = arguments.output.begin()?;
@@ -77,11 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         },
         largest_bytes: arguments.max,
         listen: !arguments.no_icmp,
-        probes: match arguments.protocol {
-            Protocol::Auto => Probes::Automatic,
-            Protocol::Icmp => Probes::Icmp,
-            Protocol::Udp => Probes::Udp,
-        },
+        protocol: arguments.protocol,
         max_hops: arguments.max_hops,
         tries: arguments.tries,
         timeout: arguments.timeout,

@@ -13,7 +13,7 @@ use plumb_net::egress::Outlet;
 use plumb_net::names::host_name;
 use plumb_probe::path::atlas::{Atlas, degrees};
 use plumb_probe::path::trace::TracePlan;
-use plumb_probe::path::{Protocol, Target as PathTarget, UDP_PORT};
+use plumb_probe::path::{ProtocolAndPort, Target as PathTarget, UDP_PORT};
 use plumb_report::export::path::{self as forms, Order};
 use plumb_wire::native::spec;
 
@@ -211,7 +211,7 @@ impl Arguments {
     ///
     /// # Errors
     /// When there is a port that goes with nothing, or two.
-    fn protocol(&self, typed: Option<u16>) -> anyhow::Result<Option<Protocol>> {
+    fn protocol(&self, typed: Option<u16>) -> anyhow::Result<Option<ProtocolAndPort>> {
         let option = self.udp.or(self.tcp);
         let said = [option.flatten(), self.port, typed].into_iter().flatten();
         match (said.count(), option) {
@@ -225,13 +225,13 @@ impl Arguments {
         }
         let port = |given: Option<u16>, default| given.or(self.port).or(typed).unwrap_or(default);
         Ok(match (self.udp, self.tcp) {
-            (Some(given), _) => Some(Protocol::Udp {
+            (Some(given), _) => Some(ProtocolAndPort::Udp {
                 port: port(given, UDP_PORT),
             }),
-            (_, Some(given)) => Some(Protocol::Tcp {
+            (_, Some(given)) => Some(ProtocolAndPort::Tcp {
                 port: port(given, TCP_PORT),
             }),
-            _ => self.icmp.then_some(Protocol::Icmp),
+            _ => self.icmp.then_some(ProtocolAndPort::Icmp),
         })
     }
 

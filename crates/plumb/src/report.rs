@@ -12,7 +12,6 @@ use plumb_report::html;
 use plumb_report::text::HostSection;
 use plumb_report::{compare, export, text};
 
-use crate::host::sections;
 use crate::output::{print_page, read_run, style};
 use crate::save::save;
 #[cfg(not(feature = "html"))]
@@ -35,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "after"])]
     flent: Option<PathBuf>,
     /// Print all that a Run of plumb host read, or one part, as its --facts does
-    #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, value_parser = sections(), conflicts_with_all = ["output", "after", "svg", "flent"])]
+    #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, value_parser = words::any::<HostSection>(), conflicts_with_all = ["output", "after", "svg", "flent"])]
     facts: Option<Option<HostSection>>,
     /// Which phase; the last one without it
     #[arg(long, value_parser = words::any::<Direction>(), requires = "flent", conflicts_with_all = ["output", "after", "svg"])]

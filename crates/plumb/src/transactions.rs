@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use plumb_measure::transactions::{self, Plan};
-use plumb_model::results::TransactionTransport;
+use plumb_model::protocol::Protocol;
 use plumb_model::units::ByteCount;
 use plumb_wire::native::control::flow::transactions::{TransactionFlow, UDP_BYTES};
 use plumb_wire::native::spec::{MOST_STREAMS, PORT};
@@ -93,9 +93,9 @@ impl Arguments {
     /// What each stream asks.
     fn flow(&self) -> anyhow::Result<TransactionFlow> {
         let (transport, smallest) = match (self.udp, self.tls) {
-            (true, _) => (TransactionTransport::Udp, *UDP_BYTES.start()),
-            (false, true) => (TransactionTransport::Tls, 1),
-            (false, false) => (TransactionTransport::Tcp, 1),
+            (true, _) => (Protocol::Udp, *UDP_BYTES.start()),
+            (false, true) => (Protocol::Tls, 1),
+            (false, false) => (Protocol::Tcp, 1),
         };
         let request_bytes = self.request.unwrap_or(smallest);
         let like_request = if self.udp { request_bytes } else { smallest };

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
+use plumb_model::direction::OneDirection;
 use plumb_model::units::{BitRate, ByteCount, parse_duration};
 use plumb_wire::native::control::flow::udp::{
     Ecn, MAX_GSO_SEGMENTS, MAX_PAYLOAD_BYTES, Pattern, Times, UdpFlow,
 };
 use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
-use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::datagram::HEADER_BYTES;
 
 use crate::usage::wrong;
@@ -133,7 +133,7 @@ impl UdpOptions {
         let flow = Flow::Udp(flow);
         let flows = Flows {
             count: 1,
-            role: Role::Up,
+            role: OneDirection::Up,
             flow,
         };
         flows

@@ -18,12 +18,9 @@ pub(crate) fn some<V: Vocabulary + Send + Sync>(
 fn parser<V: Vocabulary + Send + Sync>(
     allows: impl Fn(V) -> bool,
 ) -> impl TypedValueParser<Value = V> {
-    let words = V::WORDS.iter().zip(V::MEANINGS);
-    let words = words.filter(|((variant, _), _)| allows(*variant));
-    let values = words.map(|((_, word), meaning)| {
-        let meaning = meaning.trim().trim_end_matches('.');
-        PossibleValue::new(option_of(word)).help(meaning.to_owned())
-    });
+    let words = V::WORDS.iter().filter(|(variant, _)| allows(*variant));
+    let values =
+        words.map(|(variant, word)| PossibleValue::new(option_of(word)).help(variant.meaning()));
     PossibleValuesParser::new(values.collect::<Vec<_>>()).try_map(|given| {
         let mut variants = V::WORDS.iter();
         let variant = variants.find(|(_, word)| option_of(word) == given);

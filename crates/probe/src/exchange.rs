@@ -6,7 +6,8 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use plumb_model::results::{ProbeProtocol, TimestampSource};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::TimestampSource;
 use plumb_net::egress::Outlet;
 use plumb_net::tcp::{ConnectError, TcpOptions, abort_on_close, connect, tcp_info};
 use plumb_wire::certificate;
@@ -40,7 +41,7 @@ pub struct Talk {
 impl Talk {
     /// What the probes of a plan say whose probes are connections.
     pub(crate) fn of(plan: &Plan) -> Self {
-        let http = plan.protocol != ProbeProtocol::Tcp;
+        let http = plan.protocol != Protocol::Tcp;
         Self {
             host: plan.name.clone(),
             tls: plan.trust.clone(),

@@ -26,7 +26,7 @@ const BUFFER_BYTES: usize = 2048;
 /// When there is no socket for ICMP.
 pub fn answerer(target: IpAddr, hops: u8) -> Result<Option<IpAddr>, ProbeError> {
     let plan = Plan::new(
-        plumb_model::results::ProbeProtocol::Icmp,
+        plumb_model::protocol::Protocol::Icmp,
         target.to_string(),
         SocketAddr::new(target, 0),
     );

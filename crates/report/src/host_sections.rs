@@ -10,64 +10,40 @@ mod wifi;
 
 use plumb_model::results::host::{Clock, Unread};
 use plumb_model::run::Run;
+use plumb_model::vocabulary;
+use plumb_model::vocabulary::Vocabulary as _;
 
 use crate::kinds::host::{self, hosts};
 use crate::number;
 use crate::table::{Facts, Table};
 
-/// A part of what is known of a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HostSection {
-    /// The machine, its clock and its memory.
-    Machine,
-    /// Hardware, driver, link, offloads, rings, counters of each interface.
-    Interfaces,
-    Wifi,
-    Queues,
-    /// Counters of IP, TCP and UDP, with their meaning.
-    Counters,
-    /// Connections with what TCP knows of them, listeners, and who owns them.
-    Sockets,
-    /// What TCP remembers of addresses.
-    Cached,
-    Sysctls,
-    /// Processors: power saving, interrupts, received packets.
-    Processors,
-    /// What a busy machine runs out of, and fragments.
-    Limits,
+vocabulary! {
+    /// A part of what is known of a machine, in the order in which they are shown.
+    pub enum HostSection {
+        /// The machine, its clock and its memory.
+        Machine = "machine",
+        /// Hardware, driver, link, offloads, rings, counters of each interface.
+        Interfaces = "interfaces",
+        /// Radios, their stations and rates.
+        Wifi = "wifi",
+        /// Queueing disciplines of the interfaces.
+        Queues = "queues",
+        /// Counters of IP, TCP and UDP, with their meaning.
+        Counters = "counters",
+        /// Connections with what TCP knows of them, listeners, and who owns them.
+        Sockets = "sockets",
+        /// What TCP remembers of addresses.
+        Cached = "cached",
+        /// Kernel variables and their values.
+        Sysctls = "sysctls",
+        /// Processors: power saving, interrupts, received packets.
+        Processors = "processors",
+        /// What a busy machine runs out of, and fragments.
+        Limits = "limits",
+    }
 }
 
 impl HostSection {
-    /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 10] = [
-        Self::Machine,
-        Self::Interfaces,
-        Self::Wifi,
-        Self::Queues,
-        Self::Counters,
-        Self::Sockets,
-        Self::Cached,
-        Self::Sysctls,
-        Self::Processors,
-        Self::Limits,
-    ];
-
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Machine => "machine",
-            Self::Interfaces => "interfaces",
-            Self::Wifi => "wifi",
-            Self::Queues => "queues",
-            Self::Counters => "counters",
-            Self::Sockets => "sockets",
-            Self::Cached => "cached",
-            Self::Sysctls => "sysctls",
-            Self::Processors => "processors",
-            Self::Limits => "limits",
-        }
-    }
-
     /// What stands for it where this machine has none.
     fn nothing(self) -> &'static str {
         match self {
@@ -130,8 +106,9 @@ impl HostSection {
 
 /// The tables of one section, or of all.
 pub(crate) fn tables(run: &Run, only: Option<HostSection>) -> Vec<Table> {
-    let sections = HostSection::ALL.into_iter();
+    let sections = HostSection::WORDS.iter();
     sections
+        .map(|(section, _)| *section)
         .filter(|section| only.is_none_or(|only| only == *section))
         .flat_map(|section| {
             let mut tables = section.tables(run);

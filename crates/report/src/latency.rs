@@ -2,7 +2,7 @@
 
 use plumb_model::context::Phase;
 use plumb_model::grade::Grade;
-use plumb_model::results::ProbeProtocol;
+use plumb_model::protocol::Protocol;
 use plumb_model::run::Run;
 
 use crate::grade;
@@ -29,19 +29,19 @@ pub(crate) fn latencies(run: &Run) -> Vec<(Phase, RoundTrips<'_>)> {
 
 /// The protocol whose round trips lead: UDP where the far end answers it, because the loaded
 /// phases are graded with it.
-pub(crate) fn leading_protocol(run: &Run) -> ProbeProtocol {
+pub(crate) fn leading_protocol(run: &Run) -> Protocol {
     let rows = latencies(run);
-    let there = |protocol: &ProbeProtocol| {
+    let there = |protocol: &Protocol| {
         rows.iter()
             .any(|(_, l)| l.protocol == *protocol && l.rtt_s.is_some())
     };
     // A ping by another protocol stands alone.
     let first = rows.first().map(|(_, l)| l.protocol);
-    [ProbeProtocol::Udp, ProbeProtocol::Stamp]
+    [Protocol::Udp, Protocol::Stamp]
         .into_iter()
         .find(there)
-        .or(first.filter(|protocol| *protocol != ProbeProtocol::Udp))
-        .unwrap_or(ProbeProtocol::Icmp)
+        .or(first.filter(|protocol| *protocol != Protocol::Udp))
+        .unwrap_or(Protocol::Icmp)
 }
 
 /// The mark as a word of text; a dash where there is none.

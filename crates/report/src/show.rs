@@ -6,7 +6,8 @@ use std::any::Any;
 use plumb_model::context::Phase;
 use plumb_model::distribution::Distribution;
 use plumb_model::grade::Grade;
-use plumb_model::results::{Direction, ProbeProtocol};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::Direction;
 use plumb_model::run::{Measurement, Run};
 
 use crate::compare::quantity::Quantity;
@@ -105,7 +106,7 @@ impl Ends {
 
 /// Round trips of one measurement, idle or loaded.
 pub(crate) struct RoundTrips<'a> {
-    pub(crate) protocol: ProbeProtocol,
+    pub(crate) protocol: Protocol,
     pub(crate) rtt_s: Option<&'a Distribution>,
     pub(crate) increase_s: Option<&'a Distribution>,
     pub(crate) loss_ratio: Option<f64>,
@@ -122,7 +123,7 @@ pub(crate) enum Trace {
     Delay(Direction),
     /// Round trips of probes.
     RoundTrip {
-        protocol: ProbeProtocol,
+        protocol: Protocol,
         /// Whether the path was loaded, so that the first seconds do not count.
         loaded: bool,
     },

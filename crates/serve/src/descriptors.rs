@@ -29,7 +29,6 @@ pub(crate) fn allow(max_clients: usize, lends_disk: bool) -> Result<usize, Serve
     room_for_silent(max_clients, needed, allowed)
 }
 
-/// Without silent connections.
 fn needed(max_clients: usize, lends_disk: bool) -> u64 {
     let streams = u64::from(MAX_STREAMS_IN_ALL + MAX_FEW_STREAMS_IN_ALL);
     let files = if lends_disk { streams } else { 0 };

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use plumb_load::file::StreamFile;
 use plumb_load::streams::Stream;
+use plumb_model::direction::OneDirection;
 use plumb_net::file::{forget_cached, sync_data};
 use plumb_wire::native::control::flow::{Flow, Flows};
-use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::{Refusal, Start};
 
 /// Largest file that is made to be read from; it is read again and again, each time from the disk.
@@ -74,11 +74,11 @@ impl Files {
                 }
                 let file = tempfile::tempfile_in(disk)?;
                 match flows.role {
-                    Role::Down => {
+                    OneDirection::Down => {
                         fill(&file, start.byte_limit.unwrap_or(LARGEST_BYTES), each)?;
                         files.down.push(lent(file, true));
                     }
-                    Role::Up => files.up.push(lent(file, false)),
+                    OneDirection::Up => files.up.push(lent(file, false)),
                 }
             }
         }
@@ -86,11 +86,11 @@ impl Files {
     }
 
     /// The file for one more stream that asks for one.
-    pub(crate) fn take(&mut self, role: Role, stream: &Stream) -> Option<StreamFile> {
+    pub(crate) fn take(&mut self, role: OneDirection, stream: &Stream) -> Option<StreamFile> {
         match (stream, role) {
             (Stream::Tcp(stream), _) if !stream.flow.far_disk => None,
-            (Stream::Tcp(_), Role::Down) => self.down.pop(),
-            (Stream::Tcp(_), Role::Up) => self.up.pop(),
+            (Stream::Tcp(_), OneDirection::Down) => self.down.pop(),
+            (Stream::Tcp(_), OneDirection::Up) => self.up.pop(),
             (Stream::Udp(_) | Stream::Quic(_) | Stream::Transactions(_), _) => None,
         }
     }
@@ -137,8 +137,8 @@ mod tests {
         Start {
             phase: 1,
             flows: vec![
-                Flows::tcp(2, Role::Down, flow.clone()),
-                Flows::tcp(1, Role::Up, flow),
+                Flows::tcp(2, OneDirection::Down, flow.clone()),
+                Flows::tcp(1, OneDirection::Up, flow),
             ],
             duration_s: 1.0,
             byte_limit,

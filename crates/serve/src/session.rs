@@ -14,11 +14,11 @@ use plumb_load::frames::{LinkError, read_frame, write_frame};
 use plumb_load::streams::{Carrier, Stream, prepare};
 use plumb_load::traffic::{Traffic, TrafficPlan};
 use plumb_load::transactions::answer::Answerer;
-use plumb_model::results::TransactionTransport;
+use plumb_model::direction::OneDirection;
+use plumb_model::protocol::{Protocol, Transport};
 use plumb_net::bulk::BulkSocket;
 use plumb_net::tcp;
-use plumb_wire::native::control::flow::{Flow, Transport};
-use plumb_wire::native::control::frame::Role;
+use plumb_wire::native::control::flow::Flow;
 use plumb_wire::native::control::session::{Admitted, ServerSession, Step};
 use plumb_wire::native::control::trace::TraceRequest;
 use plumb_wire::native::control::{
@@ -390,7 +390,7 @@ impl Session<'_, '_> {
         }
         let open = || {
             let socket = BulkSocket::beside(here, from)?;
-            prepare(flow, stream.role == Role::Up, &socket)?;
+            prepare(flow, stream.role == OneDirection::Up, &socket)?;
             Ok::<_, std::io::Error>(socket)
         };
         match open() {
@@ -477,8 +477,8 @@ impl Session<'_, '_> {
             };
             stream.set_file(files.take(role, &stream));
             match role {
-                Role::Down => outgoing.push(stream),
-                Role::Up => incoming.push(stream),
+                OneDirection::Down => outgoing.push(stream),
+                OneDirection::Up => incoming.push(stream),
             }
         }
         let traffic = Traffic::start(TrafficPlan {
@@ -536,9 +536,7 @@ fn admit<'a>(
 /// The longest answer over UDP of a phase's transactions, where it has any.
 fn longest_answer(start: &Start) -> Option<u32> {
     let answers = start.flows.iter().filter_map(|flows| match &flows.flow {
-        Flow::Transactions(flow) if flow.transport == TransactionTransport::Udp => {
-            Some(flow.response_bytes)
-        }
+        Flow::Transactions(flow) if flow.transport == Protocol::Udp => Some(flow.response_bytes),
         _ => None,
     });
     answers.max()

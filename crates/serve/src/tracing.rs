@@ -5,12 +5,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumb_model::results::path::PathProtocol;
+use plumb_model::protocol::Protocol;
 use plumb_net::egress::Outlet;
 use plumb_probe::path::remote_trace::tell;
 use plumb_probe::path::through::trace_what_gets_through;
 use plumb_probe::path::trace::TracePlan;
-use plumb_probe::path::{OpenError, Protocol, Target, UDP_PORT};
+use plumb_probe::path::{OpenError, ProtocolAndPort, Target, UDP_PORT};
 use plumb_wire::native::control::trace::TraceRequest;
 use plumb_wire::native::control::{Refusal, ServerMessage};
 use plumb_wire::native::spec::TRACE_PROBE_TIMEOUT;
@@ -31,13 +31,13 @@ pub(crate) fn trace(
     request: &TraceRequest,
     stop: &AtomicBool,
 ) -> ServerMessage {
-    let icmp = Protocol::Icmp;
-    let udp = Protocol::Udp { port: UDP_PORT };
+    let icmp = ProtocolAndPort::Icmp;
+    let udp = ProtocolAndPort::Udp { port: UDP_PORT };
     let protocols = match request.protocol {
-        Some(PathProtocol::Icmp) => vec![icmp],
-        Some(PathProtocol::Udp) => vec![udp],
+        Some(Protocol::Icmp) => vec![icmp],
+        Some(Protocol::Udp) => vec![udp],
         // Nothing that a host would take for somebody who connects to it.
-        None | Some(PathProtocol::Tcp) => vec![icmp, udp],
+        _ => vec![icmp, udp],
     };
     let plan = TracePlan {
         last_hop: request.max_hops,

@@ -5,28 +5,26 @@ use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
+use plumb_model::vocabulary;
+use plumb_model::vocabulary::Vocabulary as _;
+
 /// The longest URL in bytes: what RFC 9110, section 4.1, recommends that everybody supports.
 pub const MAX_URL_BYTES: usize = 8000;
 
 /// The longest name of a host in bytes (RFC 1035, section 2.3.4).
 const MAX_HOST_BYTES: usize = 255;
 
-/// How a page is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Scheme {
-    Http,
-    Https,
+vocabulary! {
+    /// How a page is asked for.
+    pub enum Scheme {
+        /// HTTP over plain TCP, without encryption.
+        Http = "http",
+        /// HTTP over TLS, as most pages are.
+        Https = "https",
+    }
 }
 
 impl Scheme {
-    /// As URLs have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-
     /// The port where a URL names none (RFC 9110, section 4.2).
     pub fn port(self) -> u16 {
         match self {
@@ -181,9 +179,7 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
 }
 
 fn scheme_of(text: &str) -> Result<Scheme, UrlError> {
-    [Scheme::Http, Scheme::Https]
-        .into_iter()
-        .find(|scheme| text.eq_ignore_ascii_case(scheme.name()))
+    Scheme::of_word(&text.to_ascii_lowercase())
         // Of a name that a page chose, no more than tells it.
         .ok_or_else(|| UrlError::Scheme(text.chars().take(20).collect()))
 }

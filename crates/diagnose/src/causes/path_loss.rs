@@ -4,7 +4,8 @@
 
 use plumb_model::context::Experiment;
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
-use plumb_model::results::{Direction, ProbeProtocol};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::Direction;
 
 use crate::Case;
 use crate::entry::{Entry, Family, is_about};
@@ -87,7 +88,7 @@ fn while_idle(idle: Idle<'_>) -> Option<Finding> {
         return None;
     }
     let least = idle.loss_at_least();
-    let by_icmp = ping.protocol == ProbeProtocol::Icmp;
+    let by_icmp = ping.protocol == Protocol::Icmp;
     if ping.received == 0 {
         // Where no probe at all is answered they are filtered, which is common and no loss.
         return None;
@@ -259,7 +260,7 @@ mod tests {
     use plumb_model::run::HostFacts;
     use std::collections::BTreeMap;
 
-    fn found(protocol: ProbeProtocol, [sent, received, dropped_here]: [u64; 3]) -> Vec<Finding> {
+    fn found(protocol: Protocol, [sent, received, dropped_here]: [u64; 3]) -> Vec<Finding> {
         let ping = PingResult {
             protocol,
             address: "192.0.2.1".to_owned(),
@@ -294,7 +295,7 @@ mod tests {
 
     #[test]
     fn as_many_losses_as_chance_does_not_explain_are_a_finding() {
-        use ProbeProtocol::{Icmp, Udp};
+        use Protocol::{Icmp, Udp};
         assert_eq!(found(Udp, [100, 100, 0]), []);
         assert_eq!(found(Udp, [100, 99, 0]), [], "one may be chance");
         assert_eq!(found(Udp, [20, 19, 0]), [], "of few, too");

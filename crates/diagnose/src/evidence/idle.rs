@@ -1,7 +1,8 @@
 //! Probes of the path before any load.
 
 use plumb_model::loss::at_least_ratio;
-use plumb_model::results::{Outcome, PingResult, ProbeProtocol};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::{Outcome, PingResult};
 use plumb_model::run::Measurement;
 
 use crate::{Case, reading};
@@ -34,7 +35,7 @@ impl<'a> Case<'a> {
     /// Probes of the idle path. The responder answers every one of its own; hosts limit how many
     /// echoes they answer, and filters may let only those pass.
     pub(crate) fn idle(&self) -> Option<Idle<'a>> {
-        let by = |protocol: ProbeProtocol| {
+        let by = |protocol: Protocol| {
             self.measurements
                 .iter()
                 .find_map(|measurement| match &measurement.outcome {
@@ -49,7 +50,7 @@ impl<'a> Case<'a> {
                     _ => None,
                 })
         };
-        let [udp, icmp] = [ProbeProtocol::Udp, ProbeProtocol::Icmp].map(by);
+        let [udp, icmp] = [Protocol::Udp, Protocol::Icmp].map(by);
         let answered = |idle: &Idle<'_>| idle.result.received > 0;
         udp.filter(answered)
             .or(icmp.filter(answered))

@@ -1,6 +1,7 @@
 //! Round trips of probes beside a load.
 
-use plumb_model::results::{Direction, LoadedLatencyResult, Outcome, ProbeProtocol};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::{Direction, LoadedLatencyResult, Outcome};
 use plumb_model::run::Measurement;
 
 use crate::{Case, lengths};
@@ -26,7 +27,7 @@ impl Loaded<'_> {
     /// Probes sent from so many seconds of the phase on, and answered; those until its end.
     pub(crate) fn answered_since(self, from_s: f64) -> (usize, usize) {
         let name = match self.result.protocol {
-            ProbeProtocol::Icmp => "rtt_icmp",
+            Protocol::Icmp => "rtt_icmp",
             _ => "rtt",
         };
         let probes = self.measurement.series.get(name).into_iter();

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use plumb_model::protocol::Transport;
 use plumb_model::results::host::{Connection, Listener, Owner, SocketMemoryUse, Sockets};
-use plumb_net::netlink::socket::{
-    ESTABLISHED, InetSocket, LISTEN, Transport, sockets as ask, state_name,
-};
+use plumb_net::netlink::socket::{ESTABLISHED, InetSocket, LISTEN, sockets as ask, state_name};
 
 use super::Source;
 

@@ -8,7 +8,8 @@ use plumb_link::spec::ChainSpec;
 use super::Tree;
 use crate::error::LabError;
 use crate::network::{self, Nodes};
-use crate::scenario::{LinkSpec, Scenario, Way};
+use crate::scenario::{LinkSpec, Scenario};
+use plumb_model::direction::OneDirection;
 use plumb_net::tc::{self, Qdisc};
 
 /// Handle of the outermost discipline.
@@ -20,7 +21,7 @@ const MTU_BYTES: u32 = 1500;
 /// A direction of a link, the node that sends, and what its device is given.
 pub(crate) struct Direction<'a> {
     link: &'a LinkSpec,
-    way: Way,
+    way: OneDirection,
     sender: &'a str,
     tree: Tree,
 }
@@ -34,13 +35,15 @@ impl Direction<'_> {
 }
 
 /// The directions of the links that are not plain cables, with the node that sends.
-fn directions(scenario: &Scenario) -> impl Iterator<Item = (&LinkSpec, Way, &str, &ChainSpec)> {
+fn directions(
+    scenario: &Scenario,
+) -> impl Iterator<Item = (&LinkSpec, OneDirection, &str, &ChainSpec)> {
     let links = scenario.links.iter().filter(|link| link.is_emulated());
     links.flat_map(|link| {
         let [first, second] = &link.between;
         [
-            (link, Way::Up, first.as_str(), &link.up),
-            (link, Way::Down, second.as_str(), &link.down),
+            (link, OneDirection::Up, first.as_str(), &link.up),
+            (link, OneDirection::Down, second.as_str(), &link.down),
         ]
     })
 }
@@ -92,8 +95,8 @@ pub(crate) fn stats(
     scenario: &Scenario,
     nodes: &Nodes,
     notes: &mut Vec<String>,
-) -> BTreeMap<String, BTreeMap<Way, Vec<Qdisc>>> {
-    let mut links: BTreeMap<String, BTreeMap<Way, Vec<Qdisc>>> = BTreeMap::new();
+) -> BTreeMap<String, BTreeMap<OneDirection, Vec<Qdisc>>> {
+    let mut links: BTreeMap<String, BTreeMap<OneDirection, Vec<Qdisc>>> = BTreeMap::new();
     for (link, way, sender, _) in directions(scenario) {
         let counted = network::node(nodes, sender)
             .and_then(|node| node.in_network(|| Ok::<_, LabError>(tc::qdiscs(&link.name)?)));

@@ -9,7 +9,8 @@ use plumb_model::printable;
 use serde::Serialize;
 
 use super::tap::{Observation, Seen};
-use crate::scenario::{LinkEnd, Way};
+use crate::scenario::LinkEnd;
+use plumb_model::direction::OneDirection;
 
 /// Version of the log, in its first line.
 const SCHEMA: &str = "plumb.lab-log/1";
@@ -29,7 +30,7 @@ struct Header<'a> {
 #[derive(Serialize)]
 struct Line<'a> {
     link: &'a str,
-    way: Way,
+    way: OneDirection,
     /// The packet's number among those that came to this direction.
     packet: u64,
     entered_s: f64,

@@ -18,7 +18,8 @@ pub(crate) use self::tap::Tap;
 use self::tap::{Observation, Wants};
 use crate::error::LabError;
 use crate::instance::Instance;
-use crate::scenario::{LinkEnd, Way};
+use crate::scenario::LinkEnd;
+use plumb_model::direction::OneDirection;
 
 /// What somebody wants to see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +83,7 @@ impl Observer {
                 } else {
                     return Err(LabError::no_end(link, node, &[first, second]));
                 };
-                for (way, wants) in [(Way::Up, up), (Way::Down, down)] {
+                for (way, wants) in [(OneDirection::Up, up), (OneDirection::Down, down)] {
                     let link = link.clone();
                     let end = LinkEnd { link, way };
                     instance.add_tap(&end, observation.tap(end.clone(), wants))?;

@@ -4,11 +4,12 @@
 
 use plumb_link::spec::CellSpec;
 
-use super::{CellPath, LinkEnd, LinkSpec, SHAPER, Scenario, Way};
+use super::{CellPath, LinkEnd, LinkSpec, SHAPER, Scenario};
 use crate::layout;
 use crate::nearest::known;
 use crate::problem::{Problem, each};
 use crate::vary::vary;
+use plumb_model::direction::OneDirection;
 
 /// The most nodes, and the most links and lans: every node has a route to every link, and so many
 /// links the third byte of 10.0.0.0/16 tells apart.
@@ -60,7 +61,7 @@ pub(crate) fn doubts(scenario: &Scenario) -> Vec<String> {
     for (link, way) in scenario
         .links
         .iter()
-        .flat_map(|link| [(link, Way::Up), (link, Way::Down)])
+        .flat_map(|link| [(link, OneDirection::Up), (link, OneDirection::Down)])
     {
         for named in &link.chain(way).0 {
             if let CellSpec::Mtu(mtu) = &named.cell

@@ -14,11 +14,11 @@ mod truth;
 use std::collections::BTreeMap;
 
 use plumb_link::spec::ChainSpec;
-use plumb_model::finding::LineDirection;
+use plumb_model::direction::OneDirection;
 use serde::Deserialize;
 
 pub use self::load::ScenarioError;
-pub use self::names::{CellPath, LinkEnd, SHAPER, Way};
+pub use self::names::{CellPath, LinkEnd, SHAPER};
 pub use self::ranges::{Range, Ranges};
 pub use self::truth::{Expected, QueueDelay, Recorded, Truth};
 use crate::topology::{LanSpec, MulticastSpec, RouteSpec};
@@ -125,18 +125,18 @@ impl LinkSpec {
     }
 
     /// The cells of a direction.
-    pub fn chain(&self, way: Way) -> &ChainSpec {
+    pub fn chain(&self, way: OneDirection) -> &ChainSpec {
         match way {
-            Way::Up => &self.up,
-            Way::Down => &self.down,
+            OneDirection::Up => &self.up,
+            OneDirection::Down => &self.down,
         }
     }
 
     /// The cells of a direction, to be changed.
-    pub(crate) fn chain_mut(&mut self, way: Way) -> &mut ChainSpec {
+    pub(crate) fn chain_mut(&mut self, way: OneDirection) -> &mut ChainSpec {
         match way {
-            Way::Up => &mut self.up,
-            Way::Down => &mut self.down,
+            OneDirection::Up => &mut self.up,
+            OneDirection::Down => &mut self.down,
         }
     }
 }
@@ -174,10 +174,10 @@ pub struct RouterShaper {
 
 impl RouterShaper {
     /// Where it would shape this direction of the line.
-    pub fn end(&self, direction: LineDirection) -> &LinkEnd {
+    pub fn end(&self, direction: OneDirection) -> &LinkEnd {
         match direction {
-            LineDirection::Up => &self.up,
-            LineDirection::Down => &self.down,
+            OneDirection::Up => &self.up,
+            OneDirection::Down => &self.down,
         }
     }
 }

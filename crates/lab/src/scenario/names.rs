@@ -2,28 +2,18 @@
 
 use std::fmt;
 
-use plumb_model::vocabulary;
+use plumb_model::direction::OneDirection;
 use serde::Deserialize;
 
 /// The cell that is added where a cell of this name is set and none is there; its kind, too.
 pub const SHAPER: &str = "shaper";
-
-vocabulary! {
-    /// The two directions of a link.
-    pub enum Way {
-        /// From the first end to the second.
-        Up = "up",
-        /// From the second end to the first.
-        Down = "down",
-    }
-}
 
 /// A direction of a link, written `LINK.up` or `LINK.down`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct LinkEnd {
     pub link: String,
-    pub way: Way,
+    pub way: OneDirection,
 }
 
 impl TryFrom<String> for LinkEnd {
@@ -32,21 +22,16 @@ impl TryFrom<String> for LinkEnd {
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let wrong = || format!("'{text}' is not a direction of a link: write LINK.up or LINK.down");
         let (link, way) = text.split_once('.').ok_or_else(wrong)?;
-        let way = match way {
-            "up" => Way::Up,
-            "down" => Way::Down,
-            _ => return Err(wrong()),
-        };
         Ok(Self {
             link: link.to_owned(),
-            way,
+            way: way.parse().map_err(|_| wrong())?,
         })
     }
 }
 
 impl fmt::Display for LinkEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.link, self.way.name())
+        write!(f, "{}.{}", self.link, self.way)
     }
 }
 

@@ -110,6 +110,14 @@ fn an_unknown_word_comes_with_the_nearest_one() {
             "bufferbloat-up",
         ),
         ("[truth]\nfirst_finding_where = \"farhost\"\n", "far-host"),
+        (
+            "[[truth.value]]\nwhat = \"w\"\nfield = \"x\"\nmeasurement = { kind = \"pong\" }\n",
+            "ping",
+        ),
+        (
+            "[[truth.value]]\nwhat = \"w\"\nfield = \"x\"\nmeasurement = { kid = \"ping\" }\n",
+            "kind",
+        ),
     ] {
         let error = error(text);
         let hint = format!("(did you mean '{near}'?)");

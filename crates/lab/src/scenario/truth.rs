@@ -1,8 +1,12 @@
 //! `[truth]`: what must be found in a scenario.
 
-use std::collections::HashMap;
+use std::fmt;
 
+use plumb_model::context::Phase;
 use plumb_model::finding::{Cause, Place, Severity};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::{Direction, Kind};
+use plumb_model::run::Measurement;
 use serde::Deserialize;
 
 use super::names::{CellPath, LinkEnd};
@@ -81,8 +85,8 @@ pub struct Recorded {
 #[serde(deny_unknown_fields)]
 pub struct Expected {
     pub what: String,
-    /// Which measurement: pairs that its kind, context or result must have.
-    pub measurement: HashMap<String, String>,
+    /// The first such measurement of the Run.
+    pub measurement: Selector,
     /// Path to the number inside the measurement.
     pub field: String,
     #[serde(default)]
@@ -100,6 +104,42 @@ pub struct Expected {
     /// How far the number may be from the cell's, as a share of the cell's.
     #[serde(default)]
     pub tolerance_ratio: f64,
+}
+
+/// What a measurement must be. What is absent may be anything.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selector {
+    kind: Option<Kind>,
+    direction: Option<Direction>,
+    phase: Option<Phase>,
+    protocol: Option<Protocol>,
+}
+
+impl Selector {
+    pub fn selects(&self, measurement: &Measurement) -> bool {
+        fn agrees<T: PartialEq>(wanted: Option<T>, found: Option<T>) -> bool {
+            wanted.is_none() || wanted == found
+        }
+        let outcome = &measurement.outcome;
+        agrees(self.kind, Some(outcome.kind()))
+            && agrees(self.direction, outcome.direction())
+            && agrees(self.phase, measurement.context.phase)
+            && agrees(self.protocol, outcome.protocol())
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = [
+            self.kind.map(Kind::name),
+            self.direction.map(Direction::name),
+            self.phase.map(Phase::name),
+            self.protocol.map(Protocol::name),
+        ];
+        let words: Vec<_> = words.into_iter().flatten().collect();
+        f.write_str(&words.join(", "))
+    }
 }
 
 /// A quantile, over time, of a queue's delay.

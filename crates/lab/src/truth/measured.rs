@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use plumb_model::distribution::quantile_of_sorted;
 use plumb_model::results::RAMP_S;
 use plumb_model::run::{Measurement, Run};
-use serde_json::Value;
 
 use super::verdict::bounds;
 use crate::scenario::{Expected, LinkEnd, QueueDelay};
@@ -12,17 +11,12 @@ use crate::stats::{LabStats, WayStats};
 
 /// Holds one number of a Run against what it must be; says what it is, either way.
 pub(super) fn check(expected: &Expected, run: &Run, stats: &LabStats) -> Result<String, String> {
-    let (measurement, json) = run
+    let measurement = run
         .measurements
         .iter()
-        .filter_map(|m| Some((m, serde_json::to_value(m).ok()?)))
-        .find(|(_, json)| {
-            expected
-                .measurement
-                .iter()
-                .all(|(key, word)| has(json, key, word))
-        })
-        .ok_or_else(|| format!("there is no measurement with {:?}", expected.measurement))?;
+        .find(|measurement| expected.measurement.selects(measurement))
+        .ok_or_else(|| format!("there is no measurement ({})", expected.measurement))?;
+    let json = serde_json::to_value(measurement).map_err(|error| error.to_string())?;
     let found = expected
         .field
         .split('.')
@@ -63,17 +57,6 @@ pub(super) fn check(expected: &Expected, run: &Run, stats: &LabStats) -> Result<
             bounds(expected.min, expected.max)
         )),
     }
-}
-
-fn has(measurement: &Value, key: &str, word: &str) -> bool {
-    [
-        measurement.get(key),
-        measurement.pointer(&format!("/context/{key}")),
-        measurement.pointer(&format!("/result/{key}")),
-    ]
-    .into_iter()
-    .flatten()
-    .any(|value| value.as_str() == Some(word))
 }
 
 /// The measurement's time on the laboratory's clock.

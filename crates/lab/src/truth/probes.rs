@@ -8,8 +8,9 @@ use plumb_model::units::human_seconds;
 use plumb_wire::probe_key::ProbeKey;
 
 use super::verdict::Deviation;
-use crate::scenario::Way;
 use crate::stats::{LabStats, WayStats};
+use plumb_model::direction::OneDirection;
+use plumb_model::protocol::Protocol;
 
 /// Bounds on what a probe's round trip may add to the time that the links recorded for the very
 /// same packets: the stacks and schedulers of four namespaces on one machine. What each link on the
@@ -23,7 +24,7 @@ const PROBE_ERROR_P95_S: f64 = 0.002;
 const CORRUPT: &str = "corrupt";
 
 /// A probe, as it is called in a Run: protocol, identifier, sequence number.
-type Key = (&'static str, u64, u64);
+type Key = (Protocol, u64, u64);
 
 /// What the links did with a probe and its answer.
 #[derive(Default)]
@@ -32,7 +33,7 @@ struct Passage<'a> {
     /// Whether a link took it and did not give it on.
     lost: bool,
     /// The directions that recorded it.
-    ways: Vec<(&'a str, Way, &'a WayStats)>,
+    ways: Vec<(&'a str, OneDirection, &'a WayStats)>,
 }
 
 impl Passage<'_> {
@@ -52,8 +53,10 @@ fn passages(stats: &LabStats) -> HashMap<Key, Passage<'_>> {
         let mut seen = HashSet::new();
         for probe in &what.probes {
             let key = match probe.key {
-                ProbeKey::Icmp { id, seq } => ("icmp", u64::from(id), u64::from(seq)),
-                ProbeKey::Udp { session, seq } => ("udp", u64::from(session), u64::from(seq)),
+                ProbeKey::Icmp { id, seq } => (Protocol::Icmp, u64::from(id), u64::from(seq)),
+                ProbeKey::Udp { session, seq } => {
+                    (Protocol::Udp, u64::from(session), u64::from(seq))
+                }
             };
             // Of several copies the first is the one that is measured.
             if !seen.insert(key) {
@@ -79,12 +82,12 @@ fn round_trips(run: &Run) -> HashMap<Key, Option<f64>> {
             true => "rtt_icmp",
             false => "rtt",
         };
-        for (protocol, series) in [("udp", "rtt"), ("icmp", own)] {
+        for (protocol, series) in [(Protocol::Udp, "rtt"), (Protocol::Icmp, own)] {
             let Some(series) = measurement.series.get(series) else {
                 continue;
             };
             let mut probes = measurement.context.probes.iter();
-            let Some(first) = probes.find(|probe| probe.protocol.name() == protocol) else {
+            let Some(first) = probes.find(|probe| probe.protocol == protocol) else {
                 continue;
             };
             for (seq, rtt) in (u64::from(first.first_seq)..).zip(&series.values) {

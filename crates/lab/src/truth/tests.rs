@@ -15,8 +15,9 @@ use plumb_wire::probe_key::ProbeKey;
 use serde_json::{Value, json};
 
 use super::{Deviation, truth};
-use crate::scenario::{Scenario, Way};
+use crate::scenario::Scenario;
 use crate::stats::{DriverStats, LabStats, WayStats};
+use plumb_model::direction::OneDirection;
 
 /// The laboratory's clock begins 3 s before the Run.
 const BEGUN_S: f64 = 3.0;
@@ -88,8 +89,8 @@ fn way(late_s: f64, loses: impl Fn(u64) -> bool) -> WayStats {
     }
 }
 
-fn links(ways: [(&str, Way, WayStats); 4]) -> LabStats {
-    let mut links: BTreeMap<String, BTreeMap<Way, WayStats>> = BTreeMap::new();
+fn links(ways: [(&str, OneDirection, WayStats); 4]) -> LabStats {
+    let mut links: BTreeMap<String, BTreeMap<OneDirection, WayStats>> = BTreeMap::new();
     for (link, way, what) in ways {
         links.entry(link.to_owned()).or_default().insert(way, what);
     }
@@ -112,10 +113,10 @@ fn links(ways: [(&str, Way, WayStats); 4]) -> LabStats {
 fn two_links(late_s: f64, loses: impl Fn(u64) -> bool) -> LabStats {
     let sound = || way(late_s, |_| false);
     links([
-        ("first", Way::Up, sound()),
-        ("first", Way::Down, sound()),
-        ("second", Way::Up, way(late_s, loses)),
-        ("second", Way::Down, sound()),
+        ("first", OneDirection::Up, sound()),
+        ("first", OneDirection::Down, sound()),
+        ("second", OneDirection::Up, way(late_s, loses)),
+        ("second", OneDirection::Down, sound()),
     ])
 }
 
@@ -173,7 +174,7 @@ fn a_probe_is_lost_where_a_link_lost_or_corrupted_it() {
     let [mut chain, _] = build_link(&cells, &ChainSpec::default(), [0, 1]).unwrap();
     let mut corrupting = |changed: u64| {
         let way = stats.links.get_mut("first").unwrap();
-        let way = way.get_mut(&Way::Down).unwrap();
+        let way = way.get_mut(&OneDirection::Down).unwrap();
         way.chain = chain.stats(Time::ZERO);
         way.chain.cells.get_mut("bits").unwrap().changed = changed;
         deviations("", &run, &stats)
@@ -205,7 +206,7 @@ fn a_payload_rate_counts_the_time_of_the_measurement_and_no_other() {
             Some(if i == 30 { 3000.0 } else { 1000.0 }),
         );
     }
-    way.get_mut(&Way::Up).unwrap().chain.payload = payload;
+    way.get_mut(&OneDirection::Up).unwrap().chain.payload = payload;
     let expected = (0.5 * 3000.0 + 9.0 * 1000.0 + 0.5 * 1000.0) * 8.0;
     assert!(deviations(expects, &measured(expected), &stats).is_empty());
     let said = deviations(expects, &measured(10.0 * 1000.0 * 8.0), &stats);

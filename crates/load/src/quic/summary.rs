@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use plumb_model::direction::OneDirection;
+use plumb_model::protocol::Protocol;
 use plumb_model::results::quic::{QuicResult, QuicStream};
-use plumb_model::results::{CpuUse, Direction, RAMP_S};
+use plumb_model::results::{CpuUse, RAMP_S};
 use plumb_model::series::{Series, Unit};
 use plumb_wire::native::control::flow::{self, Flows};
-use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::report::StreamEnd;
 use plumb_wire::native::control::report::quic::{
     QuicReceiverLog, QuicReport, QuicSample, QuicSenderLog,
@@ -43,17 +44,22 @@ pub(crate) struct Ends<'a> {
 pub(crate) fn summarise(ends: &Ends<'_>) -> Vec<QuicOutcome> {
     let down = one_way(
         ends,
-        Role::Down,
+        OneDirection::Down,
         &ends.remote.senders,
         &ends.local.receivers,
     );
-    let up = one_way(ends, Role::Up, &ends.local.senders, &ends.remote.receivers);
+    let up = one_way(
+        ends,
+        OneDirection::Up,
+        &ends.local.senders,
+        &ends.remote.receivers,
+    );
     down.into_iter().chain(up).collect()
 }
 
 fn one_way(
     ends: &Ends<'_>,
-    role: Role,
+    role: OneDirection,
     senders: &[QuicSenderLog],
     receivers: &[QuicReceiverLog],
 ) -> Option<QuicOutcome> {
@@ -67,8 +73,8 @@ fn one_way(
     let duration_s = ends.duration_s.max(f64::MIN_POSITIVE);
     // The server's clock started a round trip before what the client sent could come.
     let shift_s = match role {
-        Role::Down => 0.0,
-        Role::Up => {
+        OneDirection::Down => 0.0,
+        OneDirection::Up => {
             let idle = senders.iter().filter_map(|log| log.sender.min_rtt_s);
             idle.fold(f64::INFINITY, f64::min)
         }
@@ -108,11 +114,8 @@ fn one_way(
     ccs.sort_unstable();
     ccs.dedup();
     let result = QuicResult {
-        direction: match role {
-            Role::Down => Direction::Down,
-            Role::Up => Direction::Up,
-        },
-        protocol: "quic".to_owned(),
+        direction: role.into(),
+        protocol: Protocol::Quic,
         bps: known.then(|| bytes * 8.0 / duration_s),
         steady_bps: (known && duration_s >= STEADY_NEEDS_S)
             .then(|| (bytes - all_until(RAMP_S)) * 8.0 / (duration_s - RAMP_S)),
@@ -181,7 +184,7 @@ mod tests {
     fn what_is_sent_counts_when_it_has_come() {
         let flows = [Flows {
             count: 1,
-            role: Role::Up,
+            role: OneDirection::Up,
             flow: Flow::Quic(QuicFlow::default()),
         }];
         let local = QuicReport {

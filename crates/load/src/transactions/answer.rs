@@ -4,12 +4,13 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plumb_model::results::TransactionTransport;
+use plumb_model::direction::OneDirection;
+use plumb_model::protocol::Protocol;
 use plumb_net::tcp;
 use plumb_wire::native::control::Start;
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::flow::{self, Flow};
-use plumb_wire::native::control::frame::{Preamble, Role};
+use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::spec::STOP_GRACE;
 
 use super::stream::{Broken, SCRATCH_BYTES, TransactionStream, give, ready, take};
@@ -29,7 +30,7 @@ pub(super) fn run(stream: TransactionStream, stage: &Stage) {
     if ready(&socket).is_err() {
         return;
     }
-    if flow.connect || flow.transport == TransactionTransport::Udp {
+    if flow.connect || flow.transport == Protocol::Udp {
         hold(&socket, stage);
         return;
     }
@@ -75,7 +76,7 @@ pub struct Answerer {
 impl Answerer {
     /// For a phase that is about to run; `None` when it has no such streams.
     pub fn of(start: &Start) -> Option<Self> {
-        let flows: Vec<_> = flow::streams(&start.flows, Role::Up)
+        let flows: Vec<_> = flow::streams(&start.flows, OneDirection::Up)
             .filter_map(|(number, flow)| match flow {
                 Flow::Transactions(flow) if flow.connect => Some((number, flow.clone())),
                 _ => None,
@@ -96,9 +97,9 @@ impl Answerer {
             .flows
             .iter()
             .find(|(number, _)| *number == preamble.stream)?;
-        let encrypted = flow.transport == TransactionTransport::Tls;
+        let encrypted = flow.transport == Protocol::Tls;
         let asked_for = preamble.phase == self.phase
-            && preamble.role == Role::Up
+            && preamble.role == OneDirection::Up
             && preamble.tls == encrypted
             && !self.stage.is_over();
         asked_for.then(|| Admitted {
@@ -145,10 +146,10 @@ mod tests {
     use plumb_wire::native::control::Token;
     use plumb_wire::native::control::flow::Flows;
 
-    fn flows(transport: TransactionTransport, connect: bool) -> Flows {
+    fn flows(transport: Protocol, connect: bool) -> Flows {
         Flows {
             count: 1,
-            role: Role::Up,
+            role: OneDirection::Up,
             flow: Flow::Transactions(TransactionFlow {
                 transport,
                 connect,
@@ -171,7 +172,7 @@ mod tests {
 
     #[test]
     fn only_connections_that_the_phase_asked_for_are_answered() {
-        use TransactionTransport::{Tcp, Tls};
+        use Protocol::{Tcp, Tls};
         assert!(Answerer::of(&start(vec![flows(Tcp, false)])).is_none());
         let phase = start(vec![flows(Tcp, false), flows(Tls, true)]);
         let answerer = Answerer::of(&phase).unwrap();
@@ -179,7 +180,7 @@ mod tests {
             token: Token([0; 16]),
             phase: 3,
             stream: 1,
-            role: Role::Up,
+            role: OneDirection::Up,
             tls: true,
         };
         for wrong in [
@@ -187,7 +188,7 @@ mod tests {
             Preamble { stream: 0, ..right },
             Preamble { stream: 2, ..right },
             Preamble {
-                role: Role::Down,
+                role: OneDirection::Down,
                 ..right
             },
             Preamble {

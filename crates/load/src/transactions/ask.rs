@@ -4,11 +4,11 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use plumb_model::results::TransactionTransport;
+use plumb_model::direction::OneDirection;
+use plumb_model::protocol::Protocol;
 use plumb_net::datagram::set_exact_timers;
 use plumb_net::tcp::TcpOptions;
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
-use plumb_wire::native::control::frame::Role;
 
 use super::datagrams::Datagrams;
 use super::log::{Timing, TransactionLog};
@@ -155,7 +155,7 @@ impl Link {
         } = stream;
         ready(&socket)?;
         let scratch = vec![0; SCRATCH_BYTES.min(flow.bytes() as usize)];
-        Ok(if flow.transport == TransactionTransport::Udp {
+        Ok(if flow.transport == Protocol::Udp {
             Self::Datagrams {
                 datagrams: Box::new(Datagrams::open(far, number)?),
                 stands_for_it: socket,
@@ -251,9 +251,9 @@ pub(crate) fn on_its_own(
     let began = Instant::now();
     // One that is not there when the phase ends is given up, and is then seen to be over.
     let deadline = (began + connect_within).min(stage.deadline + POLL_INTERVAL);
-    let encrypted = flow.transport == TransactionTransport::Tls;
+    let encrypted = flow.transport == Protocol::Tls;
     let dialled = far.dial(
-        (Role::Up, number),
+        (OneDirection::Up, number),
         encrypted,
         &TcpOptions::default(),
         deadline,
@@ -284,7 +284,7 @@ mod tests {
 
     fn flow(rate_tps: Option<f64>) -> TransactionFlow {
         TransactionFlow {
-            transport: TransactionTransport::Tcp,
+            transport: Protocol::Tcp,
             connect: false,
             request_bytes: 1,
             response_bytes: 1,

@@ -145,7 +145,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::tls::Trust;
-    use plumb_model::results::TransactionTransport;
+    use plumb_model::protocol::Protocol;
     use plumb_wire::native::control::{Fingerprint, Token};
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
             }
         });
         let flow = TransactionFlow {
-            transport: TransactionTransport::Udp,
+            transport: Protocol::Udp,
             connect: false,
             request_bytes: 64,
             response_bytes: 1400,

@@ -200,11 +200,11 @@ impl Times {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
-    use plumb_model::results::TransactionTransport;
+    use plumb_model::protocol::Protocol;
 
     fn flow(connect: bool) -> TransactionFlow {
         TransactionFlow {
-            transport: TransactionTransport::Tls,
+            transport: Protocol::Tls,
             connect,
             request_bytes: 1,
             response_bytes: 1,

@@ -103,12 +103,12 @@ fn phase_of(flow: &TransactionFlow, index: u32, count: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_model::results::TransactionTransport;
+    use plumb_model::protocol::Protocol;
 
     #[test]
     fn streams_of_one_rate_take_turns() {
         let flow = TransactionFlow {
-            transport: TransactionTransport::Tcp,
+            transport: Protocol::Tcp,
             connect: false,
             request_bytes: 1,
             response_bytes: 1,

@@ -5,12 +5,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use plumb_model::direction::OneDirection;
 use plumb_model::results::udp::UdpSender;
 use plumb_model::units::BitRate;
 use plumb_net::bulk::BulkSocket;
 use plumb_wire::native::control::Token;
 use plumb_wire::native::control::flow::{Flow, Flows, udp::Pattern, udp::UdpFlow};
-use plumb_wire::native::control::frame::{Preamble, Role};
+use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::datagram::Tag;
 use plumb_wire::native::spec::TOKEN_BYTES;
 
@@ -51,7 +52,7 @@ impl Flood {
         let flow = self.flow(socket.header_bytes());
         Flows {
             count: 1,
-            role: Role::Up,
+            role: OneDirection::Up,
             flow: Flow::Udp(flow.clone()),
         }
         .check()
@@ -63,7 +64,7 @@ impl Flood {
                 token: Token([0; TOKEN_BYTES]),
                 phase: 0,
                 stream: 0,
-                role: Role::Up,
+                role: OneDirection::Up,
                 tls: false,
             }),
             duration: self.duration,

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use plumb_model::direction::OneDirection;
+use plumb_model::results::CpuUse;
 use plumb_model::results::udp::{UdpReceiver, UdpResult, UdpSender};
-use plumb_model::results::{CpuUse, Direction};
 use plumb_model::series::{Series, Unit};
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
 use plumb_wire::native::control::flow::{self, Flows};
-use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::report::udp::{UdpReceiverLog, UdpReport, UdpSenderLog};
 use plumb_wire::native::control::report::{Count, StreamEnd};
 use plumb_wire::native::spec::SAMPLE_INTERVAL;
@@ -64,14 +64,14 @@ pub(crate) fn summarise(ends: &Ends<'_>) -> Vec<UdpOutcome> {
         })
         .collect()
     };
-    let mut all = of(Role::Down, ends.remote, ends.local);
-    all.extend(of(Role::Up, ends.local, ends.remote));
+    let mut all = of(OneDirection::Down, ends.remote, ends.local);
+    all.extend(of(OneDirection::Up, ends.local, ends.remote));
     all
 }
 
 fn outcome(
     ends: &Ends<'_>,
-    (role, number, flow): (Role, u32, &UdpFlow),
+    (role, number, flow): (OneDirection, u32, &UdpFlow),
     sender: Option<&UdpSenderLog>,
     receiver: Option<&UdpReceiverLog>,
 ) -> UdpOutcome {
@@ -98,10 +98,7 @@ fn outcome(
         .and_then(|log| early(&log.ended))
         .or_else(|| receiver.and_then(|log| early(&log.ended)));
     let result = UdpResult {
-        direction: match role {
-            Role::Down => Direction::Down,
-            Role::Up => Direction::Up,
-        },
+        direction: role.into(),
         stream: number,
         pattern: flow.pattern.name().to_owned(),
         payload_bytes: u32::from(flow.largest_bytes()),
@@ -232,7 +229,7 @@ mod tests {
     ) -> UdpOutcome {
         let flows = [Flows {
             count: 1,
-            role: Role::Down,
+            role: OneDirection::Down,
             flow: Flow::Udp(UdpFlow::new(1250, Pattern::Constant { pps: 1000.0 })),
         }];
         let remote = UdpReport {

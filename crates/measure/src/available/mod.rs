@@ -15,12 +15,12 @@ use std::time::Duration;
 use plumb_load::client::{Client, ClientError};
 use plumb_load::phase::PhasePlan;
 use plumb_load::{EndedEarly, PhaseOutcome};
+use plumb_model::direction::OneDirection;
 use plumb_model::results::available_bandwidth::{AvailableBandwidthResult, SearchEnd};
 use plumb_model::results::{Direction, Outcome, ThroughputResult};
 use plumb_model::units::{ByteCount, si};
 use plumb_net::clock::monotonic_ns;
 use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
-use plumb_wire::native::control::frame::Role;
 
 use crate::budget::Budget;
 use crate::conductor::{Conducted, Conductor, Went};
@@ -257,8 +257,8 @@ fn steps(
 /// What a step is for a responder.
 fn step_phase(direction: Direction, bps: f64, duration: Duration) -> PhasePlan {
     let role = match direction {
-        Direction::Up => Role::Up,
-        Direction::Down | Direction::Both => Role::Down,
+        Direction::Up => OneDirection::Up,
+        Direction::Down | Direction::Both => OneDirection::Down,
     };
     PhasePlan {
         flows: vec![Flows {

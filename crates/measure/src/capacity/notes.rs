@@ -1,7 +1,8 @@
 //! What must be said beside the numbers of `plumb capacity`.
 
+use plumb_model::protocol::Protocol;
 use plumb_model::results::capacity::{CapacityEnd, CapacityResult, Doubt, RateStatus, TrainMethod};
-use plumb_model::results::path::{HopAnswers, PathProtocol};
+use plumb_model::results::path::HopAnswers;
 use plumb_model::units::si;
 use plumb_probe::capacity::hops::HopsFound;
 use plumb_probe::path::loss::{Count, Last, examine};
@@ -73,7 +74,7 @@ pub(super) fn notes(
 }
 
 /// What probes that were not answered say, by the rule of `plumb path`.
-fn unanswered(found: &HopsFound, protocol: Option<PathProtocol>) -> Vec<String> {
+fn unanswered(found: &HopsFound, protocol: Option<Protocol>) -> Vec<String> {
     let counts: Vec<Count> = found
         .hops
         .iter()
@@ -84,7 +85,7 @@ fn unanswered(found: &HopsFound, protocol: Option<PathProtocol>) -> Vec<String> 
         })
         .collect();
     let says = match protocol {
-        Some(PathProtocol::Icmp) if found.reached => Last::Replies,
+        Some(Protocol::Icmp) if found.reached => Last::Replies,
         _ => Last::Errors,
     };
     let (answers, loss) = examine(&counts, says);

@@ -8,9 +8,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use plumb_model::distribution::Distribution;
+use plumb_model::protocol::Protocol;
+use plumb_model::results::Outcome;
 use plumb_model::results::owd::{ClockMethod, ClockState, OwdClocks, OwdResult, OwdWay};
 use plumb_model::results::udp::{OneWayDelay, UdpReceiver};
-use plumb_model::results::{Outcome, ProbeProtocol};
 use plumb_model::series::{Series, Unit};
 use plumb_net::clock::{apart_ns, discipline};
 use plumb_probe::{Exchange, FarClock, Plan, ProbeLog, Probing};
@@ -378,10 +379,10 @@ fn series(log: &ProbeLog, judged: &Judged) -> (Series, Series) {
 }
 
 /// The protocol and port of a measurement by STAMP or by the native echo.
-pub fn protocol(stamp: bool) -> (ProbeProtocol, u16) {
+pub fn protocol(stamp: bool) -> (Protocol, u16) {
     if stamp {
-        (ProbeProtocol::Stamp, plumb_wire::stamp::PORT)
+        (Protocol::Stamp, plumb_wire::stamp::PORT)
     } else {
-        (ProbeProtocol::Udp, plumb_wire::native::spec::PORT)
+        (Protocol::Udp, plumb_wire::native::spec::PORT)
     }
 }

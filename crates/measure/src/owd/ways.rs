@@ -178,7 +178,8 @@ pub(super) fn analyse(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use plumb_model::results::{ProbeProtocol, TimestampSource};
+    use plumb_model::protocol::Protocol;
+    use plumb_model::results::TimestampSource;
     use plumb_probe::FarEnd;
     use proptest::prelude::*;
 
@@ -240,7 +241,7 @@ mod tests {
             });
         }
         ProbeLog {
-            protocol: ProbeProtocol::Stamp,
+            protocol: Protocol::Stamp,
             address: std::net::Ipv4Addr::LOCALHOST.into(),
             id: 1,
             samples,

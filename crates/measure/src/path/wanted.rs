@@ -5,14 +5,14 @@ use std::time::Duration;
 use plumb_model::results::path::MapPlace;
 use plumb_probe::path::atlas::Atlas;
 use plumb_probe::path::trace::TracePlan;
-use plumb_probe::path::{Protocol, Target};
+use plumb_probe::path::{ProtocolAndPort, Target};
 
 /// What is wanted of a path.
 #[derive(Debug)]
 pub struct Wanted {
     pub target: Target,
     /// What probes are made of; when absent, what gets through.
-    pub protocol: Option<Protocol>,
+    pub protocol: Option<ProtocolAndPort>,
     pub plan: TracePlan,
     /// How sure to be that all ways are found, 0…1, where they are wanted.
     pub all_paths: Option<f64>,

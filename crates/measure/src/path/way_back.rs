@@ -7,9 +7,10 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use plumb_load::client::{Client, ClientError, Patience};
-use plumb_model::results::path::{PathProtocol, WayBack};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::path::WayBack;
+use plumb_probe::path::Target;
 use plumb_probe::path::remote_trace::read;
-use plumb_probe::path::{Protocol, Target};
 use plumb_wire::native::control::trace::{TraceAccess, TraceReport, TraceRequest};
 use plumb_wire::native::spec::{MAX_TRACE_CYCLES, MAX_TRACE_HOPS, TRACE_TIME};
 
@@ -57,11 +58,8 @@ impl Asking {
     /// patience and the time that a trace takes. `None` where nothing is wanted.
     pub(super) fn begin(wanted: &Wanted) -> Option<Self> {
         let port = wanted.back.port()?;
-        let protocol = match wanted.protocol {
-            Some(Protocol::Icmp) => Some(PathProtocol::Icmp),
-            Some(Protocol::Udp { .. }) => Some(PathProtocol::Udp),
-            Some(Protocol::Tcp { .. }) | None => None,
-        };
+        let protocol = wanted.protocol.map(|protocol| protocol.named().0);
+        let protocol = protocol.filter(|protocol| *protocol != Protocol::Tcp);
         let cycles = wanted.plan.cycles.unwrap_or(u32::MAX);
         let request = TraceRequest {
             id: 1,

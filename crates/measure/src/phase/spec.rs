@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use plumb_load::file::StreamFile;
-use plumb_model::context::{Context, Experiment, Load, LoadFlow, LoadProtocol, Phase};
+use plumb_model::context::{Context, Experiment, Load, LoadFlow, Phase};
+use plumb_model::direction::OneDirection;
+use plumb_model::protocol::Protocol;
 use plumb_model::results::{Direction, TransactionsResult};
 use plumb_wire::native::control::flow::{Flow, Flows};
-use plumb_wire::native::control::frame::Role;
 use serde_json::{Map, Value};
 
 use crate::profiles;
@@ -78,12 +79,10 @@ impl PhaseSpec {
     /// What a responder is asked for: the load, then the applications, and last what the shape
     /// takes beside.
     pub(super) fn flows(&self) -> Vec<Flows> {
-        let loaded = |way: Direction| self.direction == way || self.direction == Direction::Both;
-        let ways = [(Role::Down, Direction::Down), (Role::Up, Direction::Up)];
-        let load = ways
+        let load = [OneDirection::Down, OneDirection::Up]
             .into_iter()
-            .filter(|(_, way)| loaded(*way))
-            .flat_map(|(role, _)| self.groups.iter().map(move |group| (role, group)))
+            .filter(|role| self.direction.includes(*role))
+            .flat_map(|role| self.groups.iter().map(move |group| (role, group)))
             .flat_map(|(role, group)| self.shape.flows(role, group.streams, &group.flow));
         let applications = profiles::streams(&self.applications);
         let beside = self.shape.beside().filter(|_| !self.groups.is_empty());
@@ -98,13 +97,13 @@ impl PhaseSpec {
         direction: Direction,
         number: u32,
     ) -> Option<(&'static Profile, &'static Stream)> {
-        let loaded = self.direction == direction || self.direction == Direction::Both;
+        let role = match direction {
+            Direction::Up => OneDirection::Up,
+            Direction::Down | Direction::Both => OneDirection::Down,
+        };
+        let loaded = self.direction.includes(role);
         let of_load = if loaded { self.streams() } else { 0 };
         let place = number.checked_sub(of_load)?;
-        let role = match direction {
-            Direction::Up => Role::Up,
-            Direction::Down | Direction::Both => Role::Down,
-        };
         profiles::streams(&self.applications)
             .filter(|(_, stream)| profiles::flows(stream).role == role)
             .nth(place as usize)
@@ -188,10 +187,10 @@ pub(crate) fn asked(streams: u32, flow: &Flow) -> LoadFlow {
     let mut asked = LoadFlow {
         streams,
         protocol: match flow {
-            Flow::Tcp(_) => LoadProtocol::Tcp,
-            Flow::Udp(_) => LoadProtocol::Udp,
-            Flow::Quic(_) => LoadProtocol::Quic,
-            Flow::Transactions(_) => LoadProtocol::Transactions,
+            Flow::Tcp(_) => Protocol::Tcp,
+            Flow::Udp(_) => Protocol::Udp,
+            Flow::Quic(_) => Protocol::Quic,
+            Flow::Transactions(_) => Protocol::Transactions,
         },
         cc: None,
         dscp: None,

@@ -1,7 +1,7 @@
 //! What traffic of known applications looks like, and what they need. Data: a profile is an entry
 //! of [`CATALOGUE`], with the source of its numbers.
 
-use plumb_model::results::Direction;
+use plumb_model::direction::OneDirection;
 
 /// Traffic that is like that of an application.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,7 +22,7 @@ pub struct Profile {
 /// Packets of a profile in one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stream {
-    pub direction: Direction,
+    pub direction: OneDirection,
     pub departures: Departures,
     /// DSCP that such an application uses (RFC 2474).
     pub dscp: u8,
@@ -104,12 +104,12 @@ const RTP_BYTES: u16 = 12;
 
 const fn both(departures: Departures, dscp: u8) -> [Stream; 2] {
     [
-        stream(Direction::Up, departures, dscp),
-        stream(Direction::Down, departures, dscp),
+        stream(OneDirection::Up, departures, dscp),
+        stream(OneDirection::Down, departures, dscp),
     ]
 }
 
-const fn stream(direction: Direction, departures: Departures, dscp: u8) -> Stream {
+const fn stream(direction: OneDirection, departures: Departures, dscp: u8) -> Stream {
     Stream {
         direction,
         departures,
@@ -184,7 +184,7 @@ pub const CATALOGUE: &[Profile] = &[
                  first-person view (Claypool 2006), half each way",
         streams: &[
             stream(
-                Direction::Up,
+                OneDirection::Up,
                 Departures::Constant {
                     pps: 24.0,
                     payload_bytes: 40,
@@ -192,7 +192,7 @@ pub const CATALOGUE: &[Profile] = &[
                 CS4,
             ),
             stream(
-                Direction::Down,
+                OneDirection::Down,
                 Departures::Constant {
                     pps: 20.0,
                     payload_bytes: 130,
@@ -239,7 +239,7 @@ pub const CATALOGUE: &[Profile] = &[
                  live edge by RFC 8216, section 6.3.3; one percent of stalls makes people leave (Dobrian et \
                  al. 2011, 'Understanding the Impact of Video Quality on User Engagement')",
         streams: &[stream(
-            Direction::Down,
+            OneDirection::Down,
             Departures::Segments {
                 segment_s: 2.0,
                 bytes: 1_250_000,

@@ -6,14 +6,15 @@ pub mod player;
 mod voice;
 
 use plumb_load::TransactionsOutcome;
+use plumb_model::direction::OneDirection;
 use plumb_model::emodel::G711_PLC;
+use plumb_model::protocol::Protocol;
+use plumb_model::results::Direction;
 use plumb_model::results::app::{AppResult, Goal};
 use plumb_model::results::udp::UdpResult;
-use plumb_model::results::{Direction, TransactionTransport};
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
 use plumb_wire::native::control::flow::{Flow, Flows};
-use plumb_wire::native::control::frame::Role;
 
 use catalogue::{Departures, Profile, Stream};
 
@@ -33,11 +34,11 @@ const QUESTION_BYTES: u32 = 500;
 pub(crate) fn flows(stream: &Stream) -> Flows {
     let (role, flow) = match (stream.departures, stream.direction) {
         // Who is to get it asks for it.
-        (Departures::Segments { segment_s, bytes }, _) => {
-            (Role::Up, Flow::Transactions(segments(segment_s, bytes)))
-        }
-        (_, Direction::Up) => (Role::Up, Flow::Udp(packets(stream))),
-        (_, Direction::Down | Direction::Both) => (Role::Down, Flow::Udp(packets(stream))),
+        (Departures::Segments { segment_s, bytes }, _) => (
+            OneDirection::Up,
+            Flow::Transactions(segments(segment_s, bytes)),
+        ),
+        (_, direction) => (direction, Flow::Udp(packets(stream))),
     };
     Flows {
         count: 1,
@@ -48,7 +49,7 @@ pub(crate) fn flows(stream: &Stream) -> Flows {
 
 fn segments(segment_s: f64, bytes: u32) -> TransactionFlow {
     TransactionFlow {
-        transport: TransactionTransport::Tcp,
+        transport: Protocol::Tcp,
         connect: false,
         request_bytes: QUESTION_BYTES,
         response_bytes: bytes,
@@ -315,7 +316,7 @@ mod tests {
 
     fn film_of(completed_at_s: Vec<f64>, duration_s: f64, lost: bool) -> AppResult {
         let result = TransactionsResult {
-            transport: TransactionTransport::Tcp,
+            transport: Protocol::Tcp,
             connect: false,
             request_bytes: 500,
             response_bytes: 1_250_000,

@@ -13,11 +13,12 @@ pub(crate) mod limits;
 use std::time::Duration;
 
 use plumb_load::phase_controller::Looked;
+use plumb_model::direction::OneDirection;
+use plumb_model::protocol::Protocol;
+use plumb_model::results::Direction;
 use plumb_model::results::responsiveness::ResponsivenessResult;
-use plumb_model::results::{Direction, TransactionTransport};
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::flow::{Flow, Flows, Probed, TcpFlow};
-use plumb_wire::native::control::frame::Role;
 
 use controller::{Controller, Found};
 
@@ -37,7 +38,12 @@ pub const MOST_INTERVALS: u32 = 20;
 
 /// The loaded connections of one direction: one at first, and another one at each interval (INP,
 /// INC).
-pub fn flows(role: Role, connections: u32, tcp: &TcpFlow, interval: Duration) -> Vec<Flows> {
+pub fn flows(
+    role: OneDirection,
+    connections: u32,
+    tcp: &TcpFlow,
+    interval: Duration,
+) -> Vec<Flows> {
     (0..connections)
         .map(|number| {
             let probed = Probed {
@@ -58,9 +64,9 @@ pub fn flows(role: Role, connections: u32, tcp: &TcpFlow, interval: Duration) ->
 pub fn foreign() -> Flows {
     Flows {
         count: 1,
-        role: Role::Up,
+        role: OneDirection::Up,
         flow: Flow::Transactions(TransactionFlow {
-            transport: TransactionTransport::Tls,
+            transport: Protocol::Tls,
             connect: true,
             request_bytes: 1,
             response_bytes: 1,
@@ -114,7 +120,12 @@ mod tests {
 
     #[test]
     fn a_connection_more_is_loaded_at_each_interval() {
-        let flows = flows(Role::Down, 3, &TcpFlow::default(), Duration::from_secs(5));
+        let flows = flows(
+            OneDirection::Down,
+            3,
+            &TcpFlow::default(),
+            Duration::from_secs(5),
+        );
         let tcp = flows.iter().filter_map(|flows| flows.flow.tcp());
         let starts = tcp.filter_map(|tcp| Some(tcp.probed?.starts_after_s));
         assert_eq!(starts.collect::<Vec<_>>(), [0.0, 5.0, 10.0]);

@@ -3,6 +3,7 @@
 use super::{CalcError, Calculation, above_zero, calculation};
 use crate::formula::response::{Algorithm, SMALL_LOSS_RATIO, rate, reno_with_timeouts, tolerance};
 use crate::units::{human_seconds, share, si};
+use crate::vocabulary::Vocabulary as _;
 
 /// What random loss each congestion control can stand at a rate.
 ///
@@ -11,11 +12,10 @@ use crate::units::{human_seconds, share, si};
 pub fn loss_for_rate(rate_bps: f64, rtt_s: f64, mss_bytes: f64) -> Result<Calculation, CalcError> {
     above_zero("rate", rate_bps)?;
     let mut answers = response(rtt_s, mss_bytes)?;
-    for algorithm in Algorithm::ALL {
+    for &(algorithm, name) in Algorithm::WORDS {
         let stands = tolerance(algorithm, rate_bps, rtt_s, mss_bytes);
         let packets = 1.0 / stands;
         let apart = packets * mss_bytes * 8.0 / rate_bps;
-        let name = algorithm.name();
         answers = answers.answer(
             &format!("{}_loss_ratio", name.to_ascii_lowercase()),
             stands,
@@ -61,7 +61,7 @@ pub fn rate_at_loss(
             ),
         },
     );
-    for algorithm in Algorithm::ALL {
+    for &(algorithm, name) in Algorithm::WORDS {
         let held = rate(
             algorithm,
             loss_ratio,
@@ -69,7 +69,6 @@ pub fn rate_at_loss(
             mss_bytes,
             line.unwrap_or(f64::INFINITY),
         );
-        let name = algorithm.name();
         let text = match (held, line) {
             (0.0, _) => format!(
                 "{name:6} gives way: it stands {}",
@@ -94,9 +93,9 @@ pub fn rate_at_loss(
 fn response(rtt_s: f64, mss_bytes: f64) -> Result<Calculation, CalcError> {
     above_zero("RTT", rtt_s)?;
     above_zero("segment", mss_bytes)?;
-    let sources: Vec<_> = Algorithm::ALL
-        .into_iter()
-        .map(|a| format!("{}: {}", a.name(), a.source()))
+    let sources: Vec<_> = Algorithm::WORDS
+        .iter()
+        .map(|(algorithm, name)| format!("{name}: {}", algorithm.source()))
         .collect();
     Ok(calculation(
         "loss",

@@ -1,27 +1,18 @@
 //! What is said of a counter.
 
-/// Whether a counter that grows is bad.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sense {
-    /// It counts ordinary work.
-    Normal,
-    /// Worth a look when it grows with the traffic: loss, delay or work done twice.
-    Watch,
-    /// Something was refused or thrown away on this machine.
-    Bad,
-    /// A mechanism that spared the connection something worse.
-    Good,
-}
+use crate::vocabulary;
 
-impl Sense {
-    /// The word before people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Normal => "normal",
-            Self::Watch => "watch",
-            Self::Bad => "bad",
-            Self::Good => "good",
-        }
+vocabulary! {
+    /// Whether a counter that grows is bad.
+    pub enum Sense {
+        /// It counts ordinary work.
+        Normal = "normal",
+        /// Worth a look when it grows with the traffic: loss, delay or work done twice.
+        Watch = "watch",
+        /// Something was refused or thrown away on this machine.
+        Bad = "bad",
+        /// A mechanism that spared the connection something worse.
+        Good = "good",
     }
 }
 

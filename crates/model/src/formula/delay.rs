@@ -1,17 +1,20 @@
 //! Delays that follow from length and size: propagation and serialisation.
 
+use crate::vocabulary;
+
 /// Speed of light in vacuum, in m/s (SI).
 const LIGHT_M_PER_S: f64 = 299_792_458.0;
 
-/// What a signal travels through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Medium {
-    /// Glass: refractive index 1.468 (ITU-T G.652 fibre at 1550 nm).
-    Fibre,
-    /// Twisted pair, Category 5 and better: velocity factor 0.66.
-    Copper,
-    /// Radio through air or vacuum.
-    Radio,
+vocabulary! {
+    /// What a signal travels through.
+    pub enum Medium {
+        /// Glass: refractive index 1.468 (ITU-T G.652 fibre at 1550 nm).
+        Fibre = "fibre",
+        /// Twisted pair, Category 5 and better: velocity factor 0.66.
+        Copper = "copper",
+        /// Radio through air or vacuum.
+        Radio = "radio",
+    }
 }
 
 impl Medium {

@@ -1,33 +1,23 @@
 //! Response functions: the window that a congestion control keeps up on a path that loses packets at
 //! random, and the loss that it can stand.
 
-/// A congestion control whose response is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Algorithm {
-    /// Reno, as in RFC 5681.
-    Reno,
-    /// CUBIC, as in RFC 9438.
-    Cubic,
-    /// BBR version 1, as in Linux.
-    BbrV1,
-    /// BBR version 3 (draft-ietf-ccwg-bbr).
-    BbrV3,
+use crate::vocabulary;
+
+vocabulary! {
+    /// A congestion control whose response is known.
+    pub enum Algorithm {
+        /// Reno, as in RFC 5681.
+        Reno = "Reno",
+        /// CUBIC, as in RFC 9438.
+        Cubic = "CUBIC",
+        /// BBR version 1, as in Linux.
+        BbrV1 = "BBRv1",
+        /// BBR version 3 (draft-ietf-ccwg-bbr).
+        BbrV3 = "BBRv3",
+    }
 }
 
 impl Algorithm {
-    /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 4] = [Self::Reno, Self::Cubic, Self::BbrV1, Self::BbrV3];
-
-    /// The name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Reno => "Reno",
-            Self::Cubic => "CUBIC",
-            Self::BbrV1 => "BBRv1",
-            Self::BbrV3 => "BBRv3",
-        }
-    }
-
     /// Where its response is from.
     pub fn source(self) -> &'static str {
         match self {

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::path::PathProtocol;
 use crate::distribution::Distribution;
+use crate::protocol::Protocol;
 
 /// Rate, latency and queueing of each line of a path, and what trains of packets say of its narrowest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -12,7 +12,7 @@ pub struct CapacityResult {
     /// IP address that was probed.
     pub address: String,
     /// What the probes of hops were made of. Null where hops were not probed.
-    pub protocol: Option<PathProtocol>,
+    pub protocol: Option<Protocol>,
     /// Every hop with the line before it; the last is the far end where it answered.
     pub hops: Vec<CapacityHop>,
     /// Whether the far end answered the probes of hops.

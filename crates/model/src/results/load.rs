@@ -1,20 +1,7 @@
 //! What the results of every load say.
 
-use crate::vocabulary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-vocabulary! {
-    /// Direction of the load, named from the client.
-    pub enum Direction {
-        /// From the far end to the client.
-        Down = "down",
-        /// From the client to the far end.
-        Up = "up",
-        /// Both directions at once.
-        Both = "both",
-    }
-}
 
 /// Shares of elapsed time in which a sender was held back by each of four things.
 ///

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Direction, ProbeProtocol};
+use super::Direction;
 use crate::distribution::Distribution;
 use crate::grade::Grade;
+use crate::protocol::Protocol;
 use crate::vocabulary;
 
 /// Round trips while the path was loaded.
@@ -16,7 +17,7 @@ pub struct LoadedLatencyResult {
     /// Direction of the load.
     pub direction: Direction,
     /// Protocol of the probes.
-    pub protocol: ProbeProtocol,
+    pub protocol: Protocol,
     /// Round-trip times before the load, in seconds.
     pub idle_rtt_s: Distribution,
     /// Round-trip times in seconds, from when slow start is over (two seconds, or twelve idle round trips) until the load

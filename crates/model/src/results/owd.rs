@@ -3,16 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::TimestampSource;
 use super::udp::{LossPattern, OneWayDelay, Reordering};
-use super::{ProbeProtocol, TimestampSource};
 use crate::distribution::Distribution;
+use crate::protocol::Protocol;
 use crate::vocabulary;
 
 /// Delay, loss and order on the forward path and on the reverse path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OwdResult {
     /// What the probes were made of.
-    pub protocol: ProbeProtocol,
+    pub protocol: Protocol,
     /// IP address that was probed.
     pub address: String,
     /// UDP port that was probed.

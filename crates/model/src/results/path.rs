@@ -7,29 +7,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
-use crate::vocabulary;
+use crate::protocol::Protocol;
 
 mod symmetry;
 
 pub use symmetry::{Comparison, LineBothWays, PathSymmetry, Sameness};
 
-vocabulary! {
-    /// What probes of a path are made of.
-    pub enum PathProtocol {
-        /// ICMP or ICMPv6 echo.
-        Icmp = "icmp",
-        /// Datagrams to a UDP port.
-        Udp = "udp",
-        /// TCP SYN to a port.
-        Tcp = "tcp",
-    }
-}
-
 /// A path, as probes whose time to live ends on the way saw it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathResult {
     /// What the probes were made of.
-    pub protocol: PathProtocol,
+    pub protocol: Protocol,
     /// Destination port of UDP and TCP. Null for ICMP.
     pub port: Option<u16>,
     /// IP address of the target.
@@ -70,7 +58,7 @@ pub struct WayBack {
     /// The address that it traced towards: this host's, or that of a NAT before it.
     pub address: String,
     /// What its probes were made of.
-    pub protocol: PathProtocol,
+    pub protocol: Protocol,
     /// Destination port of UDP. Null for ICMP.
     pub port: Option<u16>,
     /// Whether the traced address itself answered.

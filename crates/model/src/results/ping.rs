@@ -7,30 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::udp::LossPattern;
 use crate::distribution::Distribution;
-use crate::vocabulary;
-
-vocabulary! {
-    /// What a probe was made of.
-    pub enum ProbeProtocol {
-        /// ICMP or ICMPv6 echo (RFC 792, RFC 4443).
-        Icmp = "icmp",
-        /// The UDP echo of plumb's own responder; the far end's residence time is taken out.
-        Udp = "udp",
-        /// Plain datagrams to a UDP port: an echo service, or the host that says that nothing is there,
-        /// answers.
-        UdpPort = "udp_port",
-        /// TCP connections, which are reset at once.
-        Tcp = "tcp",
-        /// The head of a page over HTTP/1.1, on a connection of its own each.
-        Http = "http",
-        /// The same over TLS.
-        Https = "https",
-        /// Questions to a DNS server.
-        Dns = "dns",
-        /// STAMP test packets (RFC 8762); the reflector's residence time is taken out.
-        Stamp = "stamp",
-    }
-}
+use crate::protocol::Protocol;
 
 /// Whose clock stamped the packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +23,7 @@ pub enum TimestampSource {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PingResult {
     /// Protocol of the probes.
-    pub protocol: ProbeProtocol,
+    pub protocol: Protocol,
     /// IP address that was probed.
     pub address: String,
     /// Probes that left this host.

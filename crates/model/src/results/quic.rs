@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CpuUse, Direction};
+use crate::protocol::Protocol;
 
 /// What QUIC connections carried in one direction of a load phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -11,7 +12,7 @@ pub struct QuicResult {
     /// Direction of the data.
     pub direction: Direction,
     /// Protocol of the streams, always `quic`.
-    pub protocol: String,
+    pub protocol: Protocol,
     /// Payload in bit/s that reached the receiving program, over the whole phase, handshake and slow start included.
     /// Null where the receiving end's record was lost.
     pub bps: Option<f64>,

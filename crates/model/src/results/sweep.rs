@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ProbeProtocol, TimestampSource};
+use super::TimestampSource;
 use crate::distribution::Distribution;
+use crate::protocol::Protocol;
 
 /// Round trips of many targets, probed in turn at a bounded rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PingsResult {
     /// Protocol of the probes.
-    pub protocol: ProbeProtocol,
+    pub protocol: Protocol,
     /// Packets, or connections, a second that were asked for at most.
     pub asked_pps: f64,
     /// Packets, or connections, a second that left, from the first to the last.

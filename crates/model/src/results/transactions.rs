@@ -5,19 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CpuUse;
 use crate::distribution::Distribution;
-use crate::vocabulary;
-
-vocabulary! {
-    /// Protocol that carries transactions.
-    pub enum TransactionTransport {
-        /// TCP, without any encryption.
-        Tcp = "tcp",
-        /// UDP: one datagram asks, one answers.
-        Udp = "udp",
-        /// TLS 1.3 over TCP.
-        Tls = "tls",
-    }
-}
+use crate::protocol::Protocol;
 
 /// How many transactions were carried out, and how long each took. A transaction is a request and
 /// its whole answer; with `connect`, the connection that it was made for, too, but not its end.
@@ -27,7 +15,7 @@ vocabulary! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TransactionsResult {
     /// Protocol that carried the transactions.
-    pub transport: TransactionTransport,
+    pub transport: Protocol,
     /// Whether each had a connection of its own (netperf's CRR), or all of a stream one (RR).
     pub connect: bool,
     /// Payload of a request in bytes.

@@ -116,7 +116,8 @@ fn group(group: Value) -> Value {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
-    use crate::context::{Context, LoadProtocol, LoadShape, Phase};
+    use crate::context::{Context, LoadShape, Phase};
+    use crate::protocol::Protocol;
 
     fn context(params: Value) -> (Context, Value) {
         let Value::Object(params) = params else {
@@ -136,7 +137,7 @@ mod tests {
         assert_eq!(known.phase, Some(Phase::Up));
         let load = known.load.unwrap();
         assert_eq!((load.streams, load.shape), (4, LoadShape::Rrul));
-        assert_eq!(load.flows[0].protocol, LoadProtocol::Tcp);
+        assert_eq!(load.flows[0].protocol, Protocol::Tcp);
         assert_eq!(load.flows[0].cc.as_deref(), Some("cubic"));
         assert_eq!(load.flows[0].options["no_delay"], true);
         assert_eq!((known.probes[0].id, known.probes[0].first_seq), (7, 250));

@@ -2,20 +2,23 @@
 
 use std::io;
 
+use plumb_model::vocabulary;
 use socket2::Socket;
 
 use super::set_option;
 
-/// What becomes of packets larger than the path carries whole (ip(7), IP_MTU_DISCOVER).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PathMtuDiscovery {
-    /// Never fragment, and refuse to send more than the path MTU known here.
-    Do,
-    /// Fragment here what is larger than the path MTU known.
-    Want,
-    Dont,
-    /// Never fragment, and send whatever the path MTU known.
-    Probe,
+vocabulary! {
+    /// What becomes of packets larger than the path carries whole (ip(7), IP_MTU_DISCOVER).
+    pub enum PathMtuDiscovery {
+        /// Never fragment, and refuse to send more than the path MTU known here.
+        Do = "do",
+        /// Fragment here what is larger than the path MTU known.
+        Want = "want",
+        /// Routers may fragment the packets.
+        Dont = "dont",
+        /// Never fragment, and send whatever the path MTU known.
+        Probe = "probe",
+    }
 }
 
 impl PathMtuDiscovery {

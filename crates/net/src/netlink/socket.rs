@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use nix::sys::socket::SockProtocol;
+use plumb_model::protocol::Transport;
 
 use super::NetlinkError;
 use super::attribute::{attributes, bytes_at, u32_at};
@@ -25,13 +26,6 @@ const EXTENSIONS: u8 = (1 << (INFO - 1)) | (1 << (CONGESTION - 1)) | (1 << (MEMO
 /// `TCP_ESTABLISHED` and `TCP_LISTEN` of `net/tcp_states.h`.
 pub const ESTABLISHED: u8 = 1;
 pub const LISTEN: u8 = 10;
-
-/// What the socket speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transport {
-    Tcp,
-    Udp,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InetSocket {

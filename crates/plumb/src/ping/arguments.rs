@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use plumb_model::results::ProbeProtocol;
+use clap::Args;
+use plumb_model::protocol::Protocol;
 use plumb_net::datagram::PathMtuDiscovery;
 use plumb_net::egress::Outlet;
 use plumb_probe::{Pattern, Sizes};
@@ -15,6 +15,17 @@ use crate::seconds::{above_zero, seconds};
 use crate::target::FamilyOptions;
 use crate::trust::TrustOptions;
 use crate::words;
+
+const PROTOCOLS: [Protocol; 8] = [
+    Protocol::Icmp,
+    Protocol::Udp,
+    Protocol::UdpPort,
+    Protocol::Tcp,
+    Protocol::Http,
+    Protocol::Https,
+    Protocol::Dns,
+    Protocol::Stamp,
+];
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -33,8 +44,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "json_lines"])]
     pub(super) fping: Option<fping::Format>,
     /// What probes are made of [default: icmp, or tcp where this user may not send ICMP]
-    #[arg(long, value_parser = words::any::<ProbeProtocol>())]
-    pub(super) protocol: Option<ProbeProtocol>,
+    #[arg(long, value_parser = words::some(&PROTOCOLS))]
+    pub(super) protocol: Option<Protocol>,
     #[command(flatten)]
     pub(super) trust: TrustOptions,
     /// How many probes to send to each; 0 for no end [default: 10, to several 3, no end with
@@ -84,8 +95,8 @@ pub(crate) struct Arguments {
     #[arg(short = 'I', long, value_name = "INTERFACE|ADDRESS")]
     pub(super) from: Option<Outlet>,
     /// What becomes of probes larger than the path carries whole
-    #[arg(short = 'M', long, value_enum, value_name = "HOW")]
-    pub(super) pmtudisc: Option<PathMtu>,
+    #[arg(short = 'M', long, value_parser = words::any::<PathMtuDiscovery>(), value_name = "HOW")]
+    pub(super) pmtudisc: Option<PathMtuDiscovery>,
     #[command(flatten)]
     pub(super) family: FamilyOptions,
     /// Show addresses, not names
@@ -112,30 +123,6 @@ pub(crate) struct Arguments {
     pub(super) ask: Option<String>,
     #[command(flatten)]
     pub(super) output: Output,
-}
-
-/// As ping names them.
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum PathMtu {
-    /// Never fragment; refuse to send more than the path MTU known here
-    Do,
-    /// Fragment here what is larger than the path MTU known
-    Want,
-    /// Let routers fragment
-    Dont,
-    /// Never fragment, whatever the path MTU known
-    Probe,
-}
-
-impl From<PathMtu> for PathMtuDiscovery {
-    fn from(how: PathMtu) -> Self {
-        match how {
-            PathMtu::Do => Self::Do,
-            PathMtu::Want => Self::Want,
-            PathMtu::Dont => Self::Dont,
-            PathMtu::Probe => Self::Probe,
-        }
-    }
 }
 
 /// The byte that holds the DSCP (RFC 2474), whose lower two bits belong to ECN (RFC 3168).

@@ -14,8 +14,7 @@ use std::time::Duration;
 use plumb_measure::conductor::Conducted;
 use plumb_measure::progress::Nobody;
 use plumb_measure::{ping, sweep};
-use plumb_model::results::ProbeProtocol;
-use plumb_net::datagram::PathMtuDiscovery;
+use plumb_model::protocol::Protocol;
 use plumb_probe::sweep::ManyPlan;
 use plumb_probe::{Pace, Plan, Sizes, Trust};
 
@@ -146,8 +145,8 @@ fn finish(
 
 impl Arguments {
     /// Whose certificates are believed, where there are any.
-    fn trust(&self, protocol: ProbeProtocol) -> anyhow::Result<Option<Trust>> {
-        if !matches!(protocol, ProbeProtocol::Https) {
+    fn trust(&self, protocol: Protocol) -> anyhow::Result<Option<Trust>> {
+        if !matches!(protocol, Protocol::Https) {
             return Ok(None);
         }
         self.trust.trust().map(Some)
@@ -167,7 +166,7 @@ impl Arguments {
 
     fn plan_for_many(
         &self,
-        protocol: ProbeProtocol,
+        protocol: Protocol,
         targets: &sweep::Targets,
     ) -> anyhow::Result<ManyPlan> {
         let trust = self.trust(protocol)?;
@@ -186,7 +185,7 @@ impl Arguments {
         }
         plan.trust = trust;
         plan.ask = self.ask.clone();
-        plan.path_mtu = self.pmtudisc.map(PathMtuDiscovery::from);
+        plan.path_mtu = self.pmtudisc;
         plan.rounds = match (self.count, self.deadline) {
             (Some(0), _) | (None, Some(_)) => None,
             (count, _) => count.or(plan.rounds),
@@ -223,7 +222,7 @@ impl Arguments {
         }
     }
 
-    fn plan(&self, protocol: ProbeProtocol, target: &Target) -> anyhow::Result<Plan> {
+    fn plan(&self, protocol: Protocol, target: &Target) -> anyhow::Result<Plan> {
         let trust = self.trust(protocol)?;
         let port = self.port.unwrap_or_else(|| usual_port(protocol));
         let mut plan = Plan::new(protocol, &target.name, target.at(port));
@@ -250,7 +249,7 @@ impl Arguments {
             .unwrap_or(plan.sizes);
         plan.hop_limit = self.ttl;
         plan.dscp = self.tos.map(|class| class >> 2);
-        plan.path_mtu = self.pmtudisc.map(PathMtuDiscovery::from);
+        plan.path_mtu = self.pmtudisc;
         plan.outlet = outlet_towards(&target.name, target.address, self.from.as_ref())?;
         Ok(plan)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use plumb_model::results::ProbeProtocol;
+use plumb_model::protocol::Protocol;
 use plumb_net::privilege;
 use plumb_wire::native::spec::PORT;
 use plumb_wire::{dns, stamp};
@@ -12,22 +12,22 @@ use super::arguments::Arguments;
 use crate::usage::wrong;
 
 /// The port where none is given.
-pub(super) fn usual_port(protocol: ProbeProtocol) -> u16 {
+pub(super) fn usual_port(protocol: Protocol) -> u16 {
     match protocol {
-        ProbeProtocol::Icmp => 0,
-        ProbeProtocol::Udp => PORT,
+        Protocol::Udp => PORT,
         // RFC 862.
-        ProbeProtocol::UdpPort => 7,
-        ProbeProtocol::Tcp | ProbeProtocol::Http => 80,
-        ProbeProtocol::Https => 443,
-        ProbeProtocol::Dns => dns::PORT,
-        ProbeProtocol::Stamp => stamp::PORT,
+        Protocol::UdpPort => 7,
+        Protocol::Tcp | Protocol::Http => 80,
+        Protocol::Https => 443,
+        Protocol::Dns => dns::PORT,
+        Protocol::Stamp => stamp::PORT,
+        _ => 0,
     }
 }
 
 /// What probes are made of, and why where nobody chose it.
 pub(super) struct Probes {
-    pub(super) protocol: ProbeProtocol,
+    pub(super) protocol: Protocol,
     /// Why they are not ICMP, and how they could be.
     pub(super) instead: Option<String>,
 }
@@ -42,13 +42,13 @@ impl Probes {
         let versions: BTreeSet<bool> = targets.into_iter().map(|to| to.is_ipv4()).collect();
         if wanted.is_some() || versions.into_iter().all(privilege::may_echo) {
             return Self {
-                protocol: wanted.unwrap_or(ProbeProtocol::Icmp),
+                protocol: wanted.unwrap_or(Protocol::Icmp),
                 instead: None,
             };
         }
-        let usual = usual_port(ProbeProtocol::Tcp);
+        let usual = usual_port(Protocol::Tcp);
         Self {
-            protocol: ProbeProtocol::Tcp,
+            protocol: Protocol::Tcp,
             instead: Some(format!(
                 "This user may not send ICMP, so the probes are TCP connections, reset at once, to port {} where no \
                  other is named. To allow ICMP: {}, or {}",
@@ -78,7 +78,7 @@ impl Probes {
     }
 
     fn contradiction(&self, arguments: &Arguments, many: bool) -> Option<String> {
-        use ProbeProtocol::{Dns, Http, Https, Icmp, Stamp, Tcp, Udp, UdpPort};
+        use Protocol::{Dns, Http, Https, Icmp, Tcp, UdpPort};
         let certificates = arguments.trust.is_given();
         if certificates && !matches!(self.protocol, Https) {
             return Some(
@@ -117,13 +117,13 @@ impl Probes {
         let sizes = arguments.size.is_some() || arguments.sweep.is_some();
         let fragments = arguments.pmtudisc.is_some();
         let (name, given) = match self.protocol {
-            Icmp | Udp | Stamp => return None,
             Dns => ("dns", sizes),
             UdpPort => ("udp-port", fragments && !many),
             Tcp | Http | Https => (
                 "tcp, http and https",
                 sizes || fragments || arguments.ttl.is_some(),
             ),
+            _ => return None,
         };
         given.then(|| {
             format!(
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn why_the_probes_are_no_icmp_is_added_to_errors_that_stay_what_they_are() {
         let probes = Probes {
-            protocol: ProbeProtocol::Tcp,
+            protocol: Protocol::Tcp,
             instead: Some("No ICMP here".to_owned()),
         };
         let contradiction = probes.explain(wrong("leave -s out"));

@@ -163,6 +163,42 @@ fn sources() -> Vec<(std::path::PathBuf, String)> {
     found
 }
 
+/// Every enumeration of a direction: those in this file are the only ones.
+const DIRECTIONS: &str = "model/src/direction.rs";
+
+#[test]
+fn a_direction_is_declared_once() {
+    let mut declared = Vec::new();
+    for (path, text) in sources() {
+        for (name, mut variants) in enums(&text) {
+            variants.retain(|variant| *variant != "Both");
+            variants.sort_unstable();
+            if variants == ["Down", "Up"] {
+                assert!(
+                    path.ends_with(DIRECTIONS),
+                    "{name} in {} is a direction: use one of {DIRECTIONS}",
+                    path.display()
+                );
+                declared.push(name.to_owned());
+            }
+        }
+    }
+    declared.sort();
+    assert_eq!(declared, ["Direction", "OneDirection"]);
+}
+
+/// The enumerations of a source, each with the names of its variants.
+fn enums(text: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
+    text.split("enum ").skip(1).filter_map(|declared| {
+        let (name, body) = declared.split_once('{')?;
+        let lines = body.lines().map(str::trim);
+        let lines = lines.take_while(|line| *line != "}");
+        let variants = lines.filter(|line| line.starts_with(char::is_uppercase));
+        let names = variants.map(|line| line.split(|c: char| !c.is_alphanumeric()).next());
+        Some((name.trim(), names.flatten().collect()))
+    })
+}
+
 /// Whether a text has a name that is not part of a longer one.
 fn has_name(text: &str, name: &str) -> bool {
     let inside = |c: char| c.is_alphanumeric() || c == '_';

@@ -2,7 +2,7 @@
 
 use crate::common::Checked;
 use crate::common::network::Network;
-use plumb_lab::scenario::Way;
+use plumb_model::direction::OneDirection;
 use plumb_model::results::Outcome;
 use plumb_model::run::Run;
 
@@ -12,7 +12,7 @@ const CORRUPTING: &str =
 const CLEAN: &str = r#"{ type = "delay", delay = "5ms" }"#;
 
 /// Packets that a direction corrupted.
-fn changed(checked: &Checked, way: Way) -> u64 {
+fn changed(checked: &Checked, way: OneDirection) -> u64 {
     checked.stats.links["line"][&way].chain.cells["corrupt"].changed
 }
 
@@ -47,7 +47,7 @@ fn probes_that_are_corrupted_are_lost_on_the_path() {
             _ => None,
         })
         .unwrap();
-    let truth = changed(&ping, Way::Down);
+    let truth = changed(&ping, OneDirection::Down);
     assert!(truth >= 20, "{truth}");
     assert_eq!(result.dropped_here, 0, "no buffer was full");
     assert!(
@@ -82,7 +82,7 @@ fn probes_that_are_corrupted_are_lost_on_the_path() {
             _ => None,
         })
         .unwrap();
-    let truth = changed(&ping, Way::Down);
+    let truth = changed(&ping, OneDirection::Down);
     assert!(
         most_of(truth).contains(&result.corrupted),
         "{} of {truth}",
@@ -104,7 +104,7 @@ fn probes_that_are_corrupted_are_lost_on_the_path() {
             _ => None,
         })
         .unwrap();
-    let truth = changed(&owd, Way::Down);
+    let truth = changed(&owd, OneDirection::Down);
     assert_eq!(result.dropped_here, 0);
     assert!(
         most_of(truth).contains(&result.corrupted),
@@ -149,7 +149,7 @@ fn datagrams_that_are_corrupted_are_lost_on_the_path() {
             })
             .unwrap();
         let receiver = udp.receiver.as_ref().unwrap();
-        let truth = changed(&checked, Way::Up);
+        let truth = changed(&checked, OneDirection::Up);
         assert!(truth >= 100, "{truth}");
         assert_eq!((receiver.dropped_here, receiver.lost_here()), (0, 0));
         assert_eq!(receiver.lost_on_path, Some(receiver.lost));
@@ -196,7 +196,7 @@ fn packets_of_quic_that_are_corrupted_are_lost_on_the_path() {
         })
         .unwrap();
     let stream = quic.streams.first().unwrap();
-    let truth = changed(&checked, Way::Up);
+    let truth = changed(&checked, OneDirection::Up);
     assert_eq!(stream.dropped_here, Some(0));
     assert!(
         most_of(truth).contains(&stream.corrupted.unwrap()),

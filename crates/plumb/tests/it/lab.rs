@@ -405,7 +405,7 @@ fn cells_can_be_changed_and_added_while_it_runs() {
         (last.setting.as_str(), last.after.as_str()),
         ("wan.up.shaper.rate", "1000000")
     );
-    let wan = &stats.links["wan"][&plumb_lab::scenario::Way::Up];
+    let wan = &stats.links["wan"][&plumb_model::direction::OneDirection::Up];
     let shaper = &wan.chain.cells["shaper"];
     assert_eq!(
         shaper.offered.packets, shaper.delivered.packets,

@@ -10,8 +10,8 @@ use std::process::Command;
 use crate::common::live::{Lab, Terminal, alone, done, pair, refused, running, until};
 use crate::common::machine::{all_end, descendants, signal};
 use crate::common::{PLUMB, plumb, stderr, stdout};
-use plumb_lab::scenario::Way;
 use plumb_lab::stats::LabStats;
+use plumb_model::direction::OneDirection;
 
 #[test]
 fn goes_up_is_used_and_goes_down() {
@@ -57,7 +57,7 @@ fn goes_up_is_used_and_goes_down() {
         lab.down(&["--stats", file.to_str().unwrap()]);
         let stats: LabStats =
             serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
-        let line = &stats.links["line"][&Way::Up];
+        let line = &stats.links["line"][&OneDirection::Up];
         assert_eq!(
             line.chain.cells["delay"].delivered.packets,
             3 + 1,
@@ -345,7 +345,7 @@ fn a_run_answers_for_its_own_time_only() {
             "lab", "shell", "server", "--", "ip", "link", "set", "wire", "up",
         ]);
         let stats: LabStats = serde_json::from_str(&done(&["lab", "stats", "--json"])).unwrap();
-        let up = &stats.links["wire"][&Way::Up].driver;
+        let up = &stats.links["wire"][&OneDirection::Up].driver;
         assert!(up.overrun && up.write_errors == 1, "{up:?}");
 
         let run = done(&[

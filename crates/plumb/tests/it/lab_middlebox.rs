@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::common::network::Network;
 use crate::common::{plumb, stderr, words};
-use plumb_lab::scenario::Way;
 use plumb_lab::stats::LabStats;
+use plumb_model::direction::OneDirection;
 use plumb_net::tcp::{TcpInfo, abort_on_close, tcp_info};
 
 /// Where the server of these tests listens.
@@ -110,7 +110,7 @@ impl Seen {
         self.said["options"].parse().unwrap()
     }
 
-    fn dropped(&self, way: Way, cause: &str) -> u64 {
+    fn dropped(&self, way: OneDirection, cause: &str) -> u64 {
         let dropped = &self.stats.links["line"][&way].chain.dropped;
         dropped.get(cause).copied().unwrap_or(0)
     }
@@ -175,7 +175,7 @@ fn the_path_mtu_is_found_out() {
     assert_eq!(seen.said["bytes"], "200000");
     assert_eq!((seen.number("pmtu"), seen.number("mss")), (1400, 1328));
     assert!(seen.said["local"].starts_with("[fd00::1]"), "{}", seen.text);
-    let cell = &seen.stats.links["line"][&Way::Up].chain.cells["mtu"];
+    let cell = &seen.stats.links["line"][&OneDirection::Up].chain.cells["mtu"];
     assert!(
         cell.replied >= 1 && cell.replied == cell.dropped["too_big"],
         "{cell:?}"
@@ -189,10 +189,10 @@ fn a_black_hole_swallows_what_is_too_large() {
     assert_eq!(seen.said["answered"], "false");
     // The connection came about, and of the data nothing arrived.
     assert_eq!((seen.number("pmtu"), seen.number("acked")), (1500, 1));
-    assert!(seen.dropped(Way::Up, "too_big") >= 2);
+    assert!(seen.dropped(OneDirection::Up, "too_big") >= 2);
     // And nobody was told.
     assert_eq!(
-        seen.stats.links["line"][&Way::Up].chain.cells["mtu"].replied,
+        seen.stats.links["line"][&OneDirection::Up].chain.cells["mtu"].replied,
         0
     );
 }
@@ -237,7 +237,7 @@ fn ecn_is_refused_or_lost() {
     let seen = in_lab(&asks(r#"{ type = "ecn_syn_drop" }"#), "{client}");
     assert_eq!(seen.options() & ecn, 0);
     assert!(seen.number("connect_ms") >= 1000 && seen.number("bytes") == 200_000);
-    assert_eq!(seen.dropped(Way::Up, "ecn_syn"), 1);
+    assert_eq!(seen.dropped(OneDirection::Up, "ecn_syn"), 1);
 }
 
 /// The loss and the median round trip of the ping in the output.
@@ -267,12 +267,12 @@ fn icmp_is_worse_off_than_tcp() {
     );
     assert!(seen.text.contains("ping: 1"), "{}", seen.text);
     assert_eq!(seen.number("bytes"), 200_000);
-    assert_eq!(seen.dropped(Way::Up, "icmp_filter"), 10);
+    assert_eq!(seen.dropped(OneDirection::Up, "icmp_filter"), 10);
 
     let limit = r#"{ type = "icmp_limit", per_second = 0.1, burst = 4 }"#;
     let seen = in_lab(&line(limit, ""), PING);
     assert_eq!((ping(&seen).0, seen.number("bytes")), (0.6, 200_000));
-    assert_eq!(seen.dropped(Way::Up, "icmp_limit"), 6);
+    assert_eq!(seen.dropped(OneDirection::Up, "icmp_limit"), 6);
 
     let slow = r#"{ type = "icmp_deprioritise", delay = "60ms", jitter = "5ms" }"#;
     let seen = in_lab(&line(slow, ""), PING);
@@ -305,11 +305,11 @@ fn two_clients_share_one_address() {
     assert_eq!((peer.port(), seen.number("bytes")), (local.port(), 200_000));
     assert_eq!(ping(&seen).0, 0.0);
     // Both are in the line's table of flows by their own addresses.
-    let hosts = &seen.stats.links["line"][&Way::Up].chain.hosts;
+    let hosts = &seen.stats.links["line"][&OneDirection::Up].chain.hosts;
     for host in ["10.0.0.1", "10.0.1.1"] {
         assert!(hosts.contains_key(&host.parse().unwrap()), "{hosts:?}");
     }
-    let answers = &seen.stats.links["line"][&Way::Down].chain.hosts;
+    let answers = &seen.stats.links["line"][&OneDirection::Down].chain.hosts;
     assert!(answers.contains_key(&"10.0.2.1".parse().unwrap()));
     assert!(
         !answers.contains_key(&"10.0.0.1".parse().unwrap()),
@@ -321,7 +321,12 @@ fn two_clients_share_one_address() {
         &two_clients(r#"{ type = "nat", max_mappings = 1 }"#),
         "plumb ping server --count 2 --interval 10ms --timeout 200ms --json || true",
     );
-    assert_eq!(seen.dropped(Way::Up, "nat_table_full"), 2, "{}", seen.text);
+    assert_eq!(
+        seen.dropped(OneDirection::Up, "nat_table_full"),
+        2,
+        "{}",
+        seen.text
+    );
 }
 
 /// A program in the laboratory: connects to the server and keeps the connection, then listens to

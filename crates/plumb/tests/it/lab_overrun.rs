@@ -3,7 +3,7 @@
 
 use crate::common::network::Network;
 use crate::common::{stderr, words};
-use plumb_lab::scenario::Way;
+use plumb_model::direction::OneDirection;
 use plumb_model::results::Outcome;
 
 /// A cell that does nothing, but for which large segments are cut into packets.
@@ -28,7 +28,7 @@ fn what_waits_to_be_read_is_late() {
     let mark = checked.run.local.lab.expect("measured in a laboratory");
     assert!(mark.overrun, "{mark:?}");
     // Nothing is overdue that was read: the link has no delay, no rate and no queue.
-    let up = &checked.stats.links["line"][&Way::Up];
+    let up = &checked.stats.links["line"][&OneDirection::Up];
     let late = up.driver.lateness_s.unwrap();
     let transit = up.chain.flows.iter().filter_map(|flow| flow.transit_s);
     let transit = transit.map(|transit| transit.p99).fold(0.0, f64::max);

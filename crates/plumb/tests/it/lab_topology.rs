@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::common::network::Network;
 use crate::common::{PLUMB, need_root, output_of, stderr, stdout};
-use plumb_lab::scenario::Way;
 use plumb_lab::stats::LabStats;
+use plumb_model::direction::OneDirection;
 
 /// Nodes, and links between them (`A B NAME`, emulated).
 fn network(hosts: &[&str], routers: &[&str], links: &[&str]) -> Network {
@@ -29,7 +29,7 @@ fn network(hosts: &[&str], routers: &[&str], links: &[&str]) -> Network {
 }
 
 /// Packets that entered a direction of a link.
-fn offered(stats: &LabStats, link: &str, way: Way) -> u64 {
+fn offered(stats: &LabStats, link: &str, way: OneDirection) -> u64 {
     stats.links[link][&way].chain.offered.packets
 }
 
@@ -69,7 +69,11 @@ fn both_families_reach_everybody() {
         seen.contains("10.0.2.2") && seen.contains("fd00:0:0:2::2"),
         "{seen}"
     );
-    assert_eq!(offered(&stats, "c", Way::Up), 2, "nothing else crossed");
+    assert_eq!(
+        offered(&stats, "c", OneDirection::Up),
+        2,
+        "nothing else crossed"
+    );
     // Without IPv6 there is none.
     let script =
         "ping -c1 -W1 b; if ping -6 -c1 -W1 b 2>/dev/null; then exit 9; fi; cat /proc/net/if_inet6";
@@ -98,7 +102,9 @@ fn routes_may_differ_by_direction() {
     // One router on the way there, two on the way back.
     assert_eq!(ttls(&seen), [62, 62], "{seen}");
     assert_eq!(
-        ["a1", "c"].map(|link| [Way::Up, Way::Down].map(|way| offered(&stats, link, way))),
+        ["a1", "c"].map(
+            |link| [OneDirection::Up, OneDirection::Down].map(|way| offered(&stats, link, way))
+        ),
         // Time exceeded comes back the way that it came.
         [[4, 2], [0, 2]]
     );
@@ -124,7 +130,7 @@ fn a_route_changes_at_its_time() {
         assert!((5..20).contains(&before), "{seen:?}");
         assert!(seen.iter().skip(before).all(|ttl| *ttl == 62), "{seen:?}");
     }
-    assert!(offered(&stats, "c", Way::Up) > 10, "there too");
+    assert!(offered(&stats, "c", OneDirection::Up) > 10, "there too");
     assert!(stats.notes.iter().all(|n| !n.contains("route")));
 }
 
@@ -132,7 +138,7 @@ fn a_route_changes_at_its_time() {
 fn equal_paths_are_shared_by_flow() {
     let mut network = diamond();
     network.add("[[route]]\nnode = \"g\"\nto = \"b\"\nvia = [\"r1\", \"r2\"]");
-    let each = |stats: &LabStats| ["g1", "g2"].map(|link| offered(stats, link, Way::Up));
+    let each = |stats: &LabStats| ["g1", "g2"].map(|link| offered(stats, link, OneDirection::Up));
     for address in ["10.0.5.2", "fd00:0:0:5::2"] {
         // Each opening takes another port.
         let script = format!("for i in $(seq 64); do echo x > /dev/udp/{address}/9; done");
@@ -163,10 +169,14 @@ fn equal_paths_are_shared_by_packet() {
              head -c 1000000 /dev/zero > /dev/tcp/{address}/{PORT}"
         );
         let (_, stats) = network.script(&script);
-        let [one, two] = ["g1", "g2"].map(|link| offered(&stats, link, Way::Up));
+        let [one, two] = ["g1", "g2"].map(|link| offered(&stats, link, OneDirection::Up));
         assert!(one + two > 64 + 1_000_000 / 1500, "{one} and {two}");
         assert!(one.abs_diff(two) <= 1, "{address}: {one} and {two}");
-        assert_eq!(one + two, offered(&stats, "up", Way::Up), "each once");
+        assert_eq!(
+            one + two,
+            offered(&stats, "up", OneDirection::Up),
+            "each once"
+        );
     }
 }
 
@@ -181,7 +191,7 @@ fn what_is_known_better_is_not_shared() {
     for (to, wanted) in [("b", [40, 0]), ("r1.b1", [20, 20])] {
         let script = format!("for f in 4 6; do ping -$f -c20 -i0.01 -W0.2 {to}; done");
         let (_, stats) = network.script(&script);
-        let shares = ["a1", "a2"].map(|link| offered(&stats, link, Way::Up));
+        let shares = ["a1", "a2"].map(|link| offered(&stats, link, OneDirection::Up));
         assert_eq!(shares, wanted, "{to}");
     }
 }
@@ -201,8 +211,8 @@ fn a_silent_hop_forwards_and_never_answers() {
     assert_eq!(answers, [one_family, one_family].concat());
     // Nothing came from it: what came back came from behind it.
     assert_eq!(
-        offered(&stats, "a1", Way::Down),
-        offered(&stats, "c", Way::Down)
+        offered(&stats, "a1", OneDirection::Down),
+        offered(&stats, "c", OneDirection::Down)
     );
 }
 
@@ -290,7 +300,7 @@ fn multicast_reaches_its_receivers_only() {
         // What went down the third link was nothing but pc3's joining, upwards.
         let stats: LabStats =
             serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
-        assert_eq!(offered(&stats, "l3", Way::Up), 0);
+        assert_eq!(offered(&stats, "l3", OneDirection::Up), 0);
     }
 }
 

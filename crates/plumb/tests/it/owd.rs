@@ -6,10 +6,11 @@ use std::time::Duration;
 use crate::common::network::Network;
 use crate::common::slots::{self, Weight};
 use crate::common::{Checked, measured_in, plumb, stderr, stdout};
-use plumb_lab::scenario::Way;
+use plumb_model::direction::OneDirection;
 use plumb_model::finding::Cause;
+use plumb_model::protocol::Protocol;
+use plumb_model::results::Outcome;
 use plumb_model::results::owd::{ClockMethod, OwdResult};
-use plumb_model::results::{Outcome, ProbeProtocol};
 use plumb_model::run::Run;
 
 fn result(run: &Run) -> &OwdResult {
@@ -30,7 +31,7 @@ fn ways_that_differ_are_seen_by_one_clock_and_bounded_by_two() {
     let owd = result(&same.run);
     assert_eq!(
         (owd.protocol, owd.answered, owd.port),
-        (ProbeProtocol::Stamp, 60, 862)
+        (Protocol::Stamp, 60, 862)
     );
     let median = |owd: &OwdResult| [&owd.up, &owd.down].map(|way| way.delay.unwrap().delay_s.p50);
     let [up, down] = median(owd);
@@ -73,7 +74,7 @@ const LOSSY_DOWN: &str = r#"
 "#;
 
 /// Packets that the link lost on a way.
-fn lost(checked: &Checked, way: Way) -> u64 {
+fn lost(checked: &Checked, way: OneDirection) -> u64 {
     let dropped = &checked.stats.links["line"][&way].chain.cells["periodic_loss"].dropped;
     dropped.values().sum()
 }
@@ -93,9 +94,12 @@ fn each_ways_losses_are_those_of_the_link() {
     let lost = |way| lost(&checked, way);
     let (up, down) = (owd.up.lost.unwrap(), owd.down.lost.unwrap());
     // What was lost after the last answer has no place.
-    let gone = lost(Way::Up) + lost(Way::Down);
+    let gone = lost(OneDirection::Up) + lost(OneDirection::Down);
     assert_eq!(up + down + owd.lost_unplaced, gone, "{owd:?}");
-    assert!(lost(Way::Up) - up <= owd.lost_unplaced && lost(Way::Down) - down <= owd.lost_unplaced);
+    assert!(
+        lost(OneDirection::Up) - up <= owd.lost_unplaced
+            && lost(OneDirection::Down) - down <= owd.lost_unplaced
+    );
     assert!(owd.lost_unplaced <= 4, "{}", owd.lost_unplaced);
     assert!(owd.down.reordering.reordered > 0);
     assert_eq!((owd.up.duplicates, owd.down.duplicates), (Some(0), Some(0)));
@@ -129,12 +133,12 @@ fn duplicates_are_those_of_the_way_that_made_them() {
     // The request for a cookie, connections to see that the service is there, and neighbours being
     // looked for may have come twice too.
     assert!(
-        (5..=link(Way::Up)).contains(&up) && link(Way::Up) - up < 10,
+        (5..=link(OneDirection::Up)).contains(&up) && link(OneDirection::Up) - up < 10,
         "{up} of {}",
-        link(Way::Up)
+        link(OneDirection::Up)
     );
     assert!(
-        (3..=link(Way::Down)).contains(&down) && link(Way::Down) - down < 10,
+        (3..=link(OneDirection::Down)).contains(&down) && link(OneDirection::Down) - down < 10,
         "{down}"
     );
     assert_eq!(

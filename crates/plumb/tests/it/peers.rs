@@ -202,7 +202,7 @@ fn fping_counts_the_same_losses_and_round_trips() {
         (rtt.min * 1e3 - min_avg_max(lines[0])[0]).abs() < APART_MS,
         "{seen}"
     );
-    let up = &stats.links["line"][&plumb_lab::scenario::Way::Up];
+    let up = &stats.links["line"][&plumb_model::direction::OneDirection::Up];
     assert_eq!(up.chain.cells["periodic_loss"].dropped["loss"], 5 * 4);
 }
 

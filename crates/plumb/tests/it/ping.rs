@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::common::network::Network;
 use crate::common::{Checked, in_lab, plumb, stderr, stdout, words};
-use plumb_lab::scenario::Way;
+use plumb_model::direction::OneDirection;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::{Outcome, PingResult, TimestampSource};
 use plumb_model::run::Run;
@@ -19,7 +19,7 @@ fn ping(run: &Run) -> &PingResult {
 
 /// When the link let each probe go in one direction, in seconds from when it took it, and in which
 /// order; lost ones are left out.
-fn transits(checked: &Checked, way: Way) -> Vec<(u64, f64)> {
+fn transits(checked: &Checked, way: OneDirection) -> Vec<(u64, f64)> {
     let mut records: Vec<_> = checked.stats.links["line"][&way]
         .probes
         .iter()
@@ -56,8 +56,8 @@ fn round_trips_are_those_that_the_link_recorded() {
     );
     assert_eq!(result.timestamps, TimestampSource::Kernel);
     let (up, down): (HashMap<_, _>, HashMap<_, _>) = (
-        transits(&checked, Way::Up).into_iter().collect(),
-        transits(&checked, Way::Down).into_iter().collect(),
+        transits(&checked, OneDirection::Up).into_iter().collect(),
+        transits(&checked, OneDirection::Down).into_iter().collect(),
     );
     let rtts = &checked.run.measurements[0].series["rtt"].values;
     let errors = (0..).zip(rtts).map(|(seq, rtt)| {
@@ -66,7 +66,7 @@ fn round_trips_are_those_that_the_link_recorded() {
     });
     // What the links were late by is theirs: they are as late to take a packet in, before its
     // record begins, as to give one on.
-    let late: f64 = [Way::Up, Way::Down]
+    let late: f64 = [OneDirection::Up, OneDirection::Down]
         .iter()
         .filter_map(|way| checked.stats.links["line"][way].driver.lateness_s)
         .map(|lateness| 2.0 * lateness.p50)
@@ -92,12 +92,12 @@ fn loss_and_duplicates_are_those_that_the_link_counted() {
     let probes = ["ping", "server", "-c", "500", "-i", "4ms", "-W", "0.4"];
     let checked = Network::line(up, down).measured(&probes);
     let result = ping(&checked.run);
-    let cells = &checked.stats.links["line"][&Way::Up].chain.cells;
+    let cells = &checked.stats.links["line"][&OneDirection::Up].chain.cells;
     let lost = cells["gilbert_elliott"].dropped["loss"];
     assert_eq!((result.sent, result.sent - result.received), (500, lost));
     assert_eq!(result.duplicates, cells["duplicate"].duplicated.packets);
     // The runs of losses are those of the numbers that the link did not let go.
-    let arrived: std::collections::HashSet<u64> = transits(&checked, Way::Up)
+    let arrived: std::collections::HashSet<u64> = transits(&checked, OneDirection::Up)
         .into_iter()
         .map(|(seq, _)| seq)
         .collect();
@@ -131,7 +131,7 @@ fn reordering_is_what_the_link_did() {
     // RFC 4737, section 3.3, over the order in which the link let the answers go.
     let mut next = 0;
     let mut reordered = 0;
-    for (seq, _) in transits(&checked, Way::Down) {
+    for (seq, _) in transits(&checked, OneDirection::Down) {
         if seq < next {
             reordered += 1;
         } else {
@@ -199,10 +199,10 @@ fn many_targets_are_each_told_what_the_link_did() {
         let all = transits(&checked, way).into_iter();
         all.filter(|(seq, _)| seq % 3 == 0).collect()
     };
-    let (up, down) = (of_server(Way::Up), of_server(Way::Down));
+    let (up, down) = (of_server(OneDirection::Up), of_server(OneDirection::Down));
     assert_eq!((server.sent, server.received), (200, down.len() as u64));
     let recorded = down.iter().map(|(seq, s)| up[seq] + s).sum::<f64>() / down.len() as f64;
-    let late: f64 = [Way::Up, Way::Down]
+    let late: f64 = [OneDirection::Up, OneDirection::Down]
         .iter()
         .filter_map(|way| checked.stats.links["line"][way].driver.lateness_s)
         .map(|lateness| 2.0 * lateness.mean)
@@ -213,7 +213,7 @@ fn many_targets_are_each_told_what_the_link_did() {
         "{error} of {recorded}, late {late}"
     );
     // The link doubles what it does not lose, of both that are sent over it.
-    let cells = &checked.stats.links["line"][&Way::Up].chain.cells;
+    let cells = &checked.stats.links["line"][&OneDirection::Up].chain.cells;
     assert!(server.duplicates > 0 && server.duplicates <= cells["duplicate"].duplicated.packets);
 }
 

@@ -19,7 +19,7 @@ fn quic_carries_what_the_line_does_and_loses_what_it_drops() {
         let Outcome::Quic(result) = &measurement.outcome else {
             panic!("{measurement:?}")
         };
-        assert_eq!((&*result.protocol, &*result.cc), ("quic", "cubic"));
+        assert_eq!((result.protocol.name(), &*result.cc), ("quic", "cubic"));
         let stream = &result.streams[0];
         assert_eq!((stream.dropped_here, &stream.error), (Some(0), &None));
         let sender = stream.sender.as_ref().unwrap();

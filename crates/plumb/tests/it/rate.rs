@@ -5,8 +5,9 @@ use std::io::Write;
 use crate::common::network::Network;
 use crate::common::slots::Weight;
 use crate::common::{in_lab, plumb, slots, stderr, stdout};
-use plumb_lab::scenario::{Scenario, Way};
+use plumb_lab::scenario::Scenario;
 use plumb_lab::truth::truth;
+use plumb_model::direction::OneDirection;
 use plumb_model::finding::Cause;
 use plumb_model::results::Outcome;
 use plumb_model::run::Run;
@@ -171,7 +172,10 @@ fn small_writes_leave_at_once_where_that_is_asked_for() {
             _ => None,
         });
         assert_eq!(carried, Some(10 * WRITES));
-        stats.links["line"][&Way::Up].chain.delivered.packets
+        stats.links["line"][&OneDirection::Up]
+            .chain
+            .delivered
+            .packets
     };
     let (held, at_once) = (packets_up(""), packets_up("--no-delay"));
     // One for each write, but for those that waited for the connection to stand; against one for each of some

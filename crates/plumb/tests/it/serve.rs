@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use crate::common::responder::Responder;
 use plumb_load::{Client, PhasePlan};
+use plumb_model::direction::OneDirection;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
 use plumb_wire::native::control::flow::{Flow, Flows};
-use plumb_wire::native::control::frame::Role;
 
 /// From the signal to the end.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
@@ -47,7 +47,7 @@ fn a_termination_ends_it_whatever_runs() {
             let plan = PhasePlan {
                 flows: vec![Flows {
                     count: 2,
-                    role: Role::Down,
+                    role: OneDirection::Down,
                     flow: Flow::Udp(UdpFlow::new(64, Pattern::Constant { pps: 1e9 })),
                 }],
                 duration: Duration::from_secs(20),

@@ -3,6 +3,7 @@
 
 use crate::common::network::Network;
 use crate::common::side_by_side;
+use plumb_model::protocol::Protocol;
 use plumb_model::results::{Outcome, TransactionsResult};
 
 /// Half of the round trip.
@@ -143,7 +144,7 @@ fn encrypted_streams_carry_what_the_link_leaves_for_payload() {
             "{steady} of {most}"
         );
         assert!(rate.bps <= most, "{} of {most}", rate.bps);
-        assert_eq!(rate.protocol, "tls");
+        assert_eq!(rate.protocol, Protocol::Tls);
         // One round trip and not two. How long it takes alone is held above: here the streams'
         // handshakes compete for two processors and the line.
         let handshake_s = rate.tls.as_ref().unwrap().handshake_s.min;

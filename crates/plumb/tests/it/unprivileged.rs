@@ -3,7 +3,8 @@
 
 use crate::common::network::Network;
 use crate::common::{stderr, stdout};
-use plumb_model::results::{Outcome, ProbeProtocol, TimestampSource};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::{Outcome, TimestampSource};
 use plumb_model::run::Run;
 
 /// The command that grants what is missing, as it can be pasted.
@@ -55,9 +56,9 @@ fn each_does_what_it_can_and_says_what_is_missing() {
         match &run.measurements[0].outcome {
             Outcome::Ping(ping) => {
                 let protocol = if allowed {
-                    ProbeProtocol::Icmp
+                    Protocol::Icmp
                 } else {
-                    ProbeProtocol::Tcp
+                    Protocol::Tcp
                 };
                 assert_eq!((ping.protocol, ping.received), (protocol, 6), "{notes}");
                 assert_eq!(ping.timestamps, TimestampSource::Kernel);

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use crate::common::network::Network;
 use crate::common::slots::{self, Weight};
-use plumb_lab::scenario::Way;
 use plumb_lab::stats::LabStats;
+use plumb_model::direction::OneDirection;
 use plumb_model::results::Outcome;
 use plumb_model::run::Run;
 
@@ -31,7 +31,7 @@ fn network() -> Network {
 
 /// Who sent what the far line carried towards `b`, but for the router, which answers when `b` traces the way back.
 fn senders(stats: &LabStats) -> BTreeSet<IpAddr> {
-    let hosts = &stats.links["line"][&Way::Up].chain.hosts;
+    let hosts = &stats.links["line"][&OneDirection::Up].chain.hosts;
     let sent = hosts.iter().filter(|(_, host)| host.sent.packets > 0);
     let router = IpAddr::from([10, 0, 2, 1]);
     sent.map(|(address, _)| *address)

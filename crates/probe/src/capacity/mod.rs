@@ -14,7 +14,7 @@ pub mod trains;
 
 use std::sync::atomic::AtomicBool;
 
-use plumb_model::results::ProbeProtocol;
+use plumb_model::protocol::Protocol;
 use plumb_model::results::capacity::{TrainMethod, TrainResult};
 
 use crate::path::Target;
@@ -42,8 +42,8 @@ pub fn send_trains(
     show: &mut dyn FnMut(u32),
 ) -> Result<Option<TrainResult>, ProbeError> {
     let protocol = match method {
-        TrainMethod::Native => ProbeProtocol::Udp,
-        TrainMethod::Echo => ProbeProtocol::Icmp,
+        TrainMethod::Native => Protocol::Udp,
+        TrainMethod::Echo => Protocol::Icmp,
     };
     let mut probes = Plan::new(protocol, &target.name, target.address);
     probes.outlet = target.outlet.clone();

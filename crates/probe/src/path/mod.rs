@@ -35,4 +35,4 @@ pub(crate) mod virtual_time;
 
 pub use open::{Access, OpenError, Opened, open};
 pub use probe::{Answer, AnswerKind, Answered, HopNetwork, Nowhere, Probe, ProbeId};
-pub use target::{Protocol, Target, UDP_PORT};
+pub use target::{ProtocolAndPort, Target, UDP_PORT};

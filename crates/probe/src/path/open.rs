@@ -7,7 +7,7 @@ use plumb_net::privilege::allow_raw_sockets;
 
 use super::probe::{Answered, HopNetwork, Probe, ProbeId};
 use super::raw::RawHops;
-use super::target::{Protocol, Target};
+use super::target::{ProtocolAndPort, Target};
 use super::unprivileged::UnprivilegedHops;
 
 /// What this process may do.
@@ -151,7 +151,7 @@ impl HopNetwork for Opened {
 ///
 /// # Errors
 /// When the target cannot be explored, or not by this protocol; each says what to do.
-pub fn open(target: &Target, protocol: Protocol) -> Result<Opened, OpenError> {
+pub fn open(target: &Target, protocol: ProtocolAndPort) -> Result<Opened, OpenError> {
     let name = || target.name.clone();
     let address = target.address.ip();
     if is_not_one_host(address) || is_broadcast_here(target.address) {
@@ -173,14 +173,14 @@ pub fn open(target: &Target, protocol: Protocol) -> Result<Opened, OpenError> {
         return Err(no_route(target, raw));
     }
     let access = match protocol {
-        Protocol::Tcp { .. } => {
+        ProtocolAndPort::Tcp { .. } => {
             return Err(OpenError::TcpNeedsRaw {
                 name: name(),
                 source: raw,
             });
         }
-        Protocol::Icmp => Access::Ping,
-        Protocol::Udp { .. } => Access::Udp,
+        ProtocolAndPort::Icmp => Access::Ping,
+        ProtocolAndPort::Udp { .. } => Access::Udp,
     };
     match UnprivilegedHops::open(target, protocol, session) {
         Ok(hops) => Ok(Opened::Unprivileged(Box::new(hops), access)),
@@ -257,9 +257,9 @@ mod tests {
             let open_port = listener.local_addr().unwrap().port();
             let port = UDP_PORT;
             for (protocol, wanted) in [
-                (Protocol::Icmp, AnswerKind::EchoReply),
-                (Protocol::Tcp { port: 1 }, AnswerKind::Reset),
-                (Protocol::Tcp { port: open_port }, AnswerKind::SynAck),
+                (ProtocolAndPort::Icmp, AnswerKind::EchoReply),
+                (ProtocolAndPort::Tcp { port: 1 }, AnswerKind::Reset),
+                (ProtocolAndPort::Tcp { port: open_port }, AnswerKind::SynAck),
             ] {
                 let mut network = open(&target(address, 0), protocol).unwrap();
                 // One connection at a time.
@@ -274,7 +274,7 @@ mod tests {
                 assert_eq!((answered.id, answered.answer.kind), (first, wanted));
                 assert!(answered.answer.is_arrival(address.parse().unwrap()));
             }
-            let mut network = open(&target(address, 0), Protocol::Udp { port }).unwrap();
+            let mut network = open(&target(address, 0), ProtocolAndPort::Udp { port }).unwrap();
             for answered in answers(&mut network) {
                 let answer = &answered.answer;
                 let AnswerKind::Icmp(report) = answer.kind else {
@@ -292,7 +292,8 @@ mod tests {
         for address in ["127.0.0.1", "::1"] {
             let to = target(address, 0);
             let port = UDP_PORT;
-            let mut network = UnprivilegedHops::open(&to, Protocol::Udp { port }, 7).unwrap();
+            let mut network =
+                UnprivilegedHops::open(&to, ProtocolAndPort::Udp { port }, 7).unwrap();
             for answered in answers(&mut network) {
                 let version = answered.answer.version();
                 assert!(
@@ -300,7 +301,7 @@ mod tests {
                 );
                 assert_eq!(version == Version::V4, address == "127.0.0.1");
             }
-            let tcp = UnprivilegedHops::open(&to, Protocol::Tcp { port }, 7);
+            let tcp = UnprivilegedHops::open(&to, ProtocolAndPort::Tcp { port }, 7);
             assert_eq!(tcp.unwrap_err().kind(), io::ErrorKind::Unsupported);
         }
     }
@@ -315,7 +316,7 @@ mod tests {
             "ff02::1",
             "::",
         ] {
-            let refused = open(&target(address, 0), Protocol::Icmp);
+            let refused = open(&target(address, 0), ProtocolAndPort::Icmp);
             assert!(
                 matches!(refused, Err(OpenError::NotOneHost { .. })),
                 "{address}"

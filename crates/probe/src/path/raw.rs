@@ -17,7 +17,7 @@ use plumb_wire::path_probe::{FLOWS, Named, Numbered, ProbeSet, Transport};
 
 use super::in_flight::Known;
 use super::probe::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
-use super::target::{Protocol, Target};
+use super::target::{ProtocolAndPort, Target};
 use crate::ping::sample::Moment;
 
 /// Large enough for any packet.
@@ -59,7 +59,7 @@ impl RawHops {
     ///
     /// # Errors
     /// Without CAP_NET_RAW (`EPERM`), and when there is no route to the target.
-    pub fn open(target: &Target, protocol: Protocol, session: u32) -> io::Result<Self> {
+    pub fn open(target: &Target, protocol: ProtocolAndPort, session: u32) -> io::Result<Self> {
         let address = target.address;
         let v4 = address.is_ipv4();
         let sender = DatagramSocket::whole_packets(address, &target.outlet)?;
@@ -71,7 +71,7 @@ impl RawHops {
         let source = source_towards(address, &target.outlet)?;
         let any = SocketAddr::new(source, 0);
         let (transport, reserved, number) = match protocol {
-            Protocol::Icmp => (
+            ProtocolAndPort::Icmp => (
                 Transport::Icmp {
                     // Flow after flow without running over.
                     identifier: (session >> 16) as u16 & 0x7fff | 0x4000,
@@ -79,7 +79,7 @@ impl RawHops {
                 Reserved::Nothing,
                 None,
             ),
-            Protocol::Udp { port } => {
+            ProtocolAndPort::Udp { port } => {
                 let socket = bind_low(any, UdpSocket::bind, UdpSocket::local_addr)?;
                 let transport = Transport::Udp {
                     source_port: socket.local_addr()?.port(),
@@ -87,7 +87,7 @@ impl RawHops {
                 };
                 (transport, Reserved::Udp { _socket: socket }, Some(UDP))
             }
-            Protocol::Tcp { port } => {
+            ProtocolAndPort::Tcp { port } => {
                 let socket = bind_low(any, ReservedPort::tcp, ReservedPort::address)?;
                 let transport = Transport::Tcp {
                     source_port: socket.address()?.port(),

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
+use plumb_model::protocol::Protocol;
 use plumb_model::results::TimestampSource;
-use plumb_model::results::path::PathProtocol;
 use plumb_wire::native::control::trace::{
     TraceAccess, TraceAnswer, TraceProbe, TraceReport, TraceRequest,
 };
 
 use super::open::Access;
-use super::target::{Protocol, UDP_PORT};
+use super::target::{ProtocolAndPort, UDP_PORT};
 use super::through::Through;
 use super::trace::{Seen, Shot, TraceLog, TracePlan};
 
@@ -53,12 +53,12 @@ pub fn tell(request: &TraceRequest, through: &Through) -> TraceReport {
 }
 
 /// What a client reads in a report that has passed its check.
-pub fn read(request: &TraceRequest, report: &TraceReport) -> (Protocol, TraceLog) {
+pub fn read(request: &TraceRequest, report: &TraceReport) -> (ProtocolAndPort, TraceLog) {
     let protocol = match report.protocol {
-        PathProtocol::Icmp | PathProtocol::Tcp => Protocol::Icmp,
-        PathProtocol::Udp => Protocol::Udp {
+        Protocol::Udp => ProtocolAndPort::Udp {
             port: report.port.unwrap_or(UDP_PORT),
         },
+        _ => ProtocolAndPort::Icmp,
     };
     let ns = |seconds: f64| (seconds * 1e9).round() as u64;
     let seen = |answer: &TraceAnswer| Seen {
@@ -162,11 +162,11 @@ mod tests {
                 latest: None,
                 notes: Vec::new(),
             };
-            let through = Through { protocol: Protocol::Icmp, access: Access::Raw, log };
+            let through = Through { protocol: ProtocolAndPort::Icmp, access: Access::Raw, log };
             let report = tell(&ASKED, &through);
             prop_assert_eq!(report.check(&ASKED, through.log.plan.target), Ok(()));
             let (protocol, read) = read(&ASKED, &report);
-            let (here, there) = (read.result(protocol), through.log.result(Protocol::Icmp));
+            let (here, there) = (read.result(protocol), through.log.result(ProtocolAndPort::Icmp));
             prop_assert_eq!(here.hops, there.hops);
             prop_assert_eq!((here.reached, here.loss), (there.reached, there.loss));
         }

@@ -3,25 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_model::distribution::Distribution;
+use plumb_model::protocol::Protocol;
 use plumb_model::results::path::{
-    Alteration, HopAnswers, MplsEntry, PathHop, PathProtocol, PathResult, PathRoute, RouteChange,
-    SynAckSeen,
+    Alteration, HopAnswers, MplsEntry, PathHop, PathResult, PathRoute, RouteChange, SynAckSeen,
 };
 use plumb_model::series::{Series, Unit};
 use plumb_wire::tcp_options::{SACK_PERMITTED, TIMESTAMPS};
 
 use super::loss::{self, Count, Last};
 use super::routes::{self, Cycle, Routes};
-use super::target::Protocol;
+use super::target::ProtocolAndPort;
 use super::trace::{Seen, Shot, TraceLog};
 
-impl Protocol {
+impl ProtocolAndPort {
     /// The name in Runs, and the port.
-    pub fn named(self) -> (PathProtocol, Option<u16>) {
+    pub fn named(self) -> (Protocol, Option<u16>) {
         match self {
-            Self::Icmp => (PathProtocol::Icmp, None),
-            Self::Udp { port } => (PathProtocol::Udp, Some(port)),
-            Self::Tcp { port } => (PathProtocol::Tcp, Some(port)),
+            Self::Icmp => (Protocol::Icmp, None),
+            Self::Udp { port } => (Protocol::Udp, Some(port)),
+            Self::Tcp { port } => (Protocol::Tcp, Some(port)),
         }
     }
 }
@@ -73,7 +73,7 @@ impl TraceLog {
     }
 
     /// What the trace found, without names and places.
-    pub fn result(&self, protocol: Protocol) -> PathResult {
+    pub fn result(&self, protocol: ProtocolAndPort) -> PathResult {
         let (protocol, port) = protocol.named();
         let reached = self.end().is_some_and(|(_, reached)| reached);
         let last_hop = self.last_hop();
@@ -344,10 +344,10 @@ fn repair_ends(cycles: &mut [Cycle]) {
 
 /// What the last hop that answers says: errors where the target did not answer, refuses, or is asked by UDP on
 /// a port where nothing listens.
-fn last_says(reached: bool, protocol: PathProtocol, hops: &BTreeMap<u8, Vec<&Shot>>) -> Last {
+fn last_says(reached: bool, protocol: Protocol, hops: &BTreeMap<u8, Vec<&Shot>>) -> Last {
     let mut at_end = hops.values().next_back().into_iter().flatten();
     let refuses = at_end.any(|shot| shot.seen.as_ref().is_some_and(|s| s.annotation.is_some()));
-    if reached && protocol != PathProtocol::Udp && !refuses {
+    if reached && protocol != Protocol::Udp && !refuses {
         Last::Replies
     } else {
         Last::Errors

@@ -9,7 +9,7 @@ pub const UDP_PORT: u16 = 33_434;
 
 /// What probes are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
+pub enum ProtocolAndPort {
     /// ICMP or ICMPv6 echo.
     Icmp,
     Udp {

@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::open::{Access, OpenError, Opened, open};
-use super::target::{Protocol, Target};
+use super::target::{ProtocolAndPort, Target};
 use super::trace::{self, TraceLog, TracePlan};
 
 /// A trace, and how it was made.
 #[derive(Debug)]
 pub struct Through {
     /// What its probes were made of.
-    pub protocol: Protocol,
+    pub protocol: ProtocolAndPort,
     /// What they were sent with.
     pub access: Access,
     pub log: TraceLog,
@@ -25,7 +25,7 @@ pub struct Through {
 /// When none may be used, or there is no way to the target.
 pub fn trace_what_gets_through(
     target: &Target,
-    protocols: &[Protocol],
+    protocols: &[ProtocolAndPort],
     plan: &TracePlan,
     stop: &AtomicBool,
     look: &mut dyn FnMut(&TraceLog),
@@ -81,10 +81,10 @@ fn gets_through(network: &mut Opened, plan: &TracePlan, stop: &AtomicBool) -> bo
 }
 
 /// The target needs a round trip to forget a connection that was reset.
-fn plan_for(plan: &TracePlan, protocol: Protocol) -> TracePlan {
+fn plan_for(plan: &TracePlan, protocol: ProtocolAndPort) -> TracePlan {
     let fast = plan.interval < Duration::from_secs(1);
     TracePlan {
-        flow_per_cycle: fast && matches!(protocol, Protocol::Tcp { .. }),
+        flow_per_cycle: fast && matches!(protocol, ProtocolAndPort::Tcp { .. }),
         ..plan.clone()
     }
 }

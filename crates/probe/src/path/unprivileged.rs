@@ -17,7 +17,7 @@ use plumb_wire::icmp_report::Report;
 
 use super::in_flight::Known;
 use super::probe::{Answer, AnswerKind, Answered, HopNetwork, Probe, ProbeId};
-use super::target::{Protocol, Target};
+use super::target::{ProtocolAndPort, Target};
 use crate::ping::sample::Moment;
 
 /// Larger than what is looked at.
@@ -51,19 +51,19 @@ impl UnprivilegedHops {
     /// # Errors
     /// When ping sockets are not allowed (`EACCES`), for TCP (`Unsupported`), and when there is no
     /// route to the target.
-    pub fn open(target: &Target, protocol: Protocol, session: u32) -> io::Result<Self> {
+    pub fn open(target: &Target, protocol: ProtocolAndPort, session: u32) -> io::Result<Self> {
         let mut address = target.address;
         let (socket, identifier) = match protocol {
-            Protocol::Icmp => {
+            ProtocolAndPort::Icmp => {
                 address.set_port(0);
                 let (socket, identifier) = ErrorQueueSocket::ping(address, &target.outlet)?;
                 (socket, Some(identifier))
             }
-            Protocol::Udp { port } => {
+            ProtocolAndPort::Udp { port } => {
                 address.set_port(port);
                 (ErrorQueueSocket::udp(address, &target.outlet)?, None)
             }
-            Protocol::Tcp { .. } => return Err(io::ErrorKind::Unsupported.into()),
+            ProtocolAndPort::Tcp { .. } => return Err(io::ErrorKind::Unsupported.into()),
         };
         Ok(Self {
             target: address,

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use plumb_model::distribution::Distribution;
 use plumb_model::loss::Losses;
+use plumb_model::protocol::Protocol;
 use plumb_model::results::ping::{HopLimit, RequestPhases, SizeRoundTrips};
 use plumb_model::results::udp::LossPattern;
-use plumb_model::results::{PingResult, ProbeProtocol, TimestampSource};
+use plumb_model::results::{PingResult, TimestampSource};
 use plumb_model::series::{Series, Unit};
 use plumb_net::udp_counters::Drops;
 
@@ -18,7 +19,7 @@ use crate::ping::sample::{FarClock, Phases, Sample};
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeLog {
     /// What the probes were made of.
-    pub protocol: ProbeProtocol,
+    pub protocol: Protocol,
     pub address: IpAddr,
     /// What the probes carried to be told from others': ICMP's identifier, or the UDP session.
     pub id: u32,
@@ -236,7 +237,7 @@ mod tests {
         samples[2].duplicates = 2;
         samples[2].reordered = true;
         ProbeLog {
-            protocol: ProbeProtocol::Udp,
+            protocol: Protocol::Udp,
             address: Ipv4Addr::LOCALHOST.into(),
             id: 7,
             samples,

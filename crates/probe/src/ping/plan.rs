@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use plumb_model::results::ProbeProtocol;
+use plumb_model::protocol::Protocol;
 use plumb_net::datagram::{IcmpError, PathMtuDiscovery};
 use plumb_net::egress::Outlet;
 use plumb_wire::stamp::{self, Key};
@@ -36,7 +36,7 @@ pub struct Plan {
     /// The far end as the user typed it, for messages.
     pub name: String,
     /// What probes are made of.
-    pub protocol: ProbeProtocol,
+    pub protocol: Protocol,
     /// The far end. The port is for UDP only.
     pub target: SocketAddr,
     /// Time from one probe to the next.
@@ -151,7 +151,7 @@ impl Plan {
     ///
     /// 64 bytes is what ping sends over ICMP, header included, and the smallest UDP echo. Three
     /// seconds of timeout are above the fullest queue that is met in homes.
-    pub fn new(protocol: ProbeProtocol, name: impl Into<String>, target: SocketAddr) -> Self {
+    pub fn new(protocol: Protocol, name: impl Into<String>, target: SocketAddr) -> Self {
         Self {
             name: name.into(),
             protocol,
@@ -164,15 +164,12 @@ impl Plan {
             pattern: Pattern::default(),
             ask: None,
             sizes: Sizes::One(match protocol {
-                ProbeProtocol::Icmp => 64 - icmp::HEADER_BYTES,
-                ProbeProtocol::Udp => echo::MIN_BYTES,
-                ProbeProtocol::Stamp => stamp::OPEN_BYTES,
-                ProbeProtocol::UdpPort => 56,
+                Protocol::Icmp => 64 - icmp::HEADER_BYTES,
+                Protocol::Udp => echo::MIN_BYTES,
+                Protocol::Stamp => stamp::OPEN_BYTES,
+                Protocol::UdpPort => 56,
                 // What is asked decides.
-                ProbeProtocol::Dns
-                | ProbeProtocol::Tcp
-                | ProbeProtocol::Http
-                | ProbeProtocol::Https => 0,
+                _ => 0,
             }),
             trust: None,
             stamp_key: None,
@@ -188,10 +185,10 @@ impl Plan {
     /// The smallest payload that holds what a probe carries.
     pub fn least_size_bytes(&self) -> usize {
         match self.protocol {
-            ProbeProtocol::Icmp | ProbeProtocol::UdpPort => icmp::MARK_BYTES,
-            ProbeProtocol::Udp => echo::MIN_BYTES,
-            ProbeProtocol::Stamp if self.stamp_key.is_some() => stamp::AUTHENTICATED_BYTES,
-            ProbeProtocol::Stamp => stamp::OPEN_BYTES,
+            Protocol::Icmp | Protocol::UdpPort => icmp::MARK_BYTES,
+            Protocol::Udp => echo::MIN_BYTES,
+            Protocol::Stamp if self.stamp_key.is_some() => stamp::AUTHENTICATED_BYTES,
+            Protocol::Stamp => stamp::OPEN_BYTES,
             _ => 0,
         }
     }
@@ -215,7 +212,7 @@ impl Plan {
         if self.connects() && (too_fast || self.interval < MIN_CONNECTION_INTERVAL) {
             return Err(ProbeError::Connections);
         }
-        if self.protocol == ProbeProtocol::Https && self.trust.is_none() {
+        if self.protocol == Protocol::Https && self.trust.is_none() {
             return Err(ProbeError::NoTrust);
         }
         if self.dscp.is_some_and(|dscp| dscp > MAX_DSCP) {
@@ -239,13 +236,13 @@ impl Plan {
 
     /// Whether its packets have a size to choose.
     pub fn has_sizes(&self) -> bool {
-        use ProbeProtocol::{Icmp, Stamp, Udp, UdpPort};
+        use Protocol::{Icmp, Stamp, Udp, UdpPort};
         matches!(self.protocol, Icmp | Udp | Stamp | UdpPort)
     }
 
     /// Whether each probe is a connection.
     pub(crate) fn connects(&self) -> bool {
-        use ProbeProtocol::{Http, Https, Tcp};
+        use Protocol::{Http, Https, Tcp};
         matches!(self.protocol, Tcp | Http | Https)
     }
 
@@ -281,7 +278,7 @@ impl Plan {
     /// The far end as people write it, with the port where there is one.
     pub(crate) fn far_end(&self) -> String {
         match self.protocol {
-            ProbeProtocol::Icmp => self.name.clone(),
+            Protocol::Icmp => self.name.clone(),
             _ if self.host().contains(':') => {
                 format!("[{}]:{}", self.host(), self.target.port())
             }
@@ -334,6 +331,8 @@ pub enum ProbeError {
     )]
     NotMany,
     /// There is no such DSCP.
+    #[error("no probes are made of {0}")]
+    Protocol(Protocol),
     #[error("a DSCP is 0 to {MAX_DSCP}")]
     Dscp,
     /// The size does not fit.

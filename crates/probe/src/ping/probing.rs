@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use plumb_model::results::ProbeProtocol;
+use plumb_model::protocol::Protocol;
 use plumb_net::datagram::set_exact_timers;
 
 use crate::ping::connections::Connections;
@@ -61,14 +61,17 @@ impl Probing {
     ) -> Result<Self, ProbeError> {
         plan.check()?;
         match plan.protocol {
-            ProbeProtocol::Icmp => Self::spawn(IcmpEcho::open(&plan)?, plan, stop, seen),
-            ProbeProtocol::Udp => Self::spawn(UdpEcho::open(&plan)?, plan, stop, seen),
-            ProbeProtocol::Stamp => Self::spawn(StampEcho::open(&plan)?, plan, stop, seen),
-            ProbeProtocol::UdpPort => Self::spawn(UdpPort::open(&plan)?, plan, stop, seen),
-            ProbeProtocol::Tcp | ProbeProtocol::Http | ProbeProtocol::Https => {
+            Protocol::Icmp => Self::spawn(IcmpEcho::open(&plan)?, plan, stop, seen),
+            Protocol::Udp => Self::spawn(UdpEcho::open(&plan)?, plan, stop, seen),
+            Protocol::Stamp => Self::spawn(StampEcho::open(&plan)?, plan, stop, seen),
+            Protocol::UdpPort => Self::spawn(UdpPort::open(&plan)?, plan, stop, seen),
+            Protocol::Tcp | Protocol::Http | Protocol::Https => {
                 Self::spawn(Connections::open(&plan), plan, stop, seen)
             }
-            ProbeProtocol::Dns => Self::spawn(DnsQuestions::open(&plan)?, plan, stop, seen),
+            Protocol::Dns => Self::spawn(DnsQuestions::open(&plan)?, plan, stop, seen),
+            Protocol::Tls | Protocol::Quic | Protocol::Transactions => {
+                Err(ProbeError::Protocol(plan.protocol))
+            }
         }
     }
 

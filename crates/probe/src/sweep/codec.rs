@@ -1,6 +1,6 @@
 //! What the packets of each protocol look like, and how an answer names its probe.
 
-use plumb_model::results::ProbeProtocol;
+use plumb_model::protocol::Protocol;
 use plumb_net::clock::realtime_ns;
 use plumb_wire::dns::Query;
 use plumb_wire::icmp::{Echo, EchoHeader, HEADER_BYTES, Kind, MARK_BYTES, Mark, Version};
@@ -57,9 +57,9 @@ impl Speech {
             pattern: plan.pattern,
         };
         Ok(match plan.protocol {
-            ProbeProtocol::UdpPort => Self::Port(marked),
-            ProbeProtocol::Stamp => Self::Stamp(marked),
-            ProbeProtocol::Dns => Self::Dns(dns::question(plan.ask.as_deref())?, marked),
+            Protocol::UdpPort => Self::Port(marked),
+            Protocol::Stamp => Self::Stamp(marked),
+            Protocol::Dns => Self::Dns(dns::question(plan.ask.as_deref())?, marked),
             _ => Self::Echo(marked),
         })
     }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use plumb_model::results::ProbeProtocol;
+use plumb_model::protocol::Protocol;
 use plumb_net::datagram::PathMtuDiscovery;
 use plumb_net::egress::Outlet;
 
@@ -27,7 +27,7 @@ const MAX_CONNECTIONS_PPS: f64 = 1000.0;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ManyPlan {
     /// What probes are made of.
-    pub protocol: ProbeProtocol,
+    pub protocol: Protocol,
     /// The targets; ICMP does not look at their ports.
     pub targets: Vec<SocketAddr>,
     /// What each is called where a name is asked for (HTTP, TLS), in the same order; may be empty otherwise.
@@ -62,7 +62,7 @@ pub struct ManyPlan {
 
 impl ManyPlan {
     /// Three rounds a second apart, of at most a thousand packets or a hundred connections a second.
-    pub fn new(protocol: ProbeProtocol, targets: Vec<SocketAddr>) -> Self {
+    pub fn new(protocol: Protocol, targets: Vec<SocketAddr>) -> Self {
         let common = Plan::new(protocol, "", (Ipv4Addr::LOCALHOST, 0).into());
         let pps = match common.connects() {
             true => 100.0,
@@ -90,7 +90,7 @@ impl ManyPlan {
 
     /// Whether what targets are called is said to them.
     pub fn asks_by_name(&self) -> bool {
-        matches!(self.protocol, ProbeProtocol::Http | ProbeProtocol::Https)
+        matches!(self.protocol, Protocol::Http | Protocol::Https)
     }
 
     /// Whether its packets have a size to choose.
@@ -102,7 +102,7 @@ impl ManyPlan {
         if !(self.pps > 0.0 && self.pps <= MAX_PPS) {
             return Err(ProbeError::Rate);
         }
-        if self.protocol == ProbeProtocol::Udp {
+        if self.protocol == Protocol::Udp {
             return Err(ProbeError::NotMany);
         }
         let common = self.as_plan();

@@ -2,7 +2,8 @@
 
 use plumb_model::finding::{Cause, Place, Severity};
 use plumb_model::grade::Grade;
-use plumb_model::results::{Direction, ProbeProtocol};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::Direction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +65,7 @@ pub struct Change {
     /// Direction of the data. Null where the number is of no direction.
     pub direction: Option<Direction>,
     /// Protocol of the probes. Null where the number is of no probes.
-    pub protocol: Option<ProbeProtocol>,
+    pub protocol: Option<Protocol>,
     /// What else the number is of: `udp`, `quic`, an application, a kind of transaction, a port. Absent where it is of
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,8 @@
 
 use plumb_model::context::Phase;
 use plumb_model::distribution::Distribution;
-use plumb_model::results::{Direction, ProbeProtocol};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::Direction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +36,7 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) phase: Phase,
     pub(crate) direction: Option<Direction>,
-    pub(crate) protocol: Option<ProbeProtocol>,
+    pub(crate) protocol: Option<Protocol>,
     pub(crate) of: Option<String>,
     pub(crate) unit: ChangeUnit,
     /// Whether more of it, or less, is better: not where it is what was asked for.
@@ -74,7 +75,7 @@ impl Quantities {
         }
     }
 
-    pub(crate) fn by(mut self, protocol: ProbeProtocol) -> Self {
+    pub(crate) fn by(mut self, protocol: Protocol) -> Self {
         self.key.protocol = Some(protocol);
         self
     }

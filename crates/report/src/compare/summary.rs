@@ -2,7 +2,8 @@
 
 use plumb_model::context::Phase;
 use plumb_model::grade::Grade;
-use plumb_model::results::{Direction, ProbeProtocol};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::Direction;
 use plumb_model::units::capital;
 
 use super::document::{Change, GradeChange};
@@ -74,7 +75,7 @@ impl<'a> Latency<'a> {
                     && row.protocol == Some(protocol)
             })
         };
-        let row = [ProbeProtocol::Udp, ProbeProtocol::Icmp]
+        let row = [Protocol::Udp, Protocol::Icmp]
             .into_iter()
             .filter_map(of)
             .find(|row| row.before.is_some() && row.after.is_some())?;

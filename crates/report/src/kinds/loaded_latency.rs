@@ -5,9 +5,9 @@ use plumb_model::context::Phase;
 use plumb_model::distribution::Distribution;
 use plumb_model::dscp::BEST_EFFORT;
 use plumb_model::grade::Grade;
+use plumb_model::protocol::Protocol;
 use plumb_model::results::{
     ClassLatency, LoadedLatencyResult, Periodic, PeriodicOf, PlaceLatency, PlaceMethod,
-    ProbeProtocol,
 };
 use plumb_model::run::{Measurement, Run};
 
@@ -43,7 +43,7 @@ impl Show for LoadedLatencyResult {
     fn trace(&self, series: &str) -> Option<Trace> {
         let protocol = match series {
             "rtt" => self.protocol,
-            "rtt_icmp" => ProbeProtocol::Icmp,
+            "rtt_icmp" => Protocol::Icmp,
             _ => return None,
         };
         Some(Trace::RoundTrip {

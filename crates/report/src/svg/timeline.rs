@@ -2,7 +2,8 @@
 //! with the load phases marked.
 
 use plumb_model::context::Phase;
-use plumb_model::results::{Direction, ProbeProtocol};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::Direction;
 use plumb_model::run::{Measurement, Run};
 use plumb_model::series::Series;
 
@@ -73,7 +74,7 @@ struct Band {
 pub(crate) struct Timeline {
     bands: Vec<Band>,
     traces: Vec<Trace>,
-    leading: ProbeProtocol,
+    leading: Protocol,
 }
 
 /// Ends of the axes, so that two Runs can be drawn alike.
@@ -341,10 +342,10 @@ fn entries(timeline: &Timeline, quantity: Quantity) -> Vec<(&'static str, String
 
 fn round_trip_legend(timeline: &Timeline) -> Vec<(&'static str, String)> {
     let other = match timeline.leading {
-        ProbeProtocol::Udp | ProbeProtocol::Stamp => ProbeProtocol::Icmp,
-        _ => ProbeProtocol::Udp,
+        Protocol::Udp | Protocol::Stamp => Protocol::Icmp,
+        _ => Protocol::Udp,
     };
-    let name = |protocol: ProbeProtocol| protocol.name().to_uppercase();
+    let name = |protocol: Protocol| protocol.name().to_uppercase();
     let mut all = timeline.of_quantity(Quantity::RoundTrip);
     let faint = all.any(|trace| trace.faint);
     let lost = leading(timeline).any(|trace| trace.points.iter().any(|p| p.1.is_none()));

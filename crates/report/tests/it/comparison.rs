@@ -2,7 +2,8 @@
 
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::{Cause, Clearance, NotMeasured};
-use plumb_model::results::{CpuUse, Outcome, TransactionTransport, TransactionsResult};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::{CpuUse, Outcome, TransactionsResult};
 use plumb_model::run::{Measurement, Run};
 use plumb_report::compare::compare;
 use plumb_report::{html, text};
@@ -22,7 +23,7 @@ fn run(outcome: Outcome) -> Run {
 
 fn transactions(each_s: f64, request_bytes: u64) -> Run {
     run(Outcome::Transactions(TransactionsResult {
-        transport: TransactionTransport::Tcp,
+        transport: Protocol::Tcp,
         connect: false,
         request_bytes,
         response_bytes: 1,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{RawClient, Responder, flows, one_at_a_time, plan, run};
 use plumb_load::{ClientError, DirectionOutcome, EndedEarly, PhasePlan};
+use plumb_model::protocol::Protocol;
 use plumb_serve::{Config, ServeError, Server};
 use plumb_wire::native::control::Refusal;
 use plumb_wire::native::control::flow::TcpFlow;
@@ -322,7 +323,7 @@ fn encrypted_streams_count_payload_and_name_their_cipher() {
     for direction in [&outcome.down, &outcome.up] {
         let direction = direction.as_ref().unwrap();
         check(direction, 2, outcome.duration_s);
-        assert_eq!(direction.result.protocol, "tls");
+        assert_eq!(direction.result.protocol, Protocol::Tls);
         let tls = direction.result.tls.as_ref().unwrap();
         assert!(tls.cipher_suite.starts_with("TLS13_"), "{tls:?}");
         assert!(

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use crate::common::{Responder, one_at_a_time, plan, run};
 use plumb_load::{ClientError, EndedEarly, PhasePlan};
+use plumb_model::direction::OneDirection;
 use plumb_model::results::Direction;
 use plumb_wire::native::control::Refusal;
 use plumb_wire::native::control::flow::quic::QuicFlow;
 use plumb_wire::native::control::flow::{Flow, Flows};
-use plumb_wire::native::control::frame::Role;
 
 fn quic_plan(down: u32, up: u32, cc: Option<&str>, ms: u64) -> PhasePlan {
     let flows = |count, role| Flows {
@@ -20,7 +20,7 @@ fn quic_plan(down: u32, up: u32, cc: Option<&str>, ms: u64) -> PhasePlan {
         }),
     };
     PhasePlan {
-        flows: vec![flows(down, Role::Down), flows(up, Role::Up)],
+        flows: vec![flows(down, OneDirection::Down), flows(up, OneDirection::Up)],
         ..plan(0, 0, ms)
     }
 }

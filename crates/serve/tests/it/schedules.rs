@@ -4,9 +4,10 @@ use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 use crate::common::{RawClient, Responder, one_at_a_time, run, udp_plan};
+use plumb_model::direction::OneDirection;
 use plumb_wire::native::control::flow::udp::{Pattern, Times, UdpFlow};
 use plumb_wire::native::control::flow::{Flow, Flows};
-use plumb_wire::native::control::frame::{Preamble, Role};
+use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage, Start};
 use plumb_wire::native::datagram;
 
@@ -41,7 +42,7 @@ fn ask(client: &RawClient, socket: &UdpSocket, flow: &UdpFlow) -> ServerMessage 
         phase: 1,
         flows: vec![Flows {
             count: 1,
-            role: Role::Down,
+            role: OneDirection::Down,
             flow: Flow::Udp(flow.clone()),
         }],
         duration_s: 1.0,
@@ -55,7 +56,7 @@ fn ask(client: &RawClient, socket: &UdpSocket, flow: &UdpFlow) -> ServerMessage 
         token: client.token,
         phase: 1,
         stream: 0,
-        role: Role::Down,
+        role: OneDirection::Down,
         tls: false,
     });
     socket.send(&attach).unwrap();

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::common::{RawClient, Responder, connect_from, flows, one_at_a_time, plan, run};
 use plumb_load::{Client, Patience, PhasePlan};
-use plumb_model::results::TransactionTransport;
+use plumb_model::direction::OneDirection;
+use plumb_model::protocol::Protocol;
 use plumb_net::egress::Outlet;
 use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::{Netlink, interface_index};
@@ -15,7 +16,7 @@ use plumb_serve::{Config, StampConfig};
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
 use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
-use plumb_wire::native::control::frame::{Preamble, Role};
+use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::control::trace::TraceRequest;
 use plumb_wire::native::control::{ClientMessage, ServerMessage, Start};
 use plumb_wire::native::datagram::{self, Tag};
@@ -242,27 +243,27 @@ fn a_token_is_no_use_to_another_address() {
     };
     let client = RawClient::connect(responder.address, own);
     granted(&client, flows(1, 0, TcpFlow::default()), 5.0).unwrap();
-    assert!(ends(&client.attach_from(other, 1, 0, Role::Down)));
-    let data = client.attach(1, 0, Role::Down);
+    assert!(ends(&client.attach_from(other, 1, 0, OneDirection::Down)));
+    let data = client.attach(1, 0, OneDirection::Down);
     assert_eq!(client.receive(), ServerMessage::Started { phase: 1 });
     assert!(!ends(&data));
     drop(client);
     // Connections of single transactions.
     let client = RawClient::connect_in_turn(responder.address, own, Some(20)).unwrap();
     let flow = Flow::Transactions(TransactionFlow {
-        transport: TransactionTransport::Tcp,
+        transport: Protocol::Tcp,
         connect: true,
         request_bytes: 1,
         response_bytes: 1,
         rate_tps: None,
         on_demand: false,
     });
-    let (count, role) = (1, Role::Up);
+    let (count, role) = (1, OneDirection::Up);
     granted(&client, vec![Flows { count, role, flow }], 5.0).unwrap();
-    let _stands_for_it = client.attach(1, 0, Role::Up);
+    let _stands_for_it = client.attach(1, 0, OneDirection::Up);
     assert_eq!(client.receive(), ServerMessage::Started { phase: 1 });
-    assert!(ends(&client.attach_from(other, 1, 0, Role::Up)));
-    assert!(!ends(&client.attach(1, 0, Role::Up)));
+    assert!(ends(&client.attach_from(other, 1, 0, OneDirection::Up)));
+    assert!(!ends(&client.attach(1, 0, OneDirection::Up)));
 }
 
 #[test]
@@ -323,7 +324,7 @@ fn transactions_over_udp_get_what_their_phase_declared_and_nothing_after() {
     };
     assert_eq!(draws(5000), 92);
     let flow = TransactionFlow {
-        transport: TransactionTransport::Udp,
+        transport: Protocol::Udp,
         connect: false,
         request_bytes: 92,
         response_bytes: 5000,
@@ -332,7 +333,7 @@ fn transactions_over_udp_get_what_their_phase_declared_and_nothing_after() {
     };
     let transactions = Flows {
         count: 1,
-        role: Role::Up,
+        role: OneDirection::Up,
         flow: Flow::Transactions(flow),
     };
     let _stream = client.start(vec![transactions], 10.0);
@@ -409,7 +410,7 @@ fn start_udp(
 ) -> Result<UdpSocket, String> {
     let flows = vec![Flows {
         count: 1,
-        role: Role::Down,
+        role: OneDirection::Down,
         flow: Flow::Udp(flow),
     }];
     granted(client, flows, duration_s)?;
@@ -428,7 +429,7 @@ fn first_stream(client: &RawClient) -> Preamble {
         token: client.token,
         phase: 1,
         stream: 0,
-        role: Role::Down,
+        role: OneDirection::Down,
         tls: false,
     }
 }
@@ -476,7 +477,7 @@ impl Verb {
             ..TcpFlow::default()
         };
         let transactions = TransactionFlow {
-            transport: TransactionTransport::Tcp,
+            transport: Protocol::Tcp,
             connect: false,
             request_bytes: 1,
             response_bytes: 1,
@@ -522,7 +523,7 @@ impl Verb {
             }
             Self::Rate => {
                 granted(&client, flows(1, 0, paced), duration_s)?;
-                let mut data = client.attach(1, 0, Role::Down);
+                let mut data = client.attach(1, 0, OneDirection::Down);
                 let started = ServerMessage::Started { phase: 1 };
                 assert_eq!(client.receive_in_turn(), started);
                 std::io::Read::read_exact(&mut data, &mut [0; 10_000]).unwrap();
@@ -530,11 +531,11 @@ impl Verb {
             Self::Transactions => {
                 let flows = vec![Flows {
                     count: 1,
-                    role: Role::Up,
+                    role: OneDirection::Up,
                     flow: Flow::Transactions(transactions),
                 }];
                 granted(&client, flows, duration_s)?;
-                let mut data = client.attach(1, 0, Role::Up);
+                let mut data = client.attach(1, 0, OneDirection::Up);
                 let started = ServerMessage::Started { phase: 1 };
                 assert_eq!(client.receive_in_turn(), started);
                 for _ in 0..20 {

@@ -8,20 +8,16 @@ use std::time::{Duration, Instant};
 use crate::common::{RawClient, Responder, TIMEOUT, one_at_a_time, run};
 use crate::liar::Liar;
 use plumb_load::{Client, ClientError, EndedEarly, PhaseOutcome, PhasePlan};
-use plumb_model::results::TransactionTransport::{self, Tcp, Tls, Udp};
+use plumb_model::direction::OneDirection;
+use plumb_model::protocol::Protocol::{self, Tcp, Tls, Udp};
 use plumb_model::results::TransactionsResult;
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::flow::{Flow, Flows};
-use plumb_wire::native::control::frame::Role;
 use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage};
 
 const PHASE: Duration = Duration::from_millis(600);
 
-fn flow(
-    transport: TransactionTransport,
-    request_bytes: u32,
-    response_bytes: u32,
-) -> TransactionFlow {
+fn flow(transport: Protocol, request_bytes: u32, response_bytes: u32) -> TransactionFlow {
     TransactionFlow {
         transport,
         connect: false,
@@ -32,7 +28,7 @@ fn flow(
     }
 }
 
-fn connecting(transport: TransactionTransport) -> TransactionFlow {
+fn connecting(transport: Protocol) -> TransactionFlow {
     TransactionFlow {
         connect: true,
         ..flow(transport, 1, 1)
@@ -43,7 +39,7 @@ fn plan(flow: TransactionFlow, count: u32) -> PhasePlan {
     PhasePlan {
         flows: vec![Flows {
             count,
-            role: Role::Up,
+            role: OneDirection::Up,
             flow: Flow::Transactions(flow),
         }],
         duration: PHASE,
@@ -202,7 +198,7 @@ fn what_cannot_be_asked_is_refused_by_the_responder() {
     let down = PhasePlan {
         flows: vec![Flows {
             count: 1,
-            role: Role::Down,
+            role: OneDirection::Down,
             flow: Flow::Transactions(flow(Tcp, 1, 1)),
         }],
         ..plan(flow(Tcp, 1, 1), 1)
@@ -383,8 +379,12 @@ fn connections_that_nobody_asked_for_are_closed() {
     let responder = Responder::start();
     let client = RawClient::connect(responder.address, [127, 0, 0, 1]);
     let held = client.start(plan(connecting(Tcp), 1).flows, 10.0);
-    let mut asked_for = client.attach(1, 0, Role::Up);
-    for (phase, stream, role) in [(1, 1, Role::Up), (2, 0, Role::Up), (1, 0, Role::Down)] {
+    let mut asked_for = client.attach(1, 0, OneDirection::Up);
+    for (phase, stream, role) in [
+        (1, 1, OneDirection::Up),
+        (2, 0, OneDirection::Up),
+        (1, 0, OneDirection::Down),
+    ] {
         let mut refused = client.attach(phase, stream, role);
         let _ = refused.write_all(b"?");
         refused.set_read_timeout(Some(TIMEOUT)).unwrap();

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::common::{RawClient, Responder, one_at_a_time, plan, run, udp_plan};
 use plumb_load::{ClientError, EndedEarly, PhasePlan, UdpOutcome};
+use plumb_model::direction::OneDirection;
 use plumb_model::results::Direction;
 use plumb_wire::native::control::flow::udp::{Ecn, Pattern, Times, UdpFlow};
-use plumb_wire::native::control::frame::{Preamble, Role};
+use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage, Start};
 use plumb_wire::native::datagram;
 use plumb_wire::native::echo::{Datagram, Kind};
@@ -282,7 +283,7 @@ fn nothing_is_sent_to_whoever_did_not_ask() {
         token: client.token,
         phase: 1,
         stream: 0,
-        role: Role::Down,
+        role: OneDirection::Down,
         tls: false,
     };
     let mut buffer = [0; 2000];

@@ -16,8 +16,8 @@ use plumb_model::run::HostFacts;
 use serde::{Deserialize, Serialize};
 
 use flow::{Flow, Flows};
-use frame::Role;
 pub use hex::{Fingerprint, Token};
+use plumb_model::direction::OneDirection;
 pub use refusal::Refusal;
 use report::quic::{QuicReceiverLog, QuicSample, QuicSenderLog};
 use report::udp::{UdpReceiverLog, UdpSenderLog};
@@ -65,7 +65,7 @@ pub struct Start {
 impl Start {
     /// How many streams it has, both directions together.
     pub fn streams(&self) -> u64 {
-        flow::count(&self.flows, Role::Down) + flow::count(&self.flows, Role::Up)
+        flow::count(&self.flows, OneDirection::Down) + flow::count(&self.flows, OneDirection::Up)
     }
 
     /// Whether all of them yield to other traffic.

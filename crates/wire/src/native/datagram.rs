@@ -32,7 +32,7 @@
 //! comes or nobody can be waiting any more.
 
 use super::control::Token;
-use super::control::frame::{Preamble, Role};
+use super::control::frame::{self, Preamble};
 use super::spec::TOKEN_BYTES;
 use crate::keyed;
 
@@ -61,7 +61,7 @@ impl Tag {
             b"plumb udp stream",
             &stream.phase.to_be_bytes(),
             &stream.stream.to_be_bytes(),
-            &[stream.role.code()],
+            &[frame::role_code(stream.role)],
         ];
         let bytes = keyed::code(&keyed::key(&stream.token.0), &parts);
         Self {
@@ -148,7 +148,7 @@ pub fn attach(stream: &Preamble) -> [u8; HEADER_BYTES] {
         .into_iter()
         .chain(stream.token.0)
         .chain(stream.phase.to_be_bytes())
-        .chain([stream.role.code()]);
+        .chain([frame::role_code(stream.role)]);
     datagram
         .iter_mut()
         .zip(fields)
@@ -167,7 +167,7 @@ pub fn parse_attach(datagram: &[u8]) -> Option<Preamble> {
         token: Token(field::<TOKEN_BYTES>(header, 8)?),
         phase: u32::from_be_bytes(field(header, 24)?),
         stream: u32::from(stream),
-        role: Role::from_code(*header.get(28)?)?,
+        role: frame::role_of_code(*header.get(28)?)?,
         tls: false,
     })
 }
@@ -191,9 +191,10 @@ fn field<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
+    use plumb_model::direction::OneDirection;
     use proptest::prelude::*;
 
-    fn preamble(token: u8, phase: u32, stream: u32, role: Role) -> Preamble {
+    fn preamble(token: u8, phase: u32, stream: u32, role: OneDirection) -> Preamble {
         Preamble {
             token: Token([token; TOKEN_BYTES]),
             phase,
@@ -205,7 +206,7 @@ mod tests {
 
     #[test]
     fn the_layout_is_as_specified() {
-        let stream = preamble(0xaa, 0x0102_0304, 0x0506, Role::Up);
+        let stream = preamble(0xaa, 0x0102_0304, 0x0506, OneDirection::Up);
         let bytes = attach(&stream);
         assert_eq!(&bytes[..8], b"PLMD\x01\x01\x05\x06");
         assert_eq!(bytes[8..24], [0xaa; 16]);
@@ -221,17 +222,20 @@ mod tests {
 
     #[test]
     fn another_session_phase_stream_or_role_is_not_this_one() {
-        let tag = Tag::of(&preamble(1, 1, 1, Role::Up));
+        let tag = Tag::of(&preamble(1, 1, 1, OneDirection::Up));
         let others = [
-            preamble(2, 1, 1, Role::Up),
-            preamble(1, 2, 1, Role::Up),
-            preamble(1, 1, 2, Role::Up),
-            preamble(1, 1, 1, Role::Down),
+            preamble(2, 1, 1, OneDirection::Up),
+            preamble(1, 2, 1, OneDirection::Up),
+            preamble(1, 1, 2, OneDirection::Up),
+            preamble(1, 1, 1, OneDirection::Down),
         ];
         for other in others {
             assert_eq!(tag.parse(&Tag::of(&other).data(0, 0)), None);
         }
-        assert_eq!(tag.parse(&attach(&preamble(1, 1, 1, Role::Up))), None);
+        assert_eq!(
+            tag.parse(&attach(&preamble(1, 1, 1, OneDirection::Up))),
+            None
+        );
     }
 
     proptest! {
@@ -240,7 +244,7 @@ mod tests {
             token: u8, phase: u32, number in 0u32..1000, up: bool, sequence: u64, sent_ns: i64,
             padding in 0usize..100,
         ) {
-            let role = if up { Role::Up } else { Role::Down };
+            let role = if up { OneDirection::Up } else { OneDirection::Down };
             let stream = preamble(token, phase, number, role);
             prop_assert_eq!(parse_attach(&attach(&stream)), Some(stream));
             let tag = Tag::of(&stream);
@@ -252,7 +256,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..60), kind in 0u8..6) {
-            let tag = Tag::of(&preamble(1, 1, 0, Role::Up));
+            let tag = Tag::of(&preamble(1, 1, 0, OneDirection::Up));
             let framed = [opening(kind, 0).as_slice(), &bytes].concat();
             let _ = (tag.parse(&bytes), parse_attach(&bytes));
             prop_assert_eq!(tag.parse(&framed), None, "nobody guesses a tag");

@@ -3,17 +3,17 @@
 #![allow(clippy::unwrap_used)]
 
 use plumb_model::finding::{Actor, Cause, Finding, Severity};
+use plumb_model::protocol::Protocol;
 use plumb_model::results::Outcome;
 use plumb_model::results::path::{
-    Alteration, AlteredField, HopAnswers, PathDistance, PathHop, PathLoss, PathProtocol,
-    PathResult, RouteChange,
+    Alteration, AlteredField, HopAnswers, PathDistance, PathHop, PathLoss, PathResult, RouteChange,
 };
 
 use crate::testing;
 
 fn path() -> PathResult {
     PathResult {
-        protocol: PathProtocol::Icmp,
+        protocol: Protocol::Icmp,
         port: None,
         address: "192.0.2.1".to_owned(),
         reached: true,

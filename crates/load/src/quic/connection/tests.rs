@@ -5,9 +5,10 @@
 use super::*;
 use crate::quic::prepare_quic;
 use crate::tls::{Identity, Trust};
+use plumb_model::direction::OneDirection;
 use plumb_net::bulk::share_port;
 use plumb_wire::native::control::Token;
-use plumb_wire::native::control::frame::{Preamble, Role};
+use plumb_wire::native::control::frame::Preamble;
 
 fn stream(socket: BulkSocket) -> QuicStream {
     prepare_quic(&socket).unwrap();
@@ -16,7 +17,7 @@ fn stream(socket: BulkSocket) -> QuicStream {
             token: Token([0; 16]),
             phase: 1,
             stream: 0,
-            role: Role::Up,
+            role: OneDirection::Up,
             tls: false,
         },
         flow: QuicFlow::default(),

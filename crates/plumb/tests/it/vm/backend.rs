@@ -1,6 +1,7 @@
 //! `--backend kernel`: the links are what the scenario says, and what plumb's own would be.
 
-use plumb_lab::scenario::{Scenario, Way};
+use plumb_lab::scenario::Scenario;
+use plumb_model::direction::OneDirection;
 use plumb_model::distribution::Distribution;
 use plumb_model::run::{LabBackend, Run};
 
@@ -45,13 +46,13 @@ fn home_cable_is_what_it_is_on_plumbs_own_links() {
 
     // TCP sent packets of the wire's size: the rate's queue saw none larger.
     let stats = file.stats();
-    let tbf = stats.kernel["line"][&Way::Up]
+    let tbf = stats.kernel["line"][&OneDirection::Up]
         .iter()
         .find(|q| q.kind == "tbf")
         .unwrap();
     assert!(tbf.bytes / tbf.packets <= 1518, "{tbf:?}");
     assert!(tbf.packets > 10_000, "{tbf:?}");
-    assert_eq!(stats.kernel["line"][&Way::Up][0].kind, "netem");
+    assert_eq!(stats.kernel["line"][&OneDirection::Up][0].kind, "netem");
 }
 
 /// The shape of `fibre` at a rate that this machine can do: a bandwidth-delay product of queue.

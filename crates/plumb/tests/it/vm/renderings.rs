@@ -1,6 +1,7 @@
 //! What plumb renders for the kernel, taken by the kernel.
 
-use plumb_lab::scenario::{Scenario, Way};
+use plumb_lab::scenario::Scenario;
+use plumb_model::direction::OneDirection;
 
 use super::network::{ScenarioFile, TWO, kinds};
 use crate::common::{plumb, stderr};
@@ -99,8 +100,8 @@ fn the_kernel_takes_every_rendering() {
     let stats = file.stats();
     for (number, (cells, wanted)) in cases.iter().enumerate() {
         let ways = &stats.kernel[&format!("l{number}")];
-        assert_eq!(&kinds(&ways[&Way::Up]), wanted, "{cells}");
-        assert_eq!(kinds(&ways[&Way::Down]), ["noqueue"], "{cells}");
+        assert_eq!(&kinds(&ways[&OneDirection::Up]), wanted, "{cells}");
+        assert_eq!(kinds(&ways[&OneDirection::Down]), ["noqueue"], "{cells}");
     }
     assert!(stats.links.is_empty(), "nothing is plumb's own");
 }

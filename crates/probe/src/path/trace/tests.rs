@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::*;
-use crate::path::target::Protocol;
+use crate::path::target::ProtocolAndPort;
 use plumb_model::results::path::HopAnswers;
 
 const MS: u64 = 1_000_000;
@@ -142,7 +142,7 @@ fn took_ms(log: &TraceLog) -> u64 {
 fn thirty_hops_take_little_longer_than_the_slowest_answer() {
     for rtt in [1, 30, 100, 300, 700] {
         let log = trace(line(30, rtt * MS), |_| {});
-        let result = log.result(Protocol::Icmp);
+        let result = log.result(ProtocolAndPort::Icmp);
         assert!(result.reached);
         assert_eq!(result.hops.len(), 30);
         assert!(
@@ -170,7 +170,7 @@ fn a_short_path_is_not_flooded() {
     let log = trace(line(3, 10 * MS), |_| {});
     // The first cycle goes to the horizon, and the second cycle begins when the first was answered.
     assert!(log.shots.len() <= 16 + 3 + 3, "{}", log.shots.len());
-    assert_eq!(log.result(Protocol::Icmp).hops.len(), 3);
+    assert_eq!(log.result(ProtocolAndPort::Icmp).hops.len(), 3);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_hop_that_declines_is_no_loss_and_a_lossy_line_is() {
         plan.cycles = Some(40);
         plan.interval = Duration::from_millis(100);
     };
-    let result = trace(hops.clone(), cycles).result(Protocol::Icmp);
+    let result = trace(hops.clone(), cycles).result(ProtocolAndPort::Icmp);
     assert_eq!(result.loss, None);
     let how: Vec<_> = result.hops.iter().map(|hop| hop.answers).collect();
     let (well, sparing, silent) = (HopAnswers::Well, HopAnswers::Sparing, HopAnswers::Silent);
@@ -190,7 +190,10 @@ fn a_hop_that_declines_is_no_loss_and_a_lossy_line_is() {
     for hop in hops.iter_mut().skip(3) {
         hop.answers = |n| n % 8 != 3;
     }
-    let loss = trace(hops, cycles).result(Protocol::Icmp).loss.unwrap();
+    let loss = trace(hops, cycles)
+        .result(ProtocolAndPort::Icmp)
+        .loss
+        .unwrap();
     assert_eq!(loss.begins_at_ttl, 4);
     assert!((loss.ratio - 0.125).abs() < 0.02, "{loss:?}");
 }
@@ -200,7 +203,7 @@ fn a_target_that_does_not_answer_ends_it_in_time() {
     let mut hops = line(5, 20 * MS);
     hops.last_mut().unwrap().answers = |_| false;
     let log = trace(hops, |_| {});
-    let result = log.result(Protocol::Icmp);
+    let result = log.result(ProtocolAndPort::Icmp);
     assert!(!result.reached);
     assert_eq!(result.hops.len(), 5);
     assert_eq!(result.hops.last().unwrap().address, None);
@@ -216,7 +219,7 @@ fn no_further_than_so_many_silent_hops_beyond_the_last_that_answers() {
             path.get_mut(silent).unwrap().answers = |_| false;
         }
         let log = trace(path, |plan| plan.max_unknown = Some(max_unknown));
-        let result = log.result(Protocol::Icmp);
+        let result = log.result(ProtocolAndPort::Icmp);
         assert_eq!((result.reached, result.hops.len()), (shown == 8, shown));
         let furthest = log.shots.iter().map(|shot| shot.hops).max();
         assert!(furthest >= Some(probed), "{furthest:?}");
@@ -250,7 +253,7 @@ fn a_change_of_the_route_has_its_time() {
         plan.cycles = Some(10);
         plan.interval = Duration::from_millis(500);
     });
-    let result = log.result(Protocol::Icmp);
+    let result = log.result(ProtocolAndPort::Icmp);
     let [change] = result.changes.as_slice() else {
         panic!("{:?}", result.changes)
     };
@@ -273,7 +276,7 @@ fn a_change_of_the_route_has_its_time() {
 #[test]
 fn the_target_may_be_far_away() {
     let log = trace(line(255, 200 * MS), |plan| plan.last_hop = 255);
-    let result = log.result(Protocol::Icmp);
+    let result = log.result(ProtocolAndPort::Icmp);
     assert!(result.reached);
     assert_eq!(result.hops.len(), 255);
 }
@@ -302,7 +305,7 @@ fn an_interface_that_goes_down_is_no_loss_on_the_path() {
             plan.cycles = Some(20);
             plan.interval = Duration::from_millis(100);
         });
-        let result = log.result(Protocol::Icmp);
+        let result = log.result(ProtocolAndPort::Icmp);
         assert!(result.reached && result.loss.is_none(), "{result:?}");
         assert!(log.refused > 0 && log.notes.iter().any(|note| note.contains("did not send")));
         let last = result.hops.last().unwrap();
@@ -318,7 +321,7 @@ fn an_interface_that_goes_down_is_no_loss_on_the_path() {
 fn there_may_be_255_hops_and_no_more() {
     for (hops, reached) in [(255, true), (300, false)] {
         let log = trace(line(hops, 200 * MS), |plan| plan.last_hop = 255);
-        let result = log.result(Protocol::Icmp);
+        let result = log.result(ProtocolAndPort::Icmp);
         assert_eq!((result.reached, result.hops.len()), (reached, 255));
         assert!(result.loss.is_none() && result.hops.iter().all(|hop| hop.received == 3));
     }

@@ -6,7 +6,7 @@ use super::*;
 
 fn plan() -> Plan {
     Plan::new(
-        ProbeProtocol::Udp,
+        Protocol::Udp,
         "example.net",
         SocketAddr::from(([192, 0, 2, 1], 7586)),
     )
@@ -50,7 +50,7 @@ fn impossible_plans_are_refused() {
     let dscp = Some(64);
     assert!(error(Plan { dscp, ..plan() }).is_err_and(|e| e.contains("0 to 63")));
     let icmp = Plan {
-        protocol: ProbeProtocol::Icmp,
+        protocol: Protocol::Icmp,
         sizes: Sizes::One(12),
         ..plan()
     };
@@ -82,7 +82,7 @@ fn sizes_are_swept_from_the_smallest_to_the_largest_and_again() {
 fn many_hosts_at_once_are_refused() {
     for address in ["255.255.255.255", "224.0.0.1", "ff02::1"] {
         let target = SocketAddr::new(address.parse().unwrap(), 0);
-        let plan = Plan::new(ProbeProtocol::Icmp, address, target);
+        let plan = Plan::new(Protocol::Icmp, address, target);
         assert!(
             matches!(plan.check(), Err(ProbeError::Many { .. })),
             "{address}"

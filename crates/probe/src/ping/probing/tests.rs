@@ -81,7 +81,7 @@ fn probe(plan: Plan) -> ProbeLog {
         .join()
 }
 
-fn quick(protocol: ProbeProtocol, target: SocketAddr, count: u64) -> Plan {
+fn quick(protocol: Protocol, target: SocketAddr, count: u64) -> Plan {
     Plan {
         count: Some(count),
         interval: Duration::from_millis(5),
@@ -110,14 +110,14 @@ fn assert_sane(result: &PingResult, count: u64) {
 #[test]
 fn icmp_over_the_loopback() {
     for address in LOOPBACKS {
-        let log = probe(quick(ProbeProtocol::Icmp, (address, 0).into(), 40));
+        let log = probe(quick(Protocol::Icmp, (address, 0).into(), 40));
         assert_sane(&log.result(0.0, f64::INFINITY), 40);
     }
 }
 
 #[test]
 fn two_icmp_probings_at_once_keep_apart() {
-    let plan = || quick(ProbeProtocol::Icmp, (Ipv4Addr::LOCALHOST, 0).into(), 40);
+    let plan = || quick(Protocol::Icmp, (Ipv4Addr::LOCALHOST, 0).into(), 40);
     let other = Probing::start(plan(), Arc::default()).unwrap();
     let log = probe(plan());
     assert_sane(&log.result(0.0, f64::INFINITY), 40);
@@ -129,7 +129,7 @@ fn udp_over_the_loopback_without_the_far_ends_residence() {
     for address in LOOPBACKS {
         let keeps = Duration::from_millis(2);
         let echo = Echo::start(address, keeps, 0);
-        let log = probe(quick(ProbeProtocol::Udp, echo.address, 40));
+        let log = probe(quick(Protocol::Udp, echo.address, 40));
         assert_sane(&log.result(0.0, f64::INFINITY), 40);
         assert_eq!(log.residences_ignored(), 0);
         let mut trips = log.samples.iter().filter_map(|s| s.rtt);
@@ -141,9 +141,9 @@ fn udp_over_the_loopback_without_the_far_ends_residence() {
 fn large_probes_come_back_whole() {
     let echo = Echo::start(LOOPBACKS[0], Duration::ZERO, 0);
     for (protocol, size_bytes) in [
-        (ProbeProtocol::Udp, 65_507),
-        (ProbeProtocol::Icmp, 65_507),
-        (ProbeProtocol::Icmp, 12),
+        (Protocol::Udp, 65_507),
+        (Protocol::Icmp, 65_507),
+        (Protocol::Icmp, 12),
     ] {
         let plan = Plan {
             sizes: Sizes::One(size_bytes),
@@ -161,7 +161,7 @@ fn large_probes_come_back_whole() {
 fn lost_cookie_requests_are_sent_again() {
     let echo = Echo::start(LOOPBACKS[0], Duration::ZERO, 2);
     let started = Instant::now();
-    let log = probe(quick(ProbeProtocol::Udp, echo.address, 3));
+    let log = probe(quick(Protocol::Udp, echo.address, 3));
     assert_eq!(log.result(0.0, f64::INFINITY).received, 3);
     assert!(
         started.elapsed() >= Duration::from_millis(1200),
@@ -177,7 +177,7 @@ fn a_far_end_without_echo_is_named() {
         .unwrap();
     let plan = Plan {
         name: "far.example".into(),
-        ..quick(ProbeProtocol::Udp, closed, 3)
+        ..quick(Protocol::Udp, closed, 3)
     };
     let started = Instant::now();
     let error = Probing::start(plan.clone(), Arc::default())
@@ -210,7 +210,7 @@ fn it_stops_when_asked_and_tells_how_far_it_is() {
     let echo = Echo::start(LOOPBACKS[0], Duration::ZERO, 0);
     let plan = Plan {
         count: None,
-        ..quick(ProbeProtocol::Udp, echo.address, 0)
+        ..quick(Protocol::Udp, echo.address, 0)
     };
     let probing = Probing::start(plan, Arc::default()).unwrap();
     let progress = probing.progress();
@@ -239,7 +239,7 @@ fn a_far_end_that_goes_away_is_loss_and_a_note() {
     let echo = Echo::start(LOOPBACKS[0], Duration::ZERO, 0);
     let plan = Plan {
         timeout: Duration::from_millis(200),
-        ..quick(ProbeProtocol::Udp, echo.address, 60)
+        ..quick(Protocol::Udp, echo.address, 60)
     };
     let probing = Probing::start(plan, Arc::default()).unwrap();
     drop(echo);

@@ -6,7 +6,8 @@ mod following;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use plumb_model::results::{ProbeProtocol, TimestampSource};
+use plumb_model::protocol::Protocol;
+use plumb_model::results::TimestampSource;
 use plumb_net::datagram::Reporter;
 
 use super::*;
@@ -146,7 +147,7 @@ fn plan(count: u64) -> Plan {
     let target = (IpAddr::from(Ipv4Addr::LOCALHOST), 1).into();
     Plan {
         count: Some(count),
-        ..Plan::new(ProbeProtocol::Udp, "far", target)
+        ..Plan::new(Protocol::Udp, "far", target)
     }
 }
 

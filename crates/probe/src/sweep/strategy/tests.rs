@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use super::*;
 use crate::ping::sample::Measured;
-use plumb_model::results::ProbeProtocol;
+use plumb_model::protocol::Protocol;
 use plumb_net::datagram::{Failure, Unreachable};
 
 const MS: u64 = 1_000_000;
@@ -176,7 +176,7 @@ fn plan(targets: u32, rounds: u64) -> ManyPlan {
         rounds: Some(rounds),
         period: Duration::from_millis(100),
         timeout: Duration::from_millis(500),
-        ..ManyPlan::new(ProbeProtocol::Icmp, (0..targets).map(target).collect())
+        ..ManyPlan::new(Protocol::Icmp, (0..targets).map(target).collect())
     }
 }
 

@@ -1,5 +1,6 @@
 //! What such a Run says that it measured.
 
+use plumb_model::protocol::Protocol;
 use plumb_model::results::host::{
     Bus, CachedMetrics, Check, CheckState, Connection, HostResult, Interface, LinkCounters,
     LinkMode, Listener, Machine, Owner, Sockets,
@@ -27,7 +28,7 @@ fn direction() -> impl Strategy<Value = Direction> {
 }
 
 pub(super) fn outcome() -> impl Strategy<Value = Outcome> {
-    let protocol = prop_oneof![Just(ProbeProtocol::Icmp), Just(ProbeProtocol::Udp)];
+    let protocol = prop_oneof![Just(Protocol::Icmp), Just(Protocol::Udp)];
     let ping = (
         protocol.clone(),
         words(),
@@ -133,7 +134,7 @@ pub(super) fn outcome() -> impl Strategy<Value = Outcome> {
             };
             Outcome::Throughput(ThroughputResult {
                 direction,
-                protocol: "tcp".into(),
+                protocol: Protocol::Tcp,
                 bps: v[1],
                 steady_bps: Some(v[2]),
                 bytes,
@@ -202,7 +203,7 @@ pub(super) fn outcome() -> impl Strategy<Value = Outcome> {
     )
         .prop_map(|(v, times, error, count, connect)| {
             Outcome::Transactions(TransactionsResult {
-                transport: TransactionTransport::Tls,
+                transport: Protocol::Tls,
                 connect,
                 request_bytes: count,
                 response_bytes: 1,

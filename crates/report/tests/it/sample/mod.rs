@@ -6,9 +6,11 @@ pub(crate) mod machine;
 use std::collections::BTreeMap;
 
 use plumb_model::context::Context;
+use plumb_model::direction::OneDirection;
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::*;
 use plumb_model::grade::{DSLREPORTS, Grade};
+use plumb_model::protocol::Protocol;
 use plumb_model::results::*;
 use plumb_model::run::Ended;
 use plumb_model::run::*;
@@ -147,10 +149,7 @@ fn line(line: &Line) -> Run {
                 .collect(),
         });
     };
-    for (i, protocol) in [ProbeProtocol::Icmp, ProbeProtocol::Udp]
-        .into_iter()
-        .enumerate()
-    {
+    for (i, protocol) in [Protocol::Icmp, Protocol::Udp].into_iter().enumerate() {
         let rtt = rtt(IDLE_S, i as u64, |_| IDLE_RTT_S, |_| false);
         add(
             Outcome::Ping(ping(protocol, &rtt)),
@@ -270,7 +269,7 @@ fn finding() -> Finding {
             on: Actor::Router,
             summary: "Shape the upload to 95 % of the line's rate and manage the queue with CAKE, so that it forms where it is kept short.".into(),
             action: Some(Action::Shaper(ShaperAction {
-                direction: LineDirection::Up,
+                direction: OneDirection::Up,
                 rate_bps: 19_000_000,
                 overhead_bytes: 18,
                 mpu_bytes: 64,
@@ -338,7 +337,7 @@ fn rate(bps: f64, seed: u64) -> Series {
     series
 }
 
-fn ping(protocol: ProbeProtocol, rtt: &Series) -> PingResult {
+fn ping(protocol: Protocol, rtt: &Series) -> PingResult {
     PingResult {
         protocol,
         address: "203.0.113.7".into(),
@@ -374,7 +373,7 @@ fn throughput(direction: Direction, bps: f64, load: &Load) -> ThroughputResult {
     };
     ThroughputResult {
         direction,
-        protocol: "tcp".into(),
+        protocol: Protocol::Tcp,
         bps,
         steady_bps: Some(bps * 1.01),
         bytes: (bps / 8.0 * PHASE_S) as u64,
@@ -427,7 +426,7 @@ fn loaded(direction: Direction, rtt: &Series, load: &Load) -> LoadedLatencyResul
     let lost = rtt.values.iter().filter(|v| v.is_none()).count();
     LoadedLatencyResult {
         direction,
-        protocol: ProbeProtocol::Udp,
+        protocol: Protocol::Udp,
         idle_rtt_s: idle,
         rtt_s: settled,
         increase_s: increase,

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use plumb_load::frames::{read_frame, write_frame};
 use plumb_load::{Client, ClientError, PhaseOutcome, PhasePlan};
+use plumb_model::direction::OneDirection;
 use plumb_serve::{Config, ServeError, Server};
 use plumb_wire::native::control::flow::udp::UdpFlow;
 use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
-use plumb_wire::native::control::frame::{Preamble, Role};
+use plumb_wire::native::control::frame::Preamble;
 use plumb_wire::native::control::{ClientMessage, ServerMessage, Start, Token};
 use plumb_wire::native::spec;
 
@@ -78,8 +79,8 @@ impl Drop for Responder {
 
 pub(crate) fn flows(down: u32, up: u32, tcp: TcpFlow) -> Vec<Flows> {
     vec![
-        Flows::tcp(down, Role::Down, tcp.clone()),
-        Flows::tcp(up, Role::Up, tcp),
+        Flows::tcp(down, OneDirection::Down, tcp.clone()),
+        Flows::tcp(up, OneDirection::Up, tcp),
     ]
 }
 
@@ -96,7 +97,7 @@ pub(crate) fn plan(down_streams: u32, up_streams: u32, ms: u64) -> PhasePlan {
 
 /// UDP streams each way.
 pub(crate) fn udp_plan(down: u32, up: u32, flow: &UdpFlow, ms: u64) -> PhasePlan {
-    let flows = [(down, Role::Down), (up, Role::Up)].map(|(count, role)| Flows {
+    let flows = [(down, OneDirection::Down), (up, OneDirection::Up)].map(|(count, role)| Flows {
         count,
         role,
         flow: Flow::Udp(flow.clone()),
@@ -217,7 +218,7 @@ impl RawClient {
     }
 
     /// Opens a data connection.
-    pub(crate) fn attach(&self, phase: u32, stream: u32, role: Role) -> TcpStream {
+    pub(crate) fn attach(&self, phase: u32, stream: u32, role: OneDirection) -> TcpStream {
         self.attach_from(self.source, phase, stream, role)
     }
 
@@ -227,7 +228,7 @@ impl RawClient {
         source: impl Into<IpAddr>,
         phase: u32,
         stream: u32,
-        role: Role,
+        role: OneDirection,
     ) -> TcpStream {
         let data = connect_from(self.responder, source);
         let preamble = Preamble {

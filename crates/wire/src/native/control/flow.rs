@@ -10,10 +10,11 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use super::frame::Role;
 use super::refusal::Refusal;
 use crate::native::spec::{DEFAULT_CONGESTION_CONTROL, MAX_CC_NAME_BYTES};
 pub use dscp::DSCP;
+use plumb_model::direction::OneDirection;
+use plumb_model::protocol::Transport;
 use quic::QuicFlow;
 use transactions::TransactionFlow;
 use udp::UdpFlow;
@@ -23,7 +24,7 @@ use udp::UdpFlow;
 pub struct Flows {
     pub count: u32,
     /// Which way their data goes.
-    pub role: Role,
+    pub role: OneDirection,
     /// What each of them is.
     #[serde(flatten)]
     pub flow: Flow,
@@ -41,15 +42,6 @@ pub enum Flow {
     Quic(QuicFlow),
     /// Requests and their answers; the direction is up.
     Transactions(TransactionFlow),
-}
-
-/// What carries a stream, and so how it is attached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transport {
-    /// A connection of its own that begins with a preamble.
-    Tcp,
-    /// A pair of addresses, made known by datagrams.
-    Udp,
 }
 
 /// A TCP connection that carries as much as it can.
@@ -158,6 +150,8 @@ impl Flow {
         }
     }
 
+    /// What carries a stream: over TCP a connection of its own that begins with a preamble, over UDP a pair of
+    /// addresses, made known by datagrams.
     pub fn transport(&self) -> Transport {
         match self {
             Self::Tcp(_) | Self::Transactions(_) => Transport::Tcp,
@@ -168,7 +162,7 @@ impl Flow {
 
 impl Flows {
     /// So many TCP connections.
-    pub fn tcp(count: u32, role: Role, flow: TcpFlow) -> Self {
+    pub fn tcp(count: u32, role: OneDirection, flow: TcpFlow) -> Self {
         Self {
             count,
             role,
@@ -185,7 +179,7 @@ impl Flows {
             Flow::Tcp(flow) => flow.check(),
             Flow::Udp(flow) => flow.check(),
             Flow::Quic(flow) => flow.check(),
-            Flow::Transactions(_) if self.role == Role::Down => Err((
+            Flow::Transactions(_) if self.role == OneDirection::Down => Err((
                 Refusal::Malformed,
                 "the client asks, so the direction of transactions is up".to_owned(),
             )),
@@ -305,7 +299,7 @@ pub const WRITE_BYTES: RangeInclusive<u64> = 1..=4 << 20;
 pub const PACING_BPS: RangeInclusive<u64> = 1_000..=1_600_000_000_000;
 
 /// The streams of one direction with their numbers.
-pub fn streams(flows: &[Flows], role: Role) -> impl Iterator<Item = (u32, &Flow)> {
+pub fn streams(flows: &[Flows], role: OneDirection) -> impl Iterator<Item = (u32, &Flow)> {
     flows
         .iter()
         .filter(move |flows| flows.role == role)
@@ -315,14 +309,14 @@ pub fn streams(flows: &[Flows], role: Role) -> impl Iterator<Item = (u32, &Flow)
 }
 
 /// One of them; `None` when there is no such.
-pub fn stream(flows: &[Flows], role: Role, number: u32) -> Option<&Flow> {
+pub fn stream(flows: &[Flows], role: OneDirection, number: u32) -> Option<&Flow> {
     streams(flows, role)
         .find(|(known, _)| *known == number)
         .map(|(_, flow)| flow)
 }
 
 /// How many streams there are in one direction.
-pub fn count(flows: &[Flows], role: Role) -> u64 {
+pub fn count(flows: &[Flows], role: OneDirection) -> u64 {
     flows
         .iter()
         .filter(|flows| flows.role == role)
@@ -342,23 +336,29 @@ mod tests {
             ..TcpFlow::default()
         };
         let flows = [
-            Flows::tcp(2, Role::Up, cc("cubic")),
-            Flows::tcp(1, Role::Down, cc("bbr")),
-            Flows::tcp(1, Role::Up, cc("reno")),
+            Flows::tcp(2, OneDirection::Up, cc("cubic")),
+            Flows::tcp(1, OneDirection::Down, cc("bbr")),
+            Flows::tcp(1, OneDirection::Up, cc("reno")),
         ];
-        let up: Vec<_> = streams(&flows, Role::Up).collect();
+        let up: Vec<_> = streams(&flows, OneDirection::Up).collect();
         let [a, b, c] = up.as_slice() else {
             panic!("{up:?}")
         };
         assert_eq!((a.0, b.0, c.0), (0, 1, 2));
         assert_eq!((a.1, b.1), (c_of(&flows, 0), c_of(&flows, 0)));
         assert_eq!(c.1, c_of(&flows, 2));
-        assert_eq!((count(&flows, Role::Up), count(&flows, Role::Down)), (3, 1));
+        assert_eq!(
+            (
+                count(&flows, OneDirection::Up),
+                count(&flows, OneDirection::Down)
+            ),
+            (3, 1)
+        );
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
-        let refusal = |flow: TcpFlow| Flows::tcp(1, Role::Up, flow).check().err();
+        let refusal = |flow: TcpFlow| Flows::tcp(1, OneDirection::Up, flow).check().err();
         let base = TcpFlow::default;
         assert_eq!(refusal(base()), None);
         let most = TcpFlow {
@@ -461,7 +461,7 @@ mod tests {
 
     #[test]
     fn flows_look_as_specified() {
-        let flows = Flows::tcp(2, Role::Down, TcpFlow::default());
+        let flows = Flows::tcp(2, OneDirection::Down, TcpFlow::default());
         assert_eq!(
             serde_json::to_string(&flows).unwrap(),
             r#"{"count":2,"role":"down","protocol":"tcp"}"#

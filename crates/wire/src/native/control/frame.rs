@@ -11,9 +11,10 @@
 //! ```
 //! The lowest flag says that a TLS handshake follows. The other flags and the reserved bytes are sent as zero and not looked at.
 
+use plumb_model::direction::OneDirection;
 use plumb_model::printable;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use super::Token;
 use crate::native::spec::{
@@ -112,30 +113,18 @@ pub fn opening(first: [u8; FRAME_HEADER_BYTES]) -> Result<Opening, FrameError> {
         .map_err(|_| FrameError::Magic)
 }
 
-/// Which way the data of a connection goes, named from the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// From the server to the client.
-    Down,
-    /// From the client to the server.
-    Up,
+/// A direction's byte on the wire.
+pub(crate) fn role_code(role: OneDirection) -> u8 {
+    match role {
+        OneDirection::Down => 1,
+        OneDirection::Up => 2,
+    }
 }
 
-impl Role {
-    /// Its byte on the wire.
-    pub(crate) fn code(self) -> u8 {
-        match self {
-            Self::Down => 1,
-            Self::Up => 2,
-        }
-    }
-
-    pub(crate) fn from_code(code: u8) -> Option<Self> {
-        [Self::Down, Self::Up]
-            .into_iter()
-            .find(|role| role.code() == code)
-    }
+pub(crate) fn role_of_code(found: u8) -> Option<OneDirection> {
+    [OneDirection::Down, OneDirection::Up]
+        .into_iter()
+        .find(|role| role_code(*role) == found)
 }
 
 /// How a data connection begins.
@@ -148,7 +137,7 @@ pub struct Preamble {
     /// Number among the streams of its role, from 0.
     pub stream: u32,
     /// Which way its data goes.
-    pub role: Role,
+    pub role: OneDirection,
     /// Whether everything after the preamble is TLS.
     pub tls: bool,
 }
@@ -158,7 +147,7 @@ const TLS_FLAG: u8 = 1;
 
 impl Preamble {
     pub fn encode(&self) -> [u8; PREAMBLE_BYTES] {
-        let role = self.role.code();
+        let role = role_code(self.role);
         let fields = DATA_MAGIC
             .into_iter()
             .chain(VERSION.to_be_bytes())
@@ -188,7 +177,7 @@ impl Preamble {
             return Err(FrameError::Version { found });
         }
         let [role, flags] = take(&mut rest).ok_or(FrameError::Magic)?;
-        let role = Role::from_code(role).ok_or(FrameError::Role { found: role })?;
+        let role = role_of_code(role).ok_or(FrameError::Role { found: role })?;
         let phase = take(&mut rest).ok_or(FrameError::Magic)?;
         let stream = take(&mut rest).ok_or(FrameError::Magic)?;
         let token = take(&mut rest).ok_or(FrameError::Magic)?;
@@ -248,7 +237,7 @@ mod tests {
                             byte_limit: Option<u64>, cc in proptest::option::of("[a-z]{1,15}")) {
             let duration_s = f64::from(ms) / 1e3;
             let flow = TcpFlow { cc, dscp: Some(8), ..TcpFlow::default() };
-            let flows = vec![Flows::tcp(down, Role::Down, flow.clone()), Flows::tcp(up, Role::Up, flow)];
+            let flows = vec![Flows::tcp(down, OneDirection::Down, flow.clone()), Flows::tcp(up, OneDirection::Up, flow)];
             let message = ClientMessage::Start(Start { phase, flows, duration_s, byte_limit });
             let frame = encode_frame(&message, MAX_CLIENT_FRAME_BYTES).unwrap();
             let length = frame_length(frame[..4].try_into().unwrap(), MAX_CLIENT_FRAME_BYTES).unwrap();
@@ -270,14 +259,14 @@ mod tests {
 
         #[test]
         fn preambles_come_back(token: [u8; 16], phase: u32, stream: u32, up: bool, tls: bool) {
-            let role = if up { Role::Up } else { Role::Down };
+            let role = if up { OneDirection::Up } else { OneDirection::Down };
             let preamble = Preamble { token: Token(token), phase, stream, role, tls };
             prop_assert_eq!(Preamble::decode(&preamble.encode()).unwrap(), preamble);
         }
 
         #[test]
         fn a_changed_preamble_is_another_or_none(at in 0..PREAMBLE_BYTES, bit in 0..8_u8) {
-            let preamble = Preamble { token: Token([9; 16]), phase: 3, stream: 5, role: Role::Up, tls: false };
+            let preamble = Preamble { token: Token([9; 16]), phase: 3, stream: 5, role: OneDirection::Up, tls: false };
             let mut bytes = preamble.encode();
             bytes[at] ^= 1 << bit;
             let reserved = (at == 11 && bit > 0) || at >= 36;

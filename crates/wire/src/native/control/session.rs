@@ -12,11 +12,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::flow::{self, Flow, Flows, Transport};
-use super::frame::{Preamble, Role};
+use super::flow::{self, Flow, Flows};
+use super::frame::Preamble;
 use super::trace::TraceRequest;
 use super::{ClientMessage, ErrorCode, Limits, Refusal, ServerMessage, Start};
 use crate::native::spec::{ATTACH_TIMEOUT, QUEUED_INTERVAL, QUEUED_LOOK, STOP_GRACE, VERSION};
+use plumb_model::direction::OneDirection;
+use plumb_model::protocol::Transport;
 
 /// What the owner of a session has to do, in this order.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,7 +80,7 @@ enum State {
     },
     Attaching {
         start: Start,
-        missing: BTreeSet<(Role, u32)>,
+        missing: BTreeSet<(OneDirection, u32)>,
         until: Duration,
     },
     Running {
@@ -277,7 +279,7 @@ impl ServerSession {
         let of = |role| flow::streams(&start.flows, role).map(move |(stream, _)| (role, stream));
         self.last_phase = Some(phase);
         self.state = State::Attaching {
-            missing: of(Role::Down).chain(of(Role::Up)).collect(),
+            missing: of(OneDirection::Down).chain(of(OneDirection::Up)).collect(),
             start,
             until: now + ATTACH_TIMEOUT,
         };

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use plumb_model::results::path::PathProtocol;
+use plumb_model::protocol::Protocol;
 use serde::{Deserialize, Serialize};
 
 use super::refusal::Refusal;
@@ -23,7 +23,7 @@ pub struct TraceRequest {
     pub id: u32,
     /// What probes are made of: ICMP or UDP; when absent, what gets through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub protocol: Option<PathProtocol>,
+    pub protocol: Option<Protocol>,
     /// The last hop that is probed, 1 to [`MAX_TRACE_HOPS`].
     pub max_hops: u8,
     /// Probes to each hop, 1 to [`MAX_TRACE_CYCLES`].
@@ -47,7 +47,7 @@ impl TraceRequest {
                 "{} probes to each hop, where 1 to {MAX_TRACE_CYCLES} are sent",
                 self.cycles
             ))
-        } else if self.protocol == Some(PathProtocol::Tcp) {
+        } else if !matches!(self.protocol, None | Some(Protocol::Icmp | Protocol::Udp)) {
             malformed("clients are traced by ICMP and UDP only".to_owned())
         } else {
             Ok(())
@@ -72,7 +72,7 @@ pub struct TraceReport {
     /// Towards whom: the client's address as the responder sees it.
     pub towards: IpAddr,
     /// What the probes were made of.
-    pub protocol: PathProtocol,
+    pub protocol: Protocol,
     /// Destination port of UDP.
     pub port: Option<u16>,
     /// What they were sent with.
@@ -136,7 +136,10 @@ impl TraceReport {
             self.towards.is_ipv4() == v4,
             "an address of the other family",
         )?;
-        must(self.protocol != PathProtocol::Tcp, "probes of TCP")?;
+        must(
+            matches!(self.protocol, Protocol::Icmp | Protocol::Udp),
+            "probes that are neither ICMP nor UDP",
+        )?;
         let most = usize::from(asked.max_hops) * usize::from(asked.cycles);
         must(self.probes.len() <= most, "more probes than were asked for")?;
         let mut seen = BTreeSet::new();
@@ -201,7 +204,7 @@ mod tests {
         TraceReport {
             id: 7,
             towards: peer(),
-            protocol: PathProtocol::Icmp,
+            protocol: Protocol::Icmp,
             port: None,
             access: TraceAccess::Raw,
             probes,
@@ -266,7 +269,8 @@ mod tests {
         assert_eq!(wrong(&|_| ()), Ok(()));
         assert_eq!(wrong(&|r| r.id = 8), Err("another request's number"));
         assert!(wrong(&|r| r.towards = "::1".parse().unwrap()).is_err());
-        assert!(wrong(&|r| r.protocol = PathProtocol::Tcp).is_err());
+        assert!(wrong(&|r| r.protocol = Protocol::Tcp).is_err());
+        assert!(wrong(&|r| r.protocol = Protocol::Dns).is_err());
         let many = |r: &mut TraceReport| r.probes = vec![probe(1, 0); 10_000];
         assert_eq!(wrong(&many), Err("more probes than were asked for"));
         assert!(wrong(&|r| r.probes.push(probe(31, 0))).is_err());
@@ -310,7 +314,7 @@ mod tests {
                 ..ASKED
             },
             TraceRequest {
-                protocol: Some(PathProtocol::Tcp),
+                protocol: Some(Protocol::Tcp),
                 ..ASKED
             },
         ] {

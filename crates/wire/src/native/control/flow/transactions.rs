@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use plumb_model::results::TransactionTransport;
+use plumb_model::protocol::Protocol;
 use serde::{Deserialize, Serialize};
 
 use super::super::refusal::Refusal;
@@ -18,7 +18,7 @@ use crate::native::echo;
 /// phase runs. Over UDP the echo answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TransactionFlow {
-    pub transport: TransactionTransport,
+    pub transport: Protocol,
     /// Whether each has a connection of its own.
     #[serde(default)]
     pub connect: bool,
@@ -38,7 +38,7 @@ pub struct TransactionFlow {
 impl TransactionFlow {
     /// Whether the data connection itself is encrypted.
     pub fn is_tls(&self) -> bool {
-        self.transport == TransactionTransport::Tls && !self.connect
+        self.transport == Protocol::Tls && !self.connect
     }
 
     /// What one transaction moves.
@@ -53,8 +53,9 @@ impl TransactionFlow {
     pub fn check(&self) -> Result<(), (Refusal, String)> {
         let malformed = |message: String| Err((Refusal::Malformed, message));
         let sizes = match self.transport {
-            TransactionTransport::Udp => UDP_BYTES,
-            TransactionTransport::Tcp | TransactionTransport::Tls => TCP_BYTES,
+            Protocol::Udp => UDP_BYTES,
+            Protocol::Tcp | Protocol::Tls => TCP_BYTES,
+            other => return malformed(format!("no transactions go over {other}")),
         };
         for (what, bytes) in [
             ("a request", self.request_bytes),
@@ -63,13 +64,13 @@ impl TransactionFlow {
             if !sizes.contains(&bytes) {
                 return malformed(format!(
                     "{what} over {} has {} to {} bytes, not {bytes}",
-                    self.transport.name(),
+                    self.transport,
                     sizes.start(),
                     sizes.end()
                 ));
             }
         }
-        if self.transport == TransactionTransport::Udp && self.connect {
+        if self.transport == Protocol::Udp && self.connect {
             return malformed("UDP has no connections".to_owned());
         }
         if self.on_demand && (!self.connect || self.rate_tps.is_some()) {
@@ -101,13 +102,9 @@ pub const RATE_TPS: RangeInclusive<f64> = 0.001..=1e6;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use TransactionTransport::{Tcp, Tls, Udp};
+    use Protocol::{Tcp, Tls, Udp};
 
-    fn flow(
-        transport: TransactionTransport,
-        request_bytes: u32,
-        response_bytes: u32,
-    ) -> TransactionFlow {
+    fn flow(transport: Protocol, request_bytes: u32, response_bytes: u32) -> TransactionFlow {
         TransactionFlow {
             transport,
             connect: false,

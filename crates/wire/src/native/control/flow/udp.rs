@@ -274,9 +274,10 @@ fn pattern_fault(pattern: &Pattern) -> Option<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::native::control::frame::{Role, encode_frame};
+    use crate::native::control::frame::encode_frame;
     use crate::native::control::{ClientMessage, Start, flow::Flow, flow::Flows};
     use crate::native::spec::MAX_CLIENT_FRAME_BYTES;
+    use plumb_model::direction::OneDirection;
 
     fn fault(change: impl FnOnce(&mut UdpFlow)) -> Option<String> {
         let mut flow = UdpFlow::new(1400, Pattern::Constant { pps: 1000.0 });
@@ -356,7 +357,7 @@ mod tests {
             phase: u32::MAX,
             flows: vec![Flows {
                 count: 128,
-                role: Role::Down,
+                role: OneDirection::Down,
                 flow: Flow::Udp(UdpFlow::new(1400, Pattern::Trace { packets })),
             }],
             duration_s: 119.999,

@@ -1,13 +1,13 @@
 //! A report put together from its messages, within what its phase can have.
 
 use super::super::flow;
-use super::super::frame::Role;
 use super::super::{ServerMessage, Start};
 use super::count::{clip, clip_end};
 use super::quic::{QuicReceiverLog, QuicReport, QuicSample, QuicSenderLog};
 use super::udp::{UdpReceiverLog, UdpReport};
 use super::{Count, ReceiverLog, Report, ReportTail, SenderLog, TcpSample};
 use crate::native::spec::{ATTACH_TIMEOUT, SAMPLE_INTERVAL, STOP_GRACE};
+use plumb_model::direction::OneDirection;
 
 /// A report that does not belong to the phase it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -34,10 +34,10 @@ impl ReportAssembler {
         Self {
             phase: start.phase,
             most_records: (longest_s / SAMPLE_INTERVAL.as_secs_f64()) as usize,
-            samples: vec![Vec::new(); streams(Role::Down)],
-            counts: vec![Vec::new(); streams(Role::Up)],
+            samples: vec![Vec::new(); streams(OneDirection::Down)],
+            counts: vec![Vec::new(); streams(OneDirection::Up)],
             udp: UdpReport::default(),
-            quic_samples: vec![Vec::new(); streams(Role::Down)],
+            quic_samples: vec![Vec::new(); streams(OneDirection::Down)],
             quic: QuicReport::default(),
         }
     }

@@ -3,20 +3,21 @@
 #![allow(clippy::unwrap_used)]
 
 use super::super::flow::{Flows, TcpFlow};
-use super::super::frame::{Role, encode_frame};
+use super::super::frame::encode_frame;
 use super::super::{ServerMessage, Start};
 use super::quic::{QuicSample, QuicSenderLog};
 use super::udp::{UdpReceiverLog, UdpSenderLog};
 use super::*;
 use crate::native::spec::{MAX_SERVER_FRAME_BYTES, MAX_STREAMS, MAX_TEXT_BYTES, RECORDS_PER_FRAME};
+use plumb_model::direction::OneDirection;
 use proptest::prelude::*;
 
 fn start(down_streams: u32, up_streams: u32) -> Start {
     Start {
         phase: 7,
         flows: vec![
-            Flows::tcp(down_streams, Role::Down, TcpFlow::default()),
-            Flows::tcp(up_streams, Role::Up, TcpFlow::default()),
+            Flows::tcp(down_streams, OneDirection::Down, TcpFlow::default()),
+            Flows::tcp(up_streams, OneDirection::Up, TcpFlow::default()),
         ],
         duration_s: 30.0,
         byte_limit: None,

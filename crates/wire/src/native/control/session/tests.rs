@@ -23,17 +23,20 @@ fn hello() -> ClientMessage {
 fn start(phase: u32, down_streams: u32, up_streams: u32) -> Start {
     Start {
         phase,
-        flows: vec![tcp(down_streams, Role::Down), tcp(up_streams, Role::Up)],
+        flows: vec![
+            tcp(down_streams, OneDirection::Down),
+            tcp(up_streams, OneDirection::Up),
+        ],
         duration_s: 2.0,
         byte_limit: None,
     }
 }
 
-fn tcp(count: u32, role: Role) -> Flows {
+fn tcp(count: u32, role: OneDirection) -> Flows {
     Flows::tcp(count, role, TcpFlow::default())
 }
 
-fn preamble(phase: u32, role: Role, stream: u32) -> Preamble {
+fn preamble(phase: u32, role: OneDirection, stream: u32) -> Preamble {
     Preamble {
         token: Token([0; 16]),
         phase,
@@ -73,19 +76,19 @@ fn a_phase_runs_when_all_streams_are_there() {
     assert_eq!(steps, [Step::Send(ServerMessage::Ready { phase: 1 })]);
     let now = Duration::from_secs(2);
     assert_eq!(
-        session.on_attached(now, &preamble(1, Role::Down, 0), Transport::Tcp),
+        session.on_attached(now, &preamble(1, OneDirection::Down, 0), Transport::Tcp),
         Ok(vec![])
     );
     assert_eq!(
-        session.on_attached(now, &preamble(1, Role::Down, 0), Transport::Tcp),
+        session.on_attached(now, &preamble(1, OneDirection::Down, 0), Transport::Tcp),
         Err(Unexpected)
     );
     assert_eq!(
-        session.on_attached(now, &preamble(2, Role::Up, 0), Transport::Tcp),
+        session.on_attached(now, &preamble(2, OneDirection::Up, 0), Transport::Tcp),
         Err(Unexpected)
     );
     assert_eq!(
-        session.on_attached(now, &preamble(1, Role::Up, 0), Transport::Tcp),
+        session.on_attached(now, &preamble(1, OneDirection::Up, 0), Transport::Tcp),
         Ok(vec![Step::Run(start(1, 1, 1))])
     );
     assert_eq!(session.deadline(), Some(Duration::from_secs(9)));
@@ -110,7 +113,7 @@ fn time_ends_what_the_client_does_not() {
     session
         .on_attached(
             Duration::from_secs(20),
-            &preamble(2, Role::Down, 0),
+            &preamble(2, OneDirection::Down, 0),
             Transport::Tcp,
         )
         .unwrap();
@@ -173,11 +176,11 @@ fn what_exceeds_the_limits_is_refused_and_the_session_goes_on() {
         reason(&tell(&mut session, 0, ClientMessage::Start(start)))
     };
     assert_eq!(
-        asked(&|s| s.flows.push(tcp(4, Role::Up))),
+        asked(&|s| s.flows.push(tcp(4, OneDirection::Up))),
         Some(Refusal::Streams)
     );
     assert_eq!(
-        asked(&|s| s.flows = vec![tcp(u32::MAX, Role::Up); 3]),
+        asked(&|s| s.flows = vec![tcp(u32::MAX, OneDirection::Up); 3]),
         Some(Refusal::Streams)
     );
     assert_eq!(asked(&|s| s.flows.clear()), Some(Refusal::Streams));
@@ -192,7 +195,7 @@ fn what_exceeds_the_limits_is_refused_and_the_session_goes_on() {
             let cc = Some("../../bbr".into());
             s.flows = vec![Flows::tcp(
                 1,
-                Role::Up,
+                OneDirection::Up,
                 TcpFlow {
                     cc,
                     ..TcpFlow::default()
@@ -298,7 +301,7 @@ fn events() -> impl Strategy<Value = Event> {
         }),
         1 => Just(Event::Traced),
         8 => (0..6_u32, 0..3_u32, any::<bool>()).prop_map(|(phase, stream, up)| {
-            Event::Attached(preamble(phase, if up { Role::Up } else { Role::Down }, stream))
+            Event::Attached(preamble(phase, if up { OneDirection::Up } else { OneDirection::Down }, stream))
         }),
         1 => (0..20_u64).prop_map(Event::Time),
         1 => Just(Event::Failed),
