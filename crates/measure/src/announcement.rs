@@ -13,7 +13,7 @@ use plumb_net::route;
 use plumb_wire::native::control::flow::Flow;
 
 use crate::cut_short;
-use crate::experiments::BUDGET_PARTS;
+use crate::experiments::{self, BUDGET_PARTS};
 use crate::idle::{AFTER, IDLE};
 use crate::phase::Group;
 use crate::traffic_classes::Shape;
@@ -58,8 +58,11 @@ impl Plan {
             self.bytes.is_some() || self.until_steady || self.from.is_some() || stops_when_known;
         let about = if may_end_sooner { "at most" } else { "about" };
         let more = match self.judge {
-            true => "; up to 20 s more where causes must be told apart",
-            false => "",
+            true => format!(
+                "; up to {:.0} s more where causes must be told apart",
+                experiments::TIME.as_secs_f64()
+            ),
+            false => String::new(),
         };
         // Datagrams, and what is paced, keep to rates of their own.
         let fills_lines =
@@ -127,7 +130,6 @@ mod tests {
             }],
             shape: crate::traffic_classes::Shape::BestEffort,
             budget,
-            time: None,
             latency: true,
             judge: true,
         }

@@ -115,11 +115,9 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// The same with the time after which no step begins, and none that can help it goes on.
-    #[must_use]
-    pub fn until(mut self, deadline: Option<Instant>) -> Self {
-        self.session.deadline = deadline;
-        self
+    /// Gives the steps to come so much time: none begins after it, and none that can help it goes on.
+    pub fn ends_within(&mut self, time: Duration) {
+        self.session.deadline = Some(Instant::now() + time);
     }
 
     /// Lets the steps to come transfer so much more.

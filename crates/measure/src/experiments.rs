@@ -23,11 +23,14 @@ pub(crate) const BUDGET_PARTS: u64 = 10;
 /// More than all that can be asked for; ends the loop whatever a step yields.
 const MOST: usize = 16;
 
+/// How long all of them may take: seven streams with the time that it takes to begin and end each.
+pub(crate) const TIME: Duration = Duration::from_secs(20);
+
 /// How long datagrams are sent: at 1.4 times the rate of a line, a queue of 600 ms fills in 1.5 s.
 const STREAM: Duration = Duration::from_secs(2);
 
-/// Conducts experiments towards a responder at that address, until nothing is left to tell apart, and lasts at most
-/// 16 times what one does.
+/// Conducts experiments towards a responder at that address, until nothing is left to tell apart or the conductor's time is
+/// over; lasts at most 16 times what one does.
 pub(crate) fn conduct(conductor: &mut Conductor<'_>, name: &str, address: SocketAddr) {
     let mut asked = Vec::new();
     for _ in 0..MOST {

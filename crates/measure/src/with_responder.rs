@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plumb_host::facts::facts;
 use plumb_load::client::Client;
@@ -56,8 +56,6 @@ pub struct Plan {
     pub applications: Vec<&'static Profile>,
     /// The most payload that may be transferred.
     pub budget: ByteCount,
-    /// How long it may take; as long as its phases do when absent.
-    pub time: Option<Duration>,
     /// Whether round trips are measured too, before, beside and after the load.
     pub latency: bool,
     /// Whether all of the path is judged: then the Run ends in a verdict where nothing was found, too.
@@ -107,8 +105,7 @@ pub fn run(
     };
     let command = plan.command.clone();
     let conductor = Conductor::with_responder(command, &plan.name, responder, watcher, stop);
-    let deadline = plan.time.map(|time| Instant::now() + time);
-    let mut conductor = conductor.within(plan.for_loads()).until(deadline);
+    let mut conductor = conductor.within(plan.for_loads());
     conductor.step(&mut IdlePath::new(purpose), 0);
     let mut phases = plan.load_phases();
     let loads: u64 = phases.iter().map(Step::weight).sum();
@@ -125,6 +122,7 @@ pub fn run(
     // One of them needs no responder, which may be lost to what is wrong.
     if plan.judge {
         conductor.grant(plan.for_experiments());
+        conductor.ends_within(experiments::TIME);
         experiments::conduct(&mut conductor, &plan.name, address);
     }
     let cut_short: Vec<_> = phases.iter().filter_map(LoadPhase::cut_short).collect();

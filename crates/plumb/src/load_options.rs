@@ -177,7 +177,6 @@ impl LoadOptions {
                 None => self.budget(defaults.budget),
             },
             directions: defaults.directions,
-            time: None,
             latency: defaults.latency,
             judge: defaults.judge,
         }

@@ -153,8 +153,8 @@ fn what_comes_after_the_list_keeps_its_part_of_the_budget() {
 #[test]
 fn no_step_begins_when_the_time_is_over() {
     let stop = Arc::default();
-    let conductor = Conductor::here(Vec::new(), &Nobody, &stop);
-    let mut conductor = conductor.until(Some(Instant::now()));
+    let mut conductor = Conductor::here(Vec::new(), &Nobody, &stop);
+    conductor.ends_within(Duration::ZERO);
     let mut step = fake("the path");
     assert_eq!(conductor.step(&mut step, 0), Went::Not);
     assert_eq!(step.next_id, "", "it was not begun");

@@ -290,7 +290,6 @@ impl Trial<'_> {
             shape: Shape::BestEffort,
             applications: Vec::new(),
             budget: ByteCount::from_bytes(self.budget.left()),
-            time: None,
             latency: false,
             judge,
         };
