@@ -43,8 +43,10 @@ pub(crate) fn found(case: &Case<'_>) -> Vec<Finding> {
     let mut all: Vec<Finding> = all.collect();
     let audits = case.hosts().map(|(id, host)| host::audit(host, id));
     let mut of_host: Vec<Finding> = audits.flat_map(|audit| audit.findings).collect();
-    // What is only worth knowing of a machine does not hold back a path.
-    of_host.retain(|finding| !case.has_path() || finding.severity > Severity::Info);
+    // What is only worth knowing of a machine does not hold back a path; nor does what it counted since it booted.
+    let bears_on_a_path =
+        |finding: &Finding| finding.severity > Severity::Info && !host::is_of_counters(finding);
+    of_host.retain(|finding| !case.has_path() || bears_on_a_path(finding));
     all.extend(of_host);
     let causes: Vec<(Cause, Place)> = all.iter().map(|f| (f.cause, f.place)).collect();
     all.retain(|finding| {

@@ -33,6 +33,7 @@ mod tests;
 mod udp;
 mod wifi;
 
+use plumb_model::finding::Finding;
 use plumb_model::results::Outcome;
 use plumb_model::results::host::HostResult;
 use plumb_model::run::Measurement;
@@ -49,6 +50,27 @@ pub fn audit(host: &HostResult, measurement: &str) -> Audit {
     let facts = Facts { host, measurement };
     let judged: Vec<Judged> = RULES.iter().flat_map(|rule| rule(&facts)).collect();
     conclude(judged)
+}
+
+/// Fields of what was read that count since the machine booted.
+const COUNTERS: [&str; 7] = [
+    "counters",
+    "driver_counters",
+    "carrier_changes",
+    "drops",
+    "softnet",
+    "counts",
+    "retries",
+];
+
+/// Whether a finding rests on what was counted since the machine booted, most of it at other times and for other
+/// programs. `plumb host --live` has the rates.
+pub(crate) fn is_of_counters(finding: &Finding) -> bool {
+    let first = finding.evidence.first();
+    first.is_some_and(|evidence| {
+        let parts = evidence.field.split(['.', '[']);
+        parts.into_iter().any(|part| COUNTERS.contains(&part))
+    })
 }
 
 impl<'a> Case<'a> {

@@ -179,3 +179,29 @@ fn a_queue_too_short_for_the_path_is_named_with_its_length() {
     );
     assert!(found.summary.contains("holds 1.5 ms"), "{}", found.summary);
 }
+
+/// Bursts of five packets on the path down, 1.5 % in all. Uploads have a queue of 80 ms.
+#[test]
+fn bursts_of_loss_are_told_from_single_losses() {
+    let (findings, _) = judged(include_str!("../../fixtures/bursts-paced.json"));
+    let bursts = findings
+        .iter()
+        .find(|f| f.cause == Cause::PathLoss)
+        .unwrap();
+    assert_eq!(bursts.place, Place::Downlink);
+    assert!(
+        bursts.summary.contains("in bursts of"),
+        "{}",
+        bursts.summary
+    );
+    let single = worst(include_str!("../../fixtures/loss-at-random.json"));
+    assert_eq!(
+        (single.cause, single.place),
+        (Cause::PathLoss, Place::Uplink)
+    );
+    assert!(
+        single.summary.contains("one here and one there"),
+        "{}",
+        single.summary
+    );
+}

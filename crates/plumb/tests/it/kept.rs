@@ -17,6 +17,27 @@ use plumb_model::run::Run;
 /// and nothing else.
 const SOON: Duration = Duration::from_secs(8);
 
+/// Waits until a client's control connection to a port of this host is established, as /proc/net/tcp has it.
+fn connected(port: u16) {
+    let far = format!("0100007F:{port:04X}");
+    let started = Instant::now();
+    let is_it = |line: &str| {
+        let mut words = line.split_whitespace().skip(2);
+        words.next() == Some(far.as_str()) && words.next() == Some("01")
+    };
+    while !std::fs::read_to_string("/proc/net/tcp")
+        .unwrap()
+        .lines()
+        .any(is_it)
+    {
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "no client came"
+        );
+        sleep(Duration::from_millis(5));
+    }
+}
+
 /// What becomes of a measurement whose responder gets a signal so long after its beginning.
 fn harmed(command: &str, name: &str, after: Duration) -> Output {
     let responder = Responder::start();
@@ -30,6 +51,7 @@ fn harmed(command: &str, name: &str, after: Duration) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    connected(responder.port);
     sleep(after);
     signal(responder.child.id() as i32, name);
     let harmed_at = Instant::now();

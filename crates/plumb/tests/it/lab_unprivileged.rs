@@ -13,7 +13,10 @@ fn as_nobody(tun: &str, arguments: &[&str]) -> Output {
         .tempdir()
         .unwrap();
     let copy = folder.path().join("plumb");
-    std::fs::copy(PLUMB, &copy).unwrap();
+    // By another process: while this one had it open for writing, whatever the other tests start would inherit that, and
+    // nobody may execute a file that somebody can write.
+    let copied = Command::new("cp").arg(PLUMB).arg(&copy).status().unwrap();
+    assert!(copied.success());
     // In mounts of its own, so that nothing of this reaches the machine.
     let script = format!(
         "mount -t tmpfs none /mnt && {tun} && exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\""

@@ -225,7 +225,7 @@ const WRITERS: &[(&str, &str)] = &[
         "a file that the user named /dev/stdout",
     ),
     (
-        "crates/plumb/src/ping/many.rs",
+        "crates/plumb/src/ping/targets.rs",
         "lines in batches, cleaned there",
     ),
     (

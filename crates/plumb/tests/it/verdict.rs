@@ -25,9 +25,6 @@ fn what_is_wrong_is_not_cleared() {
         &a_black_hole_is_named,
         &a_black_hole_down_is_the_finding_though_the_responder_is_lost,
         &a_path_that_stops_carrying_is_the_finding,
-        &bursts_of_loss_are_named_with_their_direction,
-        &loss_at_random_is_told_from_a_full_queue,
-        &a_short_queue_is_named_with_its_length,
         &an_option_that_the_path_strips_is_named,
     ]);
 }
@@ -125,7 +122,7 @@ fn a_path_that_stops_carrying_is_the_finding() {
 const SHAPED: &str = r#"{ type = "shaper", rate = "30mbit", queue = { type = "fifo", limit = "50ms" } }, { type = "delay", delay = "12ms" }"#;
 
 /// Bursts of ten packets, 1 % in all, on the path up.
-fn bursts_of_loss_are_named_with_their_direction() {
+pub(crate) fn bursts_of_loss_are_named_with_their_direction() {
     let lossy = format!(r#"{{ type = "gilbert_elliott", p = "0.1%", r = "10%" }}, {SHAPED}"#);
     let (cause, place, summary) = one_cause(&lossy, SHAPED);
     assert_eq!(
@@ -137,7 +134,7 @@ fn bursts_of_loss_are_named_with_their_direction() {
 }
 
 /// 1 % on the path down.
-fn loss_at_random_is_told_from_a_full_queue() {
+pub(crate) fn loss_at_random_is_told_from_a_full_queue() {
     let lossy = format!(r#"{{ type = "loss", ratio = "1%" }}, {SHAPED}"#);
     let (cause, place, summary) = one_cause(SHAPED, &lossy);
     assert_eq!(
@@ -149,7 +146,7 @@ fn loss_at_random_is_told_from_a_full_queue() {
 }
 
 /// Three packets before a line of 20 Mbit/s: they take 2 ms.
-fn a_short_queue_is_named_with_its_length() {
+pub(crate) fn a_short_queue_is_named_with_its_length() {
     let short = r#"{ type = "shaper", rate = "20mbit", queue = { type = "fifo", limit = "5kB" } }, { type = "delay", delay = "15ms" }"#;
     let (cause, place, summary) = one_cause(short, SHAPED);
     assert_eq!(

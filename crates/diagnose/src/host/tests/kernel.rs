@@ -1,6 +1,9 @@
 //! Rules about the kernel, its processors, limits and clock.
 
 use super::*;
+use crate::{Case, testing};
+use plumb_model::results::Outcome;
+use plumb_model::run::HostFacts;
 
 #[test]
 fn receiving() {
@@ -139,4 +142,32 @@ fn old_advice_and_clocks() {
     one(Cause::ClockSourceSlow, Severity::Warning, |h| {
         h.clock.source = Some("hpet".into())
     });
+}
+
+/// Beside a path, of the machine that counts which is so now and bears on it.
+#[test]
+fn what_was_counted_since_boot_holds_back_no_path() {
+    let beside_a_path = |change: fn(&mut HostResult)| {
+        let mut host = healthy();
+        change(&mut host);
+        let measurements = [
+            testing::measurement(Outcome::Host(Box::new(host))),
+            testing::measurement(Outcome::Port(Box::default())),
+        ];
+        let case = Case {
+            measurements: &measurements,
+            local: &HostFacts::default(),
+            far: None,
+        };
+        let found = crate::causes::found(&case);
+        found.iter().map(|f| f.cause).collect::<Vec<_>>()
+    };
+    let dropped = beside_a_path(|h| count(h, "UdpRcvbufErrors", 1_000_000));
+    assert_eq!(dropped, []);
+    let backlog = beside_a_path(|h| h.softnet[0].dropped = 5000);
+    assert_eq!(backlog, []);
+    let half = beside_a_path(|h| {
+        h.interfaces[0].link.as_mut().unwrap().duplex = Some(Duplex::Half);
+    });
+    assert!(half.contains(&Cause::LinkDuplexHalf), "{half:?}");
 }

@@ -4,3 +4,4 @@
 mod scenarios;
 mod stock_kernel;
 mod truth;
+mod verdict;
