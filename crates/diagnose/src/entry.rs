@@ -14,7 +14,7 @@ pub struct Entry {
     pub family: Family,
     /// What makes it vanish, and so would prove it: a clause.
     pub vanishes: &'static str,
-    /// Causes that look like it, and what tells them apart.
+    /// Causes that look like it, and what distinguishes them.
     pub resembles: &'static [(Cause, &'static str)],
     /// Causes that account for it: where one of them is found in the same place, or either of them somewhere on the
     /// path, it is no finding of its own.

@@ -59,7 +59,7 @@ impl Plan {
         let about = if may_end_sooner { "at most" } else { "about" };
         let more = match self.judge {
             true => format!(
-                "; up to {:.0} s more where causes must be told apart",
+                "; up to {:.0} s more to distinguish causes",
                 experiments::TIME.as_secs_f64()
             ),
             false => String::new(),
@@ -181,7 +181,7 @@ mod tests {
         // Up, down and both: four times 15 s of one direction, and a tenth of 2 GB is kept: 30 MB/s.
         assert_eq!(
             plan(budget::DEFAULT).announcement(None),
-            "about 52 s against server, and less where a line is faster than 240 Mbit/s: it transfers at most 2.00 GB (--budget changes that); up to 20 s more where causes must be told apart"
+            "about 52 s against server, and less where a line is faster than 240 Mbit/s: it transfers at most 2.00 GB (--budget changes that); up to 20 s more to distinguish causes"
         );
         let small = ByteCount::from_bytes(20_000_000);
         let said = plan(small).announcement(None);

@@ -1,4 +1,4 @@
-//! Asks for what would tell the causes that are left apart, one experiment after the other.
+//! Measures what distinguishes the causes that are left, one experiment after the other.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) const TIME: Duration = Duration::from_secs(20);
 /// How long datagrams are sent: at 1.4 times the rate of a line, a queue of 600 ms fills in 1.5 s.
 const STREAM: Duration = Duration::from_secs(2);
 
-/// Conducts experiments towards a responder at that address, until nothing is left to tell apart or the conductor's time is
+/// Conducts experiments towards a responder at that address, until no cause is left to distinguish or the conductor's time is
 /// over; lasts at most 16 times what one does.
 pub(crate) fn conduct(conductor: &mut Conductor<'_>, name: &str, address: SocketAddr) {
     let mut asked = Vec::new();

@@ -57,7 +57,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// What `plumb mtu` looks for unless it is told otherwise.
+    /// What `plumb mtu` looks for by default.
     pub fn of(target: Target) -> Self {
         Self {
             tcp_port: Some(target.address.port()).filter(|port| *port != 0),

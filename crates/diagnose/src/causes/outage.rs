@@ -1,6 +1,6 @@
 //! The path carries nothing at all for a time, and then goes on.
 //!
-//! A modem that trains anew, a radio that changes cells, a route that converges: every packet of either direction is
+//! A modem that retrains, a radio that changes cells, a route that converges: every packet of either direction is
 //! lost meanwhile, whatever loads the path.
 
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};

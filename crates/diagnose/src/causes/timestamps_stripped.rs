@@ -1,6 +1,6 @@
 //! Something on the path strips timestamps from TCP's handshakes.
 //!
-//! Round trips are then measured once a window, and sequence numbers that come round again are not told apart
+//! Round trips are then measured once a window, and a segment whose sequence number has wrapped passes for a new one
 //! (RFC 7323, sections 4 and 5).
 
 use plumb_model::finding::{Cause, Severity};
