@@ -6,7 +6,7 @@
 //! others are a plan of one step in the file of their kind.
 //!
 //! [`idle`] and [`phase`] are the steps of a load test; [`background`] is the probes that run beside them
-//! ([`probes`], and [`places`] for the first hops); [`shape`] is what flows in a phase, and `cut_short` what is said
+//! ([`probes`], and [`near_hops`] for the first hops); [`traffic_classes`] is what flows in a phase, and `cut_short` what is said
 //! of those that the budget ended; [`responsiveness`] conducts a phase that measures round trips a minute.
 
 mod advice;

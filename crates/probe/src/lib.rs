@@ -1,9 +1,9 @@
 //! Thin traffic: probes, stamped by the kernel, and what they tell of a path.
 //!
-//! A folder for each question: how long round trips take ([`ping`], and [`many`] for many targets at once), where
+//! A folder for each question: how long round trips take ([`ping`], and [`sweep`] for many targets at once), where
 //! packets go ([`path`]), how large they may be ([`mtu`]), what the lines carry ([`capacity`]); how long a silent
 //! connection is kept is a file ([`idle`]). What they share stands beside them: one TCP connection in its parts
-//! ([`exchange`]), whom TLS believes ([`trust`]), and who stands at a hop ([`hop`]).
+//! ([`exchange`]), whose certificates TLS trusts ([`root_store`]), and who stands at a hop ([`hop`]).
 
 pub mod capacity;
 pub mod exchange;
