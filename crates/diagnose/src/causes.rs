@@ -30,7 +30,10 @@ pub(crate) fn unexplained(signs: Vec<Sign>) -> Option<Finding> {
 pub(crate) fn left(case: &Case<'_>, findings: &[Finding]) -> Vec<Sign> {
     let mut left = signs::signs(case);
     left.retain(|sign| {
-        let explains = |finding: &Finding| (entry(finding.cause).explains)(finding, sign);
+        // What is only worth knowing accounts for nothing worse: it would clear the path of it.
+        let explains = |finding: &Finding| {
+            finding.severity >= sign.severity && (entry(finding.cause).explains)(finding, sign)
+        };
         !findings.iter().any(explains)
     });
     left

@@ -658,6 +658,30 @@ fn a_boost_and_steps_of_the_rate_are_named() {
     assert_eq!(found(steps), [Cause::RateVaries]);
 }
 
+/// Rates that vary by half are only worth knowing, and 3 % of the segments sent again are worse.
+#[test]
+fn what_is_worth_knowing_clears_no_path_of_what_is_wrong() {
+    let down = Load {
+        again: 0.03,
+        ..HEALTHY
+    };
+    let mut all = Check { down, ..CHECK }.measurements();
+    let steps = |t: f64| match ((t / 4.0) as u64).is_multiple_of(2) {
+        true => 4e7,
+        false => 6e7,
+    };
+    let steps = constant(Unit::BitsPerSecond, 15.0, steps);
+    all[2].series.insert("bps".to_owned(), steps);
+    let (findings, verdict) = judged(&all, Scope::Path);
+    let causes: Vec<_> = findings.iter().map(|f| (f.cause, f.severity)).collect();
+    assert!(
+        causes.contains(&(Cause::RateVaries, Severity::Info))
+            && causes.contains(&(Cause::Unexplained, Severity::Warning)),
+        "{causes:?}"
+    );
+    assert_eq!(verdict.clearance, Some(Clearance::Unexplained));
+}
+
 #[test]
 fn nothing_is_worse_than_f() {
     let mut all = CHECK.measurements();
