@@ -1,5 +1,6 @@
 //! What rules look at: the measurements of a path. How to find one among them stands in [`evidence`](crate::evidence).
 
+use plumb_model::goal::Asked;
 use plumb_model::run::{HostFacts, Measurement, Run};
 
 /// What is known of a path.
@@ -9,6 +10,8 @@ pub struct Case<'a> {
     pub local: &'a HostFacts,
     /// The far machine, where it told of itself.
     pub far: Option<&'a HostFacts>,
+    /// What the check was asked for, where it was one.
+    pub asked: Option<&'a Asked>,
 }
 
 impl<'a> Case<'a> {
@@ -18,6 +21,7 @@ impl<'a> Case<'a> {
             measurements: &run.measurements,
             local: &run.local.host,
             far: run.target.as_ref().and_then(|target| target.host.as_ref()),
+            asked: run.asked.as_ref(),
         }
     }
 }

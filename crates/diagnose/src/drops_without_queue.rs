@@ -32,6 +32,9 @@ const QUEUE_PACKETS: f64 = 0.5;
 /// bandwidth-delay product: Appenzeller et al., 2004, for a few flows).
 const LONG_ENOUGH_RATIO: f64 = 0.5;
 
+/// TCP fills a line whose queue is long enough by this share: its headers are 2 % of it, and it begins slowly.
+const FILLED_RATIO: f64 = 0.85;
+
 /// From this share of the line on that TCP leaves empty, it spoils the use of the path.
 const CRITICAL_SHORTFALL_RATIO: f64 = 0.5;
 
@@ -40,6 +43,8 @@ const CRITICAL_SHORTFALL_RATIO: f64 = 0.5;
 pub(crate) enum Depth {
     None,
     Short,
+    /// Datagrams wait for long, which heed no loss, and TCP does not: it is dropped before.
+    Managed,
 }
 
 /// What both directions do of that depth.
@@ -73,18 +78,24 @@ fn drops(carried: Carried<'_>, below: Streamed<'_>, above: Streamed<'_>) -> Opti
     let again = carried.segments()?.ratio();
     let (_, lost_below) = below.loss_bounds();
     let (lost_above, _) = above.loss_bounds();
-    let line_bps = above.delivered_bps()?;
+    // A bucket that TCP left empty lets less pass at first.
+    let line_bps = above.delivered_bps()?.max(carried.bps());
     let wait_s = (above.wait_s() - below.wait_s()).max(0.0);
     let packet_s = above.packet_s()?;
     let long_enough_s = LONG_ENOUGH_RATIO * carried.result.tcp.min_rtt_s?;
+    let is_long = wait_s >= long_enough_s || above.is_managed();
+    // A managed queue lets datagrams wait before it drops enough of them.
+    let is_cut = lost_above >= CUT_RATIO || is_long;
     let drops = again >= LOSS_WARNING
         && !queue_stands(carried)
         && lost_below <= BY_CHANCE_RATIO * again
-        && lost_above >= CUT_RATIO
-        && wait_s < long_enough_s;
-    let depth = match wait_s > (QUEUE_PACKETS * packet_s).max(below.noise_s()) {
-        true => Depth::Short,
-        false => Depth::None,
+        && is_cut
+        && (!is_long || carried.bps() <= FILLED_RATIO * line_bps);
+    let is_short = wait_s > (QUEUE_PACKETS * packet_s).max(below.noise_s());
+    let depth = match (is_long, is_short) {
+        (true, _) => Depth::Managed,
+        (false, true) => Depth::Short,
+        (false, false) => Depth::None,
     };
     drops.then_some(Drops {
         depth,
@@ -125,6 +136,14 @@ fn finding(
                 human_seconds(holds_s)
             ),
             "Ask whoever runs the line for a queue of about one round trip that is managed (FQ-CoDel, CAKE, PIE); until then pace: net.core.default_qdisc=fq on the senders, or a shaper a little below that rate.",
+        ),
+        Depth::Managed => (
+            Cause::QueueTargetLow,
+            format!(
+                "the managed queue before a line of {rate} drops while hardly anything waits in it, though it has room for {}",
+                human_seconds(holds_s)
+            ),
+            "Raise the target of the managed queue on that line (CoDel and FQ-CoDel: 5 ms, and more than one full packet takes; the interval at least the round trip; PIE 15 ms; RED's thresholds by the rate).",
         ),
     };
     Finding {

@@ -1,10 +1,12 @@
 //! What a file in `causes/` says of its cause.
 
 use plumb_model::finding::{Cause, Finding, Place};
+use plumb_model::need::Need;
 use plumb_model::results::Direction;
 
 use crate::Case;
 use crate::signs::{Kind, Sign};
+use crate::weighing::prediction::Prediction;
 
 /// A rule: what of a cause is found in a case.
 pub(crate) type Rule = fn(&Case<'_>) -> Vec<Finding>;
@@ -14,8 +16,12 @@ pub struct Entry {
     pub family: Family,
     /// What makes it vanish, and so would prove it: a clause.
     pub vanishes: &'static str,
+    /// What must have been measured before it can be called absent: all of it.
+    pub needs: &'static [Need],
     /// Causes that look like it, and what distinguishes them.
     pub resembles: &'static [(Cause, &'static str)],
+    /// What it brings about or excludes beside what its own rule looks at.
+    pub predicts: &'static [Prediction],
     /// Causes that account for it: where one of them is found in the same place, or either of them somewhere on the
     /// path, it is no finding of its own.
     pub yields_to: &'static [Cause],

@@ -6,9 +6,9 @@ use plumb_model::finding::{Cause, Finding, Place, Severity};
 use plumb_model::results::Direction;
 
 use crate::Case;
-use crate::causes;
-use crate::evidence::{Carried, Streamed};
-use crate::signs::{Kind, Sign};
+use crate::evidence::{Carried, RAISES, Streamed};
+use crate::signs::{Kind, Sign, queue_stands};
+use crate::{causes, weighing};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Wanted {
@@ -54,15 +54,15 @@ const OVERLOAD_RATIO: f64 = 1.4;
 /// Where that neither lost nor queued anything, the line carries more.
 const NEXT_RATIO: f64 = 4.0;
 
-/// So often the rate is raised: to 90 times what TCP carried, with which a line is another one than TCP saw.
-const RAISES: usize = 4;
-
 /// UDP payload that fits the tunnels of the Internet (1400 bytes), and the least that is worth a packet.
 const PAYLOAD_BYTES: (u64, u64) = (64, 1400);
 
 /// IP and UDP headers are 28 bytes, those of TCP with timestamps 52: a datagram of a segment's payload and that much
 /// more is as long.
 const HEADERS_LESS_BYTES: u64 = 12;
+
+/// Share of segments sent again in vain from which on it is asked why: what a rare delay longer than a timeout repeats is less.
+const IN_VAIN_RATIO: f64 = 0.005;
 
 /// The most that is sent: what one thread sends packet by packet with time to spare, in packets a second.
 const MOST_PPS: f64 = 100_000.0;
@@ -73,25 +73,64 @@ const ENOUGH_PPS: f64 = 100.0;
 const LEAST_PPS: f64 = 30.0;
 
 pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
-    let findings = causes::found(case);
+    let findings = weighing::found(case);
     let carries_nothing = |finding: &&Finding| finding.cause == Cause::NothingCarried;
     if let Some(nothing) = findings.iter().find(carries_nothing) {
         // Where small packets do not pass either, no size does.
         let small_pass = nothing.place != Place::Path;
-        let asks = small_pass && case.sizes().next().is_none();
+        // A search that was stopped has not shown it.
+        let searched = case.sizes().any(|sizes| !sizes.result.partial);
+        let asks = small_pass && !searched;
         return asks.then_some(Wanted::PacketSizes);
     }
+    let directions = [Direction::Up, Direction::Down].into_iter();
+    let is_in_doubt = |d: &Direction| is_in_doubt(&findings, *d) || repeats_in_vain(case, *d);
+    let doubted: Vec<Direction> = directions.filter(is_in_doubt).collect();
     // A share of lost packets says little of why they are: it is asked for all the same.
     let known = findings
         .into_iter()
         .filter(|finding| finding.cause != Cause::PathLoss);
     let left = causes::left(case, &known.collect::<Vec<_>>());
-    let directions = [Direction::Up, Direction::Down].into_iter();
-    let mut asking = directions.filter(|direction| left.iter().any(|sign| asks(sign, *direction)));
-    asking.find_map(|direction| {
-        let line = Line::of(case, direction);
-        let stream = line.paced(case).or_else(|| line.overload(case));
+    let mut directions = [Direction::Up, Direction::Down].into_iter();
+    directions.find_map(|direction| {
+        let unexplained = left.iter().any(|sign| asks(sign, direction));
+        let asking = unexplained || doubted.contains(&direction);
+        let line = asking.then(|| Line::of(case, direction))?;
+        let below = || line.paced(case);
+        let above = || line.overload(case).filter(|_| unexplained);
+        // Where TCP's packets wait, what it loses may be what a full line takes, and that it is full shows above its rate.
+        let waits = case.full_load(direction).is_some_and(queue_stands);
+        let stream = match waits && unexplained {
+            true => above().or_else(below),
+            false => below().or_else(above),
+        };
         stream.map(Wanted::Stream)
+    })
+}
+
+/// Whether so many segments are sent again that had arrived that packets may overtake each other.
+fn repeats_in_vain(case: &Case<'_>, direction: Direction) -> bool {
+    let carried = case.full_load(direction);
+    let spurious = carried.and_then(Carried::spurious_ratio);
+    spurious.is_some_and(|spurious| spurious >= IN_VAIN_RATIO)
+}
+
+/// Whether what was found in a direction may be of our own load or of others': below its rate it shows whose queue it is.
+fn is_in_doubt(findings: &[Finding], direction: Direction) -> bool {
+    let line = match direction {
+        Direction::Up => Place::Uplink,
+        _ => Place::Downlink,
+    };
+    findings.iter().any(|finding| {
+        let of_queue = matches!(
+            finding.cause,
+            Cause::BufferbloatUp
+                | Cause::BufferbloatDown
+                | Cause::CrossTraffic
+                | Cause::RateVaries
+                | Cause::TokenBucket
+        );
+        of_queue && finding.place == line
     })
 }
 
@@ -102,7 +141,8 @@ pub(crate) fn asks(sign: &Sign, direction: Direction) -> bool {
         Kind::Retransmissions | Kind::Stall | Kind::Unsteady | Kind::Collapse => true,
         // One probe may be lost by chance.
         Kind::ProbesLost => sign.severity > Severity::Info,
-        Kind::Window => false,
+        // Whether the line has room for what a larger window would let through.
+        Kind::Window => true,
     }
 }
 

@@ -5,12 +5,16 @@
 //! causes share stands beside that folder. `evidence/` reads results, `signs/` says what is not healthy whatever
 //! the cause, `verdict/` what it all comes to; `host/` audits a machine.
 
+mod addresses;
+mod capacity_notes;
 mod case;
 pub mod causes;
+mod dropped_here;
 mod drops_without_queue;
 pub mod entry;
 mod evidence;
 pub mod experiment;
+pub mod goals;
 pub mod host;
 mod latency_grade;
 pub mod lengths;
@@ -18,31 +22,43 @@ mod long_queue;
 mod loss;
 mod measured_again;
 pub mod merge;
+mod needs;
 mod options;
+pub mod outcomes;
+pub mod path_to_prepare;
+mod queue_advice;
 mod reading;
+mod relevance;
 mod signs;
 #[cfg(test)]
 mod testing;
 pub mod tuned;
 mod verdict;
+pub mod weighing;
 mod window;
 
 use plumb_model::finding::{Cause, Finding, Verdict};
+use plumb_model::order::sort_few;
 
+pub use capacity_notes::capacity_notes;
 pub use case::{Case, Scope};
 pub use latency_grade::grade;
 pub use measured_again::is_measured_again;
-pub use verdict::without_responder;
+pub use reading::STANDARD_INPUT;
+pub use verdict::{local, without_responder};
 
 /// Everything that holds the path back, worst first, and what it comes to.
 pub fn diagnose(case: &Case<'_>, scope: Scope) -> (Vec<Finding>, Verdict) {
-    let mut findings = verdict::with_unexplained(case, causes::found(case));
-    findings.sort_by(|a, b| {
+    let mut findings = verdict::with_unexplained(case, weighing::found(case));
+    let bears_on = |finding: &Finding| relevance::bears_on(case.asked, finding.cause);
+    sort_few(&mut findings, |a, b| {
         b.severity
             .cmp(&a.severity)
             .then(rank(a).cmp(&rank(b)))
+            .then(bears_on(b).cmp(&bears_on(a)))
             .then(excess(b).total_cmp(&excess(a)))
     });
+    goals::explain(&mut findings);
     let verdict = verdict::verdict(case, scope, &findings);
     (findings, verdict)
 }
@@ -53,7 +69,8 @@ fn rank(finding: &Finding) -> u8 {
     match finding.cause {
         // Nothing that is done about a queue brings the far end nearer.
         Cause::NothingCarried | Cause::Satellite => 0,
-        Cause::Unexplained => 2,
+        // What explains it comes first.
+        Cause::Unexplained | Cause::GoalMissed => 2,
         _ => 1,
     }
 }

@@ -4,50 +4,42 @@
 //! round trip that grows under that load waits in a queue of the loaded direction. Where the gateway
 //! was probed too, what it adds up to there tells Wi-Fi and the local network from the line.
 
+use plumb_model::context::Experiment;
 use plumb_model::direction::OneDirection;
-use plumb_model::finding::{Action, Actor, Cause, Finding, Fix, Place, Severity, ShaperAction};
-use plumb_model::grade::Grade;
+use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds, si};
 
 use crate::Case;
-use crate::evidence::{Carried, Loaded, fact};
+use crate::evidence::{Loaded, Streamed, fact};
+use crate::queue_advice::{self, MANAGED_S};
 use crate::signs::{Kind, Sign};
 
 /// An increase from here on is a finding, in seconds: below it DSLReports still grades B, and
 /// a game or call (one packet every 16 to 20 ms) loses only a few packets' time.
-const WARNING_S: f64 = 0.060;
+pub(crate) const WARNING_S: f64 = 0.060;
 
 /// From here on the grade is D or F: conversations break.
-const CRITICAL_S: f64 = 0.200;
+pub(crate) const CRITICAL_S: f64 = 0.200;
 
 /// A router answers echo requests with less care than it forwards packets, so that its round trips
 /// alone never make a place quite sure.
 const LOCAL_CONFIDENCE: f64 = 0.9;
 
+/// The queue vanished with the load that filled it.
+const PROVEN_CONFIDENCE: f64 = 0.99;
+
+/// Packets also waited while ours left the line room: the rate of the line varies, or others use it.
+const PERHAPS_CONFIDENCE: f64 = 0.8;
+
 /// Round trips below this number leave a percentile uncertain.
 const ENOUGH_PROBES: u64 = 50;
-
-/// Share of the line's rate that a shaper may use, so that the queue forms in it and not in
-/// the modem.
-const SHAPED_RATIO: f64 = 0.95;
-
-/// A full-size packet, its TCP payload with timestamps (RFC 7323), and what Ethernet or DOCSIS
-/// adds to it: headers and checksum, as tc-cake(8) counts them under `docsis`.
-const PACKET_BYTES: f64 = 1500.0;
-const PAYLOAD_BYTES: f64 = 1448.0;
-const FRAMING_BYTES: i16 = 18;
-const MPU_BYTES: u16 = 64;
-
-/// Rates are proposed in whole steps of this many bits a second.
-const RATE_STEP_BPS: f64 = 100_000.0;
 
 /// Share of segments that a queue which is far too long loses when it overflows.
 const OVERFLOW_RATIO: f64 = 0.05;
 
-/// What a managed queue leaves of the increase, in seconds: two CoDel targets (RFC 8289) of
-/// 5 ms each way, the packets being served, and the other side.
-const MANAGED_S: f64 = 0.030;
+/// From this increase on, in seconds, a second holds three round trips at most: its rate is that of single bursts.
+const SECONDS_APART_S: f64 = 0.3;
 
 /// Queues that a load in `direction` fills: on the local network, and on the line.
 pub(crate) fn examine(case: &Case<'_>, direction: Direction) -> Vec<Finding> {
@@ -55,7 +47,12 @@ pub(crate) fn examine(case: &Case<'_>, direction: Direction) -> Vec<Finding> {
     let Some(loaded) = loaded.filter(|loaded| loaded.shows_queue()) else {
         return Vec::new();
     };
-    let on_the_line = finding(direction, loaded, case.carried_alone(direction));
+    let own_s = loaded.increase_s(direction, case.idle());
+    // What waits in the other direction waits for something else.
+    if own_s.is_some_and(|own_s| own_s < WARNING_S) {
+        return Vec::new();
+    }
+    let on_the_line = finding(case, direction, loaded, own_s);
     local(direction, loaded)
         .into_iter()
         .chain(on_the_line)
@@ -64,24 +61,35 @@ pub(crate) fn examine(case: &Case<'_>, direction: Direction) -> Vec<Finding> {
 
 /// Whether a queue that is far too long brings such a sign about: it overflows, and delays the
 /// acknowledgements of the other direction.
-pub(crate) fn explains(sign: &Sign, direction: Direction) -> bool {
+pub(crate) fn explains(finding: &Finding, sign: &Sign, direction: Direction) -> bool {
+    let first = finding.evidence.first();
+    let increase_s = first
+        .and_then(|evidence| evidence.value.number())
+        .unwrap_or(0.0);
     let of_its_load = [Some(direction), Some(Direction::Both)].contains(&sign.direction);
     of_its_load
         && match sign.kind {
             Kind::Retransmissions => sign.ratio <= OVERFLOW_RATIO,
             Kind::ProbesLost | Kind::Collapse | Kind::Window => true,
-            Kind::Stall | Kind::Unsteady => false,
+            Kind::Unsteady => increase_s >= SECONDS_APART_S,
+            Kind::Stall => false,
         }
 }
 
-/// The increase that the line has to answer for, and where it is written: all of it, or where the
-/// local network delays too, what arose beyond the gateway.
-fn on_the_line(loaded: Loaded<'_>) -> (f64, &'static str) {
-    match &loaded.result.path {
-        Some(path) if path.local_increase_s.p95 >= WARNING_S => {
+/// The increase that the line has to answer for, and where it is written: that of its direction, or of round trips where
+/// that is not known, or where the local network delays too, what arose beyond the gateway.
+fn on_the_line(
+    direction: Direction,
+    loaded: Loaded<'_>,
+    own_s: Option<f64>,
+) -> (f64, &'static str) {
+    match (&loaded.result.path, own_s, direction) {
+        (Some(path), _, _) if path.local_increase_s.p95 >= WARNING_S => {
             (path.beyond_increase_s.p95, "path.beyond_increase_s.p95")
         }
-        _ => (loaded.result.increase_s.p95, "increase_s.p95"),
+        (_, Some(own_s), Direction::Up) => (own_s, "one_way.up_s.p95"),
+        (_, Some(own_s), _) => (own_s, "one_way.down_s.p95"),
+        (_, None, _) => (loaded.result.increase_s.p95, "increase_s.p95"),
     }
 }
 
@@ -141,12 +149,14 @@ fn severity(increase_s: f64) -> Severity {
 }
 
 fn finding(
+    case: &Case<'_>,
     direction: Direction,
     loaded: Loaded<'_>,
-    carried: Option<Carried<'_>>,
+    own_s: Option<f64>,
 ) -> Option<Finding> {
     let latency = loaded.result;
-    let (increase, field) = on_the_line(loaded);
+    let carried = case.carried_alone(direction);
+    let (increase, field) = on_the_line(direction, loaded, own_s);
     if increase < WARNING_S {
         return None;
     }
@@ -164,6 +174,13 @@ fn finding(
             "downloads",
         ),
     };
+    let paced = case.streamed(Experiment::Paced, direction).next();
+    let paced = paced.map(|stream| {
+        (
+            stream,
+            stream.standing_s().unwrap_or(0.0) + stream.queue_s(),
+        )
+    });
     let pass = carried.map_or_else(String::new, |carried| {
         format!(" while {} pass", si(carried.bps(), "bit/s"))
     });
@@ -171,7 +188,11 @@ fn finding(
         cause,
         place,
         severity: severity(increase),
-        confidence: confidence(loaded),
+        confidence: match paced {
+            Some((_, waits_s)) if waits_s < WARNING_S => PROVEN_CONFIDENCE,
+            Some(_) => confidence(loaded).min(PERHAPS_CONFIDENCE),
+            None => confidence(loaded),
+        },
         matters_for: Vec::new(),
         summary: format!(
             "{} fill a queue and everything else waits in it: round trips go from {} to {}{pass}.",
@@ -184,7 +205,7 @@ fn finding(
                 loaded.measurement,
                 field,
                 increase,
-                "increase of the 95th percentile under load over the idle median",
+                "increase of the 95th percentile under load over the idle median, in the load's own direction where the clocks show it",
                 WARNING_S,
             ),
             fact(
@@ -194,14 +215,27 @@ fn finding(
                 "median under load, compared with the idle median plus 60 ms",
                 latency.idle_rtt_s.p50 + WARNING_S,
             ),
-        ],
+        ]
+        .into_iter()
+        .chain(paced.map(below_the_rate))
+        .collect(),
         // A phase too short for a steady rate does not tell what the line carries.
         fixes: carried
-            .and_then(|carried| carried.result.steady_bps)
-            .map(|rate| fixes(line, rate, latency.increase_s.p95))
+            .map(|carried| queue_advice::fixes(line, carried, latency))
             .unwrap_or_default(),
         kb: "bufferbloat".to_owned(),
     })
+}
+
+/// What datagrams waited that leave the line a fifth of its rate.
+fn below_the_rate((stream, waits_s): (Streamed<'_>, f64)) -> Evidence {
+    fact(
+        stream.measurement,
+        "receiver.pdv_s.p95",
+        waits_s,
+        "what datagrams at 80 % of what TCP carried waited: less than this proves that the queue is the load's own",
+        WARNING_S,
+    )
 }
 
 /// A delay that lasts is a queue; one that shows in few probes may be something else.
@@ -214,44 +248,6 @@ fn confidence(loaded: Loaded<'_>) -> f64 {
         (false, true) => 0.7,
         (false, false) => 0.5,
     }
-}
-
-fn fixes(direction: OneDirection, payload_bps: f64, increase_s: f64) -> Vec<Fix> {
-    let line_bps = payload_bps * (PACKET_BYTES + f64::from(FRAMING_BYTES)) / PAYLOAD_BYTES;
-    let rate_bps = (line_bps * SHAPED_RATIO / RATE_STEP_BPS).floor() * RATE_STEP_BPS;
-    if rate_bps < RATE_STEP_BPS {
-        return Vec::new();
-    }
-    let grade = Grade::of_increase(MANAGED_S * 0.99);
-    vec![
-        Fix::advice(
-            Actor::Router,
-            format!(
-                "Shape the {} to {} on the router, just below the line, and manage the queue that then forms there with FQ-CoDel.",
-                match direction { OneDirection::Up => "upload", OneDirection::Down => "download" },
-                si(rate_bps, "bit/s"),
-            ),
-            format!(
-                "Round trips under this load at most {} above idle, instead of {}; grade {} or better; {} % of the rate.",
-                human_seconds(MANAGED_S),
-                human_seconds(increase_s),
-                grade.name(),
-                SHAPED_RATIO * 100.0,
-            ),
-        )
-        .by(Action::Shaper(ShaperAction {
-            direction,
-            rate_bps: rate_bps as u64,
-            overhead_bytes: FRAMING_BYTES,
-            mpu_bytes: MPU_BYTES,
-            qdisc: "fq_codel".to_owned(),
-        })),
-        Fix::advice(
-            Actor::Provider,
-            "Ask the provider for queue management in the modem and the access node: DOCSIS-PIE (RFC 8034) is a line in a cable modem's configuration.",
-            "The same, without giving up any of the rate.",
-        ),
-    ]
 }
 
 #[cfg(test)]
@@ -293,6 +289,7 @@ mod tests {
             loss_ratio: 0.0,
         };
         let latency = LoadedLatencyResult {
+            one_way: None,
             direction: Direction::Up,
             protocol: Protocol::Udp,
             idle_rtt_s: spread(idle_s),
@@ -321,6 +318,7 @@ mod tests {
             measurements: &[measured],
             local: &HostFacts::default(),
             far: None,
+            asked: None,
         };
         let findings = examine(&case, Direction::Up);
         findings.iter().map(|f| (f.place, f.severity)).collect()

@@ -3,6 +3,7 @@
 
 use plumb_model::context::Phase;
 use plumb_model::finding::{Evidence, Finding};
+use plumb_model::json;
 use plumb_model::results::Direction;
 use plumb_model::run::{Measurement, Run};
 use serde_json::Value;
@@ -63,7 +64,7 @@ fn carries(run: &Run, phase: Option<Phase>) -> bool {
 
 /// Kind and result, as they are saved.
 fn document(measurement: &Measurement) -> Value {
-    serde_json::to_value(&measurement.outcome).unwrap_or_default()
+    json::to_value(&measurement.outcome).unwrap_or_default()
 }
 
 /// Whether two results are of the same kind, and where they have one of the same direction and protocol.
@@ -106,6 +107,7 @@ fn is_not_asked_for(was: &Measurement, after: &Run) -> bool {
             .target
             .as_ref()
             .and_then(|target| target.host.as_ref()),
+        asked: None,
     };
     let left = causes::left(&case, &after.findings);
     directions.into_iter().all(|direction| {
@@ -134,6 +136,7 @@ mod tests {
             measurements: &run.measurements,
             local: &run.local.host,
             far: None,
+            asked: None,
         }
     }
 

@@ -1,5 +1,8 @@
 //! Several Runs of one path as one, to be judged together.
 
+use std::mem::take;
+
+use plumb_model::order::sort_few;
 use plumb_model::run::Run;
 
 /// Why Runs cannot be judged together.
@@ -34,18 +37,19 @@ pub struct Part {
 /// When they are of different paths, or there are none. Runs without a far end, such as an audit of this machine, go
 /// with any.
 pub fn merge(mut parts: Vec<Part>) -> Result<Run, MergeError> {
-    parts.sort_by(|a, b| a.began_s.total_cmp(&b.began_s));
-    let first = parts.first().ok_or(MergeError::None)?;
-    let zero_s = first.began_s;
-    let mut whole = Run {
-        measurements: Vec::new(),
-        findings: Vec::new(),
-        verdict: None,
-        notes: Vec::new(),
-        ..first.run.clone()
-    };
-    for Part { run, began_s } in parts {
-        if let Some(target) = run.target {
+    sort_few(&mut parts, |a, b| a.began_s.total_cmp(&b.began_s));
+    let zero_s = parts.first().ok_or(MergeError::None)?.began_s;
+    let mut whole: Option<Run> = None;
+    for Part { mut run, began_s } in parts {
+        let id = run.id.clone();
+        let (target, lab) = (run.target.take(), run.local.lab.take());
+        let (measurements, notes) = (take(&mut run.measurements), take(&mut run.notes));
+        let whole = whole.get_or_insert(Run {
+            findings: Vec::new(),
+            verdict: None,
+            ..run
+        });
+        if let Some(target) = target {
             let known = whole.target.get_or_insert_with(|| target.clone());
             if known.address != target.address {
                 return Err(MergeError::Paths {
@@ -55,23 +59,20 @@ pub fn merge(mut parts: Vec<Part>) -> Result<Run, MergeError> {
             }
             known.host = known.host.take().or(target.host);
         }
-        whole.local.lab = whole.local.lab.take().or(run.local.lab);
-        for mut measurement in run.measurements {
+        whole.local.lab = whole.local.lab.take().or(lab);
+        for mut measurement in measurements {
             measurement.id = format!("m{}", whole.measurements.len() + 1);
             measurement.at_s += began_s - zero_s;
-            measurement
-                .context
-                .run
-                .get_or_insert_with(|| run.id.clone());
+            measurement.context.run.get_or_insert_with(|| id.clone());
             whole.measurements.push(measurement);
         }
-        for note in run.notes {
+        for note in notes {
             if !whole.notes.contains(&note) {
                 whole.notes.push(note);
             }
         }
     }
-    Ok(whole)
+    whole.ok_or(MergeError::None)
 }
 
 #[cfg(test)]

@@ -92,6 +92,7 @@ mod tests {
             measurements: &run.measurements,
             local: &offers,
             far: Some(&offers),
+            asked: None,
         });
         let stripped = |finding: &&Finding| finding.cause == Cause::WindowScalingStripped;
         found.iter().find(stripped).unwrap().severity

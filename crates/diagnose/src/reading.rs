@@ -38,3 +38,16 @@ pub(crate) fn experiment(measurement: &Measurement) -> Option<Experiment> {
 pub(crate) fn is_held_on_purpose(measurement: &Measurement) -> bool {
     measurement.context.load.as_ref().is_some_and(Load::is_held)
 }
+
+/// What a load's context calls a file that is standard input.
+pub const STANDARD_INPUT: &str = "standard input";
+
+/// Whether what was sent came from a program through standard input, and from no file of its own.
+pub(crate) fn is_fed_by_program(measurement: &Measurement) -> bool {
+    let from = measurement
+        .context
+        .load
+        .as_ref()
+        .and_then(|load| load.from.as_deref());
+    from == Some(STANDARD_INPUT)
+}

@@ -1,6 +1,7 @@
 //! What a proof makes of the findings that it began with: what was tried is no advice any more; and what it comes to.
 
 use plumb_model::finding::{Action, Actor, Finding, Fix, Severity, Verdict};
+use plumb_model::order::sort_few;
 use plumb_model::results::tune::{TuneDecision, TuneResult};
 
 /// Says of each finding that a part of the plan was tried for it what became of that, and takes away the fix: what was
@@ -28,7 +29,7 @@ pub fn settle(findings: &mut [Finding], results: &[TuneResult]) {
         }
     }
     // Worst first, as ever.
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    sort_few(findings, |a, b| b.severity.cmp(&a.severity));
 }
 
 /// What came of all that was tried on this host, of a path that `ends` limit.

@@ -13,14 +13,14 @@ use plumb_model::formula::{
     RECEIVE_WINDOW_RATIO, SEND_WINDOW_RATIO, USABLE_BUFFER_RATIO, bandwidth_delay_product,
     buffer_for, largest_window, window_limited_rate,
 };
-use plumb_model::headroom::{HEADROOM, Prepared, rate_to_prepare};
 use plumb_model::results::Direction;
 use plumb_model::run::{HostFacts, Measurement};
 use plumb_model::units::{capital, human_seconds, si};
 
 use crate::evidence::Carried;
 use crate::loss::LOSS_WARNING;
-use crate::signs::{Kind, MIN_RTT_S, Sign};
+use crate::path_to_prepare::{HEADROOM, Prepared, rate_to_prepare};
+use crate::signs::{Kind, MIN_RTT_S, Sign, is_line_known_full};
 use crate::{Case, lengths, reading};
 
 /// Share of the time spent waiting for a buffer from which on it is a finding. Autotuning lags
@@ -81,7 +81,11 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
         ),
     };
     let rtt = result.tcp.min_rtt_s?;
-    if ratio < WARNING_RATIO || rtt < MIN_RTT_S || is_queueing(measurement, rtt) {
+    let is_full = match case.line_bps(result.direction) {
+        Some(_) => is_line_known_full(case, carried),
+        None => is_queueing(measurement, rtt),
+    };
+    if ratio < WARNING_RATIO || rtt < MIN_RTT_S || is_full {
         return None;
     }
     // A buffer full of what is being sent again is not too small, and one that is still growing may
@@ -355,6 +359,7 @@ mod tests {
             measurements: &[measurement],
             local: &local,
             far: None,
+            asked: None,
         };
         examine(&case, Side::Receiver)
     }

@@ -4,6 +4,7 @@
 //! One subject a file. Parsers are pure; what reads goes through a [`Source`], which keeps account of
 //! what could not be read.
 
+mod connection_table;
 mod counters;
 mod cpu;
 mod files;
@@ -17,6 +18,7 @@ mod sockets;
 mod softnet;
 mod source;
 pub(crate) mod sysctls;
+mod waits;
 
 use plumb_model::results::host::{CachedMetrics, Clock, HostResult};
 use plumb_model::run::HostFacts;
@@ -25,10 +27,13 @@ use plumb_net::sysctl;
 
 use crate::knobs::Catalogue;
 
+pub(crate) use connection_table::dropped_connections;
 pub use counters::{counters, link_counters};
+pub(crate) use interface::tells_of_trouble;
 pub use modules::Modules;
 pub use softnet::softnet;
 pub use source::Source;
+pub(crate) use waits::waits;
 
 /// Reads the facts of this host that bear on a measurement; those that it does not tell are absent.
 ///

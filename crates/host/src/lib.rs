@@ -5,6 +5,7 @@ pub mod cipher;
 pub mod disk;
 pub mod facts;
 pub mod knobs;
+pub mod metered;
 pub mod rates;
 pub mod render;
 pub mod tune;

@@ -9,9 +9,13 @@ use plumb_model::results::host::RatesResult;
 use plumb_model::series::{Series, Unit};
 
 use plumb_net::clock;
+use plumb_net::ethtool::Ethtool;
 use plumb_net::netlink::queue::qdiscs;
+use plumb_net::netlink::wifi::radios;
 
-use crate::facts::{Source, counters, link_counters, softnet};
+use crate::facts::{
+    Source, counters, dropped_connections, link_counters, softnet, tells_of_trouble, waits,
+};
 
 /// Intervals of which each value is kept; older ones are in the averages only.
 const MOST_INTERVALS: usize = 3600;
@@ -31,16 +35,20 @@ const STATES: [&str; 8] = [
 /// Counters at an instant.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
+    /// CLOCK_MONOTONIC at the beginning of the reading.
     pub at_ns: u64,
-    /// Their values by name: `eth0.rx_bytes`, `TcpRetransSegs`, `softnet.dropped`,
-    /// `eth0.qdisc_drops`.
+    /// CLOCK_REALTIME at the same instant. Its rate is corrected together with the other's; only setting it moves them
+    /// apart.
+    pub real_ns: u64,
+    /// Their values by name: `eth0.rx_bytes`, `TcpRetransSegs`, `softnet.cpu0.dropped`,
+    /// `eth0.qdisc_drops`, `processor.steal_ticks`, `control_group.throttled_us`, `connections.drop`.
     pub values: BTreeMap<String, u64>,
 }
 
 /// Reads the counters of the network namespace of the calling thread, and softnet's of the machine.
 pub fn read(source: &mut Source) -> Reading {
     let mut values = BTreeMap::new();
-    let at_ns = clock::monotonic_ns();
+    let (at_ns, real_ns) = (clock::monotonic_ns(), clock::realtime_ns());
     for (name, value) in counters(source) {
         if let Ok(value) = u64::try_from(value)
             && !STATES.contains(&name.as_str())
@@ -52,6 +60,33 @@ pub fn read(source: &mut Source) -> Reading {
     for (name, counters) in links.values() {
         for (counter, value) in counters.named() {
             values.insert(format!("{name}.{counter}"), value);
+        }
+    }
+    // Virtual interfaces count nothing of their own, and each question takes the kernel's lock of all interfaces.
+    let hardware = |name: &&str| source.exists(&format!("/sys/class/net/{name}/device"));
+    let names = links.values().map(|(name, _)| name.as_str());
+    let hardware: Vec<&str> = names.filter(hardware).collect();
+    if !hardware.is_empty()
+        && let Ok(mut ethtool) = Ethtool::open()
+    {
+        for name in hardware {
+            let own = ethtool.statistics(name).unwrap_or_default().into_iter();
+            for (counter, value) in own.filter(|(counter, _)| tells_of_trouble(counter)) {
+                values.entry(format!("{name}.{counter}")).or_insert(value);
+            }
+        }
+    }
+    for (index, radio) in source.asked("radios", radios()) {
+        let counted = [
+            ("wifi_sent", radio.sent),
+            ("wifi_retries", radio.retries),
+            ("wifi_failed", radio.failed),
+            ("wifi_beacons_lost", radio.beacons_lost),
+        ];
+        for (counter, value) in counted {
+            if let (Some((name, _)), Some(value)) = (links.get(&index), value) {
+                values.insert(format!("{name}.{counter}"), value);
+            }
         }
     }
     for (index, qdisc) in source.asked("queueing disciplines", qdiscs()) {
@@ -70,7 +105,13 @@ pub fn read(source: &mut Source) -> Reading {
             values.insert(format!("softnet.cpu{}.{name}", cpu.cpu), value.into());
         }
     }
-    Reading { at_ns, values }
+    values.extend(waits(source));
+    values.extend(dropped_connections(source));
+    Reading {
+        at_ns,
+        real_ns,
+        values,
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -86,6 +127,8 @@ pub struct Interval {
 #[derive(Debug, Default)]
 pub struct Rates {
     first_ns: Option<u64>,
+    /// CLOCK_REALTIME at the first reading.
+    first_real_ns: u64,
     last: Reading,
     grown: BTreeMap<String, u64>,
     intervals: VecDeque<Interval>,
@@ -101,6 +144,7 @@ impl Rates {
         let last = std::mem::replace(&mut self.last, reading);
         let Some(first_ns) = self.first_ns else {
             self.first_ns = Some(self.last.at_ns);
+            self.first_real_ns = self.last.real_ns;
             return None;
         };
         let length_s = self.last.at_ns.saturating_sub(last.at_ns) as f64 / 1e9;
@@ -150,14 +194,17 @@ impl Rates {
             series.insert(name.clone(), column);
         }
         let average = |grown: u64| grown as f64 / all_s.max(f64::MIN_POSITIVE);
+        let per_s = self.grown.iter();
+        let per_s = per_s.map(|(name, grown)| (name.clone(), average(*grown)));
+        let real_ns = i128::from(self.last.real_ns) - i128::from(self.first_real_ns);
+        let first_ns = self.first_ns.unwrap_or(self.last.at_ns);
+        let set_ns = real_ns - (i128::from(self.last.at_ns) - i128::from(first_ns));
         let result = RatesResult {
             interval_s,
             intervals: self.count,
-            per_s: self
-                .grown
-                .into_iter()
-                .map(|(name, grown)| (name, average(grown)))
-                .collect(),
+            per_s: per_s.collect(),
+            clock_set_s: self.first_ns.map(|_| set_ns as f64 / 1e9),
+            grown: self.grown,
         };
         (result, series)
     }
@@ -166,6 +213,16 @@ impl Rates {
     pub fn is_cut(&self) -> bool {
         self.count > self.intervals.len() as u64
     }
+}
+
+/// What grew between two readings.
+pub fn between(before: Reading, after: Reading) -> RatesResult {
+    let mut rates = Rates::default();
+    rates.take(before);
+    let interval = rates.take(after);
+    rates
+        .finish(interval.map_or(0.0, |interval| interval.length_s))
+        .0
 }
 
 /// By how much a counter grew; those of softnet are of 32 bits and wrap.
@@ -187,6 +244,7 @@ mod tests {
     fn reading(at_s: f64, values: &[(&str, u64)]) -> Reading {
         Reading {
             at_ns: (at_s * 1e9) as u64,
+            real_ns: (at_s * 1e9) as u64,
             values: values.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect(),
         }
     }
@@ -209,6 +267,16 @@ mod tests {
         assert_eq!(result.per_s.get("b"), Some(&1.5));
         assert_eq!(series.get("a").unwrap().values, [Some(100.0), Some(0.0)]);
         assert_eq!(series.get("a").unwrap().t_s, [0.5, 2.0]);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_is_told_from_one_that_runs() {
+        let set = |after_s: f64| {
+            let mut after = reading(9.0, &[]);
+            after.real_ns = (after_s * 1e9) as u64;
+            between(reading(5.0, &[]), after).clock_set_s.unwrap()
+        };
+        assert_eq!([9.0, 9.5, 8.0].map(set), [0.0, 0.5, -1.0]);
     }
 
     #[test]
@@ -251,7 +319,7 @@ mod tests {
         fn rates_are_finite(values in prop::collection::vec((any::<u64>(), any::<u64>()), 0..20)) {
             let mut rates = Rates::default();
             for (at_ns, value) in values {
-                let interval = rates.take(Reading { at_ns, values: BTreeMap::from([("x".to_owned(), value)]) });
+                let interval = rates.take(Reading { at_ns, real_ns: at_ns, values: BTreeMap::from([("x".to_owned(), value)]) });
                 prop_assert!(interval.is_none_or(|i| i.per_s.values().all(|v| v.is_finite())));
             }
             let (result, _) = rates.finish(1.0);

@@ -16,7 +16,6 @@ pub struct LanSpec {
     pub name: String,
     pub nodes: Vec<String>,
     /// The largest packet in bytes that each machine's interface to it takes; 1500 when absent.
-    #[serde(default)]
     pub mtu: Option<u32>,
 }
 
@@ -33,7 +32,6 @@ pub struct RouteSpec {
     #[serde(deserialize_with = "one_or_more")]
     pub via: Vec<String>,
     /// How packets are shared among several neighbours; by flow when not given.
-    #[serde(default)]
     pub balance: Option<Balance>,
     /// The laboratory's time at which it takes the place of what was there; from the start when
     /// not given.

@@ -16,7 +16,8 @@ use plumb_wire::native::spec::{
     SILENCE_TIMEOUT, VERSION,
 };
 
-use crate::frames::{LinkError, read_frame, write_frame};
+use crate::frames::{LinkError, read_frame, read_frame_until, write_frame};
+use crate::life::Life;
 
 /// Messages that wait for [`Client::run_phase`]: between phases there are none, and during the
 /// report of one the reader waits for it to catch up.
@@ -228,6 +229,7 @@ pub struct Client {
 struct Link {
     socket: TcpStream,
     writing: Mutex<()>,
+    life: Life,
 }
 
 impl Link {
@@ -280,12 +282,36 @@ impl Client {
         timeout: Duration,
         patience: Patience,
     ) -> Result<Self, ClientError> {
-        let (name, port) = (name.to_owned(), address.port());
         let options = TcpOptions {
             outlet: outlet.clone(),
             ..TcpOptions::default()
         };
-        let socket = match tcp::connect(address, timeout, &options) {
+        Self::connect_as(&options, name, address, timeout, patience)
+    }
+
+    /// A session of its own with the same responder, over a connection whose segments have no more payload than that
+    /// in bytes, both ways: for a path that swallows larger packets.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn with_segments_of(&self, mss_bytes: u16, timeout: Duration) -> Result<Self, ClientError> {
+        let options = TcpOptions {
+            mss_bytes: Some(mss_bytes),
+            outlet: self.outlet.clone(),
+            ..TcpOptions::default()
+        };
+        Self::connect_as(&options, &self.name, self.address, timeout, self.patience)
+    }
+
+    fn connect_as(
+        options: &TcpOptions,
+        name: &str,
+        address: SocketAddr,
+        timeout: Duration,
+        patience: Patience,
+    ) -> Result<Self, ClientError> {
+        let (name, port) = (name.to_owned(), address.port());
+        let socket = match tcp::connect(address, timeout, options) {
             Ok(socket) => socket,
             Err(ConnectError::Refused) => return Err(ClientError::Refused { name, port }),
             Err(ConnectError::TimedOut) => {
@@ -311,7 +337,7 @@ impl Client {
         };
         let wait = Wait::begin(&name, patience, timeout);
         let welcome = greet(&socket, timeout, wait).map_err(|error| error.named(&name, port))?;
-        let mut client = Self::start(name, address, options.outlet, socket, welcome)?;
+        let mut client = Self::start(name, address, options.outlet.clone(), socket, welcome)?;
         client.patience = patience;
         Ok(client)
     }
@@ -344,6 +370,7 @@ impl Client {
         let link = Arc::new(Link {
             socket,
             writing: Mutex::new(()),
+            life: Life::begin(),
         });
         let (incoming, messages) = mpsc::sync_channel(WAITING_MESSAGES);
         let (heart, stopped) = mpsc::channel();
@@ -421,6 +448,11 @@ impl Client {
         }
     }
 
+    /// So much payload of a phase has been carried by now, which shows that the far end is there.
+    pub(crate) fn carried(&self, bytes: u64) {
+        self.link.life.carried(bytes);
+    }
+
     pub(crate) fn protocol_error(&self, why: &str) -> ClientError {
         ClientError::NotPlumb {
             name: self.name.clone(),
@@ -483,6 +515,8 @@ fn greet(socket: &TcpStream, timeout: Duration, mut wait: Wait<'_>) -> Result<We
     };
     let greet = || -> Result<(), LinkError> {
         socket.set_nodelay(true)?;
+        // A kernel without it doubles its timeouts, as for any connection.
+        let _ = tcp::retry_evenly(socket);
         write_frame(socket, &hello, MAX_FIRST_FRAME_BYTES, deadline)
     };
     greet().map_err(GreetError::Link)?;
@@ -500,15 +534,13 @@ fn greet(socket: &TcpStream, timeout: Duration, mut wait: Wait<'_>) -> Result<We
     }
 }
 
-/// Reads messages until the connection ends, fails, or is silent for [`SILENCE_TIMEOUT`], and
+/// Reads messages until the connection ends, fails, or is silent for [`SILENCE_TIMEOUT`] while no payload moves either, and
 /// ends then at once. Pongs only count as a sign of life.
 fn read_messages(link: &Link, incoming: &SyncSender<Result<ServerMessage, LinkError>>) {
     loop {
-        match read_frame(
-            &link.socket,
-            MAX_SERVER_FRAME_BYTES,
-            Instant::now() + SILENCE_TIMEOUT,
-        ) {
+        let heard = Instant::now();
+        let deadline = || link.life.silent_at(heard, SILENCE_TIMEOUT);
+        match read_frame_until(&link.socket, MAX_SERVER_FRAME_BYTES, &deadline) {
             Ok(ServerMessage::Pong { .. }) => (),
             Ok(message) => {
                 if incoming.send(Ok(message)).is_err() {

@@ -1,7 +1,7 @@
 //! Frames on a socket, each within a deadline for the whole frame: a peer that sends or takes
 //! one byte now and then gains nothing by it.
 
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind as Kind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,6 @@ pub enum LinkError {
 
 impl From<io::Error> for LinkError {
     fn from(error: io::Error) -> Self {
-        use io::ErrorKind as Kind;
         match error.kind() {
             Kind::UnexpectedEof
             | Kind::ConnectionReset
@@ -50,9 +49,23 @@ pub fn read_frame<M: DeserializeOwned>(
     max: usize,
     deadline: Instant,
 ) -> Result<M, LinkError> {
+    read_frame_until(stream, max, &|| deadline)
+}
+
+/// The same where the deadline may move while it is waited for: whenever it seems to have passed, it is asked for again.
+///
+/// # Errors
+/// Like [`read_frame`].
+pub fn read_frame_until<M: DeserializeOwned>(
+    stream: &TcpStream,
+    max: usize,
+    deadline: &dyn Fn() -> Instant,
+) -> Result<M, LinkError> {
     let mut header = [0; FRAME_HEADER_BYTES];
-    read_exact_by(stream, &mut header, deadline)?;
-    read_body(stream, frame_length(header, max)?, deadline)
+    read_exact_until(stream, &mut header, deadline)?;
+    let mut body = vec![0; frame_length(header, max)?];
+    read_exact_until(stream, &mut body, deadline)?;
+    Ok(decode_body(&body)?)
 }
 
 /// Reads the body of a frame whose header was read before.
@@ -88,17 +101,26 @@ pub fn write_frame(
 ///
 /// # Errors
 /// TimedOut or WouldBlock past the deadline, UnexpectedEof when the peer closed.
-pub fn read_exact_by(
+pub fn read_exact_by(stream: &TcpStream, buffer: &mut [u8], deadline: Instant) -> io::Result<()> {
+    read_exact_until(stream, buffer, &|| deadline)
+}
+
+fn read_exact_until(
     mut stream: &TcpStream,
     mut buffer: &mut [u8],
-    deadline: Instant,
+    deadline: &dyn Fn() -> Instant,
 ) -> io::Result<()> {
     while !buffer.is_empty() {
-        stream.set_read_timeout(Some(remaining(deadline)?))?;
+        stream.set_read_timeout(Some(remaining(deadline())?))?;
         match stream.read(buffer) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(count) => buffer = buffer.get_mut(count..).unwrap_or_default(),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            // What is left of the time is looked at again.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    Kind::Interrupted | Kind::WouldBlock | Kind::TimedOut
+                ) => {}
             Err(error) => return Err(error),
         }
     }

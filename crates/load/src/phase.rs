@@ -290,6 +290,7 @@ impl Client {
             let all_ended = traffic.has_ended();
             let (elapsed, looked) = (traffic.elapsed(), traffic.looked());
             let (down, up) = (traffic.received_bytes(), looked.acked_bytes);
+            self.carried(down.saturating_add(up));
             if elapsed >= plan.duration {
                 return Ok(None);
             }

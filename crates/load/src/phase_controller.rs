@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub use crate::prober::{Probe, Probes};
+pub use crate::responsiveness_probes::{Probe, Probes};
 pub use crate::traffic::Looked;
 
 /// What is seen of a phase at an instant.

@@ -26,23 +26,26 @@ pub(crate) fn series(logs: &DirectionLogs<'_>) -> BTreeMap<String, Series> {
         "in_flight_bytes".to_owned(),
         sum(|s| s.in_flight_bytes, Unit::Bytes),
     );
-    let before: f64 = logs
-        .senders
-        .iter()
-        .filter_map(|log| log.samples.first())
-        .map(|s| s.retransmits as f64)
-        .sum();
-    all.insert(
-        "retransmits".to_owned(),
-        over_time(logs.senders, Unit::Count, within, |at| {
-            Some(
-                at.iter()
-                    .map(|sample| sample.retransmits as f64)
-                    .sum::<f64>()
-                    - before,
-            )
-        }),
-    );
+    let since_first = |count: fn(&TcpSample) -> Option<u64>| {
+        let of = |samples: &mut dyn Iterator<Item = &TcpSample>| {
+            let counts = samples.map(|sample| Some(count(sample)? as f64));
+            counts.sum::<Option<f64>>()
+        };
+        let before = of(&mut logs.senders.iter().filter_map(|log| log.samples.first()))?;
+        Some(over_time(logs.senders, Unit::Count, within, |at| {
+            Some(of(&mut at.iter().copied())? - before)
+        }))
+    };
+    let counts = [
+        (
+            "retransmits",
+            since_first(|sample| Some(sample.retransmits)),
+        ),
+        ("spurious_retransmits", since_first(|sample| sample.twice)),
+    ];
+    for (name, count) in counts {
+        all.extend(count.map(|series| (name.to_owned(), series)));
+    }
     all.insert(
         "srtt_s".to_owned(),
         over_time(logs.senders, Unit::Seconds, within, |at| {

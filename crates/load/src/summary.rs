@@ -184,6 +184,11 @@ fn tcp_sender(senders: &[SenderLog], duration_s: f64) -> TcpSender {
             .iter()
             .map(|log| retransmits(&log.samples))
             .fold(0, u64::saturating_add),
+        spurious_retransmits: senders
+            .iter()
+            .map(|log| twice(&log.samples))
+            .reduce(|all, one| Some(all?.saturating_add(one?)))
+            .flatten(),
         min_rtt_s: samples(senders)
             .filter_map(|s| s.min_rtt_us)
             .min()
@@ -224,6 +229,12 @@ fn retransmits(samples: &[TcpSample]) -> u64 {
         (Some(first), Some(last)) => last.retransmits.saturating_sub(first.retransmits),
         _ => 0,
     }
+}
+
+/// Segments that the receiver had twice.
+fn twice(samples: &[TcpSample]) -> Option<u64> {
+    let (first, last) = (samples.first()?, samples.last()?);
+    Some(last.twice?.saturating_sub(first.twice?))
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::report::Report;
 
 use crate::phase_state::Stage;
-use crate::prober::{Prober, Probes};
 use crate::quic::{QuicSide, QuicStream, QuicStreams};
+use crate::responsiveness_probes::{Prober, Probes};
 use crate::streams::{FarEnd, Stream};
 pub use crate::tcp::sampler::Looked;
 use crate::tcp::{TcpLoad, TcpStreams};

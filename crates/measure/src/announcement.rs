@@ -3,7 +3,8 @@
 
 use std::net::IpAddr;
 use std::path::Path;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use plumb_diagnose::lengths::{QUEUE_S, steady_s};
 use plumb_model::units::{BitRate, human_seconds, si};
@@ -13,17 +14,46 @@ use plumb_net::route;
 use plumb_wire::native::control::flow::Flow;
 
 use crate::cut_short;
-use crate::experiments::{self, BUDGET_PARTS};
-use crate::idle::{AFTER, IDLE};
+use crate::experiments::BUDGET_PARTS;
 use crate::phase::Group;
 use crate::traffic_classes::Shape;
 use crate::with_responder::{Plan, weight};
 
+/// The interface by which packets to an address leave this host.
+pub fn interface(to: IpAddr) -> Option<String> {
+    let hop = route::next_hop(to).ok()??;
+    interface_name(hop.interface).ok()
+}
+
+/// How long the interface is watched for the traffic of others.
+const WATCHED: Duration = Duration::from_millis(300);
+
+/// From this rate on somebody uses the line: more than what an idle machine sends and receives, in bit/s.
+const IN_USE_BPS: f64 = 1e6;
+
+/// What the interface towards an address carries at the moment, where that is more than an idle one does.
+pub fn in_use(to: IpAddr) -> Option<String> {
+    let statistics = Path::new("/sys/class/net")
+        .join(interface(to)?)
+        .join("statistics");
+    let read = || -> Option<u64> {
+        let count = |name: &str| -> Option<u64> {
+            let text = std::fs::read_to_string(statistics.join(name)).ok()?;
+            text.trim().parse().ok()
+        };
+        Some(count("rx_bytes")?.saturating_add(count("tx_bytes")?))
+    };
+    let (before, began) = (read()?, Instant::now());
+    sleep(WATCHED);
+    let bits = read()?.saturating_sub(before) as f64 * 8.0;
+    let bps = bits / began.elapsed().as_secs_f64();
+    (bps >= IN_USE_BPS).then(|| si(bps, "bit/s"))
+}
+
 /// How fast the link is by which packets to an address leave this host, in bit/s; `None` where it is not known, as of
 /// virtual interfaces, whose drivers make numbers up.
 pub fn link_bps(to: IpAddr) -> Option<f64> {
-    let hop = route::next_hop(to).ok()??;
-    let name = interface_name(hop.interface).ok()?;
+    let name = interface(to)?;
     let is_hardware = Path::new("/sys/class/net")
         .join(&name)
         .join("device")
@@ -38,12 +68,14 @@ impl Plan {
     /// being measured where the line is as fast as this host's link.
     pub fn announcement(&self, link_bps: Option<f64>) -> String {
         let around = if self.latency {
-            IDLE + AFTER
+            self.times.idle + self.times.after
         } else {
             Duration::ZERO
         };
-        let phase_s = self.phase.as_secs_f64();
-        let seconds = phase_s * self.phases().len() as f64 + around.as_secs_f64();
+        let phase_s = self.times.phase.as_secs_f64();
+        let phases = self.phases().into_iter();
+        let phases: Duration = phases.map(|d| self.times.of_phase(d)).sum();
+        let seconds = (phases + around).as_secs_f64();
         if self.directions.is_empty() {
             let name = &self.name;
             return format!(
@@ -56,11 +88,18 @@ impl Plan {
         let stops_when_known = matches!(self.shape, Shape::Responsiveness { .. });
         let may_end_sooner =
             self.bytes.is_some() || self.until_steady || self.from.is_some() || stops_when_known;
-        let about = if may_end_sooner { "at most" } else { "about" };
-        let more = match self.judge {
+        let about = match may_end_sooner || self.times.total.is_some() {
+            true => "at most",
+            false => "about",
+        };
+        let seconds = self
+            .times
+            .total
+            .map_or(seconds, |total| total.as_secs_f64());
+        let more = match self.judge && self.times.total.is_none() {
             true => format!(
                 "; up to {:.0} s more to distinguish causes",
-                experiments::TIME.as_secs_f64()
+                self.times.experiments.as_secs_f64()
             ),
             false => String::new(),
         };
@@ -81,7 +120,7 @@ impl Plan {
     /// What the budget would not let be measured on a line of so many bit/s, and the one that would, for loads that weigh
     /// so much together.
     fn too_small(&self, line_bps: f64, weights: f64) -> Option<String> {
-        let phase_s = self.phase.as_secs_f64();
+        let phase_s = self.times.phase.as_secs_f64();
         let rate = line_bps / 8.0 * weights;
         let lasts_s = self.for_loads().bytes() as f64 / rate;
         let lacks = match lasts_s {
@@ -109,7 +148,9 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::budget::{self, Budget};
+    use crate::times::Times;
     use crate::with_responder::{CHECK_DIRECTIONS, PHASE, STREAMS};
+    use plumb_model::goal::Effort;
     use plumb_model::units::ByteCount;
     use plumb_wire::native::control::flow::TcpFlow;
 
@@ -122,7 +163,9 @@ mod tests {
             name: "server".to_owned(),
             command: Vec::new(),
             directions: CHECK_DIRECTIONS.to_vec(),
-            phase: PHASE,
+            times: Times::of_phases(PHASE),
+            until: None,
+            asked: None,
             applications: Vec::new(),
             groups: vec![Group {
                 streams: STREAMS,
@@ -168,6 +211,18 @@ mod tests {
         assert!(
             said.contains("too short for rates; --budget 15.0GB"),
             "{said}"
+        );
+    }
+
+    #[test]
+    fn a_check_says_how_long_it_takes_in_all() {
+        let check = Plan {
+            times: Times::of(Effort::Usual),
+            ..plan(budget::DEFAULT)
+        };
+        assert_eq!(
+            check.announcement(None),
+            "at most 60 s against server, and less where a line is faster than 254 Mbit/s: it transfers at most 2.00 GB (--budget changes that)"
         );
     }
 

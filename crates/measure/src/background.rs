@@ -72,6 +72,12 @@ impl Background {
         self.probes.as_ref().map_or(&[], |probes| &probes.notes)
     }
 
+    /// Requests over UDP to which nothing came back, where that is why there are no probes over it.
+    pub fn unanswered_udp(&self) -> u64 {
+        let probes = self.probes.as_ref();
+        probes.map_or(0, |probes| probes.unanswered_udp)
+    }
+
     /// Lets the probes run for a while without load; no time at all where there are none. Returns when that was,
     /// and the 95th percentile of the round trips as far as they were looked at.
     pub fn watch(
@@ -100,14 +106,21 @@ impl Background {
     }
 
     /// Waits until round trips are those of the idle path again; how long that took in seconds, if it was seen.
-    pub fn drain(&self, watcher: &dyn Watcher, stop: &AtomicBool) -> Option<f64> {
+    /// `left` is all the time that there is.
+    pub fn drain(
+        &self,
+        left: Option<Duration>,
+        watcher: &dyn Watcher,
+        stop: &AtomicBool,
+    ) -> Option<f64> {
+        let limit = left.map_or(DRAIN_LIMIT, |left| left.min(DRAIN_LIMIT));
         let (probes, idle) = (self.probes()?, self.idle.as_ref()?);
         watcher.step("waiting for the queue to empty", Duration::from_secs(1));
         let started = Instant::now();
         let mut counted = probes.latest().received;
         let mut empty = 0;
         let mut empty_since = Duration::ZERO;
-        while started.elapsed() < DRAIN_LIMIT && !stop.load(Ordering::Relaxed) {
+        while started.elapsed() < limit && !stop.load(Ordering::Relaxed) {
             sleep(LOOK_EVERY);
             let latest = probes.latest();
             let Some(rtt) = latest.last_rtt.filter(|_| latest.received > counted) else {
@@ -129,10 +142,12 @@ impl Background {
         None
     }
 
-    /// What the probes saw until the end of a window, when what was under way then has come; within two seconds.
-    pub fn settled(&self, window: Window) -> ProbeLogs {
+    /// What the probes saw until the end of a window, when what was under way then has come; within two seconds,
+    /// and what is left of the time.
+    pub fn settled(&self, window: Window, left: Option<Duration>) -> ProbeLogs {
+        let limit = left.map_or(SETTLE_LIMIT, |left| left.min(SETTLE_LIMIT));
         match &self.probes {
-            Some(probes) => probes.settled(window.to_ns, SETTLE_LIMIT),
+            Some(probes) => probes.settled(window.to_ns, limit),
             None => ProbeLogs::none(),
         }
     }

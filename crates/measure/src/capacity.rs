@@ -2,10 +2,10 @@
 //! size, and its narrowest place, by trains of packets.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use plumb_diagnose::capacity_notes;
 use plumb_model::distribution::Distribution;
 use plumb_model::protocol::Protocol;
 use plumb_model::results::Outcome;
@@ -21,17 +21,12 @@ use plumb_probe::capacity::trains::TrainsPlan;
 use plumb_probe::path::{self, OpenError, Opened, ProtocolAndPort, Target, UDP_PORT};
 use plumb_wire::native::spec::PORT;
 
-use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
 use crate::progress::Watcher;
-use crate::record::{Judgement, Measured};
+use crate::record::Measured;
 use crate::session::Session;
 use crate::step::Step;
 use crate::yields::Yield;
-
-mod notes;
-
-use notes::notes;
 
 /// What packets of a network without jumbo frames have, bytes.
 const ETHERNET_BYTES: u32 = 1500;
@@ -67,6 +62,22 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// What `plumb capacity` measures by default.
+    pub fn of(target: Target) -> Self {
+        Self {
+            target,
+            protocol: None,
+            hops: true,
+            longest_train: 400,
+            max_hops: 30,
+            largest_bytes: None,
+            interval: Duration::from_millis(10),
+            time: Duration::from_secs(30),
+            bytes: 20_000_000,
+            timeout: Duration::from_secs(1),
+        }
+    }
+
     /// What it will cost at most, for those who pay for it.
     pub fn announcement(&self) -> String {
         let mut parts = Vec::new();
@@ -100,22 +111,6 @@ impl Wanted {
     }
 }
 
-/// Measures what the lines of a path could carry.
-///
-/// # Errors
-/// When nobody answers.
-pub fn run(
-    command: Vec<String>,
-    wanted: &Wanted,
-    watcher: &dyn Watcher,
-    stop: &Arc<AtomicBool>,
-) -> Result<Conducted, MeasureError> {
-    let (name, address) = (&wanted.target.name, wanted.target.address.ip());
-    let mut conductor = Conductor::towards(command, name, address, watcher, stop);
-    conductor.step(&mut LineCapacity { wanted }, 0);
-    conductor.finish(Judgement::Part)
-}
-
 /// What the lines of a path could carry.
 pub struct LineCapacity<'a> {
     pub wanted: &'a Wanted,
@@ -127,15 +122,11 @@ impl Step for LineCapacity<'_> {
     }
 
     fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
-        probe(self.wanted, session.watcher, session.stop)
+        probe(self.wanted, session.watcher, &session.stop)
     }
 }
 
-fn probe(
-    wanted: &Wanted,
-    watcher: &dyn Watcher,
-    stop: &Arc<AtomicBool>,
-) -> Result<Yield, MeasureError> {
+fn probe(wanted: &Wanted, watcher: &dyn Watcher, stop: &AtomicBool) -> Result<Yield, MeasureError> {
     let mut out = Yield::default();
     let to = wanted.target.address.ip();
     let started_ns = clock::monotonic_ns();
@@ -181,7 +172,10 @@ fn probe(
             notes: String::new(),
         });
     }
-    let result = result(wanted, found, train, &mut out);
+    let result = result(wanted, found, train);
+    for note in capacity_notes(&wanted.target.name, &result) {
+        out.note(note);
+    }
     let measured = Measured::until_now(started_ns, Outcome::Capacity(Box::new(result)))
         .set("interval_s", wanted.interval.as_secs_f64())
         .set("time_s", wanted.time.as_secs_f64())
@@ -326,7 +320,6 @@ fn result(
     wanted: &Wanted,
     found: Option<(Protocol, HopsFound)>,
     train: Option<TrainResult>,
-    out: &mut Yield,
 ) -> CapacityResult {
     let train_sent = train.as_ref().map_or(0, |train| train.sent);
     let train_bytes = train
@@ -365,7 +358,6 @@ fn result(
     result.pipe_bytes = narrowest
         .zip(result.rtt_s)
         .map(|((_, bps), rtt)| bps * rtt / 8.0);
-    notes(&wanted.target.name, &found, &result, narrowest, out);
     result
 }
 
@@ -390,6 +382,7 @@ fn describe(found: &[HopFound]) -> Vec<CapacityHop> {
                 address: hop.address.map(|address| address.to_string()),
                 sent: hop.sent,
                 received: hop.received,
+                other_routers: hop.others,
                 largest_bytes: hop.largest_bytes.map(u32::from),
                 answer_bytes: hop.answer_bytes.map(u32::from),
                 lines: hop.line.lines,

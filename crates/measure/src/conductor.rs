@@ -6,9 +6,10 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plumb_load::client::{Client, ClientError};
+use plumb_model::goal::Asked;
 use plumb_model::run::Run;
 use plumb_model::units::ByteCount;
 
@@ -91,7 +92,7 @@ impl<'a> Conductor<'a> {
         Self {
             session: Session {
                 watcher,
-                stop,
+                stop: Arc::clone(stop),
                 responder: None,
                 background: None,
                 local: record.run().local.host.clone(),
@@ -115,9 +116,22 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Gives the steps to come so much time: none begins after it, and none that can help it goes on.
-    pub fn ends_within(&mut self, time: Duration) {
-        self.session.deadline = Some(Instant::now() + time);
+    /// Keeps what the check was asked for in the Run.
+    pub fn asked(&mut self, asked: Option<Asked>) {
+        self.record.asked(asked);
+    }
+
+    /// Carries out a plan of this step alone.
+    ///
+    /// # Errors
+    /// When nothing was measured.
+    pub fn only(
+        mut self,
+        step: &mut dyn Step,
+        judgement: Judgement,
+    ) -> Result<Conducted, MeasureError> {
+        self.step(step, 0);
+        self.finish(judgement)
     }
 
     /// Lets the steps to come transfer so much more.

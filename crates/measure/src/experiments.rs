@@ -11,10 +11,11 @@ use plumb_wire::native::control::flow::Flow;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
 
 use crate::conductor::{Conductor, Went};
+use crate::host::counted::Counted;
 use crate::mtu::{self, PathMtu};
 use crate::phase::{Group, LoadPhase, PhaseSpec};
-use crate::step::Step;
 use crate::traffic_classes::Shape;
+use crate::within::Within;
 
 /// One of so many parts of the budget is kept for experiments: two seconds each at up to 1.4 times the rate are a
 /// twentieth of a check.
@@ -23,15 +24,15 @@ pub(crate) const BUDGET_PARTS: u64 = 10;
 /// More than all that can be asked for; ends the loop whatever a step yields.
 const MOST: usize = 16;
 
-/// How long all of them may take: seven streams with the time that it takes to begin and end each.
-pub(crate) const TIME: Duration = Duration::from_secs(20);
-
 /// How long datagrams are sent: at 1.4 times the rate of a line, a queue of 600 ms fills in 1.5 s.
 const STREAM: Duration = Duration::from_secs(2);
 
+/// The least time that is left for another one: in 1.5 s a queue of 600 ms fills.
+const LEAST: Duration = Duration::from_millis(1700);
+
 /// Conducts experiments towards a responder at that address, until no cause is left to distinguish or the conductor's time is
 /// over; lasts at most 16 times what one does.
-pub(crate) fn conduct(conductor: &mut Conductor<'_>, name: &str, address: SocketAddr) {
+pub(crate) fn conduct(conductor: &mut Conductor<'_>, name: &str, address: SocketAddr, later: u64) {
     let mut asked = Vec::new();
     for _ in 0..MOST {
         let run = conductor.run();
@@ -44,6 +45,14 @@ pub(crate) fn conduct(conductor: &mut Conductor<'_>, name: &str, address: Socket
             return;
         }
         asked.push(wanted);
+        let time_left = conductor.session().time_left();
+        if time_left.is_some_and(|left| left < LEAST) {
+            conductor.note(format!(
+                "Not found out, because the time was over: {}. `plumb check --thorough` has more time.",
+                wanted.why()
+            ));
+            return;
+        }
         conductor.session().watcher.step(wanted.why(), STREAM);
         let went = match &wanted {
             Wanted::PacketSizes => {
@@ -54,7 +63,9 @@ pub(crate) fn conduct(conductor: &mut Conductor<'_>, name: &str, address: Socket
                 };
                 let wanted = mtu::Wanted::of(target);
                 let mut step = PathMtu { wanted: &wanted };
-                take(conductor, &mut step)
+                let time = Duration::MAX;
+                let step = &mut step;
+                conductor.step(&mut Within { step, time }, later)
             }
             Wanted::Stream(stream) => {
                 let packets = Pattern::Constant { pps: stream.pps };
@@ -75,15 +86,12 @@ pub(crate) fn conduct(conductor: &mut Conductor<'_>, name: &str, address: Socket
                     from: None,
                     to: None,
                 };
-                take(conductor, &mut LoadPhase::new(spec, 1, 1.0))
+                let mut phase = LoadPhase::new(spec, 1, 1.0);
+                conductor.step(&mut Counted(&mut phase), later)
             }
         };
         if went != Went::Recorded {
             return;
         }
     }
-}
-
-fn take(conductor: &mut Conductor<'_>, step: &mut dyn Step) -> Went {
-    conductor.step(step, 0)
 }

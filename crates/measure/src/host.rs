@@ -1,10 +1,8 @@
 //! `plumb host`: this machine, read and judged.
 
+pub mod counted;
 pub mod live;
 pub mod speed;
-
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use plumb_diagnose::host::{audit, long_path};
 use plumb_host::facts::{Source, survey};
@@ -13,28 +11,11 @@ use plumb_model::results::Outcome;
 use plumb_net::clock;
 
 use crate::advice::as_the_catalogue_advises;
-use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
-use crate::progress::Watcher;
-use crate::record::{Judgement, Measured};
+use crate::record::Measured;
 use crate::session::Session;
 use crate::step::Step;
 use crate::yields::Yield;
-
-/// Reads this machine and judges it.
-///
-/// # Errors
-/// When it was stopped before.
-pub fn run(
-    command: Vec<String>,
-    catalogue: &Catalogue,
-    watcher: &dyn Watcher,
-    stop: &Arc<AtomicBool>,
-) -> Result<Conducted, MeasureError> {
-    let mut conductor = Conductor::here(command, watcher, stop);
-    conductor.step(&mut HostAudit { catalogue }, 0);
-    conductor.finish(Judgement::AsAudited)
-}
 
 /// What this machine is, and what its audit says.
 pub struct HostAudit<'a> {

@@ -4,12 +4,14 @@
 use std::time::Duration;
 
 use plumb_model::context::Phase;
+use plumb_model::protocol::Protocol;
 use plumb_model::units::human_seconds;
 
 use crate::background::{Background, Idle};
 use crate::error::MeasureError;
 use crate::near_hops;
-use crate::probes::{Aim, Probes};
+use crate::one_way::OneWay;
+use crate::probes::{Aim, Probes, unanswered};
 use crate::session::Session;
 use crate::step::Step;
 use crate::yields::Yield;
@@ -43,6 +45,7 @@ pub struct IdlePath {
     purpose: Purpose,
     /// Whether the first hops are probed too.
     hops: bool,
+    time: Duration,
 }
 
 impl IdlePath {
@@ -51,7 +54,14 @@ impl IdlePath {
         Self {
             purpose,
             hops: true,
+            time: IDLE,
         }
+    }
+
+    /// The same for so long.
+    #[must_use]
+    pub fn lasting(self, time: Duration) -> Self {
+        Self { time, ..self }
     }
 
     /// The far end alone.
@@ -59,6 +69,7 @@ impl IdlePath {
         Self {
             purpose: Purpose::Latency(aim),
             hops: false,
+            time: IDLE,
         }
     }
 }
@@ -74,11 +85,11 @@ impl Step for IdlePath {
             Purpose::Latency(aim) => {
                 let mut aim = aim.clone();
                 if self.hops {
-                    let (places, silent) = near_hops::find(aim.address.ip());
+                    let (places, silent) = near_hops::find(aim.address.ip(), self.time);
                     found.notes(silent);
                     aim.places = places;
                 }
-                (Background::towards(&aim), IDLE)
+                (Background::towards(&aim), self.time)
             }
             Purpose::Clocks(aim) => (
                 Background::begin(|stop| {
@@ -89,15 +100,23 @@ impl Step for IdlePath {
             Purpose::None => (Background::begin(|_| Probes::none()), Duration::ZERO),
         };
         found.notes(background.notes());
-        let (window, p95) = background.watch(Phase::Idle, time, session.watcher, session.stop);
+        let (window, p95) = background.watch(Phase::Idle, time, session.watcher, &session.stop);
         let mut idle = Idle {
             window,
             p95,
             main: None,
         };
         if let Purpose::Latency(aim) = &self.purpose {
-            let logs = background.settled(window);
-            logs.record_ping(&mut found, window, Phase::Idle);
+            let logs = background.settled(window, session.time_left());
+            let waits = logs
+                .udp()
+                .and_then(|log| OneWay::of(log)?.waits(log, window));
+            logs.record_ping(&mut found, window, Phase::Idle, waits);
+            let silent = background.unanswered_udp();
+            if silent > 0 {
+                let address = aim.address.ip();
+                found.add(unanswered(Protocol::Udp, address, silent, window));
+            }
             found.notes(logs.notes());
             idle.main = logs.main(window);
             let late = idle.main.as_ref().and_then(|main| main.lateness_s);
@@ -121,7 +140,10 @@ impl Step for IdlePath {
 }
 
 /// Watches the path after a load; nothing where no probes run.
-pub struct RecoveredPath;
+pub struct RecoveredPath {
+    /// How long it is watched.
+    pub time: Duration,
+}
 
 impl Step for RecoveredPath {
     fn name(&self) -> String {
@@ -133,9 +155,12 @@ impl Step for RecoveredPath {
         let Some(background) = &session.background else {
             return Ok(found);
         };
-        let (window, _) = background.watch(Phase::After, AFTER, session.watcher, session.stop);
-        let logs = background.settled(window);
-        logs.record_ping(&mut found, window, Phase::After);
+        let (window, _) = background.watch(Phase::After, self.time, session.watcher, &session.stop);
+        let logs = background.settled(window, session.time_left());
+        let waits = logs
+            .udp()
+            .and_then(|log| OneWay::of(log)?.waits(log, window));
+        logs.record_ping(&mut found, window, Phase::After, waits);
         found.notes(logs.notes());
         Ok(found)
     }

@@ -10,16 +10,17 @@ use plumb_model::results::Outcome;
 use plumb_model::results::mtu::{
     MssHop, MssResult, MtuDirection, MtuHop, MtuMethod, MtuResult, TcpMtu,
 };
+use plumb_model::run::Run;
 use plumb_net::{clock, path_mtu, sysctl};
 use plumb_probe::mtu::search::arrives;
 use plumb_probe::mtu::{Found, MtuPlan, SearchError, mss, search};
 use plumb_probe::path::{self, Access, Opened, ProtocolAndPort, Target, UDP_PORT};
+use plumb_probe::{Plan, Probing, Sizes};
 use plumb_wire::path_probe;
 
-use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
 use crate::progress::Watcher;
-use crate::record::{Judgement, Measured};
+use crate::record::Measured;
 use crate::session::Session;
 use crate::step::Step;
 use crate::yields::Yield;
@@ -30,6 +31,10 @@ const LARGEST_BYTES: u32 = u16::MAX as u32;
 /// Ports whose answer shows the far end's maximum segment size, where the user names none:
 /// plumb's own, and that of HTTPS.
 const TCP_PORTS: [u16; 2] = [plumb_wire::native::spec::PORT, 443];
+
+/// Answers as large as the path towards the far end allows: that five in a row are lost by chance takes a path that loses
+/// most packets, on which TCP's control connection would not have come about.
+const LARGE_ANSWERS: u64 = 5;
 
 /// IP and TCP headers without options.
 const fn headers_bytes(v4: bool) -> u32 {
@@ -72,22 +77,6 @@ impl Wanted {
     }
 }
 
-/// Finds how large packets may be.
-///
-/// # Errors
-/// When nobody answers.
-pub fn run(
-    command: Vec<String>,
-    wanted: &Wanted,
-    watcher: &dyn Watcher,
-    stop: &Arc<AtomicBool>,
-) -> Result<Conducted, MeasureError> {
-    let (name, address) = (&wanted.target.name, wanted.target.address.ip());
-    let mut conductor = Conductor::towards(command, name, address, watcher, stop);
-    conductor.step(&mut PathMtu { wanted }, 0);
-    conductor.finish(Judgement::Part)
-}
-
 /// How large packets may be on a path, hop by hop.
 pub struct PathMtu<'a> {
     pub wanted: &'a Wanted,
@@ -99,11 +88,88 @@ impl Step for PathMtu<'_> {
     }
 
     fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
-        probe(self.wanted, session.watcher, session.stop)
+        probe(self.wanted, false, session.watcher, &session.stop)
     }
 }
 
-fn probe(wanted: &Wanted, watcher: &dyn Watcher, stop: &AtomicBool) -> Result<Yield, MeasureError> {
+/// How large packets may be, before anything loads the path: lost probes are given up after some round trips of the idle
+/// path, so that a whole path takes about four of them.
+pub struct LargestPacket {
+    pub target: Target,
+}
+
+impl Step for LargestPacket {
+    fn name(&self) -> String {
+        format!("the MTU of the path to {}", self.target.name)
+    }
+
+    fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
+        let idle = session.background.as_ref();
+        let idle = idle.and_then(|background| background.idle.as_ref());
+        let rtt_s = idle.and_then(|idle| Some(idle.main.as_ref()?.rtt_s.p95));
+        let wanted = Wanted {
+            timeout: patience(rtt_s),
+            ..Wanted::of(self.target.clone())
+        };
+        let responder = session.responder.as_ref();
+        let echoes = responder.is_some_and(|responder| responder.welcome().udp_port.is_some());
+        probe(&wanted, echoes, session.watcher, &session.stop)
+    }
+}
+
+/// Whether the responder's answers as large as the largest packet that reaches it all vanish.
+fn swallows_answers(wanted: &Wanted, path_bytes: Option<u32>, stop: &Arc<AtomicBool>) -> bool {
+    let target = &wanted.target;
+    // IP and UDP headers.
+    let headers_bytes = if target.address.is_ipv4() { 28 } else { 48 };
+    let Some(payload) = path_bytes.and_then(|bytes| bytes.checked_sub(headers_bytes)) else {
+        return false;
+    };
+    let plan = Plan {
+        sizes: Sizes::One(payload as usize),
+        count: Some(LARGE_ANSWERS),
+        interval: Duration::from_millis(20),
+        timeout: wanted.timeout,
+        ..Plan::new(Protocol::Udp, target.name.as_str(), target.address)
+    };
+    let log = Probing::start(plan, Arc::clone(stop)).map(Probing::join);
+    log.is_ok_and(|log| {
+        let result = log.result(0.0, f64::INFINITY);
+        result.sent == LARGE_ANSWERS && result.received == 0
+    })
+}
+
+/// How long an answer is waited for on a path with those idle round trips.
+fn patience(rtt_s: Option<f64>) -> Duration {
+    let least = Duration::from_millis(200);
+    let most = Duration::from_secs(1);
+    // Routers answer from their slow path.
+    let scaled = rtt_s.map(|rtt_s| least + Duration::from_secs_f64(3.0 * rtt_s.clamp(0.0, 1.0)));
+    scaled.map_or(most, |scaled| scaled.min(most))
+}
+
+/// The largest segment that TCP may send past a black hole which was found, in bytes; `None` where there is none, or TCP
+/// is kept out of it already.
+pub(crate) fn segment_that_fits(run: &Run) -> Option<u16> {
+    let results = run.measurements.iter().rev();
+    let mut searches = results.filter_map(|measurement| match &measurement.outcome {
+        Outcome::Mtu(result) => Some(result),
+        _ => None,
+    });
+    let result = searches.next()?;
+    let fits = result.narrowest_bytes()?;
+    let v4 = !result.address.contains(':');
+    result.swallows()?;
+    u16::try_from(fits.checked_sub(headers_bytes(v4))?).ok()
+}
+
+/// `echoes` says whether a responder at the target answers datagrams of any size.
+fn probe(
+    wanted: &Wanted,
+    echoes: bool,
+    watcher: &dyn Watcher,
+    stop: &Arc<AtomicBool>,
+) -> Result<Yield, MeasureError> {
     let to = wanted.target.address.ip();
     let mut out = Yield::default();
     let started_ns = clock::monotonic_ns();
@@ -153,6 +219,9 @@ fn probe(wanted: &Wanted, watcher: &dyn Watcher, stop: &AtomicBool) -> Result<Yi
             "Some hops did not answer: a limit found between two that did may be at any of those between.",
         );
     }
+    let narrower_back = way.way_back_bytes;
+    let way_back_bytes =
+        narrower_back.filter(|_| echoes && swallows_answers(wanted, path_mtu, stop));
     let hops = std::mem::take(&mut way.found.hops);
     let mut hops: Vec<MtuHop> = hops
         .into_iter()
@@ -182,6 +251,7 @@ fn probe(wanted: &Wanted, watcher: &dyn Watcher, stop: &AtomicBool) -> Result<Yi
         direction: way.direction,
         hops,
         black_hole_after: way.found.black_hole_after,
+        way_back_bytes,
         sent: way.found.sent + mss.as_ref().map_or(0, |(_, sent)| *sent),
         mss: mss.map(|(mss, _)| mss),
         tcp: tcp(known),
@@ -200,6 +270,8 @@ struct Way {
     found: Found,
     direction: MtuDirection,
     access: Access,
+    /// The largest answer that came back, where that is less than what got there.
+    way_back_bytes: Option<u32>,
 }
 
 /// Finds sizes with echoes, and where those give nothing or too little, with UDP.
@@ -230,7 +302,10 @@ fn both_ways(
                             wanted.target.name
                         ));
                     }
-                    Ok(forward)
+                    Ok(Way {
+                        way_back_bytes: (least > 0).then_some(least.into()),
+                        ..forward
+                    })
                 }
                 None => Ok(echoes),
             }
@@ -289,6 +364,7 @@ fn find(
         found,
         direction,
         access,
+        way_back_bytes: None,
     })
 }
 

@@ -3,6 +3,7 @@
 //! delays; where it does not, it is the line.
 
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use plumb_model::distribution::Distribution;
 use plumb_model::results::{PathPlace, PathQueueing, PlaceLatency, PlaceMethod};
@@ -19,8 +20,9 @@ pub struct Place {
 }
 
 /// The gateway and the first hop beyond it, as far as they are there and answer. Silence costs
-/// some seconds.
-pub fn find(target: IpAddr) -> (Vec<Place>, Vec<String>) {
+/// some seconds; none is looked for after so much time.
+pub fn find(target: IpAddr, within: Duration) -> (Vec<Place>, Vec<String>) {
+    let until = Instant::now() + within;
     let mut notes = Vec::new();
     let gateway = match next_hop(target) {
         Ok(hop) => hop.and_then(|hop| hop.gateway),
@@ -41,6 +43,9 @@ pub fn find(target: IpAddr) -> (Vec<Place>, Vec<String>) {
         )),
     }
     // Also behind a silent gateway: it ends where the line does.
+    if Instant::now() >= until {
+        return (places, notes);
+    }
     match answerer(target, PathPlace::FirstHopBeyond.hops()) {
         Ok(Some(by)) if by == target => {}
         Ok(by) => match probed(PathPlace::FirstHopBeyond, by, target) {

@@ -57,7 +57,7 @@ impl Step for PageLoad<'_> {
         let what = format!("loading {}", plan.url);
         session.watcher.step(&what, plan.limits.time);
         let started_ns = monotonic_ns();
-        let result = load(plan, session.stop)
+        let result = load(plan, &session.stop)
             .map_err(|PageError::Local { what, why }| MeasureError::Local { what, source: why })?;
         let bytes = result.bytes;
         let measured = Measured::until_now(started_ns, Outcome::PageLoad(Box::new(result)));

@@ -2,7 +2,6 @@
 //! responder tells it.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -20,10 +19,9 @@ use plumb_probe::path::through::{Through, trace_what_gets_through};
 use plumb_probe::path::trace::TraceLog;
 use plumb_probe::path::{Access, ProtocolAndPort, Target, UDP_PORT, open};
 
-use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
 use crate::progress::Watcher;
-use crate::record::{Judgement, Measured};
+use crate::record::Measured;
 use crate::session::Session;
 use crate::step::Step;
 use crate::tunnel;
@@ -37,23 +35,6 @@ use way_back::{Asking, Heard};
 
 /// What looks for names waits for at most so long after the trace; they are looked up while it runs.
 const NAMES_WAIT: Duration = Duration::from_millis(500);
-
-/// Traces a path, and shows how it goes to `show`.
-///
-/// # Errors
-/// When nothing answered. Where the reverse path was required and nobody reported it, that is the shortfall.
-pub fn run(
-    command: Vec<String>,
-    wanted: &Wanted,
-    watcher: &dyn Watcher,
-    stop: &Arc<AtomicBool>,
-    show: Show<'_>,
-) -> Result<Conducted, MeasureError> {
-    let (name, address) = (&wanted.target.name, wanted.target.address.ip());
-    let mut conductor = Conductor::towards(command, name, address, watcher, stop);
-    conductor.step(&mut Hops { wanted, show }, 0);
-    conductor.finish(Judgement::Part)
-}
 
 /// Who is shown the trace as it goes.
 pub type Show<'a> = &'a mut dyn FnMut(&TraceLog, &Names);
@@ -71,7 +52,7 @@ impl Step for Hops<'_> {
     }
 
     fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
-        trace(self.wanted, session.watcher, session.stop, self.show)
+        trace(self.wanted, session.watcher, &session.stop, self.show)
     }
 }
 

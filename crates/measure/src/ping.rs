@@ -1,7 +1,6 @@
 //! `plumb ping`: round trips, by ICMP or by the responder's UDP echo.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -9,33 +8,14 @@ use plumb_model::context::Context;
 use plumb_model::units::human_seconds;
 use plumb_probe::{Pace, Plan, Probing, Progress, Sizes};
 
-use crate::conductor::{Conducted, Conductor};
 use crate::error::{MeasureError, Unanswered};
 use crate::probes::{Window, identity, whole};
-use crate::progress::Watcher;
-use crate::record::Judgement;
 use crate::session::Session;
 use crate::step::Step;
 use crate::yields::Yield;
 
 /// How often whoever looks on is told.
 const TELL_EVERY: Duration = Duration::from_millis(100);
-
-/// Probes one target by the plan.
-///
-/// # Errors
-/// When no probe can be sent. Where nothing came back, that is the shortfall.
-pub fn run(
-    command: Vec<String>,
-    plan: Plan,
-    watcher: &dyn Watcher,
-    stop: &Arc<AtomicBool>,
-) -> Result<Conducted, MeasureError> {
-    let address = plan.target.ip();
-    let mut conductor = Conductor::towards(command, &plan.name, address, watcher, stop);
-    conductor.step(&mut RoundTrips { plan }, 0);
-    conductor.finish(Judgement::AsAudited)
-}
 
 /// Round trips to one target.
 pub struct RoundTrips {
@@ -66,7 +46,7 @@ fn probe(plan: Plan, session: &Session<'_>) -> Result<Yield, MeasureError> {
         &format!("probing {name}"),
         plan.duration.unwrap_or_default(),
     );
-    let (probing, seen) = Probing::watched(plan, Arc::clone(session.stop))?;
+    let (probing, seen) = Probing::watched(plan, Arc::clone(&session.stop))?;
     let progress = probing.progress();
     let mut told_at = Instant::now();
     loop {

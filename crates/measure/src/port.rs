@@ -102,7 +102,7 @@ impl Step for Port<'_> {
         let what = format!("port {port} of {}", plan.name);
         session.watcher.step(&what, Duration::ZERO);
         let started_ns = monotonic_ns();
-        let result = try_port(plan, *port, session.watcher, session.stop);
+        let result = try_port(plan, *port, session.watcher, &session.stop);
         let measured = Measured::until_now(started_ns, Outcome::Port(Box::new(result)));
         Ok(Yield::of(
             measured.set("timeout_s", plan.timeout.as_secs_f64()),

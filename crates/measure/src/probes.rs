@@ -2,7 +2,7 @@
 //! class of traffic, and to places on the way.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
@@ -12,10 +12,11 @@ use plumb_model::context::{Context, Phase, ProbeIdentity};
 use plumb_model::distribution::Distribution;
 use plumb_model::dscp::{BEST_EFFORT, Class};
 use plumb_model::protocol::Protocol;
-use plumb_model::results::{Outcome, PingResult, PlaceMethod};
+use plumb_model::results::udp::LossPattern;
+use plumb_model::results::{OneWayQueueing, Outcome, PingResult, PlaceMethod, TimestampSource};
 use plumb_model::series::Series;
 use plumb_net::clock;
-use plumb_probe::{Plan, ProbeLog, Probing, Progress, Sample};
+use plumb_probe::{Plan, ProbeError, ProbeLog, Probing, Progress, Sample};
 
 use crate::near_hops::Place;
 use crate::record::Measured;
@@ -66,6 +67,8 @@ pub struct Probes {
     streams: Streams<Probing>,
     /// What must be known: streams that could not start.
     pub notes: Vec<String>,
+    /// Requests over UDP to which nothing came back, where that is why there are no probes over it.
+    pub unanswered_udp: u64,
 }
 
 /// What the probes saw.
@@ -163,6 +166,7 @@ impl Probes {
         Self {
             streams: Streams::none(),
             notes: Vec::new(),
+            unanswered_udp: 0,
         }
     }
 
@@ -170,13 +174,18 @@ impl Probes {
     /// aimed at. What cannot be started is noted.
     pub fn start(aim: &Aim, stop: &Arc<AtomicBool>) -> Self {
         let mut notes = Vec::new();
+        let mut unanswered_udp = 0;
         let plan = |protocol, address, interval| Plan {
             interval,
             timeout: TIMEOUT,
             ..Plan::new(protocol, aim.name.as_str(), address)
         };
         let mut start = |what: &str, plan: Plan| {
-            Probing::start(plan, Arc::clone(stop))
+            let started = Probing::start(plan, Arc::clone(stop));
+            if let Err(ProbeError::NoEcho { unanswered, .. }) = &started {
+                unanswered_udp = *unanswered;
+            }
+            started
                 .map_err(|error| notes.push(format!("{what} was not measured: {error}")))
                 .ok()
         };
@@ -219,7 +228,11 @@ impl Probes {
                 .places
                 .extend(started.map(|probing| (*place, probing)));
         }
-        Self { streams, notes }
+        Self {
+            streams,
+            notes,
+            unanswered_udp,
+        }
     }
 
     /// Starts probing over UDP alone, to compare the two hosts' clocks.
@@ -348,13 +361,22 @@ impl ProbeLogs {
         })
     }
 
-    /// Adds the round trips of a time without load, one measurement a stream; true when any came
-    /// back.
-    pub fn record_ping(&self, found: &mut Yield, window: Window, phase: Phase) -> bool {
+    /// Adds the round trips of a time without load, one measurement a stream, that of the native one with what its probes
+    /// waited in each direction; true when any came back.
+    pub fn record_ping(
+        &self,
+        found: &mut Yield,
+        window: Window,
+        phase: Phase,
+        one_way: Option<OneWayQueueing>,
+    ) -> bool {
         let mut answered = false;
         for log in self.streams() {
-            let ping = result(log, window);
+            let mut ping = result(log, window);
             answered |= ping.received > 0;
+            if log.protocol == Protocol::Udp {
+                ping.one_way = one_way.map(Box::new);
+            }
             let context = Context {
                 probes: identity(log, window).into_iter().collect(),
                 ..Context::phase(phase)
@@ -406,6 +428,36 @@ pub fn whole(log: &ProbeLog) -> Measured {
     let result = log.result(0.0, f64::INFINITY);
     let began_ns = log.started_monotonic_ns;
     Measured::of(began_ns, log.duration_s, Outcome::Ping(result))
+}
+
+/// So many requests of one kind to a host that answered none of them, in a window before any load.
+pub fn unanswered(protocol: Protocol, address: IpAddr, sent: u64, window: Window) -> Measured {
+    let silence = PingResult {
+        protocol,
+        address: address.to_string(),
+        sent,
+        received: 0,
+        loss_ratio: Some(1.0),
+        duplicates: 0,
+        reordered: 0,
+        late: 0,
+        losses: LossPattern::default(),
+        hop_limits: Vec::new(),
+        hop_limit_changes: 0,
+        icmp_errors: BTreeMap::new(),
+        answers: BTreeMap::new(),
+        phases: None,
+        sizes: Vec::new(),
+        send_errors: 0,
+        dropped_here: 0,
+        corrupted: 0,
+        rtt_s: None,
+        lateness_s: None,
+        timestamps: TimestampSource::User,
+        one_way: None,
+    };
+    let measured = Measured::of(window.from_ns, window.seconds(), Outcome::Ping(silence));
+    measured.within(Context::phase(Phase::Idle))
 }
 
 /// What one stream saw in a window.

@@ -11,6 +11,7 @@ use plumb_host::knobs::Catalogue;
 use plumb_host::render::fill_commands;
 use plumb_model::context::Context;
 use plumb_model::finding::{Finding, Severity};
+use plumb_model::goal::Asked;
 use plumb_model::results::Outcome;
 use plumb_model::run::{Ended, HostFacts, Local, Measurement, Run, SCHEMA, Target};
 use plumb_model::series::Series;
@@ -122,6 +123,7 @@ impl Record {
                     lab: None,
                 },
                 target: None,
+                asked: None,
                 measurements: Vec::new(),
                 findings: Vec::new(),
                 verdict: None,
@@ -167,6 +169,11 @@ impl Record {
         if !self.run.notes.contains(&note) {
             self.run.notes.push(note);
         }
+    }
+
+    /// What the check was asked for.
+    pub fn asked(&mut self, asked: Option<Asked>) {
+        self.run.asked = asked;
     }
 
     /// The Run so far.

@@ -15,7 +15,7 @@ pub struct Session<'a> {
     /// Whom to show how it goes.
     pub watcher: &'a dyn Watcher,
     /// Set when the user wants it to end.
-    pub stop: &'a Arc<AtomicBool>,
+    pub stop: Arc<AtomicBool>,
     /// The session with the responder; `None` without one, and when it is lost.
     pub responder: Option<Client>,
     /// The probes that run beside the steps, where a step has begun them.

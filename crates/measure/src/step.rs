@@ -25,37 +25,3 @@ pub trait Step {
     /// When nothing could be measured. What was measured in part is returned, with what it lacks.
     fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError>;
 }
-
-/// A step without which a plan is whole: that it failed is a note, and no shortfall.
-pub struct Optional<'a>(pub &'a mut dyn Step);
-
-impl Step for Optional<'_> {
-    fn name(&self) -> String {
-        self.0.name()
-    }
-
-    fn needs_responder(&self) -> bool {
-        self.0.needs_responder()
-    }
-
-    fn weight(&self) -> u64 {
-        self.0.weight()
-    }
-
-    fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
-        let name = self.0.name();
-        let without = |why: &MeasureError| format!("Not measured: {name}, because {why}.");
-        match self.0.measure(session) {
-            Err(MeasureError::Cancelled) => Err(MeasureError::Cancelled),
-            Err(why) => Ok(Yield {
-                notes: vec![without(&why)],
-                ..Yield::default()
-            }),
-            Ok(mut found) => {
-                let why = found.shortfall.take();
-                found.notes.extend(why.as_ref().map(without));
-                Ok(found)
-            }
-        }
-    }
-}

@@ -97,7 +97,7 @@ fn sweep(
     let (sender, seen) = mpsc::channel();
     let probing = ManyProbing::start(
         plan,
-        Arc::clone(session.stop),
+        Arc::clone(&session.stop),
         tell.is_some().then_some(sender),
     )?;
     if let Some(tell) = tell {

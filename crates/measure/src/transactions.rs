@@ -108,7 +108,7 @@ impl Step for Transactions<'_> {
             watcher.update(&format!("{:.0} transactions/s", progress.transactions_tps));
             watcher.carried(&progress);
         };
-        let outcome = responder.run_phase(&phase, &progress, session.stop)?;
+        let outcome = responder.run_phase(&phase, &progress, &session.stop)?;
         let mut found = Yield::default();
         let (started_ns, duration_s) = (outcome.started_monotonic_ns, outcome.duration_s);
         for TransactionsOutcome { result, series, .. } in &outcome.transactions {

@@ -3,24 +3,28 @@
 //! The probe streams run throughout. Between phases the sockets are aborted, and the next phase
 //! waits until the queue has emptied, so that each phase meets the path as it is.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plumb_host::facts::facts;
 use plumb_load::client::Client;
 use plumb_load::file::StreamFile;
+use plumb_model::goal::Asked;
 use plumb_model::results::Direction;
 use plumb_model::run::HostFacts;
 use plumb_model::units::ByteCount;
 use plumb_wire::native::control::Limits;
 use plumb_wire::native::control::flow::Flow;
 
-use crate::conductor::{Conducted, Conductor};
+use crate::conductor::{Conducted, Conductor, Went};
 use crate::cut_short;
 use crate::error::MeasureError;
 use crate::experiments;
+use crate::host::counted::Counted;
 use crate::idle::{IdlePath, Purpose, RecoveredPath};
+use crate::mtu;
 use crate::phase::{Group, LoadPhase, PhaseSpec};
 use crate::probes::Aim;
 use crate::profiles;
@@ -28,6 +32,7 @@ use crate::profiles::catalogue::Profile;
 use crate::progress::Watcher;
 use crate::record::Judgement;
 use crate::step::Step;
+use crate::times::{CLOSING, Times};
 use crate::traffic_classes::Shape;
 
 /// What to check, and how far to go.
@@ -39,8 +44,12 @@ pub struct Plan {
     pub command: Vec<String>,
     /// Load phases, in order.
     pub directions: Vec<Direction>,
-    /// How long each phase lasts, at the longest.
-    pub phase: Duration,
+    /// How long its parts last, at the longest.
+    pub times: Times,
+    /// When all of it has to be over; `None` where nothing limits it.
+    pub until: Option<Instant>,
+    /// What it was asked for, where it is a check.
+    pub asked: Option<Asked>,
     /// Payload after which each phase ends, in place of its share of the budget.
     pub bytes: Option<ByteCount>,
     /// Whether a phase ends when its rate has become steady.
@@ -68,10 +77,22 @@ pub const CHECK_DIRECTIONS: [Direction; 3] = [Direction::Up, Direction::Down, Di
 /// How long each phase of a check lasts: a queue of 700 ms takes CUBIC ten seconds to fill.
 pub const PHASE: Duration = Duration::from_secs(15);
 
+/// How long the responder may take to answer once more.
+const RECONNECT: Duration = Duration::from_secs(5);
+
 /// Streams each way, as RRUL has them.
 pub const STREAMS: u32 = 4;
 
-/// Measures what the plan says, and `idle_steps` before any load.
+/// Steps of a plan besides its loads.
+#[derive(Default)]
+pub struct Besides<'s> {
+    /// Before any load: what is cheap and harmless.
+    pub before: Vec<&'s mut (dyn Step + 's)>,
+    /// After all loads and experiments, where there is time.
+    pub after: Vec<&'s mut (dyn Step + 's)>,
+}
+
+/// Measures what the plan says.
 ///
 /// `stop` ends it early; what was measured until then is kept, as it is when the responder
 /// goes away.
@@ -82,7 +103,7 @@ pub const STREAMS: u32 = 4;
 pub fn run(
     responder: Client,
     plan: &Plan,
-    idle_steps: &mut [&mut dyn Step],
+    besides: Besides<'_>,
     watcher: &dyn Watcher,
     stop: &Arc<AtomicBool>,
 ) -> Result<Conducted, MeasureError> {
@@ -106,25 +127,65 @@ pub fn run(
     let command = plan.command.clone();
     let conductor = Conductor::with_responder(command, &plan.name, responder, watcher, stop);
     let mut conductor = conductor.within(plan.for_loads());
-    conductor.step(&mut IdlePath::new(purpose), 0);
+    conductor.asked(plan.asked.clone());
+    conductor.session().deadline = plan.until;
+    let mut idle = IdlePath::new(purpose).lasting(plan.times.idle);
+    match plan.judge {
+        true => conductor.step(&mut Counted(&mut idle), 0),
+        false => conductor.step(&mut idle, 0),
+    };
     let mut phases = plan.load_phases();
     let loads: u64 = phases.iter().map(Step::weight).sum();
-    conductor.conduct(
-        idle_steps
+    conductor.conduct(besides.before, loads);
+    // Past a black hole the line can be seen all the same, by segments that pass.
+    let fits = plan.judge.then(|| mtu::segment_that_fits(conductor.run()));
+    if let Some(bytes) = fits.flatten() {
+        phases
             .iter_mut()
-            .map(|step| &mut **step as &mut dyn Step),
-        loads,
-    );
-    let all = conductor.conduct(phases.iter_mut().map(|phase| phase as &mut dyn Step), 0);
-    if plan.latency && all {
-        conductor.step(&mut RecoveredPath, 0);
+            .for_each(|phase| phase.limit_segments(bytes));
+        // What the responder reports fills packets, too.
+        let session = conductor.session();
+        let responder = session.responder.as_ref();
+        if let Some(Ok(small)) = responder.map(|far| far.with_segments_of(bytes, RECONNECT)) {
+            session.responder = Some(small);
+        }
+        conductor.note(format!(
+            "The loads used segments of at most {bytes} bytes, because larger packets vanish on this path."
+        ));
+    }
+    let mut all = true;
+    let mut kept = plan.for_experiments();
+    let mut left = plan.phases();
+    for phase in &mut phases {
+        // Where one direction at a time shows what no cause explains, that is asked for first: both at once say less.
+        if plan.judge && left == [Some(Direction::Both)] {
+            conductor.grant(std::mem::take(&mut kept));
+            let reserve = CLOSING + Times::least_room();
+            plan.experiment(&mut conductor, address, phase.weight(), reserve);
+        }
+        let time_left = conductor.session().time_left();
+        match plan.times.room(&left, time_left) {
+            Some(room) => phase.lasts(room),
+            None => phase.lasts(Duration::ZERO),
+        }
+        left.remove(0);
+        let later: u64 = left.iter().map(|d| d.map_or(0, weight)).sum();
+        let went = match plan.judge {
+            true => conductor.step(&mut Counted(phase), later),
+            false => conductor.step(phase, later),
+        };
+        all &= went == Went::Recorded;
+    }
+    if plan.latency && all && !plan.times.after.is_zero() {
+        let time = plan.times.after;
+        conductor.step(&mut RecoveredPath { time }, 0);
     }
     // One of them needs no responder, which may be lost to what is wrong.
     if plan.judge {
-        conductor.grant(plan.for_experiments());
-        conductor.ends_within(experiments::TIME);
-        experiments::conduct(&mut conductor, &plan.name, address);
+        conductor.grant(kept);
+        plan.experiment(&mut conductor, address, 0, CLOSING);
     }
+    conductor.conduct(besides.after, 0);
     let cut_short: Vec<_> = phases.iter().filter_map(LoadPhase::cut_short).collect();
     if let Some(note) = cut_short::note(&cut_short, plan.latency) {
         conductor.note(note);
@@ -139,6 +200,21 @@ pub fn run(
 }
 
 impl Plan {
+    /// Conducts experiments; what is to come besides weighs `later` and takes `reserve`.
+    fn experiment(
+        &self,
+        conductor: &mut Conductor<'_>,
+        address: SocketAddr,
+        later: u64,
+        reserve: Duration,
+    ) {
+        let usual = Instant::now() + self.times.experiments;
+        let until = self.until.and_then(|until| until.checked_sub(reserve));
+        conductor.session().deadline = Some(until.map_or(usual, |until| until.min(usual)));
+        experiments::conduct(conductor, &self.name, address, later);
+        conductor.session().deadline = self.until;
+    }
+
     /// The part of the budget that is kept for experiments.
     fn for_experiments(&self) -> ByteCount {
         match self.judge {
@@ -192,7 +268,7 @@ impl Plan {
             shape: self.shape,
             experiment: None,
             applications: self.applications.clone(),
-            duration: self.phase,
+            duration: self.times.of_phase(direction),
             byte_limit: goal.map(ByteCount::bytes),
             bytes_are_the_goal: goal.is_some(),
             until_steady: direction.is_some() && self.until_steady,
@@ -239,7 +315,7 @@ impl Plan {
                 allowed: limits.max_streams,
             });
         }
-        if self.phase.as_secs_f64() > limits.max_duration_s {
+        if self.times.phase.as_secs_f64() > limits.max_duration_s {
             return Err(MeasureError::Duration {
                 name: name(),
                 allowed_s: limits.max_duration_s,

@@ -5,45 +5,51 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use plumb_model::distribution::Distribution;
-use plumb_model::results::{Outcome, PortResult};
-use plumb_model::run::Measurement;
-use plumb_net::tcp::TcpOptions;
-use plumb_net::{clock, tcp};
+use plumb_model::goal::Asked;
 
 use crate::conductor::{Conducted, Conductor};
+use crate::connects::{Connects, came_about};
 use crate::error::MeasureError;
 use crate::idle::IdlePath;
 use crate::probes::Aim;
 use crate::progress::Watcher;
-use crate::record::{Judgement, Measured};
-use crate::session::Session;
+use crate::record::Judgement;
 use crate::step::Step;
-use crate::yields::Yield;
 
 /// Ports that hosts are likely to answer on: HTTPS and HTTP.
 const PORTS: [u16; 2] = [443, 80];
 
-/// Connections to each: enough for a median.
-const CONNECTS: u64 = 5;
+/// What is checked of a far end without a responder.
+pub struct Plan<'a> {
+    pub command: Vec<String>,
+    /// The far end as the user typed it.
+    pub name: &'a str,
+    pub address: SocketAddr,
+    /// Why there is no responder.
+    pub why: &'a str,
+    pub asked: Asked,
+    /// How long the idle path is watched.
+    pub idle: Duration,
+    /// When all of it has to be over.
+    pub until: Instant,
+}
 
-/// Time for a connection: the first two retransmissions of its SYN (1 s, 2 s) fall within.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
-
-/// Measures idle latency, connects, and whatever else needs no responder (`idle_steps`); `why` is why there is none.
+/// Measures idle latency, connects, and whatever else needs no responder (`steps`).
 ///
 /// # Errors
 /// When nothing at all came back.
 pub fn run(
-    command: Vec<String>,
-    name: &str,
-    address: SocketAddr,
-    why: &str,
-    idle_steps: &mut [&mut dyn Step],
+    plan: Plan<'_>,
+    steps: Vec<&mut dyn Step>,
     watcher: &dyn Watcher,
     stop: &Arc<AtomicBool>,
 ) -> Result<Conducted, MeasureError> {
-    let mut conductor = Conductor::towards(command, name, address.ip(), watcher, stop);
+    let Plan {
+        name, address, why, ..
+    } = plan;
+    let mut conductor = Conductor::towards(plan.command, name, address.ip(), watcher, stop);
+    conductor.asked(Some(plan.asked));
+    conductor.session().deadline = Some(plan.until);
     conductor.note(format!("No responder: {why}."));
     conductor.note(
         "Without a responder neither rates, nor latency under load, nor buffers could be measured. To measure them, run \
@@ -55,17 +61,15 @@ pub fn run(
         echoes: false,
         classes: Vec::new(),
         places: Vec::new(),
-    });
+    })
+    .lasting(plan.idle);
     conductor.step(&mut idle, 0);
     for port in PORTS {
-        conductor.step(&mut Connects { address, port }, 0);
+        let mut address = address;
+        address.set_port(port);
+        conductor.step(&mut Connects::to(address), 0);
     }
-    conductor.conduct(
-        idle_steps
-            .iter_mut()
-            .map(|step| &mut **step as &mut dyn Step),
-        0,
-    );
+    conductor.conduct(steps, 0);
     let stopped = conductor.session().is_stopped();
     if stopped {
         conductor.note("The check was stopped before its end.");
@@ -73,10 +77,7 @@ pub fn run(
     let background = conductor.session().background.as_ref();
     let idle = background.and_then(|background| background.idle.as_ref());
     let answered = idle.is_some_and(|idle| idle.main.is_some());
-    let measured = &conductor.run().measurements;
-    let connects =
-        |m: &Measurement| matches!(&m.outcome, Outcome::Port(port) if port.connected > 0);
-    let answered = answered || measured.iter().any(connects);
+    let answered = answered || came_about(conductor.run(), address.ip());
     let mut conducted = conductor.finish(Judgement::Whole)?;
     if !answered {
         return Err(match stopped {
@@ -92,52 +93,4 @@ pub fn run(
         plumb_diagnose::without_responder(verdict, name);
     }
     Ok(conducted)
-}
-
-/// A few connections to a port, one after the other.
-struct Connects {
-    address: SocketAddr,
-    port: u16,
-}
-
-impl Step for Connects {
-    fn name(&self) -> String {
-        format!("TCP port {}", self.port)
-    }
-
-    fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
-        let what = format!("connecting to TCP port {}", self.port);
-        session.watcher.step(&what, CONNECT_TIMEOUT);
-        let started_ns = clock::monotonic_ns();
-        let mut address = self.address;
-        address.set_port(self.port);
-        let outcome = Outcome::Port(Box::new(connect(address)));
-        Ok(Yield::of(Measured::until_now(started_ns, outcome)))
-    }
-}
-
-fn connect(address: SocketAddr) -> PortResult {
-    let mut times = Vec::new();
-    let mut error = None;
-    let mut tried = 0;
-    while tried < CONNECTS {
-        tried += 1;
-        let started = Instant::now();
-        match tcp::connect(address, CONNECT_TIMEOUT, &TcpOptions::default()) {
-            Ok(_) => times.push(started.elapsed().as_secs_f64()),
-            Err(e) => {
-                error = Some(e.to_string());
-                break;
-            }
-        }
-    }
-    PortResult {
-        address: address.ip().to_string(),
-        port: address.port(),
-        tried,
-        connected: times.len() as u64,
-        connect_s: Distribution::of(times),
-        error,
-        ..PortResult::default()
-    }
 }

@@ -39,13 +39,13 @@ vocabulary! {
         /// Nothing but applications loads the path.
         Idle = "idle",
         /// An upload loads it.
-        Up = "up",
+        Up = "up" as "upload",
         /// A download loads it.
-        Down = "down",
+        Down = "down" as "download",
         /// An upload and a download load it at once.
-        Both = "both",
+        Both = "both" as "both at once",
         /// Nothing loads it again, after a load.
-        After = "after",
+        After = "after" as "after load",
     }
 }
 

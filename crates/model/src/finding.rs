@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::direction::OneDirection;
 use crate::grade::Grade;
+use crate::need::LookedFor;
 use crate::vocabulary;
 
 /// One cause that limits the path, with its evidence and its fixes.
@@ -282,15 +283,17 @@ pub struct Verdict {
     /// One sentence, and a second one where something was not measured.
     pub headline: String,
     /// What is known of the whole path; null where the verb judges only a part of it.
-    #[serde(default)]
     pub clearance: Option<Clearance>,
     /// The worst grade of latency under load, by the increase of the round-trip time. It says nothing
     /// of rate or loss. Null where it was not measured, or could be worse than what was measured.
-    #[serde(default)]
     pub latency_grade: Option<Grade>,
     /// What an all-clear needs and was not measured; empty where all of it was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_measured: Vec<NotMeasured>,
+    /// Which causes were looked for. Null where only a part of the path was judged, and in Runs of versions that did not
+    /// report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looked_for: Option<LookedFor>,
 }
 
 impl Verdict {
@@ -301,6 +304,7 @@ impl Verdict {
             clearance: None,
             latency_grade: None,
             not_measured: Vec::new(),
+            looked_for: None,
         }
     }
 }

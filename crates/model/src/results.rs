@@ -27,6 +27,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use crate::direction::Direction;
 use crate::distribution::Distribution;
+use crate::json;
 use crate::protocol::Protocol;
 use crate::vocabulary;
 use app::AppResult;
@@ -51,8 +52,8 @@ use udp::UdpResult;
 mod loaded_latency;
 
 pub use loaded_latency::{
-    ClassLatency, LoadedLatencyResult, PathPlace, PathQueueing, Periodic, PeriodicOf, PlaceLatency,
-    PlaceMethod,
+    ClassLatency, LoadedLatencyResult, OneWayQueueing, PathPlace, PathQueueing, Periodic,
+    PeriodicOf, PlaceLatency, PlaceMethod,
 };
 
 pub use transactions::TransactionsResult;
@@ -89,12 +90,11 @@ macro_rules! outcomes {
         }
 
         impl<'de> Deserialize<'de> for $name {
-            /// By way of a value: what reads a result is compiled once, not for each format and buffer of
-            /// serde's, which made a twentieth of the program.
+            /// By way of a value: what reads a result is compiled once, not for each buffer of serde's.
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let Tagged { kind, result } = Tagged::deserialize(deserializer)?;
                 match kind {
-                    $(Kind::$kind => serde_json::from_value(result).map(Self::$kind),)+
+                    $(Kind::$kind => json::from_value(&result).map(Self::$kind),)+
                 }
                 .map_err(|error| D::Error::custom(format_args!("{kind}: {error}")))
             }
@@ -213,6 +213,14 @@ impl Outcome {
         }
     }
 
+    /// What loading a web page took, if this is that.
+    pub fn page_load(&self) -> Option<&PageLoadResult> {
+        match self {
+            Self::PageLoad(result) => Some(result),
+            _ => None,
+        }
+    }
+
     /// Round trips of small probes, if this is that.
     pub fn ping(&self) -> Option<&PingResult> {
         match self {
@@ -263,7 +271,6 @@ pub struct ThroughputResult {
     /// Congestion control that the senders ran.
     pub cc: String,
     /// How the streams began. Null where slow start did not end.
-    #[serde(default)]
     pub slow_start: Option<SlowStart>,
     /// The senders' payload was sent from where it lay (sendfile), which stands for no program
     /// that writes what it made.
@@ -274,12 +281,10 @@ pub struct ThroughputResult {
     #[serde(default)]
     pub discard_receive: bool,
     /// The files that the payload came from or went to. Null without any.
-    #[serde(default)]
     pub files: Option<FileTime>,
     /// Each stream of the phase by itself.
     pub streams: Vec<StreamResult>,
     /// How the streams shared the direction. Null where there was one.
-    #[serde(default)]
     pub sharing: Option<Sharing>,
     /// The senders' TCP state, over all streams.
     pub tcp: TcpSender,
@@ -321,6 +326,10 @@ pub struct StreamResult {
 pub struct TcpSender {
     /// Segments that were sent again, of all streams.
     pub retransmits: u64,
+    /// Segments among them that the receivers had already (D-SACK, RFC 2883): delay or reordering made the senders
+    /// repeat them, and no loss. Null where the sending end did not report it.
+    #[serde(default)]
+    pub spurious_retransmits: Option<u64>,
     /// Smallest round-trip time that TCP saw (tcpi_min_rtt), in seconds. Null where TCP saw none.
     pub min_rtt_s: Option<f64>,
     /// Largest smoothed round-trip time at any sample, in seconds. Null where there was no sample.
@@ -332,24 +341,18 @@ pub struct TcpSender {
     /// Largest number of unacknowledged payload bytes seen on one stream.
     pub max_in_flight_bytes: u64,
     /// Whether all streams negotiated ECN (RFC 3168). Null where the sending end did not report it.
-    #[serde(default)]
     pub ecn: Option<bool>,
     /// Whether the SYN of every stream carried data (TCP Fast Open, RFC 7413). Null where the sending end did not
     /// report it.
-    #[serde(default)]
     pub fast_open: Option<bool>,
     /// Whether all streams ran Multipath TCP (RFC 8684). Null where the sending end did not report it.
-    #[serde(default)]
     pub mptcp: Option<bool>,
     /// Whether all streams could announce windows above 64 KiB (RFC 7323). Null where the sending end did not report
     /// it.
-    #[serde(default)]
     pub window_scaling: Option<bool>,
     /// Whether all streams had selective acknowledgements (RFC 2018). Null where the sending end did not report it.
-    #[serde(default)]
     pub sack: Option<bool>,
     /// Whether the segments of all streams carried timestamps (RFC 7323). Null where the sending end did not report it.
-    #[serde(default)]
     pub timestamps: Option<bool>,
     /// Where the senders' time went; the four shares sum to 1.
     pub limited: LimitedTime,

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::distribution::Distribution;
 use crate::finding::{Finding, Verdict};
+use crate::goal::Asked;
+use crate::json;
 use crate::results::Outcome;
 use crate::series::Series;
 use crate::vocabulary;
@@ -34,6 +36,9 @@ pub struct Run {
     pub local: Local,
     /// The far end. Null where the verb has none, such as `plumb host`.
     pub target: Option<Target>,
+    /// What a check was asked for. Null where the verb was no check, and in Runs of versions that did not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
     /// What was measured, in order.
     pub measurements: Vec<Measurement>,
     /// What limits the path, the worst first.
@@ -85,10 +90,8 @@ pub struct HostFacts {
     /// Whether windows above 64 KiB can be announced (RFC 7323). Null where it could not be read.
     pub window_scaling: Option<bool>,
     /// Whether TCP offers selective acknowledgements (RFC 2018). Null where it could not be read.
-    #[serde(default)]
     pub sack: Option<bool>,
     /// Whether TCP offers timestamps (RFC 7323). Null where it could not be read.
-    #[serde(default)]
     pub timestamps: Option<bool>,
     /// The kernel's clock source. Null where it could not be read.
     pub clock_source: Option<String>,
@@ -229,9 +232,9 @@ impl Run {
     pub fn from_json(text: &str) -> Result<Self, ReadRunError> {
         let value: serde_json::Value = serde_json::from_str(text).map_err(ReadRunError::Json)?;
         match value.get("schema").and_then(|s| s.as_str()) {
-            Some(SCHEMA) => serde_json::from_value(value).map_err(ReadRunError::Shape),
+            Some(SCHEMA) => json::from_value(&value).map_err(ReadRunError::Shape),
             Some(v1::SCHEMA) => {
-                serde_json::from_value(v1::upgrade(value, SCHEMA)).map_err(ReadRunError::Shape)
+                json::from_value(&v1::upgrade(value, SCHEMA)).map_err(ReadRunError::Shape)
             }
             found => Err(ReadRunError::Schema {
                 found: found.unwrap_or("nothing").chars().take(80).collect(),

@@ -176,41 +176,25 @@ pub struct Left {
     pub why: String,
 }
 
-/// What advice is worth here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Worth {
-    /// It does what this path needs.
-    Helps,
-    /// It goes the right way, and not far enough.
-    TooLittle,
-    /// The host has it already.
-    Already,
-    /// It changes nothing that matters on this path.
-    NoEffect,
-    /// It makes things worse.
-    Harmful,
-    /// The system no longer has it, or no longer heeds it.
-    Obsolete,
-    /// The system would not take the value, or it may not be set there.
-    Impossible,
-    /// Not in the catalogue, or it depends on what is not known of the host.
-    Unknown,
-}
-
-impl Worth {
-    /// The word in text, for people.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Helps => "helps",
-            Self::TooLittle => "too little",
-            Self::Already => "is so already",
-            Self::NoEffect => "does nothing here",
-            Self::Harmful => "HARMFUL",
-            Self::Obsolete => "obsolete",
-            Self::Impossible => "IMPOSSIBLE",
-            Self::Unknown => "unknown",
-        }
+vocabulary! {
+    /// What advice is worth here.
+    pub enum Worth {
+        /// It does what this path needs.
+        Helps = "helps",
+        /// It goes the right way, and not far enough.
+        TooLittle = "too-little" as "too little",
+        /// The host has it already.
+        Already = "already" as "is so already",
+        /// It changes nothing that matters on this path.
+        NoEffect = "no-effect" as "does nothing here",
+        /// It makes things worse.
+        Harmful = "harmful" as "HARMFUL",
+        /// The system no longer has it, or no longer heeds it.
+        Obsolete = "obsolete",
+        /// The system would not take the value, or it may not be set there.
+        Impossible = "impossible" as "IMPOSSIBLE",
+        /// Not in the catalogue, or it depends on what is not known of the host.
+        Unknown = "unknown",
     }
 }
 

@@ -50,11 +50,11 @@ impl fmt::Display for UnknownWord {
 impl std::error::Error for UnknownWord {}
 
 /// Declares an enumeration with its words: `pub enum Direction { Down = "down", … }`; with
-/// `pub enum Ended default Complete {` it has a default.
+/// `pub enum Ended default Complete {` it has a default, with `Down = "down" as "download"` other words in text.
 #[macro_export]
 macro_rules! vocabulary {
     ($(#[$meta:meta])* $vis:vis enum $name:ident $(default $default:ident)? {
-        $($(#[doc = $meaning:literal])+ $variant:ident = $word:literal),+ $(,)?
+        $($(#[doc = $meaning:literal])+ $variant:ident = $word:literal $(as $shown:literal)?),+ $(,)?
     }) => {
         $(#[$meta])*
         #[derive(
@@ -81,6 +81,16 @@ macro_rules! vocabulary {
             $vis const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word),+
+                }
+            }
+
+            /// The words in text, for people.
+            #[allow(dead_code)]
+            $vis const fn shown(self) -> &'static str {
+                match self {
+                    $($(Self::$variant => $shown,)?)+
+                    #[allow(unreachable_patterns)]
+                    word => word.name(),
                 }
             }
         }

@@ -4,16 +4,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use plumb_measure::capacity::{self, Wanted};
+use plumb_measure::capacity::{LineCapacity, Wanted};
+use plumb_measure::record::Judgement;
 use plumb_model::protocol::Protocol;
 use plumb_model::units::ByteCount;
-use plumb_net::egress::Outlet;
-use plumb_probe::path::Target as PathTarget;
 
 use crate::load_options::positive_duration;
 use crate::output::{Output, say};
-use crate::progress::Line;
-use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
+use crate::target::{PathOptions, measure_towards};
 use crate::words;
 
 /// What the verb cannot do, for its help.
@@ -34,7 +32,7 @@ pub(crate) struct Arguments {
     /// Name or address of the far end; a port behind it is that of its `plumb serve`
     host: String,
     #[command(flatten)]
-    family: FamilyOptions,
+    path: PathOptions,
     /// Measure this alone
     #[arg(long, value_enum)]
     only: Option<Part>,
@@ -64,9 +62,6 @@ pub(crate) struct Arguments {
     /// Longest wait for an answer while it is found out who answers
     #[arg(short = 'W', long, value_name = "TIME", default_value = "1s", value_parser = positive_duration)]
     timeout: Duration,
-    /// Interface to send by, or address to send from
-    #[arg(long, value_name = "INTERFACE|ADDRESS")]
-    from: Option<Outlet>,
     #[command(flatten)]
     output: Output,
 }
@@ -89,15 +84,8 @@ fn interval(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let target = Target::resolve_as(&arguments.host, arguments.family.chosen())?;
-    let output = arguments.output.begin()?;
-    let stop = interruptible()?;
     let wanted = Wanted {
-        target: PathTarget {
-            outlet: outlet_towards(&target.name, target.address, arguments.from.as_ref())?,
-            name: target.name,
-            address: target.address,
-        },
+        target: arguments.path.path_towards(&arguments.host)?,
         protocol: arguments.protocol,
         hops: arguments.only != Some(Part::Trains),
         longest_train: match arguments.only {
@@ -111,10 +99,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         bytes: arguments.bytes.bytes(),
         timeout: arguments.timeout,
     };
+    let output = arguments.output.begin()?;
     say(wanted.announcement());
-    let line = Line::new();
-    let run = capacity::run(command_line(), &wanted, &line, &stop)?;
-    drop(line);
-    output.emit(run.run)?;
-    Ok(ExitCode::SUCCESS)
+    let (name, address) = (&wanted.target.name, wanted.target.address);
+    let mut step = LineCapacity { wanted: &wanted };
+    measure_towards(name, address, &mut step, Judgement::Part, output)
 }

@@ -1,54 +1,67 @@
 //! `plumb check`: the main job.
 
+mod asked;
+pub(crate) mod plan;
+
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_host::knobs::Catalogue;
 use plumb_load::client::ClientError;
 use plumb_measure::conductor::Conducted;
-use plumb_measure::host::HostAudit;
-use plumb_measure::page::PageLoad;
-use plumb_measure::path::{self, Hops};
-use plumb_measure::step::{Optional, Step};
-use plumb_measure::traffic_classes::Shape;
-use plumb_measure::{announcement, budget, with_responder, without_responder};
+use plumb_measure::times::Times;
+use plumb_measure::{announcement, budget, local, with_responder, without_responder};
 use plumb_model::finding::Severity;
-use plumb_model::goal::Goal;
-use plumb_net::egress::Outlet;
-use plumb_probe::page::PagePlan;
-use plumb_probe::path::Target as PathTarget;
-use plumb_wire::native::control::flow::{Flow, TcpFlow};
+use plumb_model::units::human_seconds;
+use plumb_report::text;
 use plumb_wire::url::Url;
 
-use crate::files::OpenFiles;
-use crate::load_options::{Defaults, LoadOptions};
+use crate::load_options::LoadOptions;
 use crate::mix::Mix;
 use crate::output::{LiveOutput, say};
-use crate::target::{Target, command_line, interruptible};
+use crate::target::{command_line, interruptible};
 use crate::trust::TrustOptions;
-use crate::usage::wrong;
+use crate::weighed::Weighed;
 use crate::words;
+use asked::AskedOptions;
 
 /// Exit status when a finding reaches `--fail-on`.
 const FOUND: u8 = 3;
 
+/// Others that the responder serves first are waited for during this part of the time.
+const WAITING_PARTS: u32 = 4;
+
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
+Examples:
+  plumb check server                     at most 60 s
+  plumb check --quick server             at most 20 s; it clears nothing of what takes longer to see
+  plumb check --thorough server          at most 5 minutes, with every instrument
+  plumb check                            this machine, its link, gateway and resolver, and no far end
+  plumb check --for call server          what is good for calls first
+  plumb check --plan 1000/50 server      compared with what is paid for, in Mbit/s down and up
+
 Limits: a loaded direction names the direction of a queue, not the device. Phases shorter than
 about 15 s do not see large queues whole. The proposed shaper rate assumes 18 bytes of framing.
 Load flows run CUBIC; another congestion control may hide what CUBIC fills.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Name or address of the far end, where `plumb serve` runs; also `NAME:PORT` and `[ADDRESS]:PORT`
-    host: String,
-    /// What the path is to be good for: web loads a page first
-    #[arg(long = "for", value_name = "USE", value_parser = words::any::<Goal>())]
-    goal: Option<Goal>,
+    /// Name or address of the far end, where `plumb serve` runs; also `NAME:PORT` and `[ADDRESS]:PORT`; without it,
+    /// this machine alone
+    host: Option<String>,
+    /// Check this machine, its link, gateway and resolver alone
+    #[arg(long, conflicts_with = "host")]
+    local: bool,
+    #[command(flatten)]
+    asked: AskedOptions,
+    /// Yield to all other traffic (LEDBAT++); rates are then no measure of the line
+    #[arg(long)]
+    gentle: bool,
     /// With --for web: the page to load [default: https://HOST/]
-    #[arg(long, value_name = "URL", requires = "goal")]
+    #[arg(long, value_name = "URL", requires = "purpose")]
     page: Option<Url>,
     #[command(flatten)]
     trust: TrustOptions,
@@ -57,59 +70,65 @@ pub(crate) struct Arguments {
     /// Exit with status 3 when a finding is at least this bad
     #[arg(long, value_name = "SEVERITY", value_parser = words::some(&[Severity::Warning, Severity::Critical]))]
     fail_on: Option<Severity>,
+    /// Print all that was measured too, with the evidence of each finding by its field
+    #[arg(long)]
+    details: bool,
+    #[command(flatten)]
+    weighed: Weighed,
     #[command(flatten)]
     output: LiveOutput,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let target = Target::resolve(&arguments.host)?;
+    let began = Instant::now();
+    let asked = arguments.asked.asked();
+    let times = match arguments.load.duration() {
+        Some(phase) => Times::of_phases(phase),
+        None => Times::of(asked.effort),
+    };
+    let Some(host) = arguments.host.as_deref() else {
+        return arguments.check_local(asked, times);
+    };
+    let limit = times.total.unwrap_or(plan::LONGEST);
+    let target = plan::resolve_within(host, limit / WAITING_PARTS)?;
     let output = arguments.output.begin()?;
     // Before the client's threads start, so that none of them is hit.
     let cancel = interruptible()?;
     let watcher = arguments.output.watcher();
-    let page = arguments.page(&target)?;
-    let mut page = page.as_ref().map(|plan| PageLoad {
-        plan,
-        repetition: None,
-    });
-    let catalogue = Catalogue::built_in()?;
-    let mut host = HostAudit {
-        catalogue: &catalogue,
-    };
-    let wanted = path::Wanted::hops(PathTarget {
-        name: target.name.clone(),
-        address: target.address,
-        outlet: Outlet::default(),
-    });
-    let mut hops = Hops {
-        wanted: &wanted,
-        show: &mut |_, _| {},
-    };
-    let (mut host, mut hops) = (Optional(&mut host), Optional(&mut hops));
-    let mut idle_steps: Vec<&mut dyn Step> = vec![&mut host, &mut hops];
-    idle_steps.extend(page.iter_mut().map(|page| page as &mut dyn Step));
-    let Conducted { run, shortfall } = match target.connect(arguments.load.port) {
+    let page = plan::page(
+        asked.purpose,
+        arguments.page.as_ref(),
+        &arguments.trust,
+        arguments.load.budget(budget::DEFAULT).bytes(),
+        &target,
+    )?;
+    let connected = target.connect_within(arguments.load.port, limit / WAITING_PARTS);
+    let Conducted { run, shortfall } = match connected {
         Ok(client) => {
-            let defaults = Defaults {
-                directions: with_responder::CHECK_DIRECTIONS.to_vec(),
-                budget: budget::DEFAULT,
-                duration: with_responder::PHASE,
-                streams: with_responder::STREAMS,
-                flow: Flow::Tcp(TcpFlow::default()),
-                shape: Shape::BestEffort,
-                files: OpenFiles::default(),
-                bytes: None,
-                until_steady: false,
-                applications: Vec::new(),
-                latency: true,
-                judge: true,
-            };
+            let address = target.address.ip();
+            let metered = announcement::interface(address)
+                .and_then(|name| plumb_host::metered::why_metered(&name));
+            let defaults = plan::defaults(&asked, times, arguments.gentle, metered.is_some());
             let groups = arguments.load.groups(&defaults, &Mix::default())?;
-            let plan = arguments.load.plan(&target, defaults, groups);
-            let link_bps = announcement::link_bps(target.address.ip());
-            say(plan.announcement(link_bps));
-            with_responder::run(client, &plan, &mut idle_steps, &*watcher, &cancel)
-                .context("cannot measure")?
+            let mut plan = arguments.load.plan(&target, defaults, groups);
+            plan.until = times.total.map(|total| began + total);
+            plan.asked = Some(asked);
+            if let Some(why) = metered {
+                say(format_args!(
+                    "{why}: it transfers little (--budget changes that)"
+                ));
+            }
+            if let Some(others) = announcement::in_use(address).filter(|_| !arguments.gentle) {
+                say(format_args!(
+                    "the line is in use ({others} now): --gentle yields to others"
+                ));
+            }
+            say(plan.announcement(announcement::link_bps(address)));
+            let asked = plan.asked.clone().unwrap_or_default();
+            plan::with_steps(&target, &asked, page.as_ref(), true, |besides| {
+                with_responder::run(client, &plan, besides, &*watcher, &cancel)
+            })?
+            .context("cannot measure")?
         }
         Err(
             why @ (ClientError::Refused { .. }
@@ -123,15 +142,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                     anyhow::Error::new(why).context("nothing could be judged, as --fail-on asks")
                 );
             }
-            without_responder::run(
-                command_line(),
-                &target.name,
-                target.address,
-                &why.to_string(),
-                &mut idle_steps,
-                &*watcher,
-                &cancel,
-            )?
+            let why = why.to_string();
+            let plan = |asked| without_responder::Plan {
+                command: command_line(),
+                name: &target.name,
+                address: target.address,
+                why: &why,
+                asked,
+                idle: times.idle,
+                until: began + limit,
+            };
+            plan::with_steps(&target, &asked, page.as_ref(), false, |besides| {
+                let steps = besides.before.into_iter().chain(besides.after);
+                without_responder::run(plan(asked.clone()), steps.collect(), &*watcher, &cancel)
+            })??
         }
         Err(e) => return Err(e.into()),
     };
@@ -143,7 +167,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let reached = arguments
         .fail_on
         .is_some_and(|limit| run.findings.iter().any(|finding| finding.severity >= limit));
-    output.emit(run)?;
+    arguments.emit(output, run)?;
     match shortfall {
         // Though not all was measured: what was found is there.
         Some(why) if reached => say(why),
@@ -163,29 +187,49 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 impl Arguments {
-    /// The page to load, where the path is to be good for that.
-    fn page(&self, target: &Target) -> anyhow::Result<Option<PagePlan>> {
-        let Some(Goal::Web) = self.goal else {
-            if self.trust.is_given() {
-                return Err(wrong(
-                    "certificates are looked at where a page is loaded: add --for web, or leave --ca and --insecure out"
-                        .to_owned(),
-                ));
-            }
-            return Ok(None);
+    /// This machine, its link, gateway and resolver.
+    fn check_local(
+        &self,
+        asked: plumb_model::goal::Asked,
+        times: Times,
+    ) -> anyhow::Result<ExitCode> {
+        let output = self.output.begin()?;
+        let cancel = interruptible()?;
+        let watcher = self.output.watcher();
+        let time = times.total.unwrap_or(plan::LONGEST);
+        say(format_args!(
+            "at most {} on this machine and its gateway, with some hundred small packets",
+            human_seconds(time.as_secs_f64())
+        ));
+        let catalogue = plumb_host::knobs::Catalogue::built_in()?;
+        let mut host = plumb_measure::host::HostAudit {
+            catalogue: &catalogue,
         };
-        let host = target.host();
-        let url = match &self.page {
-            Some(url) => url.clone(),
-            None if host.contains(':') => format!("https://[{host}]/").parse()?,
-            None => format!("https://{host}/").parse()?,
+        let (command, watching) = (command_line(), &*watcher);
+        let conducted = local::run(command, asked, time, &mut host, watching, &cancel)?;
+        drop(watcher);
+        let limit = self.fail_on;
+        let reached = |severity| limit.is_some_and(|limit| severity >= limit);
+        let found = conducted.run.findings.iter().any(|f| reached(f.severity));
+        self.emit(output, conducted.run)?;
+        match (found, conducted.shortfall) {
+            (true, _) => Ok(ExitCode::from(FOUND)),
+            (false, Some(why)) => Err(why.into()),
+            (false, None) => Ok(ExitCode::SUCCESS),
+        }
+    }
+
+    fn emit(
+        &self,
+        output: crate::output::Begun<'_>,
+        run: plumb_model::run::Run,
+    ) -> anyhow::Result<()> {
+        let render = match self.details {
+            true => text::render,
+            false => text::render_check,
         };
-        let trust = self.trust.trust_for(&url)?;
-        let mut plan = PagePlan::new(url, trust);
-        plan.limits.bytes = plan
-            .limits
-            .bytes
-            .min(self.load.budget(budget::DEFAULT).bytes());
-        Ok(Some(plan))
+        output.emit_as(run, |run, style| {
+            render(run, style) + &self.weighed.render(run, style)
+        })
     }
 }

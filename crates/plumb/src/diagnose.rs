@@ -11,9 +11,11 @@ use plumb_measure::conductor::Conductor;
 use plumb_measure::progress::Nobody;
 use plumb_measure::record::Judgement;
 use plumb_model::run::Run;
+use plumb_report::text;
 
 use crate::output::{Output, read_run};
 use crate::target::command_line;
+use crate::weighed::Weighed;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -25,6 +27,8 @@ pub(crate) struct Arguments {
     /// Saved Runs of one path, of any verb; Runs of this machine alone (`plumb host`) go with any
     #[arg(required = true, value_name = "RUN")]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    weighed: Weighed,
     #[command(flatten)]
     output: Output,
 }
@@ -61,7 +65,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     let stop = Arc::default();
     let judged = Conductor::resume(whole, &Nobody, &stop).finish(judgement)?;
-    output.emit(judged.run)?;
+    output.emit_as(judged.run, |run, style| {
+        text::render(run, style) + &arguments.weighed.render(run, style)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

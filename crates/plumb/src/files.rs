@@ -60,7 +60,7 @@ fn source(path: &Path) -> anyhow::Result<StreamFile> {
         anyhow::bail!("cannot read {}: it is a directory", path.display());
     }
     let name = match standard_input {
-        true => "standard input".to_owned(),
+        true => plumb_diagnose::STANDARD_INPUT.to_owned(),
         false => path.display().to_string(),
     };
     Ok(stream_file(name, file))

@@ -8,8 +8,11 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use plumb_host::disk::Plan;
 use plumb_host::knobs::Catalogue;
-use plumb_measure::host::{self, live, speed};
+use plumb_measure::conductor::Conductor;
+use plumb_measure::host::speed::{CipherSpeed, DiskSpeed};
+use plumb_measure::host::{HostAudit, live};
 use plumb_measure::progress::Nobody;
+use plumb_measure::record::Judgement;
 use plumb_model::units::{BitRate, ByteCount};
 use plumb_report::text::{self, HostSection};
 
@@ -123,7 +126,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 rate_bps: rate.map(|rate| rate.bps() as f64),
             };
             let line = Line::new();
-            let measured = speed::files(command_line(), &plan, &line, &stop);
+            let conductor = Conductor::here(command_line(), &line, &stop);
+            let measured = conductor.only(&mut DiskSpeed { plan: &plan }, Judgement::AsAudited);
             drop(line);
             output.emit(measured.context("cannot measure")?.run)?;
         }
@@ -132,7 +136,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let stop = interruptible()?;
             let line = Line::new();
             let rate_bps = rate.map(|rate| rate.bps() as f64);
-            let measured = speed::ciphers(command_line(), rate_bps, &line, &stop)?;
+            let conductor = Conductor::here(command_line(), &line, &stop);
+            let measured = conductor.only(&mut CipherSpeed { rate_bps }, Judgement::AsAudited)?;
             drop(line);
             output.emit(measured.run)?;
         }
@@ -140,7 +145,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (None, None) => {
             let output = arguments.output.begin()?;
             let stop = interruptible()?;
-            let run = host::run(command_line(), &Catalogue::built_in()?, &Nobody, &stop)?.run;
+            let catalogue = &Catalogue::built_in()?;
+            let conductor = Conductor::here(command_line(), &Nobody, &stop);
+            let run = conductor
+                .only(&mut HostAudit { catalogue }, Judgement::AsAudited)?
+                .run;
             match arguments.facts {
                 Some(part) => output.emit_as(run, |run, style| {
                     text::render_host_sections(run, part, style)

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use plumb_measure::times::Times;
 use plumb_measure::traffic_classes::Shape;
 use plumb_measure::{budget, responsiveness, with_responder};
 use plumb_model::results::Direction;
@@ -119,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let defaults = Defaults {
         directions,
         budget: budget::DEFAULT,
-        duration,
+        times: Times::of_phases(duration),
         streams: shape.streams(),
         flow: Flow::Tcp(TcpFlow::default()),
         shape,

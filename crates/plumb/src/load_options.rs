@@ -10,8 +10,9 @@ use plumb_measure::available;
 use plumb_measure::conductor::Conducted;
 use plumb_measure::phase::Group;
 use plumb_measure::profiles::catalogue::{Profile, find};
+use plumb_measure::times::Times;
 use plumb_measure::traffic_classes::Shape;
-use plumb_measure::with_responder::{self, Plan};
+use plumb_measure::with_responder::{self, Besides, Plan};
 use plumb_model::results::Direction;
 use plumb_model::units::{BitRate, ByteCount, ParseUnitError, parse_duration};
 use plumb_wire::native::control::flow::quic::QuicFlow;
@@ -51,7 +52,7 @@ pub(crate) struct Defaults {
     pub(crate) budget: ByteCount,
     /// Payload of each phase; the budget's share when absent.
     pub(crate) bytes: Option<ByteCount>,
-    pub(crate) duration: Duration,
+    pub(crate) times: Times,
     pub(crate) until_steady: bool,
     pub(crate) streams: u32,
     pub(crate) flow: Flow,
@@ -98,7 +99,7 @@ impl LoadArguments {
         let plan = self.load.plan(&target, defaults, groups);
         let link_bps = announcement::link_bps(target.address.ip());
         say(plan.announcement(link_bps));
-        let measured = with_responder::run(client, &plan, &mut [], &*watcher, &cancel)
+        let measured = with_responder::run(client, &plan, Besides::default(), &*watcher, &cancel)
             .context("cannot measure")?;
         drop(watcher);
         show(output, measured)
@@ -150,6 +151,11 @@ impl LoadOptions {
         mix.groups(streams, &flow).map_err(wrong)
     }
 
+    /// How long each phase is to last, where that was given.
+    pub(crate) fn duration(&self) -> Option<Duration> {
+        self.duration
+    }
+
     /// The most payload that may be transferred.
     pub(crate) fn budget(&self, usual: ByteCount) -> ByteCount {
         self.budget.unwrap_or(usual)
@@ -160,7 +166,10 @@ impl LoadOptions {
         Plan {
             name: target.name.clone(),
             command: command_line(),
-            phase: self.duration.unwrap_or(defaults.duration),
+            // What is asked for has no other limit.
+            times: self.duration.map_or(defaults.times, Times::of_phases),
+            until: None,
+            asked: None,
             until_steady: defaults.until_steady,
             from: defaults.files.from,
             to: defaults.files.to,

@@ -39,6 +39,7 @@ mod trust;
 mod tune;
 mod udp_options;
 mod usage;
+mod weighed;
 #[cfg(not(all(feature = "lab", feature = "tune")))]
 mod without;
 mod words;

@@ -4,15 +4,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use plumb_measure::mtu::{self, Wanted};
+use plumb_measure::mtu::{PathMtu, Wanted};
+use plumb_measure::record::Judgement;
 use plumb_model::protocol::Protocol;
-use plumb_net::egress::Outlet;
-use plumb_probe::path::Target as PathTarget;
 
 use crate::load_options::positive_duration;
 use crate::output::Output;
-use crate::progress::Line;
-use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
+use crate::target::{PathOptions, measure_towards};
 use crate::words;
 
 /// What the verb cannot do, for its help.
@@ -30,7 +28,7 @@ pub(crate) struct Arguments {
     /// Name or address of the far end; a port behind it is asked for TCP's maximum segment size
     host: String,
     #[command(flatten)]
-    family: FamilyOptions,
+    path: PathOptions,
     /// Do not follow what routers tell: find sizes by silence alone
     #[arg(long)]
     no_icmp: bool,
@@ -50,34 +48,22 @@ pub(crate) struct Arguments {
     /// Longest wait for an answer
     #[arg(short = 'W', long, value_name = "TIME", default_value = "1s", value_parser = positive_duration)]
     timeout: Duration,
-    /// Interface to send by, or address to send from
-    #[arg(long, value_name = "INTERFACE|ADDRESS")]
-    from: Option<Outlet>,
     #[command(flatten)]
     output: Output,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let target = Target::resolve_as(&arguments.host, arguments.family.chosen())?;
-    let output = arguments.output.begin()?;
-    let stop = interruptible()?;
     let wanted = Wanted {
-        tcp_port: Some(target.address.port()).filter(|port| *port != 0),
-        target: PathTarget {
-            outlet: outlet_towards(&target.name, target.address, arguments.from.as_ref())?,
-            name: target.name,
-            address: target.address,
-        },
         largest_bytes: arguments.max,
         listen: !arguments.no_icmp,
         protocol: arguments.protocol,
         max_hops: arguments.max_hops,
         tries: arguments.tries,
         timeout: arguments.timeout,
+        ..Wanted::of(arguments.path.path_towards(&arguments.host)?)
     };
-    let line = Line::new();
-    let run = mtu::run(command_line(), &wanted, &line, &stop)?;
-    drop(line);
-    output.emit(run.run)?;
-    Ok(ExitCode::SUCCESS)
+    let output = arguments.output.begin()?;
+    let (name, address) = (&wanted.target.name, wanted.target.address);
+    let mut step = PathMtu { wanted: &wanted };
+    measure_towards(name, address, &mut step, Judgement::Part, output)
 }

@@ -5,15 +5,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use plumb_measure::owd::{self, Clocks};
+use plumb_measure::owd::{self, Clocks, OneWay};
+use plumb_measure::record::Judgement;
 use plumb_model::units::parse_duration;
-use plumb_net::egress::Outlet;
 use plumb_probe::{Plan, Sizes};
 
 use crate::load_options::positive_duration;
 use crate::output::Output;
-use crate::progress::Line;
-use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
+use crate::target::{PathOptions, measure_towards};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
@@ -30,7 +29,7 @@ pub(crate) struct Arguments {
     /// Name or address of the far end; also `NAME:PORT` and `[ADDRESS]:PORT`
     host: String,
     #[command(flatten)]
-    family: FamilyOptions,
+    path: PathOptions,
     /// Send STAMP packets (RFC 8762), to UDP port 862 where HOST names none
     #[arg(long)]
     stamp: bool,
@@ -55,25 +54,21 @@ pub(crate) struct Arguments {
     /// Both ends read the same clock: take their times as they are
     #[arg(long)]
     same_clock: bool,
-    /// Interface to send by, or address to send from
-    #[arg(long, value_name = "INTERFACE|ADDRESS")]
-    from: Option<Outlet>,
     #[command(flatten)]
     output: Output,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let target = Target::resolve_as(&arguments.host, arguments.family.chosen())?;
+    let (target, outlet) = arguments.path.towards(&arguments.host)?;
     let key = arguments.key_file.as_deref().map(crate::key::read);
     let key = key.transpose()?;
     let output = arguments.output.begin()?;
-    let stop = interruptible()?;
     let (protocol, port) = owd::protocol(arguments.stamp || key.is_some());
     let mut plan = Plan::new(protocol, &target.name, target.at(port));
     plan.stamp_key = key;
     plan.count = Some(arguments.count);
     plan.interval = arguments.interval;
-    plan.outlet = outlet_towards(&target.name, target.address, arguments.from.as_ref())?;
+    plan.outlet = outlet;
     plan.timeout = arguments.timeout;
     plan.dscp = arguments.dscp;
     plan.sizes = Sizes::One(arguments.size.unwrap_or_else(|| plan.least_size_bytes()));
@@ -82,9 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         Clocks::Judge
     };
-    let line = Line::new();
-    let run = owd::run(command_line(), plan, clocks, &line, &stop)?;
-    drop(line);
-    output.emit(run.run)?;
-    Ok(ExitCode::SUCCESS)
+    let address = plan.target;
+    let mut step = OneWay { plan, clocks };
+    measure_towards(&target.name, address, &mut step, Judgement::Part, output)
 }

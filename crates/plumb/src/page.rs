@@ -11,14 +11,13 @@ use plumb_model::results::Outcome;
 use plumb_model::results::page_load::HttpVersion;
 use plumb_model::run::Run;
 use plumb_model::units::ByteCount;
-use plumb_net::egress::Outlet;
 use plumb_probe::page::{Limits, Objects, PagePlan};
 use plumb_wire::url::Url;
 
 use crate::load_options::positive_duration;
 use crate::output::Output;
 use crate::progress::Line;
-use crate::target::{FamilyOptions, command_line, interruptible};
+use crate::target::{PathOptions, command_line, interruptible};
 use crate::trust::TrustOptions;
 use crate::usage::wrong;
 
@@ -65,11 +64,8 @@ pub(crate) struct Arguments {
     budget: ByteCount,
     #[command(flatten)]
     trust: TrustOptions,
-    /// Interface to send by, or address to send from
-    #[arg(long, value_name = "INTERFACE|ADDRESS")]
-    from: Option<Outlet>,
     #[command(flatten)]
-    family: FamilyOptions,
+    path: PathOptions,
     #[command(flatten)]
     output: Output,
 }
@@ -106,8 +102,8 @@ impl Arguments {
             objects,
             version: self.protocol,
             gzip: self.gzip,
-            ipv6: self.family.chosen().ipv6(),
-            outlet: self.from.clone().unwrap_or_default(),
+            ipv6: self.path.ipv6(),
+            outlet: self.path.from.clone().unwrap_or_default(),
             limits: Limits {
                 time: self.timeout,
                 bytes: self.budget.bytes(),

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_measure::path::{self, Back, Wanted};
+use plumb_measure::conductor::Conductor;
+use plumb_measure::path::{Back, Hops, Wanted};
 use plumb_measure::progress::{Nobody, Watcher};
+use plumb_measure::record::Judgement;
 use plumb_model::results::path::MapPlace;
 use plumb_net::egress::Outlet;
 use plumb_net::names::host_name;
@@ -319,17 +321,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         Box::new(Line::new())
     };
-    let traced = path::run(
-        command_line(),
-        &wanted,
-        line.as_ref(),
-        &stop,
-        &mut |log, names| {
+    let (name, address) = (&wanted.target.name, wanted.target.address.ip());
+    let conductor = Conductor::towards(command_line(), name, address, line.as_ref(), &stop);
+    let mut hops = Hops {
+        wanted: &wanted,
+        show: &mut |log, names| {
             if let Some(view) = &mut view {
                 view.show(log, names);
             }
         },
-    )?;
+    };
+    let traced = conductor.only(&mut hops, Judgement::Part)?;
     drop((line, view));
     let mut run = traced.run;
     run.notes

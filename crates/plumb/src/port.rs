@@ -9,13 +9,12 @@ use plumb_measure::port::{self, PortPlan};
 use plumb_model::results::Outcome;
 use plumb_model::run::Run;
 use plumb_model::units::parse_duration;
-use plumb_net::egress::Outlet;
 use plumb_net::names::{canonical_name, tcp_port};
 
 use crate::load_options::positive_duration;
 use crate::output::Output;
 use crate::progress::Line;
-use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
+use crate::target::{PathOptions, command_line, interruptible};
 use crate::usage::wrong;
 
 /// What the verb cannot do, for its help.
@@ -62,11 +61,8 @@ pub(crate) struct Arguments {
     /// Find how long a silent connection is kept, up to this time; takes at most about twice as long
     #[arg(long, value_name = "TIME", value_parser = idle)]
     idle: Option<Duration>,
-    /// Interface to send by, or address to send from
-    #[arg(long, value_name = "INTERFACE|ADDRESS")]
-    from: Option<Outlet>,
     #[command(flatten)]
-    family: FamilyOptions,
+    path_options: PathOptions,
     #[command(flatten)]
     output: Output,
 }
@@ -106,7 +102,7 @@ fn choice(yes: bool, no: bool) -> Option<bool> {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
-    let target = Target::resolve_as(&arguments.host, arguments.family.chosen())?;
+    let (target, outlet) = arguments.path_options.towards(&arguments.host)?;
     let looked_up = begun.elapsed().as_secs_f64();
     if target.address.port() != 0 {
         return Err(wrong(format!(
@@ -131,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         http: choice(arguments.http, arguments.no_http),
         path: arguments.path.clone(),
         idle: arguments.idle,
-        outlet: outlet_towards(&target.name, target.address, arguments.from.as_ref())?,
+        outlet,
     };
     let line = Line::new();
     let run = port::run(command_line(), &plan, &line, &stop)?.run;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use plumb_measure::profiles::catalogue::{Profile, find};
+use plumb_measure::times::Times;
 use plumb_measure::traffic_classes::Shape;
 use plumb_model::results::Direction;
 use plumb_model::units::{BitRate, ByteCount};
@@ -113,7 +114,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         applications: arguments.profile.clone(),
         budget: BUDGET,
         bytes: arguments.bytes,
-        duration: if bounded { LONGEST } else { DURATION },
+        times: Times::of_phases(if bounded { LONGEST } else { DURATION }),
         until_steady: arguments.until.is_some(),
         streams: 1,
         flow,

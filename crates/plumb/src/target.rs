@@ -1,6 +1,7 @@
 //! Far ends: their names, addresses and responders.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -8,10 +9,16 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use plumb_load::client::{Client, ClientError, Patience, Waiting};
+use plumb_measure::conductor::Conductor;
+use plumb_measure::record::Judgement;
+use plumb_measure::step::Step;
 use plumb_net::egress::Outlet;
 use plumb_net::process::on_interrupt;
+use plumb_probe::path::Target as PathTarget;
 use plumb_wire::native::spec::PATIENCE;
 
+use crate::output::Begun;
+use crate::progress::Line;
 use crate::stderr::say;
 
 /// How long a responder may take to answer: a lost SYN is sent again after 1 s and 3 s.
@@ -24,8 +31,8 @@ pub(crate) struct Target {
     /// The first address that the name resolves to, with the scope of a link-local one (RFC 4007), and
     /// the port that was typed or 0.
     pub(crate) address: SocketAddr,
-    /// Whether the name has addresses of IPv4 and of IPv6.
-    pub(crate) both_families: bool,
+    /// An address of the other version of IP, where the name has one.
+    pub(crate) other_version: Option<SocketAddr>,
 }
 
 /// Version of IP that the user wants.
@@ -67,6 +74,56 @@ impl FamilyOptions {
             _ => Family::Any,
         }
     }
+}
+
+/// The options that choose how packets get to a far end.
+#[derive(Args)]
+pub(crate) struct PathOptions {
+    #[command(flatten)]
+    family: FamilyOptions,
+    /// Interface to send by, or address to send from
+    #[arg(long, value_name = "INTERFACE|ADDRESS")]
+    pub(crate) from: Option<Outlet>,
+}
+
+impl PathOptions {
+    pub(crate) fn ipv6(&self) -> Option<bool> {
+        self.family.chosen().ipv6()
+    }
+
+    /// Looks a name up, and finds the way out towards it.
+    pub(crate) fn towards(&self, host: &str) -> anyhow::Result<(Target, Outlet)> {
+        let target = Target::resolve_as(host, self.family.chosen())?;
+        let outlet = outlet_towards(&target.name, target.address, self.from.as_ref())?;
+        Ok((target, outlet))
+    }
+
+    /// The same, for what explores the path.
+    pub(crate) fn path_towards(&self, host: &str) -> anyhow::Result<PathTarget> {
+        let (Target { name, address, .. }, outlet) = self.towards(host)?;
+        Ok(PathTarget {
+            name,
+            address,
+            outlet,
+        })
+    }
+}
+
+/// Measures one thing towards a far end, while a line on the terminal says how it goes, and shows what it found.
+pub(crate) fn measure_towards(
+    name: &str,
+    address: SocketAddr,
+    step: &mut dyn Step,
+    judgement: Judgement,
+    output: Begun<'_>,
+) -> anyhow::Result<ExitCode> {
+    let stop = interruptible()?;
+    let line = Line::new();
+    let conductor = Conductor::towards(command_line(), name, address.ip(), &line, &stop);
+    let run = conductor.only(step, judgement)?.run;
+    drop(line);
+    output.emit(run)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 impl Target {
@@ -117,7 +174,10 @@ impl Target {
         Ok(Self {
             name: name.to_owned(),
             address,
-            both_families: v4.is_some() && v6.is_some(),
+            other_version: addresses
+                .iter()
+                .find(|other| other.is_ipv4() != address.is_ipv4())
+                .copied(),
         })
     }
 
@@ -128,7 +188,7 @@ impl Target {
 
     /// What must be said where the name has addresses of both versions and nobody chose.
     pub(crate) fn families_note(&self, asked: Family) -> Option<String> {
-        (self.both_families && asked == Family::Any).then(|| {
+        (self.other_version.is_some() && asked == Family::Any).then(|| {
             format!(
                 "{} has addresses of IPv4 and of IPv6, of which the resolver prefers {}; -4 and -6 choose.",
                 self.name,
@@ -146,10 +206,28 @@ impl Target {
         address
     }
 
+    /// Its address of the other version of IP with the same port.
+    pub(crate) fn other_at(&self, port: u16) -> Option<SocketAddr> {
+        let mut other = self.other_version?;
+        if other.port() == 0 {
+            other.set_port(port);
+        }
+        Some(other)
+    }
+
     /// Connects to the responder there.
     pub(crate) fn connect(&self, port: u16) -> Result<Client, ClientError> {
+        self.connect_within(port, PATIENCE)
+    }
+
+    /// The same where others may be served first for so long at most.
+    pub(crate) fn connect_within(
+        &self,
+        port: u16,
+        longest: Duration,
+    ) -> Result<Client, ClientError> {
         let patience = Patience {
-            longest: PATIENCE,
+            longest,
             told: say_waiting,
         };
         let address = self.at(port);
@@ -157,7 +235,7 @@ impl Target {
             &Outlet::default(),
             &self.name,
             address,
-            CONNECT_TIMEOUT,
+            CONNECT_TIMEOUT.min(longest),
             patience,
         )
     }

@@ -8,6 +8,7 @@ pub(crate) mod quantity;
 mod summary;
 pub(crate) mod table;
 
+use plumb_model::order::sort_few;
 use plumb_model::results::Direction;
 use plumb_model::run::Run;
 
@@ -52,7 +53,8 @@ fn changes(a: &Run, b: &Run) -> Vec<Change> {
         }
     }
     // By phase, latencies before rates; the sort is stable, so fields keep their order.
-    keys.sort_by_key(|key| (key.phase, key.direction.is_some()));
+    let place = |key: &Key| (key.phase, key.direction.is_some());
+    sort_few(&mut keys, |a, b| place(a).cmp(&place(b)));
     keys.into_iter()
         .map(|key| change(key, find(&before, key), find(&after, key)))
         .collect()

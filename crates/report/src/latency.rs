@@ -2,13 +2,13 @@
 
 use plumb_model::context::Phase;
 use plumb_model::grade::Grade;
+use plumb_model::order::sort_few;
 use plumb_model::protocol::Protocol;
 use plumb_model::run::Run;
 
 use crate::grade;
 use crate::kinds::loaded_latency;
 use crate::number::{self, Scale};
-use crate::phase::title;
 use crate::registry::{phase, shown};
 use crate::show::RoundTrips;
 use crate::table::{Kind, MAX, P50, P95, P99, Table, blank};
@@ -23,7 +23,7 @@ pub(crate) fn latencies(run: &Run) -> Vec<(Phase, RoundTrips<'_>)> {
             Some((phase(m), row))
         })
         .collect();
-    found.sort_by_key(|(phase, _)| *phase);
+    sort_few(&mut found, |(a, _), (b, _)| a.cmp(b));
     found
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn table(run: &Run) -> Table {
     let rows = latencies(run);
     let scale = Scale::seconds(rows.iter().filter_map(|(_, row)| row.rtt_s.map(|d| d.p50)));
     let mut table = Table::of(format!("Round-trip time, {}", scale.unit), &rows)
-        .text("", |(phase, _)| title(*phase))
+        .text("", |(phase, _)| phase.shown())
         .text("probe", |(_, row)| row.protocol.name())
         .figures(
             [P50, P95, P99, MAX],

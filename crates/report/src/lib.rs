@@ -12,6 +12,7 @@ pub mod compare;
 mod contents;
 mod context;
 mod ends;
+mod evidence;
 pub mod export;
 mod grade;
 mod heading;

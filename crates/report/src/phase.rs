@@ -12,17 +12,6 @@ pub(crate) const PHASES: [Phase; 5] = [
     Phase::After,
 ];
 
-/// The words for a phase.
-pub(crate) fn title(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Idle => "idle",
-        Phase::Up => "upload",
-        Phase::Down => "download",
-        Phase::Both => "both at once",
-        Phase::After => "after load",
-    }
-}
-
 /// When a latency was measured, to follow the word "latency".
 pub(crate) fn when(phase: Phase) -> &'static str {
     match phase {
@@ -36,7 +25,7 @@ pub(crate) fn when(phase: Phase) -> &'static str {
 
 /// The noun for what flows in a direction.
 pub(crate) fn flow(direction: Direction) -> &'static str {
-    title(direction.into())
+    Phase::from(direction).shown()
 }
 
 /// `upload`, or `both: upload` where the other direction was loaded too.

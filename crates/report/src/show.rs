@@ -6,6 +6,7 @@ use std::any::Any;
 use plumb_model::context::Phase;
 use plumb_model::distribution::Distribution;
 use plumb_model::grade::Grade;
+use plumb_model::order::sort_few;
 use plumb_model::protocol::Protocol;
 use plumb_model::results::Direction;
 use plumb_model::run::{Measurement, Run};
@@ -208,7 +209,7 @@ impl Tables {
 
     /// In the order of the page, and apart those that are folded away.
     pub(crate) fn into_order(mut self) -> (Vec<Table>, Vec<Table>) {
-        self.placed.sort_by_key(|(place, _)| *place);
+        sort_few(&mut self.placed, |(a, _), (b, _)| a.cmp(b));
         let placed = self.placed.into_iter().map(|(_, table)| table);
         (placed.collect(), self.folded)
     }

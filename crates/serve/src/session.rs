@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use plumb_host::facts::facts;
 use plumb_load::QuicSide;
-use plumb_load::frames::{LinkError, read_frame, write_frame};
+use plumb_load::frames::{LinkError, read_frame_until, write_frame};
+use plumb_load::life::Life;
 use plumb_load::streams::{Carrier, Stream, prepare};
 use plumb_load::traffic::{Traffic, TrafficPlan};
 use plumb_load::transactions::answer::Answerer;
@@ -68,9 +69,11 @@ pub(crate) fn run<'a>(
         return;
     }
     let socket: &TcpStream = socket;
-    let over = AtomicBool::new(false);
+    // A kernel without it doubles its timeouts, as for any connection.
+    let _ = tcp::retry_evenly(socket);
+    let (over, life) = (AtomicBool::new(false), Life::begin());
     let telling = events.clone();
-    let (telling, over) = (&telling, &over);
+    let (telling, over, life) = (&telling, &over, &life);
     scope(|scope| {
         // Ends within a second of the session: with its stop, and when nobody takes what it tells.
         let start_trace = |request: TraceRequest, claim: TraceClaim<'a>| {
@@ -86,6 +89,7 @@ pub(crate) fn run<'a>(
         let mut session = Session {
             shared,
             socket,
+            life,
             peer,
             token,
             place: &place,
@@ -104,7 +108,7 @@ pub(crate) fn run<'a>(
         };
         let reader = Builder::new().name("plumb-control".to_owned());
         if reader
-            .spawn_scoped(scope, move || read_messages(socket, &events))
+            .spawn_scoped(scope, move || read_messages(socket, life, &events))
             .is_ok()
         {
             // An error means that the client is gone; there is nobody to tell.
@@ -155,15 +159,13 @@ fn wait_for_turn(
     }
 }
 
-/// Reads messages until the connection ends or no complete one comes for [`SILENCE_TIMEOUT`], each when the
-/// session has taken the one before. It closes the connection then, so that a session that waits to write to it ends too.
-fn read_messages(socket: &TcpStream, events: &SyncSender<Event>) {
+/// Reads messages until the connection ends or no complete one comes for [`SILENCE_TIMEOUT`] while no payload moves either,
+/// each when the session has taken the one before. It closes the connection then, so that a session that waits to write to it ends too.
+fn read_messages(socket: &TcpStream, life: &Life, events: &SyncSender<Event>) {
     loop {
-        match read_frame(
-            socket,
-            MAX_CLIENT_FRAME_BYTES,
-            Instant::now() + SILENCE_TIMEOUT,
-        ) {
+        let heard = Instant::now();
+        let deadline = || life.silent_at(heard, SILENCE_TIMEOUT);
+        match read_frame_until(socket, MAX_CLIENT_FRAME_BYTES, &deadline) {
             Ok(message) => {
                 let (taken, waits) = mpsc::sync_channel(0);
                 if events.send(Event::Message(message, taken)).is_err() {
@@ -200,6 +202,7 @@ fn send(socket: &TcpStream, message: &ServerMessage) -> Result<(), LinkError> {
 struct Session<'a, 's> {
     shared: &'a Shared<'a>,
     socket: &'s TcpStream,
+    life: &'s Life,
     peer: IpAddr,
     token: Token,
     place: &'s SessionPlace<'a>,
@@ -258,6 +261,11 @@ impl Session<'_, '_> {
                 });
             }
             self.silences.speak();
+            if let Some(traffic) = &self.traffic {
+                let looked = traffic.looked();
+                let moved = looked.acked_bytes.saturating_add(traffic.received_bytes());
+                self.life.carried(moved);
+            }
             if goes.is_continue() {
                 goes = self.on_time()?;
             }
@@ -560,8 +568,9 @@ mod tests {
         }
         drop(client);
         let (events, incoming) = mpsc::sync_channel(WAITING_EVENTS);
+        let life = Life::begin();
         scope(|scope| {
-            scope.spawn(|| read_messages(&socket, &events));
+            scope.spawn(|| read_messages(&socket, &life, &events));
             for expected in 0..3 {
                 let next = incoming.recv_timeout(SILENCE_TIMEOUT);
                 let Ok(Event::Message(ClientMessage::Ping { id }, taken)) = next else {

@@ -1,19 +1,28 @@
 //! A queue that uploads fill delays everything else.
 
 use plumb_model::finding::Cause;
+use plumb_model::need::Need;
 use plumb_model::results::Direction;
 
 use crate::entry::{Entry, Family};
 use crate::long_queue;
+use crate::weighing::prediction::{Observable, Prediction, strength};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
     vanishes: "uploads paced below the line's rate leave the round trips as they are while idle",
+    needs: &[Need::UploadQueue],
     resembles: &[(
         Cause::PathLoss,
         "packets that a radio sends again wait too, but at any rate of ours",
     )],
-    yields_to: &[],
+    predicts: &[
+        Prediction::likely(Observable::StandingQueue, strength::MODERATE),
+        Prediction::likely(Observable::QueueAboveRate, strength::MODERATE),
+        Prediction::unlikely(Observable::LossBelowRate, strength::MODERATE).if_present(),
+        Prediction::unlikely(Observable::IdleSpread, strength::WEAK).if_present(),
+    ],
+    yields_to: &[Cause::CrossTraffic],
     examine: |case| long_queue::examine(case, Direction::Up),
-    explains: |_, sign| long_queue::explains(sign, Direction::Up),
+    explains: |finding, sign| long_queue::explains(finding, sign, Direction::Up),
 };

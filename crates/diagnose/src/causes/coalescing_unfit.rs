@@ -1,11 +1,15 @@
 //! The network card interrupts for every packet, or waits long before it does.
 
+use plumb_model::need::Need;
+
 use crate::entry::{Entry, Family, by_audit, no_sign};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "another setting takes fewer interrupts, or less time",
+    needs: &[Need::Machine],
     resembles: &[],
+    predicts: &[],
     yields_to: &[],
     examine: by_audit,
     explains: no_sign,

@@ -5,6 +5,7 @@
 
 use plumb_model::context::Experiment;
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::need::Need;
 use plumb_model::results::Direction;
 
 use crate::Case;
@@ -12,6 +13,7 @@ use crate::entry::{Entry, Family, is_about};
 use crate::evidence::fact;
 use crate::loss::LOSS_CRITICAL;
 use crate::signs::{Kind, Sign, percent};
+use crate::weighing::prediction::{Observable, Prediction, strength};
 
 /// So many at the least: one may come of another program's packets, which the kernel counts together.
 const LEAST_PACKETS: u64 = 2;
@@ -28,10 +30,12 @@ const SENT_AGAIN: f64 = 3.0;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
     vanishes: "past the device that damages packets all checksums are right",
+    needs: &[Need::Idle, Need::Upload, Need::Download],
     resembles: &[(
         Cause::PathLoss,
         "lost packets leave no trace; damaged ones are counted by the host that discards them",
     )],
+    predicts: &[Prediction::likely(Observable::IdleLoss, strength::WEAK)],
     yields_to: &[],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();

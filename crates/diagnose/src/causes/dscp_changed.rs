@@ -1,6 +1,7 @@
 //! Somebody on the path changes the DSCP.
 
 use plumb_model::finding::Cause;
+use plumb_model::need::Need;
 use plumb_model::results::path::AlteredField;
 
 use crate::entry::{Entry, Family, no_sign};
@@ -9,7 +10,9 @@ use crate::evidence::altered;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "hops before the one that changes it quote it as it was sent",
+    needs: &[Need::QuotedHeaders],
     resembles: &[],
+    predicts: &[],
     yields_to: &[],
     examine: |case| {
         let of_route = |route| altered(route, AlteredField::Dscp, Cause::DscpChanged, "DSCP");

@@ -6,6 +6,7 @@
 
 use plumb_model::context::Experiment;
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::need::Need;
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, si};
 
@@ -13,6 +14,7 @@ use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::fact;
 use crate::signs::{Kind, Sign, percent};
+use crate::weighing::prediction::{Observable, Prediction, strength};
 
 /// Segments sent again, as a share: a link that loses both of what meets loses many.
 const AGAIN_RATIO: f64 = 0.05;
@@ -32,6 +34,7 @@ const CONFIDENCE: f64 = 0.85;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
     vanishes: "both ends of the link negotiate, or are set to the same duplex",
+    needs: &[Need::Idle, Need::Upload, Need::Download],
     resembles: &[
         (
             Cause::PathLoss,
@@ -42,6 +45,10 @@ pub(crate) const CAUSE: Entry = Entry {
             "where both ends run half duplex they wait for each other, and little is lost",
         ),
     ],
+    predicts: &[Prediction::unlikely(
+        Observable::StandingQueue,
+        strength::MODERATE,
+    )],
     yields_to: &[],
     examine,
     explains,
@@ -94,7 +101,9 @@ fn collapsed(case: &Case<'_>, direction: Direction) -> Option<(f64, Finding)> {
     let again = carried.segments()?.ratio();
     let delivered_bps = alone.delivered_bps()?;
     let times = delivered_bps / carried.bps();
-    let collapsed = again >= AGAIN_RATIO
+    // A queue of a few packets lets datagrams pass up to the line's rate, and cuts what is above.
+    let collapsed = case.overload_is_settled(direction)
+        && again >= AGAIN_RATIO
         && times >= TIMES
         && below.lost_ratio() <= LOST_RATIO * again
         // Above the line's rate its full queue loses datagrams.

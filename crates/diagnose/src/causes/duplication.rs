@@ -2,6 +2,7 @@
 
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::loss::at_least_ratio;
+use plumb_model::need::Need;
 
 use crate::Case;
 use crate::entry::{Entry, Family, no_sign};
@@ -20,7 +21,9 @@ const CONFIDENCE: f64 = 0.95;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
     vanishes: "without the second path, the bridge loop or the radio that sends again what had arrived",
+    needs: &[Need::Idle],
     resembles: &[],
+    predicts: &[],
     yields_to: &[],
     examine: |case| examine(case).into_iter().collect(),
     explains: no_sign,

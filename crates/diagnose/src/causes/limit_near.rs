@@ -1,11 +1,15 @@
 //! A table or a limit of this machine is nearly full.
 
+use plumb_model::need::Need;
+
 use crate::entry::{Entry, Family, by_audit, no_sign};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "a higher limit has room",
+    needs: &[Need::Machine],
     resembles: &[],
+    predicts: &[],
     yields_to: &[],
     examine: by_audit,
     explains: no_sign,

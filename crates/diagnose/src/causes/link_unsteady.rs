@@ -1,16 +1,19 @@
 //! A link comes and goes.
 
 use plumb_model::finding::Cause;
+use plumb_model::need::Need;
 
 use crate::entry::{Entry, Family, by_audit, of_lost_frames};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "another cable, module or port stays up",
+    needs: &[Need::CounterRates],
     resembles: &[(
         Cause::PathLoss,
         "there the link's own counter of changes stands still",
     )],
+    predicts: &[],
     yields_to: &[],
     examine: by_audit,
     explains: of_lost_frames,

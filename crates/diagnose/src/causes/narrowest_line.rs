@@ -3,6 +3,7 @@
 //! Named only where the result is sure of it.
 
 use plumb_model::finding::{Cause, Finding, Place};
+use plumb_model::need::Need;
 use plumb_model::results::capacity::CapacityHop;
 use plumb_model::units::si;
 
@@ -12,10 +13,12 @@ use crate::evidence::{Lines, fact, of_lines};
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
     vanishes: "a faster line in its place moves the limit to another",
+    needs: &[Need::Lines],
     resembles: &[(
         Cause::TokenBucket,
         "a token bucket lets the beginning pass at the rate of the line itself",
     )],
+    predicts: &[],
     yields_to: &[],
     examine: |case| case.lines().filter_map(narrowest_line).collect(),
     explains: no_sign,
@@ -121,6 +124,7 @@ mod tests {
             address: Some(format!("192.0.2.{ttl}")),
             sent: 100,
             received: 100,
+            other_routers: 0,
             largest_bytes: Some(1500),
             answer_bytes: Some(576),
             lines,

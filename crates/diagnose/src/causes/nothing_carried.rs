@@ -3,6 +3,7 @@
 //! The load had time to begin, or the far end fell silent in it.
 
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::need::Need;
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds};
 
@@ -22,10 +23,12 @@ const SMALL_PASS_RATIO: f64 = 0.5;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "payload arrives once the cause that lies behind it is gone",
+    needs: &[Need::Upload, Need::Download],
     resembles: &[(
         Cause::PmtudBlackHole,
         "there small packets pass and a search of sizes finds the largest that does",
     )],
+    predicts: &[],
     yields_to: &[Cause::PmtudBlackHole, Cause::PathRefused],
     examine,
     explains: is_about,

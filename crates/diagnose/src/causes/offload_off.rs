@@ -1,11 +1,15 @@
 //! Work that hardware or kernel could do in large pieces is done packet by packet.
 
+use plumb_model::need::Need;
+
 use crate::entry::{Entry, Family, by_audit, no_sign};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "the processor does less for the same rate once the offload is on",
+    needs: &[Need::Machine],
     resembles: &[],
+    predicts: &[],
     yields_to: &[],
     examine: by_audit,
     explains: no_sign,

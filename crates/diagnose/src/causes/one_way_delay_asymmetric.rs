@@ -3,6 +3,7 @@
 //! Routes differ by direction, or one direction has a queue.
 
 use plumb_model::finding::{Cause, Finding, Place, Severity};
+use plumb_model::need::Need;
 use plumb_model::results::Outcome;
 use plumb_model::units::human_seconds;
 
@@ -17,10 +18,12 @@ const WORTH_TELLING: f64 = 0.2;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "clocks that are better synchronised show the same delay in both directions",
+    needs: &[Need::OneWayDelays],
     resembles: &[(
         Cause::BufferbloatUp,
         "a queue comes and goes with the load, a longer route stays",
     )],
+    predicts: &[],
     yields_to: &[],
     examine,
     explains: no_sign,

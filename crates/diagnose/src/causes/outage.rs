@@ -4,12 +4,14 @@
 //! lost meanwhile, whatever loads the path.
 
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::{Outage, fact};
 use crate::signs::{Kind, Sign};
+use crate::weighing::prediction::{Observable, Prediction, strength};
 
 /// Longer than this, a call is cut off and a page seems to hang, in seconds.
 const CRITICAL_S: f64 = 2.0;
@@ -24,6 +26,7 @@ const CONFIDENCE: f64 = 0.9;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
     vanishes: "over another line, or with the modem or radio replaced, no time passes without answers",
+    needs: &[Need::Idle],
     resembles: &[
         (
             Cause::PathLoss,
@@ -34,6 +37,7 @@ pub(crate) const CAUSE: Entry = Entry {
             "there small probes are answered all the time",
         ),
     ],
+    predicts: &[Prediction::likely(Observable::Outage, strength::WEAK)],
     yields_to: &[],
     examine,
     explains,

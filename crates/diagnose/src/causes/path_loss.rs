@@ -4,14 +4,19 @@
 
 use plumb_model::context::Experiment;
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::loss::at_least_ratio;
+use plumb_model::need::Need;
 use plumb_model::protocol::Protocol;
 use plumb_model::results::Direction;
 
+use super::icmp_held_back;
 use crate::Case;
+use crate::dropped_here;
 use crate::entry::{Entry, Family, is_about};
-use crate::evidence::{Idle, Route, Streamed, fact};
+use crate::evidence::{Idle, Route, STANDS_S, Streamed, fact};
 use crate::loss::{LOSS_CRITICAL, LOSS_WARNING, shows_loss};
 use crate::signs::{Kind, Sign, percent};
+use crate::weighing::prediction::{Observable, Prediction, strength};
 
 /// A host that is asked for more echoes than it answers loses none: what is known by ICMP alone is
 /// as good as a guess.
@@ -30,6 +35,7 @@ const PACED_CONFIDENCE: f64 = 0.9;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
     vanishes: "nothing is lost over a cable in place of the radio, or past the hop where loss begins",
+    needs: &[Need::Idle, Need::Upload, Need::Download],
     resembles: &[
         (
             Cause::BufferbloatUp,
@@ -40,12 +46,18 @@ pub(crate) const CAUSE: Entry = Entry {
             "a link of half duplex loses more the more goes both ways",
         ),
     ],
+    predicts: &[
+        Prediction::likely(Observable::IdleLoss, strength::WEAK),
+        Prediction::unlikely(Observable::StandingQueue, strength::WEAK),
+    ],
     yields_to: &[
         Cause::Corruption,
+        Cause::CrossTraffic,
         Cause::DuplexMismatch,
         Cause::Outage,
         Cause::PmtudBlackHole,
         Cause::PathRefused,
+        Cause::UnequalPaths,
     ],
     examine,
     explains,
@@ -55,15 +67,26 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
     let directions = [Direction::Up, Direction::Down].into_iter();
     let paced = directions.filter_map(|direction| {
         let stream = case.streamed(Experiment::Paced, direction).next()?;
-        Some((below_the_rate(stream)?, stream.loss_bounds().1))
+        let all = case.below_the_line(direction);
+        let others = case.others_wait_s(stream, direction).is_some();
+        let found = below_the_rate(stream, all).filter(|_| !others)?;
+        Some((found, stream.loss_bounds().1))
     });
     let (paced, most): (Vec<Finding>, Vec<f64>) = paced.unzip();
     // A probe goes both ways, so that what is lost each way is lost of probes too.
     let by_paced: f64 = most.iter().sum();
     let idle = case.idle().filter(|idle| idle.loss_at_least() > by_paced);
     let while_idle = idle.and_then(while_idle).into_iter();
-    let on_routes = case.routes().filter_map(on_route);
-    while_idle.chain(paced).chain(on_routes).collect()
+    // What hops lose of pings that are held back, they lose of nothing else.
+    let held_back = icmp_held_back::examine(case).is_some();
+    let by_pings = |route: &Route<'_>| route.result.protocol == Protocol::Icmp;
+    let routes = case
+        .routes()
+        .filter(|route| !(held_back && by_pings(route)));
+    let on_routes = routes.filter_map(on_route);
+    let all = while_idle.chain(paced).chain(on_routes);
+    all.filter(|finding| !dropped_here::accounts_for(case, finding))
+        .collect()
 }
 
 fn explains(finding: &Finding, sign: &Sign) -> bool {
@@ -138,9 +161,10 @@ fn while_idle(idle: Idle<'_>) -> Option<Finding> {
 }
 
 /// Where datagrams are lost that go slower than TCP did: no load of ours fills a queue then.
-fn below_the_rate(stream: Streamed<'_>) -> Option<Finding> {
-    let (least, _) = stream.loss_bounds();
-    if least < LOSS_WARNING || stream.is_queued() {
+fn below_the_rate(stream: Streamed<'_>, (sent, lost): (u64, u64)) -> Option<Finding> {
+    let (least, ratio) = (at_least_ratio(sent, lost), lost as f64 / sent.max(1) as f64);
+    // The rate of a radio falls below 80 % of its mean for a time, and a queue loses packets then.
+    if least < LOSS_WARNING || stream.is_queued() || stream.queue_s() >= STANDS_S {
         return None;
     }
     let (place, doing) = match stream.result.direction {
@@ -163,14 +187,14 @@ fn below_the_rate(stream: Streamed<'_>) -> Option<Finding> {
         confidence: PACED_CONFIDENCE,
         matters_for: Vec::new(),
         summary: format!(
-            "Packets are lost on the path {doing} also below its rate: {} of datagrams at 80 % of what TCP carried{bursts}. No full queue does that.",
-            percent(stream.lost_ratio())
+            "Packets are lost on the path {doing} also below its rate: {lost} of {sent} datagrams ({}){bursts}. No full queue does that.",
+            percent(ratio)
         ),
         evidence: vec![fact(
             stream.measurement,
             "receiver.loss_ratio",
-            stream.lost_ratio(),
-            "share lost of datagrams at 80 % of the rate that TCP reached; a finding where so many losses would be unlikely (2.5 %) under the threshold",
+            ratio,
+            "share lost of datagrams at 80 % of the rate that TCP reached, and of faster ones that the line carried as well; a finding where so many losses would be unlikely (2.5 %) under the threshold",
             LOSS_WARNING,
         )],
         fixes: vec![Fix::advice(
@@ -262,6 +286,7 @@ mod tests {
 
     fn found(protocol: Protocol, [sent, received, dropped_here]: [u64; 3]) -> Vec<Finding> {
         let ping = PingResult {
+            one_way: None,
             protocol,
             address: "192.0.2.1".to_owned(),
             sent,
@@ -290,6 +315,7 @@ mod tests {
             measurements: &[idle],
             local: &HostFacts::default(),
             far: None,
+            asked: None,
         })
     }
 

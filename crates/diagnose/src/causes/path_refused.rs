@@ -1,6 +1,7 @@
 //! A router refuses to forward packets to the target.
 
 use plumb_model::finding::{Actor, Cause, Finding, Severity};
+use plumb_model::need::Need;
 use plumb_model::results::path::refusal;
 
 use crate::entry::{Entry, Family, every_sign};
@@ -9,7 +10,9 @@ use crate::evidence::{Route, fact, of_route};
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "probes of another kind, or from another network, are forwarded",
+    needs: &[Need::Route],
     resembles: &[],
+    predicts: &[],
     yields_to: &[],
     examine: |case| case.routes().filter_map(refused).collect(),
     explains: every_sign,

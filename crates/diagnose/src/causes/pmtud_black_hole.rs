@@ -3,19 +3,28 @@
 //! RFC 2923, section 2.1.
 
 use plumb_model::finding::{Action, Actor, Cause, Finding, Fix, Place, Severity, SysctlAction};
+use plumb_model::need::Need;
 
 use crate::entry::{Entry, Family, every_sign};
 use crate::evidence::{Sizes, fact};
 
+/// A far end that answers no large packet would look the same; it was asked over UDP as well.
+const ANSWERS_CONFIDENCE: f64 = 0.85;
+
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "smaller packets get through: a lower maximum segment size, or a lower MTU of this host",
+    needs: &[Need::PacketSizes],
     resembles: &[(
         Cause::PathLoss,
         "loss takes small packets as well as large ones",
     )],
+    predicts: &[],
     yields_to: &[],
-    examine: |case| case.sizes().filter_map(black_hole).collect(),
+    examine: |case| {
+        let of = |sizes| [black_hole(sizes), of_answers(sizes)];
+        case.sizes().flat_map(of).flatten().collect()
+    },
     explains: every_sign,
 };
 
@@ -106,6 +115,59 @@ fn black_hole(sizes: Sizes<'_>) -> Option<Finding> {
     })
 }
 
+/// Large packets get there, and answers as large do not come back.
+fn of_answers(sizes: Sizes<'_>) -> Option<Finding> {
+    let mtu = sizes.result;
+    let back_bytes = mtu.way_back_bytes?;
+    let sent_bytes = mtu.path_mtu_bytes?;
+    // What the far end sends is bounded by what arrived there of this host's announcement.
+    let mss = mtu.mss.as_ref();
+    let saved = mss
+        .and_then(|mss| mss.lowered_to_bytes)
+        .is_some_and(|mss| mss + sizes.headers_bytes() <= back_bytes);
+    let severity = match saved {
+        true => Severity::Warning,
+        false => Severity::Critical,
+    };
+    let consequence = match saved {
+        true => "TCP is kept below that by its maximum segment size; UDP, QUIC and tunnels are not",
+        false => "downloads open, and hang as soon as the far end sends full packets",
+    };
+    let mss_bytes = back_bytes.saturating_sub(sizes.headers_bytes());
+    Some(Finding {
+        cause: Cause::PmtudBlackHole,
+        place: Place::Downlink,
+        severity,
+        confidence: ANSWERS_CONFIDENCE,
+        matters_for: Vec::new(),
+        summary: format!(
+            "Packets above {back_bytes} bytes vanish on the path from the far end, and nobody is told: {consequence}."
+        ),
+        evidence: vec![fact(
+            sizes.measurement,
+            "way_back_bytes",
+            back_bytes,
+            "the largest answer that came back, against the largest packet that got there",
+            sent_bytes,
+        )],
+        fixes: vec![
+            Fix::advice(
+                Actor::Router,
+                format!(
+                    "Lower TCP's maximum segment size to {mss_bytes} bytes in what passes from here: the far end then sends no larger ones."
+                ),
+                "TCP gets through; UDP and QUIC are helped only by the errors.",
+            ),
+            Fix::advice(
+                Actor::Provider,
+                "Let the routers on the far end's path send their ICMP errors (\"fragmentation needed\", \"packet too big\") to it, and let them through the firewalls before it.",
+                "Answers as large as the probes come back.",
+            ),
+        ],
+        kb: "mtu".to_owned(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -126,6 +188,7 @@ mod tests {
             direction: MtuDirection::RoundTrip,
             hops: Vec::new(),
             black_hole_after: Some(3),
+            way_back_bytes: None,
             sent: 40,
             mss: None,
             tcp: TcpMtu {
@@ -192,7 +255,8 @@ mod tests {
             lowered_to_bytes: Some(1300),
             ..mss(1460)
         };
-        let [clamped] = findings(MtuResult {
+        // That 1400 bytes pass is known as well.
+        let [clamped, smaller] = findings(MtuResult {
             mss: Some(seen),
             ..quiet.clone()
         })
@@ -202,22 +266,24 @@ mod tests {
             (clamped.cause, clamped.severity),
             (Cause::MssClamped, Severity::Info)
         );
+        assert_eq!(smaller.cause, Cause::TunnelOverhead);
         assert!(clamped.summary.contains("behind hop 2") && clamped.summary.contains("1300"));
-        let [unsure] = findings(MtuResult {
+        let [unsure, _] = findings(MtuResult {
             mss: Some(mss(1300)),
             ..quiet.clone()
         })
         .try_into()
         .unwrap();
         assert!(unsure.confidence < 0.7 && unsure.summary.contains("or set so"));
-        assert_eq!(
-            findings(MtuResult {
-                mss: Some(mss(1460)),
-                ..quiet.clone()
-            })
-            .len(),
-            0
-        );
-        assert_eq!(findings(quiet).len(), 0);
+        let causes = |mtu| {
+            let found = findings(mtu).into_iter();
+            found.map(|finding| finding.cause).collect::<Vec<_>>()
+        };
+        let fits = MtuResult {
+            mss: Some(mss(1460)),
+            ..quiet.clone()
+        };
+        assert_eq!(causes(fits), [Cause::TunnelOverhead]);
+        assert_eq!(causes(quiet), [Cause::TunnelOverhead]);
     }
 }

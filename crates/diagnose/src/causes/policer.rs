@@ -1,13 +1,16 @@
 //! What exceeds a contract is dropped at once, without a queue.
 
 use plumb_model::finding::Cause;
+use plumb_model::need::Need;
 
 use crate::drops_without_queue::{self, Depth};
 use crate::entry::{Entry, Family};
+use crate::weighing::prediction::{Observable, Prediction, strength};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
     vanishes: "a load paced below the contract's rate loses nothing",
+    needs: &[Need::Upload, Need::Download],
     resembles: &[
         (
             Cause::PathLoss,
@@ -17,6 +20,10 @@ pub(crate) const CAUSE: Entry = Entry {
             Cause::ShallowQueue,
             "packets that pass a short queue come later while it is full",
         ),
+    ],
+    predicts: &[
+        Prediction::unlikely(Observable::QueueAboveRate, strength::STRONG),
+        Prediction::unlikely(Observable::IdleLoss, strength::MODERATE).if_present(),
     ],
     yields_to: &[],
     examine: |case| drops_without_queue::examine(case, Depth::None),

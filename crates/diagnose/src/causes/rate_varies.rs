@@ -4,6 +4,7 @@
 //! modulation, somebody else takes a share and lets go of it.
 
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::need::Need;
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, si};
 
@@ -11,7 +12,7 @@ use crate::Case;
 use crate::entry::{Entry, Family, is_about};
 use crate::evidence::{Carried, Levels, fact};
 
-use crate::signs::{Kind, STEADY_RATIO, queue_stands};
+use crate::signs::{Kind, STEADY_RATIO, queue_stands, waits_there};
 
 /// Both levels are seen for seconds, with a clear gap between; others' traffic looks the same.
 const CONFIDENCE: f64 = 0.8;
@@ -19,6 +20,7 @@ const CONFIDENCE: f64 = 0.8;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
     vanishes: "at another time, or over another line, the rate stays at one level",
+    needs: &[Need::Upload, Need::Download],
     resembles: &[
         (
             Cause::TokenBucket,
@@ -29,7 +31,8 @@ pub(crate) const CAUSE: Entry = Entry {
             "random loss makes the rate vary from second to second, and not between levels",
         ),
     ],
-    yields_to: &[Cause::Outage],
+    predicts: &[],
+    yields_to: &[Cause::CrossTraffic, Cause::Outage],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         directions.filter_map(|d| examine(case, d)).collect()
@@ -40,7 +43,10 @@ pub(crate) const CAUSE: Entry = Entry {
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let carried = case.carried_alone(direction)?;
     // Loss makes rates vary too; a line that is full has a queue.
-    let full = carried.shows_rate() && queue_stands(carried);
+    let full = carried.shows_rate()
+        && queue_stands(carried)
+        && waits_there(case, direction)
+        && !case.is_used_by_others();
     let levels = carried
         .levels()
         .filter(|levels| full && levels.falls_once_after.is_none())?;

@@ -1,17 +1,24 @@
 //! The receiver's window is smaller than the path.
 
 use plumb_model::finding::Cause;
+use plumb_model::need::Need;
 
 use crate::entry::{Entry, Family};
+use crate::weighing::prediction::{Observable, Prediction, strength};
 use crate::window::{self, Side};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "a larger buffer, or several connections side by side, carry more",
+    needs: &[Need::Upload, Need::Download, Need::BothHosts],
     resembles: &[(
         Cause::SendBufferSmall,
         "there the sender waits for its own buffer",
     )],
+    predicts: &[
+        Prediction::likely(Observable::ReceiverWindow, strength::WEAK),
+        Prediction::unlikely(Observable::StandingQueue, strength::MODERATE).if_present(),
+    ],
     yields_to: &[],
     examine: |case| window::examine(case, Side::Receiver),
     explains: window::explains,

@@ -1,6 +1,7 @@
 //! The route changed once or twice.
 
 use plumb_model::finding::{Actor, Cause, Finding, Severity};
+use plumb_model::need::Need;
 
 use super::route_flapping::{self, FLAPS};
 use crate::entry::{Entry, Family, no_sign};
@@ -9,10 +10,12 @@ use crate::evidence::{Route, fact, of_route};
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "no other change is seen for as long as it is watched",
+    needs: &[Need::RouteOverTime],
     resembles: &[(
         Cause::RouteFlapping,
         "three changes and more while it was watched",
     )],
+    predicts: &[],
     yields_to: &[],
     examine: |case| case.routes().filter_map(changed).collect(),
     explains: no_sign,

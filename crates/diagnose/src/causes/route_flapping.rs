@@ -1,6 +1,7 @@
 //! The route changes time and again.
 
 use plumb_model::finding::{Actor, Cause, Finding, Severity};
+use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::entry::{Entry, Family, no_sign};
@@ -12,10 +13,12 @@ pub(super) const FLAPS: f64 = 3.0;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "the route stays once the line or the router that comes and goes is taken out of it",
+    needs: &[Need::RouteOverTime],
     resembles: &[(
         Cause::RouteChanged,
         "one change or two, and then the route stays",
     )],
+    predicts: &[],
     yields_to: &[],
     examine: |case| case.routes().filter_map(flapping).collect(),
     explains: no_sign,

@@ -3,6 +3,7 @@
 //! A sender then learns of one loss a round trip (RFC 2018, section 1).
 
 use plumb_model::finding::{Cause, Severity};
+use plumb_model::need::Need;
 
 use crate::entry::{Entry, Family, no_sign};
 use crate::evidence::Carried;
@@ -12,7 +13,9 @@ use crate::options::TcpOption;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "a tunnel around that box, or another path, recovers from several losses in one round trip",
+    needs: &[Need::Upload, Need::BothHosts],
     resembles: &[],
+    predicts: &[],
     yields_to: &[],
     examine: |case| OPTION.stripped(case),
     explains: no_sign,

@@ -1,6 +1,7 @@
 //! The path leads over a geostationary satellite.
 
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::entry::{Entry, Family, no_sign};
@@ -22,10 +23,12 @@ const CONFIDENCE: f64 = 0.8;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "another access line, or a satellite in a low orbit, has round trips of tens of milliseconds",
+    needs: &[Need::Idle],
     resembles: &[(
         Cause::RouteDetour,
         "no detour on the ground is so long: half of the Earth and back takes 200 ms in fibre",
     )],
+    predicts: &[],
     yields_to: &[],
     examine: |case| case.idle().and_then(far).into_iter().collect(),
     explains: no_sign,
@@ -85,6 +88,7 @@ mod tests {
             measurements: &[idle],
             local: &HostFacts::default(),
             far: None,
+            asked: None,
         };
         (CAUSE.examine)(&case).len()
     }

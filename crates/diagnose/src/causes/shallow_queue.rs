@@ -1,13 +1,16 @@
 //! The queue before a line is too short for one TCP connection to fill the line.
 
 use plumb_model::finding::Cause;
+use plumb_model::need::Need;
 
 use crate::drops_without_queue::{self, Depth};
 use crate::entry::{Entry, Family};
+use crate::weighing::prediction::{Observable, Prediction, strength};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
     vanishes: "a load paced below the line's rate loses nothing and carries more",
+    needs: &[Need::Upload, Need::Download],
     resembles: &[
         (
             Cause::Policer,
@@ -17,6 +20,10 @@ pub(crate) const CAUSE: Entry = Entry {
             Cause::PathLoss,
             "loss at random takes as many packets below the rate as above",
         ),
+    ],
+    predicts: &[
+        Prediction::unlikely(Observable::QueueAboveRate, strength::STRONG),
+        Prediction::unlikely(Observable::IdleLoss, strength::MODERATE).if_present(),
     ],
     yields_to: &[],
     examine: |case| drops_without_queue::examine(case, Depth::Short),

@@ -4,6 +4,7 @@
 //! was expected.
 
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::need::Need;
 use plumb_model::results::Direction;
 use plumb_model::units::si;
 
@@ -24,10 +25,12 @@ const CONFIDENCE: f64 = 0.6;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "over a full-duplex cable both directions at once carry what each does alone",
+    needs: &[Need::Upload, Need::Download, Need::BothLoads],
     resembles: &[(
         Cause::DuplexMismatch,
         "there both directions destroy each other's packets, and carry far less together than one alone",
     )],
+    predicts: &[],
     yields_to: &[Cause::DuplexMismatch],
     examine: |case| examine(case).into_iter().collect(),
     explains: |_, sign: &Sign| sign.kind == Kind::Collapse,

@@ -4,6 +4,7 @@
 //! (RFC 7323, sections 4 and 5).
 
 use plumb_model::finding::{Cause, Severity};
+use plumb_model::need::Need;
 
 use crate::entry::{Entry, Family, no_sign};
 use crate::options::TcpOption;
@@ -11,7 +12,9 @@ use crate::options::TcpOption;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "a tunnel around that box, or another path, passes them",
+    needs: &[Need::Upload, Need::BothHosts],
     resembles: &[],
+    predicts: &[],
     yields_to: &[],
     examine: |case| OPTION.stripped(case),
     explains: no_sign,

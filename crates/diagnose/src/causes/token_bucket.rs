@@ -1,6 +1,7 @@
 //! A token bucket lets the beginning of a transfer pass faster than the rest.
 
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::need::Need;
 use plumb_model::results::Direction;
 use plumb_model::results::capacity::{Doubt, TrainMethod};
 use plumb_model::units::{capital, si};
@@ -8,11 +9,12 @@ use plumb_model::units::{capital, si};
 use crate::Case;
 use crate::entry::{Entry, Family, is_about};
 use crate::evidence::{Lines, fact, of_lines};
-use crate::signs::{COSTLY_RATIO, Kind, Sign, queue_stands};
+use crate::signs::{COSTLY_RATIO, Kind, Sign, queue_stands, waits_there};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
     vanishes: "a transfer held below the lasting rate never empties the bucket",
+    needs: &[Need::Upload, Need::Download],
     resembles: &[
         (
             Cause::NarrowestLine,
@@ -23,7 +25,8 @@ pub(crate) const CAUSE: Entry = Entry {
             "others' traffic comes at any time, and a bucket is full at the beginning of each transfer",
         ),
     ],
-    yields_to: &[],
+    predicts: &[],
+    yields_to: &[Cause::CrossTraffic],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         let loads = directions.filter_map(|d| boost(case, d));
@@ -57,7 +60,10 @@ fn boost(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let carried = case.carried_alone(direction)?;
     let long_enough = carried.shows_rate();
     // Loss makes rates fall too; behind a bucket a queue stands.
-    let full = long_enough && queue_stands(carried);
+    let full = long_enough
+        && queue_stands(carried)
+        && waits_there(case, direction)
+        && !case.is_used_by_others();
     let levels = carried.levels().filter(|_| full)?;
     let settled = levels.falls_once_after? + SETTLES_S;
     let again_later = carried.again_after_second(settled)?;

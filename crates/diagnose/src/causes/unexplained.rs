@@ -1,6 +1,7 @@
 //! Something is wrong, and no cause that plumb looks for explains it.
 
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::need::Need;
 use plumb_model::results::Direction;
 
 use crate::entry::{Entry, Family, by_audit, no_sign};
@@ -13,7 +14,9 @@ const PERHAPS: f64 = 0.5;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Other,
     vanishes: "a measurement that the advice names finds the cause",
+    needs: &[Need::Idle, Need::Upload, Need::Download],
     resembles: &[],
+    predicts: &[],
     yields_to: &[],
     // It is what all others leave.
     examine: by_audit,

@@ -3,6 +3,7 @@
 //! Without it a window is at most 65,535 bytes (RFC 7323, section 2), however large the buffers are.
 
 use plumb_model::finding::{Cause, Finding, Severity};
+use plumb_model::need::Need;
 use plumb_model::units::{human_seconds, si};
 
 use crate::entry::{Entry, Family};
@@ -16,10 +17,12 @@ const WINDOW_BYTES: f64 = 65_535.0;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "a tunnel around that box, or another path, carries more over one connection",
+    needs: &[Need::Upload, Need::BothHosts],
     resembles: &[(
         Cause::ReceiveBufferSmall,
         "there windows above 64 KiB can be announced, and the receiver announces less",
     )],
+    predicts: &[],
     yields_to: &[],
     examine: |case| OPTION.stripped(case),
     explains: |_: &Finding, sign: &Sign| sign.kind == Kind::Window,

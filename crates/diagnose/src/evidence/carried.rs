@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use plumb_model::distribution::Distribution;
-use plumb_model::results::{Direction, Outcome, ThroughputResult, ramp_end_s};
+use plumb_model::results::{Direction, Outcome, ThroughputResult, ramp_end_s, ramp_s};
 use plumb_model::run::Measurement;
 
 use crate::{Case, lengths, reading};
@@ -20,7 +20,7 @@ pub(crate) struct Carried<'a> {
     pub(crate) result: &'a ThroughputResult,
 }
 
-/// Segments after slow start.
+/// Segments after slow start, but for repetitions of what the receiver had already (D-SACK).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Segments {
     /// Sent, those sent again included.
@@ -110,22 +110,50 @@ impl<'a> Carried<'a> {
         if self.result.cc.is_empty() {
             return None;
         }
-        let again = self.points("retransmits").map(|(_, count)| count);
-        let again = again.fold(None, |seen: Option<(f64, f64)>, count| {
-            Some(seen.map_or((count, count), |(first, _)| (first, count)))
-        });
+        let counted = |name| {
+            let counts = self.points(name).map(|(_, count)| count);
+            counts.fold(None, |seen: Option<(f64, f64)>, count| {
+                Some(seen.map_or((count, count), |(first, _)| (first, count)))
+            })
+        };
+        let again = counted("retransmits");
+        let spurious = counted("spurious_retransmits").map_or(0.0, |(first, last)| last - first);
         let rate = Distribution::of(self.points("bps").map(|(_, bps)| bps));
         let (again, payload) = match (again, rate) {
             (Some((first, last)), Some(rate)) => {
                 let seconds = self.measurement.duration_s - self.ramp_end_s();
-                ((last - first).max(0.0), rate.mean * seconds / 8.0)
+                let again = last - first - spurious;
+                (again.max(0.0), rate.mean * seconds / 8.0)
             }
-            _ => (self.result.tcp.retransmits as f64, self.result.bytes as f64),
+            _ => {
+                let spurious = self.result.tcp.spurious_retransmits.unwrap_or(0);
+                let again = self.result.tcp.retransmits.saturating_sub(spurious);
+                (again as f64, self.result.bytes as f64)
+            }
         };
         Some(Segments {
             sent: payload / self.segment_bytes() + again,
             again,
         })
+    }
+
+    /// Share of all segments that were sent again though the receiver had them; `None` where it was not reported.
+    pub(crate) fn spurious_ratio(self) -> Option<f64> {
+        let spurious = self.result.tcp.spurious_retransmits? as f64;
+        let sent =
+            self.result.bytes as f64 / self.segment_bytes() + self.result.tcp.retransmits as f64;
+        (sent > 0.0).then(|| spurious / sent)
+    }
+
+    /// Packets that the end of slow start may lose after it is left out: those that the queue holds, where its filling makes
+    /// the round trips so long that slow start takes longer than the beginning of the phase.
+    pub(crate) fn overshoot_segments(self) -> f64 {
+        let queue_s = self.queue_s().map_or(0.0, |queue| queue.p50);
+        let takes_s = ramp_s(self.rtt_s() + queue_s);
+        match takes_s > self.ramp_end_s() {
+            true => queue_s / self.packet_s(),
+            false => 0.0,
+        }
     }
 
     /// Share of the segments that were sent again from so many whole seconds after slow start on.
@@ -208,6 +236,14 @@ impl<'a> Case<'a> {
                 result,
             })
         })
+    }
+
+    /// Whether any direction was loaded with TCP.
+    pub(crate) fn carried_any(&self) -> bool {
+        let loads = [Direction::Up, Direction::Down, Direction::Both];
+        loads
+            .into_iter()
+            .any(|direction| self.carried(direction).next().is_some())
     }
 
     /// What was carried in `direction` while the other was idle.

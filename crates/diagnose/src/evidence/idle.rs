@@ -35,26 +35,28 @@ impl<'a> Case<'a> {
     /// Probes of the idle path. The responder answers every one of its own; hosts limit how many
     /// echoes they answer, and filters may let only those pass.
     pub(crate) fn idle(&self) -> Option<Idle<'a>> {
-        let by = |protocol: Protocol| {
-            self.measurements
-                .iter()
-                .find_map(|measurement| match &measurement.outcome {
-                    Outcome::Ping(result)
-                        if result.protocol == protocol && reading::is_idle(measurement) =>
-                    {
-                        Some(Idle {
-                            measurement,
-                            result,
-                        })
-                    }
-                    _ => None,
-                })
-        };
-        let [udp, icmp] = [Protocol::Udp, Protocol::Icmp].map(by);
+        let [udp, icmp] = [Protocol::Udp, Protocol::Icmp].map(|protocol| self.idle_by(protocol));
         let answered = |idle: &Idle<'_>| idle.result.received > 0;
         udp.filter(answered)
             .or(icmp.filter(answered))
             .or(udp)
             .or(icmp)
+    }
+    /// Those of one protocol.
+    pub(crate) fn idle_by(&self, protocol: Protocol) -> Option<Idle<'a>> {
+        let mut probes = self.probes_by(protocol);
+        probes.find(|probes| reading::is_idle(probes.measurement))
+    }
+
+    /// Probes by one protocol, in whatever phase.
+    pub(crate) fn probes_by(&self, protocol: Protocol) -> impl Iterator<Item = Idle<'a>> + use<'a> {
+        let all = self.measurements.iter();
+        all.filter_map(move |measurement| match &measurement.outcome {
+            Outcome::Ping(result) if result.protocol == protocol => Some(Idle {
+                measurement,
+                result,
+            }),
+            _ => None,
+        })
     }
 }

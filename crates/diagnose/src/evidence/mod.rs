@@ -2,23 +2,31 @@
 //! Facts, without a judgement.
 
 mod carried;
+mod counted;
 mod fact;
 mod idle;
 mod levels;
 mod lines;
 mod loaded;
+mod names;
 mod outages;
+mod port;
 mod route;
 mod sizes;
 mod streamed;
+mod waits;
 
 pub(crate) use carried::{Carried, SILENCE_S};
+pub(crate) use counted::Counted;
 pub(crate) use fact::fact;
 pub(crate) use idle::Idle;
 pub(crate) use levels::Levels;
 pub(crate) use lines::{Lines, of_lines};
 pub(crate) use loaded::Loaded;
+pub(crate) use names::Names;
 pub(crate) use outages::{OUTAGE_S, Outage};
+pub(crate) use port::Port;
 pub(crate) use route::{Route, altered, of_route};
 pub(crate) use sizes::{Sizes, is_search_of_sizes};
-pub(crate) use streamed::{Streamed, streamed};
+pub(crate) use streamed::{RAISES, Streamed, streamed};
+pub(crate) use waits::STANDS_S;

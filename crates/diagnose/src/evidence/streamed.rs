@@ -16,6 +16,17 @@ const ENOUGH_PACKETS: u64 = 50;
 const LIMIT_LOSS_RATIO: f64 = 0.2;
 const LIMIT_QUEUE_PACKETS: f64 = 10.0;
 
+/// What is offered below this share of what a line was seen to carry leaves it room.
+const ROOM_RATIO: f64 = 0.8;
+
+/// A quarter of the packets wait less than this share of what nearly all wait at most. A FIFO that is full holds them up alike,
+/// but for one packet: it must hold several for that.
+const SPREAD_RATIO: f64 = 0.85;
+const SPREAD_PACKETS: f64 = 7.0;
+
+/// So often the rate is raised: to 90 times what TCP carried, with which a line is another one than TCP saw.
+pub(crate) const RAISES: usize = 4;
+
 /// Datagrams at equal intervals, as many as were to be sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Streamed<'a> {
@@ -81,6 +92,23 @@ impl Streamed<'_> {
         self.receiver.pdv_s.map_or(0.0, |pdv| pdv.p50)
     }
 
+    /// Whether the queue of a line that was given far too much held packets up for longer and shorter times, as one that is
+    /// managed does: in a full FIFO nearly all wait for as long as the last.
+    pub(crate) fn is_managed(self) -> bool {
+        let Some((pdv, packet_s)) = self.receiver.pdv_s.zip(self.packet_s()) else {
+            return false;
+        };
+        self.lost_ratio() >= LIMIT_LOSS_RATIO
+            && pdv.p95 >= SPREAD_PACKETS * packet_s
+            && pdv.p75 < SPREAD_RATIO * pdv.p95
+    }
+
+    /// How much longer the fastest packet took than the fastest probe of the direction, in seconds; `None` where the clocks
+    /// could not be compared.
+    pub(crate) fn standing_s(self) -> Option<f64> {
+        self.result.standing_s
+    }
+
     /// By how much the later half of the packets varies, in seconds: below a line's rate it is what both hosts do to
     /// them.
     pub(crate) fn noise_s(self) -> f64 {
@@ -125,6 +153,28 @@ impl<'a> Case<'a> {
     pub(crate) fn line_bps(&self, direction: Direction) -> Option<f64> {
         let above = self.streamed(Experiment::Overload, direction).last()?;
         above.delivered_bps().filter(|_| !above.is_carried())
+    }
+
+    /// Datagrams sent and lost in a direction while the line had room: those at 80 % of what TCP carried, and faster ones
+    /// that a still faster stream showed to be below the line's rate.
+    pub(crate) fn below_the_line(&self, direction: Direction) -> (u64, u64) {
+        let above: Vec<Streamed<'_>> = self.streamed(Experiment::Overload, direction).collect();
+        let line_bps = above.iter().filter_map(|stream| stream.delivered_bps());
+        let line_bps = line_bps.fold(0.0, f64::max);
+        let has_room = |stream: &&Streamed<'_>| stream.offered_bps() <= ROOM_RATIO * line_bps;
+        let paced = self.streamed(Experiment::Paced, direction).next();
+        let all = above.iter().filter(has_room).copied().chain(paced);
+        all.fold((0, 0), |(sent, lost), stream| {
+            (sent + stream.sent(), lost + stream.lost())
+        })
+    }
+
+    /// Whether datagrams were made as fast as they are to become: the line did not carry the last of them, or they were raised
+    /// as often as is worth it.
+    pub(crate) fn overload_is_settled(&self, direction: Direction) -> bool {
+        let last = self.streamed(Experiment::Overload, direction).last();
+        last.is_some_and(|last| !last.is_carried())
+            || self.attempts(Experiment::Overload, direction) >= RAISES
     }
 
     /// How often an experiment was made in a direction, whatever came of it.

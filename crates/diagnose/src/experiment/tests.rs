@@ -123,6 +123,7 @@ fn found_after(text: &str, loss_above: f64, load_s: Option<f64>) -> Vec<Cause> {
         measurements: &run.measurements,
         local: &run.local.host,
         far: None,
+        asked: None,
     });
     found.into_iter().map(|finding| finding.cause).collect()
 }

@@ -1,6 +1,7 @@
 //! What the rules come to together.
 
 use plumb_model::finding::{Finding, Severity, Verdict};
+use plumb_model::order::sort_few;
 use plumb_model::results::host::{Check, CheckState};
 
 use super::judged::Judged;
@@ -35,7 +36,7 @@ pub(super) fn conclude(judged: Vec<Judged>) -> Audit {
             summary,
         });
     }
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    sort_few(&mut findings, |a, b| b.severity.cmp(&a.severity));
     let verdict = Verdict::of_a_part(headline(&checks, &findings));
     Audit {
         checks,

@@ -85,7 +85,8 @@ impl<'a> Case<'a> {
     /// Whether something else was measured than this machine.
     pub(crate) fn has_path(&self) -> bool {
         let of_path = |m: &Measurement| !matches!(m.outcome, Outcome::Host(_));
-        self.measurements.iter().any(of_path)
+        let local = self.asked.is_some_and(|asked| asked.local);
+        !local && self.measurements.iter().any(of_path)
     }
 }
 

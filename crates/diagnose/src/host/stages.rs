@@ -43,7 +43,7 @@ fn slowest_disk(disk: &DiskResult) -> String {
     slowest.map_or_else(String::new, |(_, pass)| {
         format!(
             "To {} is the slower way for a copy here: {}{}.",
-            pass.work.name(),
+            pass.work.shown(),
             si(pass.bps, "bit/s"),
             against(disk.rate_bps, pass.bps)
         )
@@ -59,7 +59,7 @@ fn slowest_cipher(cipher: &CipherResult) -> String {
     slowest.map_or_else(String::new, |(one, bps)| {
         format!(
             "The slowest cipher here is {}'s {}: one core does {}{}.",
-            one.used_by.name(),
+            one.used_by.shown(),
             one.name,
             si(bps, "bit/s"),
             against(cipher.rate_bps, bps)
@@ -88,8 +88,8 @@ fn disk(facts: &Facts<'_>, disk: &DiskResult) -> Vec<Judged> {
     };
     copies(disk)
         .map(|(place, pass)| {
-            let subject = pass.work.name();
-            let does = format!("{}: {} ({})", subject, si(pass.bps, "bit/s"), pass.cache.name());
+            let subject = pass.work.shown();
+            let does = format!("{}: {} ({})", subject, si(pass.bps, "bit/s"), pass.cache.shown());
             if pass.bps >= rate {
                 return fine(subject, does);
             }
@@ -128,7 +128,7 @@ fn ciphers(facts: &Facts<'_>, cipher: &CipherResult) -> Vec<Judged> {
     first
         .filter_map(|(place, one)| {
             let bps = one.seal_bps?.min(one.open_bps?);
-            let subject = format!("{} {}", one.used_by.name(), one.name);
+            let subject = format!("{} {}", one.used_by.shown(), one.name);
             if bps >= rate {
                 return Some(fine(subject, format!("one core does {}", si(bps, "bit/s"))));
             }
@@ -138,7 +138,7 @@ fn ciphers(facts: &Facts<'_>, cipher: &CipherResult) -> Vec<Judged> {
                     Cause::CipherSlow,
                     Severity::Warning,
                     &[PathKind::Lan, PathKind::LongPath],
-                    format!("One core encrypts {} for {} ({}), and {} are wanted.", si(bps, "bit/s"), one.used_by.name(), one.name, si(rate, "bit/s")),
+                    format!("One core encrypts {} for {} ({}), and {} are wanted.", si(bps, "bit/s"), one.used_by.shown(), one.name, si(rate, "bit/s")),
                 )
                 // ssh has other code for the same cipher, which may be faster.
                 .sure(if one.used_by == CipherUse::Ssh { 0.6 } else { 0.85 })

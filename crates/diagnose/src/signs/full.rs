@@ -1,5 +1,8 @@
 //! Whether a load keeps the line full, and what it loses by that.
 
+use plumb_model::distribution::Distribution;
+use plumb_model::results::Direction;
+
 use crate::Case;
 use crate::evidence::Carried;
 use crate::loss::LOSS_WARNING;
@@ -25,7 +28,7 @@ const DELAYED_ACK_S: f64 = 0.040;
 
 /// The slow seconds (5th percentile) of a line that is full carry this share of its fast ones (95th): in
 /// the laboratory 0.92 to 0.99 with every kind of queue, and 0.6 to 0.7 where 6 % are lost at random.
-const FULL_RATIO: f64 = 0.8;
+pub(crate) const FULL_RATIO: f64 = 0.8;
 
 /// What TCP carries of a full line, against datagrams: its headers are 2 % larger, and it begins slowly.
 const OF_LINE_RATIO: f64 = 0.9;
@@ -35,6 +38,9 @@ const OF_LINE_RATIO: f64 = 0.9;
 /// 0.4 to 1.6 times as many.
 const NEEDED: f64 = 1.5;
 pub(super) const NEEDED_TIMES: f64 = 2.0;
+
+/// A window of fewer segments than these is one of timeouts (RFC 5681, section 3.2): what it loses follows no rule.
+const FAST_RETRANSMIT_SEGMENTS: f64 = 4.0;
 
 /// Whether the load keeps a queue of its own filled all the time.
 pub(crate) fn queue_stands(carried: Carried<'_>) -> bool {
@@ -50,6 +56,39 @@ pub(crate) fn queue_stands(carried: Carried<'_>) -> bool {
     queue.is_some_and(|queue| queue.p25 >= waits_s + by_receiver_s)
 }
 
+/// Whether packets wait in the direction of the load, and not only acknowledgements in the other; true where that is unknown.
+pub(crate) fn waits_there(case: &Case<'_>, direction: Direction) -> bool {
+    let loaded = case.loaded(direction);
+    let waited = loaded.and_then(|loaded| loaded.waited_s(direction));
+    waited.is_none_or(|waited| waited.p50 >= LEAST_QUEUE_S)
+}
+
+/// Whether probes beside the load pass as if the line were free: they wait no longer, in that percentile of them, than the middle
+/// one does on the idle path. The line has room left then, or a fair queue keeps the probes apart from the load, and TCP's own
+/// round trips say nothing of the difference: streams that wait for a window send in bursts, which queue for a moment. Unknown
+/// where the clocks could not be compared.
+fn probes_pass(
+    case: &Case<'_>,
+    carried: Carried<'_>,
+    percentile: fn(&Distribution) -> f64,
+) -> Option<bool> {
+    let direction = carried.result.direction;
+    let waited = case.loaded(direction)?.waited_s(direction)?;
+    let idle = case.idle().and_then(|idle| idle.waited_s(direction));
+    let idle_s = idle.map_or(0.0, |idle| idle.p50);
+    let allowed_s = LEAST_QUEUE_S.max(QUEUE_PACKETS * carried.packet_s());
+    Some(percentile(&waited) < idle_s + allowed_s)
+}
+
+/// Whether it shows that the line carries no more than the load did: datagrams above its rate carried no more, or where there
+/// were none, TCP's round trips and those of probes both show a queue that never empties.
+pub(crate) fn is_line_known_full(case: &Case<'_>, carried: Carried<'_>) -> bool {
+    match case.line_bps(carried.result.direction) {
+        Some(line_bps) => carried.bps() >= OF_LINE_RATIO * line_bps,
+        None => queue_stands(carried) && !probes_pass(case, carried, |w| w.p5).unwrap_or(false),
+    }
+}
+
 /// Whether the load keeps the line full: it carried what datagrams above the line's rate did, or where there were none,
 /// a queue stands, and so the rate is steady.
 pub(super) fn is_full(case: &Case<'_>, carried: Carried<'_>) -> bool {
@@ -59,17 +98,22 @@ pub(super) fn is_full(case: &Case<'_>, carried: Carried<'_>) -> bool {
     let steady = carried
         .seconds_bps()
         .is_some_and(|rate| rate.p5 >= FULL_RATIO * rate.p95);
-    steady && queue_stands(carried)
+    // A quarter of the probes in an empty queue: TCP leaves a line empty for a tenth of the time where its queue is short.
+    steady
+        && queue_stands(carried)
+        && !probes_pass(case, carried, |waited| waited.p25).unwrap_or(false)
 }
 
 /// Whether the load's own full queue accounts for what is sent again, or it is too little to matter.
 pub(super) fn is_explained_by_load(case: &Case<'_>, carried: Carried<'_>) -> Option<bool> {
-    let ratio = carried.segments()?.ratio();
-    if ratio <= NEGLIGIBLE_RATIO {
+    let segments = carried.segments()?;
+    if segments.ratio() <= NEGLIGIBLE_RATIO {
         return Some(true);
     }
-    let needed = carried
-        .window_segments()
-        .map(|window| NEEDED_TIMES * NEEDED / window.max(1.0).powi(2));
-    Some(is_full(case, carried) && needed.is_some_and(|needed| ratio <= needed))
+    let again = (segments.again - carried.overshoot_segments()).max(0.0);
+    let ratio = again / segments.sent.max(1.0);
+    let is_needed = |window: f64| {
+        window < FAST_RETRANSMIT_SEGMENTS || ratio <= NEEDED_TIMES * NEEDED / window.powi(2)
+    };
+    Some(is_full(case, carried) && carried.window_segments().is_some_and(is_needed))
 }

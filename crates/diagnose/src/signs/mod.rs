@@ -17,7 +17,7 @@ use plumb_model::units::{human_seconds, si};
 use crate::evidence::{Carried, fact};
 use crate::loss::shows_loss;
 use crate::{Case, lengths};
-pub(crate) use full::queue_stands;
+pub(crate) use full::{FULL_RATIO, is_line_known_full, queue_stands, waits_there};
 use full::{NEEDED_TIMES, NEGLIGIBLE_RATIO, is_explained_by_load, is_full};
 pub(crate) use shares::percent;
 
@@ -85,7 +85,7 @@ pub(crate) fn signs(case: &Case<'_>) -> Vec<Sign> {
         all.extend(retransmissions(case, direction, carried));
         all.extend(stall(direction, carried));
         all.extend(unsteady(direction, carried));
-        all.extend(window(direction, carried));
+        all.extend(window(case, direction, carried));
     }
     all.extend(collapse(case));
     all.extend(idle_losses(case));
@@ -185,7 +185,7 @@ fn unsteady(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
     })
 }
 
-fn window(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
+fn window(case: &Case<'_>, direction: Direction, carried: Carried<'_>) -> Option<Sign> {
     let tcp = &carried.result.tcp;
     let (ratio, what, field) = match tcp.limited.rwnd_ratio >= tcp.limited.sndbuf_ratio {
         true => (
@@ -203,7 +203,7 @@ fn window(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
     let held = ratio >= WINDOW_RATIO
         && carried.measurement.duration_s >= grown_s
         && tcp.min_rtt_s.is_some_and(|rtt| rtt >= MIN_RTT_S)
-        && !queue_stands(carried);
+        && !is_line_known_full(case, carried);
     held.then(|| Sign {
         kind: Kind::Window,
         direction: Some(direction),
@@ -218,7 +218,7 @@ fn window(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
             carried.measurement,
             field,
             ratio,
-            "share of the time that the senders waited for it while no queue stood",
+            "share of the time that the senders waited for it while the line was not known to be full",
             WINDOW_RATIO,
         ),
     })

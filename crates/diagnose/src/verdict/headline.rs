@@ -1,6 +1,7 @@
 //! The one sentence that a check ends in.
 
-use plumb_model::finding::{Cause, Clearance, Finding, NotMeasured, Verdict};
+use plumb_model::finding::{Cause, Clearance, Finding, NotMeasured, Severity, Verdict};
+use plumb_model::goal::Effort;
 use plumb_model::loss::at_most_ratio;
 use plumb_model::results::Direction;
 use plumb_model::units::{human_seconds, si};
@@ -16,13 +17,29 @@ pub(crate) fn headline(
 ) -> String {
     match clearance {
         Clearance::Found => of_findings(findings),
-        Clearance::Unexplained => of_findings(
-            findings
-                .iter()
-                .filter(|finding| finding.cause == Cause::Unexplained),
-        ),
-        Clearance::NotMeasured => not_judged(not_measured),
+        Clearance::Unexplained => unexplained(case, findings),
+        Clearance::NotMeasured => not_judged(not_measured, is_quick(case)),
         Clearance::Cleared => cleared(case),
+    }
+}
+
+fn is_quick(case: &Case<'_>) -> bool {
+    case.asked
+        .is_some_and(|asked| asked.effort == Effort::Quick)
+}
+
+/// What nothing explains. What is only worth knowing may be chance, and a quick check does not find out.
+fn unexplained(case: &Case<'_>, findings: &[Finding]) -> String {
+    let unexplained = findings
+        .iter()
+        .filter(|finding| finding.cause == Cause::Unexplained);
+    let summary = of_findings(unexplained.clone());
+    let small = unexplained
+        .into_iter()
+        .all(|finding| finding.severity == Severity::Info);
+    match small && is_quick(case) {
+        true => format!("Not settled. {summary}"),
+        false => summary,
     }
 }
 
@@ -42,7 +59,7 @@ pub(crate) fn of_findings<'a>(findings: impl IntoIterator<Item = &'a Finding>) -
 }
 
 /// What the first reason keeps from being known, and the option that helps.
-fn not_judged(not_measured: &[NotMeasured]) -> String {
+fn not_judged(not_measured: &[NotMeasured], quick: bool) -> String {
     let Some((first, others)) = not_measured.split_first() else {
         return String::new();
     };
@@ -54,8 +71,12 @@ fn not_judged(not_measured: &[NotMeasured]) -> String {
         .option
         .as_ref()
         .map_or_else(String::new, |option| format!(" {option} would measure it."));
+    let begins = match quick {
+        true => "Not settled: nothing wrong was seen, but not measured were",
+        false => "Not measured:",
+    };
     format!(
-        "Not measured: {}, because {}.{helps}{more}",
+        "{begins} {}, because {}.{helps}{more}",
         first.what, first.why
     )
 }

@@ -6,6 +6,7 @@
 
 mod budget;
 mod headline;
+mod local;
 #[cfg(test)]
 mod recorded;
 mod requirements;
@@ -15,8 +16,9 @@ mod tests;
 use plumb_model::finding::{Cause, Clearance, Finding, NotMeasured, Severity, Verdict};
 use plumb_model::grade::Grade;
 
-use crate::{Case, Scope, causes};
+use crate::{Case, Scope, causes, needs};
 pub use headline::without_responder;
+pub use local::local;
 
 /// The findings, and one more where there are signs that none of them explains.
 pub(crate) fn with_unexplained(case: &Case<'_>, mut findings: Vec<Finding>) -> Vec<Finding> {
@@ -36,6 +38,7 @@ pub(crate) fn verdict(case: &Case<'_>, scope: Scope, findings: &[Finding]) -> Ve
             clearance: Some(clearance),
             latency_grade,
             not_measured,
+            looked_for: Some(needs::looked_for(case, findings)),
         },
         // What was not to be measured is not missing.
         Scope::Part => Verdict {
@@ -43,6 +46,7 @@ pub(crate) fn verdict(case: &Case<'_>, scope: Scope, findings: &[Finding]) -> Ve
             clearance: None,
             latency_grade,
             not_measured: Vec::new(),
+            looked_for: None,
         },
     }
 }

@@ -4,6 +4,7 @@
 
 use plumb_model::finding::Place;
 use plumb_model::run::Run;
+use serde_json::Value;
 
 use super::*;
 use crate::diagnose;
@@ -14,6 +15,16 @@ fn judged(run: &str) -> (Vec<Finding>, Verdict) {
     let run = Run::from_json(run).unwrap();
     let case = Case::of(&run);
     diagnose(&case, Scope::Path)
+}
+
+/// The same Run with measurements changed; `change` gets the kind of each.
+fn changed(run: &str, change: impl Fn(&str, &mut Value)) -> Run {
+    let mut run: Value = serde_json::from_str(run).unwrap();
+    for measurement in run["measurements"].as_array_mut().unwrap() {
+        let kind = measurement["kind"].as_str().unwrap().to_owned();
+        change(&kind, measurement);
+    }
+    Run::from_json(&run.to_string()).unwrap()
 }
 
 /// Nothing else of note, and no grade, was found.
@@ -204,4 +215,168 @@ fn bursts_of_loss_are_told_from_single_losses() {
         "{}",
         single.summary
     );
+}
+
+/// 50 Mbit/s down and 500 kbit/s up with a queue of a second: the acknowledgements of a download fill the upload.
+#[test]
+fn a_download_that_waits_for_its_acknowledgements_is_no_queue_of_the_download() {
+    let (findings, _) = judged(include_str!("../../fixtures/ack-starvation.json"));
+    let found = |cause| findings.iter().find(|finding| finding.cause == cause);
+    let starved = found(Cause::AckStarvation).unwrap();
+    assert_eq!(
+        (starved.place, starved.severity),
+        (Place::Uplink, Severity::Critical)
+    );
+    assert!(
+        starved.summary.contains("Downloads wait for their own"),
+        "{}",
+        starved.summary
+    );
+    assert_eq!(found(Cause::BufferbloatUp).unwrap().place, Place::Uplink);
+    assert!(found(Cause::BufferbloatDown).is_none(), "{findings:#?}");
+    assert!(found(Cause::RateVaries).is_none(), "{findings:#?}");
+    // Without a clock that shows the direction it looks like one.
+    let text = include_str!("../../fixtures/ack-starvation.json");
+    let run = changed(text, |kind, measurement| {
+        if kind == "loaded_latency" {
+            measurement["result"]["one_way"] = Value::Null;
+        }
+    });
+    let (findings, _) = diagnose(&Case::of(&run), Scope::Path);
+    assert!(findings.iter().all(|f| f.cause != Cause::AckStarvation));
+}
+
+/// Datagrams at 80 % of an upload's rate waited nowhere, or others' packets kept them waiting.
+#[test]
+fn datagrams_below_the_rate_show_whose_queue_it_is() {
+    let text = include_str!("../../fixtures/ack-starvation.json");
+    let of_upload = |run: &Run| {
+        let (findings, _) = diagnose(&Case::of(run), Scope::Path);
+        let in_it = findings.into_iter().filter(|f| f.place == Place::Uplink);
+        in_it.map(|f| f.cause).collect::<Vec<_>>()
+    };
+    let found = of_upload(&changed(text, |_, _| ()));
+    assert!(found.contains(&Cause::BufferbloatUp), "{found:?}");
+    let run = changed(text, |_, measurement| {
+        if measurement["context"]["experiment"] == "paced" {
+            measurement["result"]["standing_s"] = 0.4.into();
+        }
+    });
+    let found = of_upload(&run);
+    assert!(found.contains(&Cause::CrossTraffic), "{found:?}");
+    assert!(!found.contains(&Cause::BufferbloatUp), "{found:?}");
+}
+
+/// What connections that share one queue lose is alike; on one of several paths it is not.
+#[test]
+fn streams_that_differ_in_nothing_but_their_ports_show_a_bad_path() {
+    let found = |streams: [(u64, f64); 4]| {
+        let text = include_str!("../../fixtures/rate-steps.json");
+        let run = changed(text, |kind, measurement| {
+            if kind != "throughput" {
+                return;
+            }
+            let duration_s = measurement["duration_s"].as_f64().unwrap();
+            for (number, (retransmits, bps)) in streams.into_iter().enumerate() {
+                let stream = &mut measurement["result"]["streams"][number];
+                stream["retransmits"] = retransmits.into();
+                stream["bps"] = bps.into();
+                stream["bytes"] = ((bps * duration_s / 8.0) as u64).into();
+            }
+        });
+        let (findings, _) = diagnose(&Case::of(&run), Scope::Path);
+        findings.iter().any(|f| f.cause == Cause::UnequalPaths)
+    };
+    assert!(found([(5, 8e6), (2, 9e6), (60, 1e6), (9, 8.5e6)]));
+    // Alike, unlucky, or too few to tell.
+    assert!(!found([(60, 2e6), (50, 2.2e6), (60, 1.5e6), (70, 2e6)]));
+    assert!(!found([(90, 8e6), (80, 9e6), (60, 1e6), (99, 8.5e6)]));
+    assert!(!found([(0, 8e6), (0, 9e6), (9, 0.1e6), (0, 8.5e6)]));
+}
+
+/// What TCP carries over a port is 1448 of 1538 bytes of its speed.
+#[test]
+fn the_speed_of_a_port_is_recognised() {
+    let found = |bps: f64| {
+        let text = include_str!("../../fixtures/home-cable-managed.json");
+        let run = changed(text, |kind, measurement| {
+            if kind == "throughput" {
+                measurement["result"]["steady_bps"] = bps.into();
+            }
+        });
+        let (findings, _) = diagnose(&Case::of(&run), Scope::Path);
+        let port = findings.iter().find(|f| f.cause == Cause::PortSpeed);
+        port.map(|finding| (finding.severity, finding.summary.contains("100 Mbit/s")))
+    };
+    assert_eq!(found(94.1e6), Some((Severity::Info, true)));
+    assert_eq!([found(96.5e6), found(90e6), found(500e6)], [None; 3]);
+}
+
+/// A shaper is proposed below what the line kept, and none where no home's router stands before the queue.
+#[test]
+fn advice_follows_the_line() {
+    let text = include_str!("../../fixtures/ack-starvation.json");
+    let advice = |run: &Run| {
+        let (findings, _) = diagnose(&Case::of(run), Scope::Path);
+        let bloat = findings
+            .into_iter()
+            .find(|f| f.cause == Cause::BufferbloatUp);
+        bloat.unwrap().fixes.remove(0)
+    };
+    let of_home = advice(&changed(text, |_, _| ()));
+    assert!(of_home.action.is_some(), "{of_home:?}");
+    let of_ocean = advice(&changed(text, |kind, measurement| match kind {
+        "loaded_latency" => measurement["result"]["idle_rtt_s"]["min"] = 0.15.into(),
+        "throughput" => measurement["result"]["steady_bps"] = 900e6.into(),
+        _ => (),
+    }));
+    assert!(
+        of_ocean.action.is_none() && of_ocean.summary.contains("BBR"),
+        "{of_ocean:?}"
+    );
+}
+
+/// Four downloads of another machine keep 150 ms of 50 Mbit/s filled before and beside ours.
+#[test]
+fn others_that_fill_the_line_are_no_queue_of_ours() {
+    let (findings, _) = judged(include_str!("../../fixtures/cross-traffic.json"));
+    let down = |finding: &&Finding| finding.place == Place::Downlink;
+    let of_download: Vec<_> = findings.iter().filter(down).collect();
+    assert_eq!(of_download.len(), 1, "{findings:#?}");
+    let others = of_download[0];
+    assert_eq!(
+        (others.cause, others.severity),
+        (Cause::CrossTraffic, Severity::Warning)
+    );
+    assert!(others.summary.contains("our share"), "{}", others.summary);
+    assert!(findings.iter().all(|f| f.cause != Cause::PathLoss));
+    // Delays that are independent of each other are no queue.
+    let mut run = Run::from_json(include_str!("../../fixtures/cross-traffic.json")).unwrap();
+    for measurement in &mut run.measurements {
+        if let Some(series) = measurement.series.get_mut("rtt") {
+            for (at, value) in series.values.iter_mut().enumerate() {
+                *value = Some(0.020 + 0.020 * (at * 7 % 10) as f64);
+            }
+        }
+    }
+    let (findings, _) = diagnose(&Case::of(&run), Scope::Path);
+    let others = findings.iter().find(|f| f.cause == Cause::CrossTraffic);
+    let evidence = others.map_or(0, |others| others.evidence.len());
+    assert!(evidence <= 1, "{others:?}");
+}
+
+/// The same line, whose queue holds datagrams up for longer and shorter times: it is managed, and drops too early.
+#[test]
+fn a_queue_that_is_managed_is_not_short() {
+    let text = include_str!("../../fixtures/shallow-queue.json");
+    let run = changed(text, |_, measurement| {
+        if measurement["context"]["experiment"] == "overload" {
+            let waits = &mut measurement["result"]["receiver"]["pdv_s"];
+            (waits["p75"], waits["p95"]) = (0.010.into(), 0.030.into());
+        }
+    });
+    let (findings, _) = diagnose(&Case::of(&run), Scope::Path);
+    let causes: Vec<_> = findings.iter().map(|finding| finding.cause).collect();
+    assert!(causes.contains(&Cause::QueueTargetLow), "{causes:?}");
+    assert!(!causes.contains(&Cause::ShallowQueue), "{causes:?}");
 }

@@ -2,6 +2,7 @@
 //! that reached the limit of the path.
 
 use plumb_model::finding::NotMeasured;
+use plumb_model::goal::Effort;
 use plumb_model::loss::at_most_ratio;
 use plumb_model::results::Direction;
 use plumb_model::run::Measurement;
@@ -9,7 +10,7 @@ use plumb_model::units::human_seconds;
 
 use super::budget;
 use crate::evidence::Carried;
-use crate::signs::{percent, queue_stands};
+use crate::signs::{is_line_known_full, percent};
 use crate::{Case, lengths, reading};
 
 /// Loss while idle must be known to be below this: what 188 answered probes show.
@@ -139,14 +140,15 @@ fn rate(case: &Case<'_>, direction: Direction) -> Option<Missing> {
     if reading::is_held_on_purpose(measurement) {
         return Some(Missing::new(need, Reason::HeldOnPurpose));
     }
-    held_by_ends(carried).map(|reason| Missing::new(need, reason))
+    held_by_ends(case, carried).map(|reason| Missing::new(need, reason))
 }
 
 /// Whether a load says nothing of the path's limit, because the ends held it back. What a window
 /// holds back is a sign, or a finding, too.
-fn held_by_ends(carried: Carried<'_>) -> Option<Reason> {
+fn held_by_ends(case: &Case<'_>, carried: Carried<'_>) -> Option<Reason> {
     let others = 1.0 - carried.result.tcp.limited.network_ratio;
-    (others > OTHER_LIMITS_RATIO && !queue_stands(carried)).then_some(Reason::HeldByEnds(others))
+    let held = others > OTHER_LIMITS_RATIO && !is_line_known_full(case, carried);
+    held.then_some(Reason::HeldByEnds(others))
 }
 
 fn latency(case: &Case<'_>, direction: Direction) -> Option<Missing> {
@@ -207,6 +209,14 @@ fn too_short(need: Need, measurement: &Measurement, needed_s: f64) -> Option<Mis
     })
 }
 
+/// What a quick check cannot know.
+const UNHURRIED: &str = "plumb check without --quick";
+
+fn is_quick(case: &Case<'_>) -> bool {
+    case.asked
+        .is_some_and(|asked| asked.effort == Effort::Quick)
+}
+
 /// What some needs that are missed for one reason come to.
 fn not_measured(case: &Case<'_>, reason: Reason, group: &[Missing]) -> NotMeasured {
     let lasted = group
@@ -230,8 +240,19 @@ fn not_measured(case: &Case<'_>, reason: Reason, group: &[Missing]) -> NotMeasur
             "{sent} probes bound it at {} only",
             percent(at_most_ratio(sent, 0))
         ),
+        Reason::NoLoad if is_quick(case) => {
+            option = Some(UNHURRIED.to_owned());
+            "a quick check has no such load".to_owned()
+        }
         Reason::NoLoad => "there was no such load".to_owned(),
         Reason::NoLoadedAnswer => "no probe was answered beside the load".to_owned(),
+        Reason::Asked if is_quick(case) => {
+            option = Some(UNHURRIED.to_owned());
+            format!(
+                "the {} of a quick check are too short for it",
+                human_seconds(lasted)
+            )
+        }
         Reason::Asked => {
             option = Some(format!("--duration {:.0}s", needed.ceil()));
             format!("{} are too short for it", human_seconds(lasted))

@@ -78,7 +78,7 @@ pub(super) fn passes(
 
 impl Work<'_> {
     fn begin(&self, work: FileWork, access: FileAccess) -> Pass {
-        (self.step)(&format!("{}, {}", work.name(), access.name()));
+        (self.step)(&format!("{}, {}", work.shown(), access.shown()));
         Pass::begin(work, access, self.plan.pass_within)
     }
 

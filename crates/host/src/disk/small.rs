@@ -30,7 +30,7 @@ pub(super) fn passes(
     // Whether memory answers was found out with the large file.
     let in_memory = passes.iter().any(|pass| pass.cache == PageCache::Memory);
 
-    step(FileWork::WriteSmall.name());
+    step(FileWork::WriteSmall.shown());
     let content = noise(usize::try_from(plan.small_file_bytes).unwrap_or(usize::MAX));
     let mut pass = Pass::begin(
         FileWork::WriteSmall,
@@ -65,7 +65,7 @@ pub(super) fn passes(
             forget_cached(&file);
         }
     }
-    step(FileWork::ReadSmall.name());
+    step(FileWork::ReadSmall.shown());
     let mut buffer = Vec::with_capacity(content.len() + 1);
     let mut pass = Pass::begin(FileWork::ReadSmall, FileAccess::ReadWrite, plan.pass_within);
     let mut read = 0;

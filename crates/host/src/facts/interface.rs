@@ -82,7 +82,7 @@ fn ask_driver(ethtool: &mut Ethtool, interface: &mut Interface, names: &[String]
 }
 
 /// Drivers have hundreds of counters, each with names of its own; those of trouble bear such words.
-fn tells_of_trouble(name: &str) -> bool {
+pub(crate) fn tells_of_trouble(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [
         "err",
@@ -103,6 +103,8 @@ fn tells_of_trouble(name: &str) -> bool {
         "xoff",
         "timeout",
         "stop",
+        // Amazon's ena counts what it queued or dropped because the instance was above its allowance.
+        "allowance_exceeded",
     ]
     .iter()
     .any(|word| name.contains(word))

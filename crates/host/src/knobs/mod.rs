@@ -6,6 +6,7 @@ pub mod formula;
 pub mod page;
 pub mod situation;
 
+use plumb_model::json;
 use plumb_model::tune::{Kind, Os, Role, Scope};
 use serde::Deserialize;
 
@@ -263,7 +264,7 @@ impl Catalogue {
     /// # Errors
     /// When it does not have the shape that [`Knob`] says.
     pub fn built_in() -> Result<Self, CatalogueError> {
-        Ok(serde_json::from_str(CATALOGUE)?)
+        Ok(json::from_slice(CATALOGUE.as_bytes())?)
     }
 
     /// The knobs of a system.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use plumb_model::json;
 use serde::{Deserialize, Serialize};
 
 use super::interface::Setting;
@@ -281,13 +282,12 @@ impl Store for Directory {
             file: file.clone(),
             source,
         };
-        let mut text = serde_json::to_vec_pretty(journal).map_err(|e| error(e.into()))?;
-        text.push(b'\n');
+        let text = json::pretty(journal).map_err(|e| error(e.into()))? + "\n";
         // What could not be read again could not be undone.
         if text.len() as u64 > MOST_BYTES {
             return Err(error(io::ErrorKind::FileTooLarge.into()));
         }
-        replace(&file, &text).map_err(error)
+        replace(&file, text.as_bytes()).map_err(error)
     }
 
     fn remove(&mut self) -> Result<(), JournalError> {
@@ -319,7 +319,7 @@ fn read(file: &Path, drop_in: &Path) -> Result<Option<Journal>, JournalError> {
 /// Reads a journal, and refuses what plumb would not have written: the only file that it may name is the
 /// drop-in, and names of variables and interfaces lead nowhere else.
 fn parse(text: &str, drop_in: &Path) -> Result<Journal, String> {
-    let journal: Journal = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    let journal: Journal = json::from_slice(text.as_bytes()).map_err(|e| e.to_string())?;
     if journal.schema != SCHEMA {
         let found: String = journal.schema.chars().take(40).collect();
         return Err(format!(

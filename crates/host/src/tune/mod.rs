@@ -5,7 +5,6 @@
 pub mod advice;
 pub mod apply;
 mod at_boot;
-pub mod from_run;
 pub mod interface;
 pub mod journal;
 mod judge;

@@ -63,7 +63,6 @@ pub struct Scenario {
     #[serde(rename = "traffic", default)]
     pub traffic: Vec<TrafficSpec>,
     /// Where a shaper goes that a finding asks of the router.
-    #[serde(default)]
     pub router_shaper: Option<RouterShaper>,
     /// Free parameters, for `--vary`.
     #[serde(default)]
@@ -82,7 +81,6 @@ pub struct NodeSpec {
     /// Its name, to which its address resolves in the whole network.
     pub name: String,
     /// Whether it forwards packets. A node between others must say.
-    #[serde(default)]
     pub forward: Option<bool>,
     /// Whether it answers nothing by ICMP: no echo, no error, so that a hop does not show.
     #[serde(default)]
@@ -108,7 +106,6 @@ pub struct LinkSpec {
     #[serde(default)]
     pub emulated: bool,
     /// The largest packet in bytes that the interface at each end takes; 1500 when absent.
-    #[serde(default)]
     pub mtu: Option<u32>,
     /// Cells from the first to the second.
     #[serde(default)]

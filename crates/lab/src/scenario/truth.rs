@@ -22,16 +22,13 @@ pub struct Truth {
     #[serde(default)]
     pub status: i32,
     /// Cause of the first finding.
-    #[serde(default)]
     pub first_finding: Option<Cause>,
     /// Where the first finding is.
-    #[serde(default)]
     pub first_finding_where: Option<Place>,
     /// Causes that must be found.
     #[serde(default)]
     pub findings: Vec<Cause>,
     /// The most that any finding may matter.
-    #[serde(default)]
     pub max_severity: Option<Severity>,
     /// Numbers in the Run.
     #[serde(default, rename = "value")]
@@ -72,11 +69,8 @@ pub struct Recorded {
     /// `/cells/loss/dropped/loss`. Causes that dropped nothing count as zero.
     pub field: String,
     /// JSON Pointer to a number that it is divided by.
-    #[serde(default)]
     pub per: Option<String>,
-    #[serde(default)]
     pub min: Option<f64>,
-    #[serde(default)]
     pub max: Option<f64>,
 }
 
@@ -89,17 +83,12 @@ pub struct Expected {
     pub measurement: Selector,
     /// Path to the number inside the measurement.
     pub field: String,
-    #[serde(default)]
     pub min: Option<f64>,
-    #[serde(default)]
     pub max: Option<f64>,
-    #[serde(default)]
     pub equals: Option<String>,
     /// The delay of a cell's queue while the measurement was made.
-    #[serde(default)]
     pub queue_delay: Option<QueueDelay>,
     /// The TCP payload that a direction of a link delivered a second meanwhile.
-    #[serde(default)]
     pub payload_rate: Option<LinkEnd>,
     /// How far the number may be from the cell's, as a share of the cell's.
     #[serde(default)]

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use plumb_model::distribution::quantile_of_sorted;
+use plumb_model::json;
 use plumb_model::results::RAMP_S;
 use plumb_model::run::{Measurement, Run};
 
@@ -16,11 +17,11 @@ pub(super) fn check(expected: &Expected, run: &Run, stats: &LabStats) -> Result<
         .iter()
         .find(|measurement| expected.measurement.selects(measurement))
         .ok_or_else(|| format!("there is no measurement ({})", expected.measurement))?;
-    let json = serde_json::to_value(measurement).map_err(|error| error.to_string())?;
+    let document = json::to_value(measurement).map_err(|error| error.to_string())?;
     let found = expected
         .field
         .split('.')
-        .try_fold(&json, |at, name| at.get(name))
+        .try_fold(&document, |at, name| at.get(name))
         .ok_or_else(|| format!("{} has no {}", measurement.id, expected.field))?;
     let name = format!("{} {}", measurement.id, expected.field);
     if let Some(word) = &expected.equals {

@@ -27,7 +27,6 @@ pub struct ReorderSpec {
     /// The probability that a packet is held back.
     pub ratio: Ratio,
     /// How many packets pass it before it goes on; when absent, time alone decides.
-    #[serde(default)]
     pub extent: Option<NonZeroU64>,
     /// The longest time for which it is held back.
     #[serde(default = "hold", with = "duration_text")]

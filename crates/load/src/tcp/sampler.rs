@@ -158,6 +158,7 @@ fn tcp_sample(t_s: f64, info: &TcpInfo, sndbuf: Option<u32>) -> TcpSample {
         srtt_us: u64::from(info.srtt_us),
         min_rtt_us: info.min_rtt_us.map(u64::from),
         retransmits: u64::from(info.total_retransmits),
+        twice: info.twice_segments.map(u64::from),
         snd_wnd_bytes: info.snd_wnd_bytes.map(u64::from),
         sndbuf_bytes: sndbuf.map(u64::from),
         busy_us: info.busy_us,

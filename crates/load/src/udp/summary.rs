@@ -109,6 +109,7 @@ fn outcome(
         sender: sender.map(|log| log.sender.clone()),
         receiver: receiver.map(|log| whole(log, sender.map(|log| &log.sender))),
         one_way_delay: None,
+        standing_s: None,
         cpu: ends.cpu,
         error,
     };

@@ -120,7 +120,8 @@ impl Step for Available<'_> {
 
     fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
         let (plan, direction) = (self.plan, self.direction);
-        let (watcher, stop) = (session.watcher, session.stop);
+        let (watcher, stop) = (session.watcher, Arc::clone(&session.stop));
+        let stop = &stop;
         let Some(responder) = &mut session.responder else {
             return Err(MeasureError::Cancelled);
         };

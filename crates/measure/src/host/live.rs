@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use plumb_host::facts::Source;
-use plumb_host::rates::{Interval, Rates, read};
+use plumb_host::rates::{Interval, Rates, Reading, between, read};
 use plumb_model::results::Outcome;
 use plumb_net::clock;
 
@@ -59,7 +59,7 @@ impl Step for CounterRates<'_> {
     }
 
     fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
-        Ok(watch(self.interval, self.count, self.tell, session.stop))
+        Ok(watch(self.interval, self.count, self.tell, &session.stop))
     }
 }
 
@@ -98,6 +98,13 @@ fn watch(interval: Duration, count: Option<u64>, tell: Tell<'_>, stop: &AtomicBo
     let measured = Measured::until_now(started_ns, Outcome::HostRates(result));
     out.add(measured.set("interval_s", interval_s).with_series(series));
     out
+}
+
+/// What grew between two readings.
+pub(crate) fn grown(before: Reading, after: Reading) -> Measured {
+    let started_ns = before.at_ns;
+    let outcome = Outcome::HostRates(between(before, after));
+    Measured::until_now(started_ns, outcome)
 }
 
 /// Sleeps until CLOCK_MONOTONIC reaches `due_ns`; false when it is to stop before.

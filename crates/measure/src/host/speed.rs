@@ -1,8 +1,6 @@
 //! `plumb host disk` and `plumb host cipher`: how fast this machine can feed a transfer, and which
 //! stage is slower than the rate that is wanted.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumb_diagnose::host::stages;
@@ -12,43 +10,11 @@ use plumb_model::results::Outcome;
 use plumb_model::results::host::PageCache;
 use plumb_net::clock;
 
-use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
-use crate::progress::Watcher;
-use crate::record::{Judgement, Measured};
+use crate::record::Measured;
 use crate::session::Session;
 use crate::step::Step;
 use crate::yields::Yield;
-
-/// Times files, and names the stage that is slower than the rate wanted.
-///
-/// # Errors
-/// When the files could not be made.
-pub fn files(
-    command: Vec<String>,
-    plan: &Plan,
-    watcher: &dyn Watcher,
-    stop: &Arc<AtomicBool>,
-) -> Result<Conducted, MeasureError> {
-    let mut conductor = Conductor::here(command, watcher, stop);
-    conductor.step(&mut DiskSpeed { plan }, 0);
-    conductor.finish(Judgement::AsAudited)
-}
-
-/// Times ciphers, and names the stage that is slower than the rate wanted.
-///
-/// # Errors
-/// When it was stopped before.
-pub fn ciphers(
-    command: Vec<String>,
-    rate_bps: Option<f64>,
-    watcher: &dyn Watcher,
-    stop: &Arc<AtomicBool>,
-) -> Result<Conducted, MeasureError> {
-    let mut conductor = Conductor::here(command, watcher, stop);
-    conductor.step(&mut CipherSpeed { rate_bps }, 0);
-    conductor.finish(Judgement::AsAudited)
-}
 
 /// How fast files feed a transfer and take one.
 pub struct DiskSpeed<'a> {

@@ -17,10 +17,9 @@ use plumb_net::clock::{apart_ns, discipline};
 use plumb_probe::{Exchange, FarClock, Plan, ProbeLog, Probing};
 
 use crate::clocks::Comparison;
-use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
 use crate::progress::Watcher;
-use crate::record::{Judgement, Measured};
+use crate::record::Measured;
 use crate::session::Session;
 use crate::step::Step;
 use crate::yields::Yield;
@@ -41,23 +40,6 @@ pub enum Clocks {
     Same,
 }
 
-/// Measures each direction of a path by itself.
-///
-/// # Errors
-/// When probing cannot begin, or nothing came back.
-pub fn run(
-    command: Vec<String>,
-    plan: Plan,
-    clocks: Clocks,
-    watcher: &dyn Watcher,
-    stop: &Arc<AtomicBool>,
-) -> Result<Conducted, MeasureError> {
-    let address = plan.target.ip();
-    let mut conductor = Conductor::towards(command, &plan.name, address, watcher, stop);
-    conductor.step(&mut OneWay { plan, clocks }, 0);
-    conductor.finish(Judgement::Part)
-}
-
 /// Delay, loss and order of each direction of a path.
 pub struct OneWay {
     pub plan: Plan,
@@ -75,7 +57,7 @@ impl Step for OneWay {
             self.plan.clone(),
             self.clocks,
             session.watcher,
-            session.stop,
+            &session.stop,
         )
     }
 }

@@ -7,15 +7,25 @@ use plumb_model::units::si;
 
 use super::Phase;
 use crate::clocks::{Comparison, Incomparable};
+use crate::one_way::OneWay;
 use crate::probes::Window;
 use crate::profiles;
 use crate::yields::Yield;
 
 impl Phase {
     /// Adds what became of its datagrams, with their delays where the clocks could be compared.
-    pub fn record_udp(&self, found: &mut Yield, clocks: Result<Comparison, Incomparable>) {
+    pub(super) fn record_udp(
+        &self,
+        found: &mut Yield,
+        clocks: Result<Comparison, Incomparable>,
+        probes: Option<OneWay>,
+    ) {
         for udp in &self.outcome.udp {
             let mut result = udp.result.clone();
+            let fastest = udp.min_delay_ns.filter(|_| !udp.clock_stepped).zip(probes);
+            result.standing_s = fastest.map(|(min_ns, probes)| {
+                probes.standing_s(result.direction, self.window(), self.apart_ns, min_ns)
+            });
             match one_way_delay(udp, clocks, self.window(), self.apart_ns) {
                 Ok(delay) => result.one_way_delay = delay,
                 Err(why) => found.note(format!("One-way delay was not measured: {why}.")),
@@ -126,6 +136,7 @@ mod tests {
                     ..UdpReceiver::default()
                 }),
                 one_way_delay: None,
+                standing_s: None,
                 cpu: CpuUse {
                     local_ratio: 0.0,
                     remote_ratio: None,

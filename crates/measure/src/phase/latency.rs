@@ -11,6 +11,7 @@ use plumb_model::series::Series;
 use plumb_model::units::human_seconds;
 
 use super::Phase;
+use crate::one_way::OneWay;
 use crate::periodicity;
 use crate::probes::{Answered, ProbeLogs, Window, result};
 use crate::responsiveness;
@@ -97,6 +98,10 @@ impl Phase {
             up_bps: bps(&self.outcome.up),
             rpm,
             rpm_method: rpm.map(|_| responsiveness::METHOD.to_owned()),
+            one_way: logs
+                .udp()
+                .and_then(|log| OneWay::of(log)?.waits(log, loaded_window))
+                .map(Box::new),
             drain_s,
             classes,
             path: seen.path(far_idle_s),

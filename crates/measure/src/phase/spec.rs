@@ -5,6 +5,7 @@ use std::time::Duration;
 use plumb_load::file::StreamFile;
 use plumb_model::context::{Context, Experiment, Load, LoadFlow, Phase};
 use plumb_model::direction::OneDirection;
+use plumb_model::json;
 use plumb_model::protocol::Protocol;
 use plumb_model::results::{Direction, TransactionsResult};
 use plumb_wire::native::control::flow::{Flow, Flows};
@@ -236,7 +237,7 @@ fn options(flow: &Flow) -> Map<String, Value> {
         "far_disk",
         "tls",
     ];
-    let Ok(Value::Object(mut options)) = serde_json::to_value(flow) else {
+    let Ok(Value::Object(mut options)) = json::to_value(flow) else {
         return Map::new();
     };
     options.retain(|name, _| !TYPED.contains(&name.as_str()));

@@ -1,9 +1,14 @@
 //! A load phase as a step of a plan.
 
+use std::time::Duration;
+
+use plumb_wire::native::control::flow::Flow;
+
 use super::{Phase, PhaseSpec};
 use crate::clocks::{Comparison, Incomparable};
 use crate::cut_short::CutShort;
 use crate::error::MeasureError;
+use crate::one_way::OneWay;
 use crate::probes::ProbeLogs;
 use crate::session::Session;
 use crate::step::Step;
@@ -30,6 +35,20 @@ impl LoadPhase {
         }
     }
 
+    /// Lasts so long; nothing is measured where that is no time at all.
+    pub(crate) fn lasts(&mut self, time: Duration) {
+        self.spec.duration = time;
+    }
+
+    /// Has TCP send no segments with more payload than that, in bytes, unless it was asked for fewer.
+    pub(crate) fn limit_segments(&mut self, bytes: u16) {
+        for group in &mut self.spec.groups {
+            if let Flow::Tcp(tcp) = &mut group.flow {
+                tcp.mss_bytes = Some(tcp.mss_bytes.map_or(bytes, |asked| asked.min(bytes)));
+            }
+        }
+    }
+
     /// How short it was, where its share of the budget ended it.
     pub(crate) fn cut_short(&self) -> Option<CutShort> {
         self.cut_short
@@ -52,6 +71,14 @@ impl Step for LoadPhase {
     /// Lasts as long as the phase, the time that its queue takes to empty, and at most 15 s for a far end that is
     /// silent.
     fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
+        if self.spec.duration.is_zero() {
+            let mut found = Yield::default();
+            found.note(format!(
+                "The phase '{}' was not measured, because the time for it was over.",
+                self.spec.name()
+            ));
+            return Ok(found);
+        }
         let mut spec = self.spec.clone();
         if !spec.bytes_are_the_goal {
             spec.byte_limit = Some(session.share);
@@ -65,7 +92,7 @@ impl Step for LoadPhase {
         let background = session.background.as_ref();
         let idle = background.and_then(|background| background.idle.as_ref());
         let idle = idle.and_then(|idle| Some((idle.window, idle.main.as_ref()?)));
-        let phase = match Phase::run(responder, spec, session.watcher, session.stop) {
+        let phase = match Phase::run(responder, spec, session.watcher, &session.stop) {
             // Where the path was seen before, that is what it does under load.
             Err(why) if why.is_without_connections() && idle.is_some() => {
                 let mut found = Yield::default();
@@ -80,8 +107,12 @@ impl Step for LoadPhase {
         self.cut_short = phase.cut_short(self.part);
         let drained = background
             .filter(|_| phase.lost().is_none())
-            .and_then(|background| background.drain(session.watcher, session.stop));
-        let logs = background.map_or_else(ProbeLogs::none, |b| b.settled(phase.window()));
+            .and_then(|background| {
+                background.drain(session.time_left(), session.watcher, &session.stop)
+            });
+        let logs = background.map_or_else(ProbeLogs::none, |b| {
+            b.settled(phase.window(), session.time_left())
+        });
         let clocks = match logs.udp() {
             Some(log) => Comparison::by(log),
             None => Err(Incomparable::Silence),
@@ -94,7 +125,7 @@ impl Step for LoadPhase {
         phase.record_asked(&mut found);
         phase.record_quic(&mut found);
         phase.record_responsiveness(&mut found);
-        phase.record_udp(&mut found, clocks);
+        phase.record_udp(&mut found, clocks, logs.udp().and_then(OneWay::of));
         // Beside datagrams that heed no loss there is no latency of interest.
         let beside = phase.has_load() && self.spec.experiment.is_none();
         if let Some((window, main)) = idle.filter(|_| beside) {

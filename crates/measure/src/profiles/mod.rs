@@ -282,6 +282,7 @@ mod tests {
                 clock_offset_s: 0.0,
                 clock_drift_s: None,
             }),
+            standing_s: None,
             cpu: CpuUse::default(),
             error: None,
         }
@@ -377,6 +378,7 @@ mod tests {
         assert_eq!(near.good, None, "{:?}", near.goals);
         let unclocked = UdpResult {
             one_way_delay: None,
+            standing_s: None,
             ..udp(0.0, 10.0, 20.0, 0.5)
         };
         let open = fared("voice", &unclocked);

@@ -28,7 +28,6 @@ pub struct AppResult {
     /// How a telephone call would have sounded. Null where the profile is no call, or where it is unknown.
     pub voice: Option<VoiceScore>,
     /// What a player of video in segments would have shown. Null where the profile is no such video.
-    #[serde(default)]
     pub playback: Option<Playback>,
     /// What the application needs, and whether it had it.
     pub goals: Vec<Goal>,

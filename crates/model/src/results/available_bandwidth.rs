@@ -1,6 +1,7 @@
 //! The highest UDP rate of which no more than 1 % is lost, and what it says beside the rates of
 //! TCP and of an application.
 
+use crate::vocabulary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,6 @@ pub struct AvailableBandwidthResult {
     pub above_bps: Option<f64>,
     /// Rate in bit/s that the path carries at least: the highest that passed, or that a host too slow took without loss
     /// on the path. Null where `bps` is known, or where neither was seen.
-    #[serde(default)]
     pub at_least_bps: Option<f64>,
     /// Why the search ended.
     pub ended: SearchEnd,
@@ -63,18 +63,18 @@ pub struct RateStep {
     pub verdict: StepVerdict,
 }
 
-/// What became of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StepVerdict {
-    /// No more than 1 % was lost or held back.
-    Passed,
-    /// More than 1 % was lost or held back.
-    Lost,
-    /// The sending host did not send so fast.
-    SenderTooSlow,
-    /// The receiving host did not take what came.
-    ReceiverTooSlow,
+vocabulary! {
+    /// What became of a step.
+    pub enum StepVerdict {
+        /// No more than 1 % was lost or held back.
+        Passed = "passed",
+        /// More than 1 % was lost or held back.
+        Lost = "lost" as "too much",
+        /// The sending host did not send so fast.
+        SenderTooSlow = "sender_too_slow" as "sender too slow",
+        /// The receiving host did not take what came.
+        ReceiverTooSlow = "receiver_too_slow" as "receiver too slow",
+    }
 }
 
 /// Why a search ended.
@@ -101,21 +101,21 @@ pub enum SearchEnd {
     StepFailed,
 }
 
-/// Which of application, TCP and path is the narrow one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RateLimit {
-    /// TCP carries more than the application gets: look at the application and its host.
-    Application,
-    /// The path carries more than TCP, whose receiver's window is full.
-    TcpReceiveWindow,
-    /// The path carries more than TCP, whose send buffer is full.
-    TcpSendBuffer,
-    /// The path carries more than TCP, which backs off from losses that UDP does not mind, or
-    /// from its own bursts.
-    TcpCongestionControl,
-    /// TCP carries what the path does.
-    Path,
-    /// What was measured does not say.
-    Unknown,
+vocabulary! {
+    /// Which of application, TCP and path is the narrow one.
+    pub enum RateLimit {
+        /// TCP carries more than the application gets: look at the application and its host.
+        Application = "application" as "application or host",
+        /// The path carries more than TCP, whose receiver's window is full.
+        TcpReceiveWindow = "tcp_receive_window" as "TCP: receive window",
+        /// The path carries more than TCP, whose send buffer is full.
+        TcpSendBuffer = "tcp_send_buffer" as "TCP: send buffer",
+        /// The path carries more than TCP, which backs off from losses that UDP does not mind, or
+        /// from its own bursts.
+        TcpCongestionControl = "tcp_congestion_control" as "TCP: congestion control",
+        /// TCP carries what the path does.
+        Path = "path",
+        /// What was measured does not say.
+        Unknown = "unknown" as "not known",
+    }
 }

@@ -1,5 +1,6 @@
 //! What the lines of a path could carry if nobody else used them.
 
+use crate::vocabulary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +61,10 @@ pub struct CapacityHop {
     pub sent: u64,
     /// Probes among them that were answered.
     pub received: u64,
+    /// Answers that came from other routers than at first, and were left out. 0 in Runs of versions that did not report
+    /// it.
+    #[serde(default)]
+    pub other_routers: u64,
     /// Size of the largest probe in bytes, the whole IP packet. Null where none was sent.
     pub largest_bytes: Option<u32>,
     /// Size of its answer in bytes, the whole IP packet. Null where this host cannot see it.
@@ -127,32 +132,32 @@ pub enum RateStatus {
     Unknown,
 }
 
-/// Why a rate is not known better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Doubt {
-    /// The line takes less time than can be told apart: faster than the timing supports, or too much
-    /// noise.
-    Timing,
-    /// Too few answers came, or only of few sizes.
-    FewAnswers,
-    /// The figure is of several lines one after the other.
-    SeveralLines,
-    /// The answers are as large as the probes: both directions are in the figure.
-    BothWays,
-    /// Large packets seem to get further faster: routers answer them in different ways.
-    Contradiction,
-    /// Packets left this host no faster.
-    Sender,
-    /// The stamps of many packets came at once: interrupts or frames gather them.
-    Bunched,
-    /// Rates of trains and of neighbouring packets differ: other traffic is on the line, or the line is
-    /// shared.
-    CrossTraffic,
-    /// It began faster: a token bucket was spent first.
-    TokenBucket,
-    /// Packets of the trains were lost.
-    Lost,
+vocabulary! {
+    /// Why a rate is not known better.
+    pub enum Doubt {
+        /// The line takes less time than can be told apart: faster than the timing supports, or too much
+        /// noise.
+        Timing = "timing" as "faster than the timing tells",
+        /// Too few answers came, or only of few sizes.
+        FewAnswers = "few_answers" as "too few answers",
+        /// The figure is of several lines one after the other.
+        SeveralLines = "several_lines" as "several lines in one",
+        /// The answers are as large as the probes: both directions are in the figure.
+        BothWays = "both_ways" as "both ways in one",
+        /// Large packets seem to get further faster: routers answer them in different ways.
+        Contradiction = "contradiction" as "cannot tell",
+        /// Packets left this host no faster.
+        Sender = "sender" as "this host sends no faster",
+        /// The stamps of many packets came at once: interrupts or frames gather them.
+        Bunched = "bunched" as "stamps in bunches",
+        /// Rates of trains and of neighbouring packets differ: other traffic is on the line, or the line is
+        /// shared.
+        CrossTraffic = "cross_traffic" as "other traffic",
+        /// It began faster: a token bucket was spent first.
+        TokenBucket = "token_bucket" as "token bucket",
+        /// Packets of the trains were lost.
+        Lost = "lost" as "packets lost",
+    }
 }
 
 /// What trains of packets, sent as fast as this host can, say of the narrowest place.

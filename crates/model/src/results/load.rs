@@ -31,9 +31,7 @@ pub struct CpuUse {
     pub remote_ratio: Option<f64>,
     /// Processor time of this end in seconds for 10⁹ bytes of payload of the phase, both directions together. Null
     /// where nothing was carried.
-    #[serde(default)]
     pub local_s_per_gb: Option<f64>,
     /// Processor time of the far end in seconds for 10⁹ bytes of payload of the phase. Null where it is unknown.
-    #[serde(default)]
     pub remote_s_per_gb: Option<f64>,
 }

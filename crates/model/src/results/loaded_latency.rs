@@ -42,18 +42,31 @@ pub struct LoadedLatencyResult {
     pub rpm: Option<f64>,
     /// How `rpm` was measured; `ietf` only when measured as the draft has it. Null where it was not measured.
     pub rpm_method: Option<String>,
+    /// How long packets waited in each direction meanwhile. Null where the clocks of the two hosts could not be compared.
+    #[serde(default)]
+    pub one_way: Option<Box<OneWayQueueing>>,
     /// How long the queue took to empty after the load stopped, in seconds. Null where it was not seen to.
     pub drain_s: Option<f64>,
     /// Each class of traffic by itself, by its name such as `EF`, where the load had several.
     #[serde(default)]
     pub classes: BTreeMap<String, ClassLatency>,
     /// Where on the path the increase arose. Null where no hop could be probed too.
-    #[serde(default)]
     pub path: Option<PathQueueing>,
     /// What repeats in the round trips and rates. Empty where nothing was seen three times, or where noise may have
     /// done it.
     #[serde(default)]
     pub periodic: Vec<Periodic>,
+}
+
+/// How long packets waited in each direction, by the clocks of both hosts: what each took above the fastest one of that
+/// direction since the probes began. The difference of the clocks cancels out; what a queue delays all the time does not
+/// show.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OneWayQueueing {
+    /// From this host to the far end, in seconds.
+    pub up_s: Distribution,
+    /// From the far end to this host, in seconds.
+    pub down_s: Distribution,
 }
 
 /// A periodic structure, such as a reallocation of capacity every 15 s.

@@ -30,6 +30,10 @@ pub struct MtuResult {
     /// The last hop that large packets were seen to reach where they vanish without a message: a black hole begins
     /// behind it. 0 stands for this host. Null where there is no black hole.
     pub black_hole_after: Option<u8>,
+    /// Largest answer in bytes that came back, where larger ones vanished though larger packets reached the far end: the
+    /// reverse path is the narrower one. Null where answers were as large as probes, or small.
+    #[serde(default)]
+    pub way_back_bytes: Option<u32>,
     /// Probes that left this host.
     pub sent: u64,
     /// What became of TCP's maximum segment size. Null where nobody answered over TCP.
@@ -39,6 +43,22 @@ pub struct MtuResult {
 }
 
 impl MtuResult {
+    /// Largest packet in bytes that passes in both directions, as far as it is known.
+    pub fn narrowest_bytes(&self) -> Option<u32> {
+        [self.path_mtu_bytes, self.way_back_bytes]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Sizes in bytes between which packets vanish and nobody is told: the largest that passes, and the largest tried.
+    /// `None` where none vanished so.
+    pub fn swallows(&self) -> Option<(u32, u32)> {
+        let silent = self.black_hole_after.is_some() || self.way_back_bytes.is_some();
+        let passes = self.narrowest_bytes().filter(|_| silent)?;
+        (passes < self.largest_tried_bytes).then_some((passes, self.largest_tried_bytes))
+    }
+
     /// Whether a size that gets through is only the largest that was tried of what may be sent.
     pub fn is_bound(&self, bytes: u32) -> bool {
         let largest = self.largest_tried_bytes;
@@ -50,24 +70,24 @@ vocabulary! {
     /// How the sizes of a path are known.
     pub enum MtuMethod {
         /// The largest packet that was tried got through.
-        Unlimited = "unlimited",
+        Unlimited = "unlimited" as "the largest passed",
         /// Routers reported that packets were too big (RFC 1191, RFC 8201), and probes confirmed it.
-        Told = "told",
+        Told = "told" as "routers",
         /// By probes alone, which routers were silent about, or were not listened to (RFC 8899).
-        Probed = "probed",
+        Probed = "probed" as "silence",
         /// Partly by messages, partly by probes.
-        Mixed = "mixed",
+        Mixed = "mixed" as "routers and silence",
     }
 }
 
-/// The direction that a size is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MtuDirection {
-    /// Towards the far end: the answers were small.
-    Forward,
-    /// Both: the answers were as large as the probes.
-    RoundTrip,
+vocabulary! {
+    /// The direction that a size is of.
+    pub enum MtuDirection {
+        /// Towards the far end: the answers were small.
+        Forward = "forward" as "the forward path",
+        /// Both: the answers were as large as the probes.
+        RoundTrip = "round_trip" as "both directions",
+    }
 }
 
 /// A hop and the largest packet that reaches it.

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::vocabulary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,10 @@ pub struct PathResult {
     pub changes: Vec<RouteChange>,
     /// What routers showed to have been changed in the packets that reached them.
     pub alterations: Vec<Alteration>,
+    /// Hops that quoted the probes, so that a change of them would have shown. Null in Runs of versions that did not
+    /// count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quoting_hops: Option<u64>,
     /// TCP options in the target's SYN-ACK. Null where none came.
     pub syn_ack: Option<SynAckSeen>,
     /// All paths that flows may take. Null where they were not asked for.
@@ -43,10 +48,8 @@ pub struct PathResult {
     /// Length of the path on the map. Null where too few places are known.
     pub distance: Option<PathDistance>,
     /// The reverse path. Null where no responder at the target reported it.
-    #[serde(default)]
     pub way_back: Option<Box<WayBack>>,
     /// The forward path compared with the reverse path. Null where the reverse path is unknown.
-    #[serde(default)]
     pub symmetry: Option<PathSymmetry>,
 }
 
@@ -103,10 +106,8 @@ pub struct PathHop {
     /// Number of the autonomous system of `address`. Null where no database has it.
     pub asn: Option<u32>,
     /// Name of that autonomous system. Null where no database has it.
-    #[serde(default)]
     pub as_name: Option<String>,
     /// Where `address` is. Null where no database has it, or its round trips exclude the place.
-    #[serde(default)]
     pub place: Option<MapPlace>,
     /// Probes whose time to live ended there.
     pub sent: u64,
@@ -240,7 +241,6 @@ pub struct RouteChange {
     /// When the old route was last seen, in seconds from the start: the change came between.
     pub after_s: f64,
     /// The same moment as `at_s`, RFC 3339 in UTC. Null where it is no such time.
-    #[serde(default)]
     pub time: Option<String>,
     /// Number of the old route in `routes`, from 0.
     pub from_route: usize,
@@ -250,38 +250,36 @@ pub struct RouteChange {
     pub ttl: u8,
 }
 
-/// A field of a packet that somebody on the way may change.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum AlteredField {
-    /// The differentiated services codepoint.
-    Dscp,
-    /// The ECN field (RFC 3168).
-    Ecn,
-    /// The time to live was not what the hop's distance makes it.
-    Ttl,
-    /// The source address of the packet.
-    SourceAddress,
-    /// The destination address of the packet.
-    DestinationAddress,
-    /// A port, or the identifier of an echo.
-    Ports,
-    /// The transport checksum, although nothing that it covers.
-    Checksum,
-    /// The length of the packet.
-    Length,
-    /// The flag "don't fragment" of IPv4.
-    DontFragment,
-    /// TCP's maximum segment size.
-    Mss,
-    /// Which TCP options there are.
-    TcpOptions,
-    /// TCP's request for ECN in a SYN.
-    TcpEcn,
-    /// The target's answer came from another address than it was asked at.
-    AnswerFrom,
+vocabulary! {
+    /// A field of a packet that somebody on the way may change.
+    pub enum AlteredField {
+        /// The differentiated services codepoint.
+        Dscp = "dscp" as "DSCP",
+        /// The ECN field (RFC 3168).
+        Ecn = "ecn" as "ECN",
+        /// The time to live was not what the hop's distance makes it.
+        Ttl = "ttl" as "time to live at its end",
+        /// The source address of the packet.
+        SourceAddress = "source_address" as "source address (NAT)",
+        /// The destination address of the packet.
+        DestinationAddress = "destination_address" as "destination address (NAT)",
+        /// A port, or the identifier of an echo.
+        Ports = "ports" as "ports or identifier (NAT)",
+        /// The transport checksum, although nothing that it covers.
+        Checksum = "checksum" as "checksum (NAT)",
+        /// The length of the packet.
+        Length = "length",
+        /// The flag "don't fragment" of IPv4.
+        DontFragment = "dont_fragment" as "don't fragment",
+        /// TCP's maximum segment size.
+        Mss = "mss" as "TCP MSS",
+        /// Which TCP options there are.
+        TcpOptions = "tcp_options" as "TCP options",
+        /// TCP's request for ECN in a SYN.
+        TcpEcn = "tcp_ecn" as "TCP's request for ECN",
+        /// The target's answer came from another address than it was asked at.
+        AnswerFrom = "answer_from" as "address that answers for the target",
+    }
 }
 
 /// A change that was seen in what routers quoted.

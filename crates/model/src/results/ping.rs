@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::OneWayQueueing;
 use super::udp::LossPattern;
 use crate::distribution::Distribution;
 use crate::protocol::Protocol;
@@ -57,7 +58,6 @@ pub struct PingResult {
     #[serde(default)]
     pub answers: BTreeMap<String, u64>,
     /// Parts of each request. Null where requests have no connection of their own: only HTTP and HTTPS do.
-    #[serde(default)]
     pub phases: Option<Box<RequestPhases>>,
     /// The figures of each size, where several were sent.
     #[serde(default)]
@@ -72,6 +72,10 @@ pub struct PingResult {
     pub corrupted: u64,
     /// Round-trip times in seconds. Null where nothing was answered.
     pub rtt_s: Option<Distribution>,
+    /// How long packets waited in each direction. Absent where the far end stamps no packets, or the clocks could not be
+    /// compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<Box<OneWayQueueing>>,
     /// How late probes left compared with their schedule, in seconds. Null where none left.
     pub lateness_s: Option<Distribution>,
     /// Whose clock stamped the round trips.

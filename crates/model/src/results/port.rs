@@ -1,10 +1,16 @@
 //! What trying a TCP port found, each part apart in time.
 
+use std::net::Ipv4Addr;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
 use crate::vocabulary;
+
+/// An address that nobody has: of TEST-NET-1, which is for documents alone and is routed nowhere (RFC 5737). Who answers
+/// in its place stands on the path.
+pub const NOBODYS_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
 /// Whether a TCP port accepted connections, and what was said on them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,42 +28,32 @@ pub struct PortResult {
     /// What the last failed attempt reported. Null where none failed.
     pub error: Option<String>,
     /// What the attempts together show of the port. Null in Runs of versions that did not report it.
-    #[serde(default)]
     pub state: Option<PortState>,
     /// Time of the name look-up in seconds. Null where an address was given.
-    #[serde(default)]
     pub name_s: Option<f64>,
     /// The name that the resolver returns at the end of the aliases or with the search domain. Null where that is the
     /// name itself.
-    #[serde(default)]
     pub canonical_name: Option<String>,
     /// The TLS handshakes. Null where the service does not speak TLS.
-    #[serde(default)]
     pub tls: Option<PortTls>,
     /// Time in seconds from the request, or where none was made from the connection, to the first byte. Null where no
     /// byte came.
-    #[serde(default)]
     pub first_byte_s: Option<Distribution>,
     /// Status code that HTTP answered. Null where HTTP was not spoken.
-    #[serde(default)]
     pub http_status: Option<u16>,
     /// Greeting that the service sent first. Null where it sent none.
-    #[serde(default)]
     pub banner: Option<String>,
     /// Time in seconds from the connection to its end by the service. Null where the service did not end it without a
     /// word.
-    #[serde(default)]
     pub closed_s: Option<Distribution>,
     /// How long plumb waited in vain for a greeting, in seconds. Null where one came, where the service ended the
     /// connection, and where it was asked for something.
-    #[serde(default)]
     pub mute_s: Option<f64>,
     /// What the evidence says about where the connection ends: at an edge of a content network, behind a
     /// tunnel.
     #[serde(default)]
     pub hints: Vec<String>,
     /// How long a silent connection is kept. Null where that was not tried.
-    #[serde(default)]
     pub idle: Option<IdleResult>,
 }
 

@@ -47,7 +47,6 @@ pub struct QuicStream {
     pub dropped_here: Option<u64>,
     /// Packets that came to the receiving host with a wrong checksum: the path corrupted them, and the sender takes
     /// them for lost. Null where the receiving end did not report it.
-    #[serde(default)]
     pub corrupted: Option<u64>,
     /// Why the connection ended early. Null where it did not.
     pub error: Option<String>,
@@ -72,7 +71,6 @@ pub struct QuicSender {
     pub max_cwnd_bytes: u64,
     /// Most payload in bytes that the connection itself lets be in flight, whatever the congestion control allows. Null
     /// in Runs that did not record it.
-    #[serde(default)]
     pub window_bytes: Option<u64>,
     /// UDP payload of a full packet in bytes, as path MTU discovery left it (RFC 8899).
     pub datagram_bytes: u64,

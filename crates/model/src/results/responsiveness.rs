@@ -45,7 +45,6 @@ pub struct ResponsivenessResult {
     /// What became of all probes.
     pub probes: RpmProbes,
     /// Why the far end was lost before all was known. Null where it was not.
-    #[serde(default)]
     pub lost: Option<String>,
 }
 

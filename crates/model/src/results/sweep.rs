@@ -74,11 +74,9 @@ pub struct TargetRoundTrips {
     /// Round-trip times in seconds. Null where nothing was answered.
     pub rtt_s: Option<Spread>,
     /// What the latest answer was: `SYN-ACK`, `HTTP 200`, `NOERROR`. Null where the protocol has one answer alone.
-    #[serde(default)]
     pub answer: Option<String>,
     /// What the latest ICMP error about its probes reported, why its latest connection failed, or why this host did not
     /// send. Null where there was no error.
-    #[serde(default)]
     pub error: Option<String>,
 }
 

@@ -1,5 +1,6 @@
 //! What a tuned setting did to the rate.
 
+use crate::vocabulary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +39,7 @@ pub struct TuneResult {
 impl TuneResult {
     /// What became of it, in words.
     pub fn words(&self) -> String {
-        let words = self.decision.words();
+        let words = self.decision.shown();
         match (self.decision, self.least_seen_ratio) {
             (TuneDecision::CannotTell, Some(least)) => format!(
                 "{words}; a gain under {:.0} % would not have been seen",
@@ -60,27 +61,16 @@ pub struct TunedSetting {
     pub to: String,
 }
 
-/// What became of a part of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TuneDecision {
-    /// It helps, and stays.
-    Kept,
-    /// It surely gains less than 5 %, or harms, and was undone.
-    TooLittle,
-    /// The noise is too much to tell, and it was undone.
-    CannotTell,
-    /// What may be transferred was used up before it could be told, and it was undone.
-    OutOfBudget,
-}
-
-impl TuneDecision {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Kept => "kept",
-            Self::TooLittle => "undone: gains too little",
-            Self::CannotTell => "undone: the noise hides it",
-            Self::OutOfBudget => "undone: the budget ended first",
-        }
+vocabulary! {
+    /// What became of a part of a plan.
+    pub enum TuneDecision {
+        /// It helps, and stays.
+        Kept = "kept",
+        /// It surely gains less than 5 %, or harms, and was undone.
+        TooLittle = "too-little" as "undone: gains too little",
+        /// The noise is too much to tell, and it was undone.
+        CannotTell = "cannot-tell" as "undone: the noise hides it",
+        /// What may be transferred was used up before it could be told, and it was undone.
+        OutOfBudget = "out-of-budget" as "undone: the budget ended first",
     }
 }

@@ -36,6 +36,10 @@ pub struct UdpResult {
     /// Delay from the sender's call to the receiving kernel. Null where the clocks of the two hosts could not be
     /// compared.
     pub one_way_delay: Option<OneWayDelay>,
+    /// How much longer the fastest packet took than the fastest probe in the same direction since the probes began, in
+    /// seconds: a queue that others keep filled. Absent where no probes ran beside, or the clocks could not be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing_s: Option<f64>,
     /// Processor use of both ends during the phase.
     pub cpu: CpuUse,
     /// Why the stream ended early. Null where it did not.
@@ -97,7 +101,6 @@ pub struct UdpReceiver {
     pub lost_on_path: Option<u64>,
     /// What UDP of the receiving host did not deliver meanwhile, of all its sockets together. Null where its kernel
     /// does not report it.
-    #[serde(default)]
     pub host: Option<UdpHostLosses>,
     /// Limit of the receive buffer, in bytes of kernel memory. Null where it is unknown.
     pub receive_buffer_bytes: Option<u64>,

@@ -52,6 +52,8 @@ pub struct TcpInfo {
     pub bytes_sent: Option<u64>,
     /// Payload bytes sent again (Linux 4.19).
     pub bytes_retrans: Option<u64>,
+    /// Segments that the peer reports to have received twice (D-SACK, RFC 2883; Linux 4.19).
+    pub twice_segments: Option<u32>,
     /// Window that the peer advertises (Linux 5.4).
     pub snd_wnd_bytes: Option<u32>,
 }
@@ -205,6 +207,7 @@ fn decode(raw: &RawTcpInfo, length: usize) -> TcpInfo {
         sndbuf_limited_us: raw.sndbuf_limited,
         bytes_sent: since!(bytes_sent, u64),
         bytes_retrans: since!(bytes_retrans, u64),
+        twice_segments: since!(dsack_dups, u32),
         snd_wnd_bytes: since!(snd_wnd, u32),
     }
 }

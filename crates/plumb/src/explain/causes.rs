@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 use plumb_diagnose::causes::{all, entry};
 use plumb_diagnose::entry::Entry;
 use plumb_model::finding::Cause;
+use plumb_model::goal::Effort;
 use plumb_model::vocabulary::Vocabulary as _;
+
+use crate::check::plan::{FarEnd, measures};
 
 /// All of them, by family.
 pub(super) fn list() -> String {
@@ -19,7 +22,57 @@ pub(super) fn list() -> String {
             let _ = writeln!(text, "  {:26} {}", cause.name(), meaning(cause));
         }
     }
-    text + "\nplumb explain CAUSE says what looks like it and what would prove it.\n"
+    text += "\nplumb explain CAUSE says what looks like it and what would prove it.\n\n";
+    text + &seen()
+}
+
+/// Which checks look for which cause: generated from what each cause needs and what each check measures.
+fn seen() -> String {
+    const EFFORTS: [Effort; 3] = [Effort::Quick, Effort::Usual, Effort::Thorough];
+    let mut text = String::from(
+        "# Which checks look for them\n\n\
+         R: against `plumb serve`; H: against any host that answers; L: without a far end (plumb check --local).\n\
+         With *, only where raw sockets may be opened (root, CAP_NET_RAW). A dot: not by any of these.\n\n",
+    );
+    let _ = writeln!(
+        text,
+        "  {:26} {:10} {:10} {:10}",
+        "", "--quick", "default", "--thorough"
+    );
+    for (cause, entry) in all() {
+        let cells = EFFORTS.map(|effort| cell(entry, effort));
+        let [quick, usual, thorough] = cells;
+        let line = format!("  {:26} {quick:10} {usual:10} {thorough}", cause.name());
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text + "\nVerbs of their own look for the rest: plumb host, path, mtu, capacity, port, page; plumb diagnose judges several together.\n"
+}
+
+/// Against which far ends a check of that effort looks for a cause.
+fn cell(entry: &Entry, effort: Effort) -> String {
+    let far_ends = [
+        (FarEnd::Responder, "R"),
+        (FarEnd::Host, "H"),
+        (FarEnd::None, "L"),
+    ];
+    let looks = |far: FarEnd, raw: bool| {
+        let needs = entry.needs.iter();
+        !entry.needs.is_empty()
+            && needs
+                .into_iter()
+                .all(|need| measures(*need, effort, far, raw))
+    };
+    let cells = far_ends.map(
+        |(far, letter)| match (looks(far, false), looks(far, true)) {
+            (true, _) => letter.to_owned(),
+            (false, true) => format!("{letter}*"),
+            (false, false) => String::new(),
+        },
+    );
+    match cells.concat() {
+        none if none.is_empty() => ".".to_owned(),
+        some => some,
+    }
 }
 
 /// What is known of one, where it goes by that name.
@@ -51,6 +104,16 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::explain::pages;
+
+    #[test]
+    fn a_quick_check_looks_for_no_large_queue_and_a_default_one_does() {
+        let of = |cause, effort| cell(entry(cause), effort);
+        assert_eq!(of(Cause::BufferbloatUp, Effort::Quick), ".");
+        assert_eq!(of(Cause::BufferbloatUp, Effort::Usual), "R");
+        assert_eq!(of(Cause::EcnCleared, Effort::Usual), "R*H*");
+        assert_eq!(of(Cause::LinkErrors, Effort::Quick), "L");
+        assert_eq!(of(Cause::LinkSlow, Effort::Quick), "RHL");
+    }
 
     #[test]
     fn every_cause_is_listed_and_has_a_page() {

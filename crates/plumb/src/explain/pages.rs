@@ -4,6 +4,7 @@ use std::io::Read as _;
 
 use anyhow::Context as _;
 use flate2::read::DeflateDecoder;
+use plumb_model::json;
 use serde::Deserialize;
 
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pages.json.deflate"));
@@ -18,10 +19,10 @@ pub(super) struct Page {
 
 /// All of them, by topic.
 pub(super) fn built_in() -> anyhow::Result<Vec<Page>> {
-    let mut json = Vec::new();
-    let read = DeflateDecoder::new(PACKED).read_to_end(&mut json);
+    let mut text = Vec::new();
+    let read = DeflateDecoder::new(PACKED).read_to_end(&mut text);
     read.context("cannot unpack the knowledge base")?;
-    serde_json::from_slice(&json).context("cannot read the knowledge base")
+    json::from_slice(&text).context("cannot read the knowledge base")
 }
 
 /// The page of a topic, by its name or another.

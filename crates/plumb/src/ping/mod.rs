@@ -11,9 +11,11 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use plumb_measure::conductor::Conducted;
+use plumb_measure::conductor::{Conducted, Conductor};
+use plumb_measure::ping::RoundTrips;
 use plumb_measure::progress::Nobody;
-use plumb_measure::{ping, sweep};
+use plumb_measure::record::Judgement;
+use plumb_measure::sweep;
 use plumb_model::protocol::Protocol;
 use plumb_probe::sweep::ManyPlan;
 use plumb_probe::{Pace, Plan, Sizes, Trust};
@@ -114,7 +116,9 @@ fn one(arguments: &Arguments, host: &str) -> anyhow::Result<ExitCode> {
         &address,
         arguments.numeric,
     );
-    let pinged = ping::run(command_line(), plan, &live, &stop);
+    let address = target.address.ip();
+    let conductor = Conductor::towards(command_line(), &target.name, address, &live, &stop);
+    let pinged = conductor.only(&mut RoundTrips { plan }, Judgement::AsAudited);
     drop(live);
     let pinged = pinged.map_err(|error| probes.explain(error.into()))?;
     let families = target.families_note(arguments.family.chosen());

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use plumb_diagnose::path_to_prepare::path_to_prepare;
 use plumb_host::knobs::situation::Situation;
-use plumb_host::tune::from_run;
 use plumb_model::finding::Actor;
 use plumb_model::run::Run;
 use plumb_model::tune::{PlannedPath, Role};
@@ -97,8 +97,8 @@ impl PathOptions {
     fn with(&self, run: Option<Run>) -> anyhow::Result<Path> {
         let measured = match &run {
             // What the options give need not be in it.
-            Some(run) if self.rate.is_none() || self.rtt.is_none() => Some(from_run::path(run)?),
-            Some(run) => from_run::path(run).ok(),
+            Some(run) if self.rate.is_none() || self.rtt.is_none() => Some(path_to_prepare(run)?),
+            Some(run) => path_to_prepare(run).ok(),
             None => None,
         };
         let rate_bps = self

@@ -17,10 +17,11 @@ use plumb_measure::conductor::{Conducted, Conductor, Went};
 use plumb_measure::phase::Group;
 use plumb_measure::progress::Nobody;
 use plumb_measure::record::Judgement;
+use plumb_measure::times::Times;
 use plumb_measure::traffic_classes::Shape;
 use plumb_measure::tuning::decision::MOST_RUNS;
 use plumb_measure::tuning::{Bench, Part, PartTrial, RUNS, parts};
-use plumb_measure::with_responder::{self, Plan};
+use plumb_measure::with_responder::{self, Besides, Plan};
 use plumb_model::finding::{Action, Actor};
 use plumb_model::results::tune::TuneResult;
 use plumb_model::results::{Direction, Outcome};
@@ -274,7 +275,9 @@ impl Trial<'_> {
             name: self.target.name.clone(),
             command: command_line(),
             directions: directions.to_vec(),
-            phase: self.arguments.duration,
+            times: Times::of_phases(self.arguments.duration),
+            until: None,
+            asked: None,
             bytes: None,
             until_steady: false,
             from: None,
@@ -293,8 +296,9 @@ impl Trial<'_> {
             latency: false,
             judge,
         };
-        let measured = with_responder::run(client, &plan, &mut [], &self.line, &self.cancel)
-            .context("cannot measure")?;
+        let measured =
+            with_responder::run(client, &plan, Besides::default(), &self.line, &self.cancel)
+                .context("cannot measure")?;
         if self.cancel.load(Ordering::Relaxed) {
             anyhow::bail!("interrupted: what was tried is undone");
         }

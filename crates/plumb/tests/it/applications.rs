@@ -1,7 +1,7 @@
 //! Traffic like that of applications, alone and beside a load, where it is known how it must fare.
 
 use crate::common::network::Network;
-use crate::common::{plumb, side_by_side, stderr};
+use crate::common::{refused, side_by_side, stderr};
 use plumb_model::results::app::AppResult;
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::Run;
@@ -135,7 +135,7 @@ fn a_managed_queue_does_not() {
 #[test]
 fn an_unknown_profile_is_refused_with_the_nearest() {
     for option in ["--profile", "--with"] {
-        let output = plumb(&["rate", "127.0.0.1", option, "vioce"]);
+        let output = refused(&["rate", "127.0.0.1", option, "vioce"]);
         assert_eq!(output.status.code(), Some(2));
         let text = stderr(&output);
         assert!(text.contains("did you mean 'voice'?"), "{text}");

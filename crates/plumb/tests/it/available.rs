@@ -1,7 +1,7 @@
 //! The highest UDP rate at 1 % loss, on links whose rate is known, and what it says of TCP.
 
 use crate::common::network::Network;
-use crate::common::{plumb, side_by_side, stderr};
+use crate::common::{refused, side_by_side, stderr};
 use plumb_model::results::Outcome;
 use plumb_model::results::available_bandwidth::{
     AvailableBandwidthResult, RateLimit, SearchEnd, StepVerdict,
@@ -94,7 +94,7 @@ fn what_contradicts_the_search_is_refused() {
         (&["--profile", "voice"], "--profile"),
         (&["--flows", "cubic=2"], "--flows"),
     ] {
-        let output = plumb(&[&["rate", "127.0.0.1", "--available"], options].concat());
+        let output = refused(&[&["rate", "127.0.0.1", "--available"], options].concat());
         assert_eq!(output.status.code(), Some(2), "{options:?}");
         assert!(stderr(&output).contains(word), "{}", stderr(&output));
     }

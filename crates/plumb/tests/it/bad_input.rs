@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use crate::common::responder::Responder;
 use crate::common::slots::{self, Weight};
-use crate::common::{plumb, stderr, stdout};
+use crate::common::{plumb, refused, stderr, stdout};
 use plumb_model::finding::Clearance;
 use plumb_model::run::Run;
 
-/// Runs plumb and fails when it takes longer than `within`.
+/// Runs plumb, which loads nothing where the test has no turn for that, and fails when it takes longer than `within`.
 fn within(within: Duration, arguments: &[&str]) -> Output {
-    let _slot = slots::take(Weight::of(arguments));
+    let _slot = slots::take(Weight::Light);
     let started = Instant::now();
     let output = plumb(arguments);
     assert!(
@@ -37,19 +37,43 @@ fn says(output: &Output, status: i32, words: &[&str]) {
 
 #[test]
 fn usage_errors_are_2() {
-    assert_eq!(plumb(&["check"]).status.code(), Some(2));
     says(
-        &plumb(&["rate", "127.0.0.1", "--duration", "5"]),
+        &refused(&["check", "--local", "127.0.0.1"]),
+        2,
+        &["--local"],
+    );
+    says(
+        &refused(&["check", "--quick", "--thorough", "127.0.0.1"]),
+        2,
+        &["--quick"],
+    );
+    says(
+        &refused(&["check", "127.0.0.1", "--plan", "fast"]),
+        2,
+        &["1000/50"],
+    );
+    says(
+        &refused(&["check", "127.0.0.1", "--goal", "soon"]),
+        2,
+        &["30ms"],
+    );
+    says(
+        &refused(&["check", "127.0.0.1", "--for", "fun"]),
+        2,
+        &["transfer"],
+    );
+    says(
+        &refused(&["rate", "127.0.0.1", "--duration", "5"]),
         2,
         &["250ms"],
     );
     says(
-        &plumb(&["check", "127.0.0.1", "--budget", "lots"]),
+        &refused(&["check", "127.0.0.1", "--budget", "lots"]),
         2,
         &["2GB"],
     );
     says(
-        &plumb(&["load", "127.0.0.1", "--streams", "0"]),
+        &refused(&["load", "127.0.0.1", "--streams", "0"]),
         2,
         &["1..=191"],
     );
@@ -60,7 +84,7 @@ fn usage_errors_are_2() {
         (&["--up"], "--up"),
     ] {
         let command = [&["transactions", "127.0.0.1"], options].concat();
-        says(&plumb(&command), 2, &[why]);
+        says(&refused(&command), 2, &[why]);
     }
 }
 
@@ -106,7 +130,7 @@ fn options_that_contradict_each_other_are_usage_errors() {
         ),
     ] {
         let words: Vec<&str> = command.split(' ').collect();
-        says(&plumb(&words), 2, &[why]);
+        says(&refused(&words), 2, &[why]);
     }
 }
 
@@ -149,7 +173,7 @@ fn a_refused_port_says_what_to_start() {
 
 #[test]
 fn a_responder_that_allows_too_little_is_said_before_anything_is_sent() {
-    let responder = Responder::start_with(&["--max-streams", "4"]);
+    let responder = Responder::start_for(Weight::Light, &["--max-streams", "4"]);
     let port = responder.port.to_string();
     says(
         &within(
@@ -169,7 +193,7 @@ fn a_responder_that_allows_too_little_is_said_before_anything_is_sent() {
 
 #[test]
 fn an_unknown_congestion_control_is_refused_before_anything_is_sent() {
-    let responder = Responder::start();
+    let responder = Responder::start_for(Weight::Light, &[]);
     let port = responder.port.to_string();
     let arguments = ["rate", "127.0.0.1", "--port", &port, "--cc", "nonsense"];
     says(
@@ -181,7 +205,7 @@ fn an_unknown_congestion_control_is_refused_before_anything_is_sent() {
 
 #[test]
 fn an_interrupted_measurement_keeps_what_it_has() {
-    let responder = Responder::start();
+    let responder = Responder::start_for(Weight::Slow, &[]);
     let client = responder.long_download();
     sleep(Duration::from_secs(2));
     let pid = client.id().to_string();
@@ -215,8 +239,6 @@ fn a_gate_that_could_not_judge_does_not_pass() {
 
 #[test]
 fn a_silent_port_is_given_up() {
-    // Nobody is there to be loaded.
-    let _slot = slots::take(Weight::Light);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     says(
@@ -231,8 +253,6 @@ fn a_silent_port_is_given_up() {
 
 #[test]
 fn without_a_responder_check_measures_what_it_can() {
-    // Nobody is there to be loaded.
-    let _slot = slots::take(Weight::Light);
     let output = within(
         Duration::from_secs(15),
         &["check", "127.0.0.1", "--port", "9", "--json"],
@@ -252,7 +272,7 @@ fn without_a_responder_check_measures_what_it_can() {
 
 #[test]
 fn a_server_that_dies_is_noticed() {
-    let responder = Responder::start();
+    let responder = Responder::start_for(Weight::Slow, &[]);
     let client = responder.long_download();
     sleep(Duration::from_secs(2));
     let started = Instant::now();
@@ -268,7 +288,7 @@ fn a_server_that_dies_is_noticed() {
 
 #[test]
 fn noise_does_not_disturb_a_responder() {
-    let responder = Responder::start();
+    let responder = Responder::start_for(Weight::Slow, &[]);
     let address = ("127.0.0.1", responder.port);
     // Random bytes to the control port and the echo port, and a connection that says nothing.
     let noise: Vec<u8> = (0..4096u32)
@@ -306,6 +326,8 @@ fn noise_does_not_disturb_a_responder() {
             "--port",
             &port,
             "--up",
+            "--pacing",
+            "20mbit",
             "--duration",
             "1s",
             "--json",

@@ -8,6 +8,7 @@ mod available;
 mod bad_input;
 mod calc;
 mod capacity;
+mod check_time;
 mod classes;
 mod common;
 mod corpus;

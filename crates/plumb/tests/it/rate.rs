@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::common::network::Network;
 use crate::common::slots::Weight;
-use crate::common::{in_lab, plumb, slots, stderr, stdout};
+use crate::common::{in_lab, refused, slots, stderr, stdout};
 use plumb_lab::scenario::Scenario;
 use plumb_lab::truth::truth;
 use plumb_model::direction::OneDirection;
@@ -112,7 +112,8 @@ fn the_largest_share_names_what_limits() {
         ),
         ("limited-sender", "sndbuf_ratio", &[Cause::SendBufferSmall]),
         ("limited-application", "app_ratio", &[]),
-        ("limited-network", "network_ratio", &[]),
+        // Its line carries what a port of 100 Mbit/s does.
+        ("limited-network", "network_ratio", &[Cause::PortSpeed]),
     ] {
         let (largest, causes) = limited_by(scenario);
         assert_eq!(
@@ -317,7 +318,7 @@ fn options_that_cannot_be_are_usage_errors() {
             &["--application-rate", "--duration"],
         ),
     ] {
-        let output = plumb(&[&["rate", "127.0.0.1"], options].concat());
+        let output = refused(&[&["rate", "127.0.0.1"], options].concat());
         let text = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{options:?}: {text}");
         assert!(
@@ -352,7 +353,7 @@ fn files_that_cannot_be_are_said_before_anything_is_sent() {
     ] {
         let mut arguments = vec!["rate", "127.0.0.1", "--port", "1"];
         arguments.extend(options);
-        let output = plumb(&arguments);
+        let output = refused(&arguments);
         let text = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{text}");
         assert!(

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use crate::common::responder::Responder;
+use crate::common::slots::Weight;
 use plumb_load::{Client, PhasePlan};
 use plumb_model::direction::OneDirection;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
@@ -30,7 +31,7 @@ fn terminate(responder: &mut Responder) -> Duration {
 
 #[test]
 fn a_termination_ends_it_whatever_runs() {
-    let mut responder = Responder::start_with(&["--no-stamp"]);
+    let mut responder = Responder::start_for(Weight::Heavy, &["--no-stamp"]);
     let address = SocketAddr::from(([127, 0, 0, 1], responder.port));
     // One that says nothing, one that says half of what it is, and one that closes neither way.
     let half_open: Vec<_> = [b"".as_slice(), &[0, 0], b"plumbDAT"]

@@ -82,6 +82,33 @@ fn fibre() {
     holds("fibre", SHORT, &others);
 }
 
+/// What is on the path besides lines and queues. Where nothing fills a queue two seconds of load are enough.
+#[test]
+fn what_stands_between_the_ends_is_named() {
+    let short: &[&str] = &["--duration", "2s"];
+    side_by_side(&[
+        &|| holds("mtu-black-hole-down", short, &["pppoe", "udp-blocked"]),
+        &|| holds("pppoe", short, &["mtu-black-hole-down", "pings-limited"]),
+        &|| holds("udp-blocked", short, &["pings-limited", "port-filtered"]),
+        &|| {
+            holds(
+                "pings-limited",
+                short,
+                &["udp-blocked", "transparent-proxy"],
+            )
+        },
+        &|| holds("port-filtered", short, &["udp-blocked", "ipv6-broken"]),
+        &|| {
+            holds(
+                "ipv6-broken",
+                short,
+                &["transparent-proxy", "port-filtered"],
+            )
+        },
+        &|| holds("transparent-proxy", short, &["ipv6-broken", "pppoe"]),
+    ]);
+}
+
 /// A network with one parameter changed, and what of its truth then does not hold.
 pub(crate) struct Changed {
     pub(crate) scenario: &'static str,

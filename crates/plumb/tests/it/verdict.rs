@@ -2,6 +2,7 @@
 
 use crate::common::network::Network;
 use crate::common::{check_in, side_by_side, stderr, stdout};
+use plumb_model::context::Phase;
 use plumb_model::finding::{Cause, Clearance, Place, Severity, Verdict};
 use plumb_model::run::Run;
 
@@ -23,7 +24,7 @@ fn what_is_wrong_is_not_cleared() {
         &a_policer_is_named,
         &a_duplex_mismatch_is_named,
         &a_black_hole_is_named,
-        &a_black_hole_down_is_the_finding_though_the_responder_is_lost,
+        &a_black_hole_down_is_the_finding_and_loses_no_responder,
         &a_path_that_stops_carrying_is_the_finding,
         &an_option_that_the_path_strips_is_named,
     ]);
@@ -81,25 +82,31 @@ fn cause_of_a_lost_responder(up: &str, down: &str, options: &[&str]) -> (Run, St
     (run, summary)
 }
 
-/// The responder's own report on an upload is above 1400 bytes, too; that on one of which little was seen is not.
-fn a_black_hole_down_is_the_finding_though_the_responder_is_lost() {
+/// The responder's own reports are above 1400 bytes, too; the loads go on with segments that fit.
+fn a_black_hole_down_is_the_finding_and_loses_no_responder() {
     const HOLE: &str = r#"{ type = "mtu", bytes = 1400, icmp = false, fragment = false }"#;
-    let named = |line: &str, options: &[&str], begins: &str| {
-        let down = format!("{HOLE}, {line}");
-        let (run, summary) = cause_of_a_lost_responder(line, &down, options);
-        assert!(summary.starts_with(begins), "{summary}");
-        assert!(summary.contains("while small packets pass"), "{summary}");
-        let said = "Answers above 1400 bytes did not come back";
-        let mut notes = run.notes.iter();
-        assert!(notes.any(|note| note.starts_with(said)), "{:?}", run.notes);
-    };
-    named(
-        SHAPED,
-        &[],
-        "The upload arrived and the responder's report on it did not",
-    );
-    let unlimited = r#"{ type = "delay", delay = "5ms" }"#;
-    named(unlimited, &["--budget", "50MB"], "Downloads carry nothing");
+    for (line, budget) in [
+        (SHAPED, "200MB"),
+        (r#"{ type = "delay", delay = "5ms" }"#, "50MB"),
+    ] {
+        let network = Network::served_line(line, &format!("{HOLE}, {line}"));
+        let command = ["check", "server", "--duration", "5s", "--budget", budget];
+        let run = network.measured(&command).run;
+        let first = run.findings.first().unwrap();
+        assert_eq!(
+            (first.cause, first.place),
+            (Cause::PmtudBlackHole, Place::Downlink),
+            "{first:?}"
+        );
+        assert!(first.summary.contains("1400 bytes"), "{first:?}");
+        assert_eq!(run.verdict.unwrap().clearance, Some(Clearance::Found));
+        assert!(
+            run.measurements
+                .iter()
+                .any(|m| m.context.phase == Some(Phase::Both)),
+            "every load was measured"
+        );
+    }
 }
 
 /// At 30 Mbit/s packets of 1500 bytes are 2500 in a second.

@@ -152,7 +152,7 @@ fn send(
         match network.send(number) {
             Ok(()) => sent += 1,
             // Our own queue is full: that is the end of this train.
-            Err(error) if crate::path::rounds::is_loss(&error) => break,
+            Err(error) if crate::path::retransmit::is_loss(&error) => break,
             Err(error) => return Err(error),
         }
         // Stamps and answers that nobody takes fill the socket, and the rest is dropped.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plumb_wire::tcp_options;
 
-use crate::path::rounds::Rounds;
+use crate::path::retransmit::Rounds;
 use crate::path::{Answer, AnswerKind, HopNetwork, Probe};
 
 /// Hop limit of the SYN to the far end.

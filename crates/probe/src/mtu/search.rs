@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::path::rounds::Rounds;
+use crate::path::retransmit::Rounds;
 use crate::path::{Answer, AnswerKind, HopNetwork, Nowhere, Probe};
 use plumb_wire::icmp_report::Report;
 

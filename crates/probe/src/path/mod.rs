@@ -3,27 +3,26 @@
 //!
 //! [`probe`] says what a probe and its answer are, and is the seam: [`probe::HopNetwork`] sends and
 //! receives. [`raw`] does that with raw sockets, [`unprivileged`] with what every user may open;
-//! [`open()`] takes the first that is allowed. `rounds` sends many probes at once, and again where nobody
+//! [`open()`] takes the first that is allowed. `retransmit` sends many probes at once, and again where nobody
 //! answered.
 //!
 //! [`trace`] probes all hops of a path, once or for as long as wanted; [`result`] says what came of
-//! it, with [`loss`] (where packets are lost), [`routes`] (which ways they took) and [`altered`] (what
+//! it, with [`plumb_model::hop_loss`] (where packets are lost), [`routes`] (which ways they took) and [`altered`] (what
 //! was done to them). [`through`] takes the protocol that gets through. [`remote_trace`] is how a responder tells
 //! its client of the way back, and [`symmetry`] holds that against the way there. [`names`] and [`atlas`]
 //! add what hops are called, whose they are, and where.
 
+mod access;
 pub mod altered;
 pub mod atlas;
 mod in_flight;
-pub mod loss;
 pub mod multipath;
 pub mod names;
-mod open;
 pub mod probe;
 pub mod raw;
 pub mod remote_trace;
 pub mod result;
-pub(crate) mod rounds;
+pub(crate) mod retransmit;
 pub mod routes;
 pub mod symmetry;
 mod target;
@@ -33,6 +32,6 @@ pub mod unprivileged;
 #[cfg(test)]
 pub(crate) mod virtual_time;
 
-pub use open::{Access, OpenError, Opened, open};
+pub use access::{Access, OpenError, Opened, open};
 pub use probe::{Answer, AnswerKind, Answered, HopNetwork, Nowhere, Probe, ProbeId};
 pub use target::{ProtocolAndPort, Target, UDP_PORT};

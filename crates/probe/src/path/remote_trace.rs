@@ -9,7 +9,7 @@ use plumb_wire::native::control::trace::{
     TraceAccess, TraceAnswer, TraceProbe, TraceReport, TraceRequest,
 };
 
-use super::open::Access;
+use super::access::Access;
 use super::target::{ProtocolAndPort, UDP_PORT};
 use super::through::Through;
 use super::trace::{Seen, Shot, TraceLog, TracePlan};

@@ -10,10 +10,10 @@ use plumb_model::results::path::{
 use plumb_model::series::{Series, Unit};
 use plumb_wire::tcp_options::{SACK_PERMITTED, TIMESTAMPS};
 
-use super::loss::{self, Count, Last};
 use super::routes::{self, Cycle, Routes};
 use super::target::ProtocolAndPort;
 use super::trace::{Seen, Shot, TraceLog};
+use plumb_model::hop_loss::{self, Count, Last};
 
 impl ProtocolAndPort {
     /// The name in Runs, and the port.
@@ -92,7 +92,7 @@ impl TraceLog {
                 lost: shots.iter().filter(|shot| shot.seen.is_none()).count() as u64,
             })
             .collect();
-        let (answers, loss) = loss::examine(&counts, last_says(reached, protocol, &by_hop));
+        let (answers, loss) = hop_loss::examine(&counts, last_says(reached, protocol, &by_hop));
         let mut hops: Vec<PathHop> = by_hop
             .iter()
             .zip(&answers)
@@ -122,6 +122,7 @@ impl TraceLog {
             routes: self.routes(&routes),
             changes: self.changes(&routes),
             alterations: self.alterations(last_hop),
+            quoting_hops: Some(self.quoting_hops(last_hop)),
             syn_ack: self.syn_ack(),
             multipath: None,
             distance: None,
@@ -231,6 +232,14 @@ impl TraceLog {
             .collect()
     }
 
+    /// How many hops quoted a probe.
+    fn quoting_hops(&self, last_hop: u8) -> u64 {
+        let answered = |shot: &&Shot| shot.seen.as_ref().is_some_and(|seen| seen.quoted);
+        let shots = self.shots.iter().filter(|shot| shot.hops <= last_hop);
+        let hops: BTreeSet<u8> = shots.filter(answered).map(|shot| shot.hops).collect();
+        hops.len() as u64
+    }
+
     /// Each change once, where it was first seen.
     fn alterations(&self, last_hop: u8) -> Vec<Alteration> {
         let mut quoting: Vec<(u8, &Seen)> = self
@@ -321,16 +330,21 @@ impl TraceLog {
     }
 }
 
+/// So many cycles on either side show where the target stands: a path that loses one probe in ten loses that to the
+/// target's own hop in all of six only once in a million.
+const BESIDE_CYCLES: usize = 3;
+
 /// Ends one hop too late, because the probe to the target's own hop was lost, are put right by the
 /// cycles beside them: nobody but the target can have answered there.
 fn repair_ends(cycles: &mut [Cycle]) {
-    let neighbours: Vec<Option<u8>> = cycles.iter().map(|cycle| cycle.end).collect();
+    let ends: Vec<Option<u8>> = cycles.iter().map(|cycle| cycle.end).collect();
     for (index, cycle) in cycles.iter_mut().enumerate() {
-        let before = index
-            .checked_sub(1)
-            .and_then(|i| neighbours.get(i).copied().flatten());
-        let after = neighbours.get(index + 1).copied().flatten();
-        let nearest = before.into_iter().chain(after).min();
+        let from = index.saturating_sub(BESIDE_CYCLES);
+        let beside = ends
+            .iter()
+            .skip(from)
+            .take(index - from + 1 + BESIDE_CYCLES);
+        let nearest = beside.flatten().copied().min();
         if let (Some(end), Some(near)) = (cycle.end, nearest)
             && near < end
             && !(near..end).any(|hop| cycle.hops.contains_key(&hop))

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::open::{Access, OpenError, Opened, open};
+use super::access::{Access, OpenError, Opened, open};
 use super::target::{ProtocolAndPort, Target};
 use super::trace::{self, TraceLog, TracePlan};
 

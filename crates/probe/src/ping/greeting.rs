@@ -13,14 +13,14 @@ use crate::ping::strategy::Event;
 /// far end answered.
 ///
 /// # Errors
-/// As `nobody` makes of why there is no answer, and when this host cannot ask.
+/// As `nobody` makes of why there is no answer and of how many requests had none at all, and when this host cannot ask.
 pub(super) fn greet<N>(
     network: &mut N,
     plan: &Plan,
     waits_ns: &[u64],
     ask: impl Fn(&mut N, u32) -> io::Result<()>,
     listen: impl Fn(&mut N, u32, u64) -> io::Result<(bool, Option<Event>)>,
-    nobody: impl Fn(String) -> ProbeError,
+    nobody: impl Fn(String, u64) -> ProbeError,
 ) -> Result<(), ProbeError> {
     for (number, wait_ns) in (0..).zip(waits_ns) {
         ask(network, number).map_err(local(plan, "sending a UDP packet"))?;
@@ -35,16 +35,16 @@ pub(super) fn greet<N>(
                 Some(Event::Failed(failure)) if failure.why == Unreachable::Port => {
                     return Err(nobody(
                         "nothing listens on that port (ICMP port unreachable)".to_owned(),
+                        0,
                     ));
                 }
-                Some(Event::Failed(failure)) => return Err(nobody(failure.sentence())),
+                Some(Event::Failed(failure)) => return Err(nobody(failure.sentence(), 0)),
                 Some(Event::Answered(_) | Event::Departed { .. } | Event::Told(_)) | None => {}
             }
         }
     }
     let (tries, waited_ns) = (waits_ns.len(), waits_ns.iter().sum::<u64>());
     let waited_s = waited_ns as f64 / 1e9;
-    Err(nobody(format!(
-        "no answer to {tries} requests in {waited_s} s"
-    )))
+    let why = format!("no answer to {tries} requests in {waited_s} s");
+    Err(nobody(why, tries as u64))
 }

@@ -76,6 +76,7 @@ impl ProbeLog {
                 .iter()
                 .all(|s| s.timestamps == TimestampSource::Kernel);
         PingResult {
+            one_way: None,
             protocol: self.protocol,
             address: self.address.to_string(),
             sent,

@@ -407,6 +407,8 @@ pub enum ProbeError {
         /// As the user typed it, with the port.
         far_end: String,
         why: String,
+        /// Requests to which nothing at all came back.
+        unanswered: u64,
     },
 }
 

@@ -73,7 +73,7 @@ impl StampEcho {
                 }
                 Ok((reply.is_some(), event))
             },
-            |why| ProbeError::NoReflector {
+            |why, _| ProbeError::NoReflector {
                 far_end: plan.far_end(),
                 why,
             },

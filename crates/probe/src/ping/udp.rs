@@ -67,9 +67,10 @@ impl UdpEcho {
                 let event = this.receive(until_ns)?;
                 Ok((this.cookie_ns != 0, event))
             },
-            |why| ProbeError::NoEcho {
+            |why, unanswered| ProbeError::NoEcho {
                 far_end: plan.far_end(),
                 why,
+                unanswered,
             },
         )?;
         Ok(this)

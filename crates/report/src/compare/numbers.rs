@@ -1,6 +1,7 @@
 //! The numbers of a Run that a comparison speaks of.
 
 use plumb_model::context::Phase;
+use plumb_model::order::sort_few;
 use plumb_model::results::Direction;
 use plumb_model::run::{Measurement, Run};
 
@@ -11,14 +12,15 @@ use crate::show::RoundTrips;
 /// All of them, round trips and rates first; those that are not finite are not there.
 pub(super) fn numbers(run: &Run) -> Vec<Quantity> {
     let mut measurements: Vec<&Measurement> = run.measurements.iter().collect();
-    measurements.sort_by_key(|measurement| {
+    let place = |measurement: &Measurement| {
         let (result, phase) = (shown(measurement), phase(measurement));
         match (result.round_trips(), result.rate()) {
             (Some(_), _) => (0, phase, false),
             (None, Some((direction, _))) => (1, phase, direction == Direction::Down),
             (None, None) => (2, Phase::Idle, false),
         }
-    });
+    };
+    sort_few(&mut measurements, |a, b| place(a).cmp(&place(b)));
     let mut found: Vec<_> = measurements.into_iter().flat_map(of).collect();
     found.retain(|(_, value)| value.is_finite());
     found

@@ -3,7 +3,6 @@
 use super::document::{Change, Comparison};
 use super::quantity::ChangeUnit;
 use crate::number::{self, ABSENT};
-use crate::phase::title;
 use crate::table::Kind::{Number, Text};
 use crate::table::{Row, Table};
 use plumb_model::context::Phase;
@@ -30,7 +29,7 @@ pub(crate) fn changes(comparison: &Comparison) -> Table {
         let title = match change.phase.parse() {
             // The short word: this is the widest table.
             Ok(Phase::Both) | Err(_) => change.phase.as_str(),
-            Ok(phase) => title(phase),
+            Ok(phase) => phase.shown(),
         };
         table.rows.push(Row {
             cells: vec![

@@ -3,12 +3,13 @@
 
 use minijinja::Value;
 use plumb_model::context::Phase;
+use plumb_model::order::sort_few;
 use plumb_model::results::RAMP_S;
 use plumb_model::run::{Measurement, Run};
 use serde::Serialize;
 
 use crate::latency::leading_protocol;
-use crate::phase::{PHASES, title};
+use crate::phase::PHASES;
 use crate::registry::{phase, shown};
 use crate::show::{ChartGroup, Trace};
 use crate::svg::cdf::{self, Curve};
@@ -65,7 +66,7 @@ pub(super) fn groups(runs: &[(&str, &Run)]) -> Vec<Group> {
             }));
         }
     }
-    found.sort_by_key(|(group, _)| *group);
+    sort_few(&mut found, |(a, _), (b, _)| a.cmp(b));
     let mut groups: Vec<Group> = Vec::new();
     for (group, figure) in found {
         match groups.last_mut().filter(|last| last.title == group.title()) {
@@ -86,9 +87,9 @@ pub(super) fn distribution(runs: &[(&str, &Run)]) -> Option<String> {
         for (i, (label, run)) in runs.iter().enumerate() {
             let dashed = runs.len() > 1 && i == 0;
             let name = if label.is_empty() {
-                title(phase).to_owned()
+                phase.shown().to_owned()
             } else {
-                format!("{}, {}", title(phase), label.to_lowercase())
+                format!("{}, {}", phase.shown(), label.to_lowercase())
             };
             curves.extend(Curve::new(
                 name,

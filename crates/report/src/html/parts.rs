@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::compare::FindingRef;
 use crate::latency::{latencies, leading_protocol, mark};
-use crate::phase::{flow, title};
+use crate::phase::flow;
 use crate::registry::shown;
 use crate::table::Table;
 use crate::{contents, ends, heading, number, registry};
@@ -211,7 +211,7 @@ fn tile(runs: &[&Run], phase: Phase) -> Option<Tile> {
     let grades: Vec<_> = runs.iter().map(grade).collect();
     let graded = grades.iter().any(Option::is_some);
     (!figures.is_empty()).then(|| Tile {
-        title: title(phase),
+        title: phase.shown(),
         class: phase.name(),
         grades: if graded {
             grades.into_iter().map(mark).collect()

@@ -6,7 +6,6 @@ use plumb_model::run::Run;
 
 use crate::compare::quantity::{ChangeUnit, DELAY, Quantities, Quantity};
 use crate::number;
-use crate::phase::title;
 use crate::registry::all;
 use crate::show::{Place, Show, Tables};
 use crate::table::{Cell, Table, blank};
@@ -45,7 +44,7 @@ fn table(run: &Run) -> Table {
     };
     let table = Table::of("Applications", all::<AppResult>(run))
         .text("", |app| app.result.profile.clone())
-        .text("phase", |app| title(app.phase))
+        .text("phase", |app| app.phase.shown())
         .text("way", |app| app.result.direction.name())
         .num("loss", |app| {
             of_packets(app.result, app.result.loss_ratio.map(number::percent))

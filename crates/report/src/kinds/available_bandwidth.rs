@@ -2,9 +2,7 @@
 
 use plumb_model::context::Phase;
 use plumb_model::results::LimitedTime;
-use plumb_model::results::available_bandwidth::{
-    AvailableBandwidthResult, RateLimit, SearchEnd, StepVerdict,
-};
+use plumb_model::results::available_bandwidth::{AvailableBandwidthResult, RateLimit, SearchEnd};
 use plumb_model::run::Run;
 use plumb_model::units::capital;
 
@@ -50,7 +48,7 @@ fn rates(all: &[&AvailableBandwidthResult]) -> Table {
         .num("application", |r| {
             blank(r.application_bps.map(number::rate))
         })
-        .text("the narrow one", |r| narrow(r.limit))
+        .text("the narrow one", |r| r.limit.shown())
         .noting([about.to_owned()].into_iter().chain(advice))
 }
 
@@ -68,24 +66,8 @@ fn steps(all: &[&AvailableBandwidthResult]) -> Table {
         .num("lost", |(_, step)| number::percent(step.loss_ratio))
         .num("held back", |(_, step)| number::percent(step.queued_ratio))
         .num("here", |(_, step)| number::percent(step.dropped_here_ratio))
-        .text("", |(_, step)| match step.verdict {
-            StepVerdict::Passed => "passed",
-            StepVerdict::Lost => "too much",
-            StepVerdict::SenderTooSlow => "sender too slow",
-            StepVerdict::ReceiverTooSlow => "receiver too slow",
-        })
+        .text("", |(_, step)| step.verdict.shown())
         .noted(NOTE)
-}
-
-fn narrow(limit: RateLimit) -> &'static str {
-    match limit {
-        RateLimit::Application => "application or host",
-        RateLimit::TcpReceiveWindow => "TCP: receive window",
-        RateLimit::TcpSendBuffer => "TCP: send buffer",
-        RateLimit::TcpCongestionControl => "TCP: congestion control",
-        RateLimit::Path => "path",
-        RateLimit::Unknown => "not known",
-    }
 }
 
 /// Where the problem lies, and where to look.

@@ -134,24 +134,9 @@ fn bounds(estimate: &RateEstimate) -> String {
 fn remarks(rate: &RateEstimate) -> Vec<&'static str> {
     let short = |doubt: &Doubt| match doubt {
         Doubt::Timing if rate.at_most_bps.is_some() => "not known closely",
-        other => short(*other),
+        other => other.shown(),
     };
     rate.doubts.iter().map(short).collect()
-}
-
-fn short(doubt: Doubt) -> &'static str {
-    match doubt {
-        Doubt::Timing => "faster than the timing tells",
-        Doubt::FewAnswers => "too few answers",
-        Doubt::SeveralLines => "several lines in one",
-        Doubt::BothWays => "both ways in one",
-        Doubt::Contradiction => "cannot tell",
-        Doubt::Sender => "this host sends no faster",
-        Doubt::Bunched => "stamps in bunches",
-        Doubt::CrossTraffic => "other traffic",
-        Doubt::TokenBucket => "token bucket",
-        Doubt::Lost => "packets lost",
-    }
 }
 
 fn explained(doubt: Doubt) -> &'static str {
@@ -231,7 +216,7 @@ fn of_train(doubt: Doubt) -> (&'static str, &'static str) {
             "The rates of the trains vary too much for one to be told.",
         ),
         Doubt::FewAnswers => ("too few trains", "Too few trains came through."),
-        other => (short(other), explained(other)),
+        other => (other.shown(), explained(other)),
     }
 }
 

@@ -18,7 +18,7 @@ impl Show for CipherResult {
 fn table(all: &[&CipherResult]) -> Table {
     let ciphers = all.iter().flat_map(|result| &result.ciphers);
     Table::of("Ciphers on one core", ciphers)
-        .text("", |one| one.used_by.name())
+        .text("", |one| one.used_by.shown())
         .num("encrypt", |one| one.seal_bps.map(number::rate))
         .num("decrypt", |one| one.open_bps.map(number::rate))
         .text("timed", |one| {

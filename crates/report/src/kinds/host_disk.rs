@@ -28,9 +28,9 @@ fn table(all: &[&DiskResult]) -> Table {
         title.unwrap_or_default(),
         all.iter().flat_map(|disk| &disk.passes),
     )
-    .text("", |pass| pass.work.name())
-    .text("by", |pass| pass.access.name())
-    .text("page cache", |pass| pass.cache.name())
+    .text("", |pass| pass.work.shown())
+    .text("by", |pass| pass.access.shown())
+    .text("page cache", |pass| pass.cache.shown())
     .num("rate", |pass| number::rate(pass.bps))
     .num("bytes/s", |pass| number::bytes(pass.bps / 8.0))
     .num("files/s", |pass| {

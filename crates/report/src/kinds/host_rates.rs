@@ -7,7 +7,7 @@ use plumb_model::results::host::RatesResult;
 use plumb_model::run::Run;
 
 use crate::number;
-use crate::registry::all;
+use crate::registry::{Found, all};
 use crate::show::{Place, Show, Tables};
 use crate::table::Kind::{Number, Sentence, Text};
 use crate::table::Table;
@@ -22,10 +22,15 @@ const TRAFFIC: [&str; 6] = [
     "TcpPassiveOpens",
 ];
 
+/// Whose counters stand beside those of interfaces.
+const NO_INTERFACES: [&str; 4] = ["softnet", "processor", "control_group", "connections"];
+
 impl Show for RatesResult {
     /// The averages of the last.
     fn tables(&self, run: &Run, tables: &mut Tables) {
-        let last = all::<Self>(run).last();
+        // Those beside a load are for the rules.
+        let by_themselves = |found: &Found<'_, Self>| found.measurement.context.phase.is_none();
+        let last = all::<Self>(run).filter(by_themselves).last();
         let averages = last.map(|found| {
             let title = format!(
                 "Counters as rates, average of {} in {}",
@@ -48,7 +53,10 @@ pub(crate) fn of(title: String, per_s: &BTreeMap<String, f64>) -> Table {
     let parts: Vec<(&str, &str)> = per_s
         .keys()
         .filter_map(|name| name.rsplit_once('.'))
-        .filter(|(owner, _)| !owner.starts_with("softnet."))
+        .filter(|(owner, _)| {
+            let first = owner.split('.').next().unwrap_or_default();
+            !NO_INTERFACES.contains(&first)
+        })
         .collect();
     let interfaces: BTreeSet<&str> = parts.iter().map(|(owner, _)| *owner).collect();
     for interface in interfaces {

@@ -13,7 +13,7 @@ use plumb_model::run::{Measurement, Run};
 
 use crate::grade;
 use crate::number::{self, Scale};
-use crate::phase::{flow, title};
+use crate::phase::flow;
 use crate::registry::{all, results};
 use crate::show::{Chart, ChartGroup, Place, RoundTrips, Show, Tables, Trace};
 use crate::svg::series::{self, Line, Subject};
@@ -78,7 +78,7 @@ impl Show for LoadedLatencyResult {
             .collect();
         Some(Chart {
             group: ChartGroup::Classes,
-            of: Some(title(phase)),
+            of: Some(phase.shown()),
             svg: series::render(&SUBJECT, &lines)?,
         })
     }
@@ -156,7 +156,7 @@ fn classes(rows: &[Row<'_>]) -> Table {
         ),
         &rows,
     )
-    .text("", |(phase, ..)| title(*phase))
+    .text("", |(phase, ..)| phase.shown())
     .text("class", |(_, name, _)| (*name).clone())
     .num("DSCP", |(.., class)| class.dscp.to_string())
     .num("down", |(.., class)| rate(class.down_bps))
@@ -205,7 +205,7 @@ fn places(rows: &[Row<'_>]) -> Table {
     let shares: Vec<_> = paths()
         .filter_map(|(phase, path)| {
             let local = number::percent(path.local_ratio?);
-            Some(format!("{}: {local}", title(phase)))
+            Some(format!("{}: {local}", phase.shown()))
         })
         .collect();
     let note = (!shares.is_empty()).then(|| {
@@ -221,7 +221,7 @@ fn places(rows: &[Row<'_>]) -> Table {
         ),
         &parts,
     )
-    .text("", |(phase, _)| title(*phase))
+    .text("", |(phase, _)| phase.shown())
     .text("to", |(_, part)| match part {
         Part::Place(place) => place.place.name().replace('-', " "),
         Part::Beyond(_) => "beyond the gateway".to_owned(),
@@ -267,7 +267,7 @@ fn periodic(rows: &[Row<'_>]) -> Table {
         "Strength is the mean correlation of values whole periods apart. The sawtooth of a single flow's congestion control repeats too: it shows under load alone.{advice}"
     );
     Table::of("Periodic structure", found)
-        .text("", |(phase, _)| title(*phase))
+        .text("", |(phase, _)| phase.shown())
         .text("in", |(_, found)| found.series.clone())
         .text("what", |(_, found)| match found.of {
             PeriodicOf::Level => "level comes back",

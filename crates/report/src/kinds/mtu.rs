@@ -1,7 +1,7 @@
 //! How large packets may be.
 
 use plumb_model::context::Phase;
-use plumb_model::results::mtu::{MtuDirection, MtuMethod, MtuResult};
+use plumb_model::results::mtu::MtuResult;
 use plumb_model::run::Run;
 
 use crate::compare::quantity::{ChangeUnit, Quantities, Quantity};
@@ -41,22 +41,10 @@ fn paths(all: &[&MtuResult]) -> Table {
         .num("path takes", |mtu| passes(mtu, mtu.path_mtu_bytes))
         .num("interface", |mtu| mtu.interface_mtu_bytes)
         .num("tried", |mtu| mtu.largest_tried_bytes.to_string())
-        .text("known by", |mtu| known_by(mtu.method))
-        .text("of", |mtu| match mtu.direction {
-            MtuDirection::Forward => "the way there",
-            MtuDirection::RoundTrip => "both ways",
-        })
+        .text("known by", |mtu| mtu.method.shown())
+        .text("of", |mtu| mtu.direction.shown())
         .text("black hole", |mtu| black_hole(mtu))
         .noting(all.iter().map(|mtu| tcp(mtu)))
-}
-
-fn known_by(method: MtuMethod) -> &'static str {
-    match method {
-        MtuMethod::Unlimited => "the largest passed",
-        MtuMethod::Told => "routers",
-        MtuMethod::Probed => "silence",
-        MtuMethod::Mixed => "routers and silence",
-    }
 }
 
 fn black_hole(mtu: &MtuResult) -> String {

@@ -4,7 +4,7 @@ mod both_directions;
 mod chart;
 
 use plumb_model::context::Phase;
-use plumb_model::results::path::{AlteredField, Balancing, HopAnswers, PathHop, PathResult};
+use plumb_model::results::path::{Balancing, HopAnswers, PathHop, PathResult};
 use plumb_model::run::{Measurement, Run};
 
 use crate::compare::quantity::{ChangeUnit, Quantities, Quantity, RTT};
@@ -225,30 +225,12 @@ fn remarks(hop: &PathHop) -> String {
 
 fn alterations(path: &PathResult) -> Table {
     Table::of("What the path does to packets", &path.alterations)
-        .text("what", |change| field(change.field))
+        .text("what", |change| change.field.shown())
         .text("sent", |change| change.sent.clone())
         .text("seen", |change| change.seen.clone())
         .num("first seen at hop", |change| change.seen_at_ttl)
         .num("intact at hop", |change| change.intact_at_ttl)
         .done()
-}
-
-fn field(field: AlteredField) -> &'static str {
-    match field {
-        AlteredField::Dscp => "DSCP",
-        AlteredField::Ecn => "ECN",
-        AlteredField::Ttl => "time to live at its end",
-        AlteredField::SourceAddress => "source address (NAT)",
-        AlteredField::DestinationAddress => "destination address (NAT)",
-        AlteredField::Ports => "ports or identifier (NAT)",
-        AlteredField::Checksum => "checksum (NAT)",
-        AlteredField::Length => "length",
-        AlteredField::DontFragment => "don't fragment",
-        AlteredField::Mss => "TCP MSS",
-        AlteredField::TcpOptions => "TCP options",
-        AlteredField::TcpEcn => "TCP's request for ECN",
-        AlteredField::AnswerFrom => "address that answers for the target",
-    }
 }
 
 fn routes(path: &PathResult) -> Table {

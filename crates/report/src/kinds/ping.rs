@@ -6,7 +6,6 @@ use plumb_model::results::ping::{PingResult, TimestampSource};
 use plumb_model::run::Run;
 
 use crate::number::{self, Scale};
-use crate::phase::title;
 use crate::registry::{all, results};
 use crate::show::{Ends, Place, RoundTrips, Show, Tables, Trace};
 use crate::table::{MAX, MIN, P50, P95, Table, by_count, counted};
@@ -48,9 +47,15 @@ type Row<'a> = (Phase, &'a PingResult);
 
 /// How well the probing itself went.
 fn probes(rows: &[Row<'_>]) -> Table {
+    let first = rows.first().map(|(_, ping)| ping.address.as_str());
+    let probe = |ping: &PingResult| match Some(ping.address.as_str()) == first {
+        true => ping.protocol.name().to_owned(),
+        // Resolvers, beside the far end.
+        false => format!("{} {}", ping.protocol.name(), ping.address),
+    };
     Table::of("Probes", rows)
-        .text("", |(phase, _)| title(*phase))
-        .text("probe", |(_, ping)| ping.protocol.name())
+        .text("", |(phase, _)| phase.shown())
+        .text("probe", |(_, ping)| probe(ping))
         .num("sent", |(_, ping)| ping.sent)
         .num("answered", |(_, ping)| ping.received)
         .num("dup", |(_, ping)| ping.duplicates)
@@ -156,7 +161,7 @@ fn losses(rows: &[Row<'_>]) -> Table {
     let plain =
         |d: Option<Distribution>, get: fn(&Distribution) -> f64| d.map(|d| number::plain(get(&d)));
     Table::of("Probes lost one after the other (RFC 3357)", rows)
-        .text("", |(phase, _)| title(*phase))
+        .text("", |(phase, _)| phase.shown())
         .text("probe", |(_, ping)| ping.protocol.name())
         .num("lost", |(_, ping)| ping.sent.saturating_sub(ping.received))
         .num("runs", |(_, ping)| ping.losses.periods)

@@ -1,7 +1,7 @@
 //! TCP ports: whether they answered, what was said, how long silence was kept.
 
 use plumb_model::context::Phase;
-use plumb_model::results::port::{FirstWord, PortResult};
+use plumb_model::results::port::{FirstWord, NOBODYS_ADDRESS, PortResult};
 use plumb_model::run::Run;
 
 use crate::compare::quantity::{ChangeUnit, Quantities, Quantity};
@@ -25,7 +25,7 @@ impl Show for PortResult {
 
     fn quantities(&self, phase: Phase) -> Vec<Quantity> {
         let (connect, first) = (self.connect_s, self.first_byte_s);
-        Quantities::of(phase, format!("port {}", self.port))
+        Quantities::of(phase, label(self))
             .number("connect_s.p50", ChangeUnit::S, connect.map(|d| d.p50))
             .number("first_byte_s.p50", ChangeUnit::S, first.map(|d| d.p50))
             .found
@@ -37,10 +37,20 @@ impl Show for PortResult {
     }
 }
 
+/// The port; with the version of IP where that is not what most have, and with the address that nobody has.
+fn label(port: &PortResult) -> String {
+    let number = port.port;
+    match port.address.as_str() {
+        address if address == NOBODYS_ADDRESS.to_string() => format!("port {number} of {address}"),
+        address if address.contains(':') => format!("port {number}, IPv6"),
+        _ => format!("port {number}"),
+    }
+}
+
 /// Whether TCP ports answered.
 fn ports(all: &[&PortResult]) -> Table {
     Table::of("TCP port", all)
-        .text("", |port| format!("port {}", port.port))
+        .text("", |port| label(port))
         .text("state", |port| blank(port.state.map(|state| state.name())))
         .num("tried", |port| port.tried)
         .num("connected", |port| port.connected)
@@ -61,7 +71,7 @@ fn talk(all: &[&PortResult]) -> Table {
     let alias = all.iter().find_map(|port| port.canonical_name.as_ref());
     let time = |value: Option<f64>| blank(value.map(number::seconds));
     Table::of("Parts of a connection, medians", connected)
-        .text("", |port| format!("port {}", port.port))
+        .text("", |port| label(port))
         .num("name", |port| time(port.name_s))
         .num("connect", |port| time(port.connect_s.map(|d| d.p50)))
         .num("TLS", |port| {

@@ -6,7 +6,6 @@ use plumb_model::run::Run;
 
 use crate::compare::quantity::{ChangeUnit, Quantities, Quantity};
 use crate::number;
-use crate::phase::title;
 use crate::registry::all;
 use crate::show::{Place, Show, Tables};
 use crate::table::Table;
@@ -36,13 +35,13 @@ fn table(rows: &[Row<'_>]) -> Table {
     let rpm = |value: Option<f64>| value.map(|v| format!("{v:.0}"));
     let mut notes = Vec::new();
     for (phase, result) in rows {
-        notes.push(format!(" {}: {}.", title(*phase), explained(result)));
+        notes.push(format!(" {}: {}.", phase.shown(), explained(result)));
         let probes = &result.probes;
         if probes.failed > 0 {
             let why = probes.error.as_deref().unwrap_or("it is not known why");
             notes.push(format!(
                 " {}: {} probes failed, the last one because: {why}.",
-                title(*phase),
+                phase.shown(),
                 probes.failed
             ));
         }
@@ -55,7 +54,7 @@ fn table(rows: &[Row<'_>]) -> Table {
         )
     });
     Table::of("Responsiveness under load", rows)
-        .text("", |(phase, _)| title(*phase))
+        .text("", |(phase, _)| phase.shown())
         .num("RPM", |(_, r)| rpm(r.rpm))
         .text("confidence", |(_, r)| r.confidence.name())
         .num("new connections", |(_, r)| rpm(r.foreign_rpm))

@@ -2,6 +2,7 @@
 //! senders said of themselves.
 
 use plumb_model::context::Phase;
+use plumb_model::order::sort_few;
 use plumb_model::results::{Direction, SlowStartEnd, TcpSender, ThroughputResult};
 use plumb_model::run::Run;
 use plumb_model::units::si;
@@ -17,7 +18,8 @@ use crate::table::{Table, blank};
 impl Show for ThroughputResult {
     fn tables(&self, run: &Run, tables: &mut Tables) {
         let mut rows: Vec<Row<'_>> = all(run).collect();
-        rows.sort_by_key(|row| (row.phase, row.result.direction == Direction::Down));
+        let place = |row: &Row<'_>| (row.phase, row.result.direction == Direction::Down);
+        sort_few(&mut rows, |a, b| place(a).cmp(&place(b)));
         tables.add(Place::Rates, [rates(&rows), transfer(&rows), shares(&rows)]);
         tables.fold(streams(&rows));
         tables.add(Place::Senders, [senders(&rows), limits(&rows), tls(&rows)]);

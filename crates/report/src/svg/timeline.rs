@@ -2,6 +2,7 @@
 //! with the load phases marked.
 
 use plumb_model::context::Phase;
+use plumb_model::order::sort_few;
 use plumb_model::protocol::Protocol;
 use plumb_model::results::Direction;
 use plumb_model::run::{Measurement, Run};
@@ -12,7 +13,7 @@ use super::canvas::{Anchor, Canvas, LETTER, WIDTH};
 use super::polyline;
 use crate::latency::leading_protocol;
 use crate::number::Scale;
-use crate::phase::{PHASES, flow, title};
+use crate::phase::{PHASES, flow};
 use crate::registry::{phase, shown};
 use crate::show::Trace as Shown;
 
@@ -113,7 +114,7 @@ impl Timeline {
             }
         }
         // Faint ones first, so that they lie behind.
-        timeline.traces.sort_by_key(|trace| !trace.faint);
+        sort_few(&mut timeline.traces, |a, b| b.faint.cmp(&a.faint));
         (!timeline.traces.is_empty()).then_some(timeline)
     }
 
@@ -260,7 +261,7 @@ fn phases(canvas: &mut Canvas, timeline: &Timeline, x: &Axis, bottom: f64) {
             (to - from, 3.0),
         );
         // A name that does not fit its band would run into the next.
-        let name = title(band.phase);
+        let name = band.phase.shown();
         if to - from > LETTER * name.len() as f64 {
             canvas.text(
                 "phase",

@@ -250,7 +250,7 @@ fn shorten(text: &str) -> String {
 
 /// Breaks text at spaces into lines of at most `width` characters; a longer word stands alone.
 /// A number is not parted from its unit.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words(text) {
         match lines.last_mut() {

@@ -1,5 +1,6 @@
 //! For the terminal: the verdict for everybody on top, the numbers for engineers below.
 
+mod check;
 mod comparison;
 mod host_sections;
 mod layout;
@@ -8,11 +9,14 @@ mod run;
 mod style;
 mod title;
 mod tune_plan;
+mod weighing;
 
 pub use crate::host_sections::HostSection;
+pub use check::render_check;
 pub use comparison::render_comparison;
 pub use host_sections::{has_host_sections, render_host_sections};
 pub use rates::render_rates;
 pub use run::render;
 pub use style::Style;
 pub use tune_plan::render_tune_plan;
+pub use weighing::render_accounts;

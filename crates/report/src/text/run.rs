@@ -2,8 +2,9 @@
 
 use plumb_model::context::Phase;
 use plumb_model::finding::{Actor, Finding, Fix};
+use plumb_model::order::sort_few;
 use plumb_model::results::Direction;
-use plumb_model::run::Run;
+use plumb_model::run::{Measurement, Run};
 
 use super::layout::{BAD, BOLD, FAINT, Page, clean, grade, severity};
 use super::style::Style;
@@ -118,12 +119,13 @@ fn actor(fix: &Fix) -> String {
 fn ended_early(page: &mut Page<'_>, run: &Run) {
     let mut measurements: Vec<_> = run.measurements.iter().collect();
     // Those with a rate first, in the order of its table.
-    measurements.sort_by_key(|m| {
+    let place = |m: &Measurement| {
         let rate = registry::shown(m).rate();
         rate.map_or((true, Phase::Idle, false), |(direction, _)| {
             (false, registry::phase(m), direction == Direction::Down)
         })
-    });
+    };
+    sort_few(&mut measurements, |a, b| place(a).cmp(&place(b)));
     let lines: Vec<String> = measurements
         .into_iter()
         .flat_map(|m| registry::shown(m).ended_early(registry::phase(m)))

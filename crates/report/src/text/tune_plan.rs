@@ -107,7 +107,7 @@ fn judged(page: &mut Page<'_>, host: &HostPlan) {
             Worth::Harmful | Worth::Obsolete | Worth::Impossible => BAD,
             Worth::TooLittle | Worth::NoEffect | Worth::Unknown => FAINT,
         };
-        let worth = page.paint(paint, judged.worth.words());
+        let worth = page.paint(paint, judged.worth.shown());
         page.line(&format!(
             "    {}  {worth}",
             clean(&format!("{} = {}", judged.knob, judged.value))

@@ -107,7 +107,7 @@ proptest! {
         assert_own_markup(&html::render_comparison(&run, &other, &comparison))?;
         let style = Style { color: false, width: 80 };
         let facts = text::render_host_sections(&run, None, &style);
-        for text in [text::render(&run, &style), facts, text::render_comparison(&comparison, &style)] {
+        for text in [text::render(&run, &style), text::render_check(&run, &style), facts, text::render_comparison(&comparison, &style)] {
             prop_assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
             assert_tame(&text)?;
         }
@@ -118,7 +118,7 @@ proptest! {
             assert_tame(&chart)?;
         }
         let tiny = Style { color: true, width: 0 };
-        let _ = (text::render(&run, &tiny), text::render_host_sections(&run, None, &tiny));
+        let _ = (text::render(&run, &tiny), text::render_check(&run, &tiny), text::render_host_sections(&run, None, &tiny));
         // A Run without a load, or with a start that is no time, is an error and nothing worse.
         let _ = flent::export(&run, None);
         // What is not finite becomes null, and the document still reads.

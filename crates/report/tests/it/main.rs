@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod arbitrary;
+mod check;
 mod comparison;
 mod goldens;
 mod hostile;

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use crate::common::{RawClient, Responder, TIMEOUT, one_at_a_time, plan, run};
+use crate::common::{RawClient, Responder, TIMEOUT, one_at_a_time, paced_plan, plan, run};
 use plumb_load::{Client, ClientError, EndedEarly, PhaseOutcome};
 use plumb_serve::{Config, Server};
 use plumb_wire::native::control::{ClientMessage, ErrorCode, Refusal, ServerMessage};
@@ -99,7 +99,6 @@ impl Drop for Process {
 /// Runs a phase of 3 s while the responder gets a signal, and gives what is said of it and the
 /// time from the signal to it. What was measured until then is kept.
 fn lose(signal: &'static str) -> (String, Duration) {
-    let _alone = one_at_a_time();
     let process = Process::start();
     let mut client = Client::connect("box", process.address, TIMEOUT).unwrap();
     std::thread::scope(|scope| {
@@ -108,6 +107,7 @@ fn lose(signal: &'static str) -> (String, Duration) {
             process.signal(signal);
             Instant::now()
         });
+        // At full rate the kernel of a stopped program has its buffers full at once, and acknowledges nothing any more.
         let outcome = run(&mut client, &plan(1, 1, 3000)).unwrap();
         let after = harmed.join().unwrap().elapsed();
         (kept(outcome), after)
@@ -130,6 +130,7 @@ fn kept(outcome: PhaseOutcome) -> String {
 
 #[test]
 fn a_killed_responder_is_noticed_at_once() {
+    let _alone = one_at_a_time();
     let (error, after) = lose("KILL");
     assert!(
         error.starts_with("box: lost the responder: the connection was closed"),
@@ -140,6 +141,7 @@ fn a_killed_responder_is_noticed_at_once() {
 
 #[test]
 fn a_silent_responder_is_given_up() {
+    let _alone = one_at_a_time();
     let (error, after) = lose("STOP");
     assert!(error.contains("said nothing for 5 s"), "{error}");
     assert!(
@@ -169,7 +171,6 @@ fn a_responder_that_stops_says_so() {
 
 #[test]
 fn a_vanished_client_frees_its_place() {
-    let _alone = one_at_a_time();
     let process = Process::start();
     let mut client = Client::connect("box", process.address, TIMEOUT).unwrap();
     let (threads, sockets) = (process.threads(), process.sockets());
@@ -178,7 +179,7 @@ fn a_vanished_client_frees_its_place() {
     let vanished = RawClient::connect(process.address, [127, 0, 0, 1]);
     let data = vanished.start_download(60.0);
     let silent_since = Instant::now();
-    match run(&mut client, &plan(1, 0, 100)) {
+    match run(&mut client, &paced_plan(1, 0, 100)) {
         Err(ClientError::PhaseRefused {
             reason: Refusal::Busy,
             ..
@@ -187,7 +188,7 @@ fn a_vanished_client_frees_its_place() {
     }
     // The client's heartbeats keep its own session meanwhile.
     std::thread::sleep(GIVEN_UP.saturating_sub(silent_since.elapsed()));
-    run(&mut client, &plan(1, 0, 100)).unwrap();
+    run(&mut client, &paced_plan(1, 0, 100)).unwrap();
 
     // What was on its way may be read; then the connections are over.
     for mut connection in [&data, &vanished.control] {
@@ -210,7 +211,6 @@ fn a_vanished_client_frees_its_place() {
 
 #[test]
 fn noise_trickles_and_floods_do_no_harm() {
-    let _alone = one_at_a_time();
     let process = Process::start();
     let mut client = Client::connect("box", process.address, TIMEOUT).unwrap();
     let (threads, sockets) = (process.threads(), process.sockets());
@@ -276,7 +276,7 @@ fn noise_trickles_and_floods_do_no_harm() {
             }
         });
         std::thread::sleep(Duration::from_millis(200));
-        let outcome = run(&mut client, &plan(1, 1, 500)).unwrap();
+        let outcome = run(&mut client, &paced_plan(1, 1, 500)).unwrap();
         assert!(outcome.down.unwrap().result.bytes > 0);
     });
 
@@ -299,7 +299,7 @@ fn noise_trickles_and_floods_do_no_harm() {
         }
     };
     all_freed();
-    run(&mut client, &plan(2, 2, 300)).unwrap();
+    run(&mut client, &paced_plan(2, 2, 300)).unwrap();
     all_freed();
 }
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::common::{TIMEOUT, one_at_a_time, plan, run};
+use crate::common::{TIMEOUT, paced_plan, run};
 use crate::liar::{Liar, Says, honest};
 use plumb_load::{Client, ClientError, EndedEarly, PhaseOutcome};
 use plumb_model::printable;
@@ -22,16 +22,15 @@ fn takes_all(mut data: TcpStream) {
     while data.read(&mut buffer).is_ok_and(|count| count > 0) {}
 }
 
-/// An upload of 300 ms to whoever says this.
+/// An upload of 300 ms to a far end that says this.
 fn upload(says: Says) -> Result<PhaseOutcome, ClientError> {
     let liar = Liar::that_says(says, takes_all);
     let mut client = Client::connect("liar", liar.address, TIMEOUT).unwrap();
-    run(&mut client, &plan(0, 1, 300))
+    run(&mut client, &paced_plan(0, 1, 300))
 }
 
 #[test]
 fn whoever_stalls_in_any_phase_is_given_up() {
-    let _alone = one_at_a_time();
     let begun = Instant::now();
     let never_ready: Says = |message| match message {
         ClientMessage::Start(_) => Vec::new(),
@@ -92,7 +91,6 @@ fn reported(phase: u32, stream: u32, counts: Vec<Count>, cpu_s: f64) -> Vec<Serv
 
 #[test]
 fn a_record_that_cannot_be_is_not_believed() {
-    let _alone = one_at_a_time();
     let too_much: Says = |message| match message {
         ClientMessage::Stop { phase } => {
             let counts = vec![Count {
@@ -117,7 +115,6 @@ fn a_record_that_cannot_be_is_not_believed() {
 
 #[test]
 fn a_record_that_does_not_fit_is_refused_and_ours_kept() {
-    let _alone = one_at_a_time();
     let backwards: Says = |message| match message {
         ClientMessage::Stop { phase } => {
             let at = |t_s| Count {
@@ -155,7 +152,6 @@ fn a_record_that_does_not_fit_is_refused_and_ours_kept() {
 
 #[test]
 fn what_it_says_is_one_short_line_that_commands_no_terminal() {
-    let _alone = one_at_a_time();
     // Retitles the window, clears the screen, turns text around; a whole frame of it.
     let evil = || "x\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}\u{202e}\n".repeat(5000);
     let refuses: Says = |message| match message {

@@ -5,8 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::{RawClient, Responder, connect_from, flows, one_at_a_time, plan, run};
-use plumb_load::{Client, Patience, PhasePlan};
+use crate::common::{
+    PACED_BPS, RawClient, Responder, connect_from, flows, one_at_a_time, paced_plan, run,
+};
+use plumb_load::{Client, Patience};
 use plumb_model::direction::OneDirection;
 use plumb_model::protocol::Protocol;
 use plumb_net::egress::Outlet;
@@ -82,9 +84,6 @@ fn ping(responder: SocketAddr, source: [u8; 4], count: u32, interval: Duration) 
 /// default.
 const BURST: u32 = 1000;
 
-/// What a good client downloads at, in bit/s: what every machine carries beside anything.
-const PACED_BPS: u64 = 20_000_000;
-
 /// A client that does what `plumb check` does: greets, probes and loads.
 fn good_client(responder: SocketAddr) {
     let patience = Patience {
@@ -96,15 +95,11 @@ fn good_client(responder: SocketAddr) {
     let mut client = Client::connect_in_turn(&outlet, "box", responder, timeout, patience).unwrap();
     let lost = ping(responder, [127, 0, 0, 1], 100, Duration::from_millis(10));
     assert!(lost <= MOST_LOST, "{lost}");
-    let paced = TcpFlow {
-        pacing_bps: Some(PACED_BPS),
-        ..TcpFlow::default()
-    };
-    let load = PhasePlan {
-        flows: flows(1, 0, paced),
-        ..plan(1, 0, 1000)
-    };
-    let carried = run(&mut client, &load).unwrap().down.unwrap().result;
+    let carried = run(&mut client, &paced_plan(1, 0, 1000))
+        .unwrap()
+        .down
+        .unwrap()
+        .result;
     let part = carried.bps / PACED_BPS as f64;
     assert!(part >= 1.0 - MOST_LOST, "it got {part} of its rate");
 }

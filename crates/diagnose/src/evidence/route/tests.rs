@@ -23,6 +23,7 @@ fn path() -> PathResult {
         routes: Vec::new(),
         changes: Vec::new(),
         alterations: Vec::new(),
+        quoting_hops: Some(3),
         syn_ack: None,
         multipath: None,
         distance: None,
@@ -179,5 +180,67 @@ fn each_fault_is_named() {
             .unwrap()
             .summary
             .contains("between hop 2 and hop 3")
+    );
+}
+
+/// A path whose hops have these addresses.
+fn through(far: &str, hops: &[&str]) -> PathResult {
+    let hop = |(index, address): (usize, &&str)| PathHop {
+        ttl: index as u8 + 1,
+        address: Some((*address).to_owned()),
+        addresses: Vec::new(),
+        name: None,
+        asn: None,
+        as_name: None,
+        place: None,
+        sent: 3,
+        received: 3,
+        unanswered_ratio: 0.0,
+        answers: HopAnswers::Well,
+        rtt_s: None,
+        last_rtt_s: None,
+        annotation: None,
+        this_host: false,
+        mpls: Vec::new(),
+        return_hops: None,
+        notes: Vec::new(),
+    };
+    PathResult {
+        address: far.to_owned(),
+        hops: hops.iter().enumerate().map(hop).collect(),
+        ..path()
+    }
+}
+
+#[test]
+fn translation_is_named_on_paths_to_public_addresses_alone() {
+    let causes = |far: &str, hops: &[&str]| {
+        let found = found(through(far, hops)).into_iter();
+        found.map(|finding| finding.cause).collect::<Vec<_>>()
+    };
+    let home = "192.168.1.1";
+    assert_eq!(
+        causes("9.9.9.9", &[home, "100.64.3.1", "62.0.0.1"]),
+        [Cause::ProviderNat]
+    );
+    assert_eq!(
+        causes("9.9.9.9", &[home, "192.168.0.1", "62.0.0.1"]),
+        [Cause::DoubleNat]
+    );
+    // Both: the provider's explains the private address behind it.
+    assert_eq!(
+        causes("9.9.9.9", &[home, "10.0.0.1", "100.64.3.1"]),
+        [Cause::ProviderNat]
+    );
+    assert_eq!(causes("9.9.9.9", &[home, "62.0.0.1"]), []);
+    assert_eq!(
+        causes("10.9.9.9", &[home, "10.0.0.1"]),
+        [],
+        "a private network"
+    );
+    assert_eq!(causes("100.70.0.9", &["100.64.0.1"]), [], "an overlay");
+    assert_eq!(
+        causes("64:ff9b::909:909", &["2001:db8::1"]),
+        [Cause::ProviderNat]
     );
 }

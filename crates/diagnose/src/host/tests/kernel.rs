@@ -158,6 +158,7 @@ fn what_was_counted_since_boot_holds_back_no_path() {
             measurements: &measurements,
             local: &HostFacts::default(),
             far: None,
+            asked: None,
         };
         let found = crate::causes::found(&case);
         found.iter().map(|f| f.cause).collect::<Vec<_>>()

@@ -16,7 +16,6 @@ pub struct PeriodicLossSpec {
     /// One of so many packets is lost.
     pub every: NonZeroU64,
     /// The number of the first that is lost, counted from 1; that of `every` when absent.
-    #[serde(default)]
     pub first: Option<NonZeroU64>,
     /// Which packets are counted; all when absent.
     #[serde(default, rename = "match")]

@@ -1,5 +1,6 @@
 //! How fast this machine encrypts.
 
+use crate::vocabulary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,23 +19,13 @@ pub struct CipherResult {
     pub rate_bps: Option<f64>,
 }
 
-/// The protocol that uses a cipher.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum CipherUse {
-    /// TLS, by the library that plumb itself uses.
-    Tls,
-    /// SSH, by what the ssh program here offers.
-    Ssh,
-}
-
-impl CipherUse {
-    /// The name of the protocol.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tls => "TLS",
-            Self::Ssh => "SSH",
-        }
+vocabulary! {
+    /// The protocol that uses a cipher.
+    pub enum CipherUse {
+        /// TLS, by the library that plumb itself uses.
+        Tls = "tls" as "TLS",
+        /// SSH, by what the ssh program here offers.
+        Ssh = "ssh" as "SSH",
     }
 }
 

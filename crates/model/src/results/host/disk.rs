@@ -1,5 +1,6 @@
 //! How fast files can feed a transfer, and take one.
 
+use crate::vocabulary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,82 +44,49 @@ pub struct DiskPass {
     pub cut_short: bool,
 }
 
-/// What is done with files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FileWork {
-    /// One large file, from its beginning to its end, written.
-    WriteLarge,
-    /// The same file, read.
-    ReadLarge,
-    /// Many small ones, each created, written and on the disk before the next.
-    WriteSmall,
-    /// The same, each opened and read.
-    ReadSmall,
+vocabulary! {
+    /// What is done with files.
+    pub enum FileWork {
+        /// One large file, from its beginning to its end, written.
+        WriteLarge = "write_large" as "write one file",
+        /// The same file, read.
+        ReadLarge = "read_large" as "read one file",
+        /// Many small ones, each created, written and on the disk before the next.
+        WriteSmall = "write_small" as "write small files",
+        /// The same, each opened and read.
+        ReadSmall = "read_small" as "read small files",
+    }
 }
 
 impl FileWork {
-    /// The words in text, for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::WriteLarge => "write one file",
-            Self::ReadLarge => "read one file",
-            Self::WriteSmall => "write small files",
-            Self::ReadSmall => "read small files",
-        }
-    }
-
     /// Whether it feeds a transfer, and does not take one.
     pub fn reads(self) -> bool {
         matches!(self, Self::ReadLarge | Self::ReadSmall)
     }
 }
 
-/// System calls that carry the payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FileAccess {
-    /// The system calls read(2) and write(2).
-    ReadWrite,
-    /// Memory mapped by mmap(2).
-    Mmap,
-    /// sendfile(2) to a socket.
-    Sendfile,
-}
-
-impl FileAccess {
-    /// Name of the system call.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ReadWrite => "read/write",
-            Self::Mmap => "mmap",
-            Self::Sendfile => "sendfile",
-        }
+vocabulary! {
+    /// System calls that carry the payload.
+    pub enum FileAccess {
+        /// The system calls read(2) and write(2).
+        ReadWrite = "read_write" as "read/write",
+        /// Memory mapped by mmap(2).
+        Mmap = "mmap",
+        /// sendfile(2) to a socket.
+        Sendfile = "sendfile",
     }
 }
 
-/// What keeps memory from standing in for the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PageCache {
-    /// O_DIRECT goes around the page cache.
-    Direct,
-    /// The kernel was told to forget the file (POSIX_FADV_DONTNEED), and had.
-    Forgotten,
-    /// Written through it, and waited for the disk (fdatasync).
-    Synced,
-    /// The file stayed in memory: this is the speed of memory, not of a disk.
-    Memory,
-}
-
-impl PageCache {
-    /// The words in text, for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Direct => "around it (O_DIRECT)",
-            Self::Forgotten => "emptied (fadvise)",
-            Self::Synced => "through it (fdatasync)",
-            Self::Memory => "answered: memory",
-        }
+vocabulary! {
+    /// What keeps memory from standing in for the disk.
+    pub enum PageCache {
+        /// O_DIRECT goes around the page cache.
+        Direct = "direct" as "around it (O_DIRECT)",
+        /// The kernel was told to forget the file (POSIX_FADV_DONTNEED), and had.
+        Forgotten = "forgotten" as "emptied (fadvise)",
+        /// Written through it, and waited for the disk (fdatasync).
+        Synced = "synced" as "through it (fdatasync)",
+        /// The file stayed in memory: this is the speed of memory, not of a disk.
+        Memory = "memory" as "answered: memory",
     }
 }

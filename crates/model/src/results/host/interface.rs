@@ -201,7 +201,6 @@ pub struct Coalescing {
     /// The driver adapts the receiving side to the traffic.
     pub adaptive_receive: bool,
     /// Whether the driver can do so. Null where the kernel does not report it (before Linux 5.7).
-    #[serde(default)]
     pub adaptive_receive_possible: Option<bool>,
     /// The driver adapts the sending side.
     pub adaptive_send: bool,
@@ -232,7 +231,6 @@ pub struct ByteLimit {
     /// Bytes in the hardware's queue now.
     pub inflight_bytes: u64,
     /// The most bytes that the limit may grow to. Null where it could not be read.
-    #[serde(default)]
     pub limit_max_bytes: Option<u64>,
 }
 

@@ -16,4 +16,11 @@ pub struct RatesResult {
     /// Growth in a second over all intervals, of the counters that changed, such as `eth0.rx_bytes`, `TcpRetransSegs`
     /// and `softnet.dropped`.
     pub per_s: BTreeMap<String, f64>,
+    /// Growth of the same counters over all intervals. Empty in Runs of versions that did not report it.
+    #[serde(default)]
+    pub grown: BTreeMap<String, u64>,
+    /// How far the wall clock was set meanwhile, in seconds; positive where it was set forward. Corrections of its rate
+    /// are no such step. Null in Runs of versions that did not report it.
+    #[serde(default)]
+    pub clock_set_s: Option<f64>,
 }

@@ -22,7 +22,13 @@ pub(crate) fn plumb(arguments: &[&str]) -> Output {
     output_of(Command::new(PLUMB).args(arguments))
 }
 
-/// The same, for a command that is more than arguments.
+/// The same where it is refused, or finds nobody, before anything is loaded: it needs no machine to itself.
+pub(crate) fn refused(arguments: &[&str]) -> Output {
+    let _slot = slots::take(slots::Weight::Light);
+    plumb(arguments)
+}
+
+/// The same as [`plumb`], for a command that is more than arguments.
 pub(crate) fn output_of(command: &mut Command) -> Output {
     let arguments: Vec<String> = command
         .get_args()

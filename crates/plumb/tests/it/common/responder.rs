@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::slots::{self, Slot, Weight};
 use super::{PLUMB, words};
 
-/// A responder on loopback, ended when dropped. It has the machine to itself: nothing limits what it carries.
+/// A responder on loopback, ended when dropped.
 pub(crate) struct Responder {
     pub(crate) child: Child,
     pub(crate) port: u16,
@@ -16,12 +16,14 @@ pub(crate) struct Responder {
 }
 
 impl Responder {
+    /// One that has the machine to itself: nothing limits what it carries.
     pub(crate) fn start() -> Self {
-        Self::start_with(&[])
+        Self::start_for(Weight::Heavy, &[])
     }
 
-    pub(crate) fn start_with(options: &[&str]) -> Self {
-        let slot = slots::take(Weight::Heavy);
+    /// One for clients that take no more than this.
+    pub(crate) fn start_for(weight: Weight, options: &[&str]) -> Self {
+        let slot = slots::take(weight);
         // A free port: bound, read and given back.
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
@@ -56,9 +58,9 @@ impl Responder {
         }
     }
 
-    /// A download that goes on until somebody ends it.
+    /// A download of 20 Mbit/s that goes on until somebody ends it.
     pub(crate) fn long_download(&self) -> Child {
-        let line = "rate 127.0.0.1 --down --duration 20s --budget 2TB --json";
+        let line = "rate 127.0.0.1 --down --pacing 20mbit --duration 20s --json";
         Command::new(PLUMB)
             .args(words(line))
             .args(["--port", &self.port.to_string()])

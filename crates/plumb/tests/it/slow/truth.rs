@@ -17,6 +17,9 @@ fn checks_as_a_user_makes_them() {
         &|| holds("long-fat-rcvbuf", &[], &["long-fat-sndbuf"]),
         &|| holds("long-fat-sndbuf", &[], &["long-fat-rcvbuf"]),
         &|| holds("fibre", &[], &["home-cable"]),
+        &|| holds("cross-traffic", &[], &["home-cable"]),
+        &|| holds("ack-starvation", &[], &["home-cable"]),
+        &|| holds("queue-target-low", &[], &["home-cable"]),
     ]);
 }
 

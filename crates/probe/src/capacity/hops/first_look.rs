@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::known::{Hop, HopFound, HopsPlan, Known, nanoseconds, probe};
-use crate::path::rounds::{LOOK_NS, Rounds};
+use crate::path::retransmit::{LOOK_NS, Rounds};
 use crate::path::{Answer, AnswerKind, HopNetwork, Probe};
 
 /// IP and ICMP headers of an error, and what a router quotes at most beside them: 576 bytes in all with

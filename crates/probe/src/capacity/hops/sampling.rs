@@ -19,7 +19,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::first_look::answer_bytes;
 use super::known::{Hop, HopsPlan, Known, nanoseconds, probe};
-use crate::path::rounds::{LOOK_NS, is_loss};
+use crate::path::retransmit::{LOOK_NS, is_loss};
 use crate::path::{Answered, HopNetwork, ProbeId};
 
 /// Cycles after which the lines are worked out for the first time, so that no chance ends it.

@@ -1,5 +1,6 @@
 //! The round trips of the hops of a path over time.
 
+use plumb_model::order::sort_few;
 use plumb_model::results::path::PathHop;
 use plumb_model::run::Measurement;
 use plumb_model::series::Series;
@@ -67,7 +68,7 @@ fn choose<'a>(all: &'a [Hop<'a>]) -> Vec<&'a Hop<'a>> {
             (place, if is_end { f64::INFINITY } else { more_s })
         })
         .collect();
-    growth.sort_by(|a, b| b.1.total_cmp(&a.1));
+    sort_few(&mut growth, |a, b| b.1.total_cmp(&a.1));
     growth.truncate(COLOURS.len());
     let chosen = |place: &usize| growth.iter().any(|(kept, _)| kept == place);
     all.iter()

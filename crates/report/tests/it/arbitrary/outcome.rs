@@ -38,6 +38,7 @@ pub(super) fn outcome() -> impl Strategy<Value = Outcome> {
     )
         .prop_map(|(protocol, address, rtt_s, loss_ratio, sent)| {
             Outcome::Ping(PingResult {
+                one_way: None,
                 protocol,
                 address: address.clone(),
                 sent,
@@ -73,6 +74,7 @@ pub(super) fn outcome() -> impl Strategy<Value = Outcome> {
         .prop_map(
             |(direction, protocol, idle_rtt_s, rtt_s, loss_ratio, grade, table)| {
                 Outcome::LoadedLatency(LoadedLatencyResult {
+                    one_way: None,
                     direction,
                     protocol,
                     idle_rtt_s,
@@ -160,6 +162,7 @@ pub(super) fn outcome() -> impl Strategy<Value = Outcome> {
                 }),
                 tcp: TcpSender {
                     retransmits: bytes,
+                    spurious_retransmits: None,
                     min_rtt_s: Some(v[3]),
                     max_srtt_s: Some(v[4]),
                     mss_bytes: bytes,

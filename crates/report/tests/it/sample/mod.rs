@@ -225,6 +225,7 @@ fn line(line: &Line) -> Run {
             address: Some("203.0.113.7".into()),
             host: Some(host("Linux 6.12.9", false)),
         }),
+        asked: None,
         measurements,
         findings: if line.mended { Vec::new() } else { vec![finding()] },
         verdict: Some(Verdict {
@@ -236,6 +237,7 @@ fn line(line: &Line) -> Run {
             clearance: Some(if line.mended { Clearance::Cleared } else { Clearance::Found }),
             latency_grade: Some(worst),
             not_measured: Vec::new(),
+            looked_for: None,
         }),
         notes: vec!["Hardware timestamps are not available here; the kernel stamped every packet in software.".into()],
     }
@@ -339,6 +341,7 @@ fn rate(bps: f64, seed: u64) -> Series {
 
 fn ping(protocol: Protocol, rtt: &Series) -> PingResult {
     PingResult {
+        one_way: None,
         protocol,
         address: "203.0.113.7".into(),
         sent: rtt.t_s.len() as u64,
@@ -386,6 +389,7 @@ fn throughput(direction: Direction, bps: f64, load: &Load) -> ThroughputResult {
         sharing: None,
         tcp: TcpSender {
             retransmits: load.retransmits,
+            spurious_retransmits: None,
             min_rtt_s: Some(0.0182),
             max_srtt_s: Some(micro(IDLE_RTT_S + load.queue_s)),
             mss_bytes: 1448,
@@ -425,6 +429,7 @@ fn loaded(direction: Direction, rtt: &Series, load: &Load) -> LoadedLatencyResul
     let increase = settled.above(idle.p50);
     let lost = rtt.values.iter().filter(|v| v.is_none()).count();
     LoadedLatencyResult {
+        one_way: None,
         direction,
         protocol: Protocol::Udp,
         idle_rtt_s: idle,

@@ -95,6 +95,21 @@ pub(crate) fn plan(down_streams: u32, up_streams: u32, ms: u64) -> PhasePlan {
     }
 }
 
+/// What beside anything else goes on does no harm to it, in bit/s: the tests whose streams are paced so need no turn.
+pub(crate) const PACED_BPS: u64 = 20_000_000;
+
+/// The same at that rate for each stream.
+pub(crate) fn paced_plan(down_streams: u32, up_streams: u32, ms: u64) -> PhasePlan {
+    let paced = TcpFlow {
+        pacing_bps: Some(PACED_BPS),
+        ..TcpFlow::default()
+    };
+    PhasePlan {
+        flows: flows(down_streams, up_streams, paced),
+        ..plan(0, 0, ms)
+    }
+}
+
 /// UDP streams each way.
 pub(crate) fn udp_plan(down: u32, up: u32, flow: &UdpFlow, ms: u64) -> PhasePlan {
     let flows = [(down, OneDirection::Down), (up, OneDirection::Up)].map(|(count, role)| Flows {

@@ -12,7 +12,7 @@
 //! The lowest flag says that a TLS handshake follows. The other flags and the reserved bytes are sent as zero and not looked at.
 
 use plumb_model::direction::OneDirection;
-use plumb_model::printable;
+use plumb_model::{json, printable};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -83,7 +83,7 @@ pub fn frame_length(header: [u8; FRAME_HEADER_BYTES], max: usize) -> Result<usiz
 /// # Errors
 /// When it is no JSON or no known message.
 pub fn decode_body<M: DeserializeOwned>(body: &[u8]) -> Result<M, FrameError> {
-    Ok(serde_json::from_slice(body)?)
+    Ok(json::from_slice(body)?)
 }
 
 /// What the first bytes of a connection announce.

@@ -34,10 +34,8 @@ pub struct TcpSample {
     /// Congestion window: segments times the segment size.
     pub cwnd_bytes: u64,
     /// Where slow start ends; absent before something sets it.
-    #[serde(default)]
     pub ssthresh_bytes: Option<u64>,
     /// Most that leaves a second; absent when nothing limits it.
-    #[serde(default)]
     pub pacing_bps: Option<u64>,
     /// Payload that the receiver lately acknowledged a second.
     #[serde(default)]
@@ -46,6 +44,9 @@ pub struct TcpSample {
     /// Smallest round trip; absent before the first.
     pub min_rtt_us: Option<u64>,
     pub retransmits: u64,
+    /// Segments that the receiver reported to have had twice (D-SACK); absent before Linux 4.19.
+    #[serde(default)]
+    pub twice: Option<u64>,
     /// Window that the receiver advertised; absent before Linux 5.4.
     pub snd_wnd_bytes: Option<u64>,
     /// Limit of the send buffer.
@@ -85,19 +86,15 @@ pub struct SenderTail {
     #[serde(default)]
     pub mptcp: bool,
     /// Whether it scales windows (RFC 7323); absent where the end is too old to tell, as in the next two.
-    #[serde(default)]
     pub window_scaling: Option<bool>,
     /// Whether it has selective acknowledgements (RFC 2018).
-    #[serde(default)]
     pub sack: Option<bool>,
     /// Whether its segments carry timestamps (RFC 7323).
-    #[serde(default)]
     pub timestamps: Option<bool>,
     /// Whether its payload was sent without a copy.
     #[serde(default)]
     pub zero_copy: bool,
     /// Time that it waited for the file that its payload came from; absent without one.
-    #[serde(default)]
     pub file_wait_us: Option<u64>,
     /// Set when the stream ended by itself.
     pub ended: Option<StreamEnd>,
@@ -122,7 +119,6 @@ pub struct ReceiverTail {
     #[serde(default)]
     pub discard: bool,
     /// Time that it waited for the file that its payload went to; absent without one.
-    #[serde(default)]
     pub file_wait_us: Option<u64>,
     /// Set when the stream ended by itself.
     pub ended: Option<StreamEnd>,

@@ -27,7 +27,6 @@ pub struct TransactionFlow {
     /// Payload of an answer.
     pub response_bytes: u32,
     /// How many begin each second on this stream; as many as can be when absent.
-    #[serde(default)]
     pub rate_tps: Option<f64>,
     /// The client begins them when something else in the phase says so; only where each has a
     /// connection of its own.

@@ -52,7 +52,6 @@ pub struct QuicReceiverLog {
     /// Packets, or trains of them, that its socket dropped for want of buffer.
     pub dropped_here: Option<u64>,
     /// Packets whose checksum was wrong.
-    #[serde(default)]
     pub corrupted: Option<u64>,
     /// How long the handshake took; the client knows.
     pub handshake_s: Option<f64>,

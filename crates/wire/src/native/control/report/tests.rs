@@ -110,6 +110,7 @@ fn the_largest_messages_fit_their_frames() {
         srtt_us: u64::MAX,
         min_rtt_us: Some(u64::MAX),
         retransmits: u64::MAX,
+        twice: Some(u64::MAX),
         snd_wnd_bytes: Some(u64::MAX),
         sndbuf_bytes: Some(u64::MAX),
         busy_us: u64::MAX,

@@ -7,8 +7,8 @@
 //! Behind the last that answers there is nobody to tell; so its answers must be such as are given each
 //! time: replies, and not ICMP errors, of which hosts and routers limit the rate alike.
 
-use plumb_model::loss::at_least_ratio;
-use plumb_model::results::path::{HopAnswers, PathLoss};
+use crate::loss::at_least_ratio;
+use crate::results::path::{HopAnswers, PathLoss};
 
 /// How sure it must be that a hop answers more sparingly than those beyond it: the probability of as much
 /// by chance (Fisher's exact test).
@@ -20,7 +20,9 @@ const AS_LIKELY: f64 = 2.0;
 /// The probes to a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
+    /// Number of the hop; 1 is the first router.
     pub ttl: u8,
+    /// Probes that were sent to it.
     pub sent: u64,
     /// Probes that were not answered.
     pub lost: u64,

@@ -1,12 +1,12 @@
-//! What a Run tells of a path, and which of its ends holds it back.
+//! For which rate to prepare a path that was measured, and which of its ends holds it back.
 
 use plumb_model::finding::{Actor, Cause, Place};
-use plumb_model::headroom::rate_to_prepare;
-use plumb_model::run::Run;
+use plumb_model::results::Direction;
+use plumb_model::run::{Measurement, Run};
 
 /// A path as a Run saw it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MeasuredPath {
+pub struct PreparedPath {
     /// The rate to prepare for.
     pub rate_bps: f64,
     pub rtt_s: f64,
@@ -18,7 +18,7 @@ pub struct MeasuredPath {
 
 /// A Run that does not tell enough.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FromRunError {
+pub enum NoPath {
     #[error(
         "the Run measured no rate: make one with plumb check HOST or plumb rate HOST, or give --rate and --rtt"
     )]
@@ -30,11 +30,45 @@ pub enum FromRunError {
 /// Idle probes from which on their loss says something about a thousandth.
 const ENOUGH_PROBES: u64 = 200;
 
+/// How much more than it reached a held-back direction is prepared for, when nothing better is
+/// known of the path.
+pub(crate) const HEADROOM: f64 = 4.0;
+
+/// What to prepare a direction for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Prepared {
+    /// The rate, in bit/s.
+    pub(crate) bps: f64,
+    /// Whether the path showed it in another direction; otherwise it is [`HEADROOM`] times what this
+    /// one reached, and nobody knows whether the line carries it.
+    pub(crate) shown: bool,
+}
+
+/// The best that the path showed in another direction, or a good deal more than `direction` reached, in bit/s, when
+/// that was the best.
+pub(crate) fn rate_to_prepare(
+    measurements: &[Measurement],
+    direction: Direction,
+    reached_bps: f64,
+) -> Prepared {
+    let least = Prepared {
+        bps: reached_bps * HEADROOM,
+        shown: false,
+    };
+    let carried = measurements.iter().filter_map(|m| m.outcome.throughput());
+    let others = carried.filter(|other| other.direction != direction);
+    let others = others.map(|other| other.steady_bps.unwrap_or(other.bps));
+    others.fold(least, |best, bps| match bps > best.bps {
+        true => Prepared { bps, shown: true },
+        false => best,
+    })
+}
+
 /// Reads the path out of a Run.
 ///
 /// # Errors
 /// When it measured no rate or no round trip.
-pub fn path(run: &Run) -> Result<MeasuredPath, FromRunError> {
+pub fn path_to_prepare(run: &Run) -> Result<PreparedPath, NoPath> {
     let throughputs = || {
         run.measurements
             .iter()
@@ -60,14 +94,14 @@ pub fn path(run: &Run) -> Result<MeasuredPath, FromRunError> {
                 .fold(least, f64::max)
         }),
     }
-    .ok_or(FromRunError::NoRate)?;
+    .ok_or(NoPath::NoRate)?;
     let rtt_s = throughputs()
         .filter_map(|result| result.tcp.min_rtt_s)
         .chain(pings().filter_map(|ping| Some(ping.rtt_s?.min)))
         .filter(|rtt| *rtt > 0.0)
         .reduce(f64::min)
-        .ok_or(FromRunError::NoRtt)?;
-    Ok(MeasuredPath {
+        .ok_or(NoPath::NoRtt)?;
+    Ok(PreparedPath {
         rate_bps,
         rtt_s,
         loss_ratio: pings()

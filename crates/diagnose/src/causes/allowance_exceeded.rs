@@ -1,0 +1,106 @@
+//! A cloud's allowance of bandwidth, packets or connections of this machine is used up.
+//!
+//! Amazon's ena driver counts what was queued or dropped because the instance was above what its type allows
+//! (bw_in_allowance_exceeded and its kind, "Monitor network performance for your EC2 instance").
+
+use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::need::Need;
+
+use crate::Case;
+use crate::entry::{Entry, Family};
+use crate::evidence::Counted;
+
+/// How the counters end, whatever is limited.
+const ENDING: &str = "_allowance_exceeded";
+
+/// Packets that were queued or dropped, from which on it is no single burst.
+const LEAST_PACKETS: u64 = 10;
+
+const CONFIDENCE: f64 = 0.95;
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "on a larger instance, or after a pause that fills the allowance again, the driver's counters stand still",
+    needs: &[Need::CounterRates],
+    resembles: &[
+        (
+            Cause::Policer,
+            "there the driver's counters of the allowance stand still",
+        ),
+        (
+            Cause::TokenBucket,
+            "an allowance is a token bucket too; the counters say whose",
+        ),
+    ],
+    predicts: &[],
+    yields_to: &[],
+    examine: |case| worst(case).into_iter().collect(),
+    explains: |_, sign| crate::signs::Kind::Window != sign.kind,
+};
+
+fn worst(case: &Case<'_>) -> Option<Finding> {
+    let all = case.counted().flat_map(|counted| {
+        let grown = counted.result.grown.iter();
+        let exceeded = grown.filter(|(name, _)| name.ends_with(ENDING));
+        exceeded.map(move |(name, packets)| (*packets, name.as_str(), counted))
+    });
+    let (packets, name, counted) = all.max_by_key(|(packets, _, _)| *packets)?;
+    (packets >= LEAST_PACKETS).then(|| finding(packets, name, counted))
+}
+
+fn finding(packets: u64, name: &str, counted: Counted<'_>) -> Finding {
+    let (interface, counter) = name.rsplit_once('.').unwrap_or(("", name));
+    let what = match counter.trim_end_matches(ENDING) {
+        "bw_in" => "bandwidth that it may receive",
+        "bw_out" => "bandwidth that it may send",
+        "pps" => "packets a second",
+        "conntrack" => "connections that are tracked",
+        "linklocal" => "packets to the provider's own services (DNS, metadata, time)",
+        _ => "traffic",
+    };
+    Finding {
+        cause: Cause::AllowanceExceeded,
+        place: Place::ThisHost,
+        severity: Severity::Warning,
+        confidence: CONFIDENCE,
+        matters_for: Vec::new(),
+        summary: format!(
+            "This instance is above its provider's allowance of {what}: {packets} packets at {interface} were held up or dropped for it {}.",
+            counted.during()
+        ),
+        evidence: vec![Evidence {
+            measurement: counted.measurement.id.clone(),
+            field: format!("result.grown.{name}"),
+            value: (packets as f64).into(),
+            rule: "packets that the driver counts as above the instance's allowance, against those of a single burst"
+                .to_owned(),
+            threshold: (LEAST_PACKETS as f64).into(),
+        }],
+        fixes: vec![Fix::advice(
+            Actor::ThisHost,
+            "Take an instance type with a higher baseline, spread the load over several, or spread it over time: burst credits fill again while little is sent.",
+            "The counter stands still under the same load.",
+        )],
+        kb: "host".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::counted;
+
+    #[test]
+    fn the_allowance_that_was_exceeded_most_is_named() {
+        let grown = [
+            ("eth0.bw_in_allowance_exceeded", 9),
+            ("eth0.pps_allowance_exceeded", 400),
+        ];
+        let found = counted(CAUSE.examine, &grown);
+        assert!(
+            matches!(&found[..], [one] if one.summary.contains("packets a second: 400 packets at eth0")),
+            "{found:?}"
+        );
+        assert_eq!(counted(CAUSE.examine, &grown[..1]), []);
+    }
+}

@@ -1,0 +1,85 @@
+//! The path does not reach the rate or the round trip that was asked for, or paid for.
+
+use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::need::Need;
+use plumb_model::results::Direction;
+use plumb_model::units::{human_seconds, si};
+
+use crate::Case;
+use crate::entry::{Entry, Family, no_sign};
+use crate::evidence::fact;
+use crate::goals::{self, Wanted};
+use crate::signs::percent;
+
+/// Both numbers were measured, and one was given.
+const CONFIDENCE: f64 = 0.95;
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Other,
+    vanishes: "a path that reaches it is measured: another line, another time, or after the fix of what explains it",
+    needs: &[Need::Upload, Need::Download],
+    resembles: &[],
+    predicts: &[],
+    yields_to: &[],
+    examine,
+    explains: no_sign,
+};
+
+fn examine(case: &Case<'_>) -> Vec<Finding> {
+    let missed = goals::judged(case)
+        .into_iter()
+        .filter(|judged| !judged.reached);
+    missed
+        .map(|judged| {
+            let (doing, place) = match judged.direction {
+                Direction::Up => ("Uploads", Place::Uplink),
+                Direction::Down => ("Downloads", Place::Downlink),
+                Direction::Both => ("Both directions at once", Place::Path),
+            };
+            let (field, value, wanted, rule, summary) = match judged.wanted {
+                Wanted::Rate { bps, wanted_bps, paid } => {
+                    let of = if paid { "paid for" } else { "asked for" };
+                    let (rate, all) = (si(bps, "bit/s"), si(wanted_bps, "bit/s"));
+                    let share = percent(bps / wanted_bps);
+                    let rule = match paid {
+                        true => "rate, against 90 % of the one paid for: headers take 5 %, and TCP a reserve",
+                        false => "rate, against the one asked for",
+                    };
+                    (
+                        "steady_bps",
+                        bps,
+                        judged.limit,
+                        rule,
+                        format!("{doing} carry {rate} of {all} that are {of}, {share}."),
+                    )
+                }
+                Wanted::RoundTrip { rtt_s, wanted_s } => (
+                    "rtt_s.p95",
+                    rtt_s,
+                    judged.limit,
+                    "95th percentile of the round trips under load, against the one asked for",
+                    format!(
+                        "{doing} make round trips last {}, where {} were asked for.",
+                        human_seconds(rtt_s),
+                        human_seconds(wanted_s)
+                    ),
+                ),
+            };
+            Finding {
+                cause: Cause::GoalMissed,
+                place,
+                severity: Severity::Warning,
+                confidence: CONFIDENCE,
+                matters_for: Vec::new(),
+                summary,
+                evidence: vec![fact(judged.measurement, field, value, rule, wanted)],
+                fixes: vec![Fix::advice(
+                    Actor::Provider,
+                    "Check with a cable in place of Wi-Fi, and at another time of the day; then show the provider both.",
+                    "The rate that was asked for.",
+                )],
+                kb: "verdict".to_owned(),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,104 @@
+//! A NAT of the provider stands on the path.
+//!
+//! Carrier-grade NAT shares an address among customers, and is numbered from 100.64.0.0/10 (RFC 6598); NAT64 brings
+//! machines that have only IPv6 to the IPv4 Internet (RFC 6052).
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use plumb_model::finding::{Actor, Cause, Finding, Severity};
+use plumb_model::need::Need;
+
+use crate::addresses::{is_private, is_public, is_shared};
+use crate::entry::{Entry, Family, no_sign};
+use crate::evidence::{Route, fact, of_route};
+
+/// Providers number links from these addresses without translating, too.
+const SHARED_CONFIDENCE: f64 = 0.7;
+
+/// The prefix means nothing else.
+const NAT64_CONFIDENCE: f64 = 0.99;
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Path,
+    vanishes: "with a public address of one's own, or over IPv6, no hop has such an address",
+    needs: &[Need::Route],
+    resembles: &[(
+        Cause::DoubleNat,
+        "there both NATs are the customer's, with private addresses",
+    )],
+    predicts: &[],
+    yields_to: &[],
+    examine: |case| case.routes().filter_map(found).collect(),
+    explains: no_sign,
+};
+
+fn found(route: Route<'_>) -> Option<Finding> {
+    let far: IpAddr = route.result.address.parse().ok()?;
+    nat64(route, far).or_else(|| shared(route, far))
+}
+
+fn nat64(route: Route<'_>, far: IpAddr) -> Option<Finding> {
+    let IpAddr::V6(v6) = far else {
+        return None;
+    };
+    // 64:ff9b::/96, and the IPv4 address behind it (RFC 6052, section 2).
+    let [0x64, 0xff9b, 0, 0, 0, 0, high, low] = v6.segments() else {
+        return None;
+    };
+    let v4 = Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    let summary = format!(
+        "The far end is reached through a NAT64: {v6} stands for {v4}. A machine of the provider translates every packet, and what it cannot translate does not pass."
+    );
+    let evidence = fact(
+        route.measurement,
+        "address",
+        route.result.address.as_str(),
+        "an address of the prefix of NAT64 (RFC 6052)",
+        "64:ff9b::/96",
+    );
+    Some(finding(NAT64_CONFIDENCE, summary, evidence))
+}
+
+fn shared(route: Route<'_>, far: IpAddr) -> Option<Finding> {
+    let path = route.result;
+    let mut hops = path.hops.iter().enumerate();
+    let (index, hop, address) = hops.find_map(|(index, hop)| {
+        let address: IpAddr = hop.address.as_ref()?.parse().ok()?;
+        is_shared(address).then_some((index, hop, address))
+    })?;
+    // Where this machine's own network is numbered so, as overlays do, it says nothing of a provider.
+    let behind_home = path
+        .hops
+        .iter()
+        .take(index)
+        .filter_map(|hop| hop.address.as_ref()?.parse().ok())
+        .any(is_private);
+    (is_public(far) && behind_home).then(|| {
+        let summary = format!(
+            "Packets pass {} ({address}), whose address is of those that providers use behind a carrier-grade NAT: nobody can connect to this line from outside, and what looks at addresses takes several customers for one.",
+            route.at(hop.ttl)
+        );
+        let evidence = fact(
+            route.measurement,
+            format_args!("hops.{index}.address"),
+            address.to_string().as_str(),
+            "a hop behind this network with an address of RFC 6598, towards a public address",
+            "100.64.0.0/10",
+        );
+        finding(SHARED_CONFIDENCE, summary, evidence)
+    })
+}
+
+fn finding(confidence: f64, summary: String, evidence: plumb_model::finding::Evidence) -> Finding {
+    of_route(
+        Cause::ProviderNat,
+        (Severity::Info, confidence),
+        summary,
+        evidence,
+        (
+            Actor::Provider,
+            "Ask the provider for an IPv4 address of one's own or for IPv6, where something has to be reached from outside or breaks.",
+            "no translated address on the path",
+        ),
+    )
+}

@@ -1,0 +1,217 @@
+//! How applications fare on a path, by Quality of Outcome (draft-ietf-ippm-qoo): each has a row of what is optimal and
+//! what is unacceptable, and its score is the worst of latency, loss and rate.
+//!
+//! The draft standardises no thresholds; each row names the source of its own.
+
+use plumb_model::context::Phase;
+use plumb_model::distribution::Distribution;
+use plumb_model::goal::Purpose;
+use plumb_model::results::Direction;
+use plumb_model::run::Run;
+
+use crate::Case;
+
+/// What an application needs of a path.
+pub struct Requirement {
+    pub application: Purpose,
+    /// Round trip in seconds that is optimal, and from which on it is unacceptable; `None` where a buffer hides it.
+    pub rtt_s: Option<(f64, f64)>,
+    /// The same of the share of packets lost.
+    pub loss_ratio: Option<(f64, f64)>,
+    /// The least rate towards this host, and away from it, in bit/s; all or nothing.
+    pub down_bps: f64,
+    pub up_bps: f64,
+    /// Where the numbers come from.
+    pub source: &'static str,
+}
+
+/// One row for each application; the draft names none.
+pub const REQUIREMENTS: [Requirement; 4] = [
+    Requirement {
+        application: Purpose::Call,
+        rtt_s: Some((0.2, 0.7)),
+        loss_ratio: Some((0.01, 0.03)),
+        down_bps: 1.5e6,
+        up_bps: 1.5e6,
+        source: "ITU-T G.114 (150 and 400 ms from mouth to ear) less 50 ms of codec (G.1010), twice; loss of \
+                 Microsoft's network requirements for Teams (1 %) and G.1010, table I.1 (3 %); Teams' rate of a video call",
+    },
+    Requirement {
+        application: Purpose::Game,
+        rtt_s: Some((0.04, 0.08)),
+        loss_ratio: Some((0.01, 0.05)),
+        down_bps: 15e6,
+        up_bps: 0.5e6,
+        source: "NVIDIA's requirements for GeForce NOW (40 ms recommended, 80 ms needed, 15 Mbit/s for 720p at 60 \
+                 frames/s); loss of the worked example of draft-ietf-ippm-qoo",
+    },
+    Requirement {
+        application: Purpose::Video,
+        rtt_s: None,
+        loss_ratio: None,
+        down_bps: 5e6,
+        up_bps: 0.0,
+        source: "Netflix's recommended speed for 1080p (5 Mbit/s); delay and loss are hidden by its buffer",
+    },
+    Requirement {
+        application: Purpose::Web,
+        rtt_s: Some((0.1, 1.0)),
+        loss_ratio: None,
+        down_bps: 2e6,
+        up_bps: 0.0,
+        source: "Nielsen 1993 (1 s keeps the flow of thought, 10 s the attention) over the ten round trips of a page; \
+                 2.5 MB of a page (HTTP Archive) within 10 s",
+    },
+];
+
+/// How an application fares.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    pub application: Purpose,
+    /// 0 is unacceptable, 1 optimal.
+    pub score: f64,
+    pub limit: Limit,
+}
+
+/// What sets the score: the worst of all.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Limit {
+    Latency {
+        /// What loaded the path; that of the measurement with the worst score.
+        phase: Phase,
+        /// As far as the samples carry it, such as `95 %`.
+        percentile: &'static str,
+        rtt_s: f64,
+        optimal_s: f64,
+        worst_s: f64,
+    },
+    Loss {
+        phase: Phase,
+        ratio: f64,
+        optimal: f64,
+        worst: f64,
+    },
+    Rate {
+        direction: Direction,
+        bps: f64,
+        needed_bps: f64,
+    },
+}
+
+/// So many samples lie beyond a percentile before it is one: fewer are chance.
+const BEYOND: f64 = 10.0;
+
+/// The highest percentile that the samples carry, and its name.
+fn percentile(rtt: &Distribution) -> (f64, &'static str) {
+    match rtt.count as f64 {
+        count if count * 0.01 >= BEYOND => (rtt.p99, "99 %"),
+        count if count * 0.05 >= BEYOND => (rtt.p95, "95 %"),
+        _ => (rtt.p50, "half"),
+    }
+}
+
+/// What a value is worth between what is optimal and what is unacceptable.
+fn worth(value: f64, (optimal, worst): (f64, f64)) -> f64 {
+    (1.0 - (value - optimal) / (worst - optimal)).clamp(0.0, 1.0)
+}
+
+/// How each application fares, as far as the Run shows it; none where no round trip was measured. What is not measured
+/// limits nothing, so that the idle path alone flatters.
+pub fn outcomes(run: &Run) -> Vec<Outcome> {
+    let case = Case::of(run);
+    REQUIREMENTS
+        .iter()
+        .filter_map(|row| outcome(&case, row))
+        .collect()
+}
+
+fn outcome(case: &Case<'_>, row: &Requirement) -> Option<Outcome> {
+    let idle = case.idle().and_then(|idle| {
+        let lost = idle.lost() as f64 / idle.sent().max(1) as f64;
+        Some((Phase::Idle, idle.result.rtt_s?, lost))
+    });
+    let loads = case.every_loaded().filter(|loaded| loaded.shows_queue());
+    let loads = loads.map(|loaded| {
+        let result = loaded.result;
+        (result.direction.into(), result.rtt_s, result.loss_ratio)
+    });
+    let seen: Vec<(Phase, Distribution, f64)> = idle.into_iter().chain(loads).collect();
+    let mut limits: Vec<(f64, Limit)> = Vec::new();
+    let mut unknown = false;
+    let loaded = case.carried_any();
+    for (direction, needed_bps) in [(Direction::Down, row.down_bps), (Direction::Up, row.up_bps)] {
+        if needed_bps <= 0.0 {
+            continue;
+        }
+        let carried = case.carried_alone(direction);
+        let nothing = carried.filter(|carried| carried.is_nothing(case));
+        let Some(bps) = nothing
+            .map(|_| 0.0)
+            .or_else(|| Some(case.full_load(direction)?.bps()))
+        else {
+            unknown |= loaded;
+            continue;
+        };
+        let score = if bps >= needed_bps { 1.0 } else { 0.0 };
+        let limit = Limit::Rate {
+            direction,
+            bps,
+            needed_bps,
+        };
+        limits.push((score, limit));
+    }
+    for (phase, rtt, ratio) in &seen {
+        if let Some((optimal, worst)) = row.loss_ratio {
+            let limit = Limit::Loss {
+                phase: *phase,
+                ratio: *ratio,
+                optimal,
+                worst,
+            };
+            limits.push((worth(*ratio, (optimal, worst)), limit));
+        }
+        if let Some((optimal_s, worst_s)) = row.rtt_s {
+            let (rtt_s, percentile) = percentile(rtt);
+            let limit = Limit::Latency {
+                phase: *phase,
+                percentile,
+                rtt_s,
+                optimal_s,
+                worst_s,
+            };
+            limits.push((worth(rtt_s, (optimal_s, worst_s)), limit));
+        }
+    }
+    // Among equals the last: that under the heaviest load.
+    let worst = limits.into_iter().rev();
+    let (score, limit) = worst.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    // Where the path was loaded, and not in a direction that it needs, nobody knows whether it fares well.
+    (!unknown || score <= 0.0).then_some(Outcome {
+        application: row.application,
+        score,
+        limit,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worked_example_of_the_draft() {
+        // 350 ms between 200 and 500, 375 between 300 and 600, 2 % between 1 and 5.
+        assert!((worth(0.35, (0.2, 0.5)) - 0.5).abs() < 1e-9);
+        assert!((worth(0.375, (0.3, 0.6)) - 0.75).abs() < 1e-9);
+        assert!((worth(0.02, (0.01, 0.05)) - 0.75).abs() < 1e-9);
+        assert_eq!(worth(0.1, (0.2, 0.5)), 1.0);
+        assert_eq!(worth(9.0, (0.2, 0.5)), 0.0);
+    }
+
+    #[test]
+    fn a_percentile_rests_on_ten_samples_beyond_it() {
+        let of = |count: u32| Distribution::of((0..count).map(f64::from)).map(|d| percentile(&d).1);
+        assert_eq!(of(50), Some("half"));
+        assert_eq!(of(250), Some("95 %"));
+        assert_eq!(of(1000), Some("99 %"));
+    }
+}

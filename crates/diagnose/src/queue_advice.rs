@@ -1,0 +1,142 @@
+//! What to do about a queue that is too long, by the line before which it stands.
+
+use plumb_model::direction::OneDirection;
+use plumb_model::distribution::Distribution;
+use plumb_model::finding::{Action, Actor, Fix, ShaperAction};
+use plumb_model::grade::Grade;
+use plumb_model::results::LoadedLatencyResult;
+use plumb_model::units::{human_seconds, si};
+
+use crate::evidence::Carried;
+use crate::signs::FULL_RATIO;
+
+/// Share of the line's rate that a shaper may use, so that the queue forms in it and not in
+/// the modem.
+const SHAPED_RATIO: f64 = 0.95;
+
+/// A full-size packet, its TCP payload with timestamps (RFC 7323), and what Ethernet or DOCSIS
+/// adds to it: headers and checksum, as tc-cake(8) counts them under `docsis`.
+const PACKET_BYTES: f64 = 1500.0;
+const PAYLOAD_BYTES: f64 = 1448.0;
+const FRAMING_BYTES: i16 = 18;
+const MPU_BYTES: u16 = 64;
+
+/// Rates are proposed in whole steps of this many bits a second.
+const RATE_STEP_BPS: f64 = 100_000.0;
+
+/// What a managed queue leaves of the increase, in seconds: two CoDel targets (RFC 8289) of
+/// 5 ms each way, the packets being served, and the other side.
+pub(crate) const MANAGED_S: f64 = 0.030;
+
+/// From this idle round trip on, in seconds, and this rate, in bit/s, a path is a long network and no home's line: a shaper at
+/// the edge reaches no queue of it, and it holds 3 MB under way.
+const LONG_RTT_S: f64 = 0.080;
+const LONG_BPS: f64 = 300e6;
+
+/// What to do about the queue that a load in `direction` fills, worked out from what it carried.
+pub(crate) fn fixes(
+    direction: OneDirection,
+    carried: Carried<'_>,
+    loaded: &LoadedLatencyResult,
+) -> Vec<Fix> {
+    let Some(steady_bps) = carried.result.steady_bps else {
+        return Vec::new();
+    };
+    if loaded.idle_rtt_s.min >= LONG_RTT_S && steady_bps >= LONG_BPS {
+        return of_a_long_path(loaded);
+    }
+    let low_bps = lowest_bps(carried);
+    let line_bps =
+        low_bps.unwrap_or(steady_bps) * (PACKET_BYTES + f64::from(FRAMING_BYTES)) / PAYLOAD_BYTES;
+    let rate_bps = (line_bps * SHAPED_RATIO / RATE_STEP_BPS).floor() * RATE_STEP_BPS;
+    if rate_bps < RATE_STEP_BPS {
+        return Vec::new();
+    }
+    let grade = Grade::of_increase(MANAGED_S * 0.99);
+    let below = match low_bps {
+        None => "just below the line",
+        Some(_) => {
+            "just below the lowest rate that the line kept (its rate varies: CAKE with autorate follows it)"
+        }
+    };
+    vec![
+        Fix::advice(
+            Actor::Router,
+            format!(
+                "Shape the {} to {} on the router, {below}, and manage the queue that then forms there with FQ-CoDel.",
+                match direction {
+                    OneDirection::Up => "upload",
+                    OneDirection::Down => "download",
+                },
+                si(rate_bps, "bit/s"),
+            ),
+            format!(
+                "Round trips under this load at most {} above idle, instead of {}; grade {} or better; {} % of the rate.",
+                human_seconds(MANAGED_S),
+                human_seconds(loaded.increase_s.p95),
+                grade.name(),
+                SHAPED_RATIO * 100.0,
+            ),
+        )
+        .by(Action::Shaper(ShaperAction {
+            direction,
+            rate_bps: rate_bps as u64,
+            overhead_bytes: FRAMING_BYTES,
+            mpu_bytes: MPU_BYTES,
+            qdisc: "fq_codel".to_owned(),
+        })),
+        Fix::advice(
+            Actor::Provider,
+            "Ask the provider for queue management in the modem and the access node: DOCSIS-PIE (RFC 8034) is a line in a cable modem's configuration.",
+            "The same, without giving up any of the rate.",
+        ),
+    ]
+}
+
+/// The lowest rate that lasted, where it varies: that of the lower level where it has two, and a slow second otherwise.
+fn lowest_bps(carried: Carried<'_>) -> Option<f64> {
+    let low = carried.levels().map(|levels| levels.low_bps);
+    low.or_else(|| slow_bps(&carried.seconds_bps()?))
+}
+
+/// A slow second of a rate without levels, where many are. A segment that is lost holds up what came after it, which then
+/// arrives at once: that makes one second slow and the next one faster than the line, and no quarter of them.
+fn slow_bps(seconds: &Distribution) -> Option<f64> {
+    (seconds.p25 < FULL_RATIO * seconds.p75).then_some(seconds.p25)
+}
+
+/// Neither a home's router nor a modem stands before that queue.
+fn of_a_long_path(loaded: &LoadedLatencyResult) -> Vec<Fix> {
+    vec![
+        Fix::advice(
+            Actor::ThisHost,
+            "Pace the senders below the bottleneck's rate: BBR as congestion control, or net.core.default_qdisc=fq with a largest rate for each socket.",
+            format!(
+                "Round trips under this load at most {} above idle, instead of {}.",
+                human_seconds(MANAGED_S),
+                human_seconds(loaded.increase_s.p95),
+            ),
+        ),
+        Fix::advice(
+            Actor::Provider,
+            "Ask whoever runs the narrowest router of the path to manage its queue (FQ-CoDel, PIE, or RED with ECN).",
+            "The same for everybody on that path.",
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hole_that_is_filled_is_no_lower_rate() {
+        let slow = |rates: &[f64]| slow_bps(&Distribution::of(rates.iter().copied())?);
+        assert_eq!(
+            slow(&[19.0, 19.0, 19.0, 8.0, 30.0, 19.0, 19.0, 15.4, 22.0]),
+            None
+        );
+        let drifts = [30.0, 27.0, 24.0, 20.0, 17.0, 14.0, 11.0, 9.0, 8.0];
+        assert_eq!(slow(&drifts), Some(11.0));
+    }
+}

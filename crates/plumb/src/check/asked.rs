@@ -1,0 +1,113 @@
+//! What a check is asked for: how thorough, for what use, and what is paid for.
+
+use clap::Args;
+use plumb_model::goal::{Asked, Complaint, Effort, LinePlan, Purpose};
+use plumb_model::units::{BitRate, parse_duration};
+
+use crate::words;
+
+#[derive(Args)]
+pub(crate) struct AskedOptions {
+    /// At most 20 s, with short loads: it finds what shows at once, and clears nothing
+    #[arg(long, conflicts_with = "thorough")]
+    quick: bool,
+    /// At most 5 minutes, with every instrument
+    #[arg(long)]
+    thorough: bool,
+    /// What the path is to be good for: it decides what comes first; web loads a page before any load
+    #[arg(long = "for", value_name = "USE", value_parser = words::any::<Purpose>())]
+    pub(crate) purpose: Option<Purpose>,
+    /// What the path is to reach: a rate in each direction, or a round trip under load; may be given twice
+    #[arg(long, value_name = "RATE|TIME", value_parser = goal)]
+    goal: Vec<Goal>,
+    /// What is paid for, in Mbit/s down and up: a line that carries it is healthy
+    #[arg(long, value_name = "DOWN/UP", value_parser = line_plan)]
+    plan: Option<LinePlan>,
+    /// What users complain of: it decides what comes first
+    #[arg(long, value_name = "WHAT", value_parser = words::any::<Complaint>())]
+    complaint: Option<Complaint>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Goal {
+    Rate(f64),
+    RoundTrip(f64),
+}
+
+/// A rate, such as 9Gbit/s, or a time, such as 30ms.
+fn goal(text: &str) -> Result<Goal, String> {
+    let time = parse_duration(text).ok().filter(|time| !time.is_zero());
+    if let Some(time) = time {
+        return Ok(Goal::RoundTrip(time.as_secs_f64()));
+    }
+    match text.trim_end_matches("/s").parse::<BitRate>() {
+        Ok(rate) if rate.bps() > 0 => Ok(Goal::Rate(rate.bps() as f64)),
+        _ => Err("a rate such as 9Gbit/s, or a round trip such as 30ms, is needed".to_owned()),
+    }
+}
+
+/// Two numbers of Mbit/s above zero.
+fn line_plan(text: &str) -> Result<LinePlan, String> {
+    let number = |text: &str| {
+        let mbit: Option<f64> = text.trim().parse().ok();
+        mbit.filter(|mbit| *mbit > 0.0 && *mbit <= 1e6)
+            .map(|mbit| mbit * 1e6)
+    };
+    let parts = text.split_once('/');
+    let rates = parts.and_then(|(down, up)| Some((number(down)?, number(up)?)));
+    rates
+        .map(|(down_bps, up_bps)| LinePlan { down_bps, up_bps })
+        .ok_or_else(|| "two rates in Mbit/s are needed, such as 1000/50".to_owned())
+}
+
+impl AskedOptions {
+    pub(crate) fn asked(&self) -> Asked {
+        let mut asked = Asked {
+            effort: match (self.quick, self.thorough) {
+                (true, _) => Effort::Quick,
+                (false, true) => Effort::Thorough,
+                (false, false) => Effort::Usual,
+            },
+            purpose: self.purpose,
+            plan: self.plan,
+            complaint: self.complaint,
+            ..Asked::default()
+        };
+        for goal in &self.goal {
+            match goal {
+                Goal::Rate(bps) => asked.rate_bps = Some(*bps),
+                Goal::RoundTrip(seconds) => asked.rtt_s = Some(*seconds),
+            }
+        }
+        asked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_are_rates_and_times() {
+        assert_eq!(goal("9Gbit/s"), Ok(Goal::Rate(9e9)));
+        assert_eq!(goal("500mbit"), Ok(Goal::Rate(500e6)));
+        assert_eq!(goal("30ms"), Ok(Goal::RoundTrip(0.03)));
+        for wrong in ["", "0", "0ms", "fast", "-3ms", "NaN"] {
+            assert!(goal(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_plan_is_two_rates() {
+        let plan = LinePlan {
+            down_bps: 1e9,
+            up_bps: 50e6,
+        };
+        assert_eq!(line_plan("1000/50"), Ok(plan));
+        for wrong in [
+            "1000", "1000/", "0/50", "a/b", "inf/1", "NaN/1", "1/2/3", "-1/5",
+        ] {
+            assert!(line_plan(wrong).is_err(), "{wrong}");
+        }
+    }
+}

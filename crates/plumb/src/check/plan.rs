@@ -1,0 +1,288 @@
+//! What a check measures, by how thorough it is to be and what it was asked for.
+
+use std::net::IpAddr;
+use std::sync::mpsc;
+use std::thread::Builder;
+use std::time::Duration;
+
+use plumb_host::knobs::Catalogue;
+use plumb_measure::budget;
+use plumb_measure::capacity::{self, LineCapacity};
+use plumb_measure::connects::Connects;
+use plumb_measure::host::HostAudit;
+use plumb_measure::interception::Interception;
+use plumb_measure::mtu::LargestPacket;
+use plumb_measure::owd::{self, Clocks, OneWay};
+use plumb_measure::page::PageLoad;
+use plumb_measure::path::{self, Hops};
+use plumb_measure::resolver::Resolvers;
+use plumb_measure::step::Step;
+use plumb_measure::times::Times;
+use plumb_measure::traffic_classes::Shape;
+use plumb_measure::versions::Versions;
+use plumb_measure::with_responder::{self, Besides};
+use plumb_measure::within::Within;
+use plumb_model::goal::{Asked, Complaint, Effort, Purpose};
+use plumb_model::need::Need;
+use plumb_model::results::Direction;
+use plumb_model::units::ByteCount;
+use plumb_net::egress::Outlet;
+use plumb_probe::page::PagePlan;
+use plumb_probe::path::Target as PathTarget;
+use plumb_probe::{Plan as ProbePlan, Sizes};
+use plumb_wire::native::control::flow::{Flow, TcpFlow};
+use plumb_wire::native::spec::PORT;
+use plumb_wire::url::Url;
+
+use crate::files::OpenFiles;
+use crate::load_options::Defaults;
+use crate::target::Target;
+use crate::trust::TrustOptions;
+use crate::usage::wrong;
+
+/// A check with phases of a length of its own takes no longer than this without a responder.
+pub(super) const LONGEST: Duration = Duration::from_secs(60);
+
+/// What a check may transfer where bytes are paid for: a fortieth of the usual, and a percent of a small mobile plan.
+const METERED: ByteCount = ByteCount::from_bytes(50_000_000);
+
+/// What a thorough check may transfer: its phases are 2.6 times as long.
+const THOROUGH: ByteCount = ByteCount::from_bytes(5_000_000_000);
+
+/// How long each step may take, in a default check and in a thorough one. Those of the default fit into the time that
+/// its loads leave; on most paths each ends in a second.
+const HOST: Duration = Duration::from_secs(4);
+const HOPS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(20)];
+// Past a black hole each lost probe takes some round trips.
+const SIZES: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(20)];
+const CONNECTS: Duration = Duration::from_secs(4);
+const INTERCEPTION: Duration = Duration::from_secs(2);
+const NAMES: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(8)];
+const VERSIONS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
+const PAGE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(30)];
+
+/// What only a thorough check has: the route for so long as a terminal of Starlink keeps it and longer, each direction
+/// by itself, and the lines of the path.
+const ROUTE: Duration = Duration::from_secs(18);
+const ONE_WAY_PROBES: u64 = 500;
+const ONE_WAY: Duration = Duration::from_secs(14);
+const LINES: Duration = Duration::from_secs(50);
+
+/// Hands the steps of a check besides its loads to `measure`.
+pub(super) fn with_steps<T>(
+    target: &Target,
+    asked: &Asked,
+    page: Option<&PagePlan>,
+    has_responder: bool,
+    measure: impl FnOnce(Besides<'_>) -> T,
+) -> anyhow::Result<T> {
+    let thorough = usize::from(asked.effort == Effort::Thorough);
+    let [hops_time, sizes_time, names_time, versions_time, page_time] =
+        [HOPS, SIZES, NAMES, VERSIONS, PAGE]
+            .map(|times| times.get(thorough).copied().unwrap_or(HOST));
+    let far = PathTarget {
+        name: target.name.clone(),
+        address: target.address,
+        outlet: Outlet::default(),
+    };
+    let catalogue = Catalogue::built_in()?;
+    let mut host = HostAudit {
+        catalogue: &catalogue,
+    };
+    let hops = path::Wanted::hops(far.clone());
+    let mut hops = Hops {
+        wanted: &hops,
+        show: &mut |_, _| {},
+    };
+    let mut sizes = LargestPacket {
+        target: PathTarget {
+            address: target.at(PORT),
+            ..far.clone()
+        },
+    };
+    let mut connects = Connects::to_both(target.at(PORT), target.other_at(PORT));
+    let mut interception = Interception {
+        host: target.host().to_owned(),
+    };
+    let addresses = [Some(target.address), target.other_version];
+    let mut versions = match addresses {
+        [Some(one), Some(other)] => Some(Versions {
+            name: target.name.clone(),
+            addresses: [one, other],
+        }),
+        _ => None,
+    };
+    let mut page = page.map(|plan| PageLoad {
+        plan,
+        repetition: None,
+    });
+    let mut route = path::Wanted::hops(far.clone());
+    route.plan.cycles = None;
+    route.plan.interval = Duration::from_millis(50);
+    let mut route = Hops {
+        wanted: &route,
+        show: &mut |_, _| {},
+    };
+    let (protocol, port) = owd::protocol(false);
+    let mut one_way = ProbePlan::new(protocol, &target.name, target.at(port));
+    one_way.count = Some(ONE_WAY_PROBES);
+    one_way.interval = Duration::from_millis(20);
+    one_way.sizes = Sizes::One(one_way.least_size_bytes());
+    let mut one_way = OneWay {
+        plan: one_way,
+        clocks: Clocks::Judge,
+    };
+    let lines = capacity::Wanted::of(far);
+    let mut lines = LineCapacity { wanted: &lines };
+    let resolvers = &mut Resolvers;
+
+    let within = |step, time| Within { step, time };
+    let mut before = vec![within(&mut host as &mut dyn Step, HOST)];
+    if asked.effort != Effort::Quick {
+        before.push(within(&mut hops, hops_time));
+        before.push(within(&mut sizes, sizes_time));
+        before.push(within(&mut connects, CONNECTS));
+        before.push(within(&mut interception, INTERCEPTION));
+        // Where an address was typed, no resolver was asked.
+        if target.host().parse::<IpAddr>().is_err() {
+            before.push(within(resolvers, names_time));
+        }
+        before.extend(versions.iter_mut().map(|v| within(v, versions_time)));
+        // What is complained of comes first: what is measured last is what a short time leaves out.
+        let first = match (asked.complaint, asked.purpose) {
+            (Some(Complaint::Throughput), _)
+            | (None, Some(Purpose::Transfer | Purpose::Backup)) => Some(2),
+            _ => None,
+        };
+        if let Some(first) = first {
+            before.swap(1, first);
+        }
+    }
+    let mut after = Vec::new();
+    if asked.effort == Effort::Thorough {
+        after.push(within(&mut route as &mut dyn Step, ROUTE));
+        if has_responder {
+            after.push(within(&mut one_way, ONE_WAY));
+        }
+        after.push(within(&mut lines, LINES));
+    }
+    let mut page = page.as_mut().map(|page| within(page, page_time));
+    let page = page.iter_mut().map(|page| page as &mut dyn Step);
+    let before = before.iter_mut().map(|step| step as &mut dyn Step);
+    Ok(measure(Besides {
+        before: page.chain(before).collect(),
+        after: after.iter_mut().map(|step| step as &mut dyn Step).collect(),
+    }))
+}
+
+/// The loads of a check; `gentle` ones yield to all other traffic.
+pub(super) fn defaults(asked: &Asked, times: Times, gentle: bool, metered: bool) -> Defaults {
+    let (up, down, both) = (Direction::Up, Direction::Down, Direction::Both);
+    let first_down = matches!(asked.purpose, Some(Purpose::Video | Purpose::Web));
+    let mut directions = match first_down {
+        true => vec![down, up, both],
+        false => vec![up, down, both],
+    };
+    if times.both.is_zero() {
+        directions.pop();
+    }
+    Defaults {
+        directions,
+        budget: match asked.effort {
+            _ if metered => METERED,
+            Effort::Thorough => THOROUGH,
+            Effort::Quick | Effort::Usual => budget::DEFAULT,
+        },
+        times,
+        streams: with_responder::STREAMS,
+        flow: Flow::Tcp(TcpFlow {
+            background: gentle,
+            ..TcpFlow::default()
+        }),
+        shape: Shape::BestEffort,
+        files: OpenFiles::default(),
+        bytes: None,
+        until_steady: false,
+        applications: Vec::new(),
+        latency: true,
+        judge: true,
+    }
+}
+
+/// The page to load, where the path is to be good for that: by default that of the far end. It may take so many bytes.
+pub(super) fn page(
+    purpose: Option<Purpose>,
+    url: Option<&Url>,
+    trust: &TrustOptions,
+    bytes: u64,
+    target: &Target,
+) -> anyhow::Result<Option<PagePlan>> {
+    if purpose != Some(Purpose::Web) {
+        if trust.is_given() {
+            return Err(wrong(
+                "certificates are looked at where a page is loaded: add --for web, or leave --ca and --insecure out"
+                    .to_owned(),
+            ));
+        }
+        return Ok(None);
+    }
+    let host = target.host();
+    let url = match url {
+        Some(url) => url.clone(),
+        None if host.contains(':') => format!("https://[{host}]/").parse()?,
+        None => format!("https://{host}/").parse()?,
+    };
+    let trust = trust.trust_for(&url)?;
+    let mut plan = PagePlan::new(url, trust);
+    plan.limits.bytes = plan.limits.bytes.min(bytes);
+    Ok(Some(plan))
+}
+
+/// Looks a name up, for so long at most: the system's resolver tries each server for 5 s, twice (resolv.conf(5)).
+pub(super) fn resolve_within(name: &str, time: Duration) -> anyhow::Result<Target> {
+    let (tell, told) = mpsc::channel();
+    let asked = name.to_owned();
+    // It ends when the system's resolver does, or with the program.
+    Builder::new()
+        .name("plumb-resolve".to_owned())
+        .spawn(move || tell.send(Target::resolve(&asked)))?;
+    told.recv_timeout(time).unwrap_or_else(|_| {
+        anyhow::bail!(
+            "cannot find '{name}': the resolver does not answer within {} s; `plumb check` without a name checks this machine, its gateway and its resolver",
+            time.as_secs()
+        )
+    })
+}
+
+/// The kind of far end that a check has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FarEnd {
+    Responder,
+    /// Any host that answers.
+    Host,
+    /// No far end: this machine, its gateway and its resolvers.
+    None,
+}
+
+/// Whether a check measures what a cause needs; `raw` is whether it may open raw sockets.
+pub(crate) fn measures(need: Need, effort: Effort, far: FarEnd, raw: bool) -> bool {
+    let (responder, path) = (far == FarEnd::Responder, far != FarEnd::None);
+    let (usual, thorough) = (effort != Effort::Quick, effort == Effort::Thorough);
+    match need {
+        Need::Machine => true,
+        Need::Idle => path,
+        Need::Upload | Need::Download | Need::BothHosts => responder,
+        Need::UploadQueue | Need::DownloadQueue | Need::BothLoads => responder && usual,
+        Need::Route | Need::PacketSizes => path && usual,
+        Need::QuotedHeaders | Need::SegmentSize => path && usual && raw,
+        Need::RouteOverTime | Need::Lines => path && thorough,
+        Need::OneWayDelays => responder && thorough,
+        // What a machine counted since it booted is not of a path.
+        Need::CounterRates => far == FarEnd::None,
+        Need::Resolver => usual || far == FarEnd::None,
+        Need::BothVersions => path && usual,
+        Need::Connections => far == FarEnd::Host,
+        // Verbs of their own measure these, and --for web a page.
+        Need::Places | Need::Files | Need::Ciphers | Need::Page | Need::SilentConnections => false,
+    }
+}

@@ -1,0 +1,397 @@
+//! A check for the terminal, on one screen: what it comes to, how applications fare, what was found with its evidence,
+//! what to do, and the next command. Everything else is shown by `--details` and on the page.
+
+use plumb_diagnose::goals;
+use plumb_diagnose::outcomes::{self, Limit, Outcome};
+use plumb_model::finding::{Actor, Finding, Severity};
+use plumb_model::run::Run;
+
+use super::layout::{BAD, BOLD, FAINT, FAIR, GOOD, Page, clean, severity, wrap};
+use super::style::Style;
+use crate::{evidence, heading, number, phase};
+
+/// A screen of 24 lines with the command above and the prompt below.
+const MOST_LINES: usize = 22;
+const COLUMNS: usize = 80;
+
+const EVIDENCE_LINES: usize = 3;
+
+/// The most lines of each part.
+#[derive(Clone, Copy)]
+struct Room {
+    headline: usize,
+    /// What a finding is, where the headline says something else.
+    summary: usize,
+    fix: usize,
+    /// Commands of the fix; where there are more, they are counted.
+    commands: usize,
+    /// Other findings, what was not measured, and what was looked for, each.
+    beside: usize,
+    /// Whether there is a line for what was looked for beside findings.
+    looked_for: bool,
+}
+
+/// From what is good to read to what there is always room for: 1 + 3 + 2 lines of head, 4 of applications, 1 + 2 + 3 of a
+/// finding, 2 + 1 of its fix, and 2 beside are 21.
+const ROOMS: [Room; 4] = [
+    Room {
+        headline: 4,
+        summary: 3,
+        fix: 4,
+        commands: 6,
+        beside: 2,
+        looked_for: true,
+    },
+    Room {
+        headline: 4,
+        summary: 2,
+        fix: 3,
+        commands: 6,
+        beside: 1,
+        looked_for: true,
+    },
+    Room {
+        headline: 4,
+        summary: 2,
+        fix: 2,
+        commands: 6,
+        beside: 1,
+        looked_for: false,
+    },
+    Room {
+        headline: 3,
+        summary: 2,
+        fix: 2,
+        commands: 0,
+        beside: 1,
+        looked_for: false,
+    },
+];
+
+/// A line, and how it is painted.
+type Line = (anstyle::Style, String);
+
+/// The check as text, each line ended: at most 22 of at most 80 columns.
+pub fn render_check(run: &Run, style: &Style) -> String {
+    let mut page = Page::new(style);
+    let (worst, others) = findings(run);
+    let last = vec![next(run, worst)];
+    let room = MOST_LINES - last.len();
+    let parts = |most: Room| {
+        let parts = [
+            head(run, most),
+            outcome_lines(run),
+            worst.map_or_else(Vec::new, |worst| finding(run, worst, most)),
+            worst.map_or_else(Vec::new, |worst| fix(worst, most)),
+            beside(run, &others, most),
+        ];
+        parts.into_iter().filter(|part| !part.is_empty())
+    };
+    let lines_of = |most: &Room| parts(*most).map(|part| part.len()).sum::<usize>();
+    let fits = ROOMS.iter().find(|most| lines_of(most) <= room);
+    let [.., least] = ROOMS;
+    let most = fits.copied().unwrap_or(least);
+    let parts: Vec<Vec<Line>> = parts(most).collect();
+    let all: usize = parts.iter().map(Vec::len).sum();
+    let mut lines: Vec<Line> = Vec::new();
+    // Between parts there is an empty line as far as there is room for one.
+    let mut gaps = room.saturating_sub(all).min(parts.len());
+    for part in parts {
+        lines.extend(part);
+        if gaps > 0 {
+            lines.push((anstyle::Style::new(), String::new()));
+            gaps -= 1;
+        }
+    }
+    lines.truncate(room);
+    for (paint, line) in lines.into_iter().chain(last) {
+        let line = match paint == anstyle::Style::new() || line.is_empty() {
+            true => line,
+            false => page.paint(paint, &line),
+        };
+        page.line(&line);
+    }
+    page.finish()
+}
+
+/// Text in at most so many lines; what does not fit is cut after a word, and says so.
+fn fitted(first: &str, text: &str, most: usize) -> Vec<String> {
+    let indent = first.chars().count();
+    let mut lines = wrap(&clean(text), COLUMNS - indent);
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            let kept: String = last.chars().take(COLUMNS - indent - 1).collect();
+            *last = kept.trim_end().to_owned() + "…";
+        }
+    }
+    let rest = " ".repeat(indent);
+    let opened = lines.iter().enumerate();
+    opened
+        .map(|(number, line)| {
+            let opening = if number == 0 { first } else { &rest };
+            let line: String = format!("{opening}{line}").chars().take(COLUMNS).collect();
+            line.trim_end().to_owned()
+        })
+        .collect()
+}
+
+fn painted(paint: anstyle::Style, lines: Vec<String>) -> Vec<Line> {
+    lines.into_iter().map(|line| (paint, line)).collect()
+}
+
+/// Of what it is, and the sentence that it comes to: with how sure that is, where something was found.
+fn head(run: &Run, most: Room) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let title = format!(
+        "{}, {}",
+        heading::target(run),
+        heading::started(&run.started)
+    );
+    lines.extend(painted(FAINT, fitted("", &title, 1)));
+    if heading::overrun_warning(run).is_some() {
+        let warning = "The laboratory was late: these numbers say more of this machine.";
+        lines.extend(painted(BAD, fitted("! ", warning, 1)));
+    }
+    let Some(verdict) = &run.verdict else {
+        return lines;
+    };
+    let sure = run
+        .findings
+        .first()
+        .filter(|worst| worst.summary == verdict.headline);
+    let sure = sure.map_or_else(String::new, |worst| {
+        format!(
+            " ({}, {} sure)",
+            worst.place.name(),
+            number::percent(worst.confidence)
+        )
+    });
+    let text = format!("{}{sure}", verdict.headline);
+    lines.extend(painted(BOLD, fitted("", &text, most.headline)));
+    for reached in goals::reached(run).iter().take(2) {
+        lines.extend(painted(GOOD, fitted("", reached, 1)));
+    }
+    lines
+}
+
+fn outcome_lines(run: &Run) -> Vec<Line> {
+    let outcomes = outcomes::outcomes(run);
+    let line = |outcome: &Outcome| {
+        let text = format!(
+            "{:<6}{:>4.0} %  {}",
+            outcome.application.name(),
+            (outcome.score * 100.0).floor(),
+            limit(&outcome.limit)
+        );
+        let paint = match outcome.score {
+            score if score >= 0.9 => GOOD,
+            score if score >= 0.5 => FAIR,
+            _ => BAD,
+        };
+        let text: String = clean(&text).chars().take(COLUMNS - 2).collect();
+        vec![(paint, format!("  {text}"))]
+    };
+    outcomes.iter().flat_map(line).collect()
+}
+
+/// What limits an application: the load under which it was measured, and what is needed.
+fn limit(limit: &Limit) -> String {
+    match limit {
+        Limit::Latency {
+            phase,
+            percentile,
+            rtt_s,
+            optimal_s,
+            worst_s,
+        } => format!(
+            "{percentile} within {} {} (good {}, bad {})",
+            number::seconds(*rtt_s),
+            phase::when(*phase),
+            number::threshold("_s", *optimal_s),
+            number::threshold("_s", *worst_s)
+        ),
+        Limit::Loss {
+            phase,
+            ratio,
+            optimal,
+            worst,
+        } => format!(
+            "{} lost {} (good {}, bad {})",
+            number::percent(*ratio),
+            phase::when(*phase),
+            number::percent(*optimal),
+            number::percent(*worst)
+        ),
+        Limit::Rate {
+            direction,
+            bps,
+            needed_bps,
+        } => format!(
+            "{} {} (needs {})",
+            phase::flow(*direction),
+            number::rate(*bps),
+            number::threshold("_bps", *needed_bps)
+        ),
+    }
+}
+
+/// The worst finding, and those besides it.
+fn findings(run: &Run) -> (Option<&Finding>, Vec<&Finding>) {
+    let mut findings = run.findings.iter();
+    (findings.next(), findings.collect())
+}
+
+/// What was found, with its evidence as sentences.
+fn finding(run: &Run, finding: &Finding, most: Room) -> Vec<Line> {
+    let text = format!(
+        "{}  {}, {}",
+        finding.severity.name().to_uppercase(),
+        finding.cause.name(),
+        finding.place.name()
+    );
+    let mut lines = painted(severity(finding.severity), fitted("", &text, 1));
+    let said = run
+        .verdict
+        .as_ref()
+        .map(|verdict| verdict.headline.as_str());
+    if said != Some(finding.summary.as_str()) {
+        lines.extend(painted(
+            anstyle::Style::new(),
+            fitted("  ", &finding.summary, most.summary),
+        ));
+    }
+    let mut evidence: Vec<String> = finding
+        .evidence
+        .iter()
+        .map(|one| evidence::sentence(run, one))
+        .collect();
+    evidence.dedup();
+    for sentence in evidence.iter().take(EVIDENCE_LINES) {
+        lines.extend(painted(anstyle::Style::new(), fitted("  · ", sentence, 1)));
+    }
+    lines
+}
+
+/// The first fix: in words, and then in commands.
+fn fix(finding: &Finding, most: Room) -> Vec<Line> {
+    let Some(fix) = finding.fixes.first() else {
+        return Vec::new();
+    };
+    let on = match fix.on {
+        Actor::ThisHost => "this host",
+        Actor::Router => "the router",
+        Actor::FarHost => "the far host",
+        Actor::Provider => "the provider",
+    };
+    let text = format!("Fix, on {on}: {}", fix.summary);
+    let mut lines = painted(anstyle::Style::new(), fitted("", &text, most.fix));
+    let commands = fix.commands.iter().flat_map(|c| c.lines());
+    let commands = commands.filter(|line| !line.trim_start().starts_with('#'));
+    let commands: Vec<String> = commands.flat_map(|line| continued(&clean(line))).collect();
+    // A command that is cut is worse than none.
+    let fits = commands.iter().all(|line| line.chars().count() <= COLUMNS);
+    match fits && commands.len() <= most.commands {
+        true => lines.extend(painted(anstyle::Style::new(), commands)),
+        false => lines.push((
+            FAINT,
+            format!(
+                "    {} lines of commands: --details shows them",
+                commands.len()
+            ),
+        )),
+    }
+    lines
+}
+
+/// A command in lines that a shell reads as one.
+fn continued(command: &str) -> Vec<String> {
+    const INDENT: &str = "    ";
+    const GOES_ON: &str = " \\";
+    if INDENT.len() + command.chars().count() <= COLUMNS {
+        return vec![format!("{INDENT}{command}")];
+    }
+    let room = COLUMNS - 2 * INDENT.len() - GOES_ON.len();
+    let lines = wrap(command, room);
+    let last = lines.len().saturating_sub(1);
+    let each = lines.iter().enumerate().map(|(number, line)| {
+        let more = if number > 0 { INDENT } else { "" };
+        let goes_on = if number < last { GOES_ON } else { "" };
+        format!("{INDENT}{more}{line}{goes_on}")
+    });
+    each.collect()
+}
+
+/// What else was found, what was not measured, and what was looked for.
+fn beside(run: &Run, others: &[&Finding], most: Room) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if !others.is_empty() {
+        let name = |finding: &&Finding| {
+            let mark = if finding.severity > Severity::Info {
+                ""
+            } else {
+                " (info)"
+            };
+            format!("{} ({}){mark}", finding.cause.name(), finding.place.name())
+        };
+        let names: Vec<String> = others.iter().map(name).collect();
+        let text = names.join(", ");
+        lines.extend(painted(
+            anstyle::Style::new(),
+            fitted("Also: ", &text, most.beside),
+        ));
+    }
+    let Some(verdict) = &run.verdict else {
+        return lines;
+    };
+    let missing = heading::not_measured(run);
+    if let Some(first) = missing.first() {
+        let text = format!("Not measured: {first}");
+        lines.extend(painted(FAINT, fitted("", &text, most.beside)));
+    }
+    let shown = most.looked_for || run.findings.is_empty();
+    if let Some(looked) = verdict.looked_for.as_ref().filter(|_| shown) {
+        let not: usize = looked.not.iter().map(|one| one.causes.len()).sum();
+        let mut needs: Vec<_> = looked.not.iter().collect();
+        needs.sort_by_key(|one| std::cmp::Reverse(one.causes.len()));
+        let needs = needs.iter().take(3);
+        let needs: Vec<String> = needs.map(|one| one.need.name().replace('-', " ")).collect();
+        let why = match needs.as_slice() {
+            [] => String::new(),
+            needs => format!(", most for want of: {}", needs.join(", ")),
+        };
+        let others = if run.findings.is_empty() {
+            ""
+        } else {
+            " other"
+        };
+        let text = format!(
+            "{}{others} causes were looked for and are absent; {not} were not looked for{why}.",
+            looked.absent.len()
+        );
+        lines.extend(painted(FAINT, fitted("", &text, most.beside)));
+    }
+    lines
+}
+
+/// What to run next.
+fn next(run: &Run, worst: Option<&Finding>) -> Line {
+    let target = run
+        .target
+        .as_ref()
+        .map_or("", |target| target.name.as_str());
+    let not_measured = run
+        .verdict
+        .as_ref()
+        .and_then(|verdict| verdict.not_measured.first());
+    let command = match (worst, not_measured) {
+        (Some(finding), _) if finding.severity > Severity::Info => {
+            format!("plumb explain {}", finding.cause.name())
+        }
+        (_, Some(_)) => format!("plumb check --thorough {target}"),
+        _ => "plumb explain causes".to_owned(),
+    };
+    let text = format!("Next: {command}; or the same check with --details");
+    let line = fitted("", &text, 1).concat();
+    (FAINT, line)
+}

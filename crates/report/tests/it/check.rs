@@ -1,0 +1,125 @@
+//! The text of a check over every Run that is kept: one screen, and nothing that only a program reads.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use plumb_diagnose::{Case, Scope, diagnose};
+use plumb_model::goal::{Asked, Effort, LinePlan};
+use plumb_model::run::Run;
+use plumb_report::text::{Style, render_check};
+use serde_json::Value;
+
+fn files(folder: &str, end: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let files = std::fs::read_dir(&folder).expect("a folder");
+    let mut files: Vec<PathBuf> = files
+        .map(|file| file.expect("a file").path())
+        .filter(|file| file.to_string_lossy().ends_with(end))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Every recorded Run, as if it had been diagnosed today.
+fn runs() -> Vec<(String, Run)> {
+    let mut all = Vec::new();
+    for file in files("../../corpus", ".json.gz") {
+        let packed = GzDecoder::new(File::open(&file).expect("a record"));
+        let record: Value = serde_json::from_reader(packed).expect("JSON");
+        all.push((file, record["run"].to_string()));
+    }
+    for folder in ["../diagnose/fixtures", "../model/fixtures"] {
+        for file in files(folder, ".json") {
+            let text = std::fs::read_to_string(&file).expect("a Run");
+            all.push((file, text));
+        }
+    }
+    let judged = all.into_iter().map(|(file, text)| {
+        let run = Run::from_json(&text).expect("a Run");
+        (file.to_string_lossy().into_owned(), judged(run))
+    });
+    judged.collect()
+}
+
+fn judged(mut run: Run) -> Run {
+    let (findings, verdict) = diagnose(&Case::of(&run), Scope::Path);
+    (run.findings, run.verdict) = (findings, Some(verdict));
+    run
+}
+
+fn text(run: &Run) -> String {
+    let style = Style {
+        color: false,
+        width: 80,
+    };
+    render_check(run, &style)
+}
+
+#[test]
+fn a_check_is_one_screen() {
+    let runs = runs();
+    assert!(runs.len() > 50, "{}", runs.len());
+    for (name, run) in runs {
+        let mut strict = run.clone();
+        strict.asked = Some(Asked {
+            effort: Effort::Quick,
+            rate_bps: Some(9e9),
+            rtt_s: Some(0.001),
+            plan: Some(LinePlan {
+                down_bps: 1e9,
+                up_bps: 1e9,
+            }),
+            ..Asked::default()
+        });
+        for run in [run, judged(strict)] {
+            let text = text(&run);
+            assert!(text.lines().count() <= 22, "{name}:\n{text}");
+            for line in text.lines() {
+                assert!(line.chars().count() <= 80, "{name}: {line}\n{text}");
+                assert!(!line.contains("result."), "{name}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn evidence_is_a_sentence_with_numbers_and_units() {
+    let all = runs();
+    let (_, cable) = all
+        .iter()
+        .find(|(name, _)| name.ends_with("/home-cable.json.gz"))
+        .expect("a record");
+    let text = text(cable);
+    assert!(text.contains("· 95th percentile under upload: "), "{text}");
+    assert!(text.contains(" ms above idle, limit 60 ms"), "{text}");
+    assert!(text.contains("  call     0 %  "), "{text}");
+    assert!(text.contains("Fix, on the router: "), "{text}");
+}
+
+#[test]
+fn what_was_asked_for_is_compared_with_what_was_measured() {
+    let all = runs();
+    let (_, fibre) = all
+        .iter()
+        .find(|(name, _)| name.ends_with("/home-cable-managed.json.gz"))
+        .expect("a record");
+    let with = |down_bps, up_bps| {
+        let mut run = fibre.clone();
+        let plan = Some(LinePlan { down_bps, up_bps });
+        run.asked = Some(Asked {
+            plan,
+            ..Asked::default()
+        });
+        judged(run)
+    };
+    let reached = with(95e6, 19e6);
+    assert!(
+        text(&reached).contains("Goal reached: down "),
+        "{}",
+        text(&reached)
+    );
+    let missed = with(500e6, 19e6);
+    let words: Vec<_> = missed.findings.iter().map(|f| f.cause.name()).collect();
+    assert!(words.contains(&"goal-missed"), "{words:?}");
+}
