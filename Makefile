@@ -6,17 +6,17 @@
 CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: all small size demo test test-slow record-corpus test-vm check bench clean help
+.PHONY: all small size demo test test-slow record-corpus certify test-vm check bench clean help
 
 all: ## Build the release binary
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked -p plumb
 
 small: ## Build it for measuring and the responder alone: target/release/plumb-small
 	$(CARGO) build --release --locked -p plumb --no-default-features
 	cp target/release/plumb target/release/plumb-small
 
 size: small ## How large both are; 1 where they have outgrown their bounds
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked -p plumb
 	CARGO="$(CARGO)" bench/size.sh target/release
 
 help: ## List what can be made
@@ -43,6 +43,14 @@ test-slow: ## Long tests, and all of them on a machine that has nothing installe
 record-corpus: ## Measure the Runs of corpus/ anew, in labs whose truth is known; needs root; ten minutes
 	tests/tools.sh
 	$(CARGO) test --workspace --locked --test it -- --test-threads=1000 --ignored --exact corpus::record_all
+
+SET ?= fit
+LANES ?= 3
+MINUTES ?= 60
+certify: ## How often the verdict is right on lines drawn anew (SET=fit|choose|certify), for an hour; goes on where it was; needs root
+	$(CARGO) build --release --locked -p plumb -p plumb-certify
+	$(SUDO) target/release/plumb-certify run --set $(SET) --lanes $(LANES) --minutes $(MINUTES) --keep
+	target/release/plumb-certify report --set $(SET) > certify/results/$(SET).md
 
 test-vm: ## What plumb asks of the kernel's netem, in a virtual machine; two minutes
 	tests/tools.sh
