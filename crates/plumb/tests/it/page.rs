@@ -19,7 +19,7 @@ const LARGE_BYTES: usize = 1_250_000;
 const IMAGE_BYTES: usize = 800;
 const MEDIUM_BYTES: usize = 80_000;
 
-const RTT_S: f64 = 0.1;
+const RTT_S: f64 = 0.2;
 
 /// A folder with the pages, a certificate and the configuration of nginx.
 fn site() -> tempfile::TempDir {
@@ -125,7 +125,7 @@ fn takes(what: &str, found: Option<f64>, trips: f64) {
 fn a_page_takes_the_round_trips_of_its_protocols() {
     let folder = site();
     let ca = folder.path().join("cert.pem").display().to_string();
-    let delay = r#"{ type = "delay", delay = "50ms" }"#;
+    let delay = r#"{ type = "delay", delay = "100ms" }"#;
     let network = network(folder.path(), [delay, delay]);
     // What is loaded; what is spoken, round trips to the first byte and to the last, connections, redirects. With HTTP/1.1 the
     // images take three round trips and with TLS four: five connections are opened, while the first brings one image in each.
