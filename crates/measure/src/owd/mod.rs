@@ -24,7 +24,7 @@ use crate::session::Session;
 use crate::step::Step;
 use crate::yields::Yield;
 
-/// How often whoever looks on is told.
+/// How often the watcher is shown how it goes.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
 /// What the times of both ends are off by where both read one clock, in seconds: the far end's time of

@@ -114,7 +114,7 @@ impl Channel {
 
     /// The next event until `until_ns` of CLOCK_MONOTONIC; `read` tells what came of which probe, and
     /// `None` comes early after a packet that is of none. A raw socket is told of every echo
-    /// request that expires on the way to its far end, whoever sent it.
+    /// request that expires on the way to its far end, which host ever sent it.
     pub(crate) fn receive(
         &mut self,
         until_ns: u64,

@@ -68,7 +68,7 @@ impl Network for Connections {
             self.talk.clone(),
             self.timeout,
             move |outcome| {
-                // Whoever does not wait for it any more is no error.
+                // That nothing waits for it any more is no error.
                 let _ = sender.send(event(sequence, asks, outcome));
             },
         )

@@ -81,7 +81,7 @@ impl Probing {
         stop: Arc<AtomicBool>,
         seen: Option<mpsc::Sender<Seen>>,
     ) -> Result<Self, ProbeError> {
-        // The thread alone can tell, so that whoever listens learns when it has ended.
+        // The thread alone can tell, so that the listener learns when it has ended.
         let telling = seen.map(ProgressHandle::telling).unwrap_or_default();
         let progress = telling.silent();
         let abandoned = Arc::new(AtomicBool::new(false));

@@ -90,7 +90,7 @@ pub(crate) fn run(
         if let Some(asker) = progress.asker() {
             let mut log = prober.log(plan, network.id(), now.monotonic_ns);
             log.far_clock = network.far_clock();
-            // Whoever asked may have given up.
+            // The asker may have given up.
             let _ = asker.send(log);
         }
         prober.judge(now.monotonic_ns, progress);
@@ -355,7 +355,7 @@ impl Prober {
             .get_mut(answer.sequence as usize)
             .filter(|record| !record.refused)
         else {
-            // A number that was never sent: whoever made it up does not belong in the counts.
+            // A number that was never sent: one that was made up does not belong in the counts.
             return;
         };
         if record.answer.is_some() {

@@ -68,7 +68,7 @@ impl ManyProbing {
             let _ = set_exact_timers();
             strategy::run(&mut network, &plan, &stop, |seen| {
                 if let Some(tell) = &tell {
-                    // Whoever does not listen any more is no error.
+                    // That nothing listens any more is no error.
                     let _ = tell.send(seen());
                 }
             })

@@ -390,7 +390,7 @@ impl<'a> Prober<'a> {
             corrupted: self.drops.corrupted.max(answer.drops.corrupted),
         };
         if lower.below(self.next).next().is_none() {
-            return; // never sent: whoever made it up does not belong in the counts
+            return; // never sent: one that was made up does not belong in the counts
         }
         let Some(number) = self.probe_of(lower, from) else {
             self.strays += 1;
