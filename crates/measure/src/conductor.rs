@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumb_load::client::{Client, ClientError};
+use plumb_load::{Client, ClientError};
 use plumb_model::goal::Asked;
 use plumb_model::run::Run;
 use plumb_model::units::ByteCount;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_load::client::{Client, ClientError, Patience, Waiting};
+use plumb_load::{Client, ClientError, Patience, Waiting};
 use plumb_measure::conductor::Conductor;
 use plumb_measure::record::Judgement;
 use plumb_measure::step::Step;
