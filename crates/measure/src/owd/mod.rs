@@ -8,6 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use plumb_model::distribution::Distribution;
+use plumb_model::order::sort_few;
 use plumb_model::protocol::Protocol;
 use plumb_model::results::Outcome;
 use plumb_model::results::owd::{ClockMethod, ClockState, OwdClocks, OwdResult, OwdWay};
@@ -307,7 +308,7 @@ fn ptp_devices() -> Vec<String> {
             })
         })
         .collect();
-    devices.sort();
+    sort_few(&mut devices, Ord::cmp);
     devices
 }
 

@@ -57,10 +57,6 @@ impl Network for Connections {
         0
     }
 
-    fn now(&mut self) -> Moment {
-        Moment::now()
-    }
-
     fn send(&mut self, sequence: u32) -> io::Result<()> {
         let (sender, asks) = (self.sender.clone(), self.talk.asks());
         hold(

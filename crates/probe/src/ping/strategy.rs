@@ -43,7 +43,9 @@ pub trait Network {
     /// What its packets carry to be told from others': ICMP's identifier, or the UDP session.
     fn id(&self) -> u32;
 
-    fn now(&mut self) -> Moment;
+    fn now(&mut self) -> Moment {
+        Moment::now()
+    }
 
     /// What the far end said of its clock.
     fn far_clock(&self) -> Option<FarClock> {
@@ -71,7 +73,7 @@ pub trait Network {
 /// So it ends within the timeout and [`STOP_CHECK_NS`] after it is asked to, and within the latter once
 /// `abandoned` is set: then nothing is waited for.
 pub(crate) fn run(
-    network: &mut impl Network,
+    network: &mut dyn Network,
     plan: &Plan,
     (stop, abandoned): (&AtomicBool, &AtomicBool),
     progress: &ProgressHandle,

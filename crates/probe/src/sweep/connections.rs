@@ -83,10 +83,6 @@ impl ManyConnections {
 }
 
 impl ManyNetwork for ManyConnections {
-    fn now(&mut self) -> Moment {
-        Moment::now()
-    }
-
     fn stamps_departures(&self) -> bool {
         false
     }

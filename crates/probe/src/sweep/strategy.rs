@@ -145,7 +145,7 @@ struct Prober<'a> {
 /// 1. all its probes have been sent, or `stop` is set, and
 /// 2. every probe sent has been answered, or the timeout has passed since the last was sent.
 pub(super) fn run(
-    network: &mut impl ManyNetwork,
+    network: &mut dyn ManyNetwork,
     plan: &ManyPlan,
     stop: &AtomicBool,
     mut tell: impl FnMut(&dyn Fn() -> ManySeen),
