@@ -2,10 +2,10 @@
 //! and the client of the native responder.
 
 mod certificate;
-pub mod client;
-pub mod errands;
+mod control_client;
 pub mod file;
 pub mod frames;
+mod idle_requests;
 pub mod life;
 mod limits;
 pub mod logs;
@@ -28,7 +28,7 @@ pub mod traffic;
 pub mod transactions;
 pub mod udp;
 
-pub use client::{Client, ClientError, Patience, Waiting};
+pub use control_client::{Client, ClientError, Patience, Waiting};
 pub use outcome::{EndedEarly, PhaseOutcome, TransactionsOutcome};
 pub use phase::{PhasePlan, Progress};
 pub use quic::QuicSide;

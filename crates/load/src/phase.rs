@@ -14,7 +14,7 @@ use plumb_wire::native::control::report::{Assembled, Report, ReportAssembler, cl
 use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage, Start};
 use plumb_wire::native::spec::{ATTACH_INTERVAL, ATTACH_TIMEOUT};
 
-use crate::client::{ANSWER_TIMEOUT, Client, ClientError, Wait};
+use crate::control_client::{ANSWER_TIMEOUT, Client, ClientError, Wait};
 use crate::file::StreamFile;
 use crate::outcome::{EndedEarly, PhaseOutcome, has_carried, outcome};
 use crate::phase_controller::{Conduct, Conductor, Seen};

@@ -94,7 +94,7 @@ impl Stage {
         })
     }
 
-    /// How a connection ended that failed just now. Whoever ends a phase says so and resets its connections,
+    /// How a connection ended that failed just now. The end that ends a phase says so and resets its connections,
     /// which may be seen first: then nothing failed.
     pub(crate) fn failed(&self, error: &io::Error) -> Option<StreamEnd> {
         let end = self.ended(error);

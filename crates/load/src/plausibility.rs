@@ -1,7 +1,7 @@
 //! What of the far end's record can be: nothing arrives that was not sent, and no processor works longer
 //! than it is there. Pure.
 //!
-//! The record comes from the network, and whoever made it may err or lie. What contradicts what
+//! The record comes from the network, and the host that made it may err or lie. What contradicts what
 //! this end saw itself is left out and named; this end's own record stays.
 
 use std::cmp::max;

@@ -1,14 +1,14 @@
 //! Runs the steps of a plan one after the other into one Run, within a budget of bytes and time.
 //!
-//! Each step is recorded as it ends, so that what an interrupted or failed plan had measured is kept, and whoever
-//! makes the plan can look at the Run so far and ask for another step.
+//! Each step is recorded as it ends, so that what an interrupted or failed plan had measured is kept, and the maker
+//! of the plan can look at the Run so far and ask for another step.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumb_load::client::{Client, ClientError};
+use plumb_load::{Client, ClientError};
 use plumb_model::goal::Asked;
 use plumb_model::run::Run;
 use plumb_model::units::ByteCount;

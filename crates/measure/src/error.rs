@@ -1,7 +1,7 @@
 //! Why nothing could be measured.
 
 use plumb_host::disk::DiskError;
-use plumb_load::client::ClientError;
+use plumb_load::ClientError;
 use plumb_model::protocol::Protocol;
 use plumb_model::results::path::refusal;
 use plumb_net::egress::source_towards;

@@ -26,7 +26,7 @@ const NOBODY: IpAddr = IpAddr::V4(NOBODYS_ADDRESS);
 const HTTP_PORT: u16 = 80;
 const DNS_PORT: u16 = 53;
 
-/// Whoever intercepts stands near: behind the access line at the latest.
+/// An interceptor stands near: behind the access line at the latest.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Asked three times, because one datagram may be lost.

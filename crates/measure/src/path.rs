@@ -171,7 +171,7 @@ fn name_this_host(result: &mut PathResult, target: &Target) {
         hop.this_host = own != target.address.ip();
         if hop.this_host {
             hop.notes.push(
-                "this host itself says so: whoever is next on the way does not answer to its address (ARP, neighbour \
+                "this host itself says so: the next hop does not answer to its address (ARP, neighbour \
                  discovery)"
                     .to_owned(),
             );

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use plumb_load::DirectionOutcome;
-use plumb_load::client::{Client, ClientError};
 use plumb_load::phase::PhasePlan;
+use plumb_load::{Client, ClientError};
 use plumb_load::{EndedEarly, PhaseOutcome};
 use plumb_model::direction::OneDirection;
 use plumb_model::results::responsiveness::ResponsivenessResult;

@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::step::Step;
 use crate::yields::Yield;
 
-/// How often whoever looks on is told.
+/// How often the watcher is shown how it goes.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
 /// Round trips to one target.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plumb_load::client::Client;
+use plumb_load::Client;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::Outcome;
 use plumb_model::results::port::{FirstWord, IdleResult, PortResult, PortState, PortTls};

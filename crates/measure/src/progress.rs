@@ -1,4 +1,4 @@
-//! Whoever looks on while something is measured.
+//! Those that look on while something is measured.
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use plumb_load::client::Client;
+use plumb_load::Client;
 use plumb_model::run::HostFacts;
 
 use crate::background::Background;

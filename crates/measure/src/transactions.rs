@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use plumb_load::Client;
 use plumb_load::EndedEarly;
 use plumb_load::TransactionsOutcome;
-use plumb_load::client::Client;
 use plumb_load::phase::{PhasePlan, Progress};
 use plumb_model::context::{Context, Load};
 use plumb_model::direction::OneDirection;

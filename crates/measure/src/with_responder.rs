@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use plumb_host::facts::facts;
-use plumb_load::client::Client;
+use plumb_load::Client;
 use plumb_load::file::StreamFile;
 use plumb_model::goal::Asked;
 use plumb_model::results::Direction;

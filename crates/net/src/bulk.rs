@@ -12,7 +12,9 @@ use nix::sys::time::TimeSpec;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::datagram::control::{Beside, CONTROL_BYTES};
-use crate::datagram::{set_option, set_receive_buffer, tell_drops};
+use crate::socket_options::{
+    self, ERRORS, MARKS, MTU_DISCOVERY, OptionId, TRAFFIC_CLASS, local_address, set_of, tell_drops,
+};
 use crate::tcp::{get_option, socket_memory};
 use crate::timestamp::{self, Stamped};
 
@@ -60,9 +62,8 @@ impl BulkSocket {
         })
     }
 
-    fn set(&self, v4: (i32, i32), v6: (i32, i32), value: i32) -> io::Result<()> {
-        let (level, option) = if self.v6 { v6 } else { v4 };
-        set_option(&self.socket, level, option, &value.to_ne_bytes())
+    fn set(&self, option: [OptionId; 2], value: i32) -> io::Result<()> {
+        set_of(&self.socket, !self.v6, option, value)
     }
 
     /// Makes the kernel tell when it does not send a packet for want of room in its own queue,
@@ -71,11 +72,7 @@ impl BulkSocket {
     /// # Errors
     /// Those of the kernel.
     pub fn report_errors(&self) -> io::Result<()> {
-        self.set(
-            (libc::SOL_IP, libc::IP_RECVERR),
-            (libc::SOL_IPV6, libc::IPV6_RECVERR),
-            1,
-        )?;
+        self.set(ERRORS, 1)?;
         // What came of datagrams sent before is no matter any more.
         self.socket.take_error().map(|_| ())
     }
@@ -85,11 +82,7 @@ impl BulkSocket {
     /// # Errors
     /// Those of the kernel.
     pub fn set_traffic_class(&self, dscp: u8, ecn: u8) -> io::Result<()> {
-        self.set(
-            (libc::SOL_IP, libc::IP_TOS),
-            (libc::SOL_IPV6, libc::IPV6_TCLASS),
-            i32::from(dscp << 2 | (ecn & 3)),
-        )
+        self.set(TRAFFIC_CLASS, i32::from(dscp << 2 | (ecn & 3)))
     }
 
     /// Refuses to send what is above the MTU of the path, as far as that is known, instead of
@@ -98,11 +91,7 @@ impl BulkSocket {
     /// # Errors
     /// Those of the kernel.
     pub fn set_dont_fragment(&self) -> io::Result<()> {
-        self.set(
-            (libc::SOL_IP, libc::IP_MTU_DISCOVER),
-            (libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER),
-            libc::IP_PMTUDISC_DO,
-        )
+        self.set(MTU_DISCOVERY, libc::IP_PMTUDISC_DO)
     }
 
     /// MTU of the path, as far as the kernel knows.
@@ -130,12 +119,8 @@ impl BulkSocket {
     /// # Errors
     /// Where the kernel does not know how to (before Linux 4.18).
     pub fn set_segment_bytes(&self, bytes: u16) -> io::Result<()> {
-        set_option(
-            &self.socket,
-            libc::SOL_UDP,
-            libc::UDP_SEGMENT,
-            &i32::from(bytes).to_ne_bytes(),
-        )
+        let option = (libc::SOL_UDP, libc::UDP_SEGMENT);
+        socket_options::set(&self.socket, option, bytes.into())
     }
 
     /// Prepares for receiving: stamps, ECN, our own drops, and where asked for trains of
@@ -145,18 +130,9 @@ impl BulkSocket {
     /// Those of the kernel.
     pub fn prepare_to_receive(&self, gro: bool) -> io::Result<()> {
         tell_drops(&self.socket)?;
-        self.set(
-            (libc::SOL_IP, libc::IP_RECVTOS),
-            (libc::SOL_IPV6, libc::IPV6_RECVTCLASS),
-            1,
-        )?;
+        self.set(MARKS, 1)?;
         if gro {
-            set_option(
-                &self.socket,
-                libc::SOL_UDP,
-                libc::UDP_GRO,
-                &1i32.to_ne_bytes(),
-            )?;
+            socket_options::set(&self.socket, (libc::SOL_UDP, libc::UDP_GRO), 1)?;
         }
         timestamp::enable(&self.socket, Stamped::Received)?;
         timestamp::await_receive_stamps();
@@ -169,7 +145,7 @@ impl BulkSocket {
     /// # Errors
     /// Those of the kernel.
     pub fn set_receive_buffer(&self, bytes: u32) -> io::Result<()> {
-        set_receive_buffer(&self.socket, bytes)
+        socket_options::set_receive_buffer(&self.socket, bytes)
     }
 
     /// Sends a datagram, or a train of them; the number of bytes that the kernel took.
@@ -241,10 +217,7 @@ impl BulkSocket {
     /// # Errors
     /// Those of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket
-            .local_addr()?
-            .as_socket()
-            .ok_or_else(|| io::ErrorKind::Unsupported.into())
+        local_address(&self.socket)
     }
 }
 

@@ -11,6 +11,10 @@ use socket2::{Domain, MsgHdr, Protocol, SockAddr, Socket, Type};
 
 use crate::egress::Outlet;
 use crate::privilege::{ALLOW_PING_SOCKETS, allow_raw_sockets};
+use crate::socket_options::{
+    self, HOPS, MARKS, icmp_of, ip_header_bytes, local_address, set, set_receive_buffer,
+    tell_drops, tell_errors_and_hops,
+};
 use crate::timestamp::{self, Stamped};
 use crate::udp_counters::{Drops, SocketDrops};
 
@@ -22,10 +26,7 @@ pub use control::LocalAddress;
 use control::{Beside, QueueEntry, dscp_control};
 pub use fragmenting::PathMtuDiscovery;
 pub use notice::{Expired, Failure, Notice, QUOTED_BYTES, Reporter, SendId, Unreachable};
-pub(crate) use system::{
-    only_echo_replies, only_icmp_types, receive_message, set_option, set_receive_buffer,
-    tell_drops, tell_errors_and_hops,
-};
+pub(crate) use system::{only_echo_replies, only_icmp_types, receive_message};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Received {
@@ -140,25 +141,19 @@ impl DatagramSocket {
         let v4 = socket.local_addr()?.is_ipv4();
         let socket = Socket::from(socket);
         // A socket for IPv6 may receive IPv4 too, whose fields only the options for IPv4 tell.
-        let v6_options = [
-            (libc::SOL_IPV6, libc::IPV6_RECVPKTINFO),
-            (libc::SOL_IPV6, libc::IPV6_RECVTCLASS),
-            (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT),
-            (libc::SOL_IP, libc::IP_RECVTOS),
-            (libc::SOL_IP, libc::IP_RECVTTL),
-        ];
-        let v4_options = [
-            (libc::SOL_IP, libc::IP_PKTINFO),
-            (libc::SOL_IP, libc::IP_RECVTOS),
-            (libc::SOL_IP, libc::IP_RECVTTL),
-        ];
-        let options = if v4 {
-            v4_options.as_slice()
-        } else {
-            &v6_options
+        let ([hops, hops_v6], [marks, marks_v6]) = (HOPS, MARKS);
+        let options = match v4 {
+            true => &[(libc::SOL_IP, libc::IP_PKTINFO), marks, hops][..],
+            false => &[
+                (libc::SOL_IPV6, libc::IPV6_RECVPKTINFO),
+                marks_v6,
+                hops_v6,
+                marks,
+                hops,
+            ],
         };
-        for (level, option) in options {
-            set_option(&socket, *level, *option, &1i32.to_ne_bytes())?;
+        for option in options {
+            set(&socket, *option, 1)?;
         }
         Self::prepare(socket, false, Stamped::Received)
     }
@@ -210,30 +205,18 @@ impl DatagramSocket {
     }
 
     fn raw_icmp(target: SocketAddr, outlet: &Outlet) -> io::Result<Self> {
-        let (domain, protocol) = if target.is_ipv4() {
-            (Domain::IPV4, Protocol::ICMPV4)
-        } else {
-            (Domain::IPV6, Protocol::ICMPV6)
-        };
+        let (domain, protocol) = icmp_of(target.is_ipv4());
         let socket = Socket::new(domain, Type::RAW, Some(protocol))?;
         only_echo_replies(&socket, target.is_ipv4())?;
         Self::talking_to(target, socket, target.is_ipv4(), outlet)
     }
 
     fn ping(target: SocketAddr, outlet: &Outlet) -> io::Result<(Self, IcmpAccess)> {
-        let protocol = if target.is_ipv4() {
-            Protocol::ICMPV4
-        } else {
-            Protocol::ICMPV6
-        };
-        let socket = Socket::new(Domain::for_address(target), Type::DGRAM, Some(protocol))?;
+        let (domain, protocol) = icmp_of(target.is_ipv4());
+        let socket = Socket::new(domain, Type::DGRAM, Some(protocol))?;
         let this = Self::talking_to(target, socket, false, outlet)?;
         // The identifier takes the place of a port; connecting chose one.
-        let identifier = this
-            .socket
-            .local_addr()?
-            .as_socket()
-            .map_or(0, |address| address.port());
+        let identifier = this.local_addr()?.port();
         Ok((this, IcmpAccess::Ping { identifier }))
     }
 
@@ -272,10 +255,7 @@ impl DatagramSocket {
     /// # Errors
     /// Those of the kernel.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket
-            .local_addr()?
-            .as_socket()
-            .ok_or_else(|| ErrorKind::Unsupported.into())
+        local_address(&self.socket)
     }
 
     /// Marks the packets sent from now on with a DSCP (RFC 2474).
@@ -291,11 +271,8 @@ impl DatagramSocket {
     /// # Errors
     /// Those of setsockopt(2).
     pub fn set_hop_limit(&self, hops: u8) -> io::Result<()> {
-        if self.local_addr()?.is_ipv4() {
-            self.socket.set_ttl_v4(hops.into())
-        } else {
-            self.socket.set_unicast_hops_v6(hops.into())
-        }
+        let v4 = self.local_addr()?.is_ipv4();
+        socket_options::set_hop_limit(&self.socket, v4, hops)
     }
 
     /// Says what becomes of packets sent from now on that are larger than the path carries whole.
@@ -507,13 +484,6 @@ pub(crate) fn is_icmp_errno(error: &io::Error) -> bool {
     error
         .raw_os_error()
         .is_some_and(|errno| ERRNOS.contains(&errno))
-}
-
-/// Length of the IPv4 header at the start of a packet from a raw socket.
-fn ip_header_bytes(packet: &[u8]) -> usize {
-    packet
-        .first()
-        .map_or(0, |first| usize::from(first & 0x0f) * 4)
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::socket_options::local_address;
+
 /// The longest name of an interface, in bytes (linux/if.h, IFNAMSIZ without the zero at its end); the
 /// kernel would cut a longer one without a word.
 const MAX_NAME_BYTES: usize = 15;
@@ -115,10 +117,7 @@ impl Outlet {
 /// When there is no route to it.
 pub fn source_towards(target: SocketAddr, outlet: &Outlet) -> io::Result<IpAddr> {
     let socket = connected(target, outlet)?;
-    let address = socket.local_addr()?.as_socket();
-    address
-        .map(|address| address.ip())
-        .ok_or_else(|| io::ErrorKind::Unsupported.into())
+    local_address(&socket).map(|address| address.ip())
 }
 
 /// A UDP socket connected to a target, which sends nothing by that.

@@ -9,9 +9,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::datagram::control::{Beside, messages};
-use crate::datagram::{receive_message, set_option, tell_errors_and_hops};
+use crate::datagram::control::{Beside, ExtendedError};
+use crate::datagram::{PathMtuDiscovery, receive_message};
 use crate::egress::Outlet;
+use crate::socket_options::{
+    TRAFFIC_CLASS, icmp_of, local_address, set_hop_limit, set_of, tell_errors_and_hops,
+};
 use crate::timestamp::{self, Stamped};
 
 /// What the kernel told.
@@ -81,11 +84,7 @@ impl ErrorQueueSocket {
     /// # Errors
     /// Where net.ipv4.ping_group_range does not allow it: `EACCES`.
     pub fn ping(target: SocketAddr, outlet: &Outlet) -> io::Result<(Self, u16)> {
-        let protocol = if target.is_ipv4() {
-            Protocol::ICMPV4
-        } else {
-            Protocol::ICMPV6
-        };
+        let (_, protocol) = icmp_of(target.is_ipv4());
         let this = Self::open(target, protocol, outlet)?;
         let mut unspecified = target;
         unspecified.set_ip(if target.is_ipv4() {
@@ -98,11 +97,7 @@ impl ErrorQueueSocket {
             // The identifier takes the place of a port; binding chooses one.
             this.socket.bind(&unspecified.into())?;
         }
-        let identifier = this
-            .socket
-            .local_addr()?
-            .as_socket()
-            .map_or(0, |a| a.port());
+        let identifier = local_address(&this.socket)?.port();
         Ok((this, identifier))
     }
 
@@ -129,12 +124,7 @@ impl ErrorQueueSocket {
     /// # Errors
     /// Those of setsockopt(2).
     pub fn set_traffic_class(&self, class: u8) -> io::Result<()> {
-        let (level, option) = if self.v4 {
-            (libc::SOL_IP, libc::IP_TOS)
-        } else {
-            (libc::SOL_IPV6, libc::IPV6_TCLASS)
-        };
-        set_option(&self.socket, level, option, &i32::from(class).to_ne_bytes())
+        set_of(&self.socket, self.v4, TRAFFIC_CLASS, class.into())
     }
 
     /// Whether packets sent from now on must not be cut, and are sent whatever the kernel knows of
@@ -143,21 +133,11 @@ impl ErrorQueueSocket {
     /// # Errors
     /// Those of setsockopt(2).
     pub fn set_dont_fragment(&self, dont: bool) -> io::Result<()> {
-        let (level, option, value) = match (self.v4, dont) {
-            (true, true) => (libc::SOL_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
-            (true, false) => (libc::SOL_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
-            (false, true) => (
-                libc::SOL_IPV6,
-                libc::IPV6_MTU_DISCOVER,
-                libc::IPV6_PMTUDISC_PROBE,
-            ),
-            (false, false) => (
-                libc::SOL_IPV6,
-                libc::IPV6_MTU_DISCOVER,
-                libc::IPV6_PMTUDISC_DONT,
-            ),
+        let mode = match dont {
+            true => PathMtuDiscovery::Probe,
+            false => PathMtuDiscovery::Dont,
         };
-        set_option(&self.socket, level, option, &value.to_ne_bytes())
+        mode.apply(&self.socket, self.v4)
     }
 
     /// Sends to `to` with a hop limit, and tells the number of the packet. An error about an
@@ -172,11 +152,7 @@ impl ErrorQueueSocket {
         to: SocketAddr,
         buffer: &mut [u8],
     ) -> io::Result<u64> {
-        if self.v4 {
-            self.socket.set_ttl_v4(hop_limit.into())?;
-        } else {
-            self.socket.set_unicast_hops_v6(hop_limit.into())?;
-        }
+        set_hop_limit(&self.socket, self.v4, hop_limit)?;
         let to = to.into();
         // Told is cleared; the message itself is in the queue.
         let _ = self.socket.take_error();
@@ -256,44 +232,20 @@ impl AsFd for ErrorQueueSocket {
     }
 }
 
-/// `struct sock_extended_err` and the address behind it (linux/errqueue.h).
+/// What an entry of the error queue tells.
 fn queue_entry(control: &[u8], port: u16, payload: &[u8]) -> Option<Told> {
+    let error = ExtendedError::find(control)?;
     let beside = Beside::parse(control);
-    let error = messages(control).find_map(|(level, kind, data)| {
-        matches!(
-            (level, kind),
-            (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)
-        )
-        .then_some(data)
-    })?;
-    let [
-        _,
-        _,
-        _,
-        _,
-        origin,
-        kind,
-        code,
-        _,
-        i0,
-        i1,
-        i2,
-        i3,
-        d0,
-        d1,
-        d2,
-        d3,
-    ] = *error.first_chunk::<16>()?;
-    match origin {
+    match error.origin {
         libc::SO_EE_ORIGIN_TIMESTAMPING => Some(Told::Departed {
-            id: u32::from_ne_bytes([d0, d1, d2, d3]).into(),
+            id: error.data.into(),
             ns: beside.kernel_ns?,
         }),
         libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6 => Some(Told::Error(ErrorTold {
-            by: crate::datagram::control::offender(error)?,
-            kind,
-            code,
-            mtu_bytes: u32::from_ne_bytes([i0, i1, i2, i3]),
+            by: error.offender?,
+            kind: error.kind,
+            code: error.code,
+            mtu_bytes: error.info,
             port,
             quoted: payload.to_vec(),
             kernel_ns: beside.kernel_ns,

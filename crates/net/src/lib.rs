@@ -30,6 +30,7 @@ pub mod process;
 pub mod raw_listener;
 pub mod route;
 pub mod sched;
+mod socket_options;
 pub mod sysctl;
 pub mod tc;
 pub mod tcp;

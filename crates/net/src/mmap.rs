@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 use crate::file::page_bytes;
 
-/// A file mapped whole. What is in it changes under whoever reads it when somebody writes the
+/// A file mapped whole. What is in it changes under its readers when somebody writes the
 /// file, so bytes are only copied in and out and never lent.
 ///
 /// The file must not be cut while it is mapped: touching what is gone kills the process (SIGBUS).

@@ -93,7 +93,7 @@ pub fn canonical_name(name: &str) -> Option<String> {
     canonical.filter(|canonical| bare(canonical) != bare(name))
 }
 
-/// A name, which whoever owns an address or a domain writes: nothing that a terminal would obey.
+/// A name, which the owner of an address or a domain writes: nothing that a terminal would obey.
 fn plain(name: &CStr) -> Option<String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     let name = name.to_str().ok()?;

@@ -9,8 +9,9 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::datagram::control::Beside;
-use crate::datagram::{receive_message, set_option, tell_drops};
+use crate::datagram::receive_message;
 use crate::netlink::interface_index;
+use crate::socket_options::{set, set_receive_buffer, tell_drops};
 use crate::timestamp::{self, Stamped};
 use crate::tun::VNET_HEADER_BYTES;
 use crate::wait;
@@ -30,7 +31,7 @@ const ETHERNET_BYTES: usize = 14;
 const BUFFER_BYTES: usize = 65_535 + VNET_HEADER_BYTES + ETHERNET_BYTES;
 
 /// What waits to be read at most: a tenth of a second at 1 Gbit/s, in the kernel's count of memory.
-const QUEUE_BYTES: i32 = 32 << 20;
+const QUEUE_BYTES: u32 = 32 << 20;
 
 /// A look at an interface that carries Ethernet frames.
 #[derive(Debug)]
@@ -75,12 +76,8 @@ impl Cable {
         // Protocol 0: nothing comes before it is bound, from other interfaces.
         let socket = Socket::new(Domain::PACKET, Type::RAW, None)?;
         socket.set_nonblocking(true)?;
-        let on = 1i32.to_ne_bytes();
-        set_option(&socket, libc::SOL_PACKET, PACKET_VNET_HDR, &on)?;
-        let queue = QUEUE_BYTES.to_ne_bytes();
-        if set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &queue).is_err() {
-            set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &queue)?;
-        }
+        set(&socket, (libc::SOL_PACKET, PACKET_VNET_HDR), 1)?;
+        set_receive_buffer(&socket, QUEUE_BYTES)?;
         tell_drops(&socket)?;
         timestamp::enable(&socket, Stamped::Received)?;
         socket.bind(&link_address(interface, EVERY_PROTOCOL)?)?;

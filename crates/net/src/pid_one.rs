@@ -34,7 +34,7 @@ pub enum Forked {
     First,
 }
 
-/// Forks a process that is the first of a new PID namespace; for whoever is not root, also in a
+/// Forks a process that is the first of a new PID namespace; for users that are not root, also in a
 /// new user namespace. It is killed when the thread that called this ends, however that comes
 /// about.
 ///

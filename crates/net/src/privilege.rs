@@ -11,7 +11,7 @@ pub const ALLOW_PING_SOCKETS: &str = "sudo sysctl -w net.ipv4.ping_group_range=\
 /// What the kernel puts behind the path of a program whose file is no more (proc_pid_exe(5)).
 const DELETED: &str = " (deleted)";
 
-/// The command that lets this program's file open raw sockets for whoever runs it.
+/// The command that lets this program's file open raw sockets for every user that runs it.
 pub fn allow_raw_sockets() -> String {
     let program = std::env::current_exe();
     allow(program.as_deref().unwrap_or(Path::new("plumb")))

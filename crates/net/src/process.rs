@@ -75,7 +75,7 @@ pub fn detach() -> io::Result<()> {
     Ok(())
 }
 
-/// Leaves standard output to nobody: whoever reads it sees its end, and what is printed later is lost.
+/// Leaves standard output to nobody: its reader sees its end, and what is printed later is lost.
 ///
 /// # Errors
 /// Those of the kernel.

@@ -1,7 +1,7 @@
 //! Raw sockets that only listen (raw(7)): for what comes back to probes that another socket sent.
 //! They never block.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,7 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use crate::datagram::control::Beside;
-use crate::datagram::{only_icmp_types, receive_message, set_option, tell_drops};
+use crate::datagram::{only_icmp_types, receive_message};
+use crate::socket_options::{HOPS, icmp_of, ip_header_bytes, local_address, set_of, tell_drops};
 use crate::timestamp::{self, Stamped};
 
 /// Receive buffer asked for, in bytes: a burst of answers to all hops, with what else comes.
@@ -45,11 +46,7 @@ impl AnswerSocket {
     /// # Errors
     /// Without CAP_NET_RAW: `EPERM`.
     pub fn icmp(v4: bool, types: &[u8]) -> io::Result<Self> {
-        let protocol = if v4 {
-            Protocol::ICMPV4
-        } else {
-            Protocol::ICMPV6
-        };
+        let (_, protocol) = icmp_of(v4);
         let this = Self::open(v4, protocol)?;
         only_icmp_types(&this.socket, v4, types)?;
         Ok(this)
@@ -67,16 +64,11 @@ impl AnswerSocket {
     }
 
     fn open(v4: bool, protocol: Protocol) -> io::Result<Self> {
-        let domain = if v4 { Domain::IPV4 } else { Domain::IPV6 };
+        let (domain, _) = icmp_of(v4);
         let socket = Socket::new(domain, Type::RAW, Some(protocol))?;
         socket.set_nonblocking(true)?;
         socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
-        let (level, option) = if v4 {
-            (libc::SOL_IP, libc::IP_RECVTTL)
-        } else {
-            (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT)
-        };
-        set_option(&socket, level, option, &1i32.to_ne_bytes())?;
+        set_of(&socket, v4, HOPS, 1)?;
         tell_drops(&socket)?;
         timestamp::enable(&socket, Stamped::Received)?;
         timestamp::await_receive_stamps();
@@ -95,9 +87,9 @@ impl AnswerSocket {
         while let Some(message) = receive_message(&self.socket, buffer, 0)? {
             let beside = Beside::parse(message.control());
             self.drops = beside.drops.unwrap_or(self.drops);
-            let start = match buffer.first() {
-                Some(first) if self.ip_header => usize::from(first & 0x0f) * 4,
-                _ => 0,
+            let start = match self.ip_header {
+                true => ip_header_bytes(buffer),
+                false => 0,
             };
             let Some(from) = message.from else { continue };
             if start > message.len {
@@ -145,8 +137,7 @@ impl ReservedPort {
     /// # Errors
     /// Those of the kernel.
     pub fn address(&self) -> io::Result<SocketAddr> {
-        let address = self.0.local_addr()?.as_socket();
-        address.ok_or_else(|| ErrorKind::Unsupported.into())
+        local_address(&self.0)
     }
 }
 

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use socket2::Socket;
 
-use crate::datagram::{control, receive_message, set_option};
+use crate::datagram::{control, receive_message};
+use crate::socket_options::set_bytes;
 
 /// Which packets of a socket are stamped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,12 +29,8 @@ pub(crate) fn enable(socket: &Socket, stamped: Stamped) -> io::Result<()> {
         | libc::SOF_TIMESTAMPING_OPT_ID
         | libc::SOF_TIMESTAMPING_OPT_TSONLY;
     let set = |flags: u32| {
-        set_option(
-            socket,
-            libc::SOL_SOCKET,
-            libc::SO_TIMESTAMPING_NEW,
-            &flags.to_ne_bytes(),
-        )
+        let option = (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW);
+        set_bytes(socket, option, &flags.to_ne_bytes())
     };
     // The count restarts when OPT_ID goes from off to on (net/core/sock.c, sock_set_timestamping).
     set(receive)?;

@@ -2,7 +2,7 @@
 //! (`Documentation/networking/tuntap.rst`, `linux/if_tun.h`).
 //!
 //! With `IFF_VNET_HDR` every packet is preceded by a virtio-net header, so that TCP segments of
-//! up to 64 KiB cross as they are and checksums are left to whoever needs them.
+//! up to 64 KiB cross as they are and checksums are left to the end that needs them.
 
 mod entrance;
 

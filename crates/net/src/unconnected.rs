@@ -10,10 +10,13 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use crate::bulk::Batch;
 use crate::datagram::control::QueueEntry;
 use crate::datagram::{
-    Failure, IcmpAccess, IcmpError, PathMtuDiscovery, Unreachable, is_icmp_errno,
-    only_echo_replies, set_option, tell_drops, tell_errors_and_hops,
+    Failure, IcmpAccess, IcmpError, PathMtuDiscovery, Unreachable, is_icmp_errno, only_echo_replies,
 };
 use crate::egress::Outlet;
+use crate::socket_options::{
+    self, icmp_of, ip_header_bytes, local_address, set_receive_buffer, tell_drops,
+    tell_errors_and_hops,
+};
 use crate::timestamp::{self, Stamped};
 use crate::udp_counters::{Drops, SocketDrops};
 
@@ -26,7 +29,7 @@ const QUOTED_BYTES: usize = 64;
 
 /// Receive buffer asked for: a tenth of a second at 100,000 packets a second, of which each
 /// takes about 800 bytes of kernel memory.
-const RECEIVE_BUFFER_BYTES: i32 = 8 << 20;
+const RECEIVE_BUFFER_BYTES: u32 = 8 << 20;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Heard<'a> {
@@ -115,7 +118,7 @@ impl UnconnectedSocket {
             true => Stamped::Both,
             false => Stamped::Received,
         };
-        let (domain, _) = of(v4);
+        let (domain, _) = icmp_of(v4);
         let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
         let mut this = Self::prepare(socket, v4, false, outlet, stamped)?;
         this.reasons = Some(SocketDrops::begin());
@@ -123,14 +126,14 @@ impl UnconnectedSocket {
     }
 
     fn raw(v4: bool, outlet: &Outlet, stamped: Stamped) -> io::Result<Self> {
-        let (domain, protocol) = of(v4);
+        let (domain, protocol) = icmp_of(v4);
         let socket = Socket::new(domain, Type::RAW, Some(protocol))?;
         only_echo_replies(&socket, v4)?;
         Self::prepare(socket, v4, v4, outlet, stamped)
     }
 
     fn ping(v4: bool, outlet: &Outlet, stamped: Stamped) -> io::Result<(Self, IcmpAccess)> {
-        let (domain, protocol) = of(v4);
+        let (domain, protocol) = icmp_of(v4);
         let socket = Socket::new(domain, Type::DGRAM, Some(protocol))?;
         let this = Self::prepare(socket, v4, false, outlet, stamped)?;
         if outlet.source.is_none() {
@@ -138,8 +141,7 @@ impl UnconnectedSocket {
             this.socket
                 .bind(&SocketAddr::new(unspecified(v4), 0).into())?;
         }
-        let address = this.socket.local_addr()?.as_socket();
-        let identifier = address.map_or(0, |address| address.port());
+        let identifier = local_address(&this.socket)?.port();
         Ok((this, IcmpAccess::Ping { identifier }))
     }
 
@@ -153,11 +155,8 @@ impl UnconnectedSocket {
         socket.set_nonblocking(true)?;
         tell_errors_and_hops(&socket, v4)?;
         tell_drops(&socket)?;
-        let buffer = RECEIVE_BUFFER_BYTES.to_ne_bytes();
-        // Beyond net.core.rmem_max it takes CAP_NET_ADMIN; with less, drops are counted all the same.
-        if set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &buffer).is_err() {
-            set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &buffer)?;
-        }
+        // With less, drops are counted all the same.
+        set_receive_buffer(&socket, RECEIVE_BUFFER_BYTES)?;
         outlet.apply(&socket, SocketAddr::new(unspecified(v4), 0))?;
         timestamp::enable(&socket, stamped)?;
         timestamp::await_receive_stamps();
@@ -187,11 +186,8 @@ impl UnconnectedSocket {
     /// # Errors
     /// Those of setsockopt(2).
     pub fn set_hop_limit(&self, hops: u8) -> io::Result<()> {
-        if self.socket.domain()? == Domain::IPV4 {
-            self.socket.set_ttl_v4(hops.into())
-        } else {
-            self.socket.set_unicast_hops_v6(hops.into())
-        }
+        let v4 = self.socket.domain()? == Domain::IPV4;
+        socket_options::set_hop_limit(&self.socket, v4, hops)
     }
 
     /// Says what becomes of packets sent from now on that are larger than the path carries whole.
@@ -284,9 +280,9 @@ impl UnconnectedSocket {
         let latest = self.received.messages().filter_map(|m| m.drops).last();
         self.drops = self.drops.after(self.reasons.as_mut(), latest);
         for message in self.received.messages() {
-            let start = match message.payload.first() {
-                Some(first) if self.ip_header => usize::from(first & 0x0f) * 4,
-                _ => 0,
+            let start = match self.ip_header {
+                true => ip_header_bytes(message.payload),
+                false => 0,
             };
             let (Some(from), Some(bytes)) = (message.from, message.payload.get(start..)) else {
                 continue;
@@ -344,14 +340,6 @@ impl UnconnectedSocket {
 impl AsFd for UnconnectedSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-fn of(v4: bool) -> (Domain, Protocol) {
-    if v4 {
-        (Domain::IPV4, Protocol::ICMPV4)
-    } else {
-        (Domain::IPV6, Protocol::ICMPV6)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A user namespace for whoever is not root (user_namespaces(7)): inside it the caller is root
+//! A user namespace for users that are not root (user_namespaces(7)): inside it the caller is root
 //! over what is made there, and nobody outside.
 
 use std::io;

@@ -97,7 +97,7 @@ enum Question {
         /// Rate of the line
         #[arg(long)]
         rate: Option<BitRate>,
-        /// Length of the way, in kilometres
+        /// Length of the path, in kilometres
         #[arg(long)]
         km: Option<f64>,
         /// What the signal goes through

@@ -22,9 +22,9 @@ Examples:
   plumb capacity --only hops --time 2m server    fast or noisy lines need more answers
   plumb capacity --train 1000 server         find token buckets of up to 1.5 MB
 
-Limits: lines above some 400 Mbit/s are told as `at least`; a switch inside a line makes it seem slower;
+Limits: lines above some 400 Mbit/s are shown as `at least`; a switch inside a line makes it seem slower;
 routers that answer seldom need more --time; IPv6 routers quote so much that fast lines need more
-answers. Run `plumb serve` at the far end for trains of the way there alone. See `plumb explain
+answers. Run `plumb serve` at the far end for trains of the forward path alone. See `plumb explain
 capacity`.";
 
 #[derive(Args)]
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// Measure this alone
     #[arg(long, value_enum)]
     only: Option<Part>,
-    /// What probes of hops are made of: answers to UDP are small, so its figures are of the way there; with
+    /// What probes of hops are made of: answers to UDP are small, so its figures are of the forward path; with
     /// ICMP the last line's are of both directions [default: UDP, or ICMP where the far end answers that
     /// alone]
     #[arg(long, value_parser = words::some(&[Protocol::Udp, Protocol::Icmp]))]

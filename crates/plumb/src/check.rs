@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_load::client::ClientError;
+use plumb_load::ClientError;
 use plumb_measure::conductor::Conducted;
 use plumb_measure::times::Times;
 use plumb_measure::{announcement, budget, local, with_responder, without_responder};

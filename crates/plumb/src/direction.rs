@@ -3,7 +3,7 @@
 use clap::Args;
 use plumb_model::results::Direction;
 
-/// Which ways to load, in order; each given one is a phase of its own.
+/// Which directions to load, in order; each given one is a phase of its own.
 #[derive(Args)]
 pub(crate) struct Directions {
     /// From the far end to here

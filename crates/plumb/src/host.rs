@@ -33,7 +33,7 @@ Examples:
   plumb host cipher --rate 10gbit     can one core encrypt as much?
   plumb host --json | jq '.measurements[0].result.interfaces[0].rings'
 
-Limits: counters are since the machine or the interface began, and say nothing of when; drivers tell
+Limits: counters are since the machine or the interface began, and do not show when; drivers report
 what they like. Without root, sockets of other users have no owner and optical modules stay silent.
 Inside a lab the interfaces, counters and settings of TCP are the node's, the rest is the machine's.
 `plumb explain host` says what each check looks at.";

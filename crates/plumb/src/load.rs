@@ -17,20 +17,20 @@ use crate::usage::wrong;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Shapes: phases loads upwards, downwards and both ways in turn with best effort, as check does. \
-rrul is the test of that name: both ways at once for 60 s, one flow each way in each of the \
+Shapes: phases loads upwards, downwards and both at once, in turn, with best effort, as check does. \
+rrul is the test of that name: both directions at once for 60 s, one flow each in each of the \
 classes BK (CS1), BE, CS5 and EF, with round trips in each; rrul-be the same in best effort \
 alone. torrent sets one flow of best effort against six of background. --down, --up and --both \
-choose the ways of any of them, --streams the number of flows each way, which the classes share.
+choose the directions of any of them, --streams the number of flows in each, which the classes share.
 
 Limits: as for check. A network may rewrite or ignore a DSCP: classes that fare alike say so. A \
-router on the way answers probes when it has time: its round trips may be longer than those \
+router on the path answers probes when it has time: its round trips may be longer than those \
 through it. A phase may last as long as the responder allows (10 minutes, unless it was started \
 with another --max-duration). --rpm follows draft-ietf-ippm-responsiveness with plumb's own \
 records over TLS in the place of HTTP/2: compare its numbers with those of other programs with \
 care. `plumb explain responsiveness` says how they come about.";
 
-/// How long the RRUL tests last unless told otherwise, as flent has it.
+/// How long the RRUL tests last by default, as flent has it.
 const RRUL_DURATION: Duration = Duration::from_secs(60);
 
 /// What the verb takes.
@@ -56,11 +56,11 @@ pub(crate) struct Arguments {
 enum Pattern {
     /// Best effort up, down, and both at once
     Phases,
-    /// Both ways at once in four classes of traffic
+    /// Both directions at once in four classes of traffic
     Rrul,
-    /// Both ways at once in best effort
+    /// Both directions at once in best effort
     RrulBe,
-    /// Both ways at once, one flow of best effort against background
+    /// Both directions at once, one flow of best effort against background
     Torrent,
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     if arguments.rpm && arguments.load.loads_both_at_once() {
         return Err(wrong(
-            "round trips a minute are measured one way at a time: leave --both out, or ask for --down or --up",
+            "round trips a minute are measured in one direction at a time: leave --both out, or ask for --down or --up",
         ));
     }
     let defaults = Defaults {

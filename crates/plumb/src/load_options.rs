@@ -38,7 +38,7 @@ pub(crate) struct LoadOptions {
     /// How long each load phase lasts; below 15 s large queues are not seen whole [default: 15s, rate: 10s, load --shape rrul: 60s, load --rpm: 20 intervals]
     #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     duration: Option<Duration>,
-    /// Load streams each way [default: 4, rate: 1, load --rpm: at most 16]
+    /// Load streams in each direction [default: 4, rate: 1, load --rpm: at most 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STREAMS)))]
     streams: Option<u32>,
     /// Congestion control of the load at both ends [default: cubic]
@@ -46,7 +46,7 @@ pub(crate) struct LoadOptions {
     cc: Option<String>,
 }
 
-/// What a verb does unless told otherwise.
+/// What a verb does by default.
 pub(crate) struct Defaults {
     pub(crate) directions: Vec<Direction>,
     pub(crate) budget: ByteCount,
@@ -80,7 +80,7 @@ pub(crate) struct LoadArguments {
 }
 
 impl LoadArguments {
-    /// Whether both ways at once are asked for.
+    /// Whether both directions at once are asked for.
     pub(crate) fn loads_both_at_once(&self) -> bool {
         self.directions.or(&[]).contains(&Direction::Both)
     }
@@ -137,7 +137,7 @@ impl LoadArguments {
 }
 
 impl LoadOptions {
-    /// The streams of the load each way: known before anybody is asked for them.
+    /// The streams of the load in each direction: known before anybody is asked for them.
     pub(crate) fn groups(&self, defaults: &Defaults, mix: &Mix) -> anyhow::Result<Vec<Group>> {
         let flow = match (defaults.flow.clone(), self.cc.clone()) {
             (Flow::Tcp(tcp), cc) => Flow::Tcp(TcpFlow { cc, ..tcp }),

@@ -90,10 +90,10 @@ enum Verb {
     /// What each line of the path could carry: rate, latency, queueing, and the narrowest place
     #[command(after_long_help = capacity::LIMITS)]
     Capacity(capacity::Arguments),
-    /// The way that packets take: hops, loss, routes, what is done to packets
+    /// The path that packets take: hops, loss, routes, what is done to packets
     #[command(after_long_help = path::LIMITS)]
     Path(Box<path::Arguments>),
-    /// Delay, loss and order of each way by itself
+    /// Delay, loss and order of each direction by itself
     #[command(after_long_help = owd::LIMITS)]
     Owd(owd::Arguments),
     /// Throughput

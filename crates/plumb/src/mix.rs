@@ -55,7 +55,7 @@ impl Mix {
         let all: u32 = self.flows.iter().map(|part| part.streams).sum();
         if all > MOST_STREAMS {
             return Err(format!(
-                "--flows: {all} streams each way, where {MOST_STREAMS} are possible"
+                "--flows: {all} streams in each direction, where {MOST_STREAMS} are possible"
             ));
         }
         let group = |part: &Part| Group {

@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     host: String,
     #[command(flatten)]
     path: PathOptions,
-    /// Do not follow what routers tell: find sizes by silence alone
+    /// Do not follow what routers report: find sizes by silence alone
     #[arg(long)]
     no_icmp: bool,
     /// What probes are made of: echoes come back as large as they went, so that sizes are of both directions

@@ -21,8 +21,8 @@ Examples:
   plumb owd --stamp router:862           against any reflector of STAMP or TWAMP Light
   plumb owd --key-file key server        authenticated STAMP
 
-Limits: without synchronised clocks nobody can tell how a constant difference of the two ways is
-shared; the table says how far the delays are known. See `plumb explain one-way-delay`.";
+Limits: without synchronised clocks it is unknown how a constant difference of the two directions is
+shared; the table shows how far the delays are known. See `plumb explain one-way-delay`.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {

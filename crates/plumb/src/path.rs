@@ -34,12 +34,12 @@ Examples:
   plumb path example.net                    three probes to each hop, by what gets through
   plumb path example.net --continuous       until Ctrl-C, as mtr does
   plumb path example.net --tcp=443          by SYNs to the port that matters
-  plumb path example.net --all-paths        every way that equal-cost routing may take
-  plumb path example.net --both             the way back too, from 'plumb serve' there
+  plumb path example.net --all-paths        every path that equal-cost routing may take
+  plumb path example.net --both             the reverse path too, from 'plumb serve' there
   plumb path example.net --dot | dot -Tsvg  as a picture
 
-Limits: routers answer when they like. What is shown of a hop is of the way there and of the
-answer's way back together. Without CAP_NET_RAW nothing is seen of what the path does to packets.
+Limits: routers answer when they like. What is shown of a hop is of the forward path and of the
+answer's reverse path together. Without CAP_NET_RAW nothing is seen of what the path does to packets.
 Read `plumb explain path`.";
 
 /// Port of TCP probes: what firewalls let through most.
@@ -67,10 +67,10 @@ pub(crate) struct Arguments {
     /// Go on until Ctrl-C
     #[arg(long, conflicts_with = "cycles")]
     continuous: bool,
-    /// Look for all ways that routers with equal-cost paths send flows, by UDP where no other is asked for
+    /// Look for all paths on which equal-cost routing sends flows, by UDP where no other is asked for
     #[arg(long)]
     all_paths: bool,
-    /// With --all-paths, how sure to be at each router that none of its ways on was missed: above 0 and
+    /// With --all-paths, how sure to be at each router that none of its next hops was missed: above 0 and
     /// below 1
     #[arg(long, value_name = "SHARE", default_value = "0.95", value_parser = share, requires = "all_paths")]
     confidence: f64,
@@ -110,20 +110,20 @@ pub(crate) struct Arguments {
     /// Interface to send by, or address to send from
     #[arg(short = 'a', long, visible_aliases = ["address", "interface"], value_name = "INTERFACE|ADDRESS")]
     from: Option<Outlet>,
-    /// The way back is wanted too: fail where no 'plumb serve' tells it [default: shown where one does]
+    /// The reverse path is wanted too: fail where no 'plumb serve' reports it [default: shown where one does]
     #[arg(long, conflicts_with = "one_way")]
     both: bool,
-    /// Do not ask for the way back
+    /// Do not ask for the reverse path
     #[arg(long)]
     one_way: bool,
-    /// TCP port at which 'plumb serve' is asked for the way back
+    /// TCP port at which 'plumb serve' is asked for the reverse path
     #[arg(long, value_name = "PORT", default_value_t = spec::PORT, value_parser = clap::value_parser!(u16).range(1..))]
     responder_port: u16,
     /// Show addresses alone
     #[arg(short, long)]
     no_names: bool,
     /// Networks and places: MaxMind's database (.mmdb) of networks or of cities, or a text file of
-    /// `PREFIX,ASN,NAME[,LATITUDE,LONGITUDE]` lines; may be given several times, the first that knows tells
+    /// `PREFIX,ASN,NAME[,LATITUDE,LONGITUDE]` lines; may be given several times, the first that knows is used
     #[arg(long, value_name = "FILE")]
     asn_db: Vec<PathBuf>,
     /// Where this host is, in degrees north and east

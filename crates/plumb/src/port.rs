@@ -27,7 +27,7 @@ A port is open, refused (the host answers with a reset), filtered (nothing comes
 unreachable (somebody says so). The exit status is 0 when a connection was made.
 
 Limits: connecting is timed by the kernel, what follows by plumb's own clock. Certificates are not
-verified. Edges of content networks are told by what they say of themselves, and by what the name
+verified. Edges of content networks are known by what they report of themselves, and by what the name
 stands for, which is asked for after the look-up that is timed. See `plumb explain port`.";
 
 #[derive(Args)]

@@ -48,7 +48,7 @@ impl Events {
         if let Some(fields) = event.as_object_mut() {
             fields.insert("unix_s".to_owned(), now.as_secs_f64().into());
         }
-        // Whoever reads no further still gets what is measured, in the file that was asked for.
+        // A reader that stops still gets what is measured, in the file that was asked for.
         let _ = crate::stdout::print_json(&event);
     }
 }

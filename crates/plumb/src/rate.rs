@@ -19,7 +19,7 @@ use crate::tcp_options::TcpOptions;
 use crate::udp_options::UdpOptions;
 use crate::usage::wrong;
 
-/// What may be transferred unless said otherwise: ten seconds each way at 8 Gbit/s.
+/// What may be transferred unless said otherwise: ten seconds in each direction at 8 Gbit/s.
 const BUDGET: ByteCount = ByteCount::from_bytes(20_000_000_000);
 
 /// How long each direction is measured unless said otherwise: slow start is over on any path.
@@ -34,7 +34,7 @@ Limits: one TCP connection may be held back by a buffer or a processor; the shar
 by which. Both ends' processor use counts plumb's own process only. The far end sets its buffers \
 when a TCP connection stands, so its window scale is that of its kernel's own limits. UDP leaves \
 on time as far as the machine wakes up on time: the kernel does not pace it, and each stream \
-that sends takes up to a whole processor for that; slots missed are told, never caught up. \
+that sends takes up to a whole processor for that; slots missed are reported, never caught up. \
 One-way delay is known to within half of the smallest round trip. `plumb explain udp` says what \
 the numbers mean. --available is the PERT guides' measurement, not RFC 5136's; a policer whose \
 bucket outlasts a step of 1.5 s hides from it. Scores of voice are for planning: they predict \
@@ -58,10 +58,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PROFILE", value_parser = find,
         conflicts_with_all = ["streams", "cc", "flows", "background", "with", "UdpOptions", "down", "up", "both", "bytes", "until", "from", "to", "far_disk"])]
     profile: Vec<&'static Profile>,
-    /// The highest UDP rate of which no more than 1 % is lost, each way, and what it says beside TCP's
+    /// The highest UDP rate of which no more than 1 % is lost, in each direction, and what it shows beside TCP's
     #[arg(long, conflicts_with_all = ["streams", "flows", "background", "with", "UdpOptions", "profile", "both", "duration", "bytes", "until", "from", "to", "far_disk"])]
     available: bool,
-    /// What an application gets on this path, like 3mbit, to be held against TCP and UDP
+    /// What an application gets on this path, like 3mbit, to be compared with TCP and UDP
     // What excludes --available excludes this: clap does not ask for what cannot be given.
     #[arg(long, value_name = "RATE", requires = "available", conflicts_with_all = ["streams", "flows", "background", "with", "UdpOptions", "profile", "both", "duration", "bytes", "until", "from", "to", "far_disk", "quic"])]
     application_rate: Option<BitRate>,

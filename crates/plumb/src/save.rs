@@ -200,7 +200,7 @@ mod tests {
         let plain = mode(&file);
         assert_eq!(plain & 0o600, 0o600);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
-        // Whoever reads the old one goes on reading it.
+        // A program that reads the old one goes on reading it.
         let reader = File::open(&file).unwrap();
         let inode = fs::metadata(&file).unwrap().ino();
         save(&file, "second").unwrap();

@@ -19,11 +19,11 @@ use crate::target::interruptible;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Limits: whoever can reach the port can load this machine's line within the caps above; let only
-those through whom you want. There is no authentication yet.
+Limits: any client that can reach the port can load this machine's line within the caps above; let
+only clients through that you trust. There is no authentication yet.
 Shares are those of an IPv4 address or an IPv6 /64: one load at a time, the others take turns and are
 shown how long they wait; no more than half of the STAMP answers; longer answers of the UDP echo only
-beside a load, and to 1 Gbit/s. Who has many addresses has many shares.
+beside a load, and to 1 Gbit/s. A client with many addresses has many shares.
 Paths are traced only towards clients that speak TCP with it, four at once and one a second for each
 share; without CAP_NET_RAW by what every user may open.
 The STAMP reflector cannot know whether senders receive at the address that they send from: it never
@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     /// client's budget, removed when the phase ends
     #[arg(long, value_name = "DIRECTORY")]
     disk: Option<PathBuf>,
-    /// Do not trace paths towards clients that want to see the way back (`plumb path`)
+    /// Do not trace paths towards clients that want to see the reverse path (`plumb path`)
     #[arg(long)]
     no_trace: bool,
     /// Say nothing but errors
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     stamp: Stamp,
 }
 
-/// Answers a second that the reflector gives unless told otherwise: ten senders at a hundred
+/// Answers a second that the reflector gives by default: ten senders at a hundred
 /// packets a second, several times over, and 2 Mbit/s of the smallest.
 const STAMP_RATE_PPS: u32 = 5000;
 
@@ -74,10 +74,10 @@ struct Stamp {
     /// Do not reflect
     #[arg(long, conflicts_with_all = ["stamp_port", "stamp_key_file", "stamp_stateless"])]
     no_stamp: bool,
-    /// Answer only those who have the key in this file, and are authenticated by it (HMAC)
+    /// Answer only senders that have the key in this file and are authenticated by it (HMAC)
     #[arg(long, value_name = "FILE")]
     stamp_key_file: Option<PathBuf>,
-    /// Give answers the sender's number, without remembering anything: senders cannot tell then in
+    /// Give answers the sender's number, without remembering anything: senders do not know then in
     /// which direction packets were lost
     #[arg(long)]
     stamp_stateless: bool,

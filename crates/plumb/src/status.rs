@@ -138,7 +138,7 @@ fn width() -> usize {
     terminal::error_columns().unwrap_or(USUAL_COLUMNS)
 }
 
-/// Whoever closed standard error wants no line.
+/// Where standard error is closed, no line is wanted.
 fn draw(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr

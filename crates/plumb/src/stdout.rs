@@ -26,7 +26,7 @@ pub(crate) fn json(document: &impl Serialize) -> serde_json::Result<String> {
     Ok(printable::json(&text).into_owned() + "\n")
 }
 
-/// Without the colours where they do not belong. Whoever reads no further, as `head` does, is not an error.
+/// Without the colours where they do not belong. A reader that stops, as `head` does, is not an error.
 fn write(text: &str) -> anyhow::Result<()> {
     let mut stdout = anstream::stdout().lock();
     match stdout

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_load::client::{Client, ClientError, Patience, Waiting};
+use plumb_load::{Client, ClientError, Patience, Waiting};
 use plumb_measure::conductor::Conductor;
 use plumb_measure::record::Judgement;
 use plumb_measure::step::Step;
@@ -91,7 +91,7 @@ impl PathOptions {
         self.family.chosen().ipv6()
     }
 
-    /// Looks a name up, and finds the way out towards it.
+    /// Looks a name up, and finds the interface towards it.
     pub(crate) fn towards(&self, host: &str) -> anyhow::Result<(Target, Outlet)> {
         let target = Target::resolve_as(host, self.family.chosen())?;
         let outlet = outlet_towards(&target.name, target.address, self.from.as_ref())?;
@@ -253,7 +253,7 @@ fn say_waiting(name: &str, Waiting { ahead, after }: Waiting) {
     say(format_args!("{name} serves {before} first: waiting{after}"));
 }
 
-/// The way out of this host to a far end that the user chose (`--from`), where there is one.
+/// The interface or address towards a far end that the user chose (`--from`), where there is one.
 pub(crate) fn outlet_towards(
     name: &str,
     address: SocketAddr,

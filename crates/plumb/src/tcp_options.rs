@@ -15,7 +15,7 @@ pub(crate) struct TcpOptions {
     /// Send and receive buffer of both ends (SO_SNDBUF, SO_RCVBUF) [default: the kernel lets them grow]
     #[arg(long, value_name = "SIZE", value_parser = window)]
     window: Option<u32>,
-    /// Largest segment, both ways (TCP_MAXSEG): 88 to 32767 bytes
+    /// Largest segment, both directions (TCP_MAXSEG): 88 to 32767 bytes
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(*MSS_BYTES.start() as i64..=*MSS_BYTES.end() as i64))]
     mss: Option<u16>,
     /// Most that each stream sends, like 50mbit, spread evenly by the kernel (SO_MAX_PACING_RATE)
@@ -39,7 +39,7 @@ pub(crate) struct TcpOptions {
     /// Send the first data in the SYN (RFC 7413); the result says whether it was
     #[arg(long)]
     fast_open: bool,
-    /// Multipath TCP (RFC 8684); the result says whether it fell back. Rates are of all subflows, what TCP tells of itself is of the first
+    /// Multipath TCP (RFC 8684); the result says whether it fell back. Rates are of all subflows, what TCP reports of itself is of the first
     #[arg(long)]
     mptcp: bool,
     /// Expect ECN: the kernels decide (net.ipv4.tcp_ecn), the result says whether they agreed on it

@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     /// Bytes of an answer [default: 1, with --udp: as the request]
     #[arg(long, value_name = "BYTES")]
     response: Option<u32>,
-    /// Transactions under way at once
+    /// Transactions outstanding at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STREAMS)))]
     streams: u32,
     /// How many begin each second, all streams together; those that must wait count from when

@@ -16,11 +16,11 @@ use crate::usage::wrong;
 
 mod trace;
 
-/// From this rate on trains are sent and received unless told otherwise: packets one by one take
+/// From this rate on trains are sent and received by default: packets one by one take
 /// a processor whole at about twice that.
 const TRAINS_FROM_BPS: f64 = 1e9;
 
-/// UDP payload of a packet unless told otherwise: fits tunnels on most paths.
+/// UDP payload of a packet by default: fits tunnels on most paths.
 const PAYLOAD_BYTES: u16 = 1400;
 
 /// Packets of a burst of `--pattern bursts`, long ones and then short ones: within what the
@@ -207,7 +207,7 @@ fn on_off(pps: f64, text: &str, times: Times) -> anyhow::Result<Pattern> {
 }
 
 /// A burst of long packets and then of short ones, which may overtake them where there are two
-/// ways through a box; so many a second that the rate is kept.
+/// paths through a box; so many a second that the rate is kept.
 fn bursts(rate: BitRate, long_bytes: u16) -> Pattern {
     let sizes = std::iter::repeat_n(long_bytes, BURST_PACKETS)
         .chain(std::iter::repeat_n(SHORT_BYTES, BURST_PACKETS));

@@ -76,7 +76,7 @@ pub fn answerer(target: IpAddr, hops: u8) -> Result<Option<IpAddr>, ProbeError> 
     Ok(None)
 }
 
-/// Whoever has answered by now.
+/// The hops that have answered by now.
 fn look(
     socket: &mut DatagramSocket,
     version: Version,

@@ -28,7 +28,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// Whether the phase may have the files that it asks for.
 ///
 /// # Errors
-/// What the client is told when it may not.
+/// What the client is answered when it may not.
 pub(crate) fn admit(disk: Option<&PathBuf>, start: &Start) -> Result<(), (Refusal, String)> {
     let refused = |message: &str| Err((Refusal::Disk, message.to_owned()));
     match (start.flows.iter().any(asks), disk, start.byte_limit) {

@@ -49,7 +49,7 @@ pub struct Clients<'a> {
 
 /// Answers probes on `socket`, which the caller has bound, until `stop` is set; it ends within
 /// 100 ms of that. An answer comes from the address that was asked, and is as large as the
-/// question and bears its DSCP, so that a class is measured both ways. `secret` makes the
+/// question and bears its DSCP, so that a class is measured in both directions. `secret` makes the
 /// cookies: random, and new at every start.
 ///
 /// # Errors

@@ -30,7 +30,7 @@ pub(crate) enum Event {
     Gone,
 }
 
-/// Whoever reads the messages of a session waits until this is dropped: large ones do not pile up.
+/// The reader of a session's messages waits until this is dropped: large ones do not pile up.
 pub(crate) type Taken = SyncSender<Infallible>;
 
 /// A connection that is to be silent.

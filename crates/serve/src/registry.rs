@@ -226,7 +226,7 @@ impl Registry {
         inner.here.is_empty() && inner.greetings.handles().next().is_none()
     }
 
-    /// Ends what still goes on: whoever waits for a socket or for a far end does so no longer.
+    /// Ends what still goes on: no thread waits for a socket or for a far end any more.
     pub(crate) fn end_all(&self) {
         let inner = self.lock();
         for stage in inner.here.values().filter_map(|here| here.stage.upgrade()) {
@@ -498,7 +498,7 @@ impl LoadClaim<'_> {
             Turn::Never(queued) => Err((
                 Refusal::Busy,
                 format!(
-                    "loads with {}, or with other clients behind that address, or as many streams as it may carry, are under way: {}",
+                    "loads with {}, or with other clients behind that address, or as many streams as it may carry, are running: {}",
                     self.peer,
                     queued.when()
                 ),

@@ -1,6 +1,6 @@
 //! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01, after RFC 6817): the window of a sender that
 //! takes what nobody else wants. It measures by round trips how long the queue of its path is, fills
-//! a queue that is short and leaves one that is long to whoever filled it.
+//! a queue that is short and leaves one that is long to the flows that filled it.
 //!
 //! Pure: the caller looks at the connection some times each round trip, tells what it saw, and
 //! limits what leaves to the window that it gets. The draft counts acknowledgements; here

@@ -24,7 +24,7 @@ pub(super) struct InPlace {
     refused: Arc<Refused>,
 }
 
-/// Whether sendfile was refused, which the thread that sends tells whoever reports on it.
+/// Whether sendfile was refused, which the thread that sends leaves for the report.
 #[derive(Debug, Default)]
 pub(super) struct Refused(AtomicBool);
 

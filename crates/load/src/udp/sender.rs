@@ -75,7 +75,7 @@ impl Sending {
 }
 
 impl Sending {
-    /// Sends to whoever it is, on the schedule alone: nobody has to listen, and none is told of
+    /// Sends to any address, on the schedule alone: nobody has to listen, and none is told of
     /// the end. `left_out` is shown what was sent whenever a packet that was due was not.
     pub(super) fn unheard(
         self,

@@ -8,6 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use plumb_model::distribution::Distribution;
+use plumb_model::order::sort_few;
 use plumb_model::protocol::Protocol;
 use plumb_model::results::Outcome;
 use plumb_model::results::owd::{ClockMethod, ClockState, OwdClocks, OwdResult, OwdWay};
@@ -24,7 +25,7 @@ use crate::session::Session;
 use crate::step::Step;
 use crate::yields::Yield;
 
-/// How often whoever looks on is told.
+/// How often the watcher is shown how it goes.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
 /// What the times of both ends are off by where both read one clock, in seconds: the far end's time of
@@ -307,7 +308,7 @@ fn ptp_devices() -> Vec<String> {
             })
         })
         .collect();
-    devices.sort();
+    sort_few(&mut devices, Ord::cmp);
     devices
 }
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use plumb_load::client::{Client, ClientError, Patience};
+use plumb_load::{Client, ClientError, Patience};
 use plumb_model::protocol::Protocol;
 use plumb_model::results::path::WayBack;
 use plumb_probe::path::Target;

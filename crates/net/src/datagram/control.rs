@@ -4,6 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::notice::Unreachable;
+use crate::socket_options::{ERRORS, TRAFFIC_CLASS};
 
 /// Room for every message that the options of this module switch on; about 200 bytes are used.
 pub(crate) const CONTROL_BYTES: usize = 512;
@@ -20,7 +21,7 @@ const fn align(bytes: usize) -> usize {
 type Message<'a> = (i32, i32, &'a [u8]);
 
 /// The messages in a control buffer, as far as it is sound.
-pub(crate) fn messages(mut control: &[u8]) -> impl Iterator<Item = Message<'_>> {
+fn messages(mut control: &[u8]) -> impl Iterator<Item = Message<'_>> {
     std::iter::from_fn(move || {
         let length = usize::from_ne_bytes(*control.first_chunk()?);
         let level = i32::from_ne_bytes(field(control, WORD)?);
@@ -113,10 +114,10 @@ const ECN_BITS: u8 = 2;
 
 /// The control message that gives a packet to `to` a DSCP.
 pub(super) fn dscp_control(dscp: u8, to: SocketAddr) -> Vec<u8> {
-    let (level, kind) = if to.ip().to_canonical().is_ipv4() {
-        (libc::SOL_IP, libc::IP_TOS)
-    } else {
-        (libc::SOL_IPV6, libc::IPV6_TCLASS)
+    let [v4, v6] = TRAFFIC_CLASS;
+    let (level, kind) = match to.ip().to_canonical().is_ipv4() {
+        true => v4,
+        false => v6,
     };
     let class = i32::from(dscp) << ECN_BITS;
     message(level, kind, &class.to_ne_bytes())
@@ -203,58 +204,34 @@ pub(crate) enum QueueEntry {
 
 impl QueueEntry {
     pub(crate) fn parse(control: &[u8]) -> Self {
-        let mut stamp = None;
-        let mut error = None;
-        for (level, kind, data) in messages(control) {
-            match (level, kind) {
-                (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW) => stamp = software_stamp(data),
-                (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
-                    error = ExtendedError::parse(data);
-                }
-                _ => {}
-            }
-        }
-        match (error, stamp) {
-            (
-                Some(ExtendedError {
-                    origin: libc::SO_EE_ORIGIN_TIMESTAMPING,
-                    data: id,
-                    ..
-                }),
-                Some(ns),
-            ) => Self::Departed { id, ns },
-            (
-                Some(ExtendedError {
-                    time_exceeded: true,
-                    offender: Some(by),
-                    ..
-                }),
-                kernel_ns,
-            ) => Self::Expired { by, kernel_ns },
-            (Some(error), _)
-                if matches!(
-                    error.origin,
-                    libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6
-                ) =>
-            {
-                Self::Unreachable {
-                    why: Unreachable::of(error.errno),
-                    by: error.offender,
-                }
-            }
+        let Some(error) = ExtendedError::find(control) else {
+            return Self::Other;
+        };
+        let kernel_ns = Beside::parse(control).kernel_ns;
+        match (error.origin, error.offender, kernel_ns) {
+            (libc::SO_EE_ORIGIN_TIMESTAMPING, _, Some(ns)) => Self::Departed { id: error.data, ns },
+            (_, Some(by), kernel_ns) if error.is_time_exceeded() => Self::Expired { by, kernel_ns },
+            (libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6, by, _) => Self::Unreachable {
+                why: Unreachable::of(error.errno),
+                by,
+            },
             _ => Self::Other,
         }
     }
 }
 
-/// The part of `struct sock_extended_err` (linux/errqueue.h) that is used, and what follows it
-/// (SO_EE_OFFENDER): who sent the ICMP error.
-struct ExtendedError {
+/// `struct sock_extended_err` (linux/errqueue.h), and what follows it (SO_EE_OFFENDER): who sent the
+/// ICMP error.
+pub(crate) struct ExtendedError {
     errno: i32,
-    origin: u8,
-    data: u32,
-    time_exceeded: bool,
-    offender: Option<IpAddr>,
+    pub(crate) origin: u8,
+    pub(crate) kind: u8,
+    pub(crate) code: u8,
+    /// Of an ICMP error the MTU, where it tells one; otherwise zero.
+    pub(crate) info: u32,
+    /// Of a stamp the number of its packet.
+    pub(crate) data: u32,
+    pub(crate) offender: Option<IpAddr>,
 }
 
 /// Type of the message "time exceeded": RFC 792, and RFC 4443, section 3.3.
@@ -262,24 +239,36 @@ const ICMP_TIME_EXCEEDED: u8 = 11;
 const ICMP6_TIME_EXCEEDED: u8 = 3;
 
 impl ExtendedError {
-    fn parse(data: &[u8]) -> Option<Self> {
-        let [origin, kind] = field(data, 4)?;
+    /// The one in a control buffer of the error queue.
+    pub(crate) fn find(control: &[u8]) -> Option<Self> {
+        let [v4, v6] = ERRORS;
+        let mut messages = messages(control);
+        let data = messages.find_map(|(level, kind, data)| {
+            ((level, kind) == v4 || (level, kind) == v6).then_some(data)
+        })?;
+        let [origin, kind, code] = field(data, 4)?;
         Some(Self {
             errno: i32::from_ne_bytes(field(data, 0)?),
             origin,
+            kind,
+            code,
+            info: u32::from_ne_bytes(field(data, 8)?),
             data: u32::from_ne_bytes(field(data, 12)?),
-            time_exceeded: matches!(
-                (origin, kind),
-                (libc::SO_EE_ORIGIN_ICMP, ICMP_TIME_EXCEEDED)
-                    | (libc::SO_EE_ORIGIN_ICMP6, ICMP6_TIME_EXCEEDED)
-            ),
             offender: offender(data),
         })
+    }
+
+    fn is_time_exceeded(&self) -> bool {
+        matches!(
+            (self.origin, self.kind),
+            (libc::SO_EE_ORIGIN_ICMP, ICMP_TIME_EXCEEDED)
+                | (libc::SO_EE_ORIGIN_ICMP6, ICMP6_TIME_EXCEEDED)
+        )
     }
 }
 
 /// The address in the `struct sockaddr` after the error.
-pub(crate) fn offender(data: &[u8]) -> Option<IpAddr> {
+fn offender(data: &[u8]) -> Option<IpAddr> {
     /// Bytes of `struct sock_extended_err`.
     const ERROR_BYTES: usize = 16;
     let family = u16::from_ne_bytes(field(data, ERROR_BYTES)?);

@@ -82,7 +82,7 @@ impl Failure {
             (Reporter::Host(by), why) => format!("an ICMP error came back from {by}: {why}"),
             (Reporter::Unknown, why) => format!("an ICMP error came back: {why}"),
             (Reporter::ThisHost(_), Unreachable::Other(libc::EHOSTUNREACH)) => {
-                "this host could not send it on: whoever is next on the way, a router or the far end, does not \
+                "this host could not send it on: the next hop, a router or the far end, does not \
                  answer to its address (ARP, neighbour discovery)"
                     .to_owned()
             }

@@ -1,5 +1,4 @@
-//! The two system calls whose arguments the libraries do not cover, and the options that several
-//! sockets share.
+//! recvmsg(2), whose arguments the libraries do not cover, and the filters of raw sockets.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -8,6 +7,7 @@ use std::os::fd::AsRawFd;
 use socket2::{SockAddr, Socket};
 
 use super::control::CONTROL_BYTES;
+use crate::socket_options::set_bytes;
 
 /// What recvmsg(2) returned besides the bytes.
 pub(crate) struct Message {
@@ -85,55 +85,6 @@ fn packet_type(from: &SockAddr) -> Option<u8> {
     is_link.then(|| unsafe { (*from.as_ptr().cast::<libc::sockaddr_ll>()).sll_pkttype })
 }
 
-/// setsockopt(2) with a value in the kernel's byte order.
-pub(crate) fn set_option(socket: &Socket, level: i32, option: i32, value: &[u8]) -> io::Result<()> {
-    // SAFETY: the kernel only reads the value, which is alive and as long as it is told.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            value.as_ptr().cast(),
-            value.len() as libc::socklen_t,
-        )
-    };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
-pub(crate) fn set_receive_buffer(socket: &Socket, bytes: u32) -> io::Result<()> {
-    let value = i32::try_from(bytes).unwrap_or(i32::MAX).to_ne_bytes();
-    set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &value)
-        .or_else(|_| set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &value))
-}
-
-/// Tells of ICMP errors about what was sent, and the time to live, or hop limit, of what comes in
-/// (ip(7), ipv6(7)).
-pub(crate) fn tell_errors_and_hops(socket: &Socket, v4: bool) -> io::Result<()> {
-    let options = if v4 {
-        [
-            (libc::SOL_IP, libc::IP_RECVERR),
-            (libc::SOL_IP, libc::IP_RECVTTL),
-        ]
-    } else {
-        [
-            (libc::SOL_IPV6, libc::IPV6_RECVERR),
-            (libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT),
-        ]
-    };
-    options
-        .into_iter()
-        .try_for_each(|(level, option)| switch_on(socket, level, option))
-}
-
-/// Tells how many packets the socket has dropped for want of buffer (socket(7), SO_RXQ_OVFL).
-pub(crate) fn tell_drops(socket: &Socket) -> io::Result<()> {
-    switch_on(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL)
-}
-
 /// Lets a raw socket receive echo replies and nothing else: types 0 (RFC 792) and 129 (RFC 4443).
 pub(crate) fn only_echo_replies(socket: &Socket, v4: bool) -> io::Result<()> {
     only_icmp_types(socket, v4, &[if v4 { 0 } else { 129 }])
@@ -158,9 +109,5 @@ pub(crate) fn only_icmp_types(socket: &Socket, v4: bool, types: &[u8]) -> io::Re
         (libc::SOL_ICMPV6, 32)
     };
     let filter = filter.get(..bytes).unwrap_or_default();
-    set_option(socket, level, FILTER, filter)
-}
-
-fn switch_on(socket: &Socket, level: i32, option: i32) -> io::Result<()> {
-    set_option(socket, level, option, &1i32.to_ne_bytes())
+    set_bytes(socket, (level, FILTER), filter)
 }

@@ -112,7 +112,7 @@ impl Netlink {
         self.set_link(index, one, "limit the segments of interface")
     }
 
-    /// Notes something of a link for whoever lists it (IFLA_IFALIAS), of up to 255 bytes.
+    /// Notes something of a link for programs that list it (IFLA_IFALIAS), of up to 255 bytes.
     ///
     /// # Errors
     /// Those of the kernel.

@@ -3,11 +3,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
 use socket2::SockRef;
 
 use crate::egress::Outlet;
+use crate::socket_options::{set, set_bytes};
 
 use super::info::{TcpInfo, get_option, tcp_info};
 
@@ -141,12 +142,8 @@ fn is_mptcp(socket: &impl AsFd) -> bool {
 /// Those of setsockopt.
 pub fn set_pacing_rate(socket: &impl AsFd, bytes_per_s: u64) -> io::Result<()> {
     // The kernel takes an unsigned long (Linux 4.20).
-    set_option(
-        socket,
-        libc::SOL_SOCKET,
-        libc::SO_MAX_PACING_RATE,
-        bytes_per_s,
-    )
+    let option = (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE);
+    set_bytes(socket, option, &bytes_per_s.to_ne_bytes())
 }
 
 /// Makes a connection count as full when so many bytes wait in it that were never sent
@@ -156,32 +153,13 @@ pub fn set_pacing_rate(socket: &impl AsFd, bytes_per_s: u64) -> io::Result<()> {
 /// # Errors
 /// Those of setsockopt.
 pub fn set_unsent_limit(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
-    set_option(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
+    let option = (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT);
+    set_bytes(socket, option, &bytes.to_ne_bytes())
 }
 
 /// Sets an option of TCP to an integer.
 pub(super) fn set_flag(socket: &impl AsFd, option: i32, value: i32) -> io::Result<()> {
-    set_option(socket, libc::IPPROTO_TCP, option, value)
-}
-
-/// setsockopt(2) to an integer.
-fn set_option<T: Copy>(socket: &impl AsFd, level: i32, option: i32, value: T) -> io::Result<()> {
-    // SAFETY: `value` outlives the call and is readable for the length given, its own size. The
-    // descriptor is borrowed, hence open.
-    let rc = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            level,
-            option,
-            (&raw const value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if rc == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    set(socket, (libc::IPPROTO_TCP, option), value)
 }
 
 /// The congestion control that a socket runs.

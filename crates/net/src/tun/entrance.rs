@@ -5,8 +5,8 @@ use std::io;
 
 use socket2::{Domain, Socket, Type};
 
-use crate::datagram::set_option;
 use crate::packet_capture::link_address;
+use crate::socket_options::set;
 
 /// The end of a device's queue; nothing is received here.
 #[derive(Debug)]
@@ -22,9 +22,8 @@ impl Entrance {
         // Protocol 0 of every kind: such a socket is given no packets.
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, None)?;
         socket.set_nonblocking(true)?;
-        let on = 1i32.to_ne_bytes();
         // Straight to the device, past queueing disciplines and captures.
-        set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on)?;
+        set(&socket, (libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS), 1)?;
         socket.bind(&link_address(interface, 0)?)?;
         Ok(Self(socket))
     }

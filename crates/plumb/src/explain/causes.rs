@@ -6,6 +6,7 @@ use plumb_diagnose::causes::{all, entry};
 use plumb_diagnose::entry::Entry;
 use plumb_model::finding::Cause;
 use plumb_model::goal::Effort;
+use plumb_model::order::sort_few;
 use plumb_model::vocabulary::Vocabulary as _;
 
 use crate::check::plan::{FarEnd, measures};
@@ -13,7 +14,7 @@ use crate::check::plan::{FarEnd, measures};
 /// All of them, by family.
 pub(super) fn list() -> String {
     let mut families: Vec<_> = all().map(|(_, entry)| entry.family).collect();
-    families.sort();
+    sort_few(&mut families, Ord::cmp);
     families.dedup();
     let mut text = String::from("# What plumb looks for\n");
     for family in families {

@@ -39,7 +39,7 @@ pub(super) fn look(
         None => Box::new(io::stdout().lock()),
     };
     let written = match lab.look(sight, &mut out, options.duration, &stop) {
-        // Whoever read it has seen enough.
+        // The reader has seen enough.
         Err(LabError::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(LabError::Output(e)) => Err(e),
         seen => {

@@ -70,7 +70,7 @@ fn read_stats(file: &Path) -> anyhow::Result<LabStats> {
     })
 }
 
-/// What deviates, and where nothing does, what was held against what.
+/// What deviates, and where nothing does, what was compared with what.
 fn tell(scenario: &Scenario, verdict: &Verdict) -> anyhow::Result<ExitCode> {
     for deviation in &verdict.deviations {
         print(&format!("deviates: {deviation}\n"))?;

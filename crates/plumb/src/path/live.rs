@@ -23,7 +23,7 @@ const FIXED_COLUMNS: usize = NAME_COLUMNS + 40;
 const LEAST_SHOWN: usize = 10;
 /// Lines besides those of the hops: two above their head, the head, and two below them.
 const OTHER_LINES: usize = 5;
-/// Columns and lines where the terminal does not tell.
+/// Columns and lines where the terminal does not report them.
 const USUAL_SIZE: (usize, usize) = (100, 24);
 /// Levels of a time line, from the best round trip shown to the worst.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

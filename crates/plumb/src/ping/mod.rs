@@ -46,7 +46,7 @@ connections are timed instead, and it is said how to allow ICMP. Routers may ans
 at all although they forward everything else. A machine too busy to keep the schedule is seen in the
 lateness of the probes. See `plumb explain ping`.";
 
-/// How many probes are sent unless told otherwise.
+/// How many probes are sent by default.
 const COUNT: u64 = 10;
 /// How often, where there is one target.
 const INTERVAL: Duration = Duration::from_millis(200);

@@ -127,7 +127,7 @@ impl Probes {
         };
         given.then(|| {
             format!(
-                "{name}: the sizes (-s, --sweep) or the way of the packets (-M, -t) cannot be chosen there: leave \
+                "{name}: the sizes (-s, --sweep) or the treatment of the packets (-M, -t) cannot be chosen there: leave \
                  them out"
             )
         })

@@ -94,7 +94,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         run_bytes: 0,
     };
     say(format_args!(
-        "{} each way to see what limits; then up to {} runs of {} for each part of the plan, with and without",
+        "{} in each direction to see what limits; then up to {} runs of {} for each part of the plan, with and without",
         human_seconds(arguments.duration.as_secs_f64()),
         arguments.runs,
         human_seconds(arguments.duration.as_secs_f64())
@@ -359,7 +359,7 @@ impl Bench for Trial<'_> {
             .iter()
             .find_map(|m| m.outcome.throughput())
             .map(|carried| carried.steady_bps.unwrap_or(carried.bps))
-            .context("the far end told no rate")
+            .context("the far end reported no rate")
     }
 
     /// A run that the budget cut short would be compared with a whole one.

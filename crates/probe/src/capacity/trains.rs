@@ -82,7 +82,7 @@ pub struct TrainsPlan {
 /// # Errors
 /// Those of our own machine.
 pub(crate) fn trains(
-    network: &mut impl Network,
+    network: &mut dyn Network,
     plan: &TrainsPlan,
     method: TrainMethod,
     stop: &AtomicBool,
@@ -138,7 +138,7 @@ pub(crate) fn trains(
 
 /// Sends one train and takes what comes back. Packets are numbered over all trains.
 fn send(
-    network: &mut impl Network,
+    network: &mut dyn Network,
     next_number: &mut u32,
     length: u32,
     method: TrainMethod,
@@ -220,7 +220,7 @@ fn signed(ns: u64) -> i64 {
 }
 
 /// Lets the time pass; what still comes in is late.
-fn rest(network: &mut impl Network, ns: u64) -> io::Result<()> {
+fn rest(network: &mut dyn Network, ns: u64) -> io::Result<()> {
     let until_ns = network.now().monotonic_ns.saturating_add(ns);
     while network.now().monotonic_ns < until_ns {
         network.receive(until_ns)?;

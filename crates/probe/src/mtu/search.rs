@@ -4,7 +4,7 @@
 //! 2. Probes of one size go to every hop and to the far end at once. The furthest that answers
 //!    tells how far that size gets.
 //! 3. Where they end, a router may have told a smaller size, which is tried next. Where it told
-//!    none, or is not listened to, sizes between are tried on whoever stands behind.
+//!    none, or is not listened to, sizes between are tried on the hop behind.
 //!
 //! It ends with a size that gets to the far end. A size that was told is tried with one byte more,
 //! so that nobody can make the path seem narrower than it is (RFC 8899, section 4.6.1).
@@ -204,7 +204,7 @@ impl<N: HopNetwork> Search<'_, N> {
                 return Err(nowhere.into());
             }
         }
-        // Whoever refuses to forward answers for all hops behind it.
+        // A hop that refuses to forward answers for all hops behind it.
         let refuses = |answer: &Answer| !arrived(answer) && answer.annotation().is_some();
         let refused = answers
             .iter()

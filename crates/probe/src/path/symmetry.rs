@@ -66,7 +66,7 @@ fn hops(hops: &[PathHop]) -> Vec<Hop> {
         .collect()
 }
 
-/// All lines together. Different lengths are different ways, whoever answers.
+/// All lines together. Different lengths are different paths, whatever answers.
 fn judge(lines: &[LineBothWays], lengths: Option<(u8, u8)>) -> Sameness {
     let any = |what| lines.iter().any(|line| line.sameness == what);
     match lengths {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_of_different_lengths_differ_whoever_answers() {
+    fn paths_of_different_lengths_differ_whatever_answers() {
         let (routes, lines) = seen("10.0.0.2 10.0.5.2", "10.0.4.2 10.0.2.1 10.0.1.1");
         assert_eq!(routes, Sameness::Differ, "{lines}");
         let (routes, lines) = seen("10.0.0.2 * 10.0.5.2", "10.0.5.1 * * 10.0.0.1");

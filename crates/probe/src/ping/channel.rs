@@ -11,9 +11,9 @@ use plumb_net::datagram::{
 };
 use plumb_net::egress::Outlet;
 
-use crate::ping::plan::Plan;
+use crate::ping::plan::{Plan, ProbeError};
 use crate::ping::sample::{Answer, Moment};
-use crate::ping::socket::not_sent;
+use crate::ping::socket::{local, not_sent, prepare};
 use crate::ping::strategy::Event;
 
 /// Large enough for any packet, its IP header included.
@@ -99,6 +99,14 @@ impl Channel {
         }
     }
 
+    /// Over a UDP socket whose packets are as the plan wants them.
+    pub(crate) fn udp(plan: &Plan) -> Result<Self, ProbeError> {
+        let socket = DatagramSocket::udp_through(plan.target, &plan.outlet)
+            .map_err(local(plan, "opening a UDP socket"))?;
+        prepare(&socket, plan)?;
+        Ok(Self::new(socket, plan))
+    }
+
     /// Sends a probe of that number, or something else whose departure does not matter.
     pub(crate) fn send(&mut self, sequence: Option<u32>, bytes: &[u8]) -> io::Result<()> {
         let sent = self.socket.send(bytes);
@@ -114,7 +122,7 @@ impl Channel {
 
     /// The next event until `until_ns` of CLOCK_MONOTONIC; `read` tells what came of which probe, and
     /// `None` comes early after a packet that is of none. A raw socket is told of every echo
-    /// request that expires on the way to its far end, whoever sent it.
+    /// request that expires on the way to its far end, which host ever sent it.
     pub(crate) fn receive(
         &mut self,
         until_ns: u64,
@@ -147,5 +155,24 @@ impl Channel {
             }
             self.socket.wait_until(until_ns)?;
         }
+    }
+
+    /// The same over UDP: `read` returns the answer that a datagram is, to which what the kernel knows of
+    /// the datagram is added.
+    pub(crate) fn receive_datagram(
+        &mut self,
+        until_ns: u64,
+        mut read: impl FnMut(&[u8], Moment) -> Option<Answer>,
+    ) -> io::Result<Option<Event>> {
+        self.receive(until_ns, |incoming, at| match incoming {
+            Incoming::Packet(packet, received) => Some(Told::Answered(Answer {
+                kernel_ns: received.kernel_ns,
+                hop_limit: received.hop_limit,
+                drops: received.drops,
+                ..read(packet, at)?
+            })),
+            // A socket of UDP is told of its own packets only.
+            Incoming::Expired(expired) => Some(Told::Expired(expired.by)),
+        })
     }
 }

@@ -57,10 +57,6 @@ impl Network for Connections {
         0
     }
 
-    fn now(&mut self) -> Moment {
-        Moment::now()
-    }
-
     fn send(&mut self, sequence: u32) -> io::Result<()> {
         let (sender, asks) = (self.sender.clone(), self.talk.asks());
         hold(
@@ -68,7 +64,7 @@ impl Network for Connections {
             self.talk.clone(),
             self.timeout,
             move |outcome| {
-                // Whoever does not wait for it any more is no error.
+                // That nothing waits for it any more is no error.
                 let _ = sender.send(event(sequence, asks, outcome));
             },
         )

@@ -2,13 +2,12 @@
 
 use std::io;
 
-use plumb_net::datagram::DatagramSocket;
 use plumb_wire::dns::{Query, RecordKind};
 
-use crate::ping::channel::{Channel, Incoming, Told};
+use crate::ping::channel::Channel;
 use crate::ping::plan::{Plan, ProbeError};
-use crate::ping::sample::{Answer, Moment, Said};
-use crate::ping::socket::{local, prepare, random_u32};
+use crate::ping::sample::{Answer, Said};
+use crate::ping::socket::random_u32;
 use crate::ping::strategy::{Event, Network};
 
 /// The network of questions to one server.
@@ -23,11 +22,8 @@ pub(crate) struct DnsQuestions {
 impl DnsQuestions {
     pub(crate) fn open(plan: &Plan) -> Result<Self, ProbeError> {
         let query = question(plan.ask.as_deref())?;
-        let socket = DatagramSocket::udp_through(plan.target, &plan.outlet)
-            .map_err(local(plan, "opening a UDP socket"))?;
-        prepare(&socket, plan)?;
         Ok(Self {
-            channel: Channel::new(socket, plan),
+            channel: Channel::udp(plan)?,
             query,
             session: random_u32(&plan.far_end())?,
             latest: 0,
@@ -64,10 +60,6 @@ impl Network for DnsQuestions {
         self.session
     }
 
-    fn now(&mut self) -> Moment {
-        Moment::now()
-    }
-
     fn send(&mut self, sequence: u32) -> io::Result<()> {
         self.latest = sequence;
         let id = id(sequence.into(), self.session);
@@ -81,21 +73,13 @@ impl Network for DnsQuestions {
             session,
             latest,
         } = self;
-        channel.receive(until_ns, |incoming, at| {
-            let (packet, received) = match incoming {
-                Incoming::Packet(packet, received) => (packet, received),
-                // A socket of UDP is told of its own packets only.
-                Incoming::Expired(expired) => return Some(Told::Expired(expired.by)),
-            };
+        channel.receive_datagram(until_ns, |packet, at| {
             let answer = query.answer(packet)?;
             let lower = lower_half(answer.id, *session);
-            Some(Told::Answered(Answer {
-                kernel_ns: received.kernel_ns,
+            Some(Answer {
                 said: Some(Said::Dns(answer.code)),
-                hop_limit: received.hop_limit,
-                drops: received.drops,
                 ..Answer::at(at, number(lower, *latest)?)
-            }))
+            })
         })
     }
 }

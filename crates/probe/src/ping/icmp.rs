@@ -11,7 +11,7 @@ use plumb_wire::icmp::{Echo, EchoHeader, Kind, Mark, Version};
 use crate::ping::channel::{Channel, Incoming, Told};
 use crate::ping::pattern::Pattern;
 use crate::ping::plan::{Plan, ProbeError, Sizes};
-use crate::ping::sample::{Answer, Moment};
+use crate::ping::sample::Answer;
 use crate::ping::socket::{prepare, random_u32};
 use crate::ping::strategy::{Event, Network};
 
@@ -90,10 +90,6 @@ fn expired(version: Version, identifier: u16, latest: u32, expired: &Expired) ->
 impl Network for IcmpEcho {
     fn id(&self) -> u32 {
         self.identifier.into()
-    }
-
-    fn now(&mut self) -> Moment {
-        Moment::now()
     }
 
     fn send(&mut self, sequence: u32) -> io::Result<()> {

@@ -60,28 +60,27 @@ impl Probing {
         seen: Option<mpsc::Sender<Seen>>,
     ) -> Result<Self, ProbeError> {
         plan.check()?;
-        match plan.protocol {
-            Protocol::Icmp => Self::spawn(IcmpEcho::open(&plan)?, plan, stop, seen),
-            Protocol::Udp => Self::spawn(UdpEcho::open(&plan)?, plan, stop, seen),
-            Protocol::Stamp => Self::spawn(StampEcho::open(&plan)?, plan, stop, seen),
-            Protocol::UdpPort => Self::spawn(UdpPort::open(&plan)?, plan, stop, seen),
-            Protocol::Tcp | Protocol::Http | Protocol::Https => {
-                Self::spawn(Connections::open(&plan), plan, stop, seen)
-            }
-            Protocol::Dns => Self::spawn(DnsQuestions::open(&plan)?, plan, stop, seen),
+        let network: Box<dyn Network + Send> = match plan.protocol {
+            Protocol::Icmp => Box::new(IcmpEcho::open(&plan)?),
+            Protocol::Udp => Box::new(UdpEcho::open(&plan)?),
+            Protocol::Stamp => Box::new(StampEcho::open(&plan)?),
+            Protocol::UdpPort => Box::new(UdpPort::open(&plan)?),
+            Protocol::Tcp | Protocol::Http | Protocol::Https => Box::new(Connections::open(&plan)),
+            Protocol::Dns => Box::new(DnsQuestions::open(&plan)?),
             Protocol::Tls | Protocol::Quic | Protocol::Transactions => {
-                Err(ProbeError::Protocol(plan.protocol))
+                return Err(ProbeError::Protocol(plan.protocol));
             }
-        }
+        };
+        Self::spawn(network, plan, stop, seen)
     }
 
     fn spawn(
-        mut network: impl Network + Send + 'static,
+        mut network: Box<dyn Network + Send>,
         plan: Plan,
         stop: Arc<AtomicBool>,
         seen: Option<mpsc::Sender<Seen>>,
     ) -> Result<Self, ProbeError> {
-        // The thread alone can tell, so that whoever listens learns when it has ended.
+        // The thread alone can tell, so that the listener learns when it has ended.
         let telling = seen.map(ProgressHandle::telling).unwrap_or_default();
         let progress = telling.silent();
         let abandoned = Arc::new(AtomicBool::new(false));
@@ -93,7 +92,7 @@ impl Probing {
                 // Without it probes leave up to 50 µs late, which their lateness tells.
                 let _ = set_exact_timers();
                 let (stop, abandoned) = stops;
-                strategy::run(&mut network, &plan, (&stop, &abandoned), &telling)
+                strategy::run(&mut *network, &plan, (&stop, &abandoned), &telling)
             })
             .map_err(|source| ProbeError::Local {
                 far_end,

@@ -1,4 +1,4 @@
-//! How far a probing has come, and what became of each probe, for whoever watches.
+//! How far a probing has come, and what became of each probe, for a watcher.
 
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
@@ -83,7 +83,7 @@ impl ProgressHandle {
         }
     }
 
-    /// Tells whoever wants to know of each probe; one that does not listen any more is no error.
+    /// Shows the listener each probe; one that does not listen any more is no error.
     pub(crate) fn tell(&self, seen: impl FnOnce() -> Seen) {
         if let Some(sender) = &self.seen {
             let _ = sender.send(seen());

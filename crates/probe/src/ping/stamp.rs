@@ -3,14 +3,13 @@
 use std::io;
 
 use plumb_net::clock::{discipline, realtime_ns};
-use plumb_net::datagram::DatagramSocket;
 use plumb_wire::stamp::{ErrorEstimate, Key, Reply, Request};
 
-use crate::ping::channel::{Channel, Incoming, Told};
+use crate::ping::channel::Channel;
 use crate::ping::greeting::greet;
 use crate::ping::plan::{Plan, ProbeError, Sizes};
-use crate::ping::sample::{Answer, FarClock, FarEnd, Moment};
-use crate::ping::socket::{local, prepare, random_u32};
+use crate::ping::sample::{Answer, FarClock, FarEnd};
+use crate::ping::socket::random_u32;
 use crate::ping::strategy::{Event, Network};
 
 /// How long the answers to the first packets are waited for: 3.5 s in all, above the fullest queue
@@ -39,12 +38,9 @@ pub(crate) struct StampEcho {
 impl StampEcho {
     /// Opens the socket, and sees that there is a reflector.
     pub(crate) fn open(plan: &Plan) -> Result<Self, ProbeError> {
-        let socket = DatagramSocket::udp_through(plan.target, &plan.outlet)
-            .map_err(local(plan, "opening a UDP socket"))?;
-        prepare(&socket, plan)?;
         let session = random_u32(&plan.far_end())?;
         let mut this = Self {
-            channel: Channel::new(socket, plan),
+            channel: Channel::udp(plan)?,
             key: plan.stamp_key.clone(),
             // Zero stands for none (RFC 8972, section 3).
             session: ((session >> 16) as u16).max(1),
@@ -103,12 +99,7 @@ impl StampEcho {
             far_clock,
             ..
         } = self;
-        channel.receive(until_ns, |incoming, at| {
-            let (packet, received) = match incoming {
-                Incoming::Packet(packet, received) => (packet, received),
-                // A socket of UDP is told of its own packets only.
-                Incoming::Expired(expired) => return Some(Told::Expired(expired.by)),
-            };
+        channel.receive_datagram(until_ns, |packet, at| {
             // Reflectors that know only RFC 8762 say zero, and those of TWAMP what they like there.
             let reply = Reply::parse(packet, key.as_ref())?;
             if reply.session != *session && reply.session != 0 {
@@ -118,18 +109,15 @@ impl StampEcho {
             *far_clock = Some(reply.error.into());
             let sequence = reply.request.sequence.checked_sub(FIRST_NUMBER)?;
             let counts = reply.sequence != reply.request.sequence;
-            Some(Told::Answered(Answer {
-                kernel_ns: received.kernel_ns,
+            Some(Answer {
                 far_end: Some(FarEnd {
                     received_ns: reply.received_ns,
                     sent_ns: reply.sent_ns,
                     count: counts.then(|| reply.sequence.wrapping_sub(*first_count)),
                     hop_limit: Some(reply.request_hops),
                 }),
-                hop_limit: received.hop_limit,
-                drops: received.drops,
                 ..Answer::at(at, sequence)
-            }))
+            })
         })
     }
 }
@@ -144,10 +132,6 @@ pub(crate) fn local_error() -> ErrorEstimate {
 impl Network for StampEcho {
     fn id(&self) -> u32 {
         self.session.into()
-    }
-
-    fn now(&mut self) -> Moment {
-        Moment::now()
     }
 
     fn far_clock(&self) -> Option<FarClock> {

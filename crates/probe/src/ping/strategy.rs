@@ -43,7 +43,9 @@ pub trait Network {
     /// What its packets carry to be told from others': ICMP's identifier, or the UDP session.
     fn id(&self) -> u32;
 
-    fn now(&mut self) -> Moment;
+    fn now(&mut self) -> Moment {
+        Moment::now()
+    }
 
     /// What the far end said of its clock.
     fn far_clock(&self) -> Option<FarClock> {
@@ -71,7 +73,7 @@ pub trait Network {
 /// So it ends within the timeout and [`STOP_CHECK_NS`] after it is asked to, and within the latter once
 /// `abandoned` is set: then nothing is waited for.
 pub(crate) fn run(
-    network: &mut impl Network,
+    network: &mut dyn Network,
     plan: &Plan,
     (stop, abandoned): (&AtomicBool, &AtomicBool),
     progress: &ProgressHandle,
@@ -90,7 +92,7 @@ pub(crate) fn run(
         if let Some(asker) = progress.asker() {
             let mut log = prober.log(plan, network.id(), now.monotonic_ns);
             log.far_clock = network.far_clock();
-            // Whoever asked may have given up.
+            // The asker may have given up.
             let _ = asker.send(log);
         }
         prober.judge(now.monotonic_ns, progress);
@@ -355,7 +357,7 @@ impl Prober {
             .get_mut(answer.sequence as usize)
             .filter(|record| !record.refused)
         else {
-            // A number that was never sent: whoever made it up does not belong in the counts.
+            // A number that was never sent: one that was made up does not belong in the counts.
             return;
         };
         if record.answer.is_some() {

@@ -3,14 +3,13 @@
 use std::io;
 
 use plumb_net::clock::monotonic_ns;
-use plumb_net::datagram::DatagramSocket;
 use plumb_wire::native::echo::{Cookie, Datagram, EPOCH, Kind, MIN_BYTES};
 
-use crate::ping::channel::{Channel, Incoming, Told};
+use crate::ping::channel::Channel;
 use crate::ping::greeting::greet;
 use crate::ping::plan::{Plan, ProbeError, Sizes};
-use crate::ping::sample::{Answer, FarClock, FarEnd, Moment};
-use crate::ping::socket::{local, prepare, random_u32};
+use crate::ping::sample::{Answer, FarClock, FarEnd};
+use crate::ping::socket::random_u32;
 use crate::ping::strategy::{Event, Network};
 
 /// How long the answer to each request for the first cookie is waited for: 3 s in all, above the
@@ -42,13 +41,10 @@ pub(crate) struct UdpEcho {
 impl UdpEcho {
     /// Opens the socket and fetches the first cookie.
     pub(crate) fn open(plan: &Plan) -> Result<Self, ProbeError> {
-        let socket = DatagramSocket::udp_through(plan.target, &plan.outlet)
-            .map_err(local(plan, "opening a UDP socket"))?;
-        prepare(&socket, plan)?;
         let session = random_u32(&plan.far_end())?;
         let now = monotonic_ns();
         let mut this = Self {
-            channel: Channel::new(socket, plan),
+            channel: Channel::udp(plan)?,
             session,
             sizes: plan.sizes,
             answer_bytes: 0,
@@ -110,10 +106,6 @@ impl Network for UdpEcho {
         self.far_clock
     }
 
-    fn now(&mut self) -> Moment {
-        Moment::now()
-    }
-
     fn send(&mut self, sequence: u32) -> io::Result<()> {
         if self.wants_cookie(monotonic_ns()) {
             // When it cannot be sent, neither can the probe, which tells why.
@@ -138,12 +130,7 @@ impl Network for UdpEcho {
             far_clock,
             ..
         } = self;
-        channel.receive(until_ns, |incoming, at| {
-            let (packet, received) = match incoming {
-                Incoming::Packet(packet, received) => (packet, received),
-                // A socket of UDP is told of its own packets only.
-                Incoming::Expired(expired) => return Some(Told::Expired(expired.by)),
-            };
+        channel.receive_datagram(until_ns, |packet, at| {
             let datagram =
                 Datagram::parse(packet).filter(|datagram| datagram.session == *session)?;
             match datagram.kind {
@@ -155,8 +142,7 @@ impl Network for UdpEcho {
                 Kind::Reply => {
                     *answered_ns = at.monotonic_ns;
                     *far_clock = datagram.server_clock.map(FarClock::from).or(*far_clock);
-                    Some(Told::Answered(Answer {
-                        kernel_ns: received.kernel_ns,
+                    Some(Answer {
                         far_end: Some(FarEnd {
                             received_ns: datagram.server_receive_ns,
                             sent_ns: datagram.server_send_ns,
@@ -164,10 +150,8 @@ impl Network for UdpEcho {
                             count: datagram.server_sequence.checked_sub(1),
                             hop_limit: None,
                         }),
-                        hop_limit: received.hop_limit,
-                        drops: received.drops,
                         ..Answer::at(at, datagram.client_sequence)
-                    }))
+                    })
                 }
                 Kind::CookieRequest | Kind::Probe => None,
             }

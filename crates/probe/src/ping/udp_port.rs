@@ -134,10 +134,6 @@ impl Network for UdpPort {
         self.session
     }
 
-    fn now(&mut self) -> Moment {
-        Moment::now()
-    }
-
     fn send(&mut self, sequence: u32) -> io::Result<()> {
         let mark = Mark {
             session: self.session,

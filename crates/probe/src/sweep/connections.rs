@@ -59,7 +59,7 @@ impl ManyConnections {
         }
         let (sender, asks) = (self.sender.clone(), talk.asks());
         hold(*to, talk, self.timeout, move |outcome| {
-            // Whoever does not wait for it any more is no error.
+            // That nothing waits for it any more is no error.
             let _ = sender.send((number, event(number as u32, asks, outcome)));
         })
     }
@@ -83,10 +83,6 @@ impl ManyConnections {
 }
 
 impl ManyNetwork for ManyConnections {
-    fn now(&mut self) -> Moment {
-        Moment::now()
-    }
-
     fn stamps_departures(&self) -> bool {
         false
     }

@@ -51,13 +51,14 @@ impl ManyProbing {
         plan.check()?;
         let common = plan.as_plan();
         if common.connects() {
-            return Self::spawn(ManyConnections::open(&plan, &common), plan, stop, tell);
+            let network = Box::new(ManyConnections::open(&plan, &common));
+            return Self::spawn(network, plan, stop, tell);
         }
-        Self::spawn(Packets::open(&plan, &common)?, plan, stop, tell)
+        Self::spawn(Box::new(Packets::open(&plan, &common)?), plan, stop, tell)
     }
 
     fn spawn(
-        mut network: impl ManyNetwork + Send + 'static,
+        mut network: Box<dyn ManyNetwork + Send>,
         plan: ManyPlan,
         stop: Arc<AtomicBool>,
         tell: Option<mpsc::Sender<ManySeen>>,
@@ -66,9 +67,9 @@ impl ManyProbing {
         let work = move || {
             // Without it probes leave up to 50 µs late, which their lateness tells.
             let _ = set_exact_timers();
-            strategy::run(&mut network, &plan, &stop, |seen| {
+            strategy::run(&mut *network, &plan, &stop, |seen| {
                 if let Some(tell) = &tell {
-                    // Whoever does not listen any more is no error.
+                    // That nothing listens any more is no error.
                     let _ = tell.send(seen());
                 }
             })

@@ -145,10 +145,6 @@ fn version_of(target: &SocketAddr) -> Version {
 }
 
 impl ManyNetwork for Packets {
-    fn now(&mut self) -> Moment {
-        Moment::now()
-    }
-
     fn stamps_departures(&self) -> bool {
         self.stamped
     }

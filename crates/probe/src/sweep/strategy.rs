@@ -145,7 +145,7 @@ struct Prober<'a> {
 /// 1. all its probes have been sent, or `stop` is set, and
 /// 2. every probe sent has been answered, or the timeout has passed since the last was sent.
 pub(super) fn run(
-    network: &mut impl ManyNetwork,
+    network: &mut dyn ManyNetwork,
     plan: &ManyPlan,
     stop: &AtomicBool,
     mut tell: impl FnMut(&dyn Fn() -> ManySeen),
@@ -390,7 +390,7 @@ impl<'a> Prober<'a> {
             corrupted: self.drops.corrupted.max(answer.drops.corrupted),
         };
         if lower.below(self.next).next().is_none() {
-            return; // never sent: whoever made it up does not belong in the counts
+            return; // never sent: one that was made up does not belong in the counts
         }
         let Some(number) = self.probe_of(lower, from) else {
             self.strays += 1;

@@ -2,6 +2,7 @@
 //! read of it is in `host_sections.rs`.
 
 use plumb_model::counter::{Counter, Sense, meaning};
+use plumb_model::order::sort_few;
 use plumb_model::results::host::{
     CachedMetrics, CheckState, HostResult, Interface, Listener, Owner, Qdisc,
 };
@@ -140,7 +141,9 @@ fn counters(all: &[&HostResult]) -> Table {
             .filter_map(|(name, value)| Some((meaning(name)?, *value)))
             .filter(|(counter, _)| matches!(counter.sense, Sense::Bad | Sense::Watch))
             .collect();
-        telling.sort_by_key(|(counter, _)| counter.sense != Sense::Bad);
+        sort_few(&mut telling, |(a, _), (b, _)| {
+            (a.sense != Sense::Bad).cmp(&(b.sense != Sense::Bad))
+        });
         telling
     };
     Table::of(

@@ -4,6 +4,7 @@
 use plumb_diagnose::goals;
 use plumb_diagnose::outcomes::{self, Limit, Outcome};
 use plumb_model::finding::{Actor, Finding, Severity};
+use plumb_model::order::sort_few;
 use plumb_model::run::Run;
 
 use super::layout::{BAD, BOLD, FAINT, FAIR, GOOD, Page, clean, severity, wrap};
@@ -353,7 +354,7 @@ fn beside(run: &Run, others: &[&Finding], most: Room) -> Vec<Line> {
     if let Some(looked) = verdict.looked_for.as_ref().filter(|_| shown) {
         let not: usize = looked.not.iter().map(|one| one.causes.len()).sum();
         let mut needs: Vec<_> = looked.not.iter().collect();
-        needs.sort_by_key(|one| std::cmp::Reverse(one.causes.len()));
+        sort_few(&mut needs, |a, b| b.causes.len().cmp(&a.causes.len()));
         let needs = needs.iter().take(3);
         let needs: Vec<String> = needs.map(|one| one.need.name().replace('-', " ")).collect();
         let why = match needs.as_slice() {

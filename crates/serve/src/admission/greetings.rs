@@ -1,5 +1,5 @@
 //! Connections that have not yet said what they are. There is always room for one more: the oldest of
-//! whoever has most of them goes.
+//! the share that has most of them goes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -65,7 +65,7 @@ impl<H> Greetings<H> {
         self.open.values().map(|(_, handle)| handle)
     }
 
-    /// Whoever has most of them; of several with as many, who has the oldest.
+    /// The share that has most of them; of several with as many, the one that has the oldest.
     fn most(&self) -> Option<Share> {
         let most = self.of.values().max()?;
         let mut shares = self.open.values().map(|(share, _)| share);

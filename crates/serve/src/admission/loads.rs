@@ -343,7 +343,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever asks and keeps asking gets a turn or is told, never two of one address at once, and never
+        /// A client that asks and keeps asking gets a turn or is told, never two of one address at once, and never
         /// more streams than may be.
         #[test]
         fn everybody_is_served_or_told(

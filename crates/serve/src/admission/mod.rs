@@ -1,6 +1,6 @@
 //! Who gets a place, and when. All of it is pure: the time is an argument, since any fixed origin.
 //!
-//! Whoever takes part is counted by [`Share`](plumb_wire::share::Share), and what one may have never
+//! A client is counted by [`Share`](plumb_wire::share::Share), and what one may have never
 //! keeps the others out: connections that say nothing make room for those that come, idle sessions for
 //! those of others, and loads take turns.
 
@@ -11,7 +11,7 @@ pub(crate) mod traces;
 
 use std::time::Duration;
 
-/// What somebody who asks for a place is told.
+/// The answer to a client that asks for a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// The place is theirs.

@@ -188,7 +188,7 @@ impl Sessions {
         }
     }
 
-    /// Whether more wait than may, and this one has to go: the newest of whoever has most of them waiting.
+    /// Whether more wait than may, and this one has to go: the newest of the share that has most of them waiting.
     fn is_crowded(&self, number: u64, share: Share) -> bool {
         let mut waiting: HashMap<Share, Vec<u64>> = HashMap::new();
         for (number, its) in &self.waiting {

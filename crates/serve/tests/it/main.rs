@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod common;
-mod errands;
 mod failures;
+mod idle_requests;
 mod liar;
 mod lies;
 mod phases;

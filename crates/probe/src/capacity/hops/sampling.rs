@@ -5,7 +5,7 @@
 //! 2. Now and then the lines are worked out. Hops at both ends of a line that is known well enough are
 //!    not probed any more, and it ends when that is all of them, or time or bytes are spent.
 //!
-//! A hop that leaves probes unanswered is probed more seldom: routers limit how many they answer. Whoever
+//! A hop that leaves probes unanswered is probed more seldom: routers limit how many they answer. One that
 //! keeps answering at some pace, though not all, does not limit to less than that: packets are lost.
 
 use std::collections::BTreeMap;
@@ -128,7 +128,7 @@ impl<N: HopNetwork> Sampling<'_, N> {
             }
             if now_ns >= due_ns {
                 self.send_next(now_ns)?;
-                // Never in step with what else goes on, nor with when answers come: whoever has just
+                // Never in step with what else goes on, nor with when answers come: a host that has just
                 // been awake for one packet is quicker with the next, so that a fixed distance would
                 // favour packets of one size. From half to one and a half of it.
                 let share = self.random.random_range(0.5..1.5);

@@ -11,7 +11,7 @@ use plumb_wire::native::control::silence::Silence;
 use plumb_wire::native::control::trace::{TraceReport, TraceRequest};
 use plumb_wire::native::control::{ClientMessage, ServerMessage, Token};
 
-use crate::client::{Client, ClientError, Wait};
+use crate::control_client::{Client, ClientError, Wait};
 use crate::frames::write_all_by;
 
 impl Client {
