@@ -8,8 +8,9 @@ use plumb_model::context::Phase;
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::Finding;
 use plumb_model::protocol::Protocol;
-use plumb_model::results::Outcome;
+use plumb_model::results::host::{HostResult, Interface, Wifi};
 use plumb_model::results::port::PortState;
+use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::{HostFacts, Measurement};
 
 use crate::{Case, causes};
@@ -120,4 +121,76 @@ pub(crate) fn counted(
     grown: &[(&str, u64)],
 ) -> Vec<Finding> {
     found_in(rule, &[counting(grown)])
+}
+
+/// The facts of a machine whose only interface in use is a radio connected to an access point.
+pub(crate) fn on_wifi(wifi: Wifi) -> Measurement {
+    let interface = Interface {
+        name: "wlan0".to_owned(),
+        hardware: "ethernet".to_owned(),
+        up: true,
+        carrier: true,
+        wifi: Some(Wifi {
+            mode: "station".to_owned(),
+            ..wifi
+        }),
+        ..Interface::default()
+    };
+    measurement(Outcome::Host(Box::new(HostResult {
+        interfaces: vec![interface],
+        ..HostResult::default()
+    })))
+}
+
+/// A hundred values from the smallest on, of which a quarter are at least so much above it.
+fn quarter_above(min: f64, above: f64) -> Distribution {
+    let values = (0..100).map(|n| min + above * f64::from(n) / 75.0);
+    Distribution::of(values).unwrap()
+}
+
+/// Probes of the idle path, a quarter of which took so much longer than the fastest.
+pub(crate) fn idle_spread(rtt_s: f64, above_s: f64) -> Measurement {
+    let mut idle = idle(Protocol::Udp, 100, 100, rtt_s);
+    if let Outcome::Ping(ping) = &mut idle.outcome {
+        ping.rtt_s = Some(quarter_above(rtt_s, above_s));
+    }
+    idle
+}
+
+/// Probes beside a download whose queue hardly grew, and of the gateway, to which a quarter of the idle round trips took so
+/// much longer than the fastest.
+pub(crate) fn beside_gateway(rtt_s: f64, above_s: f64) -> Measurement {
+    let short = Distribution::of([0.001]).unwrap();
+    let (idle, path) = (quarter_above(rtt_s, above_s), quarter_above(0.02, above_s));
+    let loaded = serde_json::json!({ "kind": "loaded_latency", "result": {
+        "direction": "down", "protocol": "udp", "idle_rtt_s": path, "rtt_s": path, "increase_s": short,
+        "loss_ratio": 0.0, "path": {
+            "places": [{
+                "place": "gateway", "address": "192.0.2.1", "method": "echo", "idle_rtt_s": idle, "rtt_s": idle,
+                "increase_s": short, "loss_ratio": 0.0,
+            }],
+            "local_increase_s": short, "beyond_increase_s": short, "local_ratio": null,
+        },
+    }});
+    let mut loaded = measurement(serde_json::from_value(loaded).unwrap());
+    loaded.duration_s = 15.0;
+    loaded
+}
+
+/// A load of 15 s that carried so much, which the network held back.
+pub(crate) fn carrying(direction: Direction, bps: f64) -> Measurement {
+    let load = serde_json::json!({ "kind": "throughput", "result": {
+        "direction": direction, "protocol": "tcp", "bps": bps, "steady_bps": bps, "bytes": (bps * 15.0 / 8.0) as u64,
+        "cc": "cubic", "streams": [],
+        "tcp": {
+            "retransmits": 0, "min_rtt_s": 0.02, "max_srtt_s": 0.02, "mss_bytes": 1448, "send_buffer_bytes": null,
+            "max_in_flight_bytes": 2_000_000,
+            "limited": { "rwnd_ratio": 0.0, "sndbuf_ratio": 0.0, "app_ratio": 0.0, "network_ratio": 1.0 },
+        },
+        "tcp_receiver": { "receive_buffer_bytes": null, "max_window_bytes": null },
+        "cpu": { "local_ratio": 0.1, "remote_ratio": 0.1 },
+    }});
+    let mut load = measurement(serde_json::from_value(load).unwrap());
+    load.duration_s = 15.0;
+    load
 }
