@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use plumb_model::context::Phase;
+use plumb_model::context::{Load, Phase};
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::Finding;
 use plumb_model::protocol::Protocol;
@@ -193,4 +193,18 @@ pub(crate) fn carrying(direction: Direction, bps: f64) -> Measurement {
     let mut load = measurement(serde_json::from_value(load).unwrap());
     load.duration_s = 15.0;
     load
+}
+
+/// A load of one stream that sends what is in that file.
+pub(crate) fn from(file: &str) -> Load {
+    Load {
+        streams: 1,
+        shape: Default::default(),
+        stream_classes: Vec::new(),
+        duration_s: 15.0,
+        byte_limit_bytes: None,
+        from: Some(file.to_owned()),
+        to: None,
+        flows: Vec::new(),
+    }
 }
