@@ -8,7 +8,6 @@ use plumb_model::context::{Load, Phase};
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::Finding;
 use plumb_model::protocol::Protocol;
-use plumb_model::results::host::{HostResult, Interface, Wifi};
 use plumb_model::results::port::PortState;
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::{HostFacts, Measurement};
@@ -59,10 +58,22 @@ pub(crate) fn found_in(
 
 /// Probes to 192.0.2.9, each answered after the same time.
 fn ping(protocol: Protocol, address: &str, sent: u64, received: u64, rtt_s: f64) -> Measurement {
+    let rtt_s = Distribution::of(vec![rtt_s; received as usize]);
+    answered(protocol, address, sent, received, rtt_s)
+}
+
+/// Probes whose round trips were spread like that.
+fn answered(
+    protocol: Protocol,
+    address: &str,
+    sent: u64,
+    received: u64,
+    rtt_s: Option<Distribution>,
+) -> Measurement {
     let ping = serde_json::json!({ "kind": "ping", "result": {
         "protocol": protocol, "address": address, "sent": sent, "received": received,
         "loss_ratio": (sent - received) as f64 / sent as f64, "duplicates": 0, "reordered": 0, "send_errors": 0,
-        "dropped_here": 0, "rtt_s": Distribution::of(vec![rtt_s; received as usize]), "lateness_s": null,
+        "dropped_here": 0, "rtt_s": rtt_s, "lateness_s": null,
         "timestamps": "kernel",
     }});
     measurement(serde_json::from_value(ping).unwrap())
@@ -123,25 +134,6 @@ pub(crate) fn counted(
     found_in(rule, &[counting(grown)])
 }
 
-/// The facts of a machine whose only interface in use is a radio connected to an access point.
-pub(crate) fn on_wifi(wifi: Wifi) -> Measurement {
-    let interface = Interface {
-        name: "wlan0".to_owned(),
-        hardware: "ethernet".to_owned(),
-        up: true,
-        carrier: true,
-        wifi: Some(Wifi {
-            mode: "station".to_owned(),
-            ..wifi
-        }),
-        ..Interface::default()
-    };
-    measurement(Outcome::Host(Box::new(HostResult {
-        interfaces: vec![interface],
-        ..HostResult::default()
-    })))
-}
-
 /// A hundred values from the smallest on, of which a quarter are at least so much above it.
 fn quarter_above(min: f64, above: f64) -> Distribution {
     let values = (0..100).map(|n| min + above * f64::from(n) / 75.0);
@@ -150,10 +142,14 @@ fn quarter_above(min: f64, above: f64) -> Distribution {
 
 /// Probes of the idle path, a quarter of which took so much longer than the fastest.
 pub(crate) fn idle_spread(rtt_s: f64, above_s: f64) -> Measurement {
-    let mut idle = idle(Protocol::Udp, 100, 100, rtt_s);
-    if let Outcome::Ping(ping) = &mut idle.outcome {
-        ping.rtt_s = Some(quarter_above(rtt_s, above_s));
-    }
+    let mut idle = answered(
+        Protocol::Udp,
+        "192.0.2.9",
+        100,
+        100,
+        Some(quarter_above(rtt_s, above_s)),
+    );
+    idle.context.phase = Some(Phase::Idle);
     idle
 }
 

@@ -109,7 +109,8 @@ fn awake(radio: Radio<'_>) -> Fix {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::testing::{beside_gateway, counting, found_in, idle_spread, on_wifi};
+    use crate::host::tests::on_wifi;
+    use crate::testing::{beside_gateway, counting, found_in, idle_spread};
     use plumb_model::results::host::Wifi;
 
     /// How often it is found where round trips of the idle path, and those to the gateway, are so much above the fastest in a

@@ -191,7 +191,8 @@ fn bits_of(protocol: WifiProtocol, signal_dbm: f64, width_hz: f64) -> f64 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::testing::{beside_gateway, carrying, found_in, on_wifi};
+    use crate::host::tests::on_wifi;
+    use crate::testing::{beside_gateway, carrying, found_in};
     use plumb_model::results::Outcome;
 
     fn radio(protocol: WifiProtocol, mcs: u8, width_hz: f64, bps: f64, signal_dbm: i32) -> Wifi {

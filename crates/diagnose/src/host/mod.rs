@@ -29,7 +29,7 @@ mod stages;
 mod steering;
 mod tcp;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod udp;
 pub(crate) mod wifi;
 
