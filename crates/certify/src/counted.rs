@@ -16,8 +16,13 @@ pub(crate) struct Counted<'a> {
 }
 
 impl Counted<'_> {
+    /// Whether the verdict is right, as far as anything tells its causes apart.
     pub(crate) fn is_right(&self) -> bool {
-        self.judgement.outcome == Outcome::Right
+        self.judgement.outcome >= Outcome::Ambiguous
+    }
+
+    pub(crate) fn is_ambiguous(&self) -> bool {
+        self.judgement.outcome == Outcome::Ambiguous
     }
 
     /// What faults are counted by: the first name that is right.

@@ -237,6 +237,7 @@ mod tests {
             bases: BTreeMap::from([("line".to_owned(), (Set::Fit, base))]),
             changes: BTreeMap::from([("fault".to_owned(), (Role::Fault, change))]),
             pairs: Vec::new(),
+            ambiguous: Vec::new(),
         }
     }
 

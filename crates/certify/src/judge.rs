@@ -3,7 +3,7 @@
 use plumb_model::run::Run;
 use serde::{Deserialize, Serialize};
 
-use crate::library::{Expect, Role};
+use crate::library::{Ambiguous, Expect, NOTHING, Role};
 
 /// What a Run says, as far as it is judged.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ impl Said {
         }
     }
 
-    fn worth_repairing(&self) -> impl Iterator<Item = &Named> {
+    pub(crate) fn worth_repairing(&self) -> impl Iterator<Item = &Named> {
         self.findings
             .iter()
             .filter(|finding| finding.severity != "info")
@@ -58,6 +58,8 @@ pub(crate) enum Outcome {
     WrongCause,
     /// The fault is not named, and the path is not cleared either.
     NotSettled,
+    /// What is named cannot be told apart from the fault in principle: `certify/ambiguous.toml`.
+    Ambiguous,
     Right,
 }
 
@@ -67,6 +69,7 @@ impl Outcome {
             Self::WrongAllClear => "wrong all-clear",
             Self::WrongCause => "wrong cause",
             Self::NotSettled => "not settled",
+            Self::Ambiguous => "ambiguous",
             Self::Right => "right",
         }
     }
@@ -92,9 +95,29 @@ const CLEARED: &str = "cleared";
 const OF_A_PAIR: usize = 3;
 
 /// Judges what was said of a line with these changes.
-pub(crate) fn judge(role: Role, expected: &[&Expect], said: &Said) -> Judgement {
+pub(crate) fn judge(
+    role: Role,
+    expected: &[&Expect],
+    sets: &[Ambiguous],
+    said: &Said,
+) -> Judgement {
     let first = said.findings.first();
-    let outcome = outcome(role, expected, said);
+    let strict = outcome(role, expected, said);
+    let others: Vec<Expect> = expected.iter().map(|e| with_others(e, sets)).collect();
+    let others: Vec<&Expect> = others.iter().collect();
+    let is_ambiguous = match strict {
+        // What is cleared wrongly has no excuse.
+        Outcome::WrongAllClear | Outcome::Ambiguous | Outcome::Right => false,
+        _ if role == Role::Unknown => false,
+        Outcome::WrongCause => outcome(role, &others, said) == Outcome::Right,
+        Outcome::NotSettled => {
+            outcome(role, &others, said) == Outcome::Right || is_nothing(&others, said)
+        }
+    };
+    let (outcome, expected) = match is_ambiguous {
+        true => (Outcome::Ambiguous, &others[..]),
+        false => (strict, expected),
+    };
     let placed = |expect: &Expect| {
         let named = said
             .findings
@@ -106,12 +129,32 @@ pub(crate) fn judge(role: Role, expected: &[&Expect], said: &Said) -> Judgement 
         .iter()
         .filter_map(|expect| placed(expect))
         .collect();
-    let known = outcome == Outcome::Right && !places.is_empty();
+    let known = outcome >= Outcome::Ambiguous && !places.is_empty();
     Judgement {
         outcome,
         place: known.then(|| places.iter().all(|right| *right)),
         confidence: first.map(|finding| finding.confidence),
     }
+}
+
+/// The same with all names that cannot be told apart from those that are right.
+fn with_others(expect: &Expect, sets: &[Ambiguous]) -> Expect {
+    let same = |set: &&Ambiguous| expect.first.iter().any(|cause| set.has(cause));
+    let others = sets.iter().filter(same).flat_map(|set| &set.causes);
+    let others = others.filter(|cause| !expect.first.contains(cause));
+    Expect {
+        first: expect.first.iter().chain(others).cloned().collect(),
+        ..expect.clone()
+    }
+}
+
+/// Whether nothing is reported of faults that cannot be told apart from nothing.
+fn is_nothing(expected: &[&Expect], said: &Said) -> bool {
+    let mut faults = expected.iter().filter(|e| !e.first.is_empty());
+    let like_nothing = |expect: &&Expect| expect.first.iter().any(|cause| cause == NOTHING);
+    faults.all(like_nothing)
+        && said.clearance != UNEXPLAINED
+        && said.worth_repairing().next().is_none()
 }
 
 fn outcome(role: Role, expected: &[&Expect], said: &Said) -> Outcome {
@@ -183,7 +226,15 @@ mod tests {
     }
 
     fn of(role: Role, expected: &[&Expect], said: &Said) -> (Outcome, Option<bool>) {
-        let judgement = judge(role, expected, said);
+        let sets = [
+            ("one-way-delay-asymmetric", "clock-unsynchronised"),
+            ("port-speed", NOTHING),
+        ];
+        let sets = sets.map(|(one, other)| Ambiguous {
+            causes: vec![one.to_owned(), other.to_owned()],
+            reason: String::new(),
+        });
+        let judgement = judge(role, expected, &sets, said);
         (judgement.outcome, judgement.place)
     }
 
@@ -267,6 +318,31 @@ mod tests {
             Outcome::WrongCause
         );
         assert_eq!(judged(&said("cleared", &[])), Outcome::WrongAllClear);
+    }
+
+    #[test]
+    fn another_name_of_the_same_set_is_ambiguous() {
+        use Outcome::{Ambiguous, NotSettled, Right, WrongAllClear, WrongCause};
+        let mut clock = expect(&["one-way-delay-asymmetric"]);
+        let judged = |expect: &Expect, said: &Said| of(Role::Fault, &[expect], said);
+        let named = |cause| said("found", &[(cause, "uplink", "warning")]);
+        let other = named("clock-unsynchronised");
+        assert_eq!(judged(&clock, &other), (Ambiguous, Some(true)));
+        let itself = named("one-way-delay-asymmetric");
+        assert_eq!(judged(&clock, &itself).0, Right);
+        assert_eq!(judged(&clock, &named("policer")).0, WrongCause);
+        clock.must_not = vec!["clock-unsynchronised".to_owned()];
+        assert_eq!(judged(&clock, &other).0, WrongCause, "it is forbidden");
+        // An all-clear beside a fault that matters has no excuse.
+        let mut port = expect(&["port-speed"]);
+        assert_eq!(judged(&port, &said("cleared", &[])).0, WrongAllClear);
+        port.matters = false;
+        assert_eq!(judged(&port, &said("cleared", &[])).0, Ambiguous);
+        let signs = said("unexplained", &[("unexplained", "path", "warning")]);
+        assert_eq!(judged(&port, &signs).0, NotSettled);
+        // Nor has a warning on a healthy line.
+        let healthy = of(Role::Healthy, &[&expect(&[])], &named("port-speed"));
+        assert_eq!(healthy.0, WrongCause);
     }
 
     #[test]

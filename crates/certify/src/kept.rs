@@ -101,8 +101,8 @@ pub(crate) fn replay(library: &Library, set: Set, lines: &[Line]) -> anyhow::Res
         let outcome = |said| words::judged(library, &line.trial, said).outcome;
         let (then, now) = (outcome(&checked.said), outcome(&said));
         kept += 1;
-        right_then += usize::from(then == Outcome::Right);
-        right_now += usize::from(now == Outcome::Right);
+        right_then += usize::from(then >= Outcome::Ambiguous);
+        right_now += usize::from(now >= Outcome::Ambiguous);
         if then != now {
             let (id, then, now) = (line.trial.id(), then.words(), now.words());
             writeln!(text, "{id}: {then} before, {now} now: {}", said.headline)?;

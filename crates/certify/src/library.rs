@@ -138,6 +138,30 @@ struct Pairs {
     pair: Vec<[String; 2]>,
 }
 
+/// Causes that cannot be told apart in principle.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Ambiguous {
+    /// Their words; [`NOTHING`] is a line without a fault.
+    pub(crate) causes: Vec<String>,
+    pub(crate) reason: String,
+}
+
+/// What a line without a fault is called in a set.
+pub(crate) const NOTHING: &str = "nothing";
+
+impl Ambiguous {
+    pub(crate) fn has(&self, cause: &str) -> bool {
+        self.causes.iter().any(|one| one == cause)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sets {
+    set: Vec<Ambiguous>,
+}
+
 /// All files of the folder.
 pub(crate) struct Library {
     /// The network that every base line is made of.
@@ -145,6 +169,7 @@ pub(crate) struct Library {
     pub(crate) bases: BTreeMap<String, (Set, Change)>,
     pub(crate) changes: BTreeMap<String, (Role, Change)>,
     pub(crate) pairs: Vec<[String; 2]>,
+    pub(crate) ambiguous: Vec<Ambiguous>,
 }
 
 impl Library {
@@ -154,6 +179,7 @@ impl Library {
             bases: BTreeMap::new(),
             changes: BTreeMap::new(),
             pairs: parse::<Pairs>(&folder.join("pairs.toml"))?.pair,
+            ambiguous: parse::<Sets>(&folder.join("ambiguous.toml"))?.set,
         };
         for set in [Set::Fit, Set::Choose, Set::Certify] {
             let bases = files(&folder.join("bases").join(set.name()))?;
@@ -202,6 +228,19 @@ pub(crate) fn folder() -> PathBuf {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn sets_that_are_ambiguous_have_a_reason_and_known_causes() {
+        use plumb_model::finding::Cause;
+        use plumb_model::vocabulary::Vocabulary as _;
+        for set in Library::read(&folder()).unwrap().ambiguous {
+            assert!(set.causes.len() > 1 && !set.reason.is_empty(), "{set:?}");
+            for cause in &set.causes {
+                let known = cause == NOTHING || Cause::of_word(cause).is_some();
+                assert!(known, "{cause} is no cause");
+            }
+        }
+    }
 
     #[test]
     fn every_file_says_what_must_be_made_of_it() {

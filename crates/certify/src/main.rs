@@ -4,6 +4,7 @@ mod cost;
 mod counted;
 mod draw;
 mod expand;
+mod fit;
 mod judge;
 mod kept;
 mod lane;
@@ -61,6 +62,14 @@ enum Verb {
     Report {
         #[command(flatten)]
         which: Which,
+    },
+    /// Prints the table of how often each rule was right, of the set to fit, as the file that weighing reads
+    Fit {
+        #[command(flatten)]
+        which: Which,
+        /// Write it in place of the table that is there
+        #[arg(long)]
+        write: bool,
     },
     /// Judges the kept Runs anew, with the rules of today
     Replay {
@@ -152,6 +161,18 @@ fn main() -> anyhow::Result<()> {
         Verb::Report { which } => {
             let lines = which.results().read()?;
             print!("{}", page::page(&library, which.set, &lines));
+        }
+        Verb::Fit { which, write } => {
+            // The others are there to find out how good the table is.
+            anyhow::ensure!(
+                which.set == Set::Fit,
+                "the table is made of the set to fit, and of no other"
+            );
+            let text = fit::file(&library, &which.results().read()?)?;
+            match write {
+                true => std::fs::write(fit::path(), text)?,
+                false => print!("{text}"),
+            }
         }
         Verb::Replay { which } => {
             let lines = which.results().read()?;

@@ -74,6 +74,16 @@ pub(crate) fn brier(verdicts: &[(f64, bool)]) -> Option<f64> {
     (!verdicts.is_empty()).then(|| off.sum::<f64>() / verdicts.len() as f64)
 }
 
+/// The mean of values that are worth so much each, the weight first; none of nothing.
+pub(crate) fn weighted_mean(values: impl IntoIterator<Item = (f64, f64)>) -> Option<f64> {
+    let sums = values
+        .into_iter()
+        .fold((0.0, 0.0), |sums, (weight, value)| {
+            (sums.0 + weight, sums.1 + weight * value)
+        });
+    (sums.0 > 0.0).then(|| sums.1 / sums.0)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -114,6 +124,8 @@ mod tests {
         assert_eq!(brier(&[(1.0, true)]), Some(0.0));
         let mixed = brier(&[(0.9, true), (0.9, false)]).unwrap();
         assert!((mixed - 0.41).abs() < 1e-12);
+        assert_eq!(weighted_mean([(1.0, 0.1), (3.0, 0.5)]), Some(0.4));
+        assert_eq!(weighted_mean([]), None);
     }
 
     proptest! {

@@ -7,7 +7,12 @@ use crate::trials::Trial;
 
 /// Judges what was said of a trial's line.
 pub(crate) fn judged(library: &Library, trial: &Trial, said: &Said) -> Judgement {
-    judge(trial.role, &expected(library, trial), said)
+    judge(
+        trial.role,
+        &expected(library, trial),
+        &library.ambiguous,
+        said,
+    )
 }
 
 /// What must be made of a trial's line, by each of its changes.

@@ -50,6 +50,12 @@ pub(crate) fn found(case: &Case<'_>) -> Vec<Finding> {
     let bears_on_a_path =
         |finding: &Finding| finding.severity > Severity::Info && !host::is_of_counters(finding);
     of_host.retain(|finding| !case.has_path() || bears_on_a_path(finding));
+    // What a check saw itself says more than what the machine is set to, or has counted since it booted.
+    let seen = |other: &Finding| {
+        let mut all = all.iter();
+        all.any(|finding| finding.cause == other.cause && finding.place == other.place)
+    };
+    of_host.retain(|finding| !seen(finding));
     all.extend(of_host);
     let causes: Vec<(Cause, Place)> = all.iter().map(|f| (f.cause, f.place)).collect();
     all.retain(|finding| {

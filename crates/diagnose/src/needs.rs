@@ -14,7 +14,13 @@ const ROUTE_OVER_TIME_S: f64 = 15.0;
 
 /// Whether so much was measured that a cause which needs it would have been found.
 pub(crate) fn is_measured(case: &Case<'_>, need: Need) -> bool {
-    let here = [Need::Machine, Need::CounterRates, Need::Resolver].contains(&need);
+    let here = [
+        Need::Machine,
+        Need::Radio,
+        Need::CounterRates,
+        Need::Resolver,
+    ]
+    .contains(&need);
     if !here && case.asked.is_some_and(|asked| asked.local) {
         // The path to a gateway is not the path to anywhere else.
         return false;
@@ -51,6 +57,13 @@ pub(crate) fn is_measured(case: &Case<'_>, need: Need) -> bool {
         ),
         Need::Lines => case.lines().any(|lines| lines.result.reached),
         Need::Machine => case.hosts().next().is_some(),
+        Need::Radio => {
+            let interfaces = case.hosts().flat_map(|(_, host)| &host.interfaces);
+            let in_use = interfaces.filter(|interface| interface.is_in_use());
+            let mut radios = in_use.filter_map(|interface| interface.wifi.as_ref());
+            let counted = is_measured(case, Need::CounterRates);
+            radios.all(|wifi| counted && wifi.retries.is_some() && wifi.airtime.is_some())
+        }
         // Beside a path only what a machine counted meanwhile bears on it.
         Need::CounterRates => {
             of_kind("host_rates") || case.hosts().next().is_some() && !case.has_path()

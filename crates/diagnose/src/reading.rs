@@ -1,7 +1,7 @@
 //! What a measurement says of the circumstances under which it was made: the one place of this crate
 //! that reads its context.
 
-use plumb_model::context::{Experiment, Load, Phase};
+use plumb_model::context::{Experiment, Load, LoadFlow, Phase};
 use plumb_model::run::{Ended, Measurement};
 
 /// Whether nothing of ours loaded the path, before all load.
@@ -37,6 +37,12 @@ pub(crate) fn experiment(measurement: &Measurement) -> Option<Experiment> {
 /// Whether the load was told to carry less than the path lets through.
 pub(crate) fn is_held_on_purpose(measurement: &Measurement) -> bool {
     measurement.context.load.as_ref().is_some_and(Load::is_held)
+}
+
+/// Whether a setting of its streams held it back: a window, a rate, or yielding to others.
+pub(crate) fn is_paced_on_purpose(measurement: &Measurement) -> bool {
+    let load = measurement.context.load.as_ref();
+    load.is_some_and(|load| load.flows.iter().any(LoadFlow::is_held))
 }
 
 /// What a load's context calls a file that is standard input.

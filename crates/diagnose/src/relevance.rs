@@ -39,6 +39,8 @@ fn takes(cause: Cause) -> Need {
         | Cause::Satellite
         | Cause::OneWayDelayAsymmetric
         | Cause::RouteDetour
+        | Cause::WifiPowerSave
+        | Cause::WifiRetries
         | Cause::PowerSaving => Need::Delay,
         Cause::NothingCarried | Cause::RouteFlapping | Cause::LinkUnsteady => Need::Delivery,
         _ if causes::entry(cause).family == Family::Damage => Need::Delivery,

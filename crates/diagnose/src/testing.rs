@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use plumb_model::context::Phase;
+use plumb_model::context::{Load, Phase};
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::Finding;
 use plumb_model::protocol::Protocol;
-use plumb_model::results::Outcome;
 use plumb_model::results::port::PortState;
+use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::{HostFacts, Measurement};
 
 use crate::{Case, causes};
@@ -58,10 +58,22 @@ pub(crate) fn found_in(
 
 /// Probes to 192.0.2.9, each answered after the same time.
 fn ping(protocol: Protocol, address: &str, sent: u64, received: u64, rtt_s: f64) -> Measurement {
+    let rtt_s = Distribution::of(vec![rtt_s; received as usize]);
+    answered(protocol, address, sent, received, rtt_s)
+}
+
+/// Probes whose round trips were spread like that.
+fn answered(
+    protocol: Protocol,
+    address: &str,
+    sent: u64,
+    received: u64,
+    rtt_s: Option<Distribution>,
+) -> Measurement {
     let ping = serde_json::json!({ "kind": "ping", "result": {
         "protocol": protocol, "address": address, "sent": sent, "received": received,
         "loss_ratio": (sent - received) as f64 / sent as f64, "duplicates": 0, "reordered": 0, "send_errors": 0,
-        "dropped_here": 0, "rtt_s": Distribution::of(vec![rtt_s; received as usize]), "lateness_s": null,
+        "dropped_here": 0, "rtt_s": rtt_s, "lateness_s": null,
         "timestamps": "kernel",
     }});
     measurement(serde_json::from_value(ping).unwrap())
@@ -120,4 +132,75 @@ pub(crate) fn counted(
     grown: &[(&str, u64)],
 ) -> Vec<Finding> {
     found_in(rule, &[counting(grown)])
+}
+
+/// A hundred values from the smallest on, of which a quarter are at least so much above it.
+fn quarter_above(min: f64, above: f64) -> Distribution {
+    let values = (0..100).map(|n| min + above * f64::from(n) / 75.0);
+    Distribution::of(values).unwrap()
+}
+
+/// Probes of the idle path, a quarter of which took so much longer than the fastest.
+pub(crate) fn idle_spread(rtt_s: f64, above_s: f64) -> Measurement {
+    let mut idle = answered(
+        Protocol::Udp,
+        "192.0.2.9",
+        100,
+        100,
+        Some(quarter_above(rtt_s, above_s)),
+    );
+    idle.context.phase = Some(Phase::Idle);
+    idle
+}
+
+/// Probes beside a download whose queue hardly grew, and of the gateway, to which a quarter of the idle round trips took so
+/// much longer than the fastest.
+pub(crate) fn beside_gateway(rtt_s: f64, above_s: f64) -> Measurement {
+    let short = Distribution::of([0.001]).unwrap();
+    let (idle, path) = (quarter_above(rtt_s, above_s), quarter_above(0.02, above_s));
+    let loaded = serde_json::json!({ "kind": "loaded_latency", "result": {
+        "direction": "down", "protocol": "udp", "idle_rtt_s": path, "rtt_s": path, "increase_s": short,
+        "loss_ratio": 0.0, "path": {
+            "places": [{
+                "place": "gateway", "address": "192.0.2.1", "method": "echo", "idle_rtt_s": idle, "rtt_s": idle,
+                "increase_s": short, "loss_ratio": 0.0,
+            }],
+            "local_increase_s": short, "beyond_increase_s": short, "local_ratio": null,
+        },
+    }});
+    let mut loaded = measurement(serde_json::from_value(loaded).unwrap());
+    loaded.duration_s = 15.0;
+    loaded
+}
+
+/// A load of 15 s that carried so much, which the network held back.
+pub(crate) fn carrying(direction: Direction, bps: f64) -> Measurement {
+    let load = serde_json::json!({ "kind": "throughput", "result": {
+        "direction": direction, "protocol": "tcp", "bps": bps, "steady_bps": bps, "bytes": (bps * 15.0 / 8.0) as u64,
+        "cc": "cubic", "streams": [],
+        "tcp": {
+            "retransmits": 0, "min_rtt_s": 0.02, "max_srtt_s": 0.02, "mss_bytes": 1448, "send_buffer_bytes": null,
+            "max_in_flight_bytes": 2_000_000,
+            "limited": { "rwnd_ratio": 0.0, "sndbuf_ratio": 0.0, "app_ratio": 0.0, "network_ratio": 1.0 },
+        },
+        "tcp_receiver": { "receive_buffer_bytes": null, "max_window_bytes": null },
+        "cpu": { "local_ratio": 0.1, "remote_ratio": 0.1 },
+    }});
+    let mut load = measurement(serde_json::from_value(load).unwrap());
+    load.duration_s = 15.0;
+    load
+}
+
+/// A load of one stream that sends what is in that file.
+pub(crate) fn from(file: &str) -> Load {
+    Load {
+        streams: 1,
+        shape: Default::default(),
+        stream_classes: Vec::new(),
+        duration_s: 15.0,
+        byte_limit_bytes: None,
+        from: Some(file.to_owned()),
+        to: None,
+        flows: Vec::new(),
+    }
 }

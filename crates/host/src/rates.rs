@@ -77,11 +77,23 @@ pub fn read(source: &mut Source) -> Reading {
         }
     }
     for (index, radio) in source.asked("radios", radios()) {
+        let airtime = radio.airtime;
+        let ms = |time_s: Option<f64>| time_s.map(|time_s| (time_s * 1e3).round() as u64);
         let counted = [
             ("wifi_sent", radio.sent),
             ("wifi_retries", radio.retries),
             ("wifi_failed", radio.failed),
             ("wifi_beacons_lost", radio.beacons_lost),
+            ("wifi_channel_ms", ms(airtime.map(|airtime| airtime.all_s))),
+            ("wifi_busy_ms", ms(airtime.map(|airtime| airtime.busy_s))),
+            (
+                "wifi_sent_ms",
+                ms(airtime.and_then(|airtime| airtime.sent_s)),
+            ),
+            (
+                "wifi_own_received_ms",
+                ms(airtime.and_then(|airtime| airtime.own_received_s)),
+            ),
         ];
         for (counter, value) in counted {
             if let (Some((name, _)), Some(value)) = (links.get(&index), value) {

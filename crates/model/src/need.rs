@@ -41,6 +41,8 @@ vocabulary! {
         Lines = "lines",
         /// The facts of this machine.
         Machine = "machine",
+        /// What this machine's radio counts of its frames and of its channel; where it has none in use, nothing is missing.
+        Radio = "radio",
         /// Counters of this machine while the path is loaded.
         CounterRates = "counter-rates",
         /// How fast files are read and written.

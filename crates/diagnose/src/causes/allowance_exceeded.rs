@@ -1,7 +1,9 @@
 //! A cloud's allowance of bandwidth, packets or connections of this machine is used up.
 //!
 //! Amazon's ena driver counts what was queued or dropped because the instance was above what its type allows
-//! (bw_in_allowance_exceeded and its kind, "Monitor network performance for your EC2 instance").
+//! (bw_in_allowance_exceeded and its kind, "Monitor network performance for your EC2 instance"). A virtio device may count the
+//! bytes that a limit of its rate held up or dropped (ratelimit_bytes of each queue, Linux drivers/net/virtio_net.c, from VIRTIO's
+//! device statistics). Google's gve has no such counter (gve_ethtool.c).
 
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
@@ -15,6 +17,12 @@ const ENDING: &str = "_allowance_exceeded";
 
 /// Packets that were queued or dropped, from which on it is no single burst.
 const LEAST_PACKETS: u64 = 10;
+
+/// How the counters of a virtio device's queues end.
+const OF_QUEUE: &str = "_ratelimit_bytes";
+
+/// They count bytes: so many are a full packet.
+const PACKET_BYTES: u64 = 1500;
 
 const CONFIDENCE: f64 = 0.95;
 
@@ -41,11 +49,20 @@ pub(crate) const CAUSE: Entry = Entry {
 fn worst(case: &Case<'_>) -> Option<Finding> {
     let all = case.counted().flat_map(|counted| {
         let grown = counted.result.grown.iter();
-        let exceeded = grown.filter(|(name, _)| name.ends_with(ENDING));
-        exceeded.map(move |(name, packets)| (*packets, name.as_str(), counted))
+        grown
+            .filter_map(move |(name, grown)| Some((packets(name, *grown)?, name.as_str(), counted)))
     });
     let (packets, name, counted) = all.max_by_key(|(packets, _, _)| *packets)?;
     (packets >= LEAST_PACKETS).then(|| finding(packets, name, counted))
+}
+
+/// Packets that a counter of an allowance is about; none where it is another counter.
+fn packets(name: &str, grown: u64) -> Option<u64> {
+    match (name.ends_with(ENDING), name.ends_with(OF_QUEUE)) {
+        (true, _) => Some(grown),
+        (_, true) => Some(grown / PACKET_BYTES),
+        _ => None,
+    }
 }
 
 fn finding(packets: u64, name: &str, counted: Counted<'_>) -> Finding {
@@ -56,6 +73,12 @@ fn finding(packets: u64, name: &str, counted: Counted<'_>) -> Finding {
         "pps" => "packets a second",
         "conntrack" => "connections that are tracked",
         "linklocal" => "packets to the provider's own services (DNS, metadata, time)",
+        queue if queue.ends_with(OF_QUEUE) && queue.starts_with("rx") => {
+            "bandwidth that it may receive"
+        }
+        queue if queue.ends_with(OF_QUEUE) && queue.starts_with("tx") => {
+            "bandwidth that it may send"
+        }
         _ => "traffic",
     };
     Finding {
@@ -102,5 +125,16 @@ mod tests {
             "{found:?}"
         );
         assert_eq!(counted(CAUSE.examine, &grown[..1]), []);
+    }
+
+    #[test]
+    fn a_queue_that_the_device_limits_counts_bytes() {
+        let found = |bytes| counted(CAUSE.examine, &[("eth0.tx0_hw_ratelimit_bytes", bytes)]);
+        let one = found(3_000_000);
+        assert!(
+            matches!(&one[..], [one] if one.summary.contains("may send: 2000 packets at eth0")),
+            "{one:?}"
+        );
+        assert_eq!(found(3000), [], "a single burst");
     }
 }

@@ -159,6 +159,11 @@ mod tests {
     /// How often it is found where the sender had nothing to send for a share of the time, or waited for a window over that
     /// round trip, and its one thread used so much of a processor.
     fn found(app: f64, rwnd: f64, rtt_s: f64, used: f64) -> usize {
+        at_both(app, rwnd, rtt_s, [used, 0.3]).len()
+    }
+
+    /// The findings where the threads of this machine and of the far one used so much of a processor.
+    fn at_both(app: f64, rwnd: f64, rtt_s: f64, [here, there]: [f64; 2]) -> Vec<Finding> {
         let result = json!({
             "direction": "up", "protocol": "tcp", "bps": 9e9, "steady_bps": 9e9, "bytes": 16_000_000_000u64, "cc": "cubic",
             "streams": [],
@@ -168,11 +173,22 @@ mod tests {
                 "limited": { "rwnd_ratio": rwnd, "sndbuf_ratio": 0.0, "app_ratio": app, "network_ratio": 1.0 - app - rwnd }
             },
             "tcp_receiver": { "receive_buffer_bytes": null, "max_window_bytes": null },
-            "cpu": { "local_ratio": used, "remote_ratio": 0.3 }
+            "cpu": { "local_ratio": here, "remote_ratio": there }
         });
         let mut load = measurement(Outcome::Throughput(serde_json::from_value(result).unwrap()));
         load.duration_s = 15.0;
-        found_in(CAUSE.examine, &[load]).len()
+        found_in(CAUSE.examine, &[load])
+    }
+
+    #[test]
+    fn the_machine_whose_processor_is_full_is_named() {
+        let places = |used| {
+            let found = at_both(0.0, 0.6, 0.0005, used).into_iter();
+            found.map(|finding| finding.place).collect::<Vec<_>>()
+        };
+        assert_eq!(places([0.3, 0.97]), [Place::FarHost]);
+        assert_eq!(places([0.97, 0.3]), [Place::ThisHost]);
+        assert_eq!(places([0.3, 0.3]), []);
     }
 
     #[test]

@@ -1,96 +1,26 @@
-//! A radio link is weak, narrow or crowded.
+//! The signal of a radio link is weak.
 
-use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::finding::Cause;
 use plumb_model::need::Need;
 
-use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
-use crate::evidence::{Counted, fact};
-use crate::signs::percent;
+use crate::entry::{Entry, Family, by_audit, no_sign};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "a cable, or a place nearer to the access point, has neither the delay nor the loss",
     needs: &[Need::Machine],
-    resembles: &[(
-        Cause::BufferbloatDown,
-        "a queue on the line delays wired machines too",
-    )],
+    resembles: &[
+        (
+            Cause::BufferbloatDown,
+            "a queue on the line delays wired machines too",
+        ),
+        (
+            Cause::WifiChannelBusy,
+            "there the signal is strong and others take the air",
+        ),
+    ],
     predicts: &[],
     yields_to: &[],
-    examine: |case| sent_again(case).into_iter().collect(),
+    examine: by_audit,
     explains: no_sign,
 };
-
-/// Frames sent again for each frame sent, during a check: a good link stays below a tenth, and from a fifth on the radio
-/// spends its time on it. The audit of a machine judges by the same, since the radio was connected.
-const RETRY_RATIO: f64 = 0.2;
-
-/// Frames of a phase; fewer say nothing of a share.
-const ENOUGH_FRAMES: u64 = 200;
-
-/// The driver counts for this very interface; drivers differ in what they call a frame.
-const CONFIDENCE: f64 = 0.85;
-
-/// Counted beside a check.
-fn sent_again(case: &Case<'_>) -> Option<Finding> {
-    let all = case.counted().flat_map(|counted| {
-        let radios = counted.interfaces().into_iter();
-        radios.filter_map(move |name| Some((of(counted, name)?, name, counted)))
-    });
-    let (ratio, name, counted) = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (ratio >= RETRY_RATIO).then(|| Finding {
-        cause: Cause::WifiWeak,
-        place: Place::LocalSegment,
-        severity: Severity::Warning,
-        confidence: CONFIDENCE,
-        matters_for: Vec::new(),
-        summary: format!(
-            "The Wi-Fi of {name} sent {} of its frames again {}: each waits for that, so that rates fall and round trips vary whatever the line behind it does.",
-            percent(ratio),
-            counted.during()
-        ),
-        evidence: vec![fact(
-            counted.measurement,
-            format_args!("grown.{name}.wifi_retries"),
-            ratio,
-            "frames sent again for each frame that was sent meanwhile",
-            RETRY_RATIO,
-        )],
-        fixes: vec![Fix::advice(
-            Actor::ThisHost,
-            "Go nearer to the access point, use 5 or 6 GHz and a channel with fewer networks, or a cable; `plumb host` shows signal, channel and power saving.",
-            "Below a tenth of the frames are sent again.",
-        )],
-        kb: "host".to_owned(),
-    })
-}
-
-fn of(counted: Counted<'_>, name: &str) -> Option<f64> {
-    let sent = counted.of(name, "wifi_sent");
-    let again = counted.of(name, "wifi_retries");
-    (sent >= ENOUGH_FRAMES).then(|| again as f64 / sent as f64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::counted;
-
-    #[test]
-    fn a_fifth_of_the_frames_is_much() {
-        let found = |sent, again| {
-            let grown = [
-                ("wlan0.rx_packets", 4000),
-                ("wlan0.rx_bytes", 4_000_000),
-                ("wlan0.wifi_sent", sent),
-                ("wlan0.wifi_retries", again),
-            ];
-            counted(CAUSE.examine, &grown).len()
-        };
-        assert_eq!(found(4000, 1600), 1);
-        assert_eq!(found(4000, 300), 0);
-        assert_eq!(found(20, 18), 0);
-        assert_eq!(found(0, 0), 0);
-    }
-}

@@ -1,7 +1,8 @@
 //! Round trips of probes beside a load.
 
+use plumb_model::distribution::Distribution;
 use plumb_model::protocol::Protocol;
-use plumb_model::results::{Direction, LoadedLatencyResult, Outcome};
+use plumb_model::results::{Direction, LoadedLatencyResult, Outcome, PathPlace};
 use plumb_model::run::Measurement;
 
 use crate::{Case, lengths};
@@ -59,6 +60,23 @@ impl<'a> Case<'a> {
                 }),
                 _ => None,
             })
+    }
+
+    /// Round trips to the gateway before any load, the measurement that has them and the field.
+    pub(crate) fn idle_to_gateway(&self) -> Option<(&'a Measurement, &'static str, Distribution)> {
+        if self.asked.is_some_and(|asked| asked.local) {
+            let idle = self.idle()?;
+            return Some((idle.measurement, "rtt_s.p75", idle.result.rtt_s?));
+        }
+        self.every_loaded().find_map(|loaded| {
+            let nearest = loaded.result.path.as_ref()?.places.first()?;
+            let is_gateway = nearest.place == PathPlace::Gateway;
+            is_gateway.then_some((
+                loaded.measurement,
+                "path.places[0].idle_rtt_s.p75",
+                nearest.idle_rtt_s,
+            ))
+        })
     }
 
     /// Those while `direction` was loaded.

@@ -29,9 +29,9 @@ mod stages;
 mod steering;
 mod tcp;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod udp;
-mod wifi;
+pub(crate) mod wifi;
 
 use plumb_model::finding::Finding;
 use plumb_model::results::Outcome;
@@ -53,7 +53,7 @@ pub fn audit(host: &HostResult, measurement: &str) -> Audit {
 }
 
 /// Fields of what was read that count since the machine booted.
-const COUNTERS: [&str; 7] = [
+const COUNTERS: [&str; 8] = [
     "counters",
     "driver_counters",
     "carrier_changes",
@@ -61,6 +61,7 @@ const COUNTERS: [&str; 7] = [
     "softnet",
     "counts",
     "retries",
+    "busy_ratio",
 ];
 
 /// Whether a finding rests on what was counted since the machine booted, most of it at other times and for other

@@ -3,13 +3,35 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use plumb_model::finding::{Action, Cause, InterfaceChange, PathKind, Severity};
+use plumb_model::results::Outcome;
 use plumb_model::results::host::*;
+use plumb_model::run::Measurement;
 use plumb_model::tune::Scope;
 
 use super::{Audit, audit};
+use crate::testing::measurement;
 
 mod interfaces;
 mod kernel;
+
+/// The facts of a machine whose only interface in use is a radio connected to an access point.
+pub(crate) fn on_wifi(wifi: Wifi) -> Measurement {
+    let interface = Interface {
+        name: "wlan0".to_owned(),
+        hardware: "ethernet".to_owned(),
+        up: true,
+        carrier: true,
+        wifi: Some(Wifi {
+            mode: "station".to_owned(),
+            ..wifi
+        }),
+        ..Interface::default()
+    };
+    measurement(Outcome::Host(Box::new(HostResult {
+        interfaces: vec![interface],
+        ..HostResult::default()
+    })))
+}
 
 /// A server on which nothing is wrong: a 10 Gbit/s card, counters that have counted, room everywhere.
 fn healthy() -> HostResult {

@@ -8,14 +8,16 @@ use super::{Facts, Judged, fine, found, ratio};
 
 /// Signal below which high modulations fail (802.11ac needs about −65 dBm for MCS 8 at 80 MHz), and
 /// below which the link itself does.
-const WEAK_DBM: i32 = -70;
+pub(crate) const WEAK_DBM: i32 = -70;
 const BROKEN_DBM: i32 = -80;
 
-/// Frames sent again for each frame sent; a good link stays below a tenth.
-const RETRY_RATIO: f64 = 0.2;
+/// Frames sent again for each frame sent: a good link stays below a tenth, and from a fifth on the radio spends its time
+/// on it.
+pub(crate) const RETRY_RATIO: f64 = 0.2;
 
-/// Share of the time in which the channel is taken, from which on everybody waits.
-const BUSY_RATIO: f64 = 0.5;
+/// Share of the time in which the channel is taken, from which on it is taken more often than free when a frame wants to go,
+/// and less than half of the air is left.
+pub(crate) const BUSY_RATIO: f64 = 0.5;
 
 pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
     facts
@@ -52,7 +54,8 @@ fn signal(facts: &Facts<'_>, place: usize, interface: &Interface, wifi: &Wifi) -
         Severity::Warning
     };
     Some(
-        weak(
+        of(
+            Cause::WifiWeak,
             &subject,
             severity,
             format!(
@@ -88,7 +91,8 @@ fn retries(facts: &Facts<'_>, place: usize, interface: &Interface, wifi: &Wifi) 
         ));
     }
     Some(
-        weak(
+        of(
+            Cause::WifiRetries,
             &subject,
             Severity::Warning,
             format!(
@@ -111,25 +115,32 @@ fn retries(facts: &Facts<'_>, place: usize, interface: &Interface, wifi: &Wifi) 
     )
 }
 
+/// Since the radio came to the channel. Where the driver does not report which frames were its own, a busy channel may be
+/// this machine's doing, and is only worth knowing.
 fn busy(facts: &Facts<'_>, place: usize, interface: &Interface, wifi: &Wifi) -> Option<Judged> {
-    let share = wifi.busy_ratio?;
+    let others = wifi.airtime.and_then(|airtime| airtime.others_ratio());
+    let (share, severity, by) = match others {
+        Some(others) => (others, Severity::Warning, "others"),
+        None => (wifi.busy_ratio?, Severity::Info, "this machine or others"),
+    };
     let subject = format!("{} channel", interface.name);
     if share < BUSY_RATIO {
         return Some(fine(
             subject,
             format!(
-                "the channel of {} is free {:.0} % of the time",
+                "{by} leave the channel of {} free for {:.0} % of the time",
                 interface.name,
                 (1.0 - share) * 100.0
             ),
         ));
     }
     Some(
-        weak(
+        of(
+            Cause::WifiChannelBusy,
             &subject,
-            Severity::Warning,
+            severity,
             format!(
-                "The channel of {} is taken {:.0} % of the time.",
+                "The channel of {} is taken by {by} {:.0} % of the time.",
                 interface.name,
                 share * 100.0
             ),
@@ -137,7 +148,7 @@ fn busy(facts: &Facts<'_>, place: usize, interface: &Interface, wifi: &Wifi) -> 
         .evidence(facts.evidence(
             format!("interfaces[{place}].wifi.busy_ratio"),
             share,
-            "share of the time in which somebody sends",
+            "share of the time in which somebody sends, less this radio's own frames where they are known",
             BUSY_RATIO,
         ))
         .advice(
@@ -181,7 +192,7 @@ fn power_save(
         ));
     }
     Some(
-        weak(&subject, Severity::Info, format!("The radio of {} sleeps between frames, so what comes waits for up to a beacon, 102 ms.", interface.name))
+        of(Cause::WifiPowerSave, &subject, Severity::Info, format!("The radio of {} sleeps between frames, so what comes waits for up to a beacon, 102 ms.", interface.name))
             .evidence(facts.evidence(
                 format!("interfaces[{place}].wifi.power_save"),
                 1.0,
@@ -198,10 +209,10 @@ fn power_save(
     )
 }
 
-fn weak(subject: &str, severity: Severity, summary: String) -> super::Found {
+fn of(cause: Cause, subject: &str, severity: Severity, summary: String) -> super::Found {
     found(
         subject,
-        Cause::WifiWeak,
+        cause,
         severity,
         &[PathKind::Lan, PathKind::LongPath],
         summary,

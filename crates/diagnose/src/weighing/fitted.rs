@@ -1,5 +1,5 @@
 //! How often each rule found its cause on lines whose truth is known, and how often it was right. Made from the results
-//! of the set to fit (`make certify`); causes that are not listed have not been tried.
+//! of the set to fit by `plumb-certify fit --write`, and by nothing else; causes that are not listed have not been tried.
 
 use plumb_model::finding::Cause;
 

@@ -140,6 +140,11 @@ fn precision(cause: Cause, estimate: f64) -> f64 {
     (right + ESTIMATE_TRIALS * estimate) / (found + ESTIMATE_TRIALS)
 }
 
+/// How many times as often as most others a cause is found in a setting, by the priors.
+pub fn how_often(cause: Cause, setting: Setting) -> f64 {
+    (prior::bits(cause, setting) - REFERENCE_BITS).exp2()
+}
+
 /// Log-odds of a probability, in bits.
 fn bits(probability: f64) -> f64 {
     let bounded = probability.clamp(1e-6, 1.0 - 1e-6);

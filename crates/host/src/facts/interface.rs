@@ -105,6 +105,8 @@ pub(crate) fn tells_of_trouble(name: &str) -> bool {
         "stop",
         // Amazon's ena counts what it queued or dropped because the instance was above its allowance.
         "allowance_exceeded",
+        // A virtio device counts what it dropped for a limit of its rate.
+        "ratelimit",
     ]
     .iter()
     .any(|word| name.contains(word))
@@ -162,6 +164,8 @@ mod tests {
             "rx_no_buffer_count",
             "port.rx_crc_errors",
             "tx_timeout",
+            "bw_in_allowance_exceeded",
+            "rx0_hw_ratelimit_bytes",
         ] {
             assert!(tells_of_trouble(name), "{name}");
         }

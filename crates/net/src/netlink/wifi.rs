@@ -1,6 +1,6 @@
 //! Radios as nl80211 tells of them (`linux/nl80211.h`).
 
-use plumb_model::results::host::{Wifi, WifiProtocol, WifiRate};
+use plumb_model::results::host::{Wifi, WifiAirtime, WifiProtocol, WifiRate};
 
 use super::NetlinkError;
 use super::attribute::{Attribute, attributes, find, number};
@@ -124,11 +124,18 @@ fn survey(body: &[u8], wifi: &mut Wifi) {
     wifi.noise_dbm = find(info.value, 2)
         .and_then(|a| a.u8())
         .map(|v| i32::from(v.cast_signed()));
-    let time = |kind| find(info.value, kind).and_then(|a| a.u64());
-    wifi.busy_ratio = match (time(4), time(5)) {
-        (Some(all), Some(busy)) if all > 0 => Some((busy as f64 / all as f64).min(1.0)),
-        _ => None,
+    let time_s = |kind| {
+        let ms = find(info.value, kind).and_then(|a| a.u64());
+        ms.map(|ms| ms as f64 / 1e3)
     };
+    wifi.airtime = time_s(4).zip(time_s(5)).map(|(all_s, busy_s)| WifiAirtime {
+        all_s,
+        busy_s,
+        sent_s: time_s(8),
+        own_received_s: time_s(11),
+    });
+    let airtime = wifi.airtime.filter(|airtime| airtime.all_s > 0.0);
+    wifi.busy_ratio = airtime.map(|airtime| (airtime.busy_s / airtime.all_s).min(1.0));
 }
 
 /// How frames are modulated (`enum nl80211_rate_info`).
@@ -265,6 +272,15 @@ mod tests {
         let used = [times, flag(3), encode(2, &[(-92_i8).cast_unsigned()])].concat();
         survey(&encode(SURVEY_INFO, &used), &mut wifi);
         assert_eq!((wifi.busy_ratio, wifi.noise_dbm), (Some(0.25), Some(-92)));
+        let others_ratio = |wifi: &Wifi| wifi.airtime.and_then(|airtime| airtime.others_ratio());
+        assert_eq!(others_ratio(&wifi), None, "whose frames they were");
+        let own = [
+            used,
+            encode(8, &30_u64.to_ne_bytes()),
+            encode(11, &20_u64.to_ne_bytes()),
+        ];
+        survey(&encode(SURVEY_INFO, &own.concat()), &mut wifi);
+        assert!(others_ratio(&wifi).is_some_and(|share| (share - 0.2).abs() < 1e-9));
     }
 
     proptest! {

@@ -269,7 +269,7 @@ pub(crate) fn measures(need: Need, effort: Effort, far: FarEnd, raw: bool) -> bo
     let (responder, path) = (far == FarEnd::Responder, far != FarEnd::None);
     let (usual, thorough) = (effort != Effort::Quick, effort == Effort::Thorough);
     match need {
-        Need::Machine => true,
+        Need::Machine | Need::Radio => true,
         Need::Idle => path,
         Need::Upload | Need::Download | Need::BothHosts => responder,
         Need::UploadQueue | Need::DownloadQueue | Need::BothLoads => responder && usual,

@@ -111,7 +111,11 @@ fn the_largest_share_names_what_limits() {
             &[Cause::ReceiveBufferSmall][..],
         ),
         ("limited-sender", "sndbuf_ratio", &[Cause::SendBufferSmall]),
-        ("limited-application", "app_ratio", &[]),
+        (
+            "limited-application",
+            "app_ratio",
+            &[Cause::ApplicationLimited],
+        ),
         // Its line carries what a port of 100 Mbit/s does.
         ("limited-network", "network_ratio", &[Cause::PortSpeed]),
     ] {

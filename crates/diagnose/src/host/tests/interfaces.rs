@@ -122,17 +122,41 @@ fn light_and_radio() {
         radio(|w| w.signal_dbm = Some(-84)),
     );
     one(
-        Cause::WifiWeak,
+        Cause::WifiRetries,
         Severity::Warning,
         radio(|w| w.retries = Some(40_000)),
     );
+    // Whose frames they are, the driver does not report.
     one(
-        Cause::WifiWeak,
-        Severity::Warning,
+        Cause::WifiChannelBusy,
+        Severity::Info,
         radio(|w| w.busy_ratio = Some(0.8)),
     );
+    let airtime = |own_s: f64| {
+        move |w: &mut Wifi| {
+            w.busy_ratio = Some(0.8);
+            w.airtime = Some(WifiAirtime {
+                all_s: 1000.0,
+                busy_s: 800.0,
+                sent_s: Some(own_s / 2.0),
+                own_received_s: Some(own_s / 2.0),
+            });
+        }
+    };
+    let busy = |own_s: f64| {
+        move |h: &mut HostResult| {
+            let mut wifi = Wifi {
+                signal_dbm: Some(-55),
+                ..Wifi::default()
+            };
+            airtime(own_s)(&mut wifi);
+            h.interfaces[0].wifi = Some(wifi);
+        }
+    };
+    one(Cause::WifiChannelBusy, Severity::Warning, busy(100.0));
+    assert_eq!(causes(&after(busy(600.0))), [], "its own frames");
     one(
-        Cause::WifiWeak,
+        Cause::WifiPowerSave,
         Severity::Info,
         radio(|w| w.power_save = Some(true)),
     );

@@ -25,7 +25,7 @@ pub use system::{
     Clock, Cpus, FileLimits, InterruptLine, Machine, NeighbourTable, Qdisc, SocketMemoryUse,
     SoftnetCpu, Sysctl,
 };
-pub use wifi::{Wifi, WifiProtocol, WifiRate};
+pub use wifi::{Wifi, WifiAirtime, WifiProtocol, WifiRate};
 
 /// What is known of this host. What it did not report is null or empty, and `unread` has the reason.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -24,6 +24,8 @@ pub struct Wifi {
     /// Share of the time, 0 to 1, that the channel was busy with frames of ours and of others. Null where the driver
     /// does not report it.
     pub busy_ratio: Option<f64>,
+    /// How the radio has spent its time on the channel. Null where the driver does not report it.
+    pub airtime: Option<WifiAirtime>,
     /// Modulation of the frames that are sent. Null where the driver does not report it.
     pub send: Option<WifiRate>,
     /// Modulation of the frames that are received. Null where the driver does not report it.
@@ -40,6 +42,28 @@ pub struct Wifi {
     pub connected_s: Option<f64>,
     /// Whether the radio sleeps between frames. Null where the driver does not report it.
     pub power_save: Option<bool>,
+}
+
+/// How a radio has spent its time on its channel, as its driver counts since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WifiAirtime {
+    /// Time in seconds for which the radio listened to the channel or sent on it.
+    pub all_s: f64,
+    /// Time in seconds for which the channel was busy with frames of ours, of others, or with noise.
+    pub busy_s: f64,
+    /// Time in seconds for which this radio sent. Null where the driver does not report it.
+    pub sent_s: Option<f64>,
+    /// Time in seconds for which it received frames of its own network. Null where the driver does not report it.
+    pub own_received_s: Option<f64>,
+}
+
+impl WifiAirtime {
+    /// Share of the time that the channel was busy without this radio's own frames; `None` where the driver does not
+    /// report what was its own.
+    pub fn others_ratio(&self) -> Option<f64> {
+        let own_s = self.sent_s? + self.own_received_s?;
+        (self.all_s > 0.0).then(|| ((self.busy_s - own_s) / self.all_s).clamp(0.0, 1.0))
+    }
 }
 
 /// How frames are modulated.

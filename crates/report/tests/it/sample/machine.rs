@@ -260,6 +260,7 @@ fn radio() -> Interface {
             average_signal_dbm: Some(-66),
             noise_dbm: Some(-95),
             busy_ratio: Some(0.31),
+            airtime: None,
             send: Some(WifiRate {
                 bps: Some(432e6),
                 protocol: WifiProtocol::Ax,

@@ -1,0 +1,102 @@
+//! A radio sends many frames again, which turns loss into delay.
+//!
+//! An access point or a station that misses an acknowledgement sends the frame again, several times, before it gives it up.
+//! So the path behind it loses little, and waits.
+
+use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::need::Need;
+
+use crate::Case;
+use crate::entry::{Entry, Family, no_sign};
+use crate::evidence::{Counted, fact};
+use crate::host::wifi::RETRY_RATIO;
+use crate::signs::percent;
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Ends,
+    vanishes: "over a cable, or on a free channel, the radio's counter of frames sent again grows by less than a tenth of those sent",
+    needs: &[Need::Machine, Need::Radio],
+    resembles: &[
+        (
+            Cause::PathLoss,
+            "there the radio sends no more again than it always does",
+        ),
+        (
+            Cause::BufferbloatUp,
+            "a queue on the line delays wired machines too",
+        ),
+    ],
+    predicts: &[],
+    yields_to: &[Cause::WifiWeak],
+    examine: |case| sent_again(case).into_iter().collect(),
+    explains: no_sign,
+};
+
+/// Frames of a phase; fewer say nothing of a share.
+const ENOUGH_FRAMES: u64 = 200;
+
+/// The driver counts for this very interface; drivers differ in what they call a frame.
+const CONFIDENCE: f64 = 0.85;
+
+/// Counted beside a check.
+fn sent_again(case: &Case<'_>) -> Option<Finding> {
+    let all = case.counted().flat_map(|counted| {
+        let radios = counted.interfaces().into_iter();
+        radios.filter_map(move |name| Some((of(counted, name)?, name, counted)))
+    });
+    let (ratio, name, counted) = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (ratio >= RETRY_RATIO).then(|| Finding {
+        cause: Cause::WifiRetries,
+        place: Place::LocalSegment,
+        severity: Severity::Warning,
+        confidence: CONFIDENCE,
+        matters_for: Vec::new(),
+        summary: format!(
+            "The Wi-Fi of {name} sent {} of its frames again {}: each waits for that, so that rates fall and round trips vary whatever the line behind it does.",
+            percent(ratio),
+            counted.during()
+        ),
+        evidence: vec![fact(
+            counted.measurement,
+            format_args!("grown.{name}.wifi_retries"),
+            ratio,
+            "frames sent again for each frame that was sent meanwhile",
+            RETRY_RATIO,
+        )],
+        fixes: vec![Fix::advice(
+            Actor::ThisHost,
+            "Use 5 or 6 GHz and a channel with fewer networks, go nearer to the access point, or use a cable; `plumb host` shows signal, channel and power saving.",
+            "Below a tenth of the frames are sent again.",
+        )],
+        kb: "host".to_owned(),
+    })
+}
+
+fn of(counted: Counted<'_>, name: &str) -> Option<f64> {
+    let sent = counted.of(name, "wifi_sent");
+    let again = counted.of(name, "wifi_retries");
+    (sent >= ENOUGH_FRAMES).then(|| again as f64 / sent as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::counted;
+
+    #[test]
+    fn a_fifth_of_the_frames_is_much() {
+        let found = |sent, again| {
+            let grown = [
+                ("wlan0.rx_packets", 4000),
+                ("wlan0.rx_bytes", 4_000_000),
+                ("wlan0.wifi_sent", sent),
+                ("wlan0.wifi_retries", again),
+            ];
+            counted(CAUSE.examine, &grown).len()
+        };
+        assert_eq!(found(4000, 1600), 1);
+        assert_eq!(found(4000, 300), 0);
+        assert_eq!(found(20, 18), 0);
+        assert_eq!(found(0, 0), 0);
+    }
+}
