@@ -83,6 +83,10 @@ const OTHER_CELLS: &[(&str, &[(&str, &str)])] = &[
     ),
     ("policer", &[("rate", "1mbit"), ("burst", "20kB")]),
     (
+        "packet_rate",
+        &[("per_second", "2000"), ("limit", "20p")],
+    ),
+    (
         "outage",
         &[("at", "10ms"), ("lasts", "8ms"), ("every", "40ms")],
     ),
