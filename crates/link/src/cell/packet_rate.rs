@@ -136,8 +136,11 @@ mod tests {
         spec.build(1, Time::ZERO).own()
     }
 
+    /// After all that a test does.
+    const LATER: Time = Time::from_nanos(1_000_000_000);
+
     fn departures_us(cell: &mut dyn Cell) -> Vec<u64> {
-        std::iter::from_fn(|| cell.dequeue(Time::MAX))
+        std::iter::from_fn(|| cell.dequeue(LATER))
             .map(|(at, _)| at.as_nanos() / 1000)
             .collect()
     }
@@ -165,7 +168,7 @@ mod tests {
                 box_.enqueue(Time::ZERO, udp(size, 1, 0));
             }
             assert_eq!(departures_us(&mut *box_), [1000, 2000, 3000], "{limit}");
-            let stats = box_.stats(Time::MAX, "packet_rate");
+            let stats = box_.stats(LATER, "packet_rate");
             assert_eq!(stats.dropped["overflow"], 3, "{limit}");
         }
     }
