@@ -228,11 +228,10 @@ impl<'a> Case<'a> {
         let all = self.measurements.iter();
         all.filter(|measurement| {
             let of = match &measurement.outcome {
-                Outcome::Udp(result) => result.direction,
-                Outcome::Throughput(result) => result.direction,
-                _ => return false,
+                Outcome::Udp(result) => Some(result.direction),
+                other => other.throughput().map(|carried| carried.direction),
             };
-            of == direction && reading::experiment(measurement) == Some(experiment)
+            of == Some(direction) && reading::experiment(measurement) == Some(experiment)
         })
         .count()
     }
