@@ -3,12 +3,12 @@
 
 use plumb_model::context::Experiment;
 use plumb_model::finding::{Cause, Finding, Place, Severity};
+use plumb_model::goal::Effort;
 use plumb_model::results::Direction;
 
-use crate::Case;
 use crate::evidence::{Carried, RAISES, Streamed};
 use crate::signs::{Kind, Sign, queue_stands};
-use crate::{causes, weighing};
+use crate::{Case, causes, lengths, weighing};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Wanted {
@@ -16,6 +16,8 @@ pub enum Wanted {
     PacketSizes,
     /// Datagrams at a rate of their own.
     Stream(Stream),
+    /// One TCP connection alone, as the load's are, for so many seconds.
+    SingleStream(Direction, f64),
 }
 
 /// Datagrams at equal intervals.
@@ -37,7 +39,10 @@ impl Wanted {
             Self::Stream(stream) => match stream.experiment {
                 Experiment::Paced => "whether packets are lost below the line's rate",
                 Experiment::Overload => "what the line does above that rate",
+                Experiment::SmallPackets => "whether packets are limited, or bits",
+                Experiment::SingleStream => "what one connection carries",
             },
+            Self::SingleStream(..) => "what one connection carries",
         }
     }
 }
@@ -63,6 +68,31 @@ const HEADERS_LESS_BYTES: u64 = 12;
 
 /// Share of segments sent again in vain from which on it is asked why: what a rare delay longer than a timeout repeats is less.
 const IN_VAIN_RATIO: f64 = 0.005;
+
+/// So many times the packets a second that TCP carried: a box that takes no more of them loses half, which no chance does.
+const SMALL_TIMES: f64 = 2.0;
+
+/// UDP payload of small packets, in bytes: what a call's packets have, about.
+const SMALL_BYTES: u16 = 64;
+
+/// Headers of IPv6 and UDP, in bytes.
+const UDP_HEADERS_BYTES: u64 = 48;
+
+/// Small packets have at most this share of the bits that TCP carried: they fit a line of bits many times.
+const SMALL_BITS_RATIO: f64 = 0.25;
+
+/// One connection that carries less than this share of what several do is worth asking why.
+const SINGLE_RATIO: f64 = 0.6;
+
+/// Seconds that a single stream lasts beyond what its rate needs to show: connections begin within them.
+const SINGLE_BEYOND_S: f64 = 0.2;
+
+/// A loss of datagrams below TCP's rate from this share on is a limit rather than chance: TCP would hardly carry anything
+/// with it (Mathis et al., 1997).
+const CUT_RATIO: f64 = 0.1;
+
+/// And TCP sends at most this share of that again.
+const TCP_RATIO: f64 = 0.25;
 
 /// The most that is sent: what one thread sends packet by packet with time to spare, in packets a second.
 const MOST_PPS: f64 = 100_000.0;
@@ -91,13 +121,20 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
         .into_iter()
         .filter(|finding| finding.cause != Cause::PathLoss);
     let left = causes::left(case, &known.collect::<Vec<_>>());
-    let mut directions = [Direction::Up, Direction::Down].into_iter();
-    directions.find_map(|direction| {
-        let unexplained = left.iter().any(|sign| asks(sign, direction));
-        let asking = unexplained || doubted.contains(&direction);
-        let line = asking.then(|| Line::of(case, direction))?;
+    let thorough = case
+        .asked
+        .is_some_and(|asked| asked.effort == Effort::Thorough);
+    let unexplained = |direction| left.iter().any(|sign| asks(sign, direction));
+    let directions = || [Direction::Up, Direction::Down].into_iter();
+    let datagrams = |direction: Direction| {
+        let unexplained = unexplained(direction);
+        let line = Line::of(case, direction);
+        let is_cut = line.is_cut(case);
+        if !(unexplained || thorough || is_cut || doubted.contains(&direction)) {
+            return None;
+        }
         let below = || line.paced(case);
-        let above = || line.overload(case).filter(|_| unexplained);
+        let above = || line.overload(case).filter(|_| unexplained || is_cut);
         // Where TCP's packets wait, what it loses may be what a full line takes, and that it is full shows above its rate.
         let waits = case.full_load(direction).is_some_and(queue_stands);
         let stream = match waits && unexplained {
@@ -105,7 +142,38 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
             false => below().or_else(above),
         };
         stream.map(Wanted::Stream)
-    })
+    };
+    // What limits packets or flows shows beside what datagrams of full size did.
+    let further = |direction: Direction| {
+        let line = Line::of(case, direction);
+        let single = line.single(case, thorough);
+        single.or_else(|| line.small(case, thorough).map(Wanted::Stream))
+    };
+    // What was seen to be cut is asked for first, for time may be short.
+    let mut cut = directions().filter(|direction| Line::of(case, *direction).is_cut(case));
+    let cut = cut.find_map(|direction| datagrams(direction).or_else(|| further(direction)));
+    let acknowledgements = || {
+        let mut lost = directions().filter(|direction| takes_acknowledgements(&left, *direction));
+        let small = lost.find_map(|direction| Line::of(case, direction).small(case, true));
+        small.map(Wanted::Stream)
+    };
+    cut.or_else(acknowledgements)
+        .or_else(|| directions().find_map(datagrams))
+        .or_else(|| directions().find_map(further))
+}
+
+/// Whether probes are lost beside a load whose acknowledgements go in this direction: small packets, and many a second.
+fn takes_acknowledgements(left: &[Sign], direction: Direction) -> bool {
+    let load = match direction {
+        Direction::Up => Direction::Down,
+        _ => Direction::Up,
+    };
+    let is_it = |sign: &Sign| {
+        sign.kind == Kind::ProbesLost
+            && sign.severity > Severity::Info
+            && sign.direction == Some(load)
+    };
+    left.iter().any(is_it)
 }
 
 /// Whether so many segments are sent again that had arrived that packets may overtake each other.
@@ -188,6 +256,56 @@ impl Line {
             _ => return None,
         };
         self.stream(Experiment::Overload, bps)
+    }
+
+    /// Whether something was seen that limits datagrams, flows or packets to less than TCP's streams carried together, and that
+    /// datagrams above their rate would confirm.
+    fn is_cut(&self, case: &Case<'_>) -> bool {
+        let below = case.streamed(Experiment::Paced, self.direction).next();
+        let small = case
+            .streamed(Experiment::SmallPackets, self.direction)
+            .next();
+        let segments = case.full_load(self.direction).and_then(Carried::segments);
+        let again = segments.map_or(0.0, |segments| segments.ratio());
+        let least = |stream: Streamed<'_>| stream.loss_bounds().0;
+        // What is lost at random TCP sends again as well.
+        let is_limit = |least: f64| least >= CUT_RATIO && again <= TCP_RATIO * least;
+        let lost = below.is_some_and(|below| is_limit(least(below)))
+            || small.is_some_and(|small| least(small) >= CUT_RATIO);
+        let single = case.single_stream(self.direction);
+        let slow = single
+            .zip(self.carried_bps)
+            .is_some_and(|(single, bps)| single.bps() < SINGLE_RATIO * bps);
+        slow || lost
+    }
+
+    /// Whether a connection alone is given as much as several, where datagrams of one flow were not, or all is asked.
+    fn single(&self, case: &Case<'_>, all: bool) -> Option<Wanted> {
+        let together = case.full_load(self.direction)?;
+        let asks = all || case.cut_flow(self.direction).is_some();
+        let first = case.attempts(Experiment::SingleStream, self.direction) == 0;
+        let seconds = lengths::steady_s(together.result.tcp.min_rtt_s.unwrap_or(0.0));
+        (asks && first && together.streams() > 1.0).then_some(Wanted::SingleStream(
+            self.direction,
+            seconds + SINGLE_BEYOND_S,
+        ))
+    }
+
+    /// Small packets, where datagrams of full size showed a limit that may be one of packets, or all is asked.
+    fn small(&self, case: &Case<'_>, all: bool) -> Option<Stream> {
+        let asks = all || case.line_bps(self.direction).is_some();
+        let first = case.attempts(Experiment::SmallPackets, self.direction) == 0;
+        let bps = self.carried_bps.filter(|_| asks && first)?;
+        let full = (self.segment_bytes + HEADERS_LESS_BYTES + UDP_HEADERS_BYTES) as f64;
+        let small = (u64::from(SMALL_BYTES) + UDP_HEADERS_BYTES) as f64;
+        let pps = SMALL_TIMES * bps / (self.segment_bytes.max(1) as f64 * 8.0);
+        let few_bits = SMALL_TIMES * small <= SMALL_BITS_RATIO * full;
+        (few_bits && (LEAST_PPS..=MOST_PPS).contains(&pps)).then_some(Stream {
+            experiment: Experiment::SmallPackets,
+            direction: self.direction,
+            pps,
+            payload_bytes: SMALL_BYTES,
+        })
     }
 
     /// So many datagrams as carry that, where a host can send them and they are enough to count.

@@ -151,8 +151,8 @@ mod tests {
         let mut run = Run::from_json(text).unwrap();
         while let Some(Wanted::Stream(stream)) = wanted(&case(&run)) {
             let lost = match stream.experiment {
-                Experiment::Paced => 0.0,
                 Experiment::Overload => loss_above,
+                _ => 0.0,
             };
             made(&mut run, stream, 2000, lost, 0.0001);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plumb_model::context::Experiment;
 use plumb_model::finding::{Cause, Finding};
 use plumb_model::need::{LookedFor, Need, NotLookedFor};
 use plumb_model::results::{Direction, Outcome};
@@ -30,6 +31,11 @@ pub(crate) fn is_measured(case: &Case<'_>, need: Need) -> bool {
         measurements.any(|m| m.outcome.kind().name() == word)
     };
     let any = |is_it: fn(&Outcome) -> bool| case.measurements.iter().any(|m| is_it(&m.outcome));
+    let each_way = |is_measured: &dyn Fn(Direction) -> bool| {
+        [Direction::Up, Direction::Down]
+            .into_iter()
+            .all(is_measured)
+    };
     match need {
         Need::Idle => case.idle().is_some_and(|idle| idle.result.rtt_s.is_some()),
         Need::Upload => shows_rate(case, Direction::Up),
@@ -37,6 +43,12 @@ pub(crate) fn is_measured(case: &Case<'_>, need: Need) -> bool {
         Need::BothLoads => shows_rate(case, Direction::Both),
         Need::UploadQueue => shows_queue(case, Direction::Up),
         Need::DownloadQueue => shows_queue(case, Direction::Down),
+        Need::Datagrams => each_way(&|direction| {
+            let streams = [Experiment::Paced, Experiment::SmallPackets];
+            let mut streams = streams.iter().map(|of| case.streamed(*of, direction));
+            streams.all(|mut streams| streams.next().is_some())
+        }),
+        Need::SingleStreams => each_way(&|direction| case.single_stream(direction).is_some()),
         Need::BothHosts => case.far.is_some(),
         Need::Route => case.routes().next().is_some(),
         Need::QuotedHeaders => case

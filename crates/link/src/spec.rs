@@ -17,7 +17,8 @@ use crate::cell::middlebox::{
 };
 use crate::cell::timed::{Timed, Timing};
 use crate::cell::{
-    Adjust, Cell, corrupt, delay, duplicate, outage, policer, reorder, shaper, trace, wifi,
+    Adjust, Cell, corrupt, delay, duplicate, outage, packet_rate, policer, reorder, shaper, trace,
+    wifi,
 };
 use crate::settings::{self, Difference, KindOf, SettingsError, TYPE, kinds};
 use crate::time::Time;
@@ -30,6 +31,8 @@ kinds! {
         Shaper(shaper::ShaperSpec) = "shaper",
         /// The opportunities of a recorded line, with a queue.
         Trace(trace::TraceSpec) = "trace",
+        /// A box that limits packets a second, with a queue.
+        PacketRate(packet_rate::PacketRateSpec) = "packet_rate",
         /// A half-duplex Ethernet, which both directions share.
         HalfDuplex(half_duplex::HalfDuplexSpec) = "half_duplex",
         /// An Ethernet of which one end is half and the other full duplex.
@@ -121,6 +124,7 @@ impl CellSpec {
         match self {
             Self::Shaper(spec) => own(shaper::Shaper::new(spec.clone(), seed, now)),
             Self::Trace(spec) => own(trace::Trace::new(spec.clone(), seed, now)),
+            Self::PacketRate(spec) => own(packet_rate::PacketRate::new(spec.clone(), seed, now)),
             Self::HalfDuplex(spec) => shared(medium::pair(spec.terms(), seed, now)),
             Self::DuplexMismatch(spec) => shared(medium::pair(spec.terms(), seed, now)),
             Self::Delay(spec) => timed(delay::Delay::new(spec.clone(), seed)),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use plumb_diagnose::Case;
 use plumb_diagnose::experiment::{self, Wanted};
+use plumb_model::context::Experiment;
 use plumb_net::egress::Outlet;
 use plumb_probe::path::Target;
 use plumb_wire::native::control::flow::Flow;
@@ -21,8 +22,9 @@ use crate::within::Within;
 /// twentieth of a check.
 pub(crate) const BUDGET_PARTS: u64 = 10;
 
-/// More than all that can be asked for; ends the loop whatever a step yields.
-const MOST: usize = 16;
+/// More than all that can be asked for (two directions, each once below the rate, four times above it, with small packets and
+/// with one connection, and sizes once); ends the loop whatever a step yields.
+const MOST: usize = 20;
 
 /// How long datagrams are sent: at 1.4 times the rate of a line, a queue of 600 ms fills in 1.5 s.
 const STREAM: Duration = Duration::from_secs(2);
@@ -30,9 +32,27 @@ const STREAM: Duration = Duration::from_secs(2);
 /// The least time that is left for another one: in 1.5 s a queue of 600 ms fills.
 const LEAST: Duration = Duration::from_millis(1700);
 
+/// How long it takes, and the least time that must be left for it.
+fn times(wanted: &Wanted) -> (Duration, Duration) {
+    match wanted {
+        // A connection that was cut short would not show its rate.
+        Wanted::SingleStream(_, seconds) => {
+            let lasts = Duration::from_secs_f64(*seconds);
+            (lasts, lasts)
+        }
+        Wanted::PacketSizes | Wanted::Stream(_) => (STREAM, LEAST),
+    }
+}
+
 /// Conducts experiments towards a responder at that address, until no cause is left to distinguish or the conductor's time is
-/// over; lasts at most 16 times what one does.
-pub(crate) fn conduct(conductor: &mut Conductor<'_>, name: &str, address: SocketAddr, later: u64) {
+/// over; lasts at most 20 times what one does. A connection alone is such as `tcp` says.
+pub(crate) fn conduct(
+    conductor: &mut Conductor<'_>,
+    name: &str,
+    address: SocketAddr,
+    tcp: Option<&Flow>,
+    later: u64,
+) {
     let mut asked = Vec::new();
     for _ in 0..MOST {
         let run = conductor.run();
@@ -45,15 +65,32 @@ pub(crate) fn conduct(conductor: &mut Conductor<'_>, name: &str, address: Socket
             return;
         }
         asked.push(wanted);
+        let (lasts, least) = times(&wanted);
         let time_left = conductor.session().time_left();
-        if time_left.is_some_and(|left| left < LEAST) {
+        if time_left.is_some_and(|left| left < least) {
             conductor.note(format!(
                 "Not found out, because the time was over: {}. `plumb check --thorough` has more time.",
                 wanted.why()
             ));
             return;
         }
-        conductor.session().watcher.step(wanted.why(), STREAM);
+        conductor.session().watcher.step(wanted.why(), lasts);
+        let phase = |experiment, direction, flow| {
+            let spec = PhaseSpec {
+                direction,
+                groups: vec![Group { streams: 1, flow }],
+                shape: Shape::BestEffort,
+                experiment: Some(experiment),
+                applications: Vec::new(),
+                duration: lasts,
+                byte_limit: None,
+                bytes_are_the_goal: false,
+                until_steady: false,
+                from: None,
+                to: None,
+            };
+            LoadPhase::new(spec, 1, 1.0)
+        };
         let went = match &wanted {
             Wanted::PacketSizes => {
                 let target = Target {
@@ -69,24 +106,18 @@ pub(crate) fn conduct(conductor: &mut Conductor<'_>, name: &str, address: Socket
             }
             Wanted::Stream(stream) => {
                 let packets = Pattern::Constant { pps: stream.pps };
-                let group = Group {
-                    streams: 1,
-                    flow: Flow::Udp(UdpFlow::new(stream.payload_bytes, packets)),
+                let flow = Flow::Udp(UdpFlow::new(stream.payload_bytes, packets));
+                let mut phase = phase(stream.experiment, stream.direction, flow);
+                conductor.step(&mut Counted(&mut phase), later)
+            }
+            Wanted::SingleStream(direction, _) => {
+                let Some(flow @ Flow::Tcp(_)) = tcp.cloned() else {
+                    return;
                 };
-                let spec = PhaseSpec {
-                    direction: stream.direction,
-                    groups: vec![group],
-                    shape: Shape::BestEffort,
-                    experiment: Some(stream.experiment),
-                    applications: Vec::new(),
-                    duration: STREAM,
-                    byte_limit: None,
-                    bytes_are_the_goal: false,
-                    until_steady: false,
-                    from: None,
-                    to: None,
-                };
-                let mut phase = LoadPhase::new(spec, 1, 1.0);
+                let fits = mtu::segment_that_fits(conductor.run());
+                let mut phase = phase(Experiment::SingleStream, *direction, flow);
+                fits.into_iter()
+                    .for_each(|bytes| phase.limit_segments(bytes));
                 conductor.step(&mut Counted(&mut phase), later)
             }
         };

@@ -230,9 +230,10 @@ impl Phase {
             }
             let series = self.rate_series(direction);
             found.add(self.measured(Outcome::Throughput(result), series));
-            // With both directions loaded neither shows what it could carry, and with a pinned
-            // window the ends' settings do not matter.
+            // With both directions loaded neither shows what it could carry, one connection alone adds nothing to
+            // several, and with a pinned window the ends' settings do not matter.
             if self.spec.direction != Direction::Both
+                && self.spec.experiment.is_none()
                 && self.spec.kernels_choose_buffers()
                 && let Some(windows) = windows(&direction.result, local, far)
             {

@@ -211,7 +211,8 @@ impl Plan {
         let usual = Instant::now() + self.times.experiments;
         let until = self.until.and_then(|until| until.checked_sub(reserve));
         conductor.session().deadline = Some(until.map_or(usual, |until| until.min(usual)));
-        experiments::conduct(conductor, &self.name, address, later);
+        let tcp = self.groups.first().map(|group| &group.flow);
+        experiments::conduct(conductor, &self.name, address, tcp, later);
         conductor.session().deadline = self.until;
     }
 

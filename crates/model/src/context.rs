@@ -78,6 +78,10 @@ vocabulary! {
         Paced = "paced",
         /// Datagrams above that rate: what the line does with more than it carries, and whether it carries more.
         Overload = "overload",
+        /// Small datagrams, twice as many a second as TCP carried packets, and few bits: a box that limits packets loses half.
+        SmallPackets = "small-packets",
+        /// One TCP connection alone: what the path gives to each flow.
+        SingleStream = "single-stream",
     }
 }
 

@@ -21,6 +21,10 @@ vocabulary! {
         UploadQueue = "upload-queue",
         /// Round trips beside a download that fills any queue: 14 s of TCP, or datagrams above the line's rate.
         DownloadQueue = "download-queue",
+        /// Datagrams up and down at rates of their own.
+        Datagrams = "datagrams",
+        /// One connection alone, up and down.
+        SingleStreams = "single-streams",
         /// What both hosts report of their TCP.
         BothHosts = "both-hosts",
         /// The routers of the path.

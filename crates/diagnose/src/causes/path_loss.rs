@@ -57,6 +57,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::Outage,
         Cause::PmtudBlackHole,
         Cause::PathRefused,
+        Cause::PerFlowLimit,
+        Cause::UdpLimited,
         Cause::UnequalPaths,
     ],
     examine,

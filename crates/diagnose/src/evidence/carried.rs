@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use plumb_model::context::Experiment;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::{Direction, Outcome, ThroughputResult, ramp_end_s, ramp_s};
 use plumb_model::run::Measurement;
@@ -91,7 +92,7 @@ impl<'a> Carried<'a> {
     }
 
     /// How many streams there were; at least one.
-    fn streams(self) -> f64 {
+    pub(crate) fn streams(self) -> f64 {
         self.result.streams.len().max(1) as f64
     }
 
@@ -231,10 +232,30 @@ impl<'a> Case<'a> {
                 true => Direction::Both,
                 false => result.direction,
             };
-            (loaded == direction).then_some(Carried {
+            // An experiment is to show something else than what the path carries.
+            let of_plan = reading::experiment(measurement).is_none();
+            (of_plan && loaded == direction).then_some(Carried {
                 measurement,
                 result,
             })
+        })
+    }
+
+    /// What one connection alone carried in a direction, as an experiment that was long enough to show its rate.
+    pub(crate) fn single_stream(&self, direction: Direction) -> Option<Carried<'a>> {
+        let mut all = self.measurements.iter();
+        all.find_map(|measurement| {
+            let Outcome::Throughput(result) = &measurement.outcome else {
+                return None;
+            };
+            let carried = Carried {
+                measurement,
+                result,
+            };
+            let is_it = reading::experiment(measurement) == Some(Experiment::SingleStream)
+                && result.direction == direction
+                && result.streams.len() == 1;
+            (is_it && carried.shows_rate()).then_some(carried)
         })
     }
 

@@ -24,6 +24,13 @@ const ROOM_RATIO: f64 = 0.8;
 const SPREAD_RATIO: f64 = 0.85;
 const SPREAD_PACKETS: f64 = 7.0;
 
+/// An end that uses so much of one processor may be what loses packets: a thread sends or receives each stream.
+const BUSY_RATIO: f64 = 0.8;
+
+/// Datagrams of one flow that carry less than this share of what TCP's streams carried together are held to something else
+/// than the line's rate, of which TCP leaves a tenth to its headers and reserve.
+const APART_RATIO: f64 = 0.75;
+
 /// So often the rate is raised: to 90 times what TCP carried, with which a line is another one than TCP saw.
 pub(crate) const RAISES: usize = 4;
 
@@ -121,6 +128,33 @@ impl Streamed<'_> {
         Some(f64::from(self.result.payload_bytes) * 8.0 / bps)
     }
 
+    /// Datagrams offered and delivered in a second; the second is unknown where the rate is.
+    pub(crate) fn packets_per_s(self) -> (f64, Option<f64>) {
+        let offered = self.sent as f64 / self.measurement.duration_s.max(f64::MIN_POSITIVE);
+        (offered, self.packet_s().map(|packet_s| 1.0 / packet_s))
+    }
+
+    /// UDP payload of each datagram, in bytes.
+    pub(crate) fn payload_bytes(self) -> u32 {
+        self.result.payload_bytes
+    }
+
+    /// The longest time in which one datagram after the other was lost, in seconds.
+    pub(crate) fn longest_loss_s(self) -> f64 {
+        let longest = self
+            .receiver
+            .losses
+            .period_length
+            .map_or(0.0, |run| run.max);
+        longest / self.packets_per_s().0.max(f64::MIN_POSITIVE)
+    }
+
+    /// Whether an end had no processor left for more, so that what is lost may be lost there.
+    pub(crate) fn is_busy(self) -> bool {
+        let cpu = &self.result.cpu;
+        cpu.local_ratio.max(cpu.remote_ratio.unwrap_or(0.0)) >= BUSY_RATIO
+    }
+
     /// Share of packets that others overtook.
     pub(crate) fn reordered_ratio(self) -> f64 {
         self.receiver.reordering.reordered_ratio
@@ -152,7 +186,19 @@ impl<'a> Case<'a> {
     /// What a direction's line carries, in bit/s of payload, where datagrams above its rate showed it.
     pub(crate) fn line_bps(&self, direction: Direction) -> Option<f64> {
         let above = self.streamed(Experiment::Overload, direction).last()?;
-        above.delivered_bps().filter(|_| !above.is_carried())
+        let is_line = !above.is_carried() && self.cut_flow(direction).is_none();
+        above.delivered_bps().filter(|_| is_line)
+    }
+
+    /// Datagrams that were cut to far less than TCP's streams carried together, which is no limit of the line, and what
+    /// they carried, in bit/s of payload.
+    pub(crate) fn cut_flow(&self, direction: Direction) -> Option<(Streamed<'a>, f64)> {
+        let carried_bps = self.full_load(direction)?.bps();
+        let above = self.streamed(Experiment::Overload, direction).last();
+        let below = || self.streamed(Experiment::Paced, direction).next();
+        let cut = above.or_else(below).filter(|cut| !cut.is_carried())?;
+        let bps = cut.delivered_bps()?;
+        (bps <= APART_RATIO * carried_bps).then_some((cut, bps))
     }
 
     /// Datagrams sent and lost in a direction while the line had room: those at 80 % of what TCP carried, and faster ones
@@ -180,8 +226,14 @@ impl<'a> Case<'a> {
     /// How often an experiment was made in a direction, whatever came of it.
     pub(crate) fn attempts(&self, experiment: Experiment, direction: Direction) -> usize {
         let all = self.measurements.iter();
-        all.filter(|measurement| streamed(measurement) == Some((experiment, direction)))
-            .count()
+        all.filter(|measurement| {
+            let of = match &measurement.outcome {
+                Outcome::Udp(result) => Some(result.direction),
+                other => other.throughput().map(|carried| carried.direction),
+            };
+            of == Some(direction) && reading::experiment(measurement) == Some(experiment)
+        })
+        .count()
     }
 
     /// The streams of an experiment in a direction, in order; without those of too few packets.

@@ -11,6 +11,7 @@ pub mod medium;
 pub mod middlebox;
 pub(crate) mod order;
 pub mod outage;
+pub mod packet_rate;
 pub mod policer;
 pub mod reorder;
 pub mod shaper;

@@ -1,12 +1,16 @@
 //! A token bucket that drops what exceeds it and keeps nothing: how providers enforce a rate
 //! without a queue. It is the committed bucket of RFC 2697 (section 3, colour-blind, with an
-//! excess burst of zero, red dropped); tc-police(8) with `conform-exceed drop` does the same.
+//! excess burst of zero, red dropped); tc-police(8) with `conform-exceed drop` does the same. It may be for some packets
+//! alone, and each flow may have a bucket of its own.
+
+use std::collections::HashMap;
 
 use plumb_model::framing::Framing;
 use plumb_model::units::{BitRate, ByteCount};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::filter::{Filter, Outlet};
+use crate::cell::matching::Match;
 use crate::cell::shaper::check_rate;
 use crate::packet::Packet;
 use crate::segment::Crossing;
@@ -25,6 +29,23 @@ pub struct PolicerSpec {
     /// What counts beside the IP packet; nothing when absent.
     #[serde(default)]
     pub framing: Framing,
+    /// Which packets it is for; the others pass. All when absent.
+    #[serde(default, rename = "match")]
+    pub matching: Match,
+    /// What has a bucket of its own.
+    #[serde(default)]
+    pub per: Per,
+}
+
+/// What shares a bucket.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Per {
+    /// All packets that it is for.
+    #[default]
+    All,
+    /// The packets of a flow: a connection has the rate to itself.
+    Flow,
 }
 
 /// The largest burst in bytes: its tokens fit 64 bits.
@@ -46,30 +67,64 @@ impl Settings for PolicerSpec {
 /// Tokens of a byte, so that `rate` of them come in a nanosecond and none is lost by rounding.
 const PER_BYTE: u64 = 8_000_000_000;
 
-/// The cell. Its bucket is full at first.
-pub(crate) struct Policer {
-    spec: PolicerSpec,
+/// Flows that have a bucket each; those that come later share one.
+const MOST_FLOWS: usize = 4096;
+
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
     tokens: u64,
     /// When they were counted.
     since: Time,
 }
 
-impl Policer {
-    pub(crate) fn new(spec: PolicerSpec, now: Time) -> Self {
+impl Bucket {
+    fn full(spec: &PolicerSpec, now: Time) -> Self {
         Self {
             tokens: spec.burst.bytes().saturating_mul(PER_BYTE),
             since: now,
+        }
+    }
+
+    fn fill(&mut self, spec: &PolicerSpec, now: Time) {
+        let came = now.nanos_since(self.since).saturating_mul(spec.rate.bps());
+        let most = spec.burst.bytes().saturating_mul(PER_BYTE);
+        self.tokens = self.tokens.saturating_add(came).min(most);
+        self.since = now;
+    }
+}
+
+/// The cell. Its buckets are full at first.
+pub(crate) struct Policer {
+    spec: PolicerSpec,
+    shared: Bucket,
+    /// By the hash of the flow, of which packets have 64 bits.
+    flows: HashMap<u64, Bucket>,
+}
+
+impl Policer {
+    pub(crate) fn new(spec: PolicerSpec, now: Time) -> Self {
+        Self {
+            shared: Bucket::full(&spec, now),
+            flows: HashMap::new(),
             spec,
         }
     }
 
-    fn fill(&mut self, now: Time) {
-        let came = now
-            .nanos_since(self.since)
-            .saturating_mul(self.spec.rate.bps());
-        let most = self.spec.burst.bytes().saturating_mul(PER_BYTE);
-        self.tokens = self.tokens.saturating_add(came).min(most);
-        self.since = now;
+    /// The bucket that a packet takes its tokens from, filled up to `now`.
+    fn bucket(&mut self, now: Time, flow: u64) -> &mut Bucket {
+        let Self {
+            spec,
+            shared,
+            flows,
+        } = self;
+        let has_own =
+            spec.per == Per::Flow && (flows.len() < MOST_FLOWS || flows.contains_key(&flow));
+        let bucket = match has_own {
+            true => flows.entry(flow).or_insert_with(|| Bucket::full(spec, now)),
+            false => shared,
+        };
+        bucket.fill(spec, now);
+        bucket
     }
 }
 
@@ -78,13 +133,16 @@ impl Filter for Policer {
     const CROSSING: Crossing = Crossing::Split;
 
     fn pass(&mut self, now: Time, packet: Packet, out: &mut Outlet<'_>) {
-        self.fill(now);
+        if !self.spec.matching.matches(&packet) {
+            return out.forward(packet);
+        }
         let needed = packet
             .wire_bytes(&self.spec.framing)
             .saturating_mul(PER_BYTE);
-        match self.tokens.checked_sub(needed) {
+        let bucket = self.bucket(now, packet.flow_hash);
+        match bucket.tokens.checked_sub(needed) {
             Some(left) => {
-                self.tokens = left;
+                bucket.tokens = left;
                 out.forward(packet);
             }
             None => out.drop(DropCause::Policer, &packet),
@@ -92,9 +150,12 @@ impl Filter for Policer {
     }
 
     fn reconfigure(&mut self, now: Time, spec: PolicerSpec) {
-        self.fill(now);
+        for bucket in self.flows.values_mut().chain([&mut self.shared]) {
+            bucket.fill(&self.spec, now);
+            // A smaller bucket spills.
+            bucket.fill(&spec, now);
+        }
         self.spec = spec;
-        self.fill(now);
     }
 }
 
@@ -169,6 +230,33 @@ mod tests {
         assert!(passes(1_018_000, Some(&faster)) && passes(1_527_000, None));
         let smaller = faster.with(&[("burst", "1018B")]).unwrap();
         assert!(passes(9_000_000, Some(&smaller)) && !passes(9_000_000, None));
+    }
+
+    #[test]
+    fn flows_have_buckets_of_their_own_and_other_packets_pass() {
+        let spec = policer(&[
+            ("rate", "8mbit"),
+            ("burst", "2000B"),
+            ("match", "udp"),
+            ("per", "flow"),
+        ]);
+        let mut cell = spec.build(1, Time::ZERO).own();
+        let mut passes = |packet| {
+            cell.enqueue(Time::ZERO, packet);
+            cell.dequeue(Time::ZERO).is_some()
+        };
+        for port in [1, 2] {
+            let passed = [0; 3].map(|_| passes(udp(1000, port, 0)));
+            assert_eq!(passed, [true, true, false], "{port}");
+        }
+        assert!((0..9).all(|_| passes(tcp(false, 1448, 1448, ACK))));
+        let shared = spec.with(&[("per", "all")]).unwrap();
+        cell.set(Time::ZERO, &shared);
+        let mut passes = |port| {
+            cell.enqueue(Time::ZERO, udp(1000, port, 0));
+            cell.dequeue(Time::ZERO).is_some()
+        };
+        assert_eq!([1, 2, 1].map(&mut passes), [true, true, false]);
     }
 
     #[test]

@@ -277,6 +277,8 @@ pub(crate) fn measures(need: Need, effort: Effort, far: FarEnd, raw: bool) -> bo
         Need::QuotedHeaders | Need::SegmentSize => path && usual && raw,
         Need::RouteOverTime | Need::Lines => path && thorough,
         Need::OneWayDelays => responder && thorough,
+        // Others ask for them where something is left unexplained.
+        Need::Datagrams | Need::SingleStreams => responder && thorough,
         // What a machine counted since it booted is not of a path.
         Need::CounterRates => far == FarEnd::None,
         Need::Resolver => usual || far == FarEnd::None,

@@ -77,7 +77,11 @@ type Row<'a> = Found<'a, ThroughputResult>;
 impl Row<'_> {
     /// The name of its row: what flowed, and beside what.
     fn name(&self) -> String {
-        flow_in_phase(self.phase, self.result.direction)
+        let flow = flow_in_phase(self.phase, self.result.direction);
+        match self.measurement.context.experiment {
+            Some(experiment) => format!("{flow}, {experiment}"),
+            None => flow,
+        }
     }
 
     /// Whether the sending end's record is there: it goes missing with a far end that goes away.

@@ -7,7 +7,7 @@ pub(crate) mod line;
 pub(crate) mod port;
 mod schedule;
 mod spec;
-mod token_bucket;
+pub(crate) mod token_bucket;
 
 use self::port::Port;
 pub use self::schedule::StepSpec;

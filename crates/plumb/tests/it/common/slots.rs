@@ -128,6 +128,7 @@ fn rate_bps(chain: &ChainSpec) -> u64 {
                 .max()
         }
         CellSpec::Policer(line) => Some(line.rate.bps()),
+        CellSpec::PacketRate(limit) => Some((limit.per_second * 12_000.0) as u64),
         CellSpec::Wifi(radio) => Some(radio.rate.bps()),
         CellSpec::HalfDuplex(line) => Some(line.rate.bps()),
         CellSpec::DuplexMismatch(line) => Some(line.rate.bps()),

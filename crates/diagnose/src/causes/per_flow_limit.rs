@@ -1,0 +1,135 @@
+//! Something on the path gives each flow a rate of its own, far below what the path carries.
+//!
+//! The cap of a cloud for each flow, a policer or shaper for each connection, one member of a bundle of links. Several
+//! connections carry several times as much as one, and datagrams of one flow no more than one connection.
+
+use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::goal::{Complaint, Purpose};
+use plumb_model::need::Need;
+use plumb_model::results::Direction;
+use plumb_model::units::si;
+
+use crate::Case;
+use crate::entry::{Entry, Family, is_about};
+use crate::evidence::{Carried, fact};
+use crate::loss::LOSS_WARNING;
+use crate::signs::{Kind, WINDOW_RATIO};
+
+/// One connection carries less than this share of what several do: a CUBIC flow leaves a tenth of a line with an ordinary
+/// queue empty, and a quarter with a short one (0.72 of 1 Gbit/s with 125 kB of queue, measured).
+const SINGLE_RATIO: f64 = 0.6;
+
+/// Datagrams of one flow carry at least this share of what one connection does, and at most so many times as much: TCP behind
+/// a policer reaches a third of its rate and more.
+const FLOWS_ALIKE: std::ops::RangeInclusive<f64> = 0.6..=3.0;
+
+/// Whoever else uses the line leaves a single connection a smaller share than several.
+const CONFIDENCE: f64 = 0.85;
+
+pub(crate) const CAUSE: Entry = Entry {
+    family: Family::Queues,
+    vanishes: "once the limit is lifted, one connection carries what several do",
+    needs: &[Need::Upload, Need::Download, Need::SingleStreams],
+    resembles: &[
+        (
+            Cause::CrossTraffic,
+            "beside others' flows each of ours has a fair share of the line, and four have more than one",
+        ),
+        (
+            Cause::PathLoss,
+            "loss at random holds one connection back, and takes few of its datagrams",
+        ),
+        (
+            Cause::ReceiveBufferSmall,
+            "a window holds each connection back by the round trip, and no datagram",
+        ),
+    ],
+    predicts: &[],
+    yields_to: &[Cause::UnequalPaths],
+    examine: |case| {
+        let directions = [Direction::Up, Direction::Down].into_iter();
+        directions.filter_map(|d| examine(case, d)).collect()
+    },
+    explains: |finding, sign| is_about(finding, sign) && sign.kind != Kind::Window,
+};
+
+fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
+    let together = case.full_load(direction)?;
+    let single = case.single_stream(direction)?;
+    let (datagrams, flow_bps) = case.cut_flow(direction)?;
+    let limited = together.streams() > 1.0
+        && single.bps() <= SINGLE_RATIO * together.bps()
+        && is_apart(single, together)
+        && !waits_for_window(single)
+        && FLOWS_ALIKE.contains(&(flow_bps / single.bps().max(f64::MIN_POSITIVE)))
+        && !datagrams.is_busy()
+        && !case.is_used_by_others();
+    if !limited {
+        return None;
+    }
+    let (place, doing) = match direction {
+        Direction::Up => (Place::Uplink, "up"),
+        _ => (Place::Downlink, "down"),
+    };
+    let loses = together
+        .segments()
+        .is_some_and(|segments| segments.ratio() >= LOSS_WARNING);
+    Some(Finding {
+        cause: Cause::PerFlowLimit,
+        place,
+        severity: match loses || asks_for_one(case) {
+            true => Severity::Warning,
+            false => Severity::Info,
+        },
+        confidence: CONFIDENCE,
+        matters_for: Vec::new(),
+        summary: format!(
+            "One connection {doing} carries {}, and {} together carry {}: something on the path limits each flow to about {}. Datagrams of one flow get no more.",
+            si(single.bps(), "bit/s"),
+            together.streams(),
+            si(together.bps(), "bit/s"),
+            si(flow_bps.max(single.bps()), "bit/s"),
+        ),
+        evidence: vec![
+            fact(
+                single.measurement,
+                "bps",
+                single.bps(),
+                "payload of one connection, against 60 % of what several carried together",
+                SINGLE_RATIO * together.bps(),
+            ),
+            fact(
+                datagrams.measurement,
+                "bps",
+                flow_bps,
+                "payload of datagrams of one flow that were offered more, against three times what one connection carried",
+                FLOWS_ALIKE.end() * single.bps(),
+            ),
+        ],
+        fixes: vec![Fix::advice(
+            Actor::Provider,
+            "Transfer with several connections at once (rclone --multi-thread-streams, aria2c -x, parallel rsync), or have the limit of each flow lifted by whoever runs it: a cloud's cap for one flow (placement groups, larger machines), a fair shaper or policer for each connection, one link of a bundle.",
+            "One connection carries nine tenths of what several do.",
+        )],
+        kb: "throughput".to_owned(),
+    })
+}
+
+/// Whether it was at no time as fast as the others were when they were slowest, so that it is no change of the line meanwhile.
+fn is_apart(single: Carried<'_>, together: Carried<'_>) -> bool {
+    let seconds = single.seconds_bps().zip(together.seconds_bps());
+    seconds.is_some_and(|(single, together)| single.p95 < together.p5)
+}
+
+fn waits_for_window(carried: Carried<'_>) -> bool {
+    let limited = &carried.result.tcp.limited;
+    limited.rwnd_ratio.max(limited.sndbuf_ratio) >= WINDOW_RATIO
+}
+
+/// Whether what was asked for hangs on one connection.
+fn asks_for_one(case: &Case<'_>) -> bool {
+    case.asked.is_some_and(|asked| {
+        let transfer = matches!(asked.purpose, Some(Purpose::Transfer | Purpose::Backup));
+        transfer || asked.complaint == Some(Complaint::Throughput)
+    })
+}
