@@ -1,7 +1,8 @@
 //! Round trips of probes beside a load.
 
+use plumb_model::distribution::Distribution;
 use plumb_model::protocol::Protocol;
-use plumb_model::results::{Direction, LoadedLatencyResult, Outcome};
+use plumb_model::results::{Direction, LoadedLatencyResult, Outcome, PathPlace};
 use plumb_model::run::Measurement;
 
 use crate::{Case, lengths};
@@ -36,6 +37,12 @@ impl Loaded<'_> {
         probes.fold((0, 0), |(sent, answered), (_, rtt)| {
             (sent + 1, answered + usize::from(rtt.is_some()))
         })
+    }
+
+    /// Round trips to the gateway before the load, where it was probed.
+    pub(crate) fn idle_to_gateway_s(self) -> Option<Distribution> {
+        let nearest = self.result.path.as_ref()?.places.first()?;
+        (nearest.place == PathPlace::Gateway).then_some(nearest.idle_rtt_s)
     }
 
     /// Probes sent and lost.
