@@ -35,9 +35,11 @@ fn file(set: Set, id: &str) -> PathBuf {
 }
 
 /// The series that rules read.
-const READ: [&str; 6] = [
+const READ: [&str; 8] = [
     "bps",
     "rtt",
+    "rtt_gateway",
+    "rtt_icmp",
     "srtt_s",
     "in_flight_bytes",
     "retransmits",

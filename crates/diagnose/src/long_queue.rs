@@ -11,7 +11,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds, si};
 
 use crate::Case;
-use crate::evidence::{Loaded, Streamed, fact};
+use crate::evidence::{Idle, Loaded, Streamed, fact};
 use crate::queue_advice::{self, MANAGED_S};
 use crate::signs::{Kind, Sign};
 
@@ -52,11 +52,32 @@ pub(crate) fn examine(case: &Case<'_>, direction: Direction) -> Vec<Finding> {
     if own_s.is_some_and(|own_s| own_s < WARNING_S) {
         return Vec::new();
     }
+    if waits_at_any_load(case, loaded) {
+        return Vec::new();
+    }
     let on_the_line = finding(case, direction, loaded, own_s);
     local(direction, loaded)
         .into_iter()
         .chain(on_the_line)
         .collect()
+}
+
+/// Whether packets come as late while idle: where delay varies by itself the load has to add to the latest of the idle path,
+/// and what something held altogether waited in no queue.
+fn waits_at_any_load(case: &Case<'_>, loaded: Loaded<'_>) -> bool {
+    let varying = case.varying().filter(|v| v.spread_s >= WARNING_S);
+    let idle_s = match varying {
+        Some(varying) => Some(varying.rtt_s.max),
+        None if case.holds().next().is_some() => {
+            let idle = case.idle().and_then(Idle::awake_s);
+            idle.map(|awake| awake.p50)
+        }
+        None => None,
+    };
+    let not_held = loaded.not_held_s();
+    idle_s
+        .zip(not_held)
+        .is_some_and(|(idle_s, rtt_s)| rtt_s.p95 - idle_s < WARNING_S)
 }
 
 /// Whether a queue that is far too long brings such a sign about: it overflows, and delays the

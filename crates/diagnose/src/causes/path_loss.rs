@@ -54,6 +54,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::Corruption,
         Cause::CrossTraffic,
         Cause::DuplexMismatch,
+        Cause::Handover,
         Cause::Outage,
         Cause::PmtudBlackHole,
         Cause::PathRefused,

@@ -32,7 +32,7 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
     ],
     predicts: &[],
-    yields_to: &[Cause::CrossTraffic, Cause::Outage],
+    yields_to: &[Cause::CrossTraffic, Cause::Handover, Cause::Outage],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         directions.filter_map(|d| examine(case, d)).collect()

@@ -39,6 +39,12 @@ impl Loaded<'_> {
         })
     }
 
+    /// Round trips to the gateway before the load, where it was probed.
+    pub(crate) fn idle_to_gateway_s(self) -> Option<Distribution> {
+        let nearest = self.result.path.as_ref()?.places.first()?;
+        (nearest.place == PathPlace::Gateway).then_some(nearest.idle_rtt_s)
+    }
+
     /// Probes sent and lost.
     pub(crate) fn probes(self) -> (u64, u64) {
         let received = self.result.rtt_s.count;

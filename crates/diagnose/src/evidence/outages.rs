@@ -26,13 +26,22 @@ pub(crate) struct Outage<'a> {
 impl<'a> Case<'a> {
     /// Those of every stream of probes to the far end, one after the other. Beside a load it carried nothing either.
     pub(crate) fn outages(&self) -> impl Iterator<Item = Outage<'a>> + use<'a> {
+        let loads = self.loads();
+        let of_each = self.probed().flat_map(outages);
+        of_each.filter(move |outage| {
+            let time = (outage.from_s, outage.lasts_s);
+            let mut loads = loads.iter();
+            !loads.any(|load| carries_meanwhile(load, outage.measurement, time))
+        })
+    }
+
+    /// Those of every load.
+    pub(super) fn loads(&self) -> Vec<&'a Measurement> {
         let loads = [Direction::Up, Direction::Down, Direction::Both];
         let loads = loads
             .into_iter()
             .flat_map(|direction| self.carried(direction));
-        let loads: Vec<&Measurement> = loads.map(|carried| carried.measurement).collect();
-        let of_each = self.probed().flat_map(outages);
-        of_each.filter(move |outage| !loads.iter().any(|load| carries_meanwhile(load, *outage)))
+        loads.map(|carried| carried.measurement).collect()
     }
 
     /// How long the path was watched by probes, in seconds.
@@ -41,7 +50,7 @@ impl<'a> Case<'a> {
     }
 
     /// One measurement of round trips for each phase: several streams of probes see the same outage.
-    fn probed(&self) -> impl Iterator<Item = &'a Measurement> + use<'a> {
+    pub(super) fn probed(&self) -> impl Iterator<Item = &'a Measurement> + use<'a> {
         let mut last_s = f64::NEG_INFINITY;
         self.measurements.iter().filter(move |measurement| {
             let probes = matches!(
@@ -84,16 +93,20 @@ fn outages(measurement: &Measurement) -> Vec<Outage<'_>> {
     found
 }
 
-/// Whether a load carried payload in much of the time.
-fn carries_meanwhile(load: &Measurement, outage: Outage<'_>) -> bool {
+/// Whether a load carried payload in much of a time of another measurement, from and for so many seconds.
+pub(super) fn carries_meanwhile(
+    load: &Measurement,
+    other: &Measurement,
+    (from_s, lasts_s): (f64, f64),
+) -> bool {
     let Some(series) = load.series.get("bps") else {
         return false;
     };
     // Both began in one Run; their starts may differ by a connection's set-up.
-    let from_s = outage.measurement.at_s + outage.from_s - load.at_s;
+    let from_s = other.at_s + from_s - load.at_s;
     let within = series
         .points()
-        .filter(|(t_s, _)| (from_s..from_s + outage.lasts_s).contains(t_s));
+        .filter(|(t_s, _)| (from_s..from_s + lasts_s).contains(t_s));
     let (mut all, mut with_payload) = (0u32, 0u32);
     for (_, bps) in within {
         all += 1;

@@ -1,8 +1,11 @@
 //! How long packets waited in each direction, by the clocks of both hosts.
 
+use plumb_model::context::Phase;
 use plumb_model::distribution::Distribution;
+use plumb_model::protocol::Protocol;
 use plumb_model::results::{Direction, OneWayQueueing};
 
+use super::held::not_held;
 use super::{Idle, Loaded, Streamed};
 use crate::Case;
 
@@ -15,8 +18,27 @@ pub(crate) const STANDS_S: f64 = 0.020;
 /// as on a radio, half are below 0.59 (uniform), 0.63 (exponential) or 0.71 (normal) of it.
 const SMOOTH_RATIO: f64 = 0.35;
 
+/// Answers of neighbouring probes come together where they come within this share of the time between the probes. In a queue that
+/// others keep filled their packets lie between. Where something holds packets back for a time of its own each, and keeps
+/// their order, many wait for the one before: of delays between 0 and 80 ms and more, 30 % and more of probes 20 ms apart.
+const TOGETHER: f64 = 0.1;
+const TOGETHER_RATIO: f64 = 0.3;
+
+/// Fewer round trips than these do not show how they vary; a quick check has 45 of a radio that is awake.
+const ENOUGH_PROBES: u64 = 40;
+
 /// Of the idle path the beginning is left out, in which a radio wakes up: so much of it counts, from its end.
 const AWAKE_RATIO: f64 = 0.6;
+
+/// Round trips of the idle path that vary by themselves.
+#[derive(Clone, Copy)]
+pub(crate) struct Varying<'a> {
+    pub(crate) idle: Idle<'a>,
+    /// Round trips that nothing held altogether, in seconds.
+    pub(crate) rtt_s: Distribution,
+    /// By how much the 95th percentile is above the fastest, in seconds: before the loads or after them, whichever is less.
+    pub(crate) spread_s: f64,
+}
 
 fn of(waits: &OneWayQueueing, direction: Direction) -> Option<Distribution> {
     match direction {
@@ -32,27 +54,52 @@ impl Idle<'_> {
         of(self.result.one_way.as_deref()?, direction)
     }
 
+    /// Round trips over time once a radio is awake, without those that something held altogether.
+    fn awake(self) -> Vec<(f64, f64)> {
+        let from_s = (1.0 - AWAKE_RATIO) * self.measurement.duration_s;
+        not_held(self.measurement, from_s)
+    }
+
+    /// Those round trips, where they are enough.
+    pub(crate) fn awake_s(self) -> Option<Distribution> {
+        let awake = Distribution::of(self.awake().into_iter().map(|(_, rtt)| rtt))?;
+        (awake.count >= ENOUGH_PROBES).then_some(awake)
+    }
+
     /// Whether round trips go up and down as a queue does, and not each by itself.
     pub(crate) fn is_smooth(self) -> bool {
-        let Some(series) = self.measurement.series.get("rtt") else {
-            return false;
-        };
-        let from_s = (1.0 - AWAKE_RATIO) * self.measurement.duration_s;
-        let late: Vec<f64> = series
-            .points()
-            .filter(|(t_s, _)| *t_s >= from_s)
-            .map(|(_, rtt)| rtt)
-            .collect();
-        let steps = late.iter().zip(late.iter().skip(1));
-        let steps = Distribution::of(steps.map(|(a, b)| (b - a).abs()));
-        let all = Distribution::of(late.iter().copied());
+        let late = self.awake();
+        let neighbours = || late.iter().zip(late.iter().skip(1));
+        let steps = Distribution::of(neighbours().map(|((_, a), (_, b))| (b - a).abs()));
+        let all = Distribution::of(late.iter().map(|(_, rtt)| *rtt));
+        let together = neighbours()
+            .filter(|((t0, a), (t1, b))| (t1 + b) - (t0 + a) < TOGETHER * (t1 - t0))
+            .count();
         steps
             .zip(all)
             .is_some_and(|(steps, all)| steps.p50 < SMOOTH_RATIO * (all.p75 - all.p25))
+            && (together as f64) < TOGETHER_RATIO * late.len() as f64
     }
 }
 
-impl Case<'_> {
+impl<'a> Case<'a> {
+    /// Idle round trips where they do not go up and down as a queue does. Where the path was not looked at again after the
+    /// loads, half of them must be late: a radio that looks for other channels holds a few packets up, once.
+    pub(crate) fn varying(&self) -> Option<Varying<'a>> {
+        let idle = self.idle_by(Protocol::Udp)?;
+        let rtt_s = idle.awake_s().filter(|_| !idle.is_smooth())?;
+        let above_fastest_s = |rtt_s: Distribution| rtt_s.p95 - rtt_s.min;
+        let mut later = self.probes_by(Protocol::Udp);
+        let after = later.find(|probes| probes.measurement.context.phase == Some(Phase::After));
+        let after_s = after.and_then(Idle::awake_s).map(above_fastest_s);
+        let half_are_late = rtt_s.p50 - rtt_s.min >= STANDS_S;
+        (after_s.is_some() || half_are_late).then(|| Varying {
+            idle,
+            rtt_s,
+            spread_s: above_fastest_s(rtt_s).min(after_s.unwrap_or(f64::INFINITY)),
+        })
+    }
+
     /// What the fastest datagram waited of a stream that left the line room, where that is a queue which others keep filled:
     /// longer than nearly all probes of the idle path waited, unless these waited in that queue as well.
     pub(crate) fn others_wait_s(&self, stream: Streamed<'_>, direction: Direction) -> Option<f64> {
@@ -77,6 +124,12 @@ impl Case<'_> {
 }
 
 impl Loaded<'_> {
+    /// Round trips beside the load that nothing held altogether, in seconds.
+    pub(crate) fn not_held_s(self) -> Option<Distribution> {
+        let round_trips = not_held(self.measurement, 0.0).into_iter();
+        Distribution::of(round_trips.map(|(_, rtt)| rtt))
+    }
+
     /// What probes waited in a direction, above the fastest; `None` where the clocks could not be compared.
     pub(crate) fn waited_s(self, direction: Direction) -> Option<Distribution> {
         of(self.result.one_way.as_deref()?, direction)
