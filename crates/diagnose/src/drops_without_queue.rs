@@ -92,11 +92,14 @@ fn drops(carried: Carried<'_>, below: Streamed<'_>, above: Streamed<'_>) -> Opti
         && is_cut
         && (!is_long || carried.bps() <= FILLED_RATIO * line_bps);
     let is_short = wait_s > (QUEUE_PACKETS * packet_s).max(below.noise_s());
+    // A full FIFO holds nearly all packets up alike, and TCP would have filled it: others do.
+    let others_fill_it = is_long && !above.is_managed();
     let depth = match (is_long, is_short) {
         (true, _) => Depth::Managed,
         (false, true) => Depth::Short,
         (false, false) => Depth::None,
     };
+    let drops = drops && !others_fill_it;
     drops.then_some(Drops {
         depth,
         // The last packet waits for all others, and then it is sent.

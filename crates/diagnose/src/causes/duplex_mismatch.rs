@@ -6,14 +6,15 @@
 
 use plumb_model::context::Experiment;
 use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::loss::at_least_ratio;
 use plumb_model::need::Need;
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, si};
 
 use crate::Case;
 use crate::entry::{Entry, Family};
-use crate::evidence::fact;
-use crate::signs::{Kind, Sign, percent};
+use crate::evidence::{Streamed, fact};
+use crate::signs::{Kind, Sign, percent, queue_stands};
 use crate::weighing::prediction::{Observable, Prediction, strength};
 
 /// Segments sent again, as a share: a link that loses both of what meets loses many.
@@ -60,7 +61,8 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
     let found = found.filter_map(|direction| collapsed(case, direction));
     let worst = found.max_by(|a, b| a.0.total_cmp(&b.0));
     let worst = worst.map(|(_, finding)| finding);
-    worst.or_else(|| meeting(case)).into_iter().collect()
+    let met = || meeting(case).or_else(|| meeting_under_load(case));
+    worst.or_else(met).into_iter().collect()
 }
 
 /// It loses packets in both directions whatever is sent.
@@ -88,6 +90,48 @@ fn meeting(case: &Case<'_>) -> Option<Finding> {
                 least,
                 "share of idle probes lost at least, against four times that of datagrams in one direction",
                 alone_ratio / LOST_RATIO,
+            )],
+        )
+    })
+}
+
+/// Where TCP carries enough not to collapse, probes still meet its segments or their acknowledgements, whichever direction is
+/// loaded; datagrams in one direction meet nothing. Above the rate they are not cut short, as by a policer or a short queue.
+fn meeting_under_load(case: &Case<'_>) -> Option<Finding> {
+    let directions = [Direction::Up, Direction::Down];
+    let mut least = f64::INFINITY;
+    let mut least_seen = None;
+    for direction in directions {
+        let loaded = case.loaded(direction).filter(|loaded| loaded.shows_queue())?;
+        let (sent, lost) = loaded.probes();
+        if at_least_ratio(sent, lost) < AGAIN_RATIO || queue_stands(case.full_load(direction)?) {
+            return None;
+        }
+        let ratio = lost as f64 / sent.max(1) as f64;
+        if ratio < least {
+            (least, least_seen) = (ratio, Some(loaded));
+        }
+    }
+    let loaded = least_seen?;
+    let streams = |kind| directions.into_iter().flat_map(move |d| case.streamed(kind, d));
+    let paced = streams(Experiment::Paced).map(Streamed::lost_ratio);
+    let alone_ratio = paced.reduce(f64::max)?;
+    let mut above = streams(Experiment::Overload);
+    let any_above = streams(Experiment::Overload).next().is_some();
+    let passes = any_above && above.all(|stream| stream.is_carried() || stream.is_queued());
+    (passes && alone_ratio <= LOST_RATIO * least).then(|| {
+        finding(
+            format!(
+                "Packets are lost where they meet: {} of the probes beside TCP in either direction get no answer, and of datagrams that go in one direction alone {} are lost. {PROBABLY}",
+                percent(least),
+                percent(alone_ratio),
+            ),
+            vec![fact(
+                loaded.measurement,
+                "loss_ratio",
+                least,
+                "share of probes lost beside a load of either direction, against four times that of datagrams in one direction, and 5 %",
+                (alone_ratio / LOST_RATIO).max(AGAIN_RATIO),
             )],
         )
     })

@@ -42,10 +42,10 @@ pub(crate) const CAUSE: Entry = Entry {
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let carried = case.carried_alone(direction)?;
-    // Loss makes rates vary too; a line that is full has a queue.
+    // Loss makes rates vary too; a line that is full has a queue, or showed two rates to datagrams as well.
+    let queued = queue_stands(carried) && waits_there(case, direction);
     let full = carried.shows_rate()
-        && queue_stands(carried)
-        && waits_there(case, direction)
+        && (queued || case.contradicting_streams(direction).is_some())
         && !case.is_used_by_others();
     let levels = carried
         .levels()

@@ -59,10 +59,10 @@ const BOOST_CONFIDENCE: f64 = 0.7;
 fn boost(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let carried = case.carried_alone(direction)?;
     let long_enough = carried.shows_rate();
-    // Loss makes rates fall too; behind a bucket a queue stands.
+    // Loss makes rates fall too; behind a bucket a queue stands, or it showed two rates to datagrams as well.
+    let queued = queue_stands(carried) && waits_there(case, direction);
     let full = long_enough
-        && queue_stands(carried)
-        && waits_there(case, direction)
+        && (queued || case.contradicting_streams(direction).is_some())
         && !case.is_used_by_others();
     let levels = carried.levels().filter(|_| full)?;
     let settled = levels.falls_once_after? + SETTLES_S;

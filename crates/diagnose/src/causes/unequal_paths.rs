@@ -12,6 +12,7 @@ use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::fact;
 use crate::signs::{COSTLY_RATIO, Kind, percent};
+use crate::weighing::prediction::{Observable, Prediction, strength};
 
 /// Streams on a bad path lose so many times the share that the others lose: those that share one queue lose within a few
 /// times of each other, however they share its rate.
@@ -37,7 +38,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "loss on a path that all take is alike for all connections",
     )],
-    predicts: &[],
+    // Streams whose packets come late at random fare unlike each other on one path too.
+    predicts: &[Prediction::unlikely(Observable::IdleSpread, strength::STRONG).if_present()],
     yields_to: &[],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();

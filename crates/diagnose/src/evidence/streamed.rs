@@ -6,6 +6,9 @@ use plumb_model::results::udp::{UdpReceiver, UdpResult};
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::Measurement;
 
+use super::Carried;
+use super::levels::LEAST_TIMES;
+use crate::loss::LOSS_WARNING;
 use crate::{Case, reading};
 
 /// Fewer packets than this say nothing of a share.
@@ -15,6 +18,9 @@ const ENOUGH_PACKETS: u64 = 50;
 /// loses 29 %.
 const LIMIT_LOSS_RATIO: f64 = 0.2;
 const LIMIT_QUEUE_PACKETS: f64 = 10.0;
+
+/// A tenth of what was offered is more than lines lose that are not full.
+const CUT_RATIO: f64 = 0.1;
 
 /// What is offered below this share of what a line was seen to carry leaves it room.
 const ROOM_RATIO: f64 = 0.8;
@@ -166,6 +172,16 @@ impl Streamed<'_> {
         packets.is_some_and(|packets| packets > LIMIT_QUEUE_PACKETS)
     }
 
+    /// Whether less arrived than was offered, because the line's rate was lower.
+    fn is_cut(self) -> bool {
+        self.lost_ratio() >= CUT_RATIO
+    }
+
+    /// Whether it all arrived and no queue grew, so that the line had room for it.
+    fn is_whole(self) -> bool {
+        self.is_carried() && self.lost_ratio() < LOSS_WARNING
+    }
+
     /// Whether the line carries as much, but for what it loses at any rate.
     pub(crate) fn is_carried(self) -> bool {
         let queue_packets = self.packet_s().map(|packet_s| self.queue_s() / packet_s);
@@ -183,11 +199,32 @@ pub(crate) fn streamed(measurement: &Measurement) -> Option<(Experiment, Directi
 }
 
 impl<'a> Case<'a> {
-    /// What a direction's line carries, in bit/s of payload, where datagrams above its rate showed it.
+    /// What a direction's line carries, in bit/s of payload, where datagrams above its rate showed it: the most that any of
+    /// them carried, because a short queue loses more of bursts than of what hardly exceeds the rate.
     pub(crate) fn line_bps(&self, direction: Direction) -> Option<f64> {
-        let above = self.streamed(Experiment::Overload, direction).last()?;
-        let is_line = !above.is_carried() && self.cut_flow(direction).is_none();
-        above.delivered_bps().filter(|_| is_line)
+        let streams = || self.streamed(Experiment::Overload, direction);
+        let last = streams().last()?;
+        // What a busy host left out is no more than TCP carried: it says nothing of what is above.
+        let is_above = last.offered_bps() > self.full_load(direction).map_or(0.0, Carried::bps);
+        let is_line = is_above && !last.is_carried() && self.cut_flow(direction).is_none();
+        let most_bps = streams()
+            .filter_map(Streamed::delivered_bps)
+            .reduce(f64::max);
+        most_bps.filter(|_| is_line)
+    }
+
+    /// The rates of two streams of datagrams that no line of one rate carries: one that was cut short, and the most that another
+    /// carried whole, in bit/s of payload.
+    pub(crate) fn contradicting_streams(&self, direction: Direction) -> Option<(f64, f64)> {
+        let streams = || {
+            let kinds = [Experiment::Paced, Experiment::Overload].into_iter();
+            kinds.flat_map(|kind| self.streamed(kind, direction))
+        };
+        let cut = streams().filter(|stream| stream.is_cut() && !stream.is_busy());
+        let low_bps = cut.filter_map(Streamed::delivered_bps).reduce(f64::min)?;
+        let whole = streams().filter(|stream| stream.is_whole());
+        let high_bps = whole.filter_map(Streamed::delivered_bps).reduce(f64::max)?;
+        (high_bps >= LEAST_TIMES * low_bps).then_some((low_bps, high_bps))
     }
 
     /// Datagrams that were cut to far less than TCP's streams carried together, which is no limit of the line, and what

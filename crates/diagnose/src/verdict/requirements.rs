@@ -158,6 +158,7 @@ fn latency(case: &Case<'_>, direction: Direction) -> Option<Missing> {
     };
     let loaded = case.loaded(direction);
     let needed_s = match loaded {
+        Some(loaded) if fills_no_new_queue(case, direction) => loaded.needs_s(),
         Some(loaded) => lengths::QUEUE_S.max(loaded.needs_s()),
         None => lengths::LATENCY_S,
     };
@@ -179,6 +180,13 @@ fn latency(case: &Case<'_>, direction: Direction) -> Option<Missing> {
         Some(_) => return None,
     };
     Some(Missing::new(need, reason))
+}
+
+/// Whether each queue that a load fills was filled before by its direction alone, for long enough. What both directions at once
+/// add, such as a medium that they share, shows as soon as their rates do.
+fn fills_no_new_queue(case: &Case<'_>, direction: Direction) -> bool {
+    let alone = [Direction::Up, Direction::Down];
+    direction == Direction::Both && alone.iter().all(|one| latency(case, *one).is_none())
 }
 
 /// Whether the load was driven by loss, as far as the senders' records are there.

@@ -224,7 +224,8 @@ proptest! {
                 prop_assert!(load.bps > 0.0 && load.seconds >= 14.0 && load.loss < 0.06, "{load:?}");
                 prop_assert!(load.again <= 0.0011 || load.queue_s >= 0.001, "{load:?}");
             }
-            prop_assert!(both.seconds >= 14.0 && both.bps > 0.0);
+            // Each queue was filled for long enough by its direction alone.
+            prop_assert!(both.seconds >= 4.0 && both.bps > 0.0);
             prop_assert!(![1, 2, 5, 6, 7].contains(&gone));
             prop_assert!(findings.iter().all(|f| f.severity == Severity::Info));
         }
