@@ -119,9 +119,40 @@ pub(crate) fn replay(library: &Library, set: Set, lines: &[Line]) -> anyhow::Res
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use plumb_model::series::Unit;
 
     use super::*;
+    use crate::results::Results;
+
+    /// What the rules of today make of every kept Run. A changed rule shows here what it breaks, and what it repairs:
+    /// `INSTA_UPDATE=always cargo test -p plumb-certify kept`.
+    #[test]
+    fn what_rules_make_of_kept_runs_is_known() {
+        let library = Library::read(&folder()).unwrap();
+        let mut judged = Vec::new();
+        for set in [Set::Fit, Set::Choose, Set::Certify] {
+            let results = Results::of(folder().join(format!("results/{}.jsonl", set.name())));
+            for line in results.read().unwrap() {
+                let Some(said) = today(&line.trial).unwrap() else {
+                    continue;
+                };
+                let outcome = words::judged(&library, &line.trial, &said).outcome.words();
+                let causes = said.findings.iter().map(|named| named.cause.as_str());
+                let causes: Vec<&str> = causes.take(3).collect();
+                let id = line.trial.id();
+                judged.push(format!(
+                    "{} {id}: {outcome}: {}",
+                    set.name(),
+                    causes.join(", ")
+                ));
+            }
+        }
+        judged.sort();
+        judged.dedup();
+        insta::assert_snapshot!("kept", judged.join("\n"));
+    }
 
     #[test]
     fn numbers_are_shortened_and_what_was_lost_stays_so() {

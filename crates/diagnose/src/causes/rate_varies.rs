@@ -10,7 +10,7 @@ use plumb_model::units::{capital, si};
 
 use crate::Case;
 use crate::entry::{Entry, Family, is_about};
-use crate::evidence::{Carried, Levels, fact};
+use crate::evidence::{Carried, LEAST_TIMES, fact};
 
 use crate::signs::{Kind, STEADY_RATIO, queue_stands, waits_there};
 
@@ -44,16 +44,19 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let carried = case.carried_alone(direction)?;
     // Loss makes rates vary too; a line that is full has a queue, or showed two rates to datagrams as well.
     let queued = queue_stands(carried) && waits_there(case, direction);
-    let full = carried.shows_rate()
-        && (queued || case.contradicting_streams(direction).is_some())
-        && !case.is_used_by_others();
-    let levels = carried
-        .levels()
-        .filter(|levels| full && levels.falls_once_after.is_none())?;
-    let Levels {
-        low_bps, high_bps, ..
-    } = levels;
-    Some(finding(carried, direction, low_bps, high_bps))
+    let contradicted = case.contradicting_streams(direction).is_some();
+    let full = carried.shows_rate() && (queued || contradicted) && !case.is_used_by_others();
+    let (low_bps, high_bps) = match carried.levels() {
+        Some(levels) if levels.falls_once_after.is_some() => return None,
+        Some(levels) => (levels.low_bps, levels.high_bps),
+        // TCP need not follow a line at once for datagrams to show that its rate is not one.
+        None => {
+            let seconds = carried.seconds_bps().filter(|_| contradicted)?;
+            (seconds.p5, seconds.p95)
+        }
+    };
+    let unsteady = low_bps * LEAST_TIMES <= high_bps;
+    (full && unsteady).then(|| finding(carried, direction, low_bps, high_bps))
 }
 
 fn finding(carried: Carried<'_>, direction: Direction, low_bps: f64, high_bps: f64) -> Finding {

@@ -12,7 +12,6 @@ use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::fact;
 use crate::signs::{COSTLY_RATIO, Kind, percent};
-use crate::weighing::prediction::{Observable, Prediction, strength};
 
 /// Streams on a bad path lose so many times the share that the others lose: those that share one queue lose within a few
 /// times of each other, however they share its rate.
@@ -38,9 +37,9 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "loss on a path that all take is alike for all connections",
     )],
+    predicts: &[],
     // Streams whose packets come late at random fare unlike each other on one path too.
-    predicts: &[Prediction::unlikely(Observable::IdleSpread, strength::STRONG).if_present()],
-    yields_to: &[],
+    yields_to: &[Cause::DelayVaries],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         directions.filter_map(|d| examine(case, d)).collect()

@@ -5,7 +5,7 @@ use plumb_model::distribution::Distribution;
 use super::Carried;
 
 /// The higher level carries at least so many times the lower one: others' small traffic does not count.
-pub(super) const LEAST_TIMES: f64 = 1.3;
+pub(crate) const LEAST_TIMES: f64 = 1.3;
 
 /// Within a level the rate varies by less than this share of its middle: what TCP does by itself.
 const WITHIN_RATIO: f64 = 0.1;

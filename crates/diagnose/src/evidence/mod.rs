@@ -23,7 +23,7 @@ pub(crate) use counted::Counted;
 pub(crate) use fact::fact;
 pub(crate) use held::{HELD_S, Held};
 pub(crate) use idle::Idle;
-pub(crate) use levels::Levels;
+pub(crate) use levels::LEAST_TIMES;
 pub(crate) use lines::{Lines, of_lines};
 pub(crate) use loaded::Loaded;
 pub(crate) use names::Names;

@@ -7,7 +7,7 @@ use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::Measurement;
 
 use super::Carried;
-use super::levels::LEAST_TIMES;
+use super::LEAST_TIMES;
 use crate::loss::LOSS_WARNING;
 use crate::{Case, reading};
 

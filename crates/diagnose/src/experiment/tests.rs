@@ -207,3 +207,48 @@ proptest! {
         prop_assert!(count <= 2 * (2 + RAISES), "{count}");
     }
 }
+
+#[test]
+fn datagrams_that_no_line_of_one_rate_carries_contradict_each_other() {
+    let mut run = run(include_str!("../../fixtures/policer.json"));
+    let contradicting = |run: &Run| Case::of(run).contradicting_streams(Direction::Up);
+    let slow = stream(Experiment::Overload, 1000.0, 1000);
+    made(&mut run, slow, 2000, 0.5, 0.03);
+    assert_eq!(contradicting(&run), None, "one stream alone");
+    // 4 Mbit/s arrived of that one; as much below is no contradiction.
+    let mut alike = run.clone();
+    made(
+        &mut alike,
+        stream(Experiment::Paced, 600.0, 1000),
+        1200,
+        0.0,
+        0.0001,
+    );
+    assert_eq!(contradicting(&alike), None);
+    made(
+        &mut run,
+        stream(Experiment::Paced, 800.0, 1000),
+        1600,
+        0.0,
+        0.0001,
+    );
+    assert_eq!(contradicting(&run), Some((4e6, 6.4e6)));
+}
+
+#[test]
+fn datagrams_slower_than_tcp_show_no_rate_of_the_line() {
+    let mut run = run(include_str!("../../fixtures/policer.json"));
+    let carried = carried_up(&run);
+    let line = |run: &Run| Case::of(run).line_bps(Direction::Up);
+    let left_out = stream(Experiment::Overload, 0.8 * carried / 8000.0, 1000);
+    made(&mut run, left_out, 1400, 0.3, 0.0001);
+    assert_eq!(
+        line(&run),
+        None,
+        "a busy host left out what was to be above"
+    );
+    let above = stream(Experiment::Overload, 4.0 * carried / 8000.0, 1000);
+    made(&mut run, above, 6000, 0.7, 0.0001);
+    let most = line(&run).unwrap();
+    assert!((most / carried - 1.2).abs() < 0.01, "{most} of {carried}");
+}
