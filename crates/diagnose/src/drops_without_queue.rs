@@ -87,7 +87,7 @@ fn drops(carried: Carried<'_>, below: Streamed<'_>, above: Streamed<'_>) -> Opti
     // A managed queue lets datagrams wait before it drops enough of them.
     let is_cut = lost_above >= CUT_RATIO || is_long;
     let drops = again >= LOSS_WARNING
-        && !queue_stands(carried)
+        && (!queue_stands(carried) || !is_long && carried.bps() <= FILLED_RATIO * line_bps)
         && lost_below <= BY_CHANCE_RATIO * again
         && is_cut
         && (!is_long || carried.bps() <= FILLED_RATIO * line_bps);

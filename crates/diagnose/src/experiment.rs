@@ -7,7 +7,7 @@ use plumb_model::goal::Effort;
 use plumb_model::results::Direction;
 
 use crate::evidence::{Carried, RAISES, Streamed};
-use crate::signs::{Kind, Sign, queue_stands};
+use crate::signs::{Kind, Sign, WINDOW_RATIO, queue_stands};
 use crate::{Case, causes, lengths, weighing};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -130,11 +130,15 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
         let unexplained = unexplained(direction);
         let line = Line::of(case, direction);
         let is_cut = line.is_cut(case);
-        if !(unexplained || thorough || is_cut || doubted.contains(&direction)) {
+        let open = shows_no_limit(case, direction);
+        if !(unexplained || thorough || is_cut || open || doubted.contains(&direction)) {
             return None;
         }
-        let below = || line.paced(case);
-        let above = || line.overload(case).filter(|_| unexplained || is_cut);
+        let below = || line.paced(case).filter(|_| unexplained || !open);
+        let above = || {
+            line.overload(case)
+                .filter(|_| unexplained || is_cut || open)
+        };
         // Where TCP's packets wait, what it loses may be what a full line takes, and that it is full shows above its rate.
         let waits = case.full_load(direction).is_some_and(queue_stands);
         let stream = match waits && unexplained {
@@ -160,6 +164,15 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
     cut.or_else(acknowledgements)
         .or_else(|| directions().find_map(datagrams))
         .or_else(|| directions().find_map(further))
+}
+
+/// Whether a load neither filled a queue nor was held back by the ends: the line may carry more, and something keep TCP from it.
+fn shows_no_limit(case: &Case<'_>, direction: Direction) -> bool {
+    case.full_load(direction).is_some_and(|carried| {
+        let limited = &carried.result.tcp.limited;
+        let by_ends = limited.rwnd_ratio + limited.sndbuf_ratio + limited.app_ratio;
+        !queue_stands(carried) && by_ends < WINDOW_RATIO && case.line_bps(direction).is_none()
+    })
 }
 
 /// Whether probes are lost beside a load whose acknowledgements go in this direction: small packets, and many a second.
@@ -206,7 +219,9 @@ fn is_in_doubt(findings: &[Finding], direction: Direction) -> bool {
 pub(crate) fn asks(sign: &Sign, direction: Direction) -> bool {
     let here = [None, Some(direction), Some(Direction::Both)].contains(&sign.direction);
     here && match sign.kind {
-        Kind::Retransmissions | Kind::Stall | Kind::Unsteady | Kind::Collapse => true,
+        Kind::Retransmissions | Kind::Stall | Kind::Unsteady | Kind::Collapse | Kind::Shortfall => {
+            true
+        }
         // One probe may be lost by chance.
         Kind::ProbesLost => sign.severity > Severity::Info,
         // Whether the line has room for what a larger window would let through.

@@ -93,7 +93,7 @@ pub(crate) fn explains(finding: &Finding, sign: &Sign, direction: Direction) -> 
             Kind::Retransmissions => sign.ratio <= OVERFLOW_RATIO,
             Kind::ProbesLost | Kind::Collapse | Kind::Window => true,
             Kind::Unsteady => increase_s >= SECONDS_APART_S,
-            Kind::Stall => false,
+            Kind::Stall | Kind::Shortfall => false,
         }
 }
 

@@ -133,7 +133,7 @@ fn direction(varying: Varying<'_>) -> &'static str {
 
 fn explains(_: &Finding, sign: &Sign) -> bool {
     match sign.kind {
-        Kind::Unsteady => true,
+        Kind::Unsteady | Kind::Shortfall => true,
         Kind::Retransmissions => sign.ratio <= OVERFLOW_RATIO,
         // Bursts overflow the queue that a load keeps filled.
         Kind::ProbesLost => sign.direction.is_some() && sign.ratio <= OVERFLOW_RATIO,

@@ -5,8 +5,9 @@ use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Idle, fact};
+use crate::signs::Kind;
 
 /// In seconds: light in fibre goes 7,500 km there and back in it (5 µs a kilometre), which is another continent. Voice
 /// over it is at the delay up to which calls are unspoiled: 150 ms one way with 75 ms of network (G.114).
@@ -46,7 +47,8 @@ pub(crate) const CAUSE: Entry = Entry {
             .into_iter()
             .collect()
     },
-    explains: no_sign,
+    // Over long round trips TCP takes longer than a phase to fill a line again after a loss (RFC 9438, section 4.2).
+    explains: |_, sign| sign.kind == Kind::Shortfall,
 };
 
 fn far(case: &Case<'_>, idle: Idle<'_>) -> Option<Finding> {

@@ -113,7 +113,7 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
 
 fn explains(finding: &Finding, sign: &Sign) -> bool {
     match sign.kind {
-        Kind::Stall | Kind::Unsteady | Kind::Collapse => true,
+        Kind::Stall | Kind::Unsteady | Kind::Collapse | Kind::Shortfall => true,
         // What is released at once overflows a queue that a load keeps filled.
         Kind::ProbesLost => sign.direction.is_some(),
         Kind::Retransmissions => {

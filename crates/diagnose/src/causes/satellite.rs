@@ -4,8 +4,9 @@ use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Idle, fact};
+use crate::signs::Kind;
 
 /// Up and down, there and back: four times 35,786 km, at the speed of light in vacuum.
 const ROUND_TRIP_S: f64 = 4.0 * 35_786e3 / 299_792_458.0;
@@ -31,7 +32,8 @@ pub(crate) const CAUSE: Entry = Entry {
     predicts: &[],
     yields_to: &[],
     examine: |case| case.idle().and_then(far).into_iter().collect(),
-    explains: no_sign,
+    // Over long round trips TCP takes longer than a phase to fill a line again after a loss (RFC 9438, section 4.2).
+    explains: |_, sign| sign.kind == Kind::Shortfall,
 };
 
 fn far(idle: Idle<'_>) -> Option<Finding> {

@@ -39,7 +39,7 @@ pub(crate) const CAUSE: Entry = Entry {
 fn explains(finding: &Finding, sign: &Sign) -> bool {
     is_about(finding, sign)
         && match sign.kind {
-            Kind::Unsteady => true,
+            Kind::Unsteady | Kind::Shortfall => true,
             Kind::Retransmissions => {
                 let later = finding.evidence.get(1);
                 let later = later.and_then(|evidence| evidence.value.number());

@@ -252,3 +252,47 @@ fn datagrams_slower_than_tcp_show_no_rate_of_the_line() {
     let most = line(&run).unwrap();
     assert!((most / carried - 1.2).abs() < 0.01, "{most} of {carried}");
 }
+
+#[test]
+fn where_a_load_shows_no_limit_it_is_asked_what_the_line_carries() {
+    let mut run = run(include_str!("../../fixtures/home-cable-managed.json"));
+    let beside = |m: &plumb_model::run::Measurement| matches!(m.outcome, Outcome::LoadedLatency(_));
+    run.measurements.retain(|measurement| !beside(measurement));
+    for measurement in &mut run.measurements {
+        if let Outcome::Throughput(carried) = &measurement.outcome
+            && carried.direction == Direction::Up
+        {
+            // No packet waited, and none was sent again.
+            let series = &mut measurement.series;
+            series
+                .get_mut("retransmits")
+                .unwrap()
+                .values
+                .fill(Some(0.0));
+            series
+                .get_mut("srtt_s")
+                .unwrap()
+                .values
+                .fill(carried.tcp.min_rtt_s);
+        }
+    }
+    let above = stream_of(next(&run)).unwrap();
+    assert_eq!(
+        (above.experiment, above.direction),
+        (Experiment::Overload, Direction::Up)
+    );
+    // It carries no more: TCP filled it.
+    let mut full = run.clone();
+    made(&mut full, above, 2000, 0.28, 0.03);
+    assert_eq!(next(&full), None);
+    // It carries that, and four times as much but for a part: something keeps TCP from it.
+    made(&mut run, above, (2.0 * above.pps) as u64, 0.0, 0.0001);
+    let faster = stream_of(next(&run)).unwrap();
+    made(&mut run, faster, (2.0 * faster.pps) as u64, 0.3, 0.03);
+    let left = causes::left(&Case::of(&run), &[]);
+    let short = left
+        .iter()
+        .find(|sign| sign.kind == Kind::Shortfall)
+        .unwrap();
+    assert_eq!(short.severity, Severity::Warning, "{}", short.text);
+}

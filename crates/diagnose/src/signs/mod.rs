@@ -43,6 +43,13 @@ const STEADY_NEEDS: u64 = 8;
 /// share one medium; below half of it the directions destroy each other's packets.
 const COLLAPSE_RATIO: f64 = 0.5;
 
+/// TCP carries at least this share of a line that it fills: 0.85 with short and managed queues, less what two seconds of datagrams
+/// vary by.
+const SHORTFALL_RATIO: f64 = 0.75;
+
+/// A line that stays half empty is no matter of how TCP is tuned.
+const HALF: f64 = 0.5;
+
 /// Share of time that senders wait for a window from which on that sets their rate.
 pub(crate) const WINDOW_RATIO: f64 = 0.3;
 
@@ -61,6 +68,8 @@ pub(crate) enum Kind {
     Collapse,
     /// Senders wait for a window.
     Window,
+    /// TCP carries far less than datagrams show the line to carry.
+    Shortfall,
     ProbesLost,
 }
 
@@ -86,6 +95,7 @@ pub(crate) fn signs(case: &Case<'_>) -> Vec<Sign> {
         all.extend(stall(direction, carried));
         all.extend(unsteady(direction, carried));
         all.extend(window(case, direction, carried));
+        all.extend(shortfall(case, direction, carried));
     }
     all.extend(collapse(case));
     all.extend(idle_losses(case));
@@ -220,6 +230,36 @@ fn window(case: &Case<'_>, direction: Direction, carried: Carried<'_>) -> Option
             ratio,
             "share of the time that the senders waited for it while the line was not known to be full",
             WINDOW_RATIO,
+        ),
+    })
+}
+
+/// What TCP carried, compared with what the line does; where the ends held it back, that is the sign.
+fn shortfall(case: &Case<'_>, direction: Direction, carried: Carried<'_>) -> Option<Sign> {
+    let line_bps = case.line_bps(direction)?;
+    let limited = &carried.result.tcp.limited;
+    let by_ends = limited.rwnd_ratio + limited.sndbuf_ratio + limited.app_ratio;
+    let short = carried.bps() < SHORTFALL_RATIO * line_bps && by_ends < WINDOW_RATIO;
+    short.then(|| Sign {
+        kind: Kind::Shortfall,
+        direction: Some(direction),
+        severity: match carried.bps() < HALF * line_bps {
+            true => Severity::Warning,
+            false => Severity::Info,
+        },
+        ratio: 1.0,
+        text: format!(
+            "{} carry {}, and the line {}",
+            doing(direction),
+            si(carried.bps(), "bit/s"),
+            si(line_bps, "bit/s")
+        ),
+        evidence: fact(
+            carried.measurement,
+            "steady_bps",
+            carried.bps(),
+            "what TCP carried, compared with three quarters of what datagrams above its rate show the line to carry",
+            SHORTFALL_RATIO * line_bps,
         ),
     })
 }
