@@ -129,13 +129,13 @@ impl Drawer<'_> {
             let before = text.get(..end).unwrap_or_default();
             let start = before.rfind("${").unwrap_or(outer);
             let inside = text.get(start + 2..end).unwrap_or_default();
-            let value = self.reckon(inside, depth)?;
+            let value = self.computed(inside, depth)?;
             text.replace_range(start..=end, &value);
         }
         Ok(text)
     }
 
-    fn reckon(&self, expression: &str, depth: usize) -> anyhow::Result<String> {
+    fn computed(&self, expression: &str, depth: usize) -> anyhow::Result<String> {
         let mut words = expression.split_whitespace();
         let mut result = self.term(words.next().context("an empty ${}")?, depth)?;
         while let Some(operator) = words.next() {
@@ -143,8 +143,9 @@ impl Drawer<'_> {
             let (left, right) = (amount(&result)?, amount(&self.term(other, depth)?)?);
             let value = match operator {
                 "*" => left.times(right),
+                "/" => left.over(right),
                 "+" => left.plus(right),
-                other => bail!("'{other}' is neither * nor +"),
+                other => bail!("'{other}' is none of *, / and +"),
             };
             let value = value.with_context(|| format!("{left} {operator} {right} has no unit"))?;
             result = value.to_string();

@@ -58,7 +58,7 @@ pub(crate) enum Outcome {
     WrongCause,
     /// The fault is not named, and the path is not cleared either.
     NotSettled,
-    /// What is named cannot be told apart from the fault in principle: `certify/ambiguous.toml`.
+    /// What is named cannot be distinguished from the fault in principle: `certify/ambiguous.toml`.
     Ambiguous,
     Right,
 }
@@ -137,7 +137,7 @@ pub(crate) fn judge(
     }
 }
 
-/// The same with all names that cannot be told apart from those that are right.
+/// The same with all names that cannot be distinguished from those that are right.
 fn with_others(expect: &Expect, sets: &[Ambiguous]) -> Expect {
     let same = |set: &&Ambiguous| expect.first.iter().any(|cause| set.has(cause));
     let others = sets.iter().filter(same).flat_map(|set| &set.causes);
@@ -148,7 +148,7 @@ fn with_others(expect: &Expect, sets: &[Ambiguous]) -> Expect {
     }
 }
 
-/// Whether nothing is reported of faults that cannot be told apart from nothing.
+/// Whether nothing is reported of faults that cannot be distinguished from nothing.
 fn is_nothing(expected: &[&Expect], said: &Said) -> bool {
     let mut faults = expected.iter().filter(|e| !e.first.is_empty());
     let like_nothing = |expect: &&Expect| expect.first.iter().any(|cause| cause == NOTHING);

@@ -138,7 +138,7 @@ struct Pairs {
     pair: Vec<[String; 2]>,
 }
 
-/// Causes that cannot be told apart in principle.
+/// Causes that cannot be distinguished in principle.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ambiguous {

@@ -388,10 +388,10 @@ fn calibration(text: &mut String, library: &Library, counted: &[Counted<'_>]) ->
 /// The share of verdicts that may be ambiguous.
 const AMBIGUOUS_RATIO: f64 = 0.1;
 
-/// What cannot be told apart in principle, and how often a verdict named another cause of the same set.
+/// What cannot be distinguished in principle, and how often a verdict named another cause of the same set.
 fn ambiguous(text: &mut String, library: &Library, counted: &[Counted<'_>]) -> std::fmt::Result {
     let count = Count::of(counted.iter().map(Counted::is_ambiguous));
-    writeln!(text, "## What cannot be told apart\n")?;
+    writeln!(text, "## What cannot be distinguished\n")?;
     writeln!(
         text,
         "{} of {} verdicts are ambiguous ({}; at most {} may be): they name another cause of one of these sets, and count as \
@@ -453,7 +453,11 @@ mod tests {
     fn an_empty_set_has_a_page() {
         let library = Library::read(&folder()).unwrap();
         let text = page(&library, Set::Fit, &[]);
-        for part in ["## Confidence", "## Places", "## What cannot be told apart"] {
+        for part in [
+            "## Confidence",
+            "## Places",
+            "## What cannot be distinguished",
+        ] {
             assert!(text.contains(part), "{text}");
         }
         assert!(text.contains("0 of 0 verdicts are ambiguous (–"), "{text}");

@@ -1,4 +1,4 @@
-//! Amounts that a trial draws and reckons with, each in its unit, as a scenario writes them.
+//! Amounts that a trial draws and computes with, each in its unit, as a scenario writes them.
 
 use std::fmt;
 
@@ -97,6 +97,14 @@ impl Quantity {
         Some(Self { value, unit })
     }
 
+    /// How many times the other goes into it, where both are of one unit: a whole number.
+    pub(crate) fn over(self, other: Self) -> Option<Self> {
+        (self.unit == other.unit && other.value > 0.0).then_some(Self {
+            value: self.value / other.value,
+            unit: Unit::Whole,
+        })
+    }
+
     /// The sum of two amounts of one unit.
     pub(crate) fn plus(self, other: Self) -> Option<Self> {
         (self.unit == other.unit).then_some(Self {
@@ -190,6 +198,12 @@ mod tests {
         assert_eq!(product("2ms", "15ms"), None);
         assert_eq!(read("5ms").plus(read("1s")).unwrap().to_string(), "1.005s");
         assert_eq!(read("5ms").plus(read("1")), None);
+        assert_eq!(
+            read("18mbit").over(read("12kbit")).unwrap().to_string(),
+            "1500"
+        );
+        assert_eq!(read("18mbit").over(read("2")), None);
+        assert_eq!(read("18mbit").over(read("0bit")), None);
     }
 
     proptest! {

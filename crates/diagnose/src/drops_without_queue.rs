@@ -138,7 +138,7 @@ fn finding(
                 "the queue before a line of {rate} holds {} only and drops the rest",
                 human_seconds(holds_s)
             ),
-            "Ask whoever runs the line for a queue of about one round trip that is managed (FQ-CoDel, CAKE, PIE); until then pace: net.core.default_qdisc=fq on the senders, or a shaper a little below that rate.",
+            "Ask the operator of the line for a queue of about one round trip that is managed (FQ-CoDel, CAKE, PIE); until then pace: net.core.default_qdisc=fq on the senders, or a shaper a little below that rate.",
         ),
         Depth::Managed => (
             Cause::QueueTargetLow,

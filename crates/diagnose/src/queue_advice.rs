@@ -119,7 +119,7 @@ fn of_a_long_path(loaded: &LoadedLatencyResult) -> Vec<Fix> {
         ),
         Fix::advice(
             Actor::Provider,
-            "Ask whoever runs the narrowest router of the path to manage its queue (FQ-CoDel, PIE, or RED with ECN).",
+            "Ask the operator of the narrowest router of the path to manage its queue (FQ-CoDel, PIE, or RED with ECN).",
             "The same for everybody on that path.",
         ),
     ]

@@ -37,7 +37,7 @@ fn intercepted(names: Names<'_>) -> Option<Finding> {
         confidence: CONFIDENCE,
         matters_for: Vec::new(),
         summary: format!(
-            "Name look-ups are intercepted: questions to {}, an address that nobody has, were answered. Whoever does it answers for every name server, and may answer something else.",
+            "Name look-ups are intercepted: questions to {}, an address that nobody has, were answered. The same machine answers for every name server, and may answer something else.",
             names.asked.result.address
         ),
         evidence: vec![fact(

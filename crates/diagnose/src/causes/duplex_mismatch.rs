@@ -141,8 +141,14 @@ fn meeting_under_load(case: &Case<'_>) -> Option<Finding> {
 fn collapsed(case: &Case<'_>, direction: Direction) -> Option<(f64, Finding)> {
     let carried = case.full_load(direction)?;
     let below = case.streamed(Experiment::Paced, direction).next()?;
-    let alone = case.streamed(Experiment::Overload, direction).last()?;
     let again = carried.segments()?.ratio();
+    // Above the line's rate its full queue loses datagrams.
+    let passes = |stream: &Streamed<'_>| {
+        stream.lost_ratio() <= LOST_RATIO * again || stream.is_queued()
+    };
+    // The fastest of those that pass: one that is far above the line's rate loses by that alone.
+    let alone = case.streamed(Experiment::Overload, direction);
+    let alone = alone.filter(passes).last()?;
     let delivered_bps = alone.delivered_bps()?;
     let times = delivered_bps / carried.bps();
     // A queue of a few packets lets datagrams pass up to the line's rate, and cuts what is above.
@@ -150,8 +156,6 @@ fn collapsed(case: &Case<'_>, direction: Direction) -> Option<(f64, Finding)> {
         && again >= AGAIN_RATIO
         && times >= TIMES
         && below.lost_ratio() <= LOST_RATIO * again
-        // Above the line's rate its full queue loses datagrams.
-        && (alone.lost_ratio() <= LOST_RATIO * again || alone.is_queued())
         && alone.reordered_ratio() < REORDERED_RATIO;
     collapsed.then(|| {
         let summary = format!(

@@ -111,7 +111,7 @@ fn finding(summary: String, evidence: Evidence) -> Finding {
         evidence: vec![evidence],
         fixes: vec![Fix::advice(
             Actor::Provider,
-            "Judge this path by UDP and TCP. Whoever runs the filter should let echoes pass, and \"packet too big\" in any case (RFC 4890, RFC 1191): without it large packets may vanish.",
+            "Judge this path by UDP and TCP. The filter's operator should let echoes pass, and \"packet too big\" in any case (RFC 4890, RFC 1191): without it large packets may vanish.",
             "Echo requests are answered like other probes.",
         )],
         kb: "ping".to_owned(),

@@ -2,7 +2,6 @@
 //!
 //! While nothing of ours loads the path: by radio, a bad line, or a queue that others fill.
 
-use plumb_model::context::Experiment;
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::loss::at_least_ratio;
 use plumb_model::need::Need;
@@ -69,8 +68,11 @@ pub(crate) const CAUSE: Entry = Entry {
 fn examine(case: &Case<'_>) -> Vec<Finding> {
     let directions = [Direction::Up, Direction::Down].into_iter();
     let paced = directions.filter_map(|direction| {
-        let stream = case.streamed(Experiment::Paced, direction).next()?;
-        let all = case.below_the_line(direction);
+        let streams = case.with_room(direction);
+        let stream = *streams.first()?;
+        let all = streams.iter().fold((0, 0), |(sent, lost), stream| {
+            (sent + stream.sent(), lost + stream.lost())
+        });
         let others = case.others_wait_s(stream, direction).is_some();
         let found = below_the_rate(stream, all).filter(|_| !others)?;
         Some((found, stream.loss_bounds().1))

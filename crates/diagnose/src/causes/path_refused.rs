@@ -36,7 +36,7 @@ fn refused(route: Route<'_>) -> Option<Finding> {
     let (summary, on, what) = if hop.this_host {
         (
             format!(
-                "Packets to {} do not leave this host: whoever is next on the way does not answer to its address ({mark}).",
+                "Packets to {} do not leave this host: the next hop does not answer to its address ({mark}).",
                 path.address
             ),
             Actor::ThisHost,

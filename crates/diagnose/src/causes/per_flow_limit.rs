@@ -23,7 +23,7 @@ const SINGLE_RATIO: f64 = 0.6;
 /// a policer reaches a third of its rate and more.
 const FLOWS_ALIKE: std::ops::RangeInclusive<f64> = 0.6..=3.0;
 
-/// Whoever else uses the line leaves a single connection a smaller share than several.
+/// Others who use the line leave a single connection a smaller share than several.
 const CONFIDENCE: f64 = 0.85;
 
 pub(crate) const CAUSE: Entry = Entry {
@@ -108,7 +108,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
         ],
         fixes: vec![Fix::advice(
             Actor::Provider,
-            "Transfer with several connections at once (rclone --multi-thread-streams, aria2c -x, parallel rsync), or have the limit of each flow lifted by whoever runs it: a cloud's cap for one flow (placement groups, larger machines), a fair shaper or policer for each connection, one link of a bundle.",
+            "Transfer with several connections at once (rclone --multi-thread-streams, aria2c -x, parallel rsync), or have the limit of each flow lifted by its operator: a cloud's cap for one flow (placement groups, larger machines), a fair shaper or policer for each connection, one link of a bundle.",
             "One connection carries nine tenths of what several do.",
         )],
         kb: "throughput".to_owned(),

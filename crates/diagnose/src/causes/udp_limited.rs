@@ -126,7 +126,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
         ],
         fixes: vec![Fix::advice(
             Actor::Provider,
-            "Look for a limit of UDP in the firewalls and routers of the path (flood protection, traffic shaping by protocol), and have whoever runs it lift it or raise it above what calls need; until then use TCP where there is a choice (QUIC off in the browser, a VPN over TCP).",
+            "Look for a limit of UDP in the firewalls and routers of the path (flood protection, traffic shaping by protocol), and have its operator lift it or raise it above what calls need; until then use TCP where there is a choice (QUIC off in the browser, a VPN over TCP).",
             "Datagrams at four fifths of the rate that TCP reaches arrive whole.",
         )],
         kb: "udp".to_owned(),

@@ -2,7 +2,7 @@
 
 use plumb_model::context::Phase;
 use plumb_model::protocol::Protocol;
-use plumb_model::results::Outcome;
+use plumb_model::results::Kind;
 use plumb_model::run::Measurement;
 
 use super::outages::carries_meanwhile;
@@ -86,7 +86,7 @@ impl<'a> Case<'a> {
         of_each.filter(move |held| {
             let beside = held.is_passed_by(held.measurement, "rtt_icmp");
             let same = |phase: &Option<Phase>| *phase == held.measurement.context.phase;
-            let is_ping = matches!(held.measurement.outcome, Outcome::Ping(_));
+            let is_ping = held.measurement.outcome.kind() == Kind::Ping;
             let pings = pings.iter().filter(|(phase, _)| is_ping && same(phase));
             let mut echoes = pings.filter_map(|(_, ping)| held.is_passed_by(ping, "rtt"));
             beside != Some(true)

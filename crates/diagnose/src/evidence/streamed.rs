@@ -238,18 +238,15 @@ impl<'a> Case<'a> {
         (bps <= APART_RATIO * carried_bps).then_some((cut, bps))
     }
 
-    /// Datagrams sent and lost in a direction while the line had room: those at 80 % of what TCP carried, and faster ones
-    /// that a still faster stream showed to be below the line's rate.
-    pub(crate) fn below_the_line(&self, direction: Direction) -> (u64, u64) {
-        let above: Vec<Streamed<'_>> = self.streamed(Experiment::Overload, direction).collect();
-        let line_bps = above.iter().filter_map(|stream| stream.delivered_bps());
+    /// Streams in a direction while the line had room: that at 80 % of what TCP carried first, and those that a faster one
+    /// showed to be below the line's rate.
+    pub(crate) fn with_room(&self, direction: Direction) -> Vec<Streamed<'a>> {
+        let above = || self.streamed(Experiment::Overload, direction);
+        let line_bps = above().filter_map(Streamed::delivered_bps);
         let line_bps = line_bps.fold(0.0, f64::max);
-        let has_room = |stream: &&Streamed<'_>| stream.offered_bps() <= ROOM_RATIO * line_bps;
+        let has_room = |stream: &Streamed<'_>| stream.offered_bps() <= ROOM_RATIO * line_bps;
         let paced = self.streamed(Experiment::Paced, direction).next();
-        let all = above.iter().filter(has_room).copied().chain(paced);
-        all.fold((0, 0), |(sent, lost), stream| {
-            (sent + stream.sent(), lost + stream.lost())
-        })
+        paced.into_iter().chain(above().filter(has_room)).collect()
     }
 
     /// Whether datagrams were made as fast as they are to become: the line did not carry the last of them, or they were raised

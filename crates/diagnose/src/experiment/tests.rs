@@ -259,22 +259,19 @@ fn where_a_load_shows_no_limit_it_is_asked_what_the_line_carries() {
     let beside = |m: &plumb_model::run::Measurement| matches!(m.outcome, Outcome::LoadedLatency(_));
     run.measurements.retain(|measurement| !beside(measurement));
     for measurement in &mut run.measurements {
-        if let Outcome::Throughput(carried) = &measurement.outcome
-            && carried.direction == Direction::Up
-        {
-            // No packet waited, and none was sent again.
-            let series = &mut measurement.series;
-            series
-                .get_mut("retransmits")
-                .unwrap()
-                .values
-                .fill(Some(0.0));
-            series
-                .get_mut("srtt_s")
-                .unwrap()
-                .values
-                .fill(carried.tcp.min_rtt_s);
-        }
+        let carried = measurement.outcome.throughput();
+        let Some(up) = carried.filter(|carried| carried.direction == Direction::Up) else {
+            continue;
+        };
+        // No packet waited, and none was sent again.
+        let least = up.tcp.min_rtt_s;
+        let series = &mut measurement.series;
+        series
+            .get_mut("retransmits")
+            .unwrap()
+            .values
+            .fill(Some(0.0));
+        series.get_mut("srtt_s").unwrap().values.fill(least);
     }
     let above = stream_of(next(&run)).unwrap();
     assert_eq!(

@@ -22,7 +22,6 @@ fn wrong(run: Run) -> (Vec<Cause>, Verdict) {
 fn what_is_wrong_is_not_cleared() {
     side_by_side(&[
         &a_policer_is_named,
-        &a_duplex_mismatch_is_named,
         &a_black_hole_is_named,
         &a_black_hole_down_is_the_finding_and_loses_no_responder,
         &a_path_that_stops_carrying_is_the_finding,
@@ -52,7 +51,7 @@ fn a_policer_is_named() {
 }
 
 /// Late collisions take most of what meets, and hardly any of what goes alone.
-fn a_duplex_mismatch_is_named() {
+pub(crate) fn a_duplex_mismatch_is_named() {
     let (causes, verdict) = wrong(check_in("duplex-mismatch", &SHORT).run);
     assert_eq!(causes, [Cause::DuplexMismatch], "{verdict:?}");
 }
