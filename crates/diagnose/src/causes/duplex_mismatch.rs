@@ -102,7 +102,9 @@ fn meeting_under_load(case: &Case<'_>) -> Option<Finding> {
     let mut least = f64::INFINITY;
     let mut least_seen = None;
     for direction in directions {
-        let loaded = case.loaded(direction).filter(|loaded| loaded.shows_queue())?;
+        let loaded = case
+            .loaded(direction)
+            .filter(|loaded| loaded.shows_queue())?;
         let (sent, lost) = loaded.probes();
         if at_least_ratio(sent, lost) < AGAIN_RATIO || queue_stands(case.full_load(direction)?) {
             return None;
@@ -113,7 +115,11 @@ fn meeting_under_load(case: &Case<'_>) -> Option<Finding> {
         }
     }
     let loaded = least_seen?;
-    let streams = |kind| directions.into_iter().flat_map(move |d| case.streamed(kind, d));
+    let streams = |kind| {
+        directions
+            .into_iter()
+            .flat_map(move |d| case.streamed(kind, d))
+    };
     let paced = streams(Experiment::Paced).map(Streamed::lost_ratio);
     let alone_ratio = paced.reduce(f64::max)?;
     let mut above = streams(Experiment::Overload);
@@ -143,9 +149,8 @@ fn collapsed(case: &Case<'_>, direction: Direction) -> Option<(f64, Finding)> {
     let below = case.streamed(Experiment::Paced, direction).next()?;
     let again = carried.segments()?.ratio();
     // Above the line's rate its full queue loses datagrams.
-    let passes = |stream: &Streamed<'_>| {
-        stream.lost_ratio() <= LOST_RATIO * again || stream.is_queued()
-    };
+    let passes =
+        |stream: &Streamed<'_>| stream.lost_ratio() <= LOST_RATIO * again || stream.is_queued();
     // The fastest of those that pass: one that is far above the line's rate loses by that alone.
     let alone = case.streamed(Experiment::Overload, direction);
     let alone = alone.filter(passes).last()?;

@@ -101,11 +101,7 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
 
 fn explains(finding: &Finding, sign: &Sign) -> bool {
     match sign.kind {
-        Kind::Stall
-        | Kind::Unsteady
-        | Kind::ProbesLost
-        | Kind::Collapse
-        | Kind::Shortfall => true,
+        Kind::Stall | Kind::Unsteady | Kind::ProbesLost | Kind::Collapse | Kind::Shortfall => true,
         Kind::Retransmissions => {
             let lost = finding
                 .evidence
