@@ -208,7 +208,8 @@ impl RawClient {
     }
 
     pub(crate) fn try_receive(&self) -> Option<ServerMessage> {
-        let deadline = Instant::now() + TIMEOUT;
+        // As patient as a client.
+        let deadline = Instant::now() + spec::SILENCE_TIMEOUT;
         read_frame(&self.control, spec::MAX_SERVER_FRAME_BYTES, deadline).ok()
     }
 
