@@ -111,7 +111,7 @@ struct Reach {
 
 /// Finds how large packets may be.
 ///
-/// It ends within about `tries` times `timeout` for each of at most 6 rounds a drop in size, and a
+/// It ends within about `tries` times `timeout` for each of at most 7 rounds a drop in size, and a
 /// tenth of a second after `stop` is set.
 ///
 /// # Errors
@@ -252,19 +252,21 @@ impl<N: HopNetwork> Search<'_, N> {
                 Some(next) if self.plan.listen => {
                     if self.passes(next.saturating_add(1), known_to, size)? {
                         // What was told is less than the path takes.
-                        found.silent += 1;
-                        self.largest(next.saturating_add(1), size, known_to)?
+                        let next = self.largest(next.saturating_add(1), size, known_to)?;
+                        found.silent += u32::from(next < size);
+                        next
                     } else {
                         found.told += 1;
                         next
                     }
                 }
                 _ => {
-                    found.silent += 1;
-                    if reach.told.is_none() {
+                    let next = self.largest(0, size, known_to)?;
+                    found.silent += u32::from(next < size);
+                    if next < size && reach.told.is_none() {
                         found.black_hole_after.get_or_insert(known_to);
                     }
-                    self.largest(0, size, known_to)?
+                    next
                 }
             };
             size = next;
@@ -298,23 +300,31 @@ impl<N: HopNetwork> Search<'_, N> {
         })
     }
 
-    /// The largest size below `fails`, and at least `passes`, that gets behind hop `known_to`.
-    fn largest(&mut self, passes: u16, fails: u16, known_to: u8) -> Result<u16, SearchError> {
-        let (mut passes, mut fails) = (passes, fails);
+    /// The largest size from `passes` to `limit` that gets behind hop `known_to`, where probes of
+    /// `limit` bytes were not seen to: `limit` itself where they were only lost.
+    fn largest(&mut self, passes: u16, limit: u16, known_to: u8) -> Result<u16, SearchError> {
+        let (mut passes, mut fails) = (passes, limit);
         if passes == 0 {
             // If even the smallest does not pass any more, nothing can be said.
-            passes = least_bytes(self.plan.target.is_ipv4()).min(fails.saturating_sub(1));
-            if !self.passes(passes, known_to, fails)? {
+            passes = least_bytes(self.plan.target.is_ipv4()).min(limit.saturating_sub(1));
+            if !self.passes(passes, known_to, limit)? {
                 return Err(SearchError::Broken);
             }
         }
-        while fails.saturating_sub(passes) > 1 {
-            let sizes = between(passes, fails);
-            let through = self.pass(&sizes, known_to)?;
-            let best = sizes.iter().zip(&through).rposition(|(_, passed)| *passed);
-            let above = best.map_or(0, |at| at + 1);
-            fails = sizes.get(above).copied().unwrap_or(fails);
-            passes = best.and_then(|at| sizes.get(at).copied()).unwrap_or(passes);
+        while passes < limit {
+            while fails.saturating_sub(passes) > 1 {
+                let sizes = between(passes, fails);
+                let through = self.pass(&sizes, known_to)?;
+                let best = sizes.iter().zip(&through).rposition(|(_, passed)| *passed);
+                let above = best.map_or(0, |at| at + 1);
+                fails = sizes.get(above).copied().unwrap_or(fails);
+                passes = best.and_then(|at| sizes.get(at).copied()).unwrap_or(passes);
+            }
+            // All tries of a size may be lost by chance. The one that decides is asked again.
+            if !self.pass(&[fails], known_to)?.contains(&true) {
+                break;
+            }
+            (passes, fails) = (fails, limit);
         }
         Ok(passes)
     }

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +22,12 @@ struct FakePath {
     /// What the far end's own way back carries.
     back_bytes: u16,
     far_silent: bool,
-    /// One of so many probes or answers is lost.
+    /// One of so many probes or answers is lost, but never more than `lost_in_a_row` of one hop and
+    /// size.
     lose_one_of: u64,
+    lost_in_a_row: u32,
+    /// Losses in a row by hop limit and size.
+    lost: BTreeMap<(u8, u16), u32>,
     /// The router that forwards nothing, and the code of the ICMP error by which it says so.
     refuses: Option<(usize, u8)>,
 }
@@ -60,6 +64,8 @@ impl FakePath {
             back_bytes: u16::MAX,
             far_silent: false,
             lose_one_of: 0,
+            lost_in_a_row: 2,
+            lost: BTreeMap::new(),
             refuses: None,
         }
     }
@@ -110,9 +116,12 @@ impl FakePath {
 impl Hops for FakePath {
     fn answer(&mut self, probe: &Probe, number: u64, _: u64) -> Option<(Duration, Answer)> {
         // A loss that follows no period of the search.
-        let lost = self.lose_one_of > 0
+        let unlucky = self.lose_one_of > 0
             && ((number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33)
                 .is_multiple_of(self.lose_one_of);
+        let in_a_row = self.lost.entry((probe.hops, probe.size_bytes)).or_default();
+        let lost = unlucky && *in_a_row < self.lost_in_a_row;
+        *in_a_row = if lost { *in_a_row + 1 } else { 0 };
         let (hop, kind) = self.reached(probe, number).filter(|_| !lost)?;
         let answer = Answer::plain(Self::address(hop), kind, Some(64));
         Some((Duration::from_millis(4 * hop as u64), answer))
@@ -299,6 +308,46 @@ fn jumbo_packets_are_tried_where_the_interface_sends_them() {
     assert!(!arrives(&mut network, &plan, 8997, &stop).unwrap());
 }
 
+/// Loses the first probes of one size, whatever hop they go to.
+struct Unlucky {
+    path: FakePath,
+    size: u16,
+    losses: u32,
+}
+
+impl Hops for Unlucky {
+    fn answer(&mut self, probe: &Probe, number: u64, at_ns: u64) -> Option<(Duration, Answer)> {
+        if probe.size_bytes == self.size && self.losses > 0 {
+            self.losses -= 1;
+            return None;
+        }
+        self.path.answer(probe, number, at_ns)
+    }
+}
+
+#[test]
+fn a_size_whose_tries_are_all_lost_by_chance_is_asked_again() {
+    // The largest of all, one that the search meets on its way, and the one that decides.
+    for (size, holes) in [(1500, None), (1340, Some(1)), (1400, Some(1))] {
+        let narrow = if holes.is_some() { silent(1400) } else { line(1500) };
+        let path = FakePath::of(&[line(1500), narrow, line(1500)]);
+        let plan = path.plan();
+        // Each try goes to the next hop, and to the far end.
+        for losses in [2 * plan.tries, 3 * plan.tries] {
+            let mut network = VirtualNetwork::of(Unlucky {
+                path: path.clone(),
+                size,
+                losses,
+            });
+            let stop = Arc::clone(&network.stop);
+            let found = search(&mut network, &plan, &stop).unwrap();
+            let whole = if holes.is_some() { 1400 } else { 1500 };
+            assert_eq!(found.path_mtu_bytes, Some(whole), "{size} {losses}");
+            assert_eq!(found.black_hole_after, holes, "{size} {losses}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -341,8 +390,7 @@ proptest! {
             })
             .collect();
         let mut path = FakePath::of(&lines);
-        // A probe and its two repetitions all lost: one in 64,000.
-        path.lose_one_of = if lossy { 40 } else { 0 };
+        path.lose_one_of = if lossy { 3 } else { 0 };
         let plan = path.plan();
         let found = searched(path, &plan).unwrap();
         let mut least = 1500;
