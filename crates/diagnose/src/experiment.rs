@@ -26,6 +26,8 @@ pub struct Stream {
     /// Which experiment it is.
     pub experiment: Experiment,
     pub direction: Direction,
+    /// How many there are beside each other, each at the rate `pps`.
+    pub flows: u32,
     pub pps: f64,
     /// UDP payload of each, in bytes.
     pub payload_bytes: u16,
@@ -40,6 +42,7 @@ impl Wanted {
                 Experiment::Paced => "whether packets are lost below the line's rate",
                 Experiment::Overload => "what the line does above that rate",
                 Experiment::SmallPackets => "whether packets are limited, or bits",
+                Experiment::ManyFlows => "whether each flow has a limit of its own",
                 Experiment::SingleStream => "what one connection carries",
             },
             Self::SingleStream(..) => "what one connection carries",
@@ -71,6 +74,10 @@ const IN_VAIN_RATIO: f64 = 0.005;
 
 /// So many times the packets a second that TCP carried: a box that takes no more of them loses half, which no chance does.
 const SMALL_TIMES: f64 = 2.0;
+
+/// Several flows are offered so many times together what one of them reached; each for itself stays at half of that.
+const FLOWS_TIMES: f64 = 2.0;
+const FLOWS: u32 = 4;
 
 /// UDP payload of small packets, in bytes: what a call's packets have, about.
 const SMALL_BYTES: u16 = 64;
@@ -121,9 +128,8 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
         .into_iter()
         .filter(|finding| finding.cause != Cause::PathLoss);
     let left = causes::left(case, &known.collect::<Vec<_>>());
-    let thorough = case
-        .asked
-        .is_some_and(|asked| asked.effort == Effort::Thorough);
+    let effort = case.asked.map(|asked| asked.effort);
+    let thorough = effort == Some(Effort::Thorough);
     let unexplained = |direction| left.iter().any(|sign| asks(sign, direction));
     let directions = || [Direction::Up, Direction::Down].into_iter();
     let datagrams = |direction: Direction| {
@@ -151,7 +157,9 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
     let further = |direction: Direction| {
         let line = Line::of(case, direction);
         let single = line.single(case, thorough);
-        single.or_else(|| line.small(case, thorough).map(Wanted::Stream))
+        let many = || line.many(case).map(Wanted::Stream);
+        let small = || line.small(case, thorough).map(Wanted::Stream);
+        single.or_else(many).or_else(small)
     };
     // What was seen to be cut is asked for first, for time may be short.
     let mut cut = directions().filter(|direction| Line::of(case, *direction).is_cut(case));
@@ -161,9 +169,16 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
         let small = lost.find_map(|direction| Line::of(case, direction).small(case, true));
         small.map(Wanted::Stream)
     };
-    cut.or_else(acknowledgements)
-        .or_else(|| directions().find_map(datagrams))
+    cut.or_else(|| directions().find_map(datagrams))
+        .or_else(acknowledgements)
         .or_else(|| directions().find_map(further))
+        .or_else(|| {
+            // A limit of UDP, or of each flow, leaves TCP no sign.
+            let mut lines = directions().map(|direction| Line::of(case, direction));
+            let hurried = matches!(effort, None | Some(Effort::Quick));
+            let stream = lines.find_map(|line| line.first(case));
+            stream.filter(|_| !hurried).map(Wanted::Stream)
+        })
 }
 
 /// Whether a load neither filled a queue nor was held back by the ends: the line may carry more, and something keep TCP from it.
@@ -258,6 +273,13 @@ impl Line {
         }
     }
 
+    /// One below TCP's rate, where no datagrams were sent yet.
+    fn first(&self, case: &Case<'_>) -> Option<Stream> {
+        let overloads = case.attempts(Experiment::Overload, self.direction);
+        self.paced(case)
+            .filter(|_| overloads == 0 && self.carried_bps.is_some())
+    }
+
     fn overload(&self, case: &Case<'_>) -> Option<Stream> {
         let attempts = case.attempts(Experiment::Overload, self.direction);
         let tried: Vec<Streamed<'_>> = case
@@ -294,6 +316,22 @@ impl Line {
         slow || lost
     }
 
+    /// Several flows, where one was cut to a rate and no queue filled: that may be the rate of each, unless small packets showed
+    /// a limit of packets.
+    fn many(&self, case: &Case<'_>) -> Option<Stream> {
+        let last = case.streamed(Experiment::Overload, self.direction).last()?;
+        let mut small = case.streamed(Experiment::SmallPackets, self.direction);
+        let of_packets = small.any(Streamed::is_cut);
+        let asks = last.is_cut() && !last.is_queued() && !last.is_busy() && !of_packets;
+        let first = case.attempts(Experiment::ManyFlows, self.direction) == 0;
+        let bps = last.delivered_bps().filter(|_| asks && first)?;
+        let one = self.stream(Experiment::ManyFlows, FLOWS_TIMES * bps / f64::from(FLOWS))?;
+        Some(Stream {
+            flows: FLOWS,
+            ..one
+        })
+    }
+
     /// Whether a connection alone is given as much as several, where datagrams of one flow were not, or all is asked.
     fn single(&self, case: &Case<'_>, all: bool) -> Option<Wanted> {
         let together = case.full_load(self.direction)?;
@@ -318,6 +356,7 @@ impl Line {
         (few_bits && (LEAST_PPS..=MOST_PPS).contains(&pps)).then_some(Stream {
             experiment: Experiment::SmallPackets,
             direction: self.direction,
+            flows: 1,
             pps,
             payload_bytes: SMALL_BYTES,
         })
@@ -332,6 +371,7 @@ impl Line {
         (LEAST_PPS..=MOST_PPS).contains(&pps).then_some(Stream {
             experiment,
             direction: self.direction,
+            flows: 1,
             pps,
             payload_bytes: payload as u16,
         })

@@ -44,9 +44,13 @@ pub(crate) fn is_measured(case: &Case<'_>, need: Need) -> bool {
         Need::UploadQueue => shows_queue(case, Direction::Up),
         Need::DownloadQueue => shows_queue(case, Direction::Down),
         Need::Datagrams => each_way(&|direction| {
-            let streams = [Experiment::Paced, Experiment::SmallPackets];
-            let mut streams = streams.iter().map(|of| case.streamed(*of, direction));
-            streams.all(|mut streams| streams.next().is_some())
+            let streams = [Experiment::Paced, Experiment::Overload];
+            let mut streams = streams.iter().flat_map(|of| case.streamed(*of, direction));
+            streams.next().is_some()
+        }),
+        Need::SmallPackets => each_way(&|direction| {
+            let mut small = case.streamed(Experiment::SmallPackets, direction);
+            small.next().is_some()
         }),
         Need::SingleStreams => each_way(&|direction| case.single_stream(direction).is_some()),
         Need::BothHosts => case.far.is_some(),

@@ -22,8 +22,8 @@ use crate::within::Within;
 /// twentieth of a check.
 pub(crate) const BUDGET_PARTS: u64 = 10;
 
-/// More than all that can be asked for (two directions, each once below the rate, four times above it, with small packets and
-/// with one connection, and sizes once); ends the loop whatever a step yields.
+/// More than all that can be asked for (two directions, each once below the rate, four times above it, with small packets, with
+/// several flows and with one connection, and sizes once); ends the loop whatever a step yields.
 const MOST: usize = 20;
 
 /// How long datagrams are sent: at 1.4 times the rate of a line, a queue of 600 ms fills in 1.5 s.
@@ -75,10 +75,10 @@ pub(crate) fn conduct(
             return;
         }
         conductor.session().watcher.step(wanted.why(), lasts);
-        let phase = |experiment, direction, flow| {
+        let phase = |experiment, direction, streams, flow| {
             let spec = PhaseSpec {
                 direction,
-                groups: vec![Group { streams: 1, flow }],
+                groups: vec![Group { streams, flow }],
                 shape: Shape::BestEffort,
                 experiment: Some(experiment),
                 applications: Vec::new(),
@@ -107,7 +107,7 @@ pub(crate) fn conduct(
             Wanted::Stream(stream) => {
                 let packets = Pattern::Constant { pps: stream.pps };
                 let flow = Flow::Udp(UdpFlow::new(stream.payload_bytes, packets));
-                let mut phase = phase(stream.experiment, stream.direction, flow);
+                let mut phase = phase(stream.experiment, stream.direction, stream.flows, flow);
                 conductor.step(&mut Counted(&mut phase), later)
             }
             Wanted::SingleStream(direction, _) => {
@@ -115,7 +115,7 @@ pub(crate) fn conduct(
                     return;
                 };
                 let fits = mtu::segment_that_fits(conductor.run());
-                let mut phase = phase(Experiment::SingleStream, *direction, flow);
+                let mut phase = phase(Experiment::SingleStream, *direction, 1, flow);
                 fits.into_iter()
                     .for_each(|bytes| phase.limit_segments(bytes));
                 conductor.step(&mut Counted(&mut phase), later)

@@ -80,6 +80,8 @@ vocabulary! {
         Overload = "overload",
         /// Small datagrams, twice as many a second as TCP carried packets, and few bits: a box that limits packets loses half.
         SmallPackets = "small-packets",
+        /// Datagrams of several flows, together twice what one flow of them reached: whether each flow has a limit of its own.
+        ManyFlows = "many-flows",
         /// One TCP connection alone: what the path gives to each flow.
         SingleStream = "single-stream",
     }

@@ -21,8 +21,10 @@ vocabulary! {
         UploadQueue = "upload-queue",
         /// Round trips beside a download that fills any queue: 14 s of TCP, or datagrams above the line's rate.
         DownloadQueue = "download-queue",
-        /// Datagrams up and down at rates of their own.
+        /// Datagrams up and down, below the rate that TCP reached or above it.
         Datagrams = "datagrams",
+        /// Small datagrams up and down, more a second than TCP's packets.
+        SmallPackets = "small-packets",
         /// One connection alone, up and down.
         SingleStreams = "single-streams",
         /// What both hosts report of their TCP.

@@ -40,7 +40,7 @@ const CONFIDENCE: f64 = 0.9;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
     vanishes: "past that box, or with larger packets at the same rate, all packets arrive",
-    needs: &[Need::Upload, Need::Download, Need::Datagrams],
+    needs: &[Need::Upload, Need::Download, Need::SmallPackets],
     resembles: &[
         (
             Cause::Policer,

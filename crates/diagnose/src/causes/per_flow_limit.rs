@@ -3,7 +3,7 @@
 //! The cap of a cloud for each flow, a policer or shaper for each connection, one member of a bundle of links. Several
 //! connections carry several times as much as one, and datagrams of one flow no more than one connection.
 
-use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
 use plumb_model::goal::{Complaint, Purpose};
 use plumb_model::need::Need;
 use plumb_model::results::Direction;
@@ -11,7 +11,7 @@ use plumb_model::units::si;
 
 use crate::Case;
 use crate::entry::{Entry, Family, is_about};
-use crate::evidence::{Carried, fact};
+use crate::evidence::{CUT_RATIO, Carried, FLOWS_TIMES, fact};
 use crate::loss::LOSS_WARNING;
 use crate::signs::{Kind, WINDOW_RATIO};
 
@@ -48,12 +48,14 @@ pub(crate) const CAUSE: Entry = Entry {
     yields_to: &[Cause::UnequalPaths],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
-        directions.filter_map(|d| examine(case, d)).collect()
+        let of_direction = |d| of_connections(case, d).or_else(|| of_datagrams(case, d));
+        directions.filter_map(of_direction).collect()
     },
     explains: |finding, sign| is_about(finding, sign) && sign.kind != Kind::Window,
 };
 
-fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
+/// One connection carries far less than several.
+fn of_connections(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let together = case.full_load(direction)?;
     let single = case.single_stream(direction)?;
     let (datagrams, flow_bps) = case.cut_flow(direction)?;
@@ -67,52 +69,111 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     if !limited {
         return None;
     }
-    let (place, doing) = match direction {
-        Direction::Up => (Place::Uplink, "up"),
-        _ => (Place::Downlink, "down"),
-    };
     let loses = together
         .segments()
         .is_some_and(|segments| segments.ratio() >= LOSS_WARNING);
-    Some(Finding {
+    let summary = format!(
+        "One connection {} carries {}, and {} together carry {}: something on the path limits each flow to about {}. Datagrams of one flow get no more.",
+        doing(direction),
+        si(single.bps(), "bit/s"),
+        together.streams(),
+        si(together.bps(), "bit/s"),
+        si(flow_bps.max(single.bps()), "bit/s"),
+    );
+    let evidence = vec![
+        fact(
+            single.measurement,
+            "bps",
+            single.bps(),
+            "payload of one connection, against 60 % of what several carried together",
+            SINGLE_RATIO * together.bps(),
+        ),
+        fact(
+            datagrams.measurement,
+            "bps",
+            flow_bps,
+            "payload of datagrams of one flow that were offered more, against three times what one connection carried",
+            FLOWS_ALIKE.end() * single.bps(),
+        ),
+    ];
+    let matters = loses || asks_for_one(case);
+    Some(finding(direction, matters, summary, evidence))
+}
+
+/// Datagrams of several flows carry far more than those of one, and TCP may have got little of either.
+fn of_datagrams(case: &Case<'_>, direction: Direction) -> Option<Finding> {
+    let together = case.full_load(direction)?;
+    let limit = case.flow_limit(direction)?;
+    let short = together.bps() <= SINGLE_RATIO * limit.several_bps;
+    let summary = format!(
+        "Datagrams {} of one flow arrive at {} at most, and those of several at {} together: something on the path limits each flow. {} of TCP carry {} together.",
+        doing(direction),
+        si(limit.one_bps, "bit/s"),
+        si(limit.several_bps, "bit/s"),
+        match together.streams() as u32 {
+            1 => "One connection".to_owned(),
+            many => format!("{many} connections"),
+        },
+        si(together.bps(), "bit/s"),
+    );
+    let evidence = vec![
+        fact(
+            limit.several,
+            "bps",
+            limit.several_bps,
+            "payload of datagrams of several flows together, against one and a half times what one flow of them carried",
+            FLOWS_TIMES * limit.one_bps,
+        ),
+        fact(
+            limit.one.measurement,
+            "bps",
+            limit.one_bps,
+            "payload of datagrams of one flow, of which a tenth and more was lost",
+            CUT_RATIO * limit.one.offered_bps(),
+        ),
+    ];
+    Some(finding(
+        direction,
+        short || asks_for_one(case),
+        summary,
+        evidence,
+    ))
+}
+
+fn doing(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Up => "up",
+        _ => "down",
+    }
+}
+
+fn finding(
+    direction: Direction,
+    matters: bool,
+    summary: String,
+    evidence: Vec<Evidence>,
+) -> Finding {
+    Finding {
         cause: Cause::PerFlowLimit,
-        place,
-        severity: match loses || asks_for_one(case) {
+        place: match direction {
+            Direction::Up => Place::Uplink,
+            _ => Place::Downlink,
+        },
+        severity: match matters {
             true => Severity::Warning,
             false => Severity::Info,
         },
         confidence: CONFIDENCE,
         matters_for: Vec::new(),
-        summary: format!(
-            "One connection {doing} carries {}, and {} together carry {}: something on the path limits each flow to about {}. Datagrams of one flow get no more.",
-            si(single.bps(), "bit/s"),
-            together.streams(),
-            si(together.bps(), "bit/s"),
-            si(flow_bps.max(single.bps()), "bit/s"),
-        ),
-        evidence: vec![
-            fact(
-                single.measurement,
-                "bps",
-                single.bps(),
-                "payload of one connection, against 60 % of what several carried together",
-                SINGLE_RATIO * together.bps(),
-            ),
-            fact(
-                datagrams.measurement,
-                "bps",
-                flow_bps,
-                "payload of datagrams of one flow that were offered more, against three times what one connection carried",
-                FLOWS_ALIKE.end() * single.bps(),
-            ),
-        ],
+        summary,
+        evidence,
         fixes: vec![Fix::advice(
             Actor::Provider,
             "Transfer with several connections at once (rclone --multi-thread-streams, aria2c -x, parallel rsync), or have the limit of each flow lifted by its operator: a cloud's cap for one flow (placement groups, larger machines), a fair shaper or policer for each connection, one link of a bundle.",
             "One connection carries nine tenths of what several do.",
         )],
         kb: "throughput".to_owned(),
-    })
+    }
 }
 
 /// Whether it was at no time as fast as the others were when they were slowest, so that it is no change of the line meanwhile.
@@ -132,4 +193,39 @@ fn asks_for_one(case: &Case<'_>) -> bool {
         let transfer = matches!(asked.purpose, Some(Purpose::Transfer | Purpose::Backup));
         transfer || asked.complaint == Some(Complaint::Throughput)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::experiment::tests::{carried_up, made, stream};
+    use plumb_model::context::Experiment;
+    use plumb_model::run::Run;
+
+    /// What is found where one flow of datagrams arrives at the rate of all of TCP's, and four at so many times that.
+    fn found(times: f64) -> Vec<Finding> {
+        let mut run = Run::from_json(include_str!("../../fixtures/policer.json")).unwrap();
+        let pps = carried_up(&run) / (1400.0 * 8.0);
+        let above = stream(Experiment::Overload, 1.4 * pps, 1400);
+        made(&mut run, above, (2.8 * pps) as u64, 0.286, 0.0001);
+        let each = stream(Experiment::ManyFlows, 0.5 * pps, 1400);
+        for _ in 0..4 {
+            made(&mut run, each, pps as u64, 1.0 - times / 2.0, 0.0001);
+        }
+        (CAUSE.examine)(&Case::of(&run))
+    }
+
+    #[test]
+    fn several_flows_of_datagrams_with_more_than_one_are_limited_each() {
+        let limited = found(2.0);
+        let [finding] = limited.as_slice() else {
+            panic!("{limited:?}");
+        };
+        assert_eq!(
+            (finding.severity, finding.place),
+            (Severity::Warning, Place::Uplink)
+        );
+        assert!(found(1.0).is_empty(), "a limit of all together");
+    }
 }

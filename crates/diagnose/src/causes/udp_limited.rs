@@ -74,7 +74,10 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let alone = case.single_stream(direction);
     let of_load = carried.result.streams.iter().map(|stream| stream.bps);
     let connection_bps = alone.map_or_else(|| of_load.fold(0.0, f64::max), |alone| alone.bps());
+    // A line that is given out anew every few seconds carries as little of TCP in its slow ones.
+    let slowest_bps = carried.seconds_bps().map(|seconds| seconds.p5);
     let limited = least >= LOST_RATIO
+        && slowest_bps.is_some_and(|slowest| slowest > DELIVERED_TIMES * limit_bps)
         && again <= TCP_RATIO * least
         && above.offered_bps() >= OFFERED_TIMES * below.offered_bps()
         && limit_bps <= DELIVERED_TIMES * slower_bps

@@ -32,5 +32,5 @@ pub(crate) use port::Port;
 pub(crate) use radio::Radio;
 pub(crate) use route::{Route, altered, of_route};
 pub(crate) use sizes::{Sizes, is_search_of_sizes};
-pub(crate) use streamed::{RAISES, Streamed, streamed};
+pub(crate) use streamed::{CUT_RATIO, FLOWS_TIMES, RAISES, Streamed, streamed};
 pub(crate) use waits::{STANDS_S, Varying};

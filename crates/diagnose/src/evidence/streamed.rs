@@ -20,7 +20,7 @@ const LIMIT_LOSS_RATIO: f64 = 0.2;
 const LIMIT_QUEUE_PACKETS: f64 = 10.0;
 
 /// A tenth of what was offered is more than lines lose that are not full.
-const CUT_RATIO: f64 = 0.1;
+pub(crate) const CUT_RATIO: f64 = 0.1;
 
 /// What is offered below this share of what a line was seen to carry leaves it room.
 const ROOM_RATIO: f64 = 0.8;
@@ -36,6 +36,10 @@ const BUSY_RATIO: f64 = 0.8;
 /// Datagrams of one flow that carry less than this share of what TCP's streams carried together are held to something else
 /// than the line's rate, of which TCP leaves a tenth to its headers and reserve.
 const APART_RATIO: f64 = 0.75;
+
+/// Several flows that are offered twice what one of them reached carry so many times as much at least, where each has a
+/// limit of its own: a common one leaves them what one had.
+pub(crate) const FLOWS_TIMES: f64 = 1.5;
 
 /// So often the rate is raised: to 90 times what TCP carried, with which a line is another one than TCP saw.
 pub(crate) const RAISES: usize = 4;
@@ -173,7 +177,7 @@ impl Streamed<'_> {
     }
 
     /// Whether less arrived than was offered, because the line's rate was lower.
-    fn is_cut(self) -> bool {
+    pub(crate) fn is_cut(self) -> bool {
         self.lost_ratio() >= CUT_RATIO
     }
 
@@ -188,6 +192,16 @@ impl Streamed<'_> {
         self.lost_ratio() <= LIMIT_LOSS_RATIO
             && queue_packets.is_some_and(|packets| packets <= LIMIT_QUEUE_PACKETS)
     }
+}
+
+/// What one flow carried, and several together, in bit/s of payload.
+#[derive(Clone, Copy)]
+pub(crate) struct FlowLimit<'a> {
+    pub(crate) one: Streamed<'a>,
+    pub(crate) one_bps: f64,
+    /// The first of the several.
+    pub(crate) several: &'a Measurement,
+    pub(crate) several_bps: f64,
 }
 
 /// Which experiment with datagrams it was, and in which direction.
@@ -206,7 +220,8 @@ impl<'a> Case<'a> {
         let last = streams().last()?;
         // What a busy host left out is no more than TCP carried: it says nothing of what is above.
         let is_above = last.offered_bps() > self.full_load(direction).map_or(0.0, Carried::bps);
-        let is_line = is_above && !last.is_carried() && self.cut_flow(direction).is_none();
+        let of_flow = self.cut_flow(direction).is_some() || self.flow_limit(direction).is_some();
+        let is_line = is_above && !last.is_carried() && !of_flow;
         let most_bps = streams()
             .filter_map(Streamed::delivered_bps)
             .reduce(f64::max);
@@ -236,6 +251,22 @@ impl<'a> Case<'a> {
         let cut = above.or_else(below).filter(|cut| !cut.is_carried())?;
         let bps = cut.delivered_bps()?;
         (bps <= APART_RATIO * carried_bps).then_some((cut, bps))
+    }
+
+    /// Datagrams of one flow that were cut short where several flows carried so much more that each has a limit of its own.
+    pub(crate) fn flow_limit(&self, direction: Direction) -> Option<FlowLimit<'a>> {
+        let one = self.streamed(Experiment::Overload, direction).last()?;
+        let one_bps = one
+            .delivered_bps()
+            .filter(|_| one.is_cut() && !one.is_busy())?;
+        let streams = || self.streamed(Experiment::ManyFlows, direction);
+        let several_bps = streams().filter_map(Streamed::delivered_bps).sum();
+        (several_bps >= FLOWS_TIMES * one_bps).then_some(FlowLimit {
+            one,
+            one_bps,
+            several: streams().next()?.measurement,
+            several_bps,
+        })
     }
 
     /// Streams in a direction while the line had room: that at 80 % of what TCP carried first, and those that a faster one

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use plumb_model::context::{Context, Phase};
+use plumb_model::goal::Asked;
 use plumb_model::results::Outcome;
 use plumb_model::run::Run;
 use proptest::prelude::*;
@@ -56,6 +57,7 @@ pub(crate) fn stream(experiment: Experiment, pps: f64, payload_bytes: u16) -> St
     Stream {
         experiment,
         direction: Direction::Up,
+        flows: 1,
         pps,
         payload_bytes,
     }
@@ -75,7 +77,26 @@ fn stream_of(wanted: Option<Wanted>) -> Option<Stream> {
 
 #[test]
 fn a_healthy_line_is_asked_nothing_more() {
-    let run = run(include_str!("../../fixtures/home-cable-managed.json"));
+    let mut run = run(include_str!("../../fixtures/home-cable-managed.json"));
+    assert_eq!(next(&run), None);
+    // But for what only datagrams show, where there is time for it.
+    let asked = |effort| {
+        Some(Asked {
+            effort,
+            ..Asked::default()
+        })
+    };
+    run.asked = asked(Effort::Quick);
+    assert_eq!(next(&run), None);
+    run.asked = asked(Effort::Usual);
+    for direction in [Direction::Up, Direction::Down] {
+        let below = stream_of(next(&run)).unwrap();
+        assert_eq!(
+            (below.experiment, below.direction),
+            (Experiment::Paced, direction)
+        );
+        made(&mut run, below, 1400, 0.0, 0.0001);
+    }
     assert_eq!(next(&run), None);
 }
 
@@ -114,8 +135,14 @@ fn a_loss_without_a_queue_is_asked_below_the_rate_and_above_it() {
     let mut faster = run.clone();
     made(&mut faster, above, 2500, 0.0, 0.0001);
     assert!(stream_of(next(&faster)).unwrap().pps > 3.9 * above.pps);
-    // It does not: small packets show whether it is bits that are limited.
+    // It does not: several flows show whether it is each flow that is limited, small packets whether it is bits.
     made(&mut run, above, 2500, 0.28, 0.0001);
+    let many = stream_of(next(&run)).unwrap();
+    assert_eq!((many.experiment, many.flows), (Experiment::ManyFlows, 4));
+    let each = Stream { flows: 1, ..many };
+    for _ in 0..many.flows {
+        made(&mut run, each, 700, 0.5, 0.0001);
+    }
     let small = stream_of(next(&run)).unwrap();
     assert_eq!(small.experiment, Experiment::SmallPackets);
     let bps = |stream: Stream| stream.pps * f64::from(stream.payload_bytes);

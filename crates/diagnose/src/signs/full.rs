@@ -4,7 +4,7 @@ use plumb_model::distribution::Distribution;
 use plumb_model::results::Direction;
 
 use crate::Case;
-use crate::evidence::Carried;
+use crate::evidence::{Carried, Streamed};
 use crate::loss::LOSS_WARNING;
 
 /// Below this share of segments sent again, they hardly hold TCP back ([`LOSS_WARNING`]).
@@ -38,6 +38,11 @@ const OF_LINE_RATIO: f64 = 0.9;
 /// 0.4 to 1.6 times as many.
 const NEEDED: f64 = 1.5;
 pub(super) const NEEDED_TIMES: f64 = 2.0;
+
+/// So many times that where datagrams below the line's rate lose less than half of the share: a line that varies with each
+/// packet ends more than one window at a time.
+const NEEDED_TIMES_WITH_ROOM: f64 = 4.0;
+const WITH_ROOM_RATIO: f64 = 0.5;
 
 /// A window of fewer segments than these is one of timeouts (RFC 5681, section 3.2): what it loses follows no rule.
 const FAST_RETRANSMIT_SEGMENTS: f64 = 4.0;
@@ -112,8 +117,13 @@ pub(super) fn is_explained_by_load(case: &Case<'_>, carried: Carried<'_>) -> Opt
     }
     let again = (segments.again - carried.overshoot_segments()).max(0.0);
     let ratio = again / segments.sent.max(1.0);
-    let is_needed = |window: f64| {
-        window < FAST_RETRANSMIT_SEGMENTS || ratio <= NEEDED_TIMES * NEEDED / window.powi(2)
+    let with_room = case.with_room(carried.result.direction);
+    let loses_less = |stream: &Streamed<'_>| stream.loss_bounds().1 < WITH_ROOM_RATIO * ratio;
+    let times = match with_room.is_empty() || !with_room.iter().all(loses_less) {
+        true => NEEDED_TIMES,
+        false => NEEDED_TIMES_WITH_ROOM,
     };
+    let is_needed =
+        |window: f64| window < FAST_RETRANSMIT_SEGMENTS || ratio <= times * NEEDED / window.powi(2);
     Some(is_full(case, carried) && carried.window_segments().is_some_and(is_needed))
 }

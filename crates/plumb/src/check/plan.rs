@@ -272,13 +272,15 @@ pub(crate) fn measures(need: Need, effort: Effort, far: FarEnd, raw: bool) -> bo
         Need::Machine | Need::Radio => true,
         Need::Idle => path,
         Need::Upload | Need::Download | Need::BothHosts => responder,
-        Need::UploadQueue | Need::DownloadQueue | Need::BothLoads => responder && usual,
+        Need::UploadQueue | Need::DownloadQueue | Need::BothLoads | Need::Datagrams => {
+            responder && usual
+        }
         Need::Route | Need::PacketSizes => path && usual,
         Need::QuotedHeaders | Need::SegmentSize => path && usual && raw,
         Need::RouteOverTime | Need::Lines => path && thorough,
         Need::OneWayDelays => responder && thorough,
         // Others ask for them where something is left unexplained.
-        Need::Datagrams | Need::SingleStreams => responder && thorough,
+        Need::SmallPackets | Need::SingleStreams => responder && thorough,
         // What a machine counted since it booted is not of a path.
         Need::CounterRates => far == FarEnd::None,
         Need::Resolver => usual || far == FarEnd::None,

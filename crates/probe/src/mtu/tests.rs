@@ -329,7 +329,11 @@ impl Hops for Unlucky {
 fn a_size_whose_tries_are_all_lost_by_chance_is_asked_again() {
     // The largest of all, one that the search meets on its way, and the one that decides.
     for (size, holes) in [(1500, None), (1340, Some(1)), (1400, Some(1))] {
-        let narrow = if holes.is_some() { silent(1400) } else { line(1500) };
+        let narrow = if holes.is_some() {
+            silent(1400)
+        } else {
+            line(1500)
+        };
         let path = FakePath::of(&[line(1500), narrow, line(1500)]);
         let plan = path.plan();
         // Each try goes to the next hop, and to the far end.
