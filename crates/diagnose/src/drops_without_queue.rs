@@ -28,6 +28,11 @@ const CUT_RATIO: f64 = 0.1;
 /// in a queue of two packets it waits for most of the one being sent.
 const QUEUE_PACKETS: f64 = 0.5;
 
+/// In a short queue that is full nearly all packets wait alike, but for one packet and what varies below the rate as well. What
+/// waits for shorter and longer times waits in another line's queue, and is dropped behind it.
+const ALIKE_PACKETS: f64 = 1.5;
+const ALIKE_NOISE: f64 = 2.0;
+
 /// A queue that is longer than this share of the empty path's round trip is long enough for TCP (half a
 /// bandwidth-delay product: Appenzeller et al., 2004, for a few flows).
 const LONG_ENOUGH_RATIO: f64 = 0.5;
@@ -91,7 +96,9 @@ fn drops(carried: Carried<'_>, below: Streamed<'_>, above: Streamed<'_>) -> Opti
         && lost_below <= BY_CHANCE_RATIO * again
         && is_cut
         && (!is_long || carried.bps() <= FILLED_RATIO * line_bps);
-    let is_short = wait_s > (QUEUE_PACKETS * packet_s).max(below.noise_s());
+    let alike_s = ALIKE_PACKETS * packet_s + ALIKE_NOISE * below.noise_s();
+    let is_short =
+        wait_s > (QUEUE_PACKETS * packet_s).max(below.noise_s()) && above.noise_s() <= alike_s;
     // A full FIFO holds nearly all packets up alike, and TCP would have filled it: others do.
     let others_fill_it = is_long && !above.is_managed();
     let depth = match (is_long, is_short) {

@@ -62,6 +62,10 @@ const OVERLOAD_RATIO: f64 = 1.4;
 /// Where that neither lost nor queued anything, the line carries more.
 const NEXT_RATIO: f64 = 4.0;
 
+/// The same where TCP sent so much again, as a share, that its windows fell to five segments (√(1.5 / 5 %)).
+const FAR_RATIO: f64 = 8.0;
+const MUCH_RATIO: f64 = 0.05;
+
 /// UDP payload that fits the tunnels of the Internet (1400 bytes), and the least that is worth a packet.
 const PAYLOAD_BYTES: (u64, u64) = (64, 1400);
 
@@ -131,7 +135,11 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
     let effort = case.asked.map(|asked| asked.effort);
     let thorough = effort == Some(Effort::Thorough);
     let unexplained = |direction| left.iter().any(|sign| asks(sign, direction));
-    let directions = || [Direction::Up, Direction::Down].into_iter();
+    // The one that lost more comes first, for time may be short.
+    let mut ordered = [Direction::Up, Direction::Down];
+    let again = |direction| sent_again(case, direction).unwrap_or(0.0);
+    ordered.sort_by(|a, b| again(*b).total_cmp(&again(*a)));
+    let directions = || ordered.into_iter();
     let datagrams = |direction: Direction| {
         let unexplained = unexplained(direction);
         let line = Line::of(case, direction);
@@ -179,6 +187,11 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
             let stream = lines.find_map(|line| line.first(case));
             stream.filter(|_| !hurried).map(Wanted::Stream)
         })
+}
+
+/// Share of the segments of a load that TCP sent again.
+fn sent_again(case: &Case<'_>, direction: Direction) -> Option<f64> {
+    Some(case.full_load(direction)?.segments()?.ratio())
 }
 
 /// Whether a load neither filled a queue nor was held back by the ends: the line may carry more, and something keep TCP from it.
@@ -288,7 +301,11 @@ impl Line {
         let bps = match tried.last() {
             None if attempts == 0 => OVERLOAD_RATIO * self.carried_bps?,
             Some(last) if (tried.len()..RAISES).contains(&attempts) && last.is_carried() => {
-                NEXT_RATIO * last.offered_bps()
+                // TCP that loses so much carries a small part of the line.
+                let loses =
+                    sent_again(case, self.direction).is_some_and(|again| again >= MUCH_RATIO);
+                let times = if loses { FAR_RATIO } else { NEXT_RATIO };
+                times * last.offered_bps()
             }
             _ => return None,
         };

@@ -3,14 +3,13 @@
 //! A failing memory of a router, a bad transceiver behind a link without its own checksum: the receiving host discards
 //! what arrives damaged.
 
-use plumb_model::context::Experiment;
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 use plumb_model::results::Direction;
 
 use crate::Case;
 use crate::entry::{Entry, Family, is_about};
-use crate::evidence::fact;
+use crate::evidence::{Streamed, fact};
 use crate::loss::LOSS_CRITICAL;
 use crate::signs::{Kind, Sign, percent};
 use crate::weighing::prediction::{Observable, Prediction, strength};
@@ -63,29 +62,26 @@ fn explains(finding: &Finding, sign: &Sign) -> bool {
 
 /// Of datagrams in one direction.
 fn streamed(case: &Case<'_>, direction: Direction) -> Option<Finding> {
-    let stream = case.streamed(Experiment::Paced, direction).next()?;
-    let (corrupted, lost) = (stream.corrupted(), stream.lost());
+    let damaged = |stream: &Streamed<'_>| is_why(stream.corrupted(), stream.lost());
+    let stream = case.with_room(direction).into_iter().find(damaged)?;
+    let corrupted = stream.corrupted();
     let (place, doing) = match direction {
         Direction::Up => (Place::Uplink, "up"),
         _ => (Place::Downlink, "down"),
     };
     let sent = stream.sent();
-    is_why(corrupted, lost).then(|| {
-        finding(
-            place,
+    Some(finding(
+        place,
+        corrupted as f64 / sent as f64,
+        format!("{corrupted} of {sent} datagrams on the path {doing} came with a wrong checksum"),
+        vec![fact(
+            stream.measurement,
+            "receiver.corrupted",
             corrupted as f64 / sent as f64,
-            format!(
-                "{corrupted} of {sent} datagrams on the path {doing} came with a wrong checksum"
-            ),
-            vec![fact(
-                stream.measurement,
-                "receiver.corrupted",
-                corrupted as f64 / sent as f64,
-                "share of the datagrams that arrived damaged, of those lost at least half",
-                OF_LOSSES_RATIO * stream.lost_ratio(),
-            )],
-        )
-    })
+            "share of the datagrams that arrived damaged, of those lost at least half",
+            OF_LOSSES_RATIO * stream.lost_ratio(),
+        )],
+    ))
 }
 
 /// Of answers to probes of the idle path.

@@ -7,6 +7,8 @@ use crate::Case;
 use crate::evidence::{Carried, Streamed};
 use crate::loss::LOSS_WARNING;
 
+use super::{COSTLY_RATIO, WINDOW_RATIO};
+
 /// Below this share of segments sent again, they hardly hold TCP back ([`LOSS_WARNING`]).
 pub(super) const NEGLIGIBLE_RATIO: f64 = LOSS_WARNING;
 
@@ -39,9 +41,7 @@ const OF_LINE_RATIO: f64 = 0.9;
 const NEEDED: f64 = 1.5;
 pub(super) const NEEDED_TIMES: f64 = 2.0;
 
-/// So many times that where datagrams below the line's rate lose less than half of the share: a line that varies with each
-/// packet ends more than one window at a time.
-const NEEDED_TIMES_WITH_ROOM: f64 = 4.0;
+/// Datagrams that the line has room for lose at most this share of what TCP sends again, where that is the full line's doing.
 const WITH_ROOM_RATIO: f64 = 0.5;
 
 /// A window of fewer segments than these is one of timeouts (RFC 5681, section 3.2): what it loses follows no rule.
@@ -104,9 +104,11 @@ pub(super) fn is_full(case: &Case<'_>, carried: Carried<'_>) -> bool {
         .seconds_bps()
         .is_some_and(|rate| rate.p5 >= FULL_RATIO * rate.p95);
     // A quarter of the probes in an empty queue: TCP leaves a line empty for a tenth of the time where its queue is short.
-    steady
-        && queue_stands(carried)
-        && !probes_pass(case, carried, |waited| waited.p25).unwrap_or(false)
+    let probes_pass = || probes_pass(case, carried, |waited| waited.p25).unwrap_or(false);
+    // Where no stream waits for a window, it is a fair queue that lets probes pass.
+    let limited = &carried.result.tcp.limited;
+    let by_windows = limited.rwnd_ratio.max(limited.sndbuf_ratio) >= WINDOW_RATIO;
+    steady && queue_stands(carried) && !(by_windows && probes_pass())
 }
 
 /// Whether the load's own full queue accounts for what is sent again, or it is too little to matter.
@@ -117,13 +119,20 @@ pub(super) fn is_explained_by_load(case: &Case<'_>, carried: Carried<'_>) -> Opt
     }
     let again = (segments.again - carried.overshoot_segments()).max(0.0);
     let ratio = again / segments.sent.max(1.0);
-    let with_room = case.with_room(carried.result.direction);
-    let loses_less = |stream: &Streamed<'_>| stream.loss_bounds().1 < WITH_ROOM_RATIO * ratio;
-    let times = match with_room.is_empty() || !with_room.iter().all(loses_less) {
-        true => NEEDED_TIMES,
-        false => NEEDED_TIMES_WITH_ROOM,
+    let is_needed = |window: f64| {
+        window < FAST_RETRANSMIT_SEGMENTS || ratio <= NEEDED_TIMES * NEEDED / window.powi(2)
     };
-    let is_needed =
-        |window: f64| window < FAST_RETRANSMIT_SEGMENTS || ratio <= times * NEEDED / window.powi(2);
-    Some(is_full(case, carried) && carried.window_segments().is_some_and(is_needed))
+    let is_needed = || carried.window_segments().is_some_and(is_needed);
+    Some(is_full(case, carried) && (is_needed() || only_when_full(case, carried, ratio)))
+}
+
+/// Whether a line whose rate is known, and which TCP carries, loses too little to cost much, and only when it is full.
+fn only_when_full(case: &Case<'_>, carried: Carried<'_>, ratio: f64) -> bool {
+    let direction = carried.result.direction;
+    let loses_less = |stream: &Streamed<'_>| stream.loss_bounds().1 < WITH_ROOM_RATIO * ratio;
+    let with_room = case.with_room(direction);
+    ratio < COSTLY_RATIO
+        && case.line_bps(direction).is_some()
+        && !with_room.is_empty()
+        && with_room.iter().all(loses_less)
 }
