@@ -6,6 +6,7 @@
 
 use plumb_model::context::Experiment;
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
+use plumb_model::loss::at_most_ratio;
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds, si};
 
@@ -58,7 +59,8 @@ pub(crate) fn examine(case: &Case<'_>, depth: Depth) -> Vec<Finding> {
         let carried = case.full_load(direction)?;
         let below = case.streamed(Experiment::Paced, direction).next()?;
         let above = case.streamed(Experiment::Overload, direction).last()?;
-        let drops = drops(carried, below, above)?;
+        let (sent, lost) = case.counted_with_room(direction);
+        let drops = drops(carried, below, above, at_most_ratio(sent, lost))?;
         (drops.depth == depth).then(|| finding(carried, below, above, drops))
     };
     let directions = [Direction::Up, Direction::Down].into_iter();
@@ -79,9 +81,13 @@ struct Drops {
 }
 
 /// Whether TCP loses by a line without a queue.
-fn drops(carried: Carried<'_>, below: Streamed<'_>, above: Streamed<'_>) -> Option<Drops> {
+fn drops(
+    carried: Carried<'_>,
+    below: Streamed<'_>,
+    above: Streamed<'_>,
+    lost_below: f64,
+) -> Option<Drops> {
     let again = carried.segments()?.ratio();
-    let (_, lost_below) = below.loss_bounds();
     let (lost_above, _) = above.loss_bounds();
     // A bucket that TCP left empty lets less pass at first.
     let line_bps = above.delivered_bps()?.max(carried.bps());

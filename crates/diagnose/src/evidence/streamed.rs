@@ -280,6 +280,14 @@ impl<'a> Case<'a> {
         paced.into_iter().chain(above().filter(has_room)).collect()
     }
 
+    /// How many datagrams were sent while the line had room, and how many of them the path lost.
+    pub(crate) fn counted_with_room(&self, direction: Direction) -> (u64, u64) {
+        let streams = self.with_room(direction).into_iter();
+        streams.fold((0, 0), |(sent, lost), stream| {
+            (sent + stream.sent(), lost + stream.lost())
+        })
+    }
+
     /// Whether datagrams were made as fast as they are to become: the line did not carry the last of them, or they were raised
     /// as often as is worth it.
     pub(crate) fn overload_is_settled(&self, direction: Direction) -> bool {
