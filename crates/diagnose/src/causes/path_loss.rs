@@ -12,9 +12,9 @@ use super::icmp_held_back;
 use crate::Case;
 use crate::dropped_here;
 use crate::entry::{Entry, Family, is_about};
-use crate::evidence::{Idle, Route, STANDS_S, Streamed, fact};
+use crate::evidence::{Carried, Idle, Route, STANDS_S, Streamed, fact};
 use crate::loss::{LOSS_CRITICAL, LOSS_WARNING, shows_loss};
-use crate::signs::{Kind, Sign, percent};
+use crate::signs::{Kind, Sign, percent, shortfall};
 use crate::weighing::prediction::{Observable, Prediction, strength};
 
 /// A host that is asked for more echoes than it answers loses none: what is known by ICMP alone is
@@ -24,6 +24,13 @@ const ICMP_CONFIDENCE: f64 = 0.6;
 /// Loss found while idle explains so many times its share under load: what is lost is sent again more
 /// than once.
 const SENT_AGAIN: f64 = 3.0;
+
+/// Where TCP falls short of the line, datagrams that lose at least this share of what it sends again show why: the rest may be
+/// of its own bursts.
+const OF_SENT_AGAIN: f64 = 0.25;
+
+/// Fewer lost datagrams than these are chance.
+const LEAST_LOST: u64 = 3;
 
 /// Losses one after the other from which on they come in bursts: by chance two follow each other seldom.
 const BURST_PACKETS: f64 = 2.0;
@@ -68,13 +75,11 @@ pub(crate) const CAUSE: Entry = Entry {
 fn examine(case: &Case<'_>) -> Vec<Finding> {
     let directions = [Direction::Up, Direction::Down].into_iter();
     let paced = directions.filter_map(|direction| {
-        let streams = case.with_room(direction);
-        let stream = *streams.first()?;
-        let all = streams.iter().fold((0, 0), |(sent, lost), stream| {
-            (sent + stream.sent(), lost + stream.lost())
-        });
+        let stream = *case.with_room(direction).first()?;
+        let all = case.counted_with_room(direction);
         let others = case.others_wait_s(stream, direction).is_some();
-        let found = below_the_rate(stream, all).filter(|_| !others)?;
+        let found =
+            below_the_rate(stream, all, matters_from(case, direction)).filter(|_| !others)?;
         Some((found, stream.loss_bounds().1))
     });
     let (paced, most): (Vec<Finding>, Vec<f64>) = paced.unzip();
@@ -165,11 +170,31 @@ fn while_idle(idle: Idle<'_>) -> Option<Finding> {
     })
 }
 
+/// From which share on a loss matters: less does where TCP carries far less than the line, and sends as little again.
+fn matters_from(case: &Case<'_>, direction: Direction) -> f64 {
+    let short = case
+        .full_load(direction)
+        .filter(|carried| shortfall(case, direction, *carried).is_some());
+    let again = short.and_then(Carried::segments).map(|s| s.ratio());
+    let again = again.filter(|again| *again > 0.0);
+    again.map_or(LOSS_WARNING, |again| {
+        LOSS_WARNING.min(OF_SENT_AGAIN * again)
+    })
+}
+
 /// Where datagrams are lost that go slower than TCP did: no load of ours fills a queue then.
-fn below_the_rate(stream: Streamed<'_>, (sent, lost): (u64, u64)) -> Option<Finding> {
+fn below_the_rate(
+    stream: Streamed<'_>,
+    (sent, lost): (u64, u64),
+    matters_from: f64,
+) -> Option<Finding> {
     let (least, ratio) = (at_least_ratio(sent, lost), lost as f64 / sent.max(1) as f64);
     // The rate of a radio falls below 80 % of its mean for a time, and a queue loses packets then.
-    if least < LOSS_WARNING || stream.is_queued() || stream.queue_s() >= STANDS_S {
+    if lost < LEAST_LOST
+        || least < matters_from
+        || stream.is_queued()
+        || stream.queue_s() >= STANDS_S
+    {
         return None;
     }
     let (place, doing) = match stream.result.direction {
@@ -200,7 +225,7 @@ fn below_the_rate(stream: Streamed<'_>, (sent, lost): (u64, u64)) -> Option<Find
             "receiver.loss_ratio",
             ratio,
             "share lost of datagrams at 80 % of the rate that TCP reached, and of faster ones that the line carried as well; a finding where so many losses would be unlikely (2.5 %) under the threshold",
-            LOSS_WARNING,
+            matters_from,
         )],
         fixes: vec![Fix::advice(
             Actor::ThisHost,
@@ -282,11 +307,12 @@ fn on_route(route: Route<'_>) -> Option<Finding> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
+    use crate::experiment::tests::{carried_up, made, stream};
     use crate::testing::measurement;
-    use plumb_model::context::Phase;
+    use plumb_model::context::{Experiment, Phase};
     use plumb_model::results::udp::LossPattern;
     use plumb_model::results::{Outcome, PingResult, TimestampSource};
-    use plumb_model::run::HostFacts;
+    use plumb_model::run::{HostFacts, Run};
     use std::collections::BTreeMap;
 
     fn found(protocol: Protocol, [sent, received, dropped_here]: [u64; 3]) -> Vec<Finding> {
@@ -340,5 +366,35 @@ mod tests {
         assert!(guessed.confidence < 0.7);
         assert_eq!(found(Icmp, [50, 0, 0]), [], "filtered");
         assert_eq!(found(Udp, [250, 0, 0]), [], "filtered");
+    }
+
+    /// What is found of datagrams below TCP's rate and above it that lose so many, where four times that rate is too much for the
+    /// line and TCP sends so many segments again.
+    fn below_a_line(lost_ratio: f64, again: f64) -> usize {
+        let mut run = Run::from_json(include_str!("../../fixtures/policer.json")).unwrap();
+        for measurement in &mut run.measurements {
+            measurement.series.remove("retransmits");
+            if let Outcome::Throughput(result) = &mut measurement.outcome {
+                result.tcp.retransmits = (result.bytes as f64 / 1448.0 * again) as u64;
+            }
+        }
+        let pps = carried_up(&run) / (1400.0 * 8.0);
+        for (experiment, times, lost) in [
+            (Experiment::Paced, 0.8, lost_ratio),
+            (Experiment::Overload, 1.4, lost_ratio),
+            (Experiment::Overload, 5.6, 0.3),
+        ] {
+            let datagrams = stream(experiment, times * pps, 1400);
+            made(&mut run, datagrams, 12_000, lost, 0.0001);
+        }
+        examine(&Case::of(&run)).len()
+    }
+
+    #[test]
+    fn less_loss_matters_where_tcp_falls_short_of_the_line() {
+        assert_eq!(below_a_line(0.0008, 0.0009), 1);
+        assert_eq!(below_a_line(0.0, 0.0009), 0, "TCP's bursts alone");
+        assert_eq!(below_a_line(0.0002, 0.01), 0, "most of it is TCP's bursts");
+        assert_eq!(below_a_line(0.0008, 0.0), 0, "TCP loses nothing");
     }
 }

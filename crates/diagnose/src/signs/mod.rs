@@ -235,7 +235,11 @@ fn window(case: &Case<'_>, direction: Direction, carried: Carried<'_>) -> Option
 }
 
 /// What TCP carried, compared with what the line does; where the ends held it back, that is the sign.
-fn shortfall(case: &Case<'_>, direction: Direction, carried: Carried<'_>) -> Option<Sign> {
+pub(crate) fn shortfall(
+    case: &Case<'_>,
+    direction: Direction,
+    carried: Carried<'_>,
+) -> Option<Sign> {
     let line_bps = case.line_bps(direction)?;
     let limited = &carried.result.tcp.limited;
     let by_ends = limited.rwnd_ratio + limited.sndbuf_ratio + limited.app_ratio;
