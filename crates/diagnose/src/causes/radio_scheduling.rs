@@ -22,8 +22,8 @@ const CONFIDENCE: f64 = 0.75;
 const WAIT_S: f64 = 0.02;
 const WAIT_PACKETS: f64 = 10.0;
 
-/// Half of the datagrams wait at most this share of that: the line mostly keeps up.
-const MOSTLY_RATIO: f64 = 0.25;
+/// A quarter of the datagrams waits at most this share of that: the line keeps up in between.
+const BETWEEN_RATIO: f64 = 0.25;
 
 /// A queue that overflows in such moments loses at most this share of the datagrams and of the segments.
 const OVERFLOW_RATIO: f64 = 0.05;
@@ -77,7 +77,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let least_s = WAIT_S.max(WAIT_PACKETS * below.packet_s()?);
     let varies = seconds.p5 < STEADY_RATIO * seconds.p95
         && wait_s >= least_s
-        && below.wait_s() <= MOSTLY_RATIO * wait_s
+        && below.least_wait_s() <= BETWEEN_RATIO * wait_s
         && below.lost_ratio() <= OVERFLOW_RATIO
         && !case.is_used_by_others();
     varies.then(|| Finding {

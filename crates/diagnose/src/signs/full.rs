@@ -1,10 +1,11 @@
 //! Whether a load keeps the line full, and what it loses by that.
 
 use plumb_model::distribution::Distribution;
+use plumb_model::loss::at_most_ratio;
 use plumb_model::results::Direction;
 
 use crate::Case;
-use crate::evidence::{Carried, Streamed};
+use crate::evidence::Carried;
 use crate::loss::LOSS_WARNING;
 
 use super::{COSTLY_RATIO, WINDOW_RATIO};
@@ -123,16 +124,14 @@ pub(super) fn is_explained_by_load(case: &Case<'_>, carried: Carried<'_>) -> Opt
         window < FAST_RETRANSMIT_SEGMENTS || ratio <= NEEDED_TIMES * NEEDED / window.powi(2)
     };
     let is_needed = || carried.window_segments().is_some_and(is_needed);
-    Some(is_full(case, carried) && (is_needed() || only_when_full(case, carried, ratio)))
+    Some(is_full(case, carried) && (is_needed() || only_when_full(case, carried, segments.ratio())))
 }
 
 /// Whether a line whose rate is known, and which TCP carries, loses too little to cost much, and only when it is full.
 fn only_when_full(case: &Case<'_>, carried: Carried<'_>, ratio: f64) -> bool {
     let direction = carried.result.direction;
-    let loses_less = |stream: &Streamed<'_>| stream.loss_bounds().1 < WITH_ROOM_RATIO * ratio;
-    let with_room = case.with_room(direction);
-    ratio < COSTLY_RATIO
-        && case.line_bps(direction).is_some()
-        && !with_room.is_empty()
-        && with_room.iter().all(loses_less)
+    let (sent, lost) = case.counted_with_room(direction);
+    let loses_less =
+        lost as f64 <= WITH_ROOM_RATIO * ratio * sent as f64 && at_most_ratio(sent, lost) < ratio;
+    ratio < COSTLY_RATIO && case.line_bps(direction).is_some() && sent > 0 && loses_less
 }
