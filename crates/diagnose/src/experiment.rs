@@ -62,9 +62,9 @@ const OVERLOAD_RATIO: f64 = 1.4;
 /// Where that neither lost nor queued anything, the line carries more.
 const NEXT_RATIO: f64 = 4.0;
 
-/// The same where TCP sent so much again, as a share, that its windows fell to five segments (√(1.5 / 5 %)).
+/// The same where TCP sent so much again, as a share, that its windows fell to twelve segments (√(1.5 / 1 %)).
 const FAR_RATIO: f64 = 8.0;
-const MUCH_RATIO: f64 = 0.05;
+const MUCH_RATIO: f64 = 0.01;
 
 /// UDP payload that fits the tunnels of the Internet (1400 bytes), and the least that is worth a packet.
 const PAYLOAD_BYTES: (u64, u64) = (64, 1400);
