@@ -7,8 +7,28 @@ use plumb_model::units::capital;
 
 use crate::{number, phase, registry};
 
-/// Such as "95th percentile under upload: 698 ms above idle, limit 60 ms".
-pub(crate) fn sentence(run: &Run, evidence: &Evidence) -> String {
+/// Such as "95th percentile under upload: 698 ms above idle, limit 60 ms". The words are cut where it would be longer than so many
+/// characters, and the numbers never.
+pub(crate) fn sentence(run: &Run, evidence: &Evidence, most: usize) -> String {
+    let (what, numbers) = parts(run, evidence);
+    fit(&what, &numbers, most)
+}
+
+/// Both with a colon between; of the words as many as there is room for.
+fn fit(what: &str, numbers: &str, most: usize) -> String {
+    let room = most.saturating_sub(numbers.chars().count() + 2);
+    if what.chars().count() <= room {
+        return format!("{what}: {numbers}");
+    }
+    let kept: String = what.chars().take(room.saturating_sub(1)).collect();
+    let words = kept
+        .rsplit_once(' ')
+        .map_or(kept.as_str(), |(words, _)| words);
+    format!("{words}…: {numbers}")
+}
+
+/// What was measured, and its value with the limit.
+fn parts(run: &Run, evidence: &Evidence) -> (String, String) {
     let measurement = run
         .measurements
         .iter()
@@ -22,7 +42,10 @@ pub(crate) fn sentence(run: &Run, evidence: &Evidence) -> String {
         .strip_prefix("result.")
         .unwrap_or(&evidence.field);
     if let Some((statistic, above)) = of_round_trips(field) {
-        return format!("{statistic}{under}: {value}{above}, limit {threshold}");
+        return (
+            format!("{statistic}{under}"),
+            format!("{value}{above}, limit {threshold}"),
+        );
     }
     let is_load = measurement.is_some_and(|m| registry::shown(m).rate().is_some());
     // What a rule compares stands behind the first comma.
@@ -31,7 +54,10 @@ pub(crate) fn sentence(run: &Run, evidence: &Evidence) -> String {
         true => String::new(),
         false => under,
     };
-    format!("{}{under}: {value}, limit {threshold}", capital(what))
+    (
+        format!("{}{under}", capital(what)),
+        format!("{value}, limit {threshold}"),
+    )
 }
 
 /// A statistic of round trips in words, and what it is counted from.
@@ -53,4 +79,22 @@ fn of_round_trips(field: &str) -> Option<(&'static str, &'static str)> {
         _ => return None,
     };
     Some((statistic, above))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_cut_and_numbers_are_not() {
+        assert_eq!(
+            fit("Median wait", "3 ms, limit 1 ms", 29),
+            "Median wait: 3 ms, limit 1 ms"
+        );
+        assert_eq!(
+            fit("Median wait", "3 ms, limit 1 ms", 28),
+            "Median…: 3 ms, limit 1 ms"
+        );
+        assert_eq!(fit("Median", "3 ms, limit 1 ms", 5), "…: 3 ms, limit 1 ms");
+    }
 }

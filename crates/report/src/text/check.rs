@@ -243,6 +243,9 @@ fn findings(run: &Run) -> (Option<&Finding>, Vec<&Finding>) {
     (findings.next(), findings.collect())
 }
 
+/// Before each piece of evidence.
+const BULLET: &str = "  · ";
+
 /// What was found, with its evidence as sentences.
 fn finding(run: &Run, finding: &Finding, most: Room) -> Vec<Line> {
     let text = format!(
@@ -265,11 +268,11 @@ fn finding(run: &Run, finding: &Finding, most: Room) -> Vec<Line> {
     let mut evidence: Vec<String> = finding
         .evidence
         .iter()
-        .map(|one| evidence::sentence(run, one))
+        .map(|one| evidence::sentence(run, one, COLUMNS - BULLET.len()))
         .collect();
     evidence.dedup();
     for sentence in evidence.iter().take(EVIDENCE_LINES) {
-        lines.extend(painted(anstyle::Style::new(), fitted("  · ", sentence, 1)));
+        lines.extend(painted(anstyle::Style::new(), fitted(BULLET, sentence, 1)));
     }
     lines
 }
