@@ -89,7 +89,8 @@ pub(super) fn with_steps<T>(
     let mut host = HostAudit {
         catalogue: &catalogue,
     };
-    let hops = path::Wanted::hops(far.clone());
+    let mut hops = path::Wanted::hops(far.clone());
+    hops.has_responder = has_responder;
     let mut hops = Hops {
         wanted: &hops,
         show: &mut |_, _| {},

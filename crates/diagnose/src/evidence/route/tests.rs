@@ -24,6 +24,7 @@ fn path() -> PathResult {
         changes: Vec::new(),
         alterations: Vec::new(),
         quoting_hops: Some(3),
+        marks: None,
         syn_ack: None,
         multipath: None,
         distance: None,
