@@ -275,7 +275,8 @@ pub(crate) fn measures(need: Need, effort: Effort, far: FarEnd, raw: bool) -> bo
         Need::Upload | Need::Download | Need::BothHosts => responder,
         Need::UploadQueue | Need::DownloadQueue | Need::BothLoads => responder && usual,
         Need::Route | Need::PacketSizes => path && usual,
-        Need::QuotedHeaders | Need::SegmentSize => path && usual && raw,
+        Need::QuotedHeaders => usual && (path && raw || responder),
+        Need::SegmentSize => path && usual && raw,
         Need::RouteOverTime | Need::Lines => path && thorough,
         Need::OneWayDelays => responder && thorough,
         // Others ask for them where something is left unexplained.
