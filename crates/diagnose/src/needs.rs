@@ -7,6 +7,7 @@ use plumb_model::finding::{Cause, Finding};
 use plumb_model::need::{LookedFor, Need, NotLookedFor};
 use plumb_model::results::{Direction, Outcome};
 
+use crate::evidence::shows_marks;
 use crate::{Case, causes, lengths};
 
 /// Shorter than this, a trace shows a route at one moment, in seconds: Starlink and mobile networks move a terminal
@@ -57,7 +58,7 @@ pub(crate) fn is_measured(case: &Case<'_>, need: Need) -> bool {
         Need::Route => case.routes().next().is_some(),
         Need::QuotedHeaders => case
             .routes()
-            .any(|route| route.result.quoting_hops > Some(0)),
+            .any(|route| route.result.quoting_hops > Some(0) || shows_marks(route)),
         Need::RouteOverTime => {
             let mut routes = case.routes();
             routes.any(|route| route.measurement.duration_s >= ROUTE_OVER_TIME_S)

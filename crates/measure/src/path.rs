@@ -12,6 +12,7 @@ use plumb_model::units::human_seconds;
 use plumb_net::clock;
 use plumb_net::egress::source_towards;
 use plumb_probe::path::atlas::{self};
+use plumb_probe::path::marks::between_ends;
 use plumb_probe::path::multipath::{self, MultipathPlan};
 use plumb_probe::path::names::Names;
 use plumb_probe::path::symmetry::symmetry;
@@ -137,6 +138,11 @@ fn trace(
             Ok(None) => {}
             Err(error) => no_way_back = Some(error.to_string()),
         }
+    }
+    if (wanted.has_responder || result.way_back.is_some()) && !stop.load(Ordering::Relaxed) {
+        watcher.step("marks of packets between both ends", Duration::ZERO);
+        // A responder need not have a reflector, and without one nothing is known.
+        result.marks = between_ends(&wanted.target, slowest(&log), stop).unwrap_or_default();
     }
     if let Some(why) = &no_way_back {
         out.note(format!("The way back is not known: {why}."));

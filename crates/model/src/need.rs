@@ -31,7 +31,8 @@ vocabulary! {
         BothHosts = "both-hosts",
         /// The routers of the path.
         Route = "route",
-        /// What routers quote of the packets that reached them, which only raw sockets show.
+        /// What routers quote of the packets that reached them, which only raw sockets show, or the marks of packets that
+        /// a responder received.
         QuotedHeaders = "quoted-headers",
         /// The routers of the path for 15 s or longer.
         RouteOverTime = "route-over-time",

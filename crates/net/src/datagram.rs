@@ -12,7 +12,7 @@ use socket2::{Domain, MsgHdr, Protocol, SockAddr, Socket, Type};
 use crate::egress::Outlet;
 use crate::privilege::{ALLOW_PING_SOCKETS, allow_raw_sockets};
 use crate::socket_options::{
-    self, HOPS, MARKS, icmp_of, ip_header_bytes, local_address, set, set_receive_buffer,
+    self, HOPS, MARKS, icmp_of, ip_header_bytes, local_address, set, set_of, set_receive_buffer,
     tell_drops, tell_errors_and_hops,
 };
 use crate::timestamp::{self, Stamped};
@@ -37,9 +37,10 @@ pub struct Received {
     pub from: SocketAddr,
     /// Which of our addresses it was sent to; only told on [`DatagramSocket::bound`] sockets.
     pub to: Option<LocalAddress>,
-    /// The DSCP that it bore (RFC 2474); only told on [`DatagramSocket::bound`] sockets.
+    /// The DSCP that it bore (RFC 2474); only reported on [`DatagramSocket::bound`] sockets and after
+    /// [`DatagramSocket::report_marks`].
     pub dscp: Option<u8>,
-    /// The ECN codepoint that it bore (RFC 3168); only told on [`DatagramSocket::bound`] sockets.
+    /// The ECN codepoint that it bore (RFC 3168); reported where the DSCP is.
     pub ecn: Option<u8>,
     /// The hop limit (TTL in IPv4) that it bore.
     pub hop_limit: Option<u8>,
@@ -264,6 +265,22 @@ impl DatagramSocket {
     /// Those of setsockopt(2).
     pub fn set_dscp(&self, dscp: u8) -> io::Result<()> {
         crate::tcp::options::set_dscp(&self.socket, dscp)
+    }
+
+    /// Marks the packets sent from now on with a DSCP and an ECN field (RFC 3168).
+    ///
+    /// # Errors
+    /// Those of setsockopt(2).
+    pub fn set_marks(&self, dscp: u8, ecn: u8) -> io::Result<()> {
+        crate::tcp::options::set_traffic_class(&self.socket, dscp << 2 | ecn & 3)
+    }
+
+    /// Reports the DSCP and the ECN field of the packets received from now on.
+    ///
+    /// # Errors
+    /// Those of setsockopt(2).
+    pub fn report_marks(&self) -> io::Result<()> {
+        set_of(&self.socket, self.local_addr()?.is_ipv4(), MARKS, 1)
     }
 
     /// Lets the packets sent from now on live for so many hops.

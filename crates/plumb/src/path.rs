@@ -304,6 +304,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         names: !arguments.no_names,
         atlas,
         back: arguments.back(),
+        has_responder: false,
         here: arguments.here,
         target: PathTarget {
             name: target.name.clone(),

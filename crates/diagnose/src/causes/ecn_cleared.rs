@@ -9,7 +9,7 @@ use crate::evidence::altered;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
-    vanishes: "hops before the one that clears it quote it as it was sent",
+    vanishes: "hops before the one that clears it quote it as it was sent, or one end receives another value than the other sent",
     needs: &[Need::QuotedHeaders],
     resembles: &[],
     predicts: &[],

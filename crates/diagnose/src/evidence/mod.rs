@@ -1,6 +1,7 @@
 //! What the measurements of a kind show, for every rule: one file a kind is the only reader of its result's type.
 //! Facts, without a judgement.
 
+mod altered;
 mod carried;
 mod counted;
 mod fact;
@@ -18,6 +19,7 @@ mod sizes;
 mod streamed;
 mod waits;
 
+pub(crate) use altered::{altered, shows_marks};
 pub(crate) use carried::{Carried, SILENCE_S};
 pub(crate) use counted::Counted;
 pub(crate) use fact::fact;
@@ -30,7 +32,7 @@ pub(crate) use names::Names;
 pub(crate) use outages::{OUTAGE_S, Outage};
 pub(crate) use port::Port;
 pub(crate) use radio::Radio;
-pub(crate) use route::{Route, altered, of_route};
+pub(crate) use route::{Route, of_route};
 pub(crate) use sizes::{Sizes, is_search_of_sizes};
 pub(crate) use streamed::{CUT_RATIO, FLOWS_TIMES, RAISES, Streamed, streamed};
 pub(crate) use waits::{STANDS_S, Varying};

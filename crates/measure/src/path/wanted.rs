@@ -21,6 +21,8 @@ pub struct Wanted {
     pub atlas: Atlas,
     /// Whether the way back is wanted too.
     pub back: Back,
+    /// Whether a responder is known to be there, whose reflector reports the marks of packets.
+    pub has_responder: bool,
     /// Where this host is, when it is not to be looked up by its address.
     pub here: Option<MapPlace>,
 }
@@ -38,6 +40,7 @@ impl Wanted {
             names: false,
             atlas: Atlas::default(),
             back: Back::No,
+            has_responder: false,
             here: None,
             target,
         }

@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::Distribution;
 use crate::protocol::Protocol;
 
+mod marks;
 mod symmetry;
 
+pub use marks::{ArrivedMarks, EcnField, MarksBetweenEnds};
 pub use symmetry::{Comparison, LineBothWays, PathSymmetry, Sameness};
 
 /// A path, as probes whose time to live ends on the way saw it.
@@ -41,6 +43,9 @@ pub struct PathResult {
     /// count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quoting_hops: Option<u64>,
+    /// Marks of packets as both ends see them. Null where no STAMP reflector at the target reported any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marks: Option<MarksBetweenEnds>,
     /// TCP options in the target's SYN-ACK. Null where none came.
     pub syn_ack: Option<SynAckSeen>,
     /// All paths that flows may take. Null where they were not asked for.

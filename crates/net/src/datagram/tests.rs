@@ -121,6 +121,27 @@ fn udp_packets_are_stamped_and_answered_from_the_address_asked() {
 }
 
 #[test]
+fn marks_are_sent_and_reported() {
+    for target in [IpAddr::from([127, 0, 0, 1]), Ipv6Addr::LOCALHOST.into()] {
+        let server = UdpSocket::bind((target, 0)).unwrap();
+        let port = server.local_addr().unwrap().port();
+        let mut server = DatagramSocket::bound(server).unwrap();
+        let mut client = DatagramSocket::udp((target, port).into()).unwrap();
+        client.report_marks().unwrap();
+        client.set_marks(34, 2).unwrap();
+        client.send(b"ping").unwrap();
+        let mut buffer = [0; 16];
+        let request = receive(&mut server, &mut buffer);
+        assert_eq!((request.dscp, request.ecn), (Some(34), Some(2)));
+        server
+            .send_from(b"pong", request.to, Some(10), request.from)
+            .unwrap();
+        let reply = receive(&mut client, &mut buffer);
+        assert_eq!((reply.dscp, reply.ecn), (Some(10), Some(0)));
+    }
+}
+
+#[test]
 fn stamps_are_there_from_the_first_packet() {
     for _ in 0..20 {
         let server = UdpSocket::bind("127.0.0.1:0").unwrap();

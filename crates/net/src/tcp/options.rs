@@ -187,7 +187,15 @@ pub fn set_congestion_control(socket: &impl AsFd, name: &str) -> io::Result<()> 
 /// # Errors
 /// Those of setsockopt.
 pub fn set_dscp(socket: &impl AsFd, dscp: u8) -> io::Result<()> {
-    let (socket, field) = (SockRef::from(socket), u32::from(dscp) << 2);
+    set_traffic_class(socket, dscp << 2)
+}
+
+/// The same with the ECN field in the two bits below the DSCP. The kernel keeps those of a connection to itself.
+///
+/// # Errors
+/// Those of setsockopt.
+pub(crate) fn set_traffic_class(socket: &impl AsFd, class: u8) -> io::Result<()> {
+    let (socket, field) = (SockRef::from(socket), u32::from(class));
     match socket.local_addr()?.as_socket() {
         Some(SocketAddr::V6(_)) => {
             socket.set_tclass_v6(field)?;

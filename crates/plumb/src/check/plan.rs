@@ -89,7 +89,8 @@ pub(super) fn with_steps<T>(
     let mut host = HostAudit {
         catalogue: &catalogue,
     };
-    let hops = path::Wanted::hops(far.clone());
+    let mut hops = path::Wanted::hops(far.clone());
+    hops.has_responder = has_responder;
     let mut hops = Hops {
         wanted: &hops,
         show: &mut |_, _| {},
@@ -276,7 +277,8 @@ pub(crate) fn measures(need: Need, effort: Effort, far: FarEnd, raw: bool) -> bo
             responder && usual
         }
         Need::Route | Need::PacketSizes => path && usual,
-        Need::QuotedHeaders | Need::SegmentSize => path && usual && raw,
+        Need::QuotedHeaders => usual && (path && raw || responder),
+        Need::SegmentSize => path && usual && raw,
         Need::RouteOverTime | Need::Lines => path && thorough,
         Need::OneWayDelays => responder && thorough,
         // Others ask for them where something is left unexplained.

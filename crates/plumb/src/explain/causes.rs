@@ -111,7 +111,7 @@ mod tests {
         let of = |cause, effort| cell(entry(cause), effort);
         assert_eq!(of(Cause::BufferbloatUp, Effort::Quick), ".");
         assert_eq!(of(Cause::BufferbloatUp, Effort::Usual), "R");
-        assert_eq!(of(Cause::EcnCleared, Effort::Usual), "R*H*");
+        assert_eq!(of(Cause::EcnCleared, Effort::Usual), "RH*");
         assert_eq!(of(Cause::LinkErrors, Effort::Quick), "L");
         assert_eq!(of(Cause::LinkSlow, Effort::Quick), "RHL");
     }

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use crate::common::network::Network;
 use crate::common::{measured_in, plumb, stderr, stdout};
+use plumb_model::finding::{Cause, Place};
 use plumb_model::results::Outcome;
-use plumb_model::results::path::{PathHop, PathResult, Sameness};
+use plumb_model::results::path::{EcnField, PathHop, PathResult, Sameness};
 use plumb_model::run::{HostFacts, Run};
 use plumb_wire::native::control::frame::encode_frame;
 use plumb_wire::native::control::{Fingerprint, Limits, ServerMessage, Token, Welcome};
@@ -325,6 +326,90 @@ fn a_straight_way_is_one_way_and_the_responder_needs_no_privilege() {
         run.notes
     );
     assert_eq!(seen.last().map(String::as_str), Some("1"), "{seen:?}");
+}
+
+/// Marks that are changed on the last link before the far end, or on the first one of the reverse path, which no hop
+/// quotes: each is found with its direction, in both versions of IP, and on a path that changes nothing, none. Without a
+/// reflector nothing is known.
+#[test]
+fn marks_that_no_hop_quotes_are_seen_by_both_ends() {
+    let serve = ["plumb", "serve", "--quiet"];
+    // Of the first 16, three.
+    let loss = r#"{ type = "periodic_loss", every = 5, match = "udp 862" }"#;
+    let (dscp, precedence) = (
+        r#"{ type = "dscp_bleach" }"#,
+        r#"{ type = "dscp_bleach", dscp = 2 }"#,
+    );
+    let ecn = r#"{ type = "ecn_bleach" }"#;
+    let lossy = format!("{loss}, {ecn}");
+    let (up, down) = ("the forward path (up)", "the reverse path (down)");
+    let (changed, cleared) = (Cause::DscpChanged, Cause::EcnCleared);
+    // What changes packets up and down, and what is found.
+    let ends = [
+        ("", "", vec![]),
+        (dscp, "", vec![(changed, up, "from 34 to 0")]),
+        ("", precedence, vec![(changed, down, "from 34 to 2")]),
+        (
+            lossy.as_str(),
+            "",
+            vec![(cleared, up, "from ECT(0) to Not-ECT")],
+        ),
+        (dscp, dscp, vec![(changed, up, "34"), (changed, down, "34")]),
+    ];
+    let mut network = Network::default();
+    network.node("a", "").node("r", "forward = true");
+    network.link("l", ["a", "r"], "");
+    let mut script = String::new();
+    for (number, (there, back, _)) in ends.iter().enumerate() {
+        let name = format!("b{number}");
+        network.node(&name, "").service(&name, &serve, 7586);
+        let cells = format!("up = [{there}]\ndown = [{back}]");
+        network.link(&format!("l{number}"), ["r", &name], &cells);
+        let version = if number % 2 == 0 { 4 } else { 6 };
+        script += &format!("plumb path -{version} -n {name} --json\n");
+    }
+    network.node("silent", "");
+    network.service("silent", &["plumb", "serve", "--quiet", "--no-stamp"], 7586);
+    network.link("last", ["r", "silent"], &format!("up = [{dscp}]"));
+    let seen = lines(&network, &(script + "plumb path -n silent --json"));
+    let runs: Vec<Run> = seen.iter().filter_map(|l| Run::from_json(l).ok()).collect();
+    let ([runs @ .., unknown], true) = (runs.as_slice(), runs.len() == ends.len() + 1) else {
+        panic!("{seen:#?}")
+    };
+    assert!(path(unknown).way_back.is_some() && path(unknown).marks.is_none());
+    assert_eq!(unknown.findings, []);
+    for (run, (there, back, wanted)) in runs.iter().zip(&ends) {
+        let marks = path(run)
+            .marks
+            .as_ref()
+            .unwrap_or_else(|| panic!("{run:?}"));
+        let of_marks = run.findings.iter();
+        let of_marks: Vec<_> = of_marks
+            .filter(|f| [changed, cleared].contains(&f.cause))
+            .collect();
+        assert_eq!(
+            of_marks.len(),
+            wanted.len(),
+            "{there} {back}: {marks:?} {of_marks:?}"
+        );
+        for (finding, (cause, direction, says)) in of_marks.iter().zip(wanted) {
+            assert_eq!((finding.cause, finding.place), (*cause, Place::Path));
+            for part in [direction, says] {
+                assert!(
+                    finding.summary.contains(part),
+                    "{part}: {}",
+                    finding.summary
+                );
+            }
+        }
+        // Packets that were lost, or a reply that a busy machine reads late, are sent again.
+        assert!(marks.sent >= if there.contains("loss") { 19 } else { 16 });
+        for direction in [&marks.up, &marks.down] {
+            let arrived: u64 = direction.iter().map(|of| of.packets).sum();
+            assert!((16..=marks.sent).contains(&arrived), "{marks:?}");
+        }
+        assert!(marks.down.iter().all(|of| of.ecn == EcnField::NotEct));
+    }
 }
 
 /// A far end that takes the connection and says what is not so, or nothing: the way there is shown as it is.

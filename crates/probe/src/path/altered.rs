@@ -1,8 +1,8 @@
 //! What somebody on the way changed in a probe: the packet as it was sent against the one that a
 //! router quotes.
 
-use plumb_model::results::path::AlteredField;
-use plumb_wire::ip::{CWR, ECE, Ecn, IpPacket, TCP, UDP};
+use plumb_model::results::path::{AlteredField, EcnField};
+use plumb_wire::ip::{CWR, ECE, IpPacket, TCP, UDP};
 use plumb_wire::tcp_options::offered;
 
 /// One field that differs.
@@ -34,7 +34,8 @@ pub fn differences(sent: &[u8], quote: &[u8], expired: bool) -> Vec<Difference> 
         was.dscp().to_string(),
         is.dscp().to_string(),
     );
-    differ(AlteredField::Ecn, ecn(was.ecn()), ecn(is.ecn()));
+    let ecn = |packet: &IpPacket<'_>| EcnField::of_bits(packet.traffic_class()).shown().to_owned();
+    differ(AlteredField::Ecn, ecn(&was), ecn(&is));
     let address = |ip: std::net::IpAddr| ip.to_string();
     differ(
         AlteredField::SourceAddress,
@@ -121,16 +122,6 @@ fn transport(
         };
         differ(AlteredField::TcpEcn, asks(was), asks(is));
     }
-}
-
-fn ecn(field: Ecn) -> String {
-    match field {
-        Ecn::NotEct => "Not-ECT",
-        Ecn::Ect0 => "ECT(0)",
-        Ecn::Ect1 => "ECT(1)",
-        Ecn::Ce => "CE",
-    }
-    .to_owned()
 }
 
 /// The IANA name of a TCP option.

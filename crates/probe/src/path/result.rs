@@ -123,6 +123,7 @@ impl TraceLog {
             changes: self.changes(&routes),
             alterations: self.alterations(last_hop),
             quoting_hops: Some(self.quoting_hops(last_hop)),
+            marks: None,
             syn_ack: self.syn_ack(),
             multipath: None,
             distance: None,

@@ -4,7 +4,9 @@ mod both_directions;
 mod chart;
 
 use plumb_model::context::Phase;
-use plumb_model::results::path::{Balancing, HopAnswers, PathHop, PathResult};
+use plumb_model::results::path::{
+    ArrivedMarks, Balancing, HopAnswers, MarksBetweenEnds, PathHop, PathResult,
+};
 use plumb_model::run::{Measurement, Run};
 
 use crate::compare::quantity::{ChangeUnit, Quantities, Quantity, RTT};
@@ -127,11 +129,39 @@ fn hops(measurement: &Measurement, path: &PathResult) -> Table {
             has(offer.ecn)
         ));
     }
+    notes.extend(path.marks.as_ref().map(marks_between_ends));
     notes.push(format!(
         "It took {}.",
         number::seconds(measurement.duration_s)
     ));
     hop_table(&title, &path.hops, notes)
+}
+
+/// With which marks packets arrive at the far end, and their replies here.
+fn marks_between_ends(marks: &MarksBetweenEnds) -> String {
+    let arrived = |all: &[ArrivedMarks]| {
+        let count: u64 = all.iter().map(|of| of.packets).sum();
+        let changed = all.iter().filter_map(|of| {
+            let cleared = of.sent_ecn.filter(|sent| *sent != of.ecn);
+            let ecn = cleared.map(|sent| format!("{} for {}", of.ecn.shown(), sent.shown()));
+            let dscp = (of.dscp != marks.dscp).then(|| format!("DSCP {}", of.dscp));
+            let words: Vec<String> = dscp.into_iter().chain(ecn).collect();
+            (!words.is_empty()).then(|| format!("{} with {}", of.packets, words.join(" and ")))
+        });
+        let changed: Vec<String> = changed.collect();
+        match changed.as_slice() {
+            [] if count == 0 => "0".to_owned(),
+            [] => format!("{count} as they were sent"),
+            _ => format!("{count}, of them {}", changed.join(", ")),
+        }
+    };
+    format!(
+        "Of {} packets with DSCP {}, with ECT(0) or ECT(1), the far end received {}; of replies with that DSCP this host received {}.",
+        marks.sent,
+        marks.dscp,
+        arrived(&marks.up),
+        arrived(&marks.down)
+    )
 }
 
 /// What probes that were not answered say where no loss was found.

@@ -6,7 +6,8 @@ use plumb_model::finding::{Actor, Cause, Finding, Severity};
 use plumb_model::protocol::Protocol;
 use plumb_model::results::Outcome;
 use plumb_model::results::path::{
-    Alteration, AlteredField, HopAnswers, PathDistance, PathHop, PathLoss, PathResult, RouteChange,
+    Alteration, AlteredField, ArrivedMarks, EcnField, HopAnswers, MarksBetweenEnds, PathDistance,
+    PathHop, PathLoss, PathResult, RouteChange,
 };
 
 use crate::testing;
@@ -24,6 +25,7 @@ fn path() -> PathResult {
         changes: Vec::new(),
         alterations: Vec::new(),
         quoting_hops: Some(3),
+        marks: None,
         syn_ack: None,
         multipath: None,
         distance: None,
@@ -242,5 +244,103 @@ fn translation_is_named_on_paths_to_public_addresses_alone() {
     assert_eq!(
         causes("64:ff9b::909:909", &["2001:db8::1"]),
         [Cause::ProviderNat]
+    );
+}
+
+/// Packets with DSCP 34 and ECT(0) that arrived with these: how many, DSCP, ECN.
+fn arrived(of: &[(u64, u8, EcnField)]) -> Vec<ArrivedMarks> {
+    let each = of.iter().map(|(packets, dscp, ecn)| ArrivedMarks {
+        sent_ecn: Some(EcnField::Ect0),
+        dscp: *dscp,
+        ecn: *ecn,
+        packets: *packets,
+    });
+    each.collect()
+}
+
+/// The same of replies, whose ECN field nobody knows as it was sent.
+fn returned(of: &[(u64, u8)]) -> Vec<ArrivedMarks> {
+    let each = of.iter().map(|(packets, dscp)| ArrivedMarks {
+        sent_ecn: None,
+        dscp: *dscp,
+        ecn: EcnField::NotEct,
+        packets: *packets,
+    });
+    each.collect()
+}
+
+fn between_ends(up: Vec<ArrivedMarks>, down: Vec<ArrivedMarks>) -> PathResult {
+    let marks = MarksBetweenEnds {
+        dscp: 34,
+        sent: 8,
+        up,
+        down,
+    };
+    PathResult {
+        marks: Some(marks),
+        ..path()
+    }
+}
+
+#[test]
+fn marks_that_only_the_ends_see_changed_are_named_with_their_direction() {
+    use EcnField::{Ce, Ect0, NotEct};
+    let named = |up: &[_], down: &[_]| {
+        let found = found(between_ends(arrived(up), returned(down)));
+        let each = found.into_iter().map(|f| (f.cause, f.summary));
+        each.collect::<Vec<_>>()
+    };
+    // As sent, marked by a queue, and changed once or twice among many or few.
+    assert_eq!(named(&[(8, 34, Ect0)], &[(8, 34)]), []);
+    assert_eq!(named(&[(8, 34, Ce)], &[]), []);
+    assert_eq!(
+        named(&[(4, 34, Ect0), (4, 0, NotEct)], &[(7, 34), (1, 0)]),
+        []
+    );
+    assert_eq!(named(&[(2, 0, NotEct)], &[(2, 0)]), []);
+    assert_eq!(
+        named(&[(8, 2, Ect0)], &[(8, 34)]),
+        [(
+            Cause::DscpChanged,
+            "The DSCP of packets to 192.0.2.1 is changed on the forward path (up): from 34 to 2 (8 of 8).".to_owned()
+        )]
+    );
+    assert_eq!(
+        named(&[(8, 34, Ect0)], &[(1, 34), (3, 0)]),
+        [(
+            Cause::DscpChanged,
+            "The DSCP of packets from 192.0.2.1 is changed on the reverse path (down): from 34 to 0 (3 of 4).".to_owned()
+        )]
+    );
+    assert_eq!(
+        named(&[(2, 34, Ce), (5, 34, NotEct)], &[(8, 34)]),
+        [(
+            Cause::EcnCleared,
+            "The ECN field of packets to 192.0.2.1 is changed on the forward path (up): from ECT(0) to Not-ECT (5 of 7)."
+                .to_owned()
+        )]
+    );
+}
+
+#[test]
+fn what_a_hop_quotes_and_the_far_end_receives_is_one_finding() {
+    let mut cleared = between_ends(arrived(&[(8, 34, EcnField::NotEct)]), returned(&[(8, 34)]));
+    cleared.alterations = vec![Alteration {
+        field: AlteredField::Ecn,
+        sent: "ECT(0)".to_owned(),
+        seen: "Not-ECT".to_owned(),
+        seen_at_ttl: 3,
+        intact_at_ttl: Some(2),
+    }];
+    let [cleared] = found(cleared).try_into().unwrap();
+    assert!(
+        cleared.summary.contains("behind hop 2"),
+        "{}",
+        cleared.summary
+    );
+    let fields: Vec<_> = cleared.evidence.iter().map(|e| e.field.as_str()).collect();
+    assert_eq!(
+        fields,
+        ["result.alterations.0.seen_at_ttl", "result.marks.up.0.ecn"]
     );
 }
