@@ -9,7 +9,7 @@ use plumb_model::context::Experiment;
 use plumb_net::egress::Outlet;
 use plumb_probe::path::Target;
 use plumb_wire::native::control::flow::Flow;
-use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
+use plumb_wire::native::control::flow::udp::{Ecn, Pattern, UdpFlow};
 
 use crate::conductor::{Conductor, Went};
 use crate::host::counted::Counted;
@@ -106,7 +106,10 @@ pub(crate) fn conduct(
             }
             Wanted::Stream(stream) => {
                 let packets = Pattern::Constant { pps: stream.pps };
-                let flow = Flow::Udp(UdpFlow::new(stream.payload_bytes, packets));
+                let mut flow = UdpFlow::new(stream.payload_bytes, packets);
+                // Nothing marks packets below the rate, and whether the field arrives is known of both directions then.
+                flow.ecn = (stream.experiment == Experiment::Paced).then_some(Ecn::Ect0);
+                let flow = Flow::Udp(flow);
                 let mut phase = phase(stream.experiment, stream.direction, stream.flows, flow);
                 conductor.step(&mut Counted(&mut phase), later)
             }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::Protocol;
 use crate::results::Direction;
+use crate::results::path::EcnField;
 use crate::vocabulary;
 
 /// When and beside what a measurement was made. Everything is absent or empty where it was made by itself.
@@ -140,6 +141,9 @@ pub struct LoadFlow {
     /// DSCP of the packets, 0 to 63 (RFC 2474). Absent where none was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
+    /// ECN field of the datagrams. Absent where none was asked for, and in Runs of versions that had it among the options.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<EcnField>,
     /// Send and receive buffer of both ends, in bytes. Absent where the kernel chose it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_bytes: Option<u32>,

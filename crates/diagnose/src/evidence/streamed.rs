@@ -2,7 +2,7 @@
 
 use plumb_model::context::Experiment;
 use plumb_model::loss::{at_least_ratio, at_most_ratio};
-use plumb_model::results::udp::{UdpReceiver, UdpResult};
+use plumb_model::results::udp::{EcnCounts, UdpReceiver, UdpResult};
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::Measurement;
 
@@ -61,6 +61,11 @@ impl Streamed<'_> {
     /// Datagrams that came with a wrong checksum, and count as lost.
     pub(crate) fn corrupted(self) -> u64 {
         self.receiver.corrupted
+    }
+
+    /// With which ECN field they arrived.
+    pub(crate) fn ecn(self) -> EcnCounts {
+        self.receiver.ecn
     }
 
     /// Datagrams that the path lost.

@@ -7,6 +7,7 @@ use plumb_model::context::{Context, Experiment, Load, LoadFlow, Phase};
 use plumb_model::direction::OneDirection;
 use plumb_model::json;
 use plumb_model::protocol::Protocol;
+use plumb_model::results::path::EcnField;
 use plumb_model::results::{Direction, TransactionsResult};
 use plumb_wire::native::control::flow::{Flow, Flows};
 use serde_json::{Map, Value};
@@ -195,6 +196,7 @@ pub(crate) fn asked(streams: u32, flow: &Flow) -> LoadFlow {
         },
         cc: None,
         dscp: None,
+        ecn: None,
         window_bytes: None,
         mss_bytes: None,
         pacing_bps: None,
@@ -217,7 +219,10 @@ pub(crate) fn asked(streams: u32, flow: &Flow) -> LoadFlow {
             asked.cc = Some(quic.congestion_control().to_owned());
             asked.dscp = quic.dscp;
         }
-        Flow::Udp(udp) => asked.dscp = udp.dscp,
+        Flow::Udp(udp) => {
+            asked.dscp = udp.dscp;
+            asked.ecn = udp.ecn.map(|ecn| EcnField::of_bits(ecn.bits()));
+        }
         Flow::Transactions(_) => {}
     }
     asked
@@ -226,10 +231,11 @@ pub(crate) fn asked(streams: u32, flow: &Flow) -> LoadFlow {
 /// What else was asked for, by its name in the protocol.
 fn options(flow: &Flow) -> Map<String, Value> {
     /// What [`LoadFlow`] has fields for.
-    const TYPED: [&str; 9] = [
+    const TYPED: [&str; 10] = [
         "protocol",
         "cc",
         "dscp",
+        "ecn",
         "window_bytes",
         "mss_bytes",
         "pacing_bps",
