@@ -8,8 +8,6 @@ use crate::Case;
 use crate::evidence::Carried;
 use crate::loss::LOSS_WARNING;
 
-use super::{COSTLY_RATIO, WINDOW_RATIO};
-
 /// Below this share of segments sent again, they hardly hold TCP back ([`LOSS_WARNING`]).
 pub(super) const NEGLIGIBLE_RATIO: f64 = LOSS_WARNING;
 
@@ -42,7 +40,10 @@ const OF_LINE_RATIO: f64 = 0.9;
 const NEEDED: f64 = 1.5;
 pub(super) const NEEDED_TIMES: f64 = 2.0;
 
-/// Datagrams that the line has room for lose at most this share of what TCP sends again, where that is the full line's doing.
+/// So many times that where datagrams show that only the full line loses: one whose delay varies ends more windows at a time.
+const NEEDED_TIMES_WHEN_FULL: f64 = 4.0;
+
+/// Datagrams that the line has room for lose at most this share of what TCP sends again then.
 const WITH_ROOM_RATIO: f64 = 0.5;
 
 /// A window of fewer segments than these is one of timeouts (RFC 5681, section 3.2): what it loses follows no rule.
@@ -105,11 +106,9 @@ pub(super) fn is_full(case: &Case<'_>, carried: Carried<'_>) -> bool {
         .seconds_bps()
         .is_some_and(|rate| rate.p5 >= FULL_RATIO * rate.p95);
     // A quarter of the probes in an empty queue: TCP leaves a line empty for a tenth of the time where its queue is short.
-    let probes_pass = || probes_pass(case, carried, |waited| waited.p25).unwrap_or(false);
-    // Where no stream waits for a window, it is a fair queue that lets probes pass.
-    let limited = &carried.result.tcp.limited;
-    let by_windows = limited.rwnd_ratio.max(limited.sndbuf_ratio) >= WINDOW_RATIO;
-    steady && queue_stands(carried) && !(by_windows && probes_pass())
+    steady
+        && queue_stands(carried)
+        && !probes_pass(case, carried, |waited| waited.p25).unwrap_or(false)
 }
 
 /// Whether the load's own full queue accounts for what is sent again, or it is too little to matter.
@@ -120,18 +119,20 @@ pub(super) fn is_explained_by_load(case: &Case<'_>, carried: Carried<'_>) -> Opt
     }
     let again = (segments.again - carried.overshoot_segments()).max(0.0);
     let ratio = again / segments.sent.max(1.0);
-    let is_needed = |window: f64| {
-        window < FAST_RETRANSMIT_SEGMENTS || ratio <= NEEDED_TIMES * NEEDED / window.powi(2)
+    let times = match only_when_full(case, carried, segments.ratio()) {
+        true => NEEDED_TIMES_WHEN_FULL,
+        false => NEEDED_TIMES,
     };
-    let is_needed = || carried.window_segments().is_some_and(is_needed);
-    Some(is_full(case, carried) && (is_needed() || only_when_full(case, carried, segments.ratio())))
+    let is_needed =
+        |window: f64| window < FAST_RETRANSMIT_SEGMENTS || ratio <= times * NEEDED / window.powi(2);
+    Some(is_full(case, carried) && carried.window_segments().is_some_and(is_needed))
 }
 
-/// Whether a line whose rate is known, and which TCP carries, loses too little to cost much, and only when it is full.
+/// Whether datagrams show what the line carries, and that it loses hardly any of those that it has room for.
 fn only_when_full(case: &Case<'_>, carried: Carried<'_>, ratio: f64) -> bool {
     let direction = carried.result.direction;
     let (sent, lost) = case.counted_with_room(direction);
     let loses_less =
         lost as f64 <= WITH_ROOM_RATIO * ratio * sent as f64 && at_most_ratio(sent, lost) < ratio;
-    ratio < COSTLY_RATIO && case.line_bps(direction).is_some() && sent > 0 && loses_less
+    case.line_bps(direction).is_some() && sent > 0 && loses_less
 }
