@@ -78,6 +78,10 @@ mod tests {
         for ((cause, word), meaning) in Cause::WORDS.iter().zip(Cause::MEANINGS) {
             assert!(FILES.iter().any(|(file, _)| file == word), "{word}");
             assert!(meaning.ends_with('.'), "{word}: {meaning}");
+            assert!(
+                !entry(*cause).vanishes.is_empty(),
+                "{word}: what proves it?"
+            );
             for (other, difference) in entry(*cause).resembles {
                 assert_ne!(other, cause);
                 assert!(!difference.is_empty());

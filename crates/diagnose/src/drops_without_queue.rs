@@ -14,7 +14,7 @@ use crate::Case;
 use crate::entry::is_about;
 use crate::evidence::{Carried, Streamed, fact};
 use crate::loss::LOSS_WARNING;
-use crate::signs::{Kind, Sign, percent, queue_stands};
+use crate::signs::{Kind, Sign, doing, percent, queue_stands};
 
 /// Both experiments, and a sender's own record.
 const CONFIDENCE: f64 = 0.95;
@@ -127,10 +127,8 @@ fn finding(
     above: Streamed<'_>,
     drops: Drops,
 ) -> Finding {
-    let (place, doing) = match carried.result.direction {
-        Direction::Up => (Place::Uplink, "uploads"),
-        _ => (Place::Downlink, "downloads"),
-    };
+    let direction = carried.result.direction;
+    let (place, doing) = (Place::line(direction), doing(direction));
     let Drops {
         depth,
         holds_s,

@@ -31,6 +31,20 @@ pub struct Entry {
     pub(crate) explains: fn(&Finding, &Sign) -> bool,
 }
 
+impl Entry {
+    /// One that resembles nothing, predicts nothing, yields to nothing and accounts for no sign: a file says what differs.
+    pub(crate) const PLAIN: Self = Self {
+        family: Family::Path,
+        vanishes: "",
+        needs: &[],
+        resembles: &[],
+        predicts: &[],
+        yields_to: &[],
+        examine: |_| Vec::new(),
+        explains: no_sign,
+    };
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// Packets wait, or are dropped to limit a rate.
@@ -73,7 +87,7 @@ pub(crate) fn by_audit(_: &Case<'_>) -> Vec<Finding> {
 }
 
 /// For causes that account for no sign of a load.
-pub(crate) fn no_sign(_: &Finding, _: &Sign) -> bool {
+fn no_sign(_: &Finding, _: &Sign) -> bool {
     false
 }
 

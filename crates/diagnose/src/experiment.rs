@@ -56,6 +56,17 @@ const PACED_RATIO: f64 = 0.8;
 /// Where TCP carried nothing that is known, in bit/s: less than any line that is worth a check.
 const UNKNOWN_BPS: f64 = 100e3;
 
+/// How long the queue takes to empty that an experiment filled, in seconds: what is sent into it next would wait there.
+pub fn left_in_queue_s(case: &Case<'_>, made: &Wanted) -> f64 {
+    match made {
+        Wanted::Stream(stream) if stream.experiment == Experiment::Overload => case
+            .streamed(stream.experiment, stream.direction)
+            .last()
+            .map_or(0.0, Streamed::longest_wait_s),
+        _ => 0.0,
+    }
+}
+
 /// Above what the line carries by its headers and TCP's reserve, so that a queue of 600 ms fills in 1.5 s.
 const OVERLOAD_RATIO: f64 = 1.4;
 
@@ -226,10 +237,7 @@ fn repeats_in_vain(case: &Case<'_>, direction: Direction) -> bool {
 
 /// Whether what was found in a direction may be of our own load or of others': below its rate it shows whose queue it is.
 fn is_in_doubt(findings: &[Finding], direction: Direction) -> bool {
-    let line = match direction {
-        Direction::Up => Place::Uplink,
-        _ => Place::Downlink,
-    };
+    let line = Place::line(direction);
     findings.iter().any(|finding| {
         let of_queue = matches!(
             finding.cause,

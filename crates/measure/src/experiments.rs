@@ -1,7 +1,8 @@
 //! Measures what distinguishes the causes that are left, one experiment after the other.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use plumb_diagnose::Case;
 use plumb_diagnose::experiment::{self, Wanted};
@@ -31,6 +32,12 @@ const STREAM: Duration = Duration::from_secs(2);
 
 /// The least time that is left for another one: in 1.5 s a queue of 600 ms fills.
 const LEAST: Duration = Duration::from_millis(1700);
+
+/// The longest queue that is waited for, in seconds: what empties later is not known to empty at all.
+const LONGEST_QUEUE_S: f64 = 3.0;
+
+/// How often the request to stop is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// How long it takes, and the least time that must be left for it.
 fn times(wanted: &Wanted) -> (Duration, Duration) {
@@ -126,6 +133,12 @@ pub(crate) fn conduct(
         };
         if went != Went::Recorded {
             return;
+        }
+        let queue_s = experiment::left_in_queue_s(&Case::of(conductor.run()), &wanted);
+        let empties_at =
+            Instant::now() + Duration::from_secs_f64(queue_s.clamp(0.0, LONGEST_QUEUE_S));
+        while Instant::now() < empties_at && !conductor.session().is_stopped() {
+            thread::sleep(LOOK_EVERY);
         }
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::direction::OneDirection;
 use crate::grade::Grade;
 use crate::need::LookedFor;
+use crate::results::Direction;
 use crate::vocabulary;
 
 /// One cause that limits the path, with its evidence and its fixes.
@@ -69,6 +70,16 @@ vocabulary! {
         ThisHost = "this-host",
         /// The machine at the other end.
         FarHost = "far-host",
+    }
+}
+
+impl Place {
+    /// The bottleneck of a direction: downlink where it is not up.
+    pub fn line(direction: Direction) -> Self {
+        match direction {
+            Direction::Up => Self::Uplink,
+            Direction::Down | Direction::Both => Self::Downlink,
+        }
     }
 }
 

@@ -35,8 +35,6 @@ pub(crate) const CAUSE: Entry = Entry {
             "the line in the direction of the load is not full",
         ),
     ],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         directions.filter_map(|d| examine(case, d)).collect()
@@ -50,6 +48,7 @@ pub(crate) const CAUSE: Entry = Entry {
         let of_it = [Some(transfer), Some(Direction::Both)].contains(&sign.direction);
         of_it && !matches!(sign.kind, Kind::Window | Kind::Stall)
     },
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {

@@ -40,10 +40,9 @@ pub(crate) const CAUSE: Entry = Entry {
             "an allowance is a token bucket too; the counters say whose",
         ),
     ],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| worst(case).into_iter().collect(),
     explains: |_, sign| crate::signs::Kind::Window != sign.kind,
+    ..Entry::PLAIN
 };
 
 fn worst(case: &Case<'_>) -> Option<Finding> {

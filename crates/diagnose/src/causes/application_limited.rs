@@ -9,7 +9,7 @@ use plumb_model::protocol::Protocol;
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, si};
 
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Carried, fact};
 use crate::signs::{percent, queue_stands};
 use crate::{Case, reading};
@@ -32,7 +32,6 @@ pub(crate) const CAUSE: Entry = Entry {
             "there the sender has data, and waits for room in its buffer",
         ),
     ],
-    predicts: &[],
     yields_to: &[
         Cause::ProcessorBusy,
         Cause::DiskSlow,
@@ -44,7 +43,7 @@ pub(crate) const CAUSE: Entry = Entry {
         let loads = directions.filter_map(|direction| case.carried_alone(direction));
         loads.filter_map(|carried| limited(case, carried)).collect()
     },
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 /// With nothing to send for more than half of the time, the program sets the rate.

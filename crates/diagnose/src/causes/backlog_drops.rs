@@ -12,8 +12,6 @@ pub(crate) const CAUSE: Entry = Entry {
     vanishes: "a longer backlog, or more processors for it, leaves the counter of drops still",
     needs: &[Need::CounterRates],
     resembles: &[(Cause::PathLoss, "there softnet_stat counts no drops")],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| {
         dropped_here::worst(case, &SAID, |counted| {
             // The backlogs are the whole machine's, and in a part of it others' packets count as well.
@@ -30,6 +28,7 @@ pub(crate) const CAUSE: Entry = Entry {
         })
     },
     explains: dropped_here::explains,
+    ..Entry::PLAIN
 };
 
 /// Counted beside a check.

@@ -19,10 +19,9 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::TransparentProxy,
         "there the answer is that of a server, and sends nowhere else",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| examine(case).into_iter().collect(),
     explains: every_sign,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {

@@ -7,7 +7,7 @@ use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::fact;
 
 /// In seconds. The two clocks are read one after the other, which takes less; and a step below it is below what plumb
@@ -25,10 +25,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::ClockUnsynchronised,
         "there the clock is left alone, and wrong by the same all the time",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| examine(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {

@@ -7,7 +7,7 @@ use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity
 use plumb_model::need::Need;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::Counted;
 
 /// The kernel counted them; the column has counted packets without memory, too.
@@ -21,10 +21,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "there connections that exist lose packets as well as new ones",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| worst(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn worst(case: &Case<'_>) -> Option<Finding> {

@@ -35,7 +35,6 @@ pub(crate) const CAUSE: Entry = Entry {
         "lost packets leave no trace; damaged ones are counted by the host that discards them",
     )],
     predicts: &[Prediction::likely(Observable::IdleLoss, strength::WEAK)],
-    yields_to: &[],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         let streamed: Vec<Finding> = directions.filter_map(|d| streamed(case, d)).collect();
@@ -45,6 +44,7 @@ pub(crate) const CAUSE: Entry = Entry {
         }
     },
     explains,
+    ..Entry::PLAIN
 };
 
 fn explains(finding: &Finding, sign: &Sign) -> bool {
@@ -65,10 +65,7 @@ fn streamed(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let damaged = |stream: &Streamed<'_>| is_why(stream.corrupted(), stream.lost());
     let stream = case.with_room(direction).into_iter().find(damaged)?;
     let corrupted = stream.corrupted();
-    let (place, doing) = match direction {
-        Direction::Up => (Place::Uplink, "up"),
-        _ => (Place::Downlink, "down"),
-    };
+    let (place, doing) = (Place::line(direction), direction.name());
     let sent = stream.sent();
     Some(finding(
         place,

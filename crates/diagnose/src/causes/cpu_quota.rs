@@ -8,7 +8,7 @@ use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::Counted;
 use crate::signs::percent;
 
@@ -27,10 +27,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::VmSteal,
         "there the hypervisor takes the time, and the group's counter stands still",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| worst(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn worst(case: &Case<'_>) -> Option<Finding> {

@@ -13,7 +13,7 @@ use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::{Idle, STANDS_S, Streamed, fact};
 use crate::long_queue::WARNING_S;
-use crate::signs::{Kind, Sign};
+use crate::signs::{Kind, Sign, doing};
 
 /// The queue was there before ours.
 const IDLE_CONFIDENCE: f64 = 0.9;
@@ -39,8 +39,6 @@ pub(crate) const CAUSE: Entry = Entry {
             "packets that are lost though no queue stands are not lost to others' traffic",
         ),
     ],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         let found: Vec<Finding> = directions.filter_map(|d| examine(case, d)).collect();
@@ -50,6 +48,7 @@ pub(crate) const CAUSE: Entry = Entry {
         }
     },
     explains: |_, sign: &Sign| !matches!(sign.kind, Kind::Window | Kind::Stall),
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
@@ -71,10 +70,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
             si(carried.bps(), "bit/s")
         )
     });
-    let (place, doing, line) = match direction {
-        Direction::Up => (Place::Uplink, "uploads", "up"),
-        _ => (Place::Downlink, "downloads", "down"),
-    };
+    let (place, doing, line) = (Place::line(direction), doing(direction), direction.name());
     Some(finding(
         place,
         waits_s,

@@ -50,10 +50,9 @@ pub(crate) const CAUSE: Entry = Entry {
             "there most packets come in time, and all of a short time come at once",
         ),
     ],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| examine(case).into_iter().collect(),
     explains,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {

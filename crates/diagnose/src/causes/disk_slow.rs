@@ -5,7 +5,7 @@ use plumb_model::need::Need;
 use plumb_model::results::{Direction, FileTime};
 use plumb_model::units::{capital, si};
 
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Carried, fact};
 use crate::reading;
 use crate::signs::percent;
@@ -18,8 +18,6 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::SendBufferSmall,
         "there a transfer from memory is no faster",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         let loads = directions.filter_map(|direction| case.carried_alone(direction));
@@ -27,7 +25,7 @@ pub(crate) const CAUSE: Entry = Entry {
         let of_files = loads.filter(|carried| !reading::is_fed_by_program(carried.measurement));
         of_files.filter_map(waits_for_files).collect()
     },
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 /// The senders and receivers time their own waits.

@@ -39,7 +39,6 @@ pub(crate) const CAUSE: Entry = Entry {
             "there the places of the hops lie far from the direct way",
         ),
     ],
-    predicts: &[],
     yields_to: &[Cause::Satellite, Cause::RouteDetour],
     examine: |case| {
         case.idle()
@@ -49,6 +48,7 @@ pub(crate) const CAUSE: Entry = Entry {
     },
     // Over long round trips TCP takes longer than a phase to fill a line again after a loss (RFC 9438, section 4.2).
     explains: |_, sign| sign.kind == Kind::Shortfall,
+    ..Entry::PLAIN
 };
 
 fn far(case: &Case<'_>, idle: Idle<'_>) -> Option<Finding> {

@@ -3,7 +3,7 @@
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Names, fact};
 
 /// Nobody has the address that answered.
@@ -17,7 +17,6 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::TransparentProxy,
         "there connections are answered, and not questions for names",
     )],
-    predicts: &[],
     yields_to: &[Cause::CaptivePortal],
     examine: |case| {
         case.name_servers()
@@ -25,7 +24,7 @@ pub(crate) const CAUSE: Entry = Entry {
             .into_iter()
             .collect()
     },
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn intercepted(names: Names<'_>) -> Option<Finding> {

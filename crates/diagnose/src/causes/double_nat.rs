@@ -9,7 +9,7 @@ use plumb_model::finding::{Actor, Cause, Finding, Severity};
 use plumb_model::need::Need;
 
 use crate::addresses::{is_private, is_public};
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Route, fact, of_route};
 
 /// Providers have routers with private addresses, too, and do not translate there.
@@ -23,10 +23,9 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::ProviderNat,
         "there the second NAT is the provider's, with an address of 100.64.0.0/10",
     )],
-    predicts: &[],
     yields_to: &[Cause::ProviderNat],
     examine: |case| case.routes().filter_map(found).collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn found(route: Route<'_>) -> Option<Finding> {

@@ -50,9 +50,9 @@ pub(crate) const CAUSE: Entry = Entry {
         Observable::StandingQueue,
         strength::MODERATE,
     )],
-    yields_to: &[],
     examine,
     explains,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {

@@ -5,7 +5,7 @@ use plumb_model::loss::at_least_ratio;
 use plumb_model::need::Need;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::fact;
 use crate::signs::percent;
 
@@ -22,11 +22,8 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Damage,
     vanishes: "without the second path, the bridge loop or the radio that sends again what had arrived",
     needs: &[Need::Idle],
-    resembles: &[],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| examine(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {

@@ -7,7 +7,7 @@ use plumb_model::results::Direction;
 use plumb_model::results::path::{AlteredField, EcnField};
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{altered, fact};
 
 /// Another port may be treated otherwise.
@@ -17,9 +17,6 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "hops before the one that clears it quote it as it was sent, or one end receives another value than the other sent",
     needs: &[Need::QuotedHeaders],
-    resembles: &[],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| {
         let of_route = |route| altered(route, AlteredField::Ecn, Cause::EcnCleared, "ECN field");
         let mut found: Vec<Finding> = case.routes().flat_map(of_route).collect();
@@ -30,7 +27,7 @@ pub(crate) const CAUSE: Entry = Entry {
         found.extend(of_datagrams);
         found
     },
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 /// Datagrams of an experiment that were sent with ECT(0) and arrive without.

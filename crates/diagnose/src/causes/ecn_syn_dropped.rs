@@ -7,7 +7,7 @@ use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::fact;
 
 /// The first timeout of a SYN in seconds, less what a clock's tick takes from it.
@@ -33,10 +33,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "loss takes some handshakes, and not the first packet of each",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| examine(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {

@@ -6,7 +6,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{human_seconds, si};
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::fact;
 use crate::goals::{self, Wanted};
 use crate::signs::percent;
@@ -18,11 +18,8 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Other,
     vanishes: "a path that reaches it is measured: another line, another time, or after the fix of what explains it",
     needs: &[Need::Upload, Need::Download],
-    resembles: &[],
-    predicts: &[],
-    yields_to: &[],
     examine,
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {

@@ -40,10 +40,10 @@ pub(crate) const CAUSE: Entry = Entry {
             "a far end that pauses answers as late, also to echo requests",
         ),
     ],
-    predicts: &[],
     yields_to: &[Cause::DelayVaries],
     examine,
     explains,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {

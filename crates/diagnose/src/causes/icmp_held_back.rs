@@ -10,7 +10,7 @@ use plumb_model::protocol::Protocol;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Idle, fact};
 
 /// Echoes lost for certain are this many times what UDP may lose at the most: two samples of one share differ by less.
@@ -34,10 +34,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "loss takes probes over UDP and segments of TCP as well",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| examine(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 pub(super) fn examine(case: &Case<'_>) -> Option<Finding> {

@@ -5,7 +5,7 @@ use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::fact;
 
 /// So much longer, in seconds and as a share: below, nobody would choose by it, and medians of five differ by chance.
@@ -25,10 +25,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::Ipv6Broken,
         "there no connection over IPv6 comes about",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| examine(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {

@@ -13,8 +13,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "a bad line loses as much with one direction loaded as with both",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: by_audit,
     explains: of_lost_frames,
+    ..Entry::PLAIN
 };

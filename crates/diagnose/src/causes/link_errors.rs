@@ -14,8 +14,6 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "there this machine's counters of errors stand still",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| {
         dropped_here::worst(case, &SAID, |counted| {
             let of = |name: &&str| {
@@ -38,6 +36,7 @@ pub(crate) const CAUSE: Entry = Entry {
         })
     },
     explains: dropped_here::explains,
+    ..Entry::PLAIN
 };
 
 /// Counted beside a check. A sound cable damages one frame in 80 million (IEEE 802.3), so that ten in some seconds are

@@ -3,7 +3,7 @@
 use plumb_model::finding::Cause;
 use plumb_model::need::Need;
 
-use crate::entry::{Entry, Family, by_audit, no_sign};
+use crate::entry::{Entry, Family, by_audit};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
@@ -13,8 +13,6 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::NarrowestLine,
         "there a line beyond this machine is the narrow one",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: by_audit,
-    explains: no_sign,
+    ..Entry::PLAIN
 };

@@ -13,8 +13,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "there the link's own counter of changes stands still",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: by_audit,
     explains: of_lost_frames,
+    ..Entry::PLAIN
 };

@@ -7,7 +7,7 @@ use plumb_model::need::Need;
 use plumb_model::run::Measurement;
 use plumb_model::units::human_seconds;
 
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::fact;
 use crate::signs::percent;
 
@@ -28,10 +28,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::BufferbloatDown,
         "a queue makes each round trip longer while something fills it; here each is as long as the path",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| case.measurements.iter().filter_map(page).take(1).collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn page(measurement: &Measurement) -> Option<Finding> {

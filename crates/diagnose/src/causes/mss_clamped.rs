@@ -5,18 +5,15 @@
 use plumb_model::finding::{Cause, Finding, Place, Severity};
 use plumb_model::need::Need;
 
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Sizes, fact};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "hops before the one that lowers it quote it as it was sent",
     needs: &[Need::SegmentSize],
-    resembles: &[],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| case.sizes().filter_map(clamped).collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn clamped(sizes: Sizes<'_>) -> Option<Finding> {

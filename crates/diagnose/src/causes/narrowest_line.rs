@@ -7,7 +7,7 @@ use plumb_model::need::Need;
 use plumb_model::results::capacity::CapacityHop;
 use plumb_model::units::si;
 
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Lines, fact, of_lines};
 
 pub(crate) const CAUSE: Entry = Entry {
@@ -18,10 +18,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::TokenBucket,
         "a token bucket lets the beginning pass at the rate of the line itself",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| case.lines().filter_map(narrowest_line).collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn rate(bps: f64) -> String {

@@ -8,7 +8,7 @@ use plumb_model::results::port::FirstWord;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Port, fact};
 
 /// A NAT keeps a connection for so long at least, in seconds: 2 h 4 min (RFC 5382, REQ-5), longer than the 2 h after which
@@ -33,10 +33,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::Outage,
         "an outage loses what is sent at any time, and not only after a silence",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| examine(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 /// The shortest silence that was too long, of all ports.

@@ -9,6 +9,7 @@ use plumb_model::units::{capital, human_seconds};
 
 use crate::entry::{Entry, Family, is_about};
 use crate::evidence::{Carried, SILENCE_S, fact};
+use crate::signs::doing;
 use crate::{Case, reading};
 
 /// It carried the handshakes of the streams.
@@ -28,10 +29,10 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PmtudBlackHole,
         "there small packets pass and a search of sizes finds the largest that does",
     )],
-    predicts: &[],
     yields_to: &[Cause::PmtudBlackHole, Cause::PathRefused],
     examine,
     explains: is_about,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {
@@ -50,10 +51,7 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
 }
 
 fn finding(case: &Case<'_>, direction: Direction, carried: Carried<'_>) -> Finding {
-    let doing = match direction {
-        Direction::Up => "uploads",
-        _ => "downloads",
-    };
+    let doing = doing(direction);
     let length = human_seconds(carried.measurement.duration_s);
     let small_pass = case
         .loaded(direction)

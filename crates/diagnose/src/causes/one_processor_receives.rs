@@ -4,7 +4,7 @@ use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Counted, fact};
 use crate::signs::percent;
 
@@ -12,11 +12,8 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "the rate goes up once the queues are spread over the processors",
     needs: &[Need::CounterRates],
-    resembles: &[],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| saturated(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 /// Share of its time that a processor spends in the kernel's network code (softirq) when it can do no more: the kernel

@@ -8,7 +8,7 @@ use plumb_model::results::Outcome;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::fact;
 
 /// Share of the round trip by which the ways must differ to be worth telling: what differs less does
@@ -23,10 +23,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::BufferbloatUp,
         "a queue comes and goes with the load, a longer route stays",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine,
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {

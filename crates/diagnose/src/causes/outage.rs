@@ -38,9 +38,9 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
     ],
     predicts: &[Prediction::likely(Observable::Outage, strength::WEAK)],
-    yields_to: &[],
     examine,
     explains,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {

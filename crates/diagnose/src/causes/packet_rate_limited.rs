@@ -14,7 +14,7 @@ use crate::Case;
 use crate::dropped_here;
 use crate::entry::{Entry, Family};
 use crate::evidence::{Streamed, fact};
-use crate::signs::{Kind, percent};
+use crate::signs::{Kind, doing, percent};
 use crate::weighing::prediction::{Observable, Prediction, strength};
 
 /// Small packets that are lost at least, as a share: of twice as many as TCP carried, a box that limits packets loses half, and
@@ -52,7 +52,6 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
     ],
     predicts: &[Prediction::unlikely(Observable::LossBelowRate, strength::MODERATE).if_present()],
-    yields_to: &[],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         let found = directions.filter_map(|direction| examine(case, direction));
@@ -62,6 +61,7 @@ pub(crate) const CAUSE: Entry = Entry {
     },
     // Acknowledgements and probes of the other direction use it up as well.
     explains: |_, sign| sign.direction.is_some() && sign.kind != Kind::Window,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
@@ -72,10 +72,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     case.line_bps(direction)?;
     let full_pps = above.packets_per_s().1?;
     let small_pps = is_limited(small, below, above, full_pps)?;
-    let (place, doing, line) = match direction {
-        Direction::Up => (Place::Uplink, "uploads", "up"),
-        _ => (Place::Downlink, "downloads", "down"),
-    };
+    let (place, doing, line) = (Place::line(direction), doing(direction), direction.name());
     let bps = small.delivered_bps()?;
     Some(Finding {
         cause: Cause::PacketRateLimited,

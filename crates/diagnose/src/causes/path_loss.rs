@@ -197,10 +197,10 @@ fn below_the_rate(
     {
         return None;
     }
-    let (place, doing) = match stream.result.direction {
-        Direction::Up => (Place::Uplink, "up"),
-        _ => (Place::Downlink, "down"),
-    };
+    let (place, doing) = (
+        Place::line(stream.result.direction),
+        stream.result.direction.name(),
+    );
     let bursts = match stream.burst_packets() {
         Some(packets) if packets >= BURST_PACKETS => {
             format!(", in bursts of {packets:.0} one after the other, as a radio loses them")

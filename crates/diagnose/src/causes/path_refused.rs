@@ -11,11 +11,9 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "probes of another kind, or from another network, are forwarded",
     needs: &[Need::Route],
-    resembles: &[],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| case.routes().filter_map(refused).collect(),
     explains: every_sign,
+    ..Entry::PLAIN
 };
 
 /// A router says that packets go no further.

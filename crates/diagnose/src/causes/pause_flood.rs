@@ -3,15 +3,13 @@
 use plumb_model::finding::Cause;
 use plumb_model::need::Need;
 
-use crate::entry::{Entry, Family, by_audit, no_sign};
+use crate::entry::{Entry, Family, by_audit};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "the rate goes up once flow control is off at one end of the link",
     needs: &[Need::CounterRates],
     resembles: &[(Cause::LinkSlow, "there the negotiated rate itself is low")],
-    predicts: &[],
-    yields_to: &[],
     examine: by_audit,
-    explains: no_sign,
+    ..Entry::PLAIN
 };

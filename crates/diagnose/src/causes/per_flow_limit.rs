@@ -44,7 +44,6 @@ pub(crate) const CAUSE: Entry = Entry {
             "a window holds each connection back by the round trip, and no datagram",
         ),
     ],
-    predicts: &[],
     yields_to: &[Cause::UnequalPaths],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
@@ -52,6 +51,7 @@ pub(crate) const CAUSE: Entry = Entry {
         directions.filter_map(of_direction).collect()
     },
     explains: |finding, sign| is_about(finding, sign) && sign.kind != Kind::Window,
+    ..Entry::PLAIN
 };
 
 /// One connection carries far less than several.
@@ -74,7 +74,7 @@ fn of_connections(case: &Case<'_>, direction: Direction) -> Option<Finding> {
         .is_some_and(|segments| segments.ratio() >= LOSS_WARNING);
     let summary = format!(
         "One connection {} carries {}, and {} together carry {}: something on the path limits each flow to about {}. Datagrams of one flow get no more.",
-        doing(direction),
+        direction.name(),
         si(single.bps(), "bit/s"),
         together.streams(),
         si(together.bps(), "bit/s"),
@@ -107,7 +107,7 @@ fn of_datagrams(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let short = together.bps() <= SINGLE_RATIO * limit.several_bps;
     let summary = format!(
         "Datagrams {} of one flow arrive at {} at most, and those of several at {} together: something on the path limits each flow. {} of TCP carry {} together.",
-        doing(direction),
+        direction.name(),
         si(limit.one_bps, "bit/s"),
         si(limit.several_bps, "bit/s"),
         match together.streams() as u32 {
@@ -140,13 +140,6 @@ fn of_datagrams(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     ))
 }
 
-fn doing(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Up => "up",
-        _ => "down",
-    }
-}
-
 fn finding(
     direction: Direction,
     matters: bool,
@@ -155,10 +148,7 @@ fn finding(
 ) -> Finding {
     Finding {
         cause: Cause::PerFlowLimit,
-        place: match direction {
-            Direction::Up => Place::Uplink,
-            _ => Place::Downlink,
-        },
+        place: Place::line(direction),
         severity: match matters {
             true => Severity::Warning,
             false => Severity::Info,

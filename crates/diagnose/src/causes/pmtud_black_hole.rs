@@ -19,13 +19,12 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "loss takes small packets as well as large ones",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| {
         let of = |sizes| [black_hole(sizes), of_answers(sizes)];
         case.sizes().flat_map(of).flatten().collect()
     },
     explains: every_sign,
+    ..Entry::PLAIN
 };
 
 fn black_hole(sizes: Sizes<'_>) -> Option<Finding> {

@@ -5,7 +5,7 @@ use plumb_model::need::Need;
 use plumb_model::results::port::PortState;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Port, fact};
 
 /// Ports of the web, which any host may lack: that they do not answer is no fault.
@@ -21,14 +21,13 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathRefused,
         "there a router says that packets go no further",
     )],
-    predicts: &[],
     yields_to: &[Cause::PathRefused, Cause::CaptivePortal, Cause::Ipv6Broken],
     examine: |case| {
         case.ports()
             .filter_map(|port| filtered(case, port))
             .collect()
     },
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn filtered(case: &Case<'_>, port: Port<'_>) -> Option<Finding> {

@@ -6,7 +6,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{capital, si};
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::fact;
 
 /// Speeds of Ethernet ports, in bit/s (IEEE 802.3).
@@ -35,13 +35,12 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::LinkSlow,
         "there the slow port is this machine's own, and its driver says so",
     )],
-    predicts: &[],
     yields_to: &[Cause::LinkSlow],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         directions.filter_map(|d| examine(case, d)).collect()
     },
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
@@ -57,10 +56,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
         (RATIO.0..=RATIO.1).contains(&ratio)
     };
     let speed = SPEEDS.into_iter().find(is_full)?;
-    let place = match direction {
-        Direction::Up => Place::Uplink,
-        _ => Place::Downlink,
-    };
+    let place = Place::line(direction);
     Some(Finding {
         cause: Cause::PortSpeed,
         place,

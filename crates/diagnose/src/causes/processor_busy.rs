@@ -6,7 +6,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{capital, si};
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Carried, Counted, fact};
 use crate::signs::{MIN_RTT_S, WINDOW_RATIO, percent, queue_stands};
 
@@ -27,10 +27,9 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::ReceiveBufferSmall,
         "a program that reads too slowly closes the window, too; there processors are idle",
     )],
-    predicts: &[],
     yields_to: &[Cause::VmSteal, Cause::CpuQuota],
     examine,
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {

@@ -9,7 +9,7 @@ use plumb_model::finding::{Actor, Cause, Finding, Severity};
 use plumb_model::need::Need;
 
 use crate::addresses::{is_private, is_public, is_shared};
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Route, fact, of_route};
 
 /// Providers number links from these addresses without translating, too.
@@ -26,10 +26,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::DoubleNat,
         "there both NATs are the customer's, with private addresses",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| case.routes().filter_map(found).collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn found(route: Route<'_>) -> Option<Finding> {

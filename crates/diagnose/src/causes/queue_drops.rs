@@ -15,8 +15,6 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "there the queue's own counter stands still",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| {
         dropped_here::worst(case, &SAID, |counted| {
             let of = |name: &&str| Dropped::at(counted, name, "tx", &["qdisc_drops", "tx_dropped"]);
@@ -24,6 +22,7 @@ pub(crate) const CAUSE: Entry = Entry {
         })
     },
     explains: dropped_here::explains,
+    ..Entry::PLAIN
 };
 
 /// Counted beside a check. A bottleneck in this machine drops what TCP sends too fast, as any full queue does: as many as

@@ -20,7 +20,6 @@ pub(crate) const CAUSE: Entry = Entry {
             "loss at random takes as many packets below the rate as above",
         ),
     ],
-    predicts: &[],
     yields_to: &[
         Cause::DuplexMismatch,
         Cause::CrossTraffic,
@@ -28,4 +27,5 @@ pub(crate) const CAUSE: Entry = Entry {
     ],
     examine: |case| drops_without_queue::examine(case, Depth::Managed),
     explains: drops_without_queue::explains,
+    ..Entry::PLAIN
 };

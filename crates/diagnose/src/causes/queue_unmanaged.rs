@@ -3,7 +3,7 @@
 use plumb_model::finding::Cause;
 use plumb_model::need::Need;
 
-use crate::entry::{Entry, Family, by_audit, no_sign};
+use crate::entry::{Entry, Family, by_audit};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
@@ -13,8 +13,6 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::BufferbloatUp,
         "there the queue is beyond this machine, and its own stays short",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: by_audit,
-    explains: no_sign,
+    ..Entry::PLAIN
 };

@@ -46,7 +46,6 @@ pub(crate) const CAUSE: Entry = Entry {
             "others' traffic fills a queue while the path is idle as well",
         ),
     ],
-    predicts: &[],
     yields_to: &[
         Cause::CrossTraffic,
         Cause::DelayVaries,
@@ -67,6 +66,7 @@ pub(crate) const CAUSE: Entry = Entry {
                 _ => false,
             }
     },
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
@@ -82,10 +82,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
         && !case.is_used_by_others();
     varies.then(|| Finding {
         cause: Cause::RadioScheduling,
-        place: match direction {
-            Direction::Up => Place::Uplink,
-            _ => Place::Downlink,
-        },
+        place: Place::line(direction),
         severity: Severity::Info,
         confidence: CONFIDENCE,
         matters_for: Vec::new(),

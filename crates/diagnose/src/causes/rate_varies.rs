@@ -31,13 +31,13 @@ pub(crate) const CAUSE: Entry = Entry {
             "random loss makes the rate vary from second to second, and not between levels",
         ),
     ],
-    predicts: &[],
     yields_to: &[Cause::CrossTraffic, Cause::Handover, Cause::Outage],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         directions.filter_map(|d| examine(case, d)).collect()
     },
     explains: |finding, sign| is_about(finding, sign) && sign.kind != Kind::Window,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
@@ -60,10 +60,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
 }
 
 fn finding(carried: Carried<'_>, direction: Direction, low_bps: f64, high_bps: f64) -> Finding {
-    let place = match direction {
-        Direction::Up => Place::Uplink,
-        _ => Place::Downlink,
-    };
+    let place = Place::line(direction);
     Finding {
         cause: Cause::RateVaries,
         place,

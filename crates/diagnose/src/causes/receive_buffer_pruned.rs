@@ -12,8 +12,6 @@ pub(crate) const CAUSE: Entry = Entry {
     vanishes: "a larger receive buffer, or a reader that keeps up, leaves the counter still",
     needs: &[Need::CounterRates],
     resembles: &[(Cause::PathLoss, "there nothing that arrived is thrown away")],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| {
         dropped_here::worst(case, &SAID, |counted| {
             let drops = [
@@ -31,6 +29,7 @@ pub(crate) const CAUSE: Entry = Entry {
         })
     },
     explains: dropped_here::explains,
+    ..Entry::PLAIN
 };
 
 /// Counted beside a check.

@@ -15,8 +15,6 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "there the card's counters of drops stand still",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| {
         dropped_here::worst(case, &SAID, |counted| {
             let counters = ["rx_missed_errors", "rx_fifo_errors", "rx_over_errors"];
@@ -25,6 +23,7 @@ pub(crate) const CAUSE: Entry = Entry {
         })
     },
     explains: dropped_here::explains,
+    ..Entry::PLAIN
 };
 
 /// Counted beside a check.

@@ -28,13 +28,12 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "packets that are lost never arrive; those that are overtaken arrive twice",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         directions.filter_map(|d| examine(case, d)).collect()
     },
     explains: |finding, sign| is_about(finding, sign) && sign.kind == Kind::Retransmissions,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
@@ -45,10 +44,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     }
     let carried = case.full_load(direction)?;
     let spurious = carried.spurious_ratio().unwrap_or(0.0);
-    let place = match direction {
-        Direction::Up => Place::Uplink,
-        _ => Place::Downlink,
-    };
+    let place = Place::line(direction);
     Some(Finding {
         cause: Cause::Reordering,
         place,

@@ -7,7 +7,7 @@ use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Names, fact};
 
 /// Questions without any answer; fewer may be lost by chance.
@@ -20,10 +20,9 @@ pub(crate) const CAUSE: Entry = Entry {
     vanishes: "with that resolver taken out of the list, or reachable again, names are found at once",
     needs: &[Need::Resolver],
     resembles: &[(Cause::ResolverSlow, "there the resolver answers, and late")],
-    predicts: &[],
     yields_to: &[Cause::CaptivePortal],
     examine: |case| examine(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {

@@ -5,7 +5,7 @@ use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Names, fact};
 
 /// In seconds, for a name that it knows: what people notice as a wait (100 ms: Nielsen, Usability Engineering, chapter 5)
@@ -25,10 +25,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::Distance,
         "there the far end is as far away as the resolver",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| examine(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {

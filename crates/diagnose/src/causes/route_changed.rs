@@ -4,7 +4,7 @@ use plumb_model::finding::{Actor, Cause, Finding, Severity};
 use plumb_model::need::Need;
 
 use super::route_flapping::{self, FLAPS};
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Route, fact, of_route};
 
 pub(crate) const CAUSE: Entry = Entry {
@@ -15,10 +15,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::RouteFlapping,
         "three changes and more while it was watched",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| case.routes().filter_map(changed).collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn changed(route: Route<'_>) -> Option<Finding> {

@@ -3,18 +3,15 @@
 use plumb_model::finding::{Actor, Cause, Finding, Severity};
 use plumb_model::need::Need;
 
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Route, fact, of_route};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "a path by another provider, or without the tunnel, is nearer to the direct distance",
     needs: &[Need::Route, Need::Places],
-    resembles: &[],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| case.routes().filter_map(detour).collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn detour(route: Route<'_>) -> Option<Finding> {

@@ -4,7 +4,7 @@ use plumb_model::finding::{Actor, Cause, Finding, Severity};
 use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Route, fact, of_route};
 
 /// So many changes of the route in one measurement are flapping; fewer are maintenance.
@@ -18,10 +18,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::RouteChanged,
         "one change or two, and then the route stays",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| case.routes().filter_map(flapping).collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 /// When and where it changed first; `None` where it did not.

@@ -5,7 +5,7 @@
 use plumb_model::finding::{Cause, Severity};
 use plumb_model::need::Need;
 
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::Carried;
 use crate::loss::LOSS_WARNING;
 use crate::options::TcpOption;
@@ -14,11 +14,8 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "a tunnel around that box, or another path, recovers from several losses in one round trip",
     needs: &[Need::Upload, Need::BothHosts],
-    resembles: &[],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| OPTION.stripped(case),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 const OPTION: TcpOption = TcpOption {

@@ -19,7 +19,7 @@ pub(crate) const CAUSE: Entry = Entry {
         Prediction::likely(Observable::SendBuffer, strength::WEAK),
         Prediction::unlikely(Observable::StandingQueue, strength::MODERATE).if_present(),
     ],
-    yields_to: &[],
     examine: |case| window::examine(case, Side::Sender),
     explains: window::explains,
+    ..Entry::PLAIN
 };

@@ -30,10 +30,10 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::DuplexMismatch,
         "there both directions destroy each other's packets, and carry far less together than one alone",
     )],
-    predicts: &[],
     yields_to: &[Cause::DuplexMismatch],
     examine: |case| examine(case).into_iter().collect(),
     explains: |_, sign: &Sign| sign.kind == Kind::Collapse,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {

@@ -6,18 +6,15 @@
 use plumb_model::finding::{Cause, Severity};
 use plumb_model::need::Need;
 
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::options::TcpOption;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Path,
     vanishes: "a tunnel around that box, or another path, passes them",
     needs: &[Need::Upload, Need::BothHosts],
-    resembles: &[],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| OPTION.stripped(case),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 const OPTION: TcpOption = TcpOption {

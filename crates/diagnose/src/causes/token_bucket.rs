@@ -25,7 +25,6 @@ pub(crate) const CAUSE: Entry = Entry {
             "others' traffic comes at any time, and a bucket is full at the beginning of each transfer",
         ),
     ],
-    predicts: &[],
     yields_to: &[Cause::CrossTraffic],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
@@ -33,6 +32,7 @@ pub(crate) const CAUSE: Entry = Entry {
         case.lines().filter_map(token_bucket).chain(loads).collect()
     },
     explains,
+    ..Entry::PLAIN
 };
 
 /// When the bucket is empty TCP loses a window, and nothing later; a policer goes on to lose, and has to be found.
@@ -67,10 +67,7 @@ fn boost(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let levels = carried.levels().filter(|_| full)?;
     let settled = levels.falls_once_after? + SETTLES_S;
     let again_later = carried.again_after_second(settled)?;
-    let place = match direction {
-        Direction::Up => Place::Uplink,
-        _ => Place::Downlink,
-    };
+    let place = Place::line(direction);
     Some(Finding {
         cause: Cause::TokenBucket,
         place,

@@ -7,7 +7,7 @@ use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Port, fact};
 
 /// A handshake is one round trip, so that the fastest of several is as long as the fastest probe: from this share of it
@@ -38,13 +38,12 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::CaptivePortal,
         "there the answer sends to a page to log in",
     )],
-    predicts: &[],
     yields_to: &[Cause::CaptivePortal],
     examine: |case| {
         let by_time = by_time(case).into_iter();
         by_time.chain(by_address(case)).take(1).collect()
     },
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn by_time(case: &Case<'_>) -> Option<Finding> {

@@ -7,7 +7,7 @@ use plumb_model::need::Need;
 use plumb_model::results::host::Interface;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::Counted;
 
 /// A tunnel's payload is so much of what its packets are on the wire, at least: 1280 of 1280 + 100 bytes, and what
@@ -28,10 +28,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::RouteDetour,
         "there packets leave by the line itself, and the detour is further away",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| examine(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {

@@ -6,7 +6,7 @@ use plumb_model::finding::{Cause, Finding, Place, Severity};
 use plumb_model::need::Need;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Sizes, fact};
 use crate::signs::percent;
 
@@ -47,10 +47,9 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PmtudBlackHole,
         "there nobody says that packets are too large, and they vanish",
     )],
-    predicts: &[],
     yields_to: &[Cause::PmtudBlackHole],
     examine: |case: &Case<'_>| case.sizes().filter_map(smaller).collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn smaller(sizes: Sizes<'_>) -> Option<Finding> {

@@ -8,7 +8,7 @@ use plumb_model::protocol::Protocol;
 use plumb_model::results::Direction;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::fact;
 
 /// Requests in as many times 0.6 s without any answer are no loss: of one in ten packets that pass, there and back, one
@@ -29,10 +29,9 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "loss takes some packets of every protocol, and never all of one",
     )],
-    predicts: &[],
     yields_to: &[Cause::PathRefused],
     examine: |case| examine(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {

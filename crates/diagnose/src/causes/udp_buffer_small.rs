@@ -15,8 +15,6 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "there the kernel's counter of drops stands still",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| {
         dropped_here::worst(case, &SAID, |counted| {
             let drops = [
@@ -30,6 +28,7 @@ pub(crate) const CAUSE: Entry = Entry {
         })
     },
     explains: dropped_here::explains,
+    ..Entry::PLAIN
 };
 
 /// Counted beside a check.

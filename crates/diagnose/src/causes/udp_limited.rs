@@ -50,7 +50,6 @@ pub(crate) const CAUSE: Entry = Entry {
             "a limit of each flow holds one TCP connection back as much",
         ),
     ],
-    predicts: &[],
     yields_to: &[Cause::PerFlowLimit],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
@@ -61,6 +60,7 @@ pub(crate) const CAUSE: Entry = Entry {
     },
     // Probes are datagrams as well; TCP loses nothing by it.
     explains: |finding, sign| is_about(finding, sign) && sign.kind == Kind::ProbesLost,
+    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
@@ -86,10 +86,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     if !limited {
         return None;
     }
-    let (place, doing) = match direction {
-        Direction::Up => (Place::Uplink, "up"),
-        _ => (Place::Downlink, "down"),
-    };
+    let (place, doing) = (Place::line(direction), direction.name());
     Some(Finding {
         cause: Cause::UdpLimited,
         place,

@@ -37,7 +37,6 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "loss on a path that all take is alike for all connections",
     )],
-    predicts: &[],
     // Streams whose packets come late at random fare unlike each other on one path too.
     yields_to: &[Cause::DelayVaries],
     examine: |case| {
@@ -46,6 +45,7 @@ pub(crate) const CAUSE: Entry = Entry {
     },
     // Probes take one of the paths as well.
     explains: |_, sign| !matches!(sign.kind, Kind::Window | Kind::Stall | Kind::Collapse),
+    ..Entry::PLAIN
 };
 
 /// A stream's share of segments sent again, how many, and its rate.

@@ -4,7 +4,7 @@ use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 use plumb_model::results::Direction;
 
-use crate::entry::{Entry, Family, by_audit, no_sign};
+use crate::entry::{Entry, Family, by_audit};
 use crate::signs::Sign;
 
 /// How sure it is that something is wrong where a sign is worth repairing, and where it may be chance.
@@ -15,12 +15,9 @@ pub(crate) const CAUSE: Entry = Entry {
     family: Family::Other,
     vanishes: "a measurement that the advice names finds the cause",
     needs: &[Need::Idle, Need::Upload, Need::Download],
-    resembles: &[],
-    predicts: &[],
-    yields_to: &[],
     // It is what all others leave.
     examine: by_audit,
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 /// What signs come to that nothing explains.

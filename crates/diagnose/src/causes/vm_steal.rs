@@ -7,7 +7,7 @@ use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity
 use plumb_model::need::Need;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::Counted;
 use crate::signs::percent;
 
@@ -30,10 +30,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::PathLoss,
         "there the clock of stolen time stands still while packets are late",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| worst(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 fn worst(case: &Case<'_>) -> Option<Finding> {

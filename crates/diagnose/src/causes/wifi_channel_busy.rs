@@ -8,7 +8,7 @@ use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Counted, fact};
 use crate::host::wifi::BUSY_RATIO;
 use crate::signs::percent;
@@ -27,10 +27,8 @@ pub(crate) const CAUSE: Entry = Entry {
             "there others fill the line, and the radio's own counter of busy time stays low",
         ),
     ],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| worst(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 /// What an interface carries at most of its own, in bit/s, where what takes the channel meanwhile is others': at 1 Mbit/s of

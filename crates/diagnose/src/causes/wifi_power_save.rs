@@ -10,7 +10,7 @@ use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Radio, fact};
 use crate::signs::percent;
 
@@ -28,10 +28,9 @@ pub(crate) const CAUSE: Entry = Entry {
             "there the radio's counter of frames sent again grows",
         ),
     ],
-    predicts: &[],
     yields_to: &[Cause::WifiWeak, Cause::WifiChannelBusy, Cause::WifiRetries],
     examine: |case| slow_answers(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 /// Beacons are 100 units of 1.024 ms apart, unless somebody changed it (IEEE 802.11-2020, 9.4.1.3; hostapd's beacon_int).

@@ -10,7 +10,7 @@ use plumb_model::results::host::{Wifi, WifiProtocol, WifiRate};
 use plumb_model::units::si;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Carried, Radio, fact};
 
 pub(crate) const CAUSE: Entry = Entry {
@@ -27,14 +27,13 @@ pub(crate) const CAUSE: Entry = Entry {
             "there frames are sent again, whatever their rate",
         ),
     ],
-    predicts: &[],
     yields_to: &[Cause::WifiWeak],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         let found = directions.filter_map(|direction| held_back(case, direction));
         found.take(1).collect()
     },
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 /// A load of TCP gets such a share of the radio's rate where the radio is what holds it back: half to two thirds, less

@@ -7,7 +7,7 @@ use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 
 use crate::Case;
-use crate::entry::{Entry, Family, no_sign};
+use crate::entry::{Entry, Family};
 use crate::evidence::{Counted, fact};
 use crate::host::wifi::RETRY_RATIO;
 use crate::signs::percent;
@@ -26,10 +26,9 @@ pub(crate) const CAUSE: Entry = Entry {
             "a queue on the line delays wired machines too",
         ),
     ],
-    predicts: &[],
     yields_to: &[Cause::WifiWeak],
     examine: |case| sent_again(case).into_iter().collect(),
-    explains: no_sign,
+    ..Entry::PLAIN
 };
 
 /// Frames of a phase; fewer say nothing of a share.

@@ -3,7 +3,7 @@
 use plumb_model::finding::Cause;
 use plumb_model::need::Need;
 
-use crate::entry::{Entry, Family, by_audit, no_sign};
+use crate::entry::{Entry, Family, by_audit};
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
@@ -19,8 +19,6 @@ pub(crate) const CAUSE: Entry = Entry {
             "there the signal is strong and others take the air",
         ),
     ],
-    predicts: &[],
-    yields_to: &[],
     examine: by_audit,
-    explains: no_sign,
+    ..Entry::PLAIN
 };

@@ -22,10 +22,9 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::ReceiveBufferSmall,
         "there windows above 64 KiB can be announced, and the receiver announces less",
     )],
-    predicts: &[],
-    yields_to: &[],
     examine: |case| OPTION.stripped(case),
     explains: |_: &Finding, sign: &Sign| sign.kind == Kind::Window,
+    ..Entry::PLAIN
 };
 
 const OPTION: TcpOption = TcpOption {

@@ -119,6 +119,11 @@ impl Streamed<'_> {
         self.receiver.pdv_s.map_or(0.0, |pdv| pdv.p25)
     }
 
+    /// How much later than the fastest packet the latest one came, in seconds.
+    pub(crate) fn longest_wait_s(self) -> f64 {
+        self.receiver.pdv_s.map_or(0.0, |pdv| pdv.max)
+    }
+
     /// Whether the queue of a line that was given far too much held packets up for longer and shorter times, as one that is
     /// managed does: in a full FIFO nearly all wait for as long as the last.
     pub(crate) fn is_managed(self) -> bool {

@@ -105,7 +105,8 @@ pub(crate) fn signs(case: &Case<'_>) -> Vec<Sign> {
     all
 }
 
-fn doing(direction: Direction) -> &'static str {
+/// What loads a direction, in words.
+pub(crate) fn doing(direction: Direction) -> &'static str {
     match direction {
         Direction::Up => "uploads",
         Direction::Down => "downloads",
