@@ -139,7 +139,11 @@ mod tests {
         for measurement in &mut run.measurements {
             if let Some(bps) = measurement.series.get_mut("bps") {
                 for (t, value) in bps.t_s.iter().zip(&mut bps.values) {
-                    let share = if *t as u64 % 2 == 0 { slow } else { 1.0 };
+                    let share = if (*t as u64).is_multiple_of(2) {
+                        slow
+                    } else {
+                        1.0
+                    };
                     *value = value.map(|bps| share * bps);
                 }
             }
