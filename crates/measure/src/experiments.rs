@@ -16,6 +16,7 @@ use crate::conductor::{Conductor, Went};
 use crate::host::counted::Counted;
 use crate::mtu::{self, PathMtu};
 use crate::phase::{Group, LoadPhase, PhaseSpec};
+use crate::session::Session;
 use crate::traffic_classes::Shape;
 use crate::within::Within;
 
@@ -33,8 +34,8 @@ const STREAM: Duration = Duration::from_secs(2);
 /// The least time that is left for another one: in 1.5 s a queue of 600 ms fills.
 const LEAST: Duration = Duration::from_millis(1700);
 
-/// The longest queue that is waited for, in seconds: what empties later is not known to empty at all.
-const LONGEST_QUEUE_S: f64 = 3.0;
+/// The longest queue that is waited for: what empties later is not known to empty at all.
+const LONGEST_QUEUE: Duration = Duration::from_secs(3);
 
 /// How often the request to stop is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -135,10 +136,37 @@ pub(crate) fn conduct(
             return;
         }
         let queue_s = experiment::left_in_queue_s(&Case::of(conductor.run()), &wanted);
-        let empties_at =
-            Instant::now() + Duration::from_secs_f64(queue_s.clamp(0.0, LONGEST_QUEUE_S));
-        while Instant::now() < empties_at && !conductor.session().is_stopped() {
-            thread::sleep(LOOK_EVERY);
+        let_it_empty(conductor.session(), queue_s);
+    }
+}
+
+/// Waits for a queue to empty, or until all is to end.
+fn let_it_empty(session: &Session<'_>, queue_s: f64) {
+    let empties_at = Instant::now() + emptying(queue_s, session.time_left());
+    while Instant::now() < empties_at && !session.is_stopped() {
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// How long a queue is waited for that a far end may have reported, so that it may be any number, where so much time is left.
+fn emptying(queue_s: f64, left: Option<Duration>) -> Duration {
+    let queue = Duration::try_from_secs_f64(queue_s).unwrap_or(LONGEST_QUEUE);
+    queue.min(LONGEST_QUEUE).min(left.unwrap_or(LONGEST_QUEUE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_waited_for_within_bounds_whatever_was_reported() {
+        let seconds = Duration::from_secs_f64;
+        assert_eq!(emptying(0.7, None), seconds(0.7));
+        assert_eq!(emptying(0.7, Some(seconds(0.2))), seconds(0.2));
+        assert_eq!(emptying(0.7, Some(Duration::ZERO)), Duration::ZERO);
+        for absurd in [1e300, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(emptying(absurd, None), LONGEST_QUEUE);
+            assert_eq!(emptying(absurd, Some(seconds(1.0))), seconds(1.0));
         }
     }
 }

@@ -213,25 +213,27 @@ fn listen(
 ) -> io::Result<bool> {
     let until_ns = monotonic_ns() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 2);
     let mut buffer = [0; BUFFER_BYTES];
+    // The time is looked at after each datagram: a far end that floods does not hold it up.
     loop {
-        while let Some(notice) = socket.take_notice()? {
-            // The port is closed, or a filter is before it.
-            if matches!(notice, Notice::Failed(_)) {
-                return Ok(false);
-            }
-        }
-        while let Some(received) = socket.recv(&mut buffer)? {
-            let bytes = buffer.get(..received.len).unwrap_or_default();
-            tally.hear(bytes, received.dscp.zip(received.ecn));
-        }
         if stop.load(Ordering::Relaxed) {
             return Ok(false);
+        }
+        // The port is closed, or a filter is before it.
+        if let Some(Notice::Failed(_)) = socket.take_notice()? {
+            return Ok(false);
+        }
+        let received = socket.recv(&mut buffer)?;
+        if let Some(received) = &received {
+            let bytes = buffer.get(..received.len).unwrap_or_default();
+            tally.hear(bytes, received.dscp.zip(received.ecn));
         }
         let now_ns = monotonic_ns();
         if now_ns >= until_ns || tally.is_complete() {
             return Ok(true);
         }
-        socket.wait_until(until_ns.min(now_ns + LOOK_EVERY_NS))?;
+        if received.is_none() {
+            socket.wait_until(until_ns.min(now_ns + LOOK_EVERY_NS))?;
+        }
     }
 }
 
