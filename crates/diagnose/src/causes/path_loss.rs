@@ -29,7 +29,7 @@ const SENT_AGAIN: f64 = 3.0;
 /// of its own bursts.
 const OF_SENT_AGAIN: f64 = 0.25;
 
-/// Fewer lost datagrams than these are chance.
+/// Fewer lost datagrams than these show no smaller share than [`LOSS_WARNING`].
 const LEAST_LOST: u64 = 3;
 
 /// Losses one after the other from which on they come in bursts: by chance two follow each other seldom.
@@ -190,17 +190,12 @@ fn below_the_rate(
 ) -> Option<Finding> {
     let (least, ratio) = (at_least_ratio(sent, lost), lost as f64 / sent.max(1) as f64);
     // The rate of a radio falls below 80 % of its mean for a time, and a queue loses packets then.
-    if lost < LEAST_LOST
-        || least < matters_from
-        || stream.is_queued()
-        || stream.queue_s() >= STANDS_S
-    {
+    let shows = least >= LOSS_WARNING || lost >= LEAST_LOST && least >= matters_from;
+    if !shows || stream.is_queued() || stream.queue_s() >= STANDS_S {
         return None;
     }
-    let (place, doing) = (
-        Place::line(stream.result.direction),
-        stream.result.direction.name(),
-    );
+    let direction = stream.result.direction;
+    let (place, doing) = (Place::line(direction), direction.name());
     let bursts = match stream.burst_packets() {
         Some(packets) if packets >= BURST_PACKETS => {
             format!(", in bursts of {packets:.0} one after the other, as a radio loses them")
@@ -388,6 +383,14 @@ mod tests {
             made(&mut run, datagrams, 12_000, lost, 0.0001);
         }
         examine(&Case::of(&run)).len()
+    }
+
+    #[test]
+    fn two_of_few_datagrams_show_a_loss_that_matters() {
+        let mut run = Run::from_json(include_str!("../../fixtures/policer.json")).unwrap();
+        let below = stream(Experiment::Paced, 60.0, 1400);
+        made(&mut run, below, 120, 2.0 / 120.0, 0.0001);
+        assert_eq!(examine(&Case::of(&run)).len(), 1);
     }
 
     #[test]
