@@ -193,10 +193,13 @@ mod tests {
     use plumb_model::context::Experiment;
     use plumb_model::run::Run;
 
-    /// What is found where one flow of datagrams arrives at the rate of all of TCP's, and four at so many times that.
-    fn found(times: f64) -> Vec<Finding> {
+    /// What is found where one flow of datagrams arrives at the rate of all of TCP's, four at so many times that, and one flow that
+    /// was offered so many times that had lost nothing before.
+    fn found(times: f64, whole: f64) -> Vec<Finding> {
         let mut run = Run::from_json(include_str!("../../fixtures/policer.json")).unwrap();
         let pps = carried_up(&run) / (1400.0 * 8.0);
+        let before = stream(Experiment::Paced, whole * pps, 1400);
+        made(&mut run, before, (2.0 * whole * pps) as u64, 0.0, 0.0001);
         let above = stream(Experiment::Overload, 1.4 * pps, 1400);
         made(&mut run, above, (2.8 * pps) as u64, 0.286, 0.0001);
         let each = stream(Experiment::ManyFlows, 0.5 * pps, 1400);
@@ -208,7 +211,7 @@ mod tests {
 
     #[test]
     fn several_flows_of_datagrams_with_more_than_one_are_limited_each() {
-        let limited = found(2.0);
+        let limited = found(2.0, 0.8);
         let [finding] = limited.as_slice() else {
             panic!("{limited:?}");
         };
@@ -216,6 +219,7 @@ mod tests {
             (finding.severity, finding.place),
             (Severity::Warning, Place::Uplink)
         );
-        assert!(found(1.0).is_empty(), "a limit of all together");
+        assert!(found(1.0, 0.8).is_empty(), "a limit of all together");
+        assert!(found(2.0, 1.4).is_empty(), "a line whose rate changed");
     }
 }

@@ -41,7 +41,8 @@ const APART_RATIO: f64 = 0.75;
 /// limit of its own: a common one leaves them what one had.
 pub(crate) const FLOWS_TIMES: f64 = 1.5;
 
-/// So often the rate is raised: to 90 times what TCP carried, with which a line is another one than TCP saw.
+/// So often the rate is raised: to 90 times what TCP carried, and to 700 times where TCP lost much; a line with more than that is
+/// another one than TCP saw.
 pub(crate) const RAISES: usize = 4;
 
 /// Datagrams at equal intervals, as many as were to be sent.
@@ -268,7 +269,8 @@ impl<'a> Case<'a> {
         (bps <= APART_RATIO * carried_bps).then_some((cut, bps))
     }
 
-    /// Datagrams of one flow that were cut short where several flows carried so much more that each has a limit of its own.
+    /// Datagrams of one flow that were cut short where several flows carried so much more that each has a limit of its own, and
+    /// the line showed no other rate to one flow.
     pub(crate) fn flow_limit(&self, direction: Direction) -> Option<FlowLimit<'a>> {
         let one = self.streamed(Experiment::Overload, direction).last()?;
         let one_bps = one
@@ -276,7 +278,8 @@ impl<'a> Case<'a> {
             .filter(|_| one.is_cut() && !one.is_busy())?;
         let streams = || self.streamed(Experiment::ManyFlows, direction);
         let several_bps = streams().filter_map(Streamed::delivered_bps).sum();
-        (several_bps >= FLOWS_TIMES * one_bps).then_some(FlowLimit {
+        let varies = self.contradicting_streams(direction).is_some();
+        (several_bps >= FLOWS_TIMES * one_bps && !varies).then_some(FlowLimit {
             one,
             one_bps,
             several: streams().next()?.measurement,
