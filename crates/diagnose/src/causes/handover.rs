@@ -3,13 +3,13 @@
 //! A radio that changes cells or channels, a modem that retrains and keeps what it has, a virtual machine that pauses: packets
 //! of that time are held, and none is lost. What is released at once may overflow queues behind it.
 
-use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
 use crate::entry::{Entry, Family};
-use crate::evidence::{HELD_S, Held, OUTAGE_S, fact};
+use crate::evidence::{HELD_S, Held, OUTAGE_S, fact_of_series};
 use crate::signs::{Kind, Sign};
 
 /// Longer than this, a call is cut off and a page seems to hang, in seconds, as with an outage.
@@ -81,26 +81,20 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
             human_seconds(watched_s),
         ),
         evidence: vec![
-            Evidence {
-                field: "series.rtt".to_owned(),
-                ..fact(
-                    longest.measurement,
-                    "",
-                    longest.lasts_s,
-                    "longest time in which no probe was answered, after which those sent meanwhile were answered at once, in seconds",
-                    HELD_S,
-                )
-            },
-            Evidence {
-                field: "series.rtt".to_owned(),
-                ..fact(
-                    longest.measurement,
-                    "",
-                    held_s / watched_s,
-                    "share of the time that the path was watched in which it held everything",
-                    0.0,
-                )
-            },
+            fact_of_series(
+                longest.measurement,
+                "rtt",
+                longest.lasts_s,
+                "longest time in which no probe was answered, after which those sent meanwhile were answered at once, in seconds",
+                HELD_S,
+            ),
+            fact_of_series(
+                longest.measurement,
+                "rtt",
+                held_s / watched_s,
+                "share of the time that the path was watched in which it held everything",
+                0.0,
+            ),
         ],
         fixes: vec![Fix::advice(
             Actor::Provider,

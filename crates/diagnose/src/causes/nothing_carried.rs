@@ -8,7 +8,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds};
 
 use crate::entry::{Entry, Family, is_about};
-use crate::evidence::{Carried, SILENCE_S, fact};
+use crate::evidence::{Carried, SILENCE_S, fact, fact_of_series};
 use crate::signs::doing;
 use crate::{Case, reading};
 
@@ -117,16 +117,13 @@ fn stopped(case: &Case<'_>, direction: Direction) -> Option<Finding> {
             "The path stopped carrying our packets in the {direction} phase: no payload arrived in its last {}{rest}.",
             human_seconds(silent_s)
         ),
-        evidence: vec![Evidence {
-            field: "series.bps".to_owned(),
-            ..fact(
-                measurement,
-                "",
-                silent_s,
-                "seconds without any payload before the far end was lost",
-                SILENCE_S,
-            )
-        }],
+        evidence: vec![fact_of_series(
+            measurement,
+            "bps",
+            silent_s,
+            "seconds without any payload before the far end was lost",
+            SILENCE_S,
+        )],
         fixes: vec![fix(small_pass)],
         kb: "verdict".to_owned(),
     })

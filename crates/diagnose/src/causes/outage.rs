@@ -3,13 +3,13 @@
 //! A modem that retrains, a radio that changes cells, a route that converges: every packet of either direction is
 //! lost meanwhile, whatever loads the path.
 
-use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
 use crate::entry::{Entry, Family};
-use crate::evidence::{Outage, fact};
+use crate::evidence::{Outage, fact, fact_of_series};
 use crate::signs::{Kind, Sign};
 use crate::weighing::prediction::{Observable, Prediction, strength};
 
@@ -72,16 +72,13 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
             human_seconds(watched_s),
         ),
         evidence: vec![
-            Evidence {
-                field: "series.rtt".to_owned(),
-                ..fact(
-                    longest.measurement,
-                    "",
-                    longest.lasts_s,
-                    "longest time in which no probe was answered, with answers before and after, in seconds",
-                    crate::evidence::OUTAGE_S,
-                )
-            },
+            fact_of_series(
+                longest.measurement,
+                "rtt",
+                longest.lasts_s,
+                "longest time in which no probe was answered, with answers before and after, in seconds",
+                crate::evidence::OUTAGE_S,
+            ),
             fact(
                 longest.measurement,
                 "loss_ratio",

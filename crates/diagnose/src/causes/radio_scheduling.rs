@@ -4,14 +4,14 @@
 //! of the time, and wait in a queue in the moments in which the line carries less than that.
 
 use plumb_model::context::Experiment;
-use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds, si};
 
 use crate::Case;
 use crate::entry::{Entry, Family, is_about};
-use crate::evidence::fact;
+use crate::evidence::{fact, fact_of_series};
 use crate::signs::{Kind, STEADY_RATIO};
 
 /// Others who send in bursts over a line of a steady rate look the same.
@@ -94,16 +94,13 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
             human_seconds(wait_s),
         ),
         evidence: vec![
-            Evidence {
-                field: "series.bps".to_owned(),
-                ..fact(
-                    carried.measurement,
-                    "",
-                    seconds.p5,
+            fact_of_series(
+carried.measurement,
+"bps",
+seconds.p5,
                     "5th percentile of the rates of whole seconds after slow start, against half of the 95th",
                     STEADY_RATIO * seconds.p95,
-                )
-            },
+),
             fact(
                 below.measurement,
                 "receiver.pdv_s.p95",

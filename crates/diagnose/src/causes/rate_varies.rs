@@ -3,14 +3,14 @@
 //! Shared media give out their capacity anew every few seconds (some satellite networks every 15 s), a radio changes its
 //! modulation, somebody else takes a share and lets go of it.
 
-use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 use plumb_model::results::Direction;
 use plumb_model::units::{capital, si};
 
 use crate::Case;
 use crate::entry::{Entry, Family, is_about};
-use crate::evidence::{Carried, LEAST_TIMES, fact};
+use crate::evidence::{Carried, LEAST_TIMES, fact_of_series};
 
 use crate::signs::{Kind, STEADY_RATIO, queue_stands, waits_there};
 
@@ -76,16 +76,13 @@ fn finding(carried: Carried<'_>, direction: Direction, low_bps: f64, high_bps: f
             si(low_bps, "bit/s"),
             si(high_bps, "bit/s")
         ),
-        evidence: vec![Evidence {
-            field: "series.bps".to_owned(),
-            ..fact(
-                carried.measurement,
-                "",
-                low_bps,
-                "the lower of two levels of the rate, each held for two seconds at least, against the higher",
-                high_bps,
-            )
-        }],
+        evidence: vec![fact_of_series(
+            carried.measurement,
+            "bps",
+            low_bps,
+            "the lower of two levels of the rate, each held for two seconds at least, against the higher",
+            high_bps,
+        )],
         fixes: vec![Fix::advice(
             Actor::Provider,
             format!(

@@ -1,6 +1,6 @@
 //! A token bucket lets the beginning of a transfer pass faster than the rest.
 
-use plumb_model::finding::{Actor, Cause, Evidence, Finding, Fix, Place, Severity};
+use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
 use plumb_model::results::Direction;
 use plumb_model::results::capacity::{Doubt, TrainMethod};
@@ -8,7 +8,7 @@ use plumb_model::units::{capital, si};
 
 use crate::Case;
 use crate::entry::{Entry, Family, is_about};
-use crate::evidence::{Lines, fact, of_lines};
+use crate::evidence::{Lines, fact, fact_of_series, of_lines};
 use crate::signs::{COSTLY_RATIO, Kind, Sign, queue_stands, waits_there};
 
 pub(crate) const CAUSE: Entry = Entry {
@@ -81,16 +81,13 @@ fn boost(case: &Case<'_>, direction: Direction) -> Option<Finding> {
             si(levels.low_bps, "bit/s")
         ),
         evidence: vec![
-            Evidence {
-                field: "series.bps".to_owned(),
-                ..fact(
-                    carried.measurement,
-                    "",
-                    levels.high_bps,
-                    "the rate at the beginning, held for two seconds at least, against that at which it went on to the end",
-                    levels.low_bps,
-                )
-            },
+            fact_of_series(
+                carried.measurement,
+                "bps",
+                levels.high_bps,
+                "the rate at the beginning, held for two seconds at least, against that at which it went on to the end",
+                levels.low_bps,
+            ),
             fact(
                 carried.measurement,
                 "tcp.retransmits",

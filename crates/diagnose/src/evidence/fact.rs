@@ -19,3 +19,17 @@ pub(crate) fn fact(
         threshold: threshold.into(),
     }
 }
+
+/// The same of a series of that name.
+pub(crate) fn fact_of_series(
+    measurement: &Measurement,
+    name: &str,
+    value: impl Into<Observed>,
+    rule: impl Into<String>,
+    threshold: impl Into<Observed>,
+) -> Evidence {
+    Evidence {
+        field: format!("series.{name}"),
+        ..fact(measurement, "", value, rule, threshold)
+    }
+}

@@ -22,7 +22,7 @@ mod waits;
 pub(crate) use altered::{altered, shows_marks};
 pub(crate) use carried::{Carried, SILENCE_S};
 pub(crate) use counted::Counted;
-pub(crate) use fact::fact;
+pub(crate) use fact::{fact, fact_of_series};
 pub(crate) use held::{HELD_S, Held};
 pub(crate) use idle::Idle;
 pub(crate) use levels::LEAST_TIMES;

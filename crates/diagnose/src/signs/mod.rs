@@ -14,7 +14,7 @@ use plumb_model::loss::at_least_ratio;
 use plumb_model::results::Direction;
 use plumb_model::units::{human_seconds, si};
 
-use crate::evidence::{Carried, fact};
+use crate::evidence::{Carried, fact, fact_of_series};
 use crate::loss::shows_loss;
 use crate::{Case, lengths};
 pub(crate) use full::{FULL_RATIO, is_line_known_full, queue_stands, waits_there};
@@ -156,16 +156,13 @@ fn stall(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
         severity: Severity::Warning,
         ratio: 1.0,
         text: format!("{} stall for {}", doing(direction), human_seconds(gap_s)),
-        evidence: Evidence {
-            field: "series.bps".to_owned(),
-            ..fact(
-                carried.measurement,
-                "",
-                gap_s,
-                "longest time in which no payload of any stream arrived",
-                allowed_s,
-            )
-        },
+        evidence: fact_of_series(
+            carried.measurement,
+            "bps",
+            gap_s,
+            "longest time in which no payload of any stream arrived",
+            allowed_s,
+        ),
     })
 }
 
@@ -183,16 +180,13 @@ fn unsteady(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
             si(rate.p5, "bit/s"),
             si(rate.p95, "bit/s")
         ),
-        evidence: Evidence {
-            field: "series.bps".to_owned(),
-            ..fact(
-                carried.measurement,
-                "",
-                rate.p5,
+        evidence: fact_of_series(
+carried.measurement,
+"bps",
+rate.p5,
                 "5th percentile of the rates of whole seconds after slow start, against half of the 95th",
                 STEADY_RATIO * rate.p95,
-            )
-        },
+),
     })
 }
 
