@@ -20,7 +20,7 @@ pub(crate) const CAUSE: Entry = Entry {
     examine: |case| {
         let of_route = |route| altered(route, AlteredField::Ecn, Cause::EcnCleared, "ECN field");
         let mut found: Vec<Finding> = case.routes().flat_map(of_route).collect();
-        // What reaches the far end its reflector reports; with what its answers left, nobody does.
+        // A reflector reports the ECN field of what it received, and not the one that its replies left with.
         let directions = [Direction::Up, Direction::Down].into_iter();
         let unknown = directions.filter(|d| *d == Direction::Down || found.is_empty());
         let of_datagrams: Vec<Finding> = unknown.filter_map(|d| of_datagrams(case, d)).collect();

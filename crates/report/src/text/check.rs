@@ -268,7 +268,7 @@ fn finding(run: &Run, finding: &Finding, most: Room) -> Vec<Line> {
     let mut evidence: Vec<String> = finding
         .evidence
         .iter()
-        .map(|one| evidence::sentence(run, one, COLUMNS - BULLET.len()))
+        .map(|one| evidence::sentence(run, one, COLUMNS - BULLET.chars().count()))
         .collect();
     evidence.dedup();
     for sentence in evidence.iter().take(EVIDENCE_LINES) {
