@@ -24,6 +24,7 @@ fn fit(what: &str, numbers: &str, most: usize) -> String {
     let words = kept
         .rsplit_once(' ')
         .map_or(kept.as_str(), |(words, _)| words);
+    let words = words.trim_end_matches([':', ',', ';']);
     format!("{words}…: {numbers}")
 }
 
@@ -95,6 +96,8 @@ mod tests {
             fit("Median wait", "3 ms, limit 1 ms", 28),
             "Median…: 3 ms, limit 1 ms"
         );
+        let what = "Datagrams waited: less proves it";
+        assert_eq!(fit(what, "3 ms", 26), "Datagrams waited…: 3 ms");
         assert_eq!(fit("Median", "3 ms, limit 1 ms", 5), "…: 3 ms, limit 1 ms");
     }
 }
