@@ -77,6 +77,9 @@ const NEXT_RATIO: f64 = 4.0;
 const FAR_RATIO: f64 = 8.0;
 const MUCH_RATIO: f64 = 0.01;
 
+/// Where TCP's packets wait less, in seconds, no managed queue holds them: CoDel leaves 5 ms, and PIE 15 ms.
+const HARDLY_S: f64 = 0.002;
+
 /// UDP payload that fits the tunnels of the Internet (1400 bytes), and the least that is worth a packet.
 const PAYLOAD_BYTES: (u64, u64) = (64, 1400);
 
@@ -138,11 +141,7 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
     let directions = [Direction::Up, Direction::Down].into_iter();
     let is_in_doubt = |d: &Direction| is_in_doubt(&findings, *d) || repeats_in_vain(case, *d);
     let doubted: Vec<Direction> = directions.filter(is_in_doubt).collect();
-    // A share of lost packets says little of why they are: it is asked for all the same.
-    let known = findings
-        .into_iter()
-        .filter(|finding| finding.cause != Cause::PathLoss);
-    let left = causes::left(case, &known.collect::<Vec<_>>());
+    let left = left(case, findings);
     let effort = case.asked.map(|asked| asked.effort);
     let thorough = effort == Some(Effort::Thorough);
     let unexplained = |direction| left.iter().any(|sign| asks(sign, direction));
@@ -198,6 +197,22 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
             let stream = lines.find_map(|line| line.first(case));
             stream.filter(|_| !hurried).map(Wanted::Stream)
         })
+}
+
+/// The signs that no finding accounts for. A share of lost packets says little of why they are: it is asked for all the same.
+fn left(case: &Case<'_>, findings: Vec<Finding>) -> Vec<Sign> {
+    let known = findings
+        .into_iter()
+        .filter(|finding| finding.cause != Cause::PathLoss);
+    causes::left(case, &known.collect::<Vec<_>>())
+}
+
+/// Whether there are signs that experiments are asked for because of.
+pub fn leaves_signs(case: &Case<'_>) -> bool {
+    let left = left(case, weighing::found(case));
+    let directions = [Direction::Up, Direction::Down];
+    left.iter()
+        .any(|sign| directions.iter().any(|d| asks(sign, *d)))
 }
 
 /// Share of the segments of a load that TCP sent again.
@@ -306,18 +321,30 @@ impl Line {
         let tried: Vec<Streamed<'_>> = case
             .streamed(Experiment::Overload, self.direction)
             .collect();
+        // TCP that loses so much carries a small part of the line.
+        let loses = sent_again(case, self.direction).is_some_and(|again| again >= MUCH_RATIO);
+        // Unless its packets wait: a managed queue of a full line, too, drops what keeps them from waiting long.
+        let waits = case.full_load(self.direction).and_then(Carried::queue_s);
+        let waits_little = waits.is_some_and(|waits| waits.p50 < HARDLY_S);
         let bps = match tried.last() {
-            None if attempts == 0 => OVERLOAD_RATIO * self.carried_bps?,
+            None if attempts == 0 => {
+                let times = match loses && waits_little {
+                    true => NEXT_RATIO,
+                    false => OVERLOAD_RATIO,
+                };
+                times * self.carried_bps?
+            }
             Some(last) if (tried.len()..RAISES).contains(&attempts) && last.is_carried() => {
-                // TCP that loses so much carries a small part of the line.
-                let loses =
-                    sent_again(case, self.direction).is_some_and(|again| again >= MUCH_RATIO);
                 let times = if loses { FAR_RATIO } else { NEXT_RATIO };
-                times * last.offered_bps()
+                (times * last.offered_bps()).min(self.most_bps())
             }
             _ => return None,
         };
-        self.stream(Experiment::Overload, bps)
+        // The most that can be sent is no raise where it was sent before.
+        let raised = tried
+            .last()
+            .is_none_or(|last| bps >= OVERLOAD_RATIO * last.offered_bps());
+        self.stream(Experiment::Overload, bps).filter(|_| raised)
     }
 
     /// Whether something was seen that limits datagrams, flows or packets to less than TCP's streams carried together, and that
@@ -387,11 +414,22 @@ impl Line {
         })
     }
 
+    /// The most that a host is asked to send, in bit/s.
+    fn most_bps(&self) -> f64 {
+        // Rounding would make it a packet more.
+        0.999 * MOST_PPS * self.full_bytes() as f64 * 8.0
+    }
+
+    /// UDP payload of a datagram as long as TCP's segments, as far as tunnels take it.
+    fn full_bytes(&self) -> u64 {
+        let (least, most) = PAYLOAD_BYTES;
+        (self.segment_bytes + HEADERS_LESS_BYTES).clamp(least, most)
+    }
+
     /// So many datagrams as carry that, where a host can send them and they are enough to count.
     fn stream(&self, experiment: Experiment, bps: f64) -> Option<Stream> {
-        let (least, most) = PAYLOAD_BYTES;
-        let segment = (self.segment_bytes + HEADERS_LESS_BYTES).clamp(least, most);
-        let payload = ((bps / 8.0 / ENOUGH_PPS) as u64).clamp(least, segment);
+        let (least, _) = PAYLOAD_BYTES;
+        let payload = ((bps / 8.0 / ENOUGH_PPS) as u64).clamp(least, self.full_bytes());
         let pps = bps / (payload as f64 * 8.0);
         (LEAST_PPS..=MOST_PPS).contains(&pps).then_some(Stream {
             experiment,

@@ -126,7 +126,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::experiment::tests::made;
+    use crate::experiment::tests::{lost_above, made};
     use crate::experiment::{Wanted, wanted};
     use crate::testing::measurement;
     use crate::{Scope, diagnose};
@@ -146,12 +146,12 @@ mod tests {
         run
     }
 
-    /// A saved Run with the experiments that it asks for, which lose nothing below the rate, and so much above it.
-    fn conducted(text: &str, loss_above: f64) -> Run {
+    /// A saved Run with the experiments that it asks for, which lose what is above so many times the rate of TCP.
+    fn conducted(text: &str, times: f64) -> Run {
         let mut run = Run::from_json(text).unwrap();
         while let Some(Wanted::Stream(stream)) = wanted(&case(&run)) {
             let lost = match stream.experiment {
-                Experiment::Overload => loss_above,
+                Experiment::Overload => lost_above(&run, stream, times),
                 _ => 0.0,
             };
             made(&mut run, stream, 2000, lost, 0.0001);
@@ -160,7 +160,10 @@ mod tests {
     }
 
     fn healthy() -> Run {
-        let run = conducted(include_str!("../fixtures/home-cable-managed.json"), 0.0);
+        let run = conducted(
+            include_str!("../fixtures/home-cable-managed.json"),
+            f64::MAX,
+        );
         assert_eq!(run.findings, []);
         run
     }
@@ -183,8 +186,8 @@ mod tests {
 
     #[test]
     fn what_experiments_found_is_gone_where_nothing_asks_for_them_any_more() {
-        let policer = conducted(include_str!("../fixtures/policer.json"), 0.28);
-        let duplex = conducted(include_str!("../fixtures/duplex-mismatch.json"), 0.0);
+        let policer = conducted(include_str!("../fixtures/policer.json"), 1.0);
+        let duplex = conducted(include_str!("../fixtures/duplex-mismatch.json"), f64::MAX);
         let short = |m: &mut Measurement| m.duration_s = 3.0;
         let losing = |m: &mut Measurement| {
             m.series.remove("retransmits");

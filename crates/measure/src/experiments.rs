@@ -31,8 +31,8 @@ const MOST: usize = 20;
 /// How long datagrams are sent: at 1.4 times the rate of a line, a queue of 600 ms fills in 1.5 s.
 const STREAM: Duration = Duration::from_secs(2);
 
-/// The least time that is left for another one: in 1.5 s a queue of 600 ms fills.
-const LEAST: Duration = Duration::from_millis(1700);
+/// The least time that is left for another one: in 1.5 s a queue of 600 ms fills, and a phase takes 700 ms around its datagrams.
+const LEAST: Duration = Duration::from_millis(2400);
 
 /// The longest queue that is waited for: what empties later is not known to empty at all.
 const LONGEST_QUEUE: Duration = Duration::from_secs(3);
@@ -52,14 +52,16 @@ fn times(wanted: &Wanted) -> (Duration, Duration) {
     }
 }
 
-/// Conducts experiments towards a responder at that address, until no cause is left to distinguish or the conductor's time is
-/// over; lasts at most 20 times what one does. A connection alone is such as `tcp` says.
+/// Conducts experiments towards a responder at that address, until no cause is left to distinguish or the time is over, which
+/// `until` says by whether no sign is left unexplained; lasts at most 20 times what one does. A connection alone is such as `tcp`
+/// says, and what is measured besides afterwards weighs `later`.
 pub(crate) fn conduct(
     conductor: &mut Conductor<'_>,
     name: &str,
     address: SocketAddr,
     tcp: Option<&Flow>,
     later: u64,
+    until: &dyn Fn(bool) -> Instant,
 ) {
     let mut asked = Vec::new();
     for _ in 0..MOST {
@@ -73,13 +75,18 @@ pub(crate) fn conduct(
             return;
         }
         asked.push(wanted);
+        let settled = !experiment::leaves_signs(&case);
+        conductor.session().deadline = Some(until(settled));
         let (lasts, least) = times(&wanted);
         let time_left = conductor.session().time_left();
         if time_left.is_some_and(|left| left < least) {
-            conductor.note(format!(
-                "Not found out, because the time was over: {}. `plumb check --thorough` has more time.",
-                wanted.why()
-            ));
+            // What is to be measured yet leaves time for it, or not.
+            if later == 0 {
+                conductor.note(format!(
+                    "Not found out, because the time was over: {}. `plumb check --thorough` has more time.",
+                    wanted.why()
+                ));
+            }
             return;
         }
         conductor.session().watcher.step(wanted.why(), lasts);

@@ -15,6 +15,10 @@ pub(crate) const CLOSING: Duration = Duration::from_millis(5500);
 /// 700 ms are long.
 const AROUND: Duration = Duration::from_millis(1200);
 
+/// Both directions at once after each alone: 24 round trips of 330 ms, which an all-clear needs (`verdict::requirements`), and
+/// 6 s less than a direction alone, so that experiments have time for what shows only then.
+const BOTH: Duration = Duration::from_secs(8);
+
 /// A phase shorter than this shows no steady rate on any path (`lengths::steady_s`).
 const LEAST: Duration = Duration::from_secs(4);
 
@@ -64,7 +68,7 @@ impl Times {
                 // 210 probes, of which an all-clear needs 188.
                 idle: Duration::from_millis(4200),
                 phase: Duration::from_millis(14_200),
-                both: Duration::from_millis(14_200),
+                both: BOTH,
                 after: AFTER,
                 experiments: Duration::from_secs(14),
                 total: Some(Duration::from_secs(60)),
@@ -88,9 +92,10 @@ impl Times {
         }
     }
 
-    /// What a phase takes at the least.
-    pub(crate) fn least_room() -> Duration {
-        LEAST + AROUND
+    /// What is kept for both directions at once: all that they need where either alone left nothing unexplained, so that an
+    /// all-clear is possible, and the least that shows something where there is none.
+    pub(crate) fn room_for_both(&self, settled: bool) -> Duration {
+        AROUND + if settled { self.both } else { LEAST }
     }
 
     /// How long the first of some phases may be, when so much time is left for all of them; `None` where it would be too

@@ -160,8 +160,8 @@ pub fn run(
         // Where one direction at a time shows what no cause explains, that is asked for first: both at once say less.
         if plan.judge && left == [Some(Direction::Both)] {
             conductor.grant(std::mem::take(&mut kept));
-            let reserve = CLOSING + Times::least_room();
-            plan.experiment(&mut conductor, address, phase.weight(), reserve);
+            let reserve = |settled| CLOSING + plan.times.room_for_both(settled);
+            plan.experiment(&mut conductor, address, phase.weight(), &reserve);
         }
         let time_left = conductor.session().time_left();
         match plan.times.room(&left, time_left) {
@@ -183,7 +183,7 @@ pub fn run(
     // One of them needs no responder, which may be lost to what is wrong.
     if plan.judge {
         conductor.grant(kept);
-        plan.experiment(&mut conductor, address, 0, CLOSING);
+        plan.experiment(&mut conductor, address, 0, &|_| CLOSING);
     }
     conductor.conduct(besides.after, 0);
     let cut_short: Vec<_> = phases.iter().filter_map(LoadPhase::cut_short).collect();
@@ -200,19 +200,23 @@ pub fn run(
 }
 
 impl Plan {
-    /// Conducts experiments; what is to come besides weighs `later` and takes `reserve`.
+    /// Conducts experiments; what is to come besides weighs `later` and takes `reserve`, by whether no sign is left unexplained.
     fn experiment(
         &self,
         conductor: &mut Conductor<'_>,
         address: SocketAddr,
         later: u64,
-        reserve: Duration,
+        reserve: &dyn Fn(bool) -> Duration,
     ) {
         let usual = Instant::now() + self.times.experiments;
-        let until = self.until.and_then(|until| until.checked_sub(reserve));
-        conductor.session().deadline = Some(until.map_or(usual, |until| until.min(usual)));
+        let until = |settled| {
+            let until = self
+                .until
+                .and_then(|until| until.checked_sub(reserve(settled)));
+            until.map_or(usual, |until| until.min(usual))
+        };
         let tcp = self.groups.first().map(|group| &group.flow);
-        experiments::conduct(conductor, &self.name, address, tcp, later);
+        experiments::conduct(conductor, &self.name, address, tcp, later, &until);
         conductor.session().deadline = self.until;
     }
 

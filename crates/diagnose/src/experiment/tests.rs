@@ -63,6 +63,13 @@ pub(crate) fn stream(experiment: Experiment, pps: f64, payload_bytes: u16) -> St
     }
 }
 
+/// What is lost of a stream where its direction carries no more than so many times what TCP did.
+pub(crate) fn lost_above(run: &Run, stream: Stream, times: f64) -> f64 {
+    let carried = Case::of(run).full_load(stream.direction).unwrap().bps();
+    let offered = stream.pps * f64::from(stream.payload_bytes) * 8.0;
+    (1.0 - times * carried / offered).max(0.0)
+}
+
 /// What TCP carried up, in bit/s.
 pub(crate) fn carried_up(run: &Run) -> f64 {
     Case::of(run).full_load(Direction::Up).unwrap().bps()
@@ -131,12 +138,22 @@ fn a_loss_without_a_queue_is_asked_below_the_rate_and_above_it() {
         (ratio - OVERLOAD_RATIO / PACED_RATIO).abs() < 0.01,
         "{ratio}"
     );
+    // Where TCP's packets do not wait at all, what it loses may keep it from most of the line.
+    let mut short = run.clone();
+    for measurement in &mut short.measurements {
+        if let Outcome::Throughput(result) = &mut measurement.outcome {
+            result.tcp.min_rtt_s = Some(0.25);
+        }
+    }
+    let far_above = stream_of(next(&short)).unwrap();
+    assert!(far_above.pps > 2.8 * above.pps, "{far_above:?}");
     // It carries more.
     let mut faster = run.clone();
     made(&mut faster, above, 2500, 0.0, 0.0001);
     assert!(stream_of(next(&faster)).unwrap().pps > 3.9 * above.pps);
     // It does not: several flows show whether it is each flow that is limited, small packets whether it is bits.
-    made(&mut run, above, 2500, 0.28, 0.0001);
+    let lost = lost_above(&run, above, 1.0);
+    made(&mut run, above, 2500, lost, 0.0001);
     let many = stream_of(next(&run)).unwrap();
     assert_eq!((many.experiment, many.flows), (Experiment::ManyFlows, 4));
     let each = Stream { flows: 1, ..many };
@@ -174,12 +191,12 @@ fn small_packets_that_are_lost_are_compared_with_full_ones() {
     assert!(causes.contains(&Cause::PacketRateLimited), "{causes:?}");
 }
 
-/// What is found once every experiment is made, of which none loses or delays anything but those above the rate.
-fn found_after(text: &str, loss_above: f64, load_s: Option<f64>) -> Vec<Cause> {
+/// What is found once every experiment is made where the line carries so many times what TCP did.
+fn found_after(text: &str, times: f64, load_s: Option<f64>) -> Vec<Cause> {
     let mut run = run(text);
     while let Some(stream) = stream_of(next(&run)) {
         let lost = match stream.experiment {
-            Experiment::Overload => loss_above,
+            Experiment::Overload => lost_above(&run, stream, times),
             _ => 0.0,
         };
         made(&mut run, stream, 2000, lost, 0.0001);
@@ -201,11 +218,11 @@ fn found_after(text: &str, loss_above: f64, load_s: Option<f64>) -> Vec<Cause> {
 #[test]
 fn what_experiments_show_is_compared_with_a_load_that_was_long_enough() {
     let policer = include_str!("../../fixtures/policer.json");
-    assert_eq!(found_after(policer, 0.28, None), [Cause::Policer]);
-    assert_eq!(found_after(policer, 0.28, Some(1.5)), []);
+    assert_eq!(found_after(policer, 1.0, None), [Cause::Policer]);
+    assert_eq!(found_after(policer, 1.0, Some(1.5)), []);
     let duplex = include_str!("../../fixtures/duplex-mismatch.json");
-    assert!(found_after(duplex, 0.0, None).contains(&Cause::DuplexMismatch));
-    assert!(!found_after(duplex, 0.0, Some(1.5)).contains(&Cause::DuplexMismatch));
+    assert!(found_after(duplex, f64::MAX, None).contains(&Cause::DuplexMismatch));
+    assert!(!found_after(duplex, f64::MAX, Some(1.5)).contains(&Cause::DuplexMismatch));
 }
 
 proptest! {
