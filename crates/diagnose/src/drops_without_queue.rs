@@ -136,11 +136,14 @@ fn finding(
     } = drops;
     let shortfall = 1.0 - carried.bps() / line_bps;
     let again = carried.segments().map_or(0.0, |segments| segments.ratio());
-    let rate = si(line_bps, "bit/s");
+    let rate = match above.has_gaps() {
+        true => format!("at least {}", si(line_bps, "bit/s")),
+        false => si(line_bps, "bit/s"),
+    };
     let (cause, what, advice) = match depth {
         Depth::None => (
             Cause::Policer,
-            format!("a policer drops what is above {rate} at once, and no packet waits"),
+            format!("a policer of {rate} drops what is above it at once, and no packet waits"),
             "Ask the provider to shape to the contract's rate in place of policing it, or for a larger burst; until then shape on the router a little below that rate, which loses nothing.",
         ),
         Depth::Short => (

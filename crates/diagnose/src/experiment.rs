@@ -106,6 +106,10 @@ const UDP_HEADERS_BYTES: u64 = 48;
 /// Small packets have at most this share of the bits that TCP carried: they fit a line of bits many times.
 const SMALL_BITS_RATIO: f64 = 0.25;
 
+/// Shares of what each direction carries alone, of both at once: two less what acknowledgements take, which is a tenth on a line
+/// that is ten times as fast in one direction as in the other, and less on others; TCP's own variation takes as much.
+const TOGETHER_RATIO: f64 = 1.7;
+
 /// One connection that carries less than this share of what several do is worth asking why.
 const SINGLE_RATIO: f64 = 0.6;
 
@@ -163,9 +167,11 @@ pub fn wanted(case: &Case<'_>) -> Option<Wanted> {
             line.overload(case)
                 .filter(|_| unexplained || is_cut || open)
         };
-        // Where TCP's packets wait, what it loses may be what a full line takes, and that it is full shows above its rate.
-        let waits = case.full_load(direction).is_some_and(queue_stands);
-        let stream = match waits && unexplained {
+        // Where TCP's packets wait, what it loses may be what a full line takes, and that it is full shows above its rate. Where
+        // they do not wait at all, what is above its rate may pass, and shows the same as what is below it.
+        let carried = case.full_load(direction);
+        let above_first = carried.is_some_and(queue_stands) && unexplained || waits_little(carried);
+        let stream = match above_first {
             true => above().or_else(below),
             false => below().or_else(above),
         };
@@ -207,12 +213,30 @@ fn left(case: &Case<'_>, findings: Vec<Finding>) -> Vec<Sign> {
     causes::left(case, &known.collect::<Vec<_>>())
 }
 
-/// Whether there are signs that experiments are asked for because of.
-pub fn leaves_signs(case: &Case<'_>) -> bool {
+/// Whether no sign is left that experiments are asked for because of, and what ended each direction's load is known as far as
+/// datagrams can show it.
+pub fn is_settled(case: &Case<'_>) -> bool {
     let left = left(case, weighing::found(case));
-    let directions = [Direction::Up, Direction::Down];
-    left.iter()
-        .any(|sign| directions.iter().any(|d| asks(sign, *d)))
+    let mut directions = [Direction::Up, Direction::Down].into_iter();
+    directions.all(|d| !left.iter().any(|sign| asks(sign, d)) && !limit_is_open(case, d))
+}
+
+/// Whether nothing is known to have ended a direction's load, and datagrams above its rate may show it.
+pub(crate) fn limit_is_open(case: &Case<'_>, direction: Direction) -> bool {
+    shows_no_limit(case, direction) && Line::of(case, direction).overload(case).is_some()
+}
+
+/// Whether both directions at once carried clearly less than each alone: their acknowledgements are a few percent of what a line
+/// carries, and may be half of the packets that a box does.
+fn carries_less_together(case: &Case<'_>) -> bool {
+    let share = |direction: Direction| {
+        let alone = case.full_load(direction)?.bps();
+        let mut together = case.carried(Direction::Both);
+        let carried = together.find(|carried| carried.result.direction == direction)?;
+        Some(carried.bps() / alone)
+    };
+    let shares = share(Direction::Up).zip(share(Direction::Down));
+    shares.is_some_and(|(up, down)| up + down < TOGETHER_RATIO)
 }
 
 /// Share of the segments of a load that TCP sent again.
@@ -227,6 +251,12 @@ fn shows_no_limit(case: &Case<'_>, direction: Direction) -> bool {
         let by_ends = limited.rwnd_ratio + limited.sndbuf_ratio + limited.app_ratio;
         !queue_stands(carried) && by_ends < WINDOW_RATIO && case.line_bps(direction).is_none()
     })
+}
+
+/// Whether hardly any packet of a load waited: not even a managed queue held them.
+fn waits_little(carried: Option<Carried<'_>>) -> bool {
+    let waits = carried.and_then(Carried::queue_s);
+    waits.is_some_and(|waits| waits.p50 < HARDLY_S)
 }
 
 /// Whether probes are lost beside a load whose acknowledgements go in this direction: small packets, and many a second.
@@ -321,21 +351,22 @@ impl Line {
         let tried: Vec<Streamed<'_>> = case
             .streamed(Experiment::Overload, self.direction)
             .collect();
-        // TCP that loses so much carries a small part of the line.
+        // TCP that loses so much, or whose packets do not wait, may carry a small part of the line.
         let loses = sent_again(case, self.direction).is_some_and(|again| again >= MUCH_RATIO);
-        // Unless its packets wait: a managed queue of a full line, too, drops what keeps them from waiting long.
-        let waits = case.full_load(self.direction).and_then(Carried::queue_s);
-        let waits_little = waits.is_some_and(|waits| waits.p50 < HARDLY_S);
+        let waits_little = waits_little(case.full_load(self.direction));
         let bps = match tried.last() {
             None if attempts == 0 => {
-                let times = match loses && waits_little {
+                let times = match waits_little {
                     true => NEXT_RATIO,
                     false => OVERLOAD_RATIO,
                 };
                 times * self.carried_bps?
             }
             Some(last) if (tried.len()..RAISES).contains(&attempts) && last.is_carried() => {
-                let times = if loses { FAR_RATIO } else { NEXT_RATIO };
+                let times = match loses || waits_little {
+                    true => FAR_RATIO,
+                    false => NEXT_RATIO,
+                };
                 (times * last.offered_bps()).min(self.most_bps())
             }
             _ => return None,
@@ -398,7 +429,7 @@ impl Line {
 
     /// Small packets, where datagrams of full size showed a limit that may be one of packets, or all is asked.
     fn small(&self, case: &Case<'_>, all: bool) -> Option<Stream> {
-        let asks = all || case.line_bps(self.direction).is_some();
+        let asks = all || case.line_bps(self.direction).is_some() || carries_less_together(case);
         let first = case.attempts(Experiment::SmallPackets, self.direction) == 0;
         let bps = self.carried_bps.filter(|_| asks && first)?;
         let full = (self.segment_bytes + HEADERS_LESS_BYTES + UDP_HEADERS_BYTES) as f64;

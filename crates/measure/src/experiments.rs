@@ -53,7 +53,7 @@ fn times(wanted: &Wanted) -> (Duration, Duration) {
 }
 
 /// Conducts experiments towards a responder at that address, until no cause is left to distinguish or the time is over, which
-/// `until` says by whether no sign is left unexplained; lasts at most 20 times what one does. A connection alone is such as `tcp`
+/// `until` says by whether each direction alone left nothing open; lasts at most 20 times what one does. A connection alone is such as `tcp`
 /// says, and what is measured besides afterwards weighs `later`.
 pub(crate) fn conduct(
     conductor: &mut Conductor<'_>,
@@ -75,7 +75,7 @@ pub(crate) fn conduct(
             return;
         }
         asked.push(wanted);
-        let settled = !experiment::leaves_signs(&case);
+        let settled = experiment::is_settled(&case);
         conductor.session().deadline = Some(until(settled));
         let (lasts, least) = times(&wanted);
         let time_left = conductor.session().time_left();

@@ -15,9 +15,9 @@ pub(crate) const CLOSING: Duration = Duration::from_millis(5500);
 /// 700 ms are long.
 const AROUND: Duration = Duration::from_millis(1200);
 
-/// Both directions at once after each alone: 24 round trips of 330 ms, which an all-clear needs (`verdict::requirements`), and
-/// 6 s less than a direction alone, so that experiments have time for what shows only then.
-const BOTH: Duration = Duration::from_secs(8);
+/// Both directions at once after each alone: 24 round trips of 250 ms, which an all-clear needs (`verdict::requirements`), and
+/// 8 s less than a direction alone, so that experiments have time for what shows only then.
+const BOTH: Duration = Duration::from_secs(6);
 
 /// A phase shorter than this shows no steady rate on any path (`lengths::steady_s`).
 const LEAST: Duration = Duration::from_secs(4);
@@ -92,10 +92,13 @@ impl Times {
         }
     }
 
-    /// What is kept for both directions at once: all that they need where either alone left nothing unexplained, so that an
-    /// all-clear is possible, and the least that shows something where there is none.
+    /// What is kept for both directions at once, so that an all-clear is possible: all that they need where either alone left
+    /// nothing open, and nothing where there will be none.
     pub(crate) fn room_for_both(&self, settled: bool) -> Duration {
-        AROUND + if settled { self.both } else { LEAST }
+        match settled {
+            true => self.both + AROUND,
+            false => Duration::ZERO,
+        }
     }
 
     /// How long the first of some phases may be, when so much time is left for all of them; `None` where it would be too

@@ -12,9 +12,9 @@ use crate::session::Session;
 use crate::step::Step;
 use crate::yields::Yield;
 
-/// Echoes by each: a median, in a second.
+/// Echoes by each: a median, in half a second.
 const ECHOES: u64 = 10;
-const INTERVAL: Duration = Duration::from_millis(100);
+const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Longer than any idle path, a satellite's among them.
 const TIMEOUT: Duration = Duration::from_secs(1);

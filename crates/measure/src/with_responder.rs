@@ -157,7 +157,8 @@ pub fn run(
     let mut kept = plan.for_experiments();
     let mut left = plan.phases();
     for phase in &mut phases {
-        // Where one direction at a time shows what no cause explains, that is asked for first: both at once say less.
+        // Where one direction at a time leaves something open, that is asked for first, and both at once, which say less, have
+        // what time is left.
         if plan.judge && left == [Some(Direction::Both)] {
             conductor.grant(std::mem::take(&mut kept));
             let reserve = |settled| CLOSING + plan.times.room_for_both(settled);
@@ -176,14 +177,16 @@ pub fn run(
         };
         all &= went == Went::Recorded;
     }
-    if plan.latency && all && !plan.times.after.is_zero() {
-        let time = plan.times.after;
-        conductor.step(&mut RecoveredPath { time }, 0);
-    }
     // One of them needs no responder, which may be lost to what is wrong.
     if plan.judge {
         conductor.grant(kept);
         plan.experiment(&mut conductor, address, 0, &|_| CLOSING);
+    }
+    let time = plan.times.after;
+    let time_left = conductor.session().time_left();
+    let has_time = !time.is_zero() && time_left.is_none_or(|left| left >= time);
+    if plan.latency && all && has_time {
+        conductor.step(&mut RecoveredPath { time }, 0);
     }
     conductor.conduct(besides.after, 0);
     let cut_short: Vec<_> = phases.iter().filter_map(LoadPhase::cut_short).collect();
@@ -200,7 +203,7 @@ pub fn run(
 }
 
 impl Plan {
-    /// Conducts experiments; what is to come besides weighs `later` and takes `reserve`, by whether no sign is left unexplained.
+    /// Conducts experiments; what is to come besides weighs `later` and takes `reserve`, by whether nothing is left open.
     fn experiment(
         &self,
         conductor: &mut Conductor<'_>,

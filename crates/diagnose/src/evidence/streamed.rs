@@ -45,6 +45,9 @@ pub(crate) const FLOWS_TIMES: f64 = 1.5;
 /// another one than TCP saw.
 pub(crate) const RAISES: usize = 4;
 
+/// Share of its packets that a sender may leave out: a rate that follows from the others is as much too low at the most.
+const GAPS_RATIO: f64 = 0.05;
+
 /// Datagrams at equal intervals, as many as were to be sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Streamed<'a> {
@@ -97,6 +100,16 @@ impl Streamed<'_> {
     pub(crate) fn offered_bps(self) -> f64 {
         let bits = self.sent as f64 * f64::from(self.result.payload_bytes) * 8.0;
         bits / self.measurement.duration_s.max(f64::MIN_POSITIVE)
+    }
+
+    /// Whether the sender left out so many packets that the line was not full all the time, and carries more than what arrived.
+    pub(crate) fn has_gaps(self) -> bool {
+        let missed = self
+            .result
+            .sender
+            .as_ref()
+            .map_or(0, |sender| sender.missed);
+        missed as f64 > GAPS_RATIO * self.sent as f64
     }
 
     /// What arrived, in bit/s of payload.

@@ -10,6 +10,7 @@ use plumb_model::units::human_seconds;
 
 use super::budget;
 use crate::evidence::Carried;
+use crate::experiment::limit_is_open;
 use crate::signs::{is_line_known_full, percent};
 use crate::{Case, lengths, reading};
 
@@ -60,6 +61,8 @@ enum Reason {
     /// Share of time that the ends held it back.
     HeldByEnds(f64),
     Gentle,
+    /// Neither a queue nor an end held it back, and what the line carries was not found out.
+    LimitUnknown,
     /// Share of probes lost beside the load.
     ProbesLost(f64),
 }
@@ -140,7 +143,9 @@ fn rate(case: &Case<'_>, direction: Direction) -> Option<Missing> {
     if reading::is_held_on_purpose(measurement) {
         return Some(Missing::new(need, Reason::HeldOnPurpose));
     }
-    held_by_ends(case, carried).map(|reason| Missing::new(need, reason))
+    let open = || limit_is_open(case, direction).then_some(Reason::LimitUnknown);
+    let reason = held_by_ends(case, carried).or_else(open);
+    reason.map(|reason| Missing::new(need, reason))
 }
 
 /// Whether a load says nothing of the path's limit, because the ends held it back. What a window
@@ -282,6 +287,10 @@ fn not_measured(case: &Case<'_>, reason: Reason, group: &[Missing]) -> NotMeasur
         Reason::Gentle => {
             option = Some("--cc cubic".to_owned());
             "its congestion control may leave empty a queue that CUBIC fills".to_owned()
+        }
+        Reason::LimitUnknown => {
+            option = Some("plumb check --thorough".to_owned());
+            "no queue filled and no window was full, and there was no time to send more than TCP did".to_owned()
         }
         Reason::ProbesLost(share) => {
             format!("{} of the probes were lost beside the load", percent(share))

@@ -6,7 +6,9 @@ use plumb_diagnose::grade;
 use plumb_diagnose::lengths::{LATENCY_S, QUEUE_S};
 use plumb_load::DirectionOutcome;
 use plumb_model::grade::DSLREPORTS;
-use plumb_model::results::{ClassLatency, LoadedLatencyResult, Outcome, Periodic, ramp_end_s};
+use plumb_model::results::{
+    ClassLatency, Direction, LoadedLatencyResult, Outcome, Periodic, ramp_end_s,
+};
 use plumb_model::series::Series;
 use plumb_model::units::human_seconds;
 
@@ -40,7 +42,9 @@ impl Phase {
             ));
             return;
         }
-        if window.seconds() < QUEUE_S && !self.is_cut_short() {
+        // Each queue was filled by its direction alone.
+        let alone = self.spec.direction != Direction::Both;
+        if alone && window.seconds() < QUEUE_S && !self.is_cut_short() {
             found.note(format!(
                 "The phase '{name}' lasted {}: a large queue takes longer to fill, so latency under load may be worse than measured.",
                 human_seconds(window.seconds())
