@@ -11,7 +11,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds, si};
 
 use crate::Case;
-use crate::evidence::{Idle, Loaded, Streamed, fact};
+use crate::evidence::{Carried, Idle, Loaded, Streamed, fact};
 use crate::queue_advice::{self, MANAGED_S};
 use crate::signs::{Kind, Sign};
 
@@ -34,6 +34,9 @@ const PERHAPS_CONFIDENCE: f64 = 0.8;
 
 /// Round trips below this number leave a percentile uncertain.
 const ENOUGH_PROBES: u64 = 50;
+
+/// Connections of a load: a queue that is fair to them holds a packet of each (RFC 8290, section 5.2).
+const FLOWS: f64 = 4.0;
 
 /// Share of segments that a queue which is far too long loses when it overflows.
 const OVERFLOW_RATIO: f64 = 0.05;
@@ -178,7 +181,8 @@ fn finding(
     let latency = loaded.result;
     let carried = case.carried_alone(direction);
     let (increase, field) = on_the_line(direction, loaded, own_s);
-    if increase < WARNING_S {
+    let limit_s = limit_s(case, direction);
+    if increase < limit_s {
         return None;
     }
     let (cause, place, line, doing) = match direction {
@@ -227,7 +231,7 @@ fn finding(
                 field,
                 increase,
                 "increase of the 95th percentile under load over the idle median, in the load's own direction where the clocks show it",
-                WARNING_S,
+                limit_s,
             ),
             fact(
                 loaded.measurement,
@@ -257,6 +261,13 @@ fn below_the_rate((stream, waits_s): (Streamed<'_>, f64)) -> Evidence {
         "what datagrams at 80 % of what TCP carried waited: less than this proves that the queue is the load's own",
         WARNING_S,
     )
+}
+
+/// From which increase on a queue is too long, in seconds: on a line so slow that four full packets take longer than the usual
+/// limit, no managed queue of four flows is shorter.
+fn limit_s(case: &Case<'_>, direction: Direction) -> f64 {
+    let packet_s = case.full_load(direction).map_or(0.0, Carried::packet_s);
+    (FLOWS * packet_s).clamp(WARNING_S, CRITICAL_S)
 }
 
 /// A delay that lasts is a queue; one that shows in few probes may be something else.

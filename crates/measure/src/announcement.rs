@@ -17,7 +17,7 @@ use crate::cut_short;
 use crate::experiments::BUDGET_PARTS;
 use crate::phase::Group;
 use crate::traffic_classes::Shape;
-use crate::with_responder::{Plan, weight};
+use crate::with_responder::Plan;
 
 /// The interface by which packets to an address leave this host.
 pub fn interface(to: IpAddr) -> Option<String> {
@@ -72,7 +72,6 @@ impl Plan {
         } else {
             Duration::ZERO
         };
-        let phase_s = self.times.phase.as_secs_f64();
         let phases = self.phases().into_iter();
         let phases: Duration = phases.map(|d| self.times.of_phase(d)).sum();
         let seconds = (phases + around).as_secs_f64();
@@ -82,9 +81,10 @@ impl Plan {
                 "about {seconds:.0} s against {name}, at the rates of the applications"
             );
         }
-        let weights: u64 = self.directions.iter().map(|d| weight(*d)).sum();
+        let weights = self.directions.iter().map(|d| self.times.weight(*d));
+        let load_s = Duration::from_millis(weights.sum()).as_secs_f64();
         let budget_bits = self.for_loads().bytes() as f64 * 8.0;
-        let spent_above = BitRate::from_bps((budget_bits / (weights as f64 * phase_s)) as u64);
+        let spent_above = BitRate::from_bps((budget_bits / load_s) as u64);
         let stops_when_known = matches!(self.shape, Shape::Responsiveness { .. });
         let may_end_sooner =
             self.bytes.is_some() || self.until_steady || self.from.is_some() || stops_when_known;
@@ -108,7 +108,7 @@ impl Plan {
             |group: &Group| matches!(&group.flow, Flow::Tcp(tcp) if tcp.pacing_bps.is_none());
         let as_fast_as_it_can = !may_end_sooner && self.groups.iter().all(fills_lines);
         let too_small = link_bps.filter(|_| as_fast_as_it_can);
-        let too_small = too_small.and_then(|bps| self.too_small(bps, weights as f64));
+        let too_small = too_small.and_then(|bps| self.too_small(bps, load_s));
         format!(
             "{about} {seconds:.0} s against {}, and less where a line is faster than {spent_above}: it transfers at most {} (--budget changes that){}{more}",
             self.name,
@@ -117,12 +117,12 @@ impl Plan {
         )
     }
 
-    /// What the budget would not let be measured on a line of so many bit/s, and the one that would, for loads that weigh
-    /// so much together.
-    fn too_small(&self, line_bps: f64, weights: f64) -> Option<String> {
+    /// What the budget would not let be measured on a line of so many bit/s, and the one that would, for loads of
+    /// so many seconds of one direction.
+    fn too_small(&self, line_bps: f64, load_s: f64) -> Option<String> {
         let phase_s = self.times.phase.as_secs_f64();
-        let rate = line_bps / 8.0 * weights;
-        let lasts_s = self.for_loads().bytes() as f64 / rate;
+        let whole = line_bps / 8.0 * load_s;
+        let lasts_s = phase_s * self.for_loads().bytes() as f64 / whole;
         let lacks = match lasts_s {
             s if s < steady_s(0.0).min(phase_s) && self.latency => "rates and latency under load",
             s if s < steady_s(0.0).min(phase_s) => "rates",
@@ -138,7 +138,7 @@ impl Plan {
             si(line_bps, "bit/s"),
             human_seconds(lasts_s),
             human_seconds(phase_s),
-            cut_short::size(rate * phase_s / (1.0 - kept))
+            cut_short::size(whole / (1.0 - kept))
         ))
     }
 }
@@ -222,7 +222,7 @@ mod tests {
         };
         assert_eq!(
             check.announcement(None),
-            "at most 60 s against server, and less where a line is faster than 254 Mbit/s: it transfers at most 2.00 GB (--budget changes that)"
+            "at most 60 s against server, and less where a line is faster than 356 Mbit/s: it transfers at most 2.00 GB (--budget changes that)"
         );
     }
 
@@ -242,12 +242,13 @@ mod tests {
         let said = plan(small).announcement(None);
         assert!(said.contains("faster than 2.40 Mbit/s"), "{said}");
         // That is where the first phase, and every other, is cut short.
-        let weights: Vec<u64> = CHECK_DIRECTIONS.iter().map(|d| weight(*d)).collect();
+        let times = plan(small).times;
+        let weights: Vec<u64> = CHECK_DIRECTIONS.iter().map(|d| times.weight(*d)).collect();
         let mut left = Budget::new(plan(small).for_loads());
         for (number, weight) in weights.iter().enumerate() {
             let later = weights.iter().skip(number + 1).sum();
             let share = left.share(*weight, later);
-            assert_eq!(share, weight * 2_400_000 / 8 * PHASE.as_secs());
+            assert_eq!(share, weight * 2_400_000 / 8 / 1000);
             left.spend(share);
         }
     }

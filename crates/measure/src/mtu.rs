@@ -197,6 +197,8 @@ fn probe(
         ),
         Duration::ZERO,
     );
+    // First, for past a black hole the search may take all the time there is.
+    let announced = segment_size(wanted, 0, stop);
     let mut way = both_ways(wanted, &plan, &mut out, stop)?;
     if way.found.stopped {
         out.note("Stopped before the search had ended: sizes are those known by then, and hops may take more.");
@@ -208,11 +210,20 @@ fn probe(
     }
     watcher.update("looking at TCP's maximum segment size");
     let path_mtu = way.found.path_mtu_bytes.map(u32::from);
-    let mss = if way.access == Access::Raw && !way.found.stopped {
-        segment_size(wanted, &way.found, path_mtu, stop)
-    } else {
-        None
-    };
+    let is_raw = way.access == Access::Raw;
+    let routers = u8::try_from(way.found.hops.len()).unwrap_or(u8::MAX);
+    let sent = announced.as_ref().map_or(0, |(_, sent)| *sent);
+    let by_hop = (is_raw && !way.found.stopped)
+        .then(|| segment_size(wanted, routers, stop))
+        .flatten();
+    let sent = sent + by_hop.as_ref().map_or(0, |(_, sent)| *sent);
+    let mss = by_hop.or(announced).filter(|_| is_raw);
+    let mss = mss.map(|(mss, _)| MssResult {
+        answer_below_path: path_mtu
+            .zip(mss.answered_bytes)
+            .map(|(path, answered)| answered + headers_bytes(to.is_ipv4()) < path),
+        ..mss
+    });
     if wanted.listen && !plan_is_whole(&way.found) {
         // The numbers of hops are only as good as the routers' answers.
         out.note(
@@ -252,8 +263,8 @@ fn probe(
         hops,
         black_hole_after: way.found.black_hole_after,
         way_back_bytes,
-        sent: way.found.sent + mss.as_ref().map_or(0, |(_, sent)| *sent),
-        mss: mss.map(|(mss, _)| mss),
+        sent: way.found.sent + sent,
+        mss,
         tcp: tcp(known),
     };
     result.path_mtu_at_least = path_mtu.is_some_and(|path_mtu| result.is_bound(path_mtu));
@@ -382,17 +393,12 @@ fn method(found: &Found) -> MtuMethod {
     }
 }
 
-/// The maximum segment size on its way, by the first port that answers, and the SYNs sent.
-fn segment_size(
-    wanted: &Wanted,
-    found: &Found,
-    path_mtu: Option<u32>,
-    stop: &AtomicBool,
-) -> Option<(MssResult, u64)> {
+/// The maximum segment size at so many routers and at the far end, by the first port that answers, and the SYNs sent. Whether it is
+/// less than the path takes is left open.
+fn segment_size(wanted: &Wanted, routers: u8, stop: &AtomicBool) -> Option<(MssResult, u64)> {
     let to = wanted.target.address.ip();
     let typed = wanted.tcp_port;
     let ports: Vec<u16> = typed.map_or_else(|| TCP_PORTS.to_vec(), |port| vec![port]);
-    let routers = u8::try_from(found.hops.len()).unwrap_or(u8::MAX);
     let mut total = 0;
     let mut best: Option<(u16, mss::Seen)> = None;
     for port in ports {
@@ -411,9 +417,6 @@ fn segment_size(
     }
     let (port, seen) = best.filter(|(_, seen)| seen.reached || !seen.hops.is_empty())?;
     let sent_bytes = path_probe::announced_mss(to.is_ipv4());
-    let below = path_mtu
-        .zip(seen.answered)
-        .map(|(path, answered)| u32::from(answered) + headers_bytes(to.is_ipv4()) < path);
     let result = MssResult {
         port,
         sent_bytes: sent_bytes.into(),
@@ -433,7 +436,7 @@ fn segment_size(
             })
             .collect(),
         answered_bytes: seen.answered.map(u32::from),
-        answer_below_path: below,
+        answer_below_path: None,
     };
     Some((result, total))
 }

@@ -92,6 +92,16 @@ impl Times {
         }
     }
 
+    /// What a phase weighs for the budget: milliseconds of one direction, of which both at once have two.
+    pub(crate) fn weight(&self, direction: Direction) -> u64 {
+        let directions = match direction {
+            Direction::Both => 2,
+            Direction::Up | Direction::Down => 1,
+        };
+        let ms = self.of_phase(Some(direction)).as_millis();
+        u64::try_from(ms).unwrap_or(u64::MAX / 8) * directions
+    }
+
     /// What is kept for both directions at once, so that an all-clear is possible: all that they need where either alone left
     /// nothing open, and nothing where there will be none.
     pub(crate) fn room_for_both(&self, settled: bool) -> Duration {

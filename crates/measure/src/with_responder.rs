@@ -170,7 +170,7 @@ pub fn run(
             None => phase.lasts(Duration::ZERO),
         }
         left.remove(0);
-        let later: u64 = left.iter().map(|d| d.map_or(0, weight)).sum();
+        let later: u64 = left.iter().map(|d| plan.weight(*d)).sum();
         let went = match plan.judge {
             true => conductor.step(&mut Counted(phase), later),
             false => conductor.step(phase, later),
@@ -254,14 +254,19 @@ impl Plan {
         alone.into_iter().chain(loaded).collect()
     }
 
+    /// What a phase weighs for the budget; applications alone keep to their rates.
+    fn weight(&self, direction: Option<Direction>) -> u64 {
+        direction.map_or(0, |direction| self.times.weight(direction))
+    }
+
     /// Its phases as steps.
     fn load_phases(&self) -> Vec<LoadPhase> {
         let directions = self.phases();
-        let weight_of = |direction: Option<Direction>| direction.map_or(0, weight);
-        let all: u64 = directions.iter().copied().map(weight_of).sum();
+        let all: u64 = directions.iter().map(|d| self.weight(*d)).sum();
         let step = |direction: Option<Direction>| {
-            let part = direction.map_or(1.0, |d| weight(d) as f64 / all as f64);
-            LoadPhase::new(self.spec(direction), weight_of(direction), part)
+            let weight = self.weight(direction);
+            let part = direction.map_or(1.0, |_| weight as f64 / all as f64);
+            LoadPhase::new(self.spec(direction), weight, part)
         };
         directions.into_iter().map(step).collect()
     }
@@ -330,13 +335,5 @@ impl Plan {
             });
         }
         Ok(())
-    }
-}
-
-/// Both ways at once carries as much as the two alone.
-pub(crate) fn weight(direction: Direction) -> u64 {
-    match direction {
-        Direction::Both => 2,
-        Direction::Up | Direction::Down => 1,
     }
 }

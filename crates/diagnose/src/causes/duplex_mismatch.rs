@@ -50,6 +50,8 @@ pub(crate) const CAUSE: Entry = Entry {
         Observable::StandingQueue,
         strength::MODERATE,
     )],
+    // While nothing at all passes, probes are lost whatever they meet.
+    yields_to: &[Cause::Outage],
     examine,
     explains,
     ..Entry::PLAIN

@@ -8,7 +8,7 @@ use crate::{Case, reading};
 /// A phase that was largely slow start hides a part of the rate, and a tenth of the budget is kept for experiments.
 const MARGIN: f64 = 1.4;
 
-/// Shares of the budget: both directions at once carry as much as each alone.
+/// What a second of a phase weighs for the budget: both directions at once carry as much as each alone.
 const WEIGHTS: [(Direction, f64); 3] = [
     (Direction::Up, 1.0),
     (Direction::Down, 1.0),
@@ -28,15 +28,13 @@ pub(crate) fn needed(case: &Case<'_>) -> Option<String> {
     let phases = || {
         WEIGHTS.iter().filter_map(|(direction, weight)| {
             let carried = case.carried_alone(*direction)?;
-            Some((*direction, *weight, carried.measurement))
+            let asked_s = reading::asked_s(carried.measurement)?;
+            let bytes = bytes(case, *direction) / carried.measurement.duration_s * asked_s;
+            Some((weight * asked_s, bytes))
         })
     };
-    let weights: f64 = phases().map(|(_, weight, _)| weight).sum();
-    let whole = phases().filter_map(|(direction, weight, measurement)| {
-        let asked_s = reading::asked_s(measurement)?;
-        let rate = bytes(case, direction) / measurement.duration_s;
-        Some(rate * asked_s * weights / weight * MARGIN)
-    });
+    let weights: f64 = phases().map(|(weight, _)| weight).sum();
+    let whole = phases().map(|(weight, bytes)| bytes * weights / weight * MARGIN);
     let most = whole
         .filter(|b| b.is_finite() && *b > 0.0)
         .reduce(f64::max)?;
