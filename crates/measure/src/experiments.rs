@@ -24,6 +24,9 @@ use crate::within::Within;
 /// twentieth of a check.
 pub(crate) const BUDGET_PARTS: u64 = 10;
 
+/// An experiment may use as much as one of so many parts of what is to be measured afterwards.
+const LATER_PARTS: u64 = 2;
+
 /// More than all that can be asked for (two directions, each once below the rate, four times above it, with small packets, with
 /// several flows and with one connection, and sizes once); ends the loop whatever a step yields.
 const MOST: usize = 20;
@@ -104,7 +107,7 @@ pub(crate) fn conduct(
                 from: None,
                 to: None,
             };
-            LoadPhase::new(spec, 1, 1.0)
+            LoadPhase::new(spec, (later / LATER_PARTS).max(1), 1.0)
         };
         let went = match &wanted {
             Wanted::PacketSizes => {
