@@ -14,7 +14,7 @@ use crate::Case;
 use crate::entry::is_about;
 use crate::evidence::{Carried, Streamed, fact};
 use crate::loss::LOSS_WARNING;
-use crate::signs::{Kind, Sign, doing, percent, queue_stands};
+use crate::signs::{Kind, Sign, doing, is_held_by_losses, percent, queue_stands};
 
 /// Both experiments, and a sender's own record.
 const CONFIDENCE: f64 = 0.95;
@@ -97,11 +97,13 @@ fn drops(
     let is_long = wait_s >= long_enough_s || above.is_managed();
     // A managed queue lets datagrams wait before it drops enough of them.
     let is_cut = lost_above >= CUT_RATIO || is_long;
-    let drops = again >= LOSS_WARNING
-        && (!queue_stands(carried) || !is_long && carried.bps() <= FILLED_RATIO * line_bps)
+    let falls_short = carried.bps() <= FILLED_RATIO * line_bps;
+    let matters = again >= LOSS_WARNING || falls_short && is_held_by_losses(carried);
+    let drops = matters
+        && (!queue_stands(carried) || !is_long && falls_short)
         && lost_below <= BY_CHANCE_RATIO * again
         && is_cut
-        && (!is_long || carried.bps() <= FILLED_RATIO * line_bps);
+        && (!is_long || falls_short);
     let alike_s = ALIKE_PACKETS * packet_s + ALIKE_NOISE * below.noise_s();
     let is_short =
         wait_s > (QUEUE_PACKETS * packet_s).max(below.noise_s()) && above.noise_s() <= alike_s;

@@ -70,7 +70,15 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let above = case.streamed(Experiment::Overload, direction).last()?;
     // Datagrams that carry far less than TCP meet a limit of their own.
     case.line_bps(direction)?;
-    let full_pps = above.packets_per_s().1?;
+    let of_datagrams = above.packets_per_s().1?;
+    // A sender that left packets out did not use the limit up; TCP did, if it is one of packets.
+    let of_tcp = case
+        .full_load(direction)
+        .map(|carried| 1.0 / carried.packet_s());
+    let full_pps = match above.has_gaps() {
+        true => of_tcp.unwrap_or(0.0).max(of_datagrams),
+        false => of_datagrams,
+    };
     let small_pps = is_limited(small, below, above, full_pps)?;
     let (place, doing, line) = (Place::line(direction), doing(direction), direction.name());
     let bps = small.delivered_bps()?;

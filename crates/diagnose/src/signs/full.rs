@@ -128,6 +128,13 @@ pub(super) fn is_explained_by_load(case: &Case<'_>, carried: Carried<'_>) -> Opt
     Some(is_full(case, carried) && carried.window_segments().is_some_and(is_needed))
 }
 
+/// Whether what is sent again is enough to keep windows as small as they are: a long path needs few losses for that.
+pub(crate) fn is_held_by_losses(carried: Carried<'_>) -> bool {
+    let again = carried.segments().map_or(0.0, |segments| segments.ratio());
+    let holds = |window: f64| again >= NEEDED / NEEDED_TIMES_WHEN_FULL / window.powi(2);
+    carried.window_segments().is_some_and(holds)
+}
+
 /// Whether datagrams show what the line carries, and that it loses hardly any of those that it has room for.
 fn only_when_full(case: &Case<'_>, carried: Carried<'_>, ratio: f64) -> bool {
     let direction = carried.result.direction;

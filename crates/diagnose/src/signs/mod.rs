@@ -17,7 +17,9 @@ use plumb_model::units::{human_seconds, si};
 use crate::evidence::{Carried, fact, fact_of_series};
 use crate::loss::shows_loss;
 use crate::{Case, lengths};
-pub(crate) use full::{FULL_RATIO, is_line_known_full, queue_stands, waits_there};
+pub(crate) use full::{
+    FULL_RATIO, is_held_by_losses, is_line_known_full, queue_stands, waits_there,
+};
 use full::{NEEDED_TIMES, NEGLIGIBLE_RATIO, is_explained_by_load, is_full};
 pub(crate) use shares::percent;
 

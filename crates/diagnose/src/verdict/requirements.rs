@@ -1,6 +1,7 @@
 //! What an all-clear needs: everything here must have been measured, for long enough, and with a load
 //! that reached the limit of the path.
 
+use plumb_model::context::Experiment;
 use plumb_model::finding::NotMeasured;
 use plumb_model::goal::Effort;
 use plumb_model::loss::at_most_ratio;
@@ -9,7 +10,7 @@ use plumb_model::run::Measurement;
 use plumb_model::units::human_seconds;
 
 use super::budget;
-use crate::evidence::Carried;
+use crate::evidence::{CUT_RATIO, Carried};
 use crate::experiment::limit_is_open;
 use crate::signs::{is_line_known_full, percent};
 use crate::{Case, lengths, reading};
@@ -65,6 +66,8 @@ enum Reason {
     LimitUnknown,
     /// Share of probes lost beside the load.
     ProbesLost(f64),
+    /// Share lost of small datagrams, twice as many a second as TCP's packets, and no finding says why.
+    SmallLost(f64),
 }
 
 /// A need that is not met.
@@ -144,8 +147,15 @@ fn rate(case: &Case<'_>, direction: Direction) -> Option<Missing> {
         return Some(Missing::new(need, Reason::HeldOnPurpose));
     }
     let open = || limit_is_open(case, direction).then_some(Reason::LimitUnknown);
-    let reason = held_by_ends(case, carried).or_else(open);
+    let small = || small_lost(case, direction).map(Reason::SmallLost);
+    let reason = held_by_ends(case, carried).or_else(open).or_else(small);
     reason.map(|reason| Missing::new(need, reason))
+}
+
+/// Share lost of small datagrams, where the path lost more than a limit of bits would.
+fn small_lost(case: &Case<'_>, direction: Direction) -> Option<f64> {
+    let small = case.streamed(Experiment::SmallPackets, direction).last()?;
+    (small.loss_bounds().0 >= CUT_RATIO).then(|| small.lost_ratio())
 }
 
 /// Whether a load says nothing of the path's limit, because the ends held it back. What a window
@@ -288,6 +298,10 @@ fn not_measured(case: &Case<'_>, reason: Reason, group: &[Missing]) -> NotMeasur
             option = Some("--cc cubic".to_owned());
             "its congestion control may leave empty a queue that CUBIC fills".to_owned()
         }
+        Reason::SmallLost(share) => format!(
+            "{} of small datagrams were lost that were twice as many a second as TCP's packets, and why was not found out",
+            percent(share)
+        ),
         Reason::LimitUnknown => {
             option = Some("plumb check --thorough".to_owned());
             "no queue filled and no window was full, and there was no time to send more than TCP did".to_owned()
