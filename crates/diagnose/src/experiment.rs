@@ -362,7 +362,11 @@ impl Line {
                 };
                 times * self.carried_bps?
             }
-            Some(last) if (tried.len()..RAISES).contains(&attempts) && last.is_carried() => {
+            // One that left packets out may have exceeded the line at moments only.
+            Some(last)
+                if (tried.len()..RAISES).contains(&attempts)
+                    && (last.is_carried() || last.has_gaps() && !last.is_cut()) =>
+            {
                 let times = match loses || waits_little {
                     true => FAR_RATIO,
                     false => NEXT_RATIO,
