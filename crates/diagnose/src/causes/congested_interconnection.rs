@@ -81,7 +81,7 @@ fn examine(case: &Case<'_>) -> Option<Finding> {
         evidence,
         fixes: vec![Fix::advice(
             Actor::Provider,
-            "Show it to the provider with the time of day: an interconnection or a line within its network is full. Compare a far end behind another network (`plumb path`), or a tunnel that takes another path. A shaper at home does not reach that queue.",
+            "Check a far end in another network: where it is quick, the interconnection towards this one or its own line is full, and otherwise a line within the provider's network. Show the provider both with the time of day, or take a tunnel along another path. A shaper at home does not reach that queue.",
             format!("Idle round trips are {} shorter.", human_seconds(waits_s)),
         )],
         kb: "path".to_owned(),
@@ -102,7 +102,7 @@ fn free(
         measurement,
         format_args!("path.places.{index}.idle_rtt_s.p95"),
         hop.idle_rtt_s.p95,
-        "95 % of the idle round trips to the other end of the access line, which stay below its fastest and that",
+        "95 % of idle round trips to the provider's router, below its fastest and 20 ms",
         hop.idle_rtt_s.min + STANDS_S,
     )
 }
