@@ -2,9 +2,11 @@
 //!
 //! Round trips and rates are then those to the edge, which is near; what it has to fetch takes the path behind it.
 
+use std::collections::BTreeMap;
+
 use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
-use plumb_model::results::PageLoadResult;
+use plumb_model::results::page_load::{PageObject, PageOrigin};
 use plumb_model::run::Measurement;
 use plumb_model::units::human_seconds;
 
@@ -58,7 +60,12 @@ fn edge(measurement: &Measurement) -> Option<Finding> {
     let field = |name: &&&str| page.cache_fields.contains_key(**name);
     let sign = *SIGNS.iter().find(field)?;
     let value = page.cache_fields.get(sign)?;
-    let times = times(page);
+    let url = page.page_url.as_deref();
+    let object = page
+        .objects
+        .iter()
+        .find(|object| Some(object.url.as_str()) == url);
+    let times = object.map_or_else(String::new, |object| times(object, &page.origins));
     Some(Finding {
         cause: Cause::CdnEdge,
         place: Place::FarHost,
@@ -67,7 +74,7 @@ fn edge(measurement: &Measurement) -> Option<Finding> {
         matters_for: Vec::new(),
         summary: format!(
             "An edge or a cache answers for the page (its field {sign}: {value}){}{times}: what is measured is the path to it, not to the origin.",
-            state(page).unwrap_or_default(),
+            state(&page.cache_fields).unwrap_or_default(),
         ),
         evidence: vec![fact(
             measurement,
@@ -86,30 +93,25 @@ fn edge(measurement: &Measurement) -> Option<Finding> {
 }
 
 /// Whether the edge had the page, by its own word.
-fn state(page: &PageLoadResult) -> Option<&'static str> {
-    let mut values = STATES
-        .iter()
-        .filter_map(|name| page.cache_fields.get(*name));
+fn state(fields: &BTreeMap<String, String>) -> Option<&'static str> {
+    let mut values = STATES.iter().filter_map(|name| fields.get(*name));
     values.find_map(|value| {
         let value = value.to_ascii_lowercase();
-        match () {
-            () if value.contains("hit") => Some(", which had it"),
-            () if value.contains("miss") => Some(", which had to fetch it"),
-            () => None,
-        }
+        let known = [
+            ("hit", ", which had it"),
+            ("miss", ", which had to fetch it"),
+        ];
+        let mut known = known.into_iter();
+        known.find_map(|(word, words)| value.contains(word).then_some(words))
     })
 }
 
 /// How long a round trip to it takes, and how long what is behind it.
-fn times(page: &PageLoadResult) -> String {
-    let of_page = |url: &&str| page.page_url.as_deref() == Some(*url);
-    let object = page
-        .objects
-        .iter()
-        .find(|object| of_page(&object.url.as_str()));
-    let origin = object.and_then(|object| page.origins.get(usize::try_from(object.origin).ok()?));
+fn times(page: &PageObject, origins: &[PageOrigin]) -> String {
+    let origin = usize::try_from(page.origin).ok();
+    let origin = origin.and_then(|number| origins.get(number));
     let rtt_s = origin.and_then(|origin| origin.rtt_s);
-    let first_byte_s = object.and_then(|object| object.first_byte_s);
+    let first_byte_s = page.first_byte_s;
     match (rtt_s, first_byte_s) {
         (Some(rtt_s), Some(first_s)) if first_s - rtt_s >= BEHIND_S => format!(
             ", {} away, and the answer begins {} after a round trip",
@@ -126,7 +128,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::testing::found;
-    use plumb_model::results::Outcome;
+    use plumb_model::results::{Outcome, PageLoadResult};
 
     /// The summaries where the answer has these fields and begins so long after the request, over a path of 8 ms.
     fn summaries(fields: &[(&str, &str)], first_byte_s: f64) -> Vec<String> {
