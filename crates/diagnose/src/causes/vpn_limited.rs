@@ -33,7 +33,12 @@ const CUT_CONFIDENCE: f64 = 0.9;
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Ends,
     vanishes: "without the tunnel, with a cheaper cipher or one that uses several processors, or with a smaller MTU of the tunnel, the rate is higher",
-    needs: &[Need::Machine, Need::CounterRates],
+    needs: &[
+        Need::Machine,
+        Need::Upload,
+        Need::Download,
+        Need::CounterRates,
+    ],
     resembles: &[
         (
             Cause::ProcessorBusy,

@@ -288,8 +288,8 @@ pub(crate) fn measures(need: Need, effort: Effort, far: FarEnd, raw: bool) -> bo
         Need::OneWayDelays => responder && thorough,
         // Others ask for them where something is left unexplained.
         Need::SmallPackets | Need::SingleStreams => responder && thorough,
-        // What a machine counted since it booted is not of a path.
-        Need::CounterRates => far == FarEnd::None,
+        // Beside loads; what a machine counted since it booted is not of a path.
+        Need::CounterRates => responder || far == FarEnd::None,
         Need::Resolver => usual || far == FarEnd::None,
         Need::BothVersions => path && usual,
         Need::Connections => far == FarEnd::Host,
