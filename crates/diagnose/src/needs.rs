@@ -7,7 +7,7 @@ use plumb_model::finding::{Cause, Finding};
 use plumb_model::need::{LookedFor, Need, NotLookedFor};
 use plumb_model::results::{Direction, Outcome};
 
-use crate::evidence::shows_marks;
+use crate::evidence::{ENOUGH_OF_PLACE, shows_marks};
 use crate::{Case, causes, lengths};
 
 /// Shorter than this, a trace shows a route at one moment, in seconds: Starlink and mobile networks move a terminal
@@ -39,6 +39,13 @@ pub(crate) fn is_measured(case: &Case<'_>, need: Need) -> bool {
     };
     match need {
         Need::Idle => case.idle().is_some_and(|idle| idle.result.rtt_s.is_some()),
+        Need::Silence => case
+            .after_silence()
+            .is_some_and(|probes| probes.result.received > 1),
+        Need::ProviderHop => case
+            .provider_hop()
+            .is_some_and(|(_, _, hop)| hop.idle_rtt_s.count >= ENOUGH_OF_PLACE),
+        Need::Marks => case.routes().any(shows_marks),
         Need::Upload => shows_rate(case, Direction::Up),
         Need::Download => shows_rate(case, Direction::Down),
         Need::BothLoads => shows_rate(case, Direction::Both),

@@ -9,6 +9,11 @@ pub(crate) fn is_idle(measurement: &Measurement) -> bool {
     measurement.context.phase == Some(Phase::Idle)
 }
 
+/// Whether it is of single probes with seconds of silence between them.
+pub(crate) fn follows_silence(measurement: &Measurement) -> bool {
+    measurement.context.phase == Some(Phase::Silence)
+}
+
 /// Whether both directions were loaded at once.
 pub(crate) fn loads_both(measurement: &Measurement) -> bool {
     measurement.context.phase == Some(Phase::Both)

@@ -36,6 +36,8 @@ fn takes(cause: Cause) -> Need {
         Cause::BufferbloatUp
         | Cause::BufferbloatDown
         | Cause::CrossTraffic
+        | Cause::CongestedInterconnection
+        | Cause::RrcWakeUp
         | Cause::Satellite
         | Cause::OneWayDelayAsymmetric
         | Cause::RouteDetour

@@ -97,6 +97,7 @@ const OTHER_CELLS: &[(&str, &[(&str, &str)])] = &[
             ("hold", "true"),
         ],
     ),
+    ("sleep", &[("after", "4ms"), ("wakes", "7ms")]),
     (
         "wifi",
         &[
@@ -115,6 +116,7 @@ const OTHER_CELLS: &[(&str, &[(&str, &str)])] = &[
     ("strip_tcp_options", &[]),
     ("mss_clamp", &[("bytes", "1200")]),
     ("ecn_bleach", &[]),
+    ("ecn_bleach", &[("only", "ect1")]),
     ("ecn_syn_drop", &[]),
     ("dscp_bleach", &[("dscp", "10")]),
 ];

@@ -17,8 +17,8 @@ use crate::cell::middlebox::{
 };
 use crate::cell::timed::{Timed, Timing};
 use crate::cell::{
-    Adjust, Cell, corrupt, delay, duplicate, outage, packet_rate, policer, reorder, shaper, trace,
-    wifi,
+    Adjust, Cell, corrupt, delay, duplicate, outage, packet_rate, policer, reorder, shaper, sleep,
+    trace, wifi,
 };
 use crate::settings::{self, Difference, KindOf, SettingsError, TYPE, kinds};
 use crate::time::Time;
@@ -57,6 +57,8 @@ kinds! {
         Policer(policer::PolicerSpec) = "policer",
         /// Times in which nothing passes.
         Outage(outage::OutageSpec) = "outage",
+        /// A radio that sleeps when nothing passes.
+        Sleep(sleep::SleepSpec) = "sleep",
         /// A radio that contends, aggregates and retries.
         Wifi(wifi::WifiSpec) = "wifi",
         /// A line that takes only small packets.
@@ -141,6 +143,7 @@ impl CellSpec {
             Self::Reorder(spec) => own(reorder::Reorder::new(spec.clone(), seed)),
             Self::Policer(spec) => filter(policer::Policer::new(spec.clone(), now)),
             Self::Outage(spec) => timed(outage::Outage::new(spec.clone(), seed, now)),
+            Self::Sleep(spec) => timed(sleep::Sleep::new(spec.clone())),
             Self::Wifi(spec) => own(wifi::Wifi::new(spec.clone(), seed)),
             Self::Mtu(spec) => filter(mtu::Mtu::new(spec.clone())),
             Self::IcmpFilter(spec) => filter(icmp_filter::IcmpFilter::new(spec.clone())),
@@ -150,7 +153,7 @@ impl CellSpec {
             }
             Self::StripTcpOptions(spec) => filter(strip_tcp_options::StripTcpOptions::new(spec)),
             Self::MssClamp(spec) => filter(mss_clamp::MssClamp::new(spec.clone())),
-            Self::EcnBleach(_) => filter(ecn_bleach::EcnBleach),
+            Self::EcnBleach(spec) => filter(ecn_bleach::EcnBleach::new(spec.clone())),
             Self::EcnSynDrop(_) => filter(ecn_syn_drop::EcnSynDrop),
             Self::DscpBleach(spec) => filter(dscp_bleach::DscpBleach::new(spec.clone())),
             Self::Nat(spec) => shared(nat::pair(spec)),

@@ -10,6 +10,7 @@
 //! of those that the budget ended; [`responsiveness`] conducts a phase that measures round trips a minute.
 
 mod advice;
+pub mod after_silence;
 pub mod announcement;
 pub mod available;
 pub mod background;

@@ -1,6 +1,7 @@
 //! `plumb ping`: round trips, by ICMP or by the responder's UDP echo.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use plumb_probe::{Pace, Plan, Probing, Progress, Sizes};
 
 use crate::error::{MeasureError, Unanswered};
 use crate::probes::{Window, identity, whole};
+use crate::progress::Watcher;
 use crate::session::Session;
 use crate::step::Step;
 use crate::yields::Yield;
@@ -29,11 +31,19 @@ impl Step for RoundTrips {
     }
 
     fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
-        probe(self.plan.clone(), session)
+        probe(self.plan.clone(), session.watcher, &session.stop)
     }
 }
 
-fn probe(plan: Plan, session: &Session<'_>) -> Result<Yield, MeasureError> {
+/// Probes by that plan.
+///
+/// # Errors
+/// When this host cannot send such probes.
+pub(crate) fn probe(
+    plan: Plan,
+    watcher: &dyn Watcher,
+    stop: &Arc<AtomicBool>,
+) -> Result<Yield, MeasureError> {
     let name = plan.name.clone();
     let interval_s = plan.interval.as_secs_f64();
     let size_bytes = match plan.sizes {
@@ -42,22 +52,22 @@ fn probe(plan: Plan, session: &Session<'_>) -> Result<Yield, MeasureError> {
     };
     let (pace, preload, pattern) = (plan.pace, plan.preload, plan.pattern);
     let trust = plan.trust.clone();
-    session.watcher.step(
+    watcher.step(
         &format!("probing {name}"),
         plan.duration.unwrap_or_default(),
     );
-    let (probing, seen) = Probing::watched(plan, Arc::clone(&session.stop))?;
+    let (probing, seen) = Probing::watched(plan, Arc::clone(stop))?;
     let progress = probing.progress();
     let mut told_at = Instant::now();
     loop {
         match seen.recv_timeout(TELL_EVERY) {
-            Ok(seen) => session.watcher.probe(&seen),
+            Ok(seen) => watcher.probe(&seen),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
         if told_at.elapsed() >= TELL_EVERY {
             told_at = Instant::now();
-            session.watcher.update(&in_words(progress.read()));
+            watcher.update(&in_words(progress.read()));
         }
     }
     let log = probing.join();

@@ -47,6 +47,8 @@ vocabulary! {
         Both = "both" as "both at once",
         /// Nothing loads it again, after a load.
         After = "after" as "after load",
+        /// Nothing at all passes for seconds, but for single probes.
+        Silence = "silence" as "after silence",
     }
 }
 
@@ -57,7 +59,7 @@ impl Phase {
             Self::Up => Some(Direction::Up),
             Self::Down => Some(Direction::Down),
             Self::Both => Some(Direction::Both),
-            Self::Idle | Self::After => None,
+            Self::Idle | Self::After | Self::Silence => None,
         }
     }
 }

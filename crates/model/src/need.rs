@@ -11,6 +11,12 @@ vocabulary! {
     pub enum Need {
         /// Round trips and losses of the idle path.
         Idle = "idle",
+        /// Single probes, with seconds of silence before each.
+        Silence = "silence",
+        /// Round trips to the first router beyond the gateway, before any load.
+        ProviderHop = "provider-hop",
+        /// Marks of packets that a responder received.
+        Marks = "marks",
         /// An upload for as long as a rate takes to become steady.
         Upload = "upload",
         /// A download for as long as a rate takes to become steady.

@@ -10,10 +10,12 @@ use std::time::Instant;
 use anyhow::Context as _;
 use clap::Args;
 use plumb_load::ClientError;
+use plumb_measure::after_silence::AfterSilence;
 use plumb_measure::conductor::Conducted;
 use plumb_measure::times::Times;
 use plumb_measure::{announcement, budget, local, with_responder, without_responder};
 use plumb_model::finding::Severity;
+use plumb_model::goal::Effort;
 use plumb_model::units::human_seconds;
 use plumb_report::text;
 use plumb_wire::url::Url;
@@ -102,6 +104,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         arguments.load.budget(budget::DEFAULT).bytes(),
         &target,
     )?;
+    // Before anything else is sent to the far end.
+    let mut silence = (asked.effort == Effort::Thorough).then(|| {
+        say("first three echo requests 12 s apart, for radios that sleep");
+        AfterSilence::probe(&target.name, target.address, &*watcher, &cancel)
+    });
     let connected = target.connect_within(arguments.load.port, limit / WAITING_PARTS);
     let Conducted { run, shortfall } = match connected {
         Ok(client) => {
@@ -125,7 +132,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             }
             say(plan.announcement(announcement::link_bps(address)));
             let asked = plan.asked.clone().unwrap_or_default();
-            plan::with_steps(&target, &asked, page.as_ref(), true, |besides| {
+            let silence = silence.as_mut();
+            plan::with_steps(&target, &asked, page.as_ref(), silence, true, |besides| {
                 with_responder::run(client, &plan, besides, &*watcher, &cancel)
             })?
             .context("cannot measure")?
@@ -152,7 +160,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 idle: times.idle,
                 until: began + limit,
             };
-            plan::with_steps(&target, &asked, page.as_ref(), false, |besides| {
+            let silence = silence.as_mut();
+            plan::with_steps(&target, &asked, page.as_ref(), silence, false, |besides| {
                 let steps = besides.before.into_iter().chain(besides.after);
                 without_responder::run(plan(asked.clone()), steps.collect(), &*watcher, &cancel)
             })??

@@ -4,12 +4,13 @@ use plumb_model::context::Phase;
 use plumb_model::results::Direction;
 
 /// The phases in the order in which they are shown.
-pub(crate) const PHASES: [Phase; 5] = [
+pub(crate) const PHASES: [Phase; 6] = [
     Phase::Idle,
     Phase::Up,
     Phase::Down,
     Phase::Both,
     Phase::After,
+    Phase::Silence,
 ];
 
 /// When a latency was measured, to follow the word "latency".
@@ -20,6 +21,7 @@ pub(crate) fn when(phase: Phase) -> &'static str {
         Phase::Down => "under download",
         Phase::Both => "under both at once",
         Phase::After => "after the load",
+        Phase::Silence => "after a silence",
     }
 }
 

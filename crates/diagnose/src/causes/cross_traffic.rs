@@ -35,10 +35,15 @@ pub(crate) const CAUSE: Entry = Entry {
             "a line whose rate changes has no queue while nothing of ours loads it",
         ),
         (
+            Cause::CongestedInterconnection,
+            "there the queue is behind the provider's first router, which answers soon",
+        ),
+        (
             Cause::PathLoss,
             "packets that are lost though no queue stands are not lost to others' traffic",
         ),
     ],
+    yields_to: &[Cause::CongestedInterconnection],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         let found: Vec<Finding> = directions.filter_map(|d| examine(case, d)).collect();

@@ -7,13 +7,19 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use plumb_model::finding::{Actor, Cause, Finding, Severity};
 use plumb_model::need::Need;
+use plumb_model::units::human_seconds;
 
+use crate::Case;
 use crate::addresses::{is_private, is_public, is_shared};
 use crate::entry::{Entry, Family};
-use crate::evidence::{Route, fact, of_route};
+use crate::evidence::{Port, Route, fact, of_route};
 
 /// Providers number links from these addresses without translating, too.
 const SHARED_CONFIDENCE: f64 = 0.7;
+
+/// Connections of each version, at the least, and what their medians differ by, in seconds, where it is more than chance.
+const ENOUGH_CONNECTS: u64 = 3;
+const COSTS_S: f64 = 0.005;
 
 /// The prefix means nothing else.
 const NAT64_CONFIDENCE: f64 = 0.99;
@@ -26,16 +32,30 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::DoubleNat,
         "there both NATs are the customer's, with private addresses",
     )],
-    examine: |case| case.routes().filter_map(found).collect(),
+    examine: |case| {
+        case.routes()
+            .filter_map(|route| found(case, route))
+            .collect()
+    },
     ..Entry::PLAIN
 };
 
-fn found(route: Route<'_>) -> Option<Finding> {
+fn found(case: &Case<'_>, route: Route<'_>) -> Option<Finding> {
     let far: IpAddr = route.result.address.parse().ok()?;
-    nat64(route, far).or_else(|| shared(route, far))
+    nat64(case, route, far).or_else(|| shared(route, far))
 }
 
-fn nat64(route: Route<'_>, far: IpAddr) -> Option<Finding> {
+/// What connections through the translator take longer than those over IPv4 itself, in seconds, where the name has both.
+fn costs_s(case: &Case<'_>) -> Option<f64> {
+    let [v4, v6] = case.port_by_both()?;
+    let median_s = |port: Port<'_>| {
+        let connects = port.result.connect_s?;
+        (connects.count >= ENOUGH_CONNECTS).then_some(connects.p50)
+    };
+    Some(median_s(v6)? - median_s(v4)?)
+}
+
+fn nat64(case: &Case<'_>, route: Route<'_>, far: IpAddr) -> Option<Finding> {
     let IpAddr::V6(v6) = far else {
         return None;
     };
@@ -44,8 +64,16 @@ fn nat64(route: Route<'_>, far: IpAddr) -> Option<Finding> {
         return None;
     };
     let v4 = Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    let costs = match costs_s(case) {
+        Some(longer_s) if longer_s >= COSTS_S => format!(
+            " A connection takes {} longer than over IPv4 itself.",
+            human_seconds(longer_s)
+        ),
+        Some(_) => " A connection takes no longer than over IPv4 itself.".to_owned(),
+        None => String::new(),
+    };
     let summary = format!(
-        "The far end is reached through a NAT64: {v6} stands for {v4}. A machine of the provider translates every packet, and what it cannot translate does not pass."
+        "The far end is reached through a NAT64: {v6} stands for {v4}. A machine of the provider translates every packet, and what it cannot translate does not pass.{costs}"
     );
     let evidence = fact(
         route.measurement,
@@ -99,4 +127,42 @@ fn finding(confidence: f64, summary: String, evidence: plumb_model::finding::Evi
             "no translated address on the path",
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::testing::{connects, found_in, measurement};
+    use plumb_model::results::Outcome;
+    use plumb_model::results::port::PortState;
+
+    /// What is said of a far end at that address, where connections over IPv6 and IPv4 take so long.
+    fn summary(address: &str, v6_s: f64, v4_s: f64) -> Option<String> {
+        let path = serde_json::json!({ "kind": "path", "result": {
+            "protocol": "icmp", "port": null, "address": address, "reached": true, "cycles": 3, "hops": [], "loss": null,
+            "routes": [], "changes": [], "alterations": [], "syn_ack": null, "multipath": null, "distance": null,
+            "way_back": null, "symmetry": null,
+        }});
+        let outcome: Outcome = serde_json::from_value(path).unwrap();
+        let measured = [
+            measurement(outcome),
+            connects(address, 5, v6_s, PortState::Open),
+            connects("192.0.2.33", 5, v4_s, PortState::Open),
+        ];
+        let found = found_in(CAUSE.examine, &measured).pop();
+        found.map(|finding| finding.summary)
+    }
+
+    #[test]
+    fn what_a_translator_costs_shows_beside_ipv4() {
+        let nat64 = "64:ff9b::c000:221";
+        let costly = summary(nat64, 0.05, 0.02).unwrap();
+        assert!(
+            costly.contains("192.0.2.33") && costly.contains("30.0 ms longer"),
+            "{costly}"
+        );
+        assert!(summary(nat64, 0.02, 0.02).unwrap().contains("no longer"));
+        assert_eq!(summary("2001:db8::9", 0.05, 0.02), None);
+    }
 }

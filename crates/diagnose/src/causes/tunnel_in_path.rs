@@ -33,16 +33,15 @@ pub(crate) const CAUSE: Entry = Entry {
 };
 
 fn examine(case: &Case<'_>) -> Option<Finding> {
+    let mut phases = case.counted();
+    phases.find_map(|counted| Some(finding(counted, of(case, counted)?)))
+}
+
+/// The tunnel that carried what was measured beside these counters.
+pub(super) fn of<'a>(case: &Case<'a>, counted: Counted<'_>) -> Option<&'a Interface> {
     let (_, host) = case.hosts().next()?;
-    let mut tunnels = host
-        .interfaces
-        .iter()
-        .filter(|interface| interface.is_tunnel());
-    tunnels.find_map(|tunnel| {
-        let mut phases = case.counted();
-        let carried = phases.find(|counted| carries(*counted, tunnel))?;
-        Some(finding(carried, tunnel))
-    })
+    let mut interfaces = host.interfaces.iter();
+    interfaces.find(|interface| interface.is_tunnel() && carries(counted, interface))
 }
 
 /// Whether nearly all that any interface carried is what the tunnel carried.

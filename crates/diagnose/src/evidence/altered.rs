@@ -1,7 +1,7 @@
 //! Fields of the header that do not arrive as they were sent: quoted by hops, and, of marks, seen by both ends.
 
 use plumb_model::direction::OneDirection;
-use plumb_model::finding::{Actor, Cause, Finding, Observed, Severity};
+use plumb_model::finding::{Actor, Cause, Evidence, Finding, Observed, Severity};
 use plumb_model::results::path::{AlteredField, ArrivedMarks, EcnField};
 
 use super::fact;
@@ -101,16 +101,11 @@ fn between_ends(
             "dscp",
         ),
         AlteredField::Ecn => {
-            let of_one = |sent: EcnField| {
-                let of_it = |of: &ArrivedMarks| {
-                    // A mark of congestion is what the field is for.
-                    let seen = if of.ecn == EcnField::Ce { sent } else { of.ecn };
-                    (of.sent_ecn == Some(sent)).then_some((sent.bits(), seen.bits()))
-                };
-                changed(arrived, of_it)
-            };
-            let all = [EcnField::Ect0, EcnField::Ect1];
-            (all.into_iter().filter_map(of_one).collect(), "ecn")
+            let of_one = |sent: EcnField| changed_field(arrived, sent);
+            // Where ECT(1) alone is changed, that is another cause's: `ect1_alone`.
+            let of_ect0 = of_one(EcnField::Ect0);
+            let of_ect1 = of_ect0.as_ref().and_then(|_| of_one(EcnField::Ect1));
+            (of_ect0.into_iter().chain(of_ect1).collect(), "ecn")
         }
         _ => return None,
     };
@@ -171,6 +166,48 @@ fn between_ends(
     );
     finding.evidence.extend(evidence);
     Some(finding)
+}
+
+/// The other ECN field with which most packets arrive that were sent with this one.
+fn changed_field(arrived: &[ArrivedMarks], sent: EcnField) -> Option<Changed> {
+    changed(arrived, |of: &ArrivedMarks| {
+        // A mark of congestion is what the field is for.
+        let seen = if of.ecn == EcnField::Ce { sent } else { of.ecn };
+        (of.sent_ecn == Some(sent)).then_some((sent.bits(), seen.bits()))
+    })
+}
+
+/// Where ECT(1) does not arrive at the far end as it was sent, and ECT(0) does.
+pub(crate) fn ect1_alone(route: Route<'_>) -> Option<(String, Evidence)> {
+    let arrived = &route.result.marks.as_ref()?.up;
+    let with_ect0 = arrived
+        .iter()
+        .filter(|of| of.sent_ecn == Some(EcnField::Ect0));
+    let with_ect0: u64 = with_ect0.map(|of| of.packets).sum();
+    if with_ect0 < LEAST_PACKETS || changed_field(arrived, EcnField::Ect0).is_some() {
+        return None;
+    }
+    let changed = changed_field(arrived, EcnField::Ect1)?;
+    let seen = EcnField::of_bits(changed.seen);
+    let summary = format!(
+        "ECT(1) of packets to {} arrives as {} ({} of {}), and ECT(0) as it was sent: a transport of L4S waits in the queue of all others.",
+        route.result.address,
+        seen.shown(),
+        changed.packets,
+        changed.of
+    );
+    let word = |field: EcnField| Observed::Word(field.name().to_owned());
+    let evidence = fact(
+        route.measurement,
+        format_args!("marks.up.{}.ecn", changed.index),
+        word(seen),
+        format!(
+            "most packets with ECT(1) arrive with another value, {} of {}",
+            changed.packets, changed.of
+        ),
+        word(EcnField::Ect1),
+    );
+    Some((summary, evidence))
 }
 
 /// The other value with which most packets arrive; `marks` gives what was sent and seen of those that count.

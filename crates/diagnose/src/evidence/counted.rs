@@ -39,6 +39,7 @@ impl<'a> Counted<'a> {
             Some(Phase::Down) => "during the download",
             Some(Phase::Both) => "while both directions were loaded",
             Some(Phase::After) => "after the load",
+            Some(Phase::Silence) => "after a silence",
             None => "meanwhile",
         }
     }

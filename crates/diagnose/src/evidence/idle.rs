@@ -42,6 +42,13 @@ impl<'a> Case<'a> {
             .or(udp)
             .or(icmp)
     }
+    /// Single probes with seconds of silence before each.
+    pub(crate) fn after_silence(&self) -> Option<Idle<'a>> {
+        let all = [Protocol::Icmp, Protocol::Udp].into_iter();
+        let mut all = all.flat_map(|protocol| self.probes_by(protocol));
+        all.find(|probes| reading::follows_silence(probes.measurement))
+    }
+
     /// Those of one protocol.
     pub(crate) fn idle_by(&self, protocol: Protocol) -> Option<Idle<'a>> {
         let mut probes = self.probes_by(protocol);

@@ -2,10 +2,13 @@
 
 use plumb_model::distribution::Distribution;
 use plumb_model::protocol::Protocol;
-use plumb_model::results::{Direction, LoadedLatencyResult, Outcome, PathPlace};
+use plumb_model::results::{Direction, LoadedLatencyResult, Outcome, PathPlace, PlaceLatency};
 use plumb_model::run::Measurement;
 
 use crate::{Case, lengths};
+
+/// Round trips to a place on the path, of which a quarter and a twentieth are known.
+pub(crate) const ENOUGH_OF_PLACE: u64 = 20;
 
 /// Probes beside the load of one direction, or of both.
 #[derive(Clone, Copy)]
@@ -82,6 +85,16 @@ impl<'a> Case<'a> {
                 "path.places[0].idle_rtt_s.p75",
                 nearest.idle_rtt_s,
             ))
+        })
+    }
+
+    /// The first router beyond the gateway, at the other end of the access line: the measurement that has its round trips before
+    /// any load, and its number there.
+    pub(crate) fn provider_hop(&self) -> Option<(&'a Measurement, usize, &'a PlaceLatency)> {
+        self.every_loaded().find_map(|loaded| {
+            let mut places = loaded.result.path.as_ref()?.places.iter().enumerate();
+            let (index, hop) = places.find(|(_, at)| at.place == PathPlace::FirstHopBeyond)?;
+            Some((loaded.measurement, index, hop))
         })
     }
 

@@ -19,7 +19,7 @@ mod sizes;
 mod streamed;
 mod waits;
 
-pub(crate) use altered::{altered, shows_marks};
+pub(crate) use altered::{altered, ect1_alone, shows_marks};
 pub(crate) use carried::{Carried, SILENCE_S};
 pub(crate) use counted::Counted;
 pub(crate) use fact::{fact, fact_of_series};
@@ -27,7 +27,7 @@ pub(crate) use held::{HELD_S, Held};
 pub(crate) use idle::Idle;
 pub(crate) use levels::LEAST_TIMES;
 pub(crate) use lines::{Lines, of_lines};
-pub(crate) use loaded::Loaded;
+pub(crate) use loaded::{ENOUGH_OF_PLACE, Loaded};
 pub(crate) use names::Names;
 pub(crate) use outages::{OUTAGE_S, Outage};
 pub(crate) use port::Port;

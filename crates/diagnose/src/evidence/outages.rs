@@ -3,7 +3,7 @@
 use plumb_model::results::{Direction, Outcome};
 use plumb_model::run::Measurement;
 
-use crate::Case;
+use crate::{Case, reading};
 
 /// Shorter gaps may be a burst of loss, in seconds: radio sends again for a tenth of that.
 pub(crate) const OUTAGE_S: f64 = 0.5;
@@ -57,7 +57,9 @@ impl<'a> Case<'a> {
                 measurement.outcome,
                 Outcome::Ping(_) | Outcome::LoadedLatency(_)
             );
-            let is_next = probes && measurement.at_s >= last_s;
+            // Single probes far apart watch no path.
+            let watches = probes && !reading::follows_silence(measurement);
+            let is_next = watches && measurement.at_s >= last_s;
             if is_next {
                 last_s = measurement.at_s + measurement.duration_s;
             }

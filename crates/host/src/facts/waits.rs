@@ -8,7 +8,7 @@ const UNIFIED: &str = "/sys/fs/cgroup";
 const OF_PROCESSORS: &str = "/sys/fs/cgroup/cpu";
 
 /// Counters of it: `processor.ticks`, of which `processor.idle_ticks` and `processor.steal_ticks` (in USER_HZ of all
-/// processors together), for each processor its `ticks` and `softirq_ticks`, and `control_group.throttled` with
+/// processors together), for each processor its `ticks`, `idle_ticks` and `softirq_ticks`, and `control_group.throttled` with
 /// `control_group.throttled_us` of this process's groups.
 pub(crate) fn waits(source: &mut Source) -> Vec<(String, u64)> {
     let mut found = ticks(&source.optional("/proc/stat").unwrap_or_default());
@@ -56,7 +56,10 @@ fn ticks(stat: &str) -> Vec<(String, u64)> {
                 found.push((name("idle_ticks"), idle.saturating_add(iowait)));
                 found.push((name("steal_ticks"), steal));
             }
-            _ => found.push((name("softirq_ticks"), softirq)),
+            _ => {
+                found.push((name("idle_ticks"), idle.saturating_add(iowait)));
+                found.push((name("softirq_ticks"), softirq));
+            }
         }
     }
     found
@@ -113,6 +116,7 @@ mod tests {
             ("idle_ticks", 305),
             ("steal_ticks", 40),
             ("cpu0.ticks", 483),
+            ("cpu0.idle_ticks", 305),
             ("cpu0.softirq_ticks", 7),
         ];
         assert_eq!(ticks(text), expected.map(named));

@@ -15,6 +15,7 @@ pub mod packet_rate;
 pub mod policer;
 pub mod reorder;
 pub mod shaper;
+pub mod sleep;
 pub(crate) mod timed;
 pub mod trace;
 pub mod wifi;

@@ -1,5 +1,7 @@
 //! What loading a web page took, object by object.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +45,10 @@ pub struct PageLoadResult {
     pub failed: u64,
     /// Connections that were opened.
     pub connections: u64,
+    /// Fields of the page's answer that caches, proxies and edges of content networks add, by their names in lower case; each
+    /// value cut to 100 characters. Empty where there are none, and in Runs of versions that did not keep them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cache_fields: BTreeMap<String, String>,
     /// What stands between the start and the last byte, one object after the other: each was found in the one before it. The
     /// times of all steps add up to the page load time.
     pub critical_path: Vec<CriticalStep>,

@@ -6,6 +6,7 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use plumb_host::knobs::Catalogue;
+use plumb_measure::after_silence::AfterSilence;
 use plumb_measure::budget;
 use plumb_measure::capacity::{self, LineCapacity};
 use plumb_measure::connects::Connects;
@@ -73,6 +74,7 @@ pub(super) fn with_steps<T>(
     target: &Target,
     asked: &Asked,
     page: Option<&PagePlan>,
+    silence: Option<&mut AfterSilence>,
     has_responder: bool,
     measure: impl FnOnce(Besides<'_>) -> T,
 ) -> anyhow::Result<T> {
@@ -159,6 +161,7 @@ pub(super) fn with_steps<T>(
             before.swap(1, first);
         }
     }
+    before.extend(silence.map(|step| within(step, HOST)));
     let mut after = Vec::new();
     if asked.effort == Effort::Thorough {
         after.push(within(&mut route as &mut dyn Step, ROUTE));
@@ -277,14 +280,16 @@ pub(crate) fn measures(need: Need, effort: Effort, far: FarEnd, raw: bool) -> bo
             responder && usual
         }
         Need::Route | Need::PacketSizes => path && usual,
+        Need::Silence => path && thorough,
+        Need::ProviderHop | Need::Marks => responder && usual,
         Need::QuotedHeaders => usual && (path && raw || responder),
         Need::SegmentSize => path && usual && raw,
         Need::RouteOverTime | Need::Lines => path && thorough,
         Need::OneWayDelays => responder && thorough,
         // Others ask for them where something is left unexplained.
         Need::SmallPackets | Need::SingleStreams => responder && thorough,
-        // What a machine counted since it booted is not of a path.
-        Need::CounterRates => far == FarEnd::None,
+        // Beside loads; what a machine counted since it booted is not of a path.
+        Need::CounterRates => responder || far == FarEnd::None,
         Need::Resolver => usual || far == FarEnd::None,
         Need::BothVersions => path && usual,
         Need::Connections => far == FarEnd::Host,

@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(of(Cause::BufferbloatUp, Effort::Quick), ".");
         assert_eq!(of(Cause::BufferbloatUp, Effort::Usual), "R");
         assert_eq!(of(Cause::EcnCleared, Effort::Usual), "RH*");
-        assert_eq!(of(Cause::LinkErrors, Effort::Quick), "L");
+        assert_eq!(of(Cause::LinkErrors, Effort::Quick), "RL");
         assert_eq!(of(Cause::LinkSlow, Effort::Quick), "RHL");
     }
 

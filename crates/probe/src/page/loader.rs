@@ -15,6 +15,7 @@ use plumb_wire::page::{Found, css};
 use plumb_wire::url::{Origin, Scheme, Url, UrlError};
 
 use super::address_space::{AddressSpace, is_blocked};
+use super::cache_fields::cache_fields;
 use super::object::{Object, Scanner};
 use super::origin::{Client, Connection, Established, Lookup, Server, Span, State};
 use super::plan::{Limits, Objects, PagePlan};
@@ -353,6 +354,7 @@ impl Loader {
             return;
         };
         object.status = Some(head.status);
+        object.cache_fields = cache_fields(head);
         // RFC 9110, section 15.4.
         let leads = matches!(head.status, 301 | 302 | 303 | 307 | 308);
         if let Some(location) = head.field("location").filter(|_| leads) {

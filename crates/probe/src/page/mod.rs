@@ -5,6 +5,7 @@
 //! clock; `network.rs` is the sockets, threads and the clock around it; `result.rs` is what came of it.
 
 mod address_space;
+mod cache_fields;
 mod loader;
 mod network;
 mod object;

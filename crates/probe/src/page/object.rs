@@ -1,5 +1,7 @@
 //! An object on its way.
 
+use std::collections::BTreeMap;
+
 use plumb_model::results::page_load::ObjectKind;
 use plumb_wire::page::{Found, css, html};
 use plumb_wire::url::Url;
@@ -28,6 +30,8 @@ pub(super) struct Object {
     pub(super) end_ns: Option<u64>,
     pub(super) bytes: u64,
     pub(super) status: Option<u16>,
+    /// What caches and edges added to its answer.
+    pub(super) cache_fields: BTreeMap<String, String>,
     pub(super) redirected: bool,
     pub(super) error: Option<String>,
     pub(super) scanner: Scanner,
@@ -54,6 +58,7 @@ impl Object {
             end_ns: None,
             bytes: 0,
             status: None,
+            cache_fields: BTreeMap::new(),
             redirected: false,
             error: None,
             scanner: Scanner::None,
@@ -65,6 +70,7 @@ impl Object {
     pub(super) fn reset(&mut self) {
         (self.connection, self.reused, self.status) = (None, false, None);
         (self.sent_ns, self.first_byte_ns, self.bytes) = (None, None, 0);
+        self.cache_fields.clear();
     }
 
     /// It will not come, unless it has.

@@ -74,6 +74,9 @@ impl Loader {
             failed: failed as u64,
             connections: established().count() as u64,
             round_trips: load_s.map(|load_s| self.round_trips(&critical, load_s)),
+            cache_fields: page
+                .map(|page| page.cache_fields.clone())
+                .unwrap_or_default(),
             critical_path: self.steps(&critical),
             dns_s: Distribution::of(
                 self.servers

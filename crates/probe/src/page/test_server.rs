@@ -39,6 +39,14 @@ impl Site {
         self
     }
 
+    /// The same with a field more in the answer of a page that it has.
+    pub(super) fn with_field(mut self, path: &str, name: &str, value: &str) -> Self {
+        if let Some(page) = self.pages.get_mut(path) {
+            page.fields.push((name.to_owned(), value.to_owned()));
+        }
+        self
+    }
+
     /// Objects of so many bytes.
     pub(super) fn with_images(self, count: usize, bytes: usize) -> Self {
         let paths = (0..count).map(|number| format!("/{number}.png"));

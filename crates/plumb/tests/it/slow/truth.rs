@@ -17,7 +17,22 @@ fn checks_as_a_user_makes_them() {
         &|| holds("long-fat-rcvbuf", &[], &["long-fat-sndbuf"]),
         &|| holds("long-fat-sndbuf", &[], &["long-fat-rcvbuf"]),
         &|| holds("fibre", &[], &["home-cable"]),
-        &|| holds("cross-traffic", &[], &["home-cable"]),
+        &|| {
+            holds(
+                "cross-traffic",
+                &[],
+                &["home-cable", "congested-interconnection"],
+            )
+        },
+        &|| holds("congested-interconnection", &[], &["cross-traffic"]),
+        &|| holds("ect1-bleached", &[], &["fibre"]),
+        &|| {
+            holds(
+                "radio-sleeps",
+                &["--thorough", "--duration", "4s"],
+                &["fibre"],
+            )
+        },
         &|| holds("ack-starvation", &[], &["home-cable"]),
         &|| holds("queue-target-low", &[], &["home-cable"]),
     ]);

@@ -426,6 +426,19 @@ fn redirects_and_other_origins_cost_what_they_cost() {
 }
 
 #[test]
+fn what_an_edge_adds_is_kept_of_the_page_and_not_of_its_objects() {
+    for version in [HttpVersion::Http1, HttpVersion::Http2] {
+        let site = html("<img src=/0.png>").with_images(1, 10);
+        let site = site
+            .with_field("/", "via", "1.1 edge")
+            .with_field("/0.png", "age", "9");
+        let result = Internet::one(version, site).load(&plan("https://example.net/"));
+        let kept: Vec<_> = result.cache_fields.into_iter().collect();
+        assert_eq!(kept, [("via".to_owned(), "1.1 edge".to_owned())]);
+    }
+}
+
+#[test]
 fn redirects_end() {
     let around = Site::default()
         .with_redirect("/", 302, "/b")

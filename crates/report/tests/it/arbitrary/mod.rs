@@ -78,7 +78,7 @@ prop_compose! {
         outcome in outcome(),
         at_s in number(),
         duration_s in number(),
-        phase in proptest::option::of(prop_oneof![Just(Phase::Idle), Just(Phase::Up), Just(Phase::Both), Just(Phase::After)]),
+        phase in proptest::option::of(prop_oneof![Just(Phase::Idle), Just(Phase::Up), Just(Phase::Both), Just(Phase::After), Just(Phase::Silence)]),
         series in btree_map(prop_oneof![Just("rtt".to_owned()), Just("rtt_icmp".to_owned()), Just("bps".to_owned()), Just("pdv_s".to_owned()), Just("loss_ratio".to_owned()), words()], series(), 0..3),
     ) -> Measurement {
         Measurement { id, outcome, at_s, duration_s, context: Context { phase, ..Context::default() }, ended: Ended::Complete, settings: serde_json::Map::new(), series }
