@@ -10,10 +10,13 @@ use plumb_model::need::Need;
 
 use crate::addresses::{is_private, is_public, is_shared};
 use crate::entry::{Entry, Family};
-use crate::evidence::{Route, fact, of_route};
+use crate::evidence::{Gateway, Route, fact, of_route};
 
 /// Providers number links from these addresses without translating, too.
 const SHARED_CONFIDENCE: f64 = 0.7;
+
+/// The gateway itself has none that others could reach.
+const REPORTED_CONFIDENCE: f64 = 0.95;
 
 /// The prefix means nothing else.
 const NAT64_CONFIDENCE: f64 = 0.99;
@@ -26,7 +29,13 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::DoubleNat,
         "there both NATs are the customer's, with private addresses",
     )],
-    examine: |case| case.routes().filter_map(found).collect(),
+    examine: |case| {
+        let routes: Vec<Finding> = case.routes().filter_map(found).collect();
+        match routes.is_empty() {
+            true => case.gateway().and_then(on_the_line).into_iter().collect(),
+            false => routes,
+        }
+    },
     ..Entry::PLAIN
 };
 
@@ -87,6 +96,25 @@ fn shared(route: Route<'_>, far: IpAddr) -> Option<Finding> {
     })
 }
 
+/// The address that the gateway reports of its line.
+fn on_the_line(gateway: Gateway<'_>) -> Option<Finding> {
+    let reported = gateway.result.external_address.as_deref()?;
+    let address: IpAddr = reported.parse().ok()?;
+    is_shared(address).then(|| {
+        let summary = format!(
+            "The gateway's own address on its line is {address}, of those that providers use behind a carrier-grade NAT: nobody can connect to this line from outside, and what looks at addresses takes several customers for one."
+        );
+        let evidence = fact(
+            gateway.measurement,
+            "external_address",
+            reported,
+            "an address of RFC 6598 on the line of the gateway",
+            "100.64.0.0/10",
+        );
+        finding(REPORTED_CONFIDENCE, summary, evidence)
+    })
+}
+
 fn finding(confidence: f64, summary: String, evidence: plumb_model::finding::Evidence) -> Finding {
     of_route(
         Cause::ProviderNat,
@@ -99,4 +127,26 @@ fn finding(confidence: f64, summary: String, evidence: plumb_model::finding::Evi
             "no translated address on the path",
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_model::results::Outcome;
+    use plumb_model::results::gateway::GatewayResult;
+
+    use super::*;
+    use crate::testing::found;
+
+    #[test]
+    fn a_shared_address_on_the_gateways_line_is_a_nat_of_the_provider() {
+        let of = |address: &str| {
+            let gateway = GatewayResult {
+                external_address: Some(address.to_owned()),
+                ..GatewayResult::default()
+            };
+            found(CAUSE.examine, Outcome::Gateway(Box::new(gateway))).len()
+        };
+        assert_eq!(of("100.72.3.4"), 1);
+        assert_eq!((of("203.0.113.7"), of("192.168.0.2"), of("?")), (0, 0, 0));
+    }
 }

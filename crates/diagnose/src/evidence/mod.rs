@@ -25,9 +25,9 @@ pub(crate) use altered::{altered, shows_marks};
 pub(crate) use carried::{Carried, SILENCE_S};
 pub(crate) use counted::Counted;
 pub(crate) use fact::{fact, fact_of_series};
-pub(crate) use gateway::OTHERS_RATIO;
 #[cfg(test)]
 pub(crate) use gateway::tests::gateway as asked_gateway;
+pub(crate) use gateway::{Gateway, OTHERS_RATIO};
 pub(crate) use held::{HELD_S, Held};
 pub(crate) use idle::Idle;
 pub(crate) use levels::LEAST_TIMES;
