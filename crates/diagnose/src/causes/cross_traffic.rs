@@ -117,9 +117,9 @@ fn counted_by_gateway(case: &Case<'_>, direction: Direction) -> Option<(String, 
         let evidence = fact_of_series(
             gateway.measurement,
             &format!("{}_bytes", direction.name()),
-            least,
-            "share of what the gateway's line carried beside our load that this host's interface did not count, less headers and one step of the counter",
-            OTHERS_RATIO,
+            least * shared.line,
+            "bytes that the gateway's line carried beside our load and this host's interface did not count, less headers and one step of the counter, against a fifth of all",
+            OTHERS_RATIO * shared.line,
         );
         (summary, evidence)
     })

@@ -10,7 +10,7 @@ use plumb_model::units::si;
 
 use crate::Case;
 use crate::entry::{Entry, Family};
-use crate::evidence::{Lines, fact, of_lines};
+use crate::evidence::{Lines, OTHERS_RATIO, fact, of_lines};
 
 /// A load fills a line that carries this share of its rate as payload: cells and headers leave TCP 0.83 of an ADSL line's
 /// (48 of 53 bytes, 1448 of 1500 and 32 of PPPoE over ATM), and it leaves a reserve.
@@ -106,14 +106,22 @@ fn as_the_gateway_reports(case: &Case<'_>, direction: Direction) -> Option<Findi
     let short_bps = paid_bps.filter(|paid_bps| line_bps < FULL_RATIO * paid_bps);
     let kind = gateway.result.access.as_deref();
     let kind = kind.map_or_else(String::new, |kind| format!(" ({kind})"));
-    let (line, ours, way) = (rate(line_bps), rate(carried.bps()), direction.name());
+    let (line, way) = (rate(line_bps), direction.name());
+    let load = match others_bps / line_bps >= OTHERS_RATIO {
+        true => format!(
+            "the {} that the load carried and the {} of others fill it",
+            rate(carried.bps()),
+            rate(others_bps)
+        ),
+        false => format!("the {} that the load carried fill it", rate(carried.bps())),
+    };
     let summary = match short_bps {
         Some(paid_bps) => format!(
-            "The gateway's line{kind} is connected at {line} {way}, and {} are paid for: the {ours} that the load carried fill it.",
+            "The gateway's line{kind} is connected at {line} {way}, and {} are paid for: {load}.",
             rate(paid_bps)
         ),
         None => format!(
-            "The gateway's line{kind} is the narrowest: it is connected at {line} {way}, and the {ours} that the load carried fill it."
+            "The gateway's line{kind} is the narrowest: it is connected at {line} {way}, and {load}."
         ),
     };
     let fix = Fix::advice(

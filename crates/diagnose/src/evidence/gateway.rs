@@ -29,10 +29,10 @@ pub(crate) struct Shared {
     /// All of it, by the gateway's counter.
     pub(crate) line: f64,
     /// What this host's interface counted of it.
-    pub(crate) own: f64,
+    own: f64,
     /// The largest step of the gateway's counter: by so much may its beginning and its end be wrong.
     step: f64,
-    pub(crate) seconds: f64,
+    seconds: f64,
 }
 
 impl Shared {
