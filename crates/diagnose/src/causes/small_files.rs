@@ -57,7 +57,7 @@ fn found(case: &Case<'_>) -> Option<Finding> {
         confidence: CONFIDENCE,
         matters_for: Vec::new(),
         summary: format!(
-            "Files of {size} one after another carry {} of the {} that a stream does: each takes {}, and of that {} is waiting for the answer.",
+            "Files of {size} one after another carry {} of the {} that this path does: each takes {}, and of that {} is waiting for the answer.",
             si(objects_bps, "bit/s"),
             si(stream_bps, "bit/s"),
             human_seconds(each.p50),
