@@ -8,7 +8,7 @@ use plumb_load::Client;
 use plumb_model::run::HostFacts;
 
 use crate::background::Background;
-use crate::gateway::Watch;
+use crate::gateway::watch::Watch;
 use crate::progress::Watcher;
 
 /// What the steps of a plan share while it runs.
