@@ -22,7 +22,7 @@ const REQUEST: Duration = Duration::from_secs(1);
 
 const LINE: &str = "urn:schemas-upnp-org:service:WANCommonInterfaceConfig:1";
 
-/// What it reports.
+/// A gateway, and what it reports of its line.
 #[derive(Debug, Clone)]
 pub struct Igd {
     /// The interface that is its line.

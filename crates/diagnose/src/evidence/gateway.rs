@@ -169,21 +169,17 @@ pub(crate) mod tests {
 
     /// The share that others had at least and at most.
     fn others(line_bps: f64, every_s: f64) -> (f64, f64) {
-        let gateway = gateway([None; 2], [line_bps, 1e7], every_s);
-        let load = carrying(Direction::Down, 9.5e6);
-        let result = match (&gateway.outcome, &load.outcome) {
-            (Outcome::Gateway(result), Outcome::Throughput(carried)) => (result, carried),
-            other => panic!("{other:?}"),
+        let all = [
+            gateway([None; 2], [line_bps, 1e7], every_s),
+            carrying(Direction::Down, 9.5e6),
+        ];
+        let case = Case {
+            measurements: &all,
+            local: &Default::default(),
+            far: None,
+            asked: None,
         };
-        let gateway = Gateway {
-            measurement: &gateway,
-            result: result.0,
-        };
-        let carried = Carried {
-            measurement: &load,
-            result: result.1,
-        };
-        let shared = gateway.shared(carried).unwrap();
+        let (_, shared) = case.shared(Direction::Down).unwrap();
         (shared.others_at_least(), shared.others_at_most())
     }
 

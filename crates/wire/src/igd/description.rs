@@ -24,7 +24,7 @@ const MAX_MODEL_CHARS: usize = 80;
 pub struct Service {
     /// Its type with its version, as each request names it.
     pub kind: String,
-    /// Where requests go.
+    /// Where questions to it are posted, at the gateway's own address.
     pub control: Url,
 }
 
