@@ -217,6 +217,14 @@ impl Outcome {
         }
     }
 
+    /// What requests and their answers took, where it is that.
+    pub fn transactions(&self) -> Option<&TransactionsResult> {
+        match self {
+            Self::Transactions(result) => Some(result),
+            _ => None,
+        }
+    }
+
     /// What loading a web page took, if this is that.
     pub fn page_load(&self) -> Option<&PageLoadResult> {
         match self {

@@ -46,9 +46,8 @@ fn found(case: &Case<'_>) -> Option<Finding> {
     let stream = case.single_stream(Direction::Up);
     let stream = stream.or_else(|| case.full_load(Direction::Up))?;
     let (objects_bps, stream_bps) = (objects.bps(), stream.bps());
-    let each = objects.result.latency_s?;
     let at_once = (stream_bps / objects_bps.max(1.0)).ceil().min(MOST_AT_ONCE);
-    let size = si(objects.result.request_bytes as f64, "B");
+    let size = si(objects.bytes, "B");
     let limit = WAITS_RATIO * stream_bps;
     (objects_bps < limit).then(|| Finding {
         cause: Cause::SmallFiles,
@@ -60,15 +59,15 @@ fn found(case: &Case<'_>) -> Option<Finding> {
             "Files of {size} one after another carry {} of the {} that this path does: each takes {}, and of that {} is waiting for the answer.",
             si(objects_bps, "bit/s"),
             si(stream_bps, "bit/s"),
-            human_seconds(each.p50),
+            human_seconds(objects.each_s.p50),
             percent((1.0 - objects_bps / stream_bps).clamp(0.0, 1.0)),
         ),
         evidence: vec![fact(
             objects.measurement,
             "rate_tps",
-            objects.result.rate_tps,
+            objects.per_s,
             format!("objects of {size} a second, against half of those that a stream carries in the same time"),
-            limit / (objects.result.request_bytes as f64 * 8.0),
+            limit / (objects.bytes * 8.0),
         )],
         fixes: vec![Fix::advice(
             Actor::ThisHost,
