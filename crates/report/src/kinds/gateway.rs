@@ -60,7 +60,7 @@ mod tests {
             ..GatewayResult::default()
         };
         let table = table([&gateway].into_iter()).without_empty_columns();
-        let row = table.rows.first().map(|row| row.join(" | "));
+        let row = table.rows.first().map(|row| row.cells.join(" | "));
         assert_eq!(row.as_deref(), Some("192.168.1.1 | 50.0 Mbit/s | 0"));
     }
 }
