@@ -94,6 +94,7 @@ pub(crate) fn is_measured(case: &Case<'_>, need: Need) -> bool {
         }
         Need::Files => of_kind("host_disk"),
         Need::Ciphers => of_kind("host_cipher"),
+        Need::SmallObjects => case.small_objects().is_some(),
         Need::Connections => of_kind("port"),
         Need::Page => of_kind("page_load"),
         Need::Resolver => case.name_servers().any(|names| !names.is_nobodys()),

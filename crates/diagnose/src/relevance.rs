@@ -43,6 +43,7 @@ fn takes(cause: Cause) -> Need {
         | Cause::RouteDetour
         | Cause::WifiPowerSave
         | Cause::WifiRetries
+        | Cause::WifiScans
         | Cause::PowerSaving => Need::Delay,
         Cause::NothingCarried | Cause::RouteFlapping | Cause::LinkUnsteady => Need::Delivery,
         _ if causes::entry(cause).family == Family::Damage => Need::Delivery,

@@ -142,12 +142,17 @@ fn quarter_above(min: f64, above: f64) -> Distribution {
 
 /// Probes of the idle path, a quarter of which took so much longer than the fastest.
 pub(crate) fn idle_spread(rtt_s: f64, above_s: f64) -> Measurement {
+    idle_of(quarter_above(rtt_s, above_s))
+}
+
+/// Probes of the idle path whose round trips were spread like that.
+pub(crate) fn idle_of(rtt_s: Distribution) -> Measurement {
     let mut idle = answered(
         Protocol::Udp,
         "192.0.2.9",
-        100,
-        100,
-        Some(quarter_above(rtt_s, above_s)),
+        rtt_s.count,
+        rtt_s.count,
+        Some(rtt_s),
     );
     idle.context.phase = Some(Phase::Idle);
     idle
@@ -156,8 +161,12 @@ pub(crate) fn idle_spread(rtt_s: f64, above_s: f64) -> Measurement {
 /// Probes beside a download whose queue hardly grew, and of the gateway, to which a quarter of the idle round trips took so
 /// much longer than the fastest.
 pub(crate) fn beside_gateway(rtt_s: f64, above_s: f64) -> Measurement {
+    beside_gateway_of(quarter_above(rtt_s, above_s), quarter_above(0.02, above_s))
+}
+
+/// The same where the idle round trips to the gateway, and those of the path, were spread like that.
+pub(crate) fn beside_gateway_of(idle: Distribution, path: Distribution) -> Measurement {
     let short = Distribution::of([0.001]).unwrap();
-    let (idle, path) = (quarter_above(rtt_s, above_s), quarter_above(0.02, above_s));
     let loaded = serde_json::json!({ "kind": "loaded_latency", "result": {
         "direction": "down", "protocol": "udp", "idle_rtt_s": path, "rtt_s": path, "increase_s": short,
         "loss_ratio": 0.0, "path": {
@@ -203,4 +212,15 @@ pub(crate) fn from(file: &str) -> Load {
         to: None,
         flows: Vec::new(),
     }
+}
+
+/// So many objects of 10 kB a second, one after another.
+pub(crate) fn objects(rate_tps: f64) -> Measurement {
+    let objects = serde_json::json!({ "kind": "transactions", "result": {
+        "transport": "tcp", "connect": false, "request_bytes": 10_000, "response_bytes": 64, "concurrency": 1,
+        "offered_tps": null, "completed": 20, "failed": 0, "unfinished": 0, "delayed": 0, "rate_tps": rate_tps,
+        "latency_s": Distribution::of([1.0 / rate_tps]), "connect_s": null, "tls_handshake_s": null, "response_s": null,
+        "error": null, "cpu": { "local_ratio": 0.1, "remote_ratio": 0.1 },
+    }});
+    measurement(serde_json::from_value(objects).unwrap())
 }

@@ -84,6 +84,13 @@ pub fn read(source: &mut Source) -> Reading {
             ("wifi_retries", radio.retries),
             ("wifi_failed", radio.failed),
             ("wifi_beacons_lost", radio.beacons_lost),
+            // When that was, by the clock of the readings: it grows with each scan.
+            (
+                "wifi_scanned_at_ms",
+                radio
+                    .scanned_ago_s
+                    .and_then(|ago_s| ms(Some(at_ns as f64 / 1e9 - ago_s))),
+            ),
             ("wifi_channel_ms", ms(airtime.map(|airtime| airtime.all_s))),
             ("wifi_busy_ms", ms(airtime.map(|airtime| airtime.busy_s))),
             (

@@ -21,6 +21,7 @@ mod epoch;
 pub mod error;
 mod graph;
 mod groups;
+pub mod igd;
 pub mod impair;
 pub mod instance;
 pub mod kernel;

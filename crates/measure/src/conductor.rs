@@ -95,6 +95,7 @@ impl<'a> Conductor<'a> {
                 stop: Arc::clone(stop),
                 responder: None,
                 background: None,
+                gateway: None,
                 local: record.run().local.host.clone(),
                 far: None,
                 share: u64::MAX,
@@ -238,6 +239,9 @@ impl<'a> Conductor<'a> {
     /// # Errors
     /// When nothing at all was measured.
     pub fn finish(mut self, judgement: Judgement) -> Result<Conducted, MeasureError> {
+        if let Some(gateway) = self.session.gateway.take() {
+            self.record.add(gateway.end());
+        }
         if let Some(background) = self.session.background.take() {
             for note in background.end() {
                 self.record.note(note);

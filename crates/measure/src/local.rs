@@ -1,6 +1,6 @@
 //! The plan of `plumb check --local`: this machine, its link, gateway and resolver, and no far end.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -11,20 +11,15 @@ use plumb_net::route::next_hop;
 
 use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
+use crate::gateway::AskGateway;
 use crate::idle::IdlePath;
+use crate::near_hops::ANYWHERE;
 use crate::probes::Aim;
 use crate::progress::Watcher;
 use crate::record::Judgement;
 use crate::resolver::Resolvers;
 use crate::step::Step;
 use crate::within::Within;
-
-/// Addresses that stand for the Internet: they are for documentation (RFC 5737, RFC 3849), and nothing is sent there;
-/// only the kernel is asked by which way it would go.
-const ANYWHERE: [IpAddr; 2] = [
-    IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
-    IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
-];
 
 /// How long the gateway is probed, ten times a second: 200 probes bound a loss at 1.9 %.
 const GATEWAY: Duration = Duration::from_secs(20);
@@ -52,6 +47,7 @@ pub fn run(
         Some(gateway) => Conductor::towards(command, "this network", gateway, watcher, stop),
         None => Conductor::here(command, watcher, stop),
     };
+    let ask_gateway = asked.gateway;
     conductor.asked(Some(Asked {
         local: true,
         ..asked
@@ -62,6 +58,10 @@ pub fn run(
         (Some(hop), Some(gateway)) => {
             let by = interface_name(hop.interface).unwrap_or_else(|_| "an interface".to_owned());
             conductor.note(format!("The default route leads over {by} to {gateway}."));
+            if ask_gateway {
+                let towards = gateway;
+                conductor.step(&mut AskGateway { towards }, 0);
+            }
             let aim = Aim {
                 name: "the gateway".to_owned(),
                 address: SocketAddr::new(gateway, 0),

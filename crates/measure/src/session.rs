@@ -8,6 +8,7 @@ use plumb_load::Client;
 use plumb_model::run::HostFacts;
 
 use crate::background::Background;
+use crate::gateway::watch::Watch;
 use crate::progress::Watcher;
 
 /// What the steps of a plan share while it runs.
@@ -20,6 +21,8 @@ pub struct Session<'a> {
     pub responder: Option<Client>,
     /// The probes that run beside the steps, where a step has begun them.
     pub background: Option<Background>,
+    /// The gateway's counters, where a step has begun to watch them.
+    pub gateway: Option<Watch>,
     /// Facts of this host.
     pub local: HostFacts,
     /// Facts of the far host, where it reported them.

@@ -57,6 +57,9 @@ pub struct Asked {
     /// Whether only this machine, its link, gateway and resolver were to be looked at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub local: bool,
+    /// Whether the gateway could be asked about its line (UPnP IGD).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gateway: bool,
     /// What the path is to be good for. Absent where nothing was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<Purpose>,

@@ -64,6 +64,8 @@ vocabulary! {
         Ciphers = "ciphers",
         /// How fast and how well the resolver answers.
         Resolver = "resolver",
+        /// Small objects one after another, which `--for transfer` and `--for backup` send.
+        SmallObjects = "small-objects",
         /// Connections to a TCP port.
         Connections = "connections",
         /// What loading a web page takes.

@@ -4,6 +4,7 @@
 pub mod app;
 pub mod available_bandwidth;
 pub mod capacity;
+pub mod gateway;
 pub mod host;
 mod load;
 pub mod mtu;
@@ -33,6 +34,7 @@ use crate::vocabulary;
 use app::AppResult;
 use available_bandwidth::AvailableBandwidthResult;
 use capacity::CapacityResult;
+use gateway::GatewayResult;
 use host::{CipherResult, DiskResult, HostResult, RatesResult};
 pub use load::{CpuUse, LimitedTime};
 use mtu::MtuResult;
@@ -161,6 +163,8 @@ outcomes! {
         HostRates(RatesResult) = "host_rates",
         /// How fast files feed a transfer and take one.
         HostDisk(DiskResult) = "host_disk",
+        /// What the gateway reports of its line.
+        Gateway(Box<GatewayResult>) = "gateway",
         /// How fast this machine encrypts.
         HostCipher(CipherResult) = "host_cipher",
         /// Delay, loss and order of each direction by itself.
@@ -209,6 +213,14 @@ impl Outcome {
     pub fn throughput(&self) -> Option<&ThroughputResult> {
         match self {
             Self::Throughput(result) => Some(result),
+            _ => None,
+        }
+    }
+
+    /// What requests and their answers took, where it is that.
+    pub fn transactions(&self) -> Option<&TransactionsResult> {
+        match self {
+            Self::Transactions(result) => Some(result),
             _ => None,
         }
     }

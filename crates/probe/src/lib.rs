@@ -2,11 +2,12 @@
 //!
 //! A folder for each question: how long round trips take ([`ping`], and [`sweep`] for many targets at once), where
 //! packets go ([`path`]), how large they may be ([`mtu`]), what the lines carry ([`capacity`]); how long a silent
-//! connection is kept is a file ([`idle`]). What they share stands beside them: one TCP connection in its parts
+//! connection is kept is a file ([`idle`]), and what a gateway reports of its line another ([`gateway`]). What they share stands beside them: one TCP connection in its parts
 //! ([`exchange`]), whose certificates TLS trusts ([`root_store`]), and who stands at a hop ([`hop`]).
 
 pub mod capacity;
 pub mod exchange;
+pub mod gateway;
 pub mod hop;
 pub mod idle;
 pub mod mtu;

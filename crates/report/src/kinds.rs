@@ -3,6 +3,7 @@
 mod app;
 mod available_bandwidth;
 mod capacity;
+mod gateway;
 pub(crate) mod host;
 mod host_cipher;
 mod host_disk;

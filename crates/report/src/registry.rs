@@ -25,6 +25,7 @@ pub(crate) fn shown(measurement: &Measurement) -> &dyn Show {
         Outcome::App(result) => &**result,
         Outcome::AvailableBandwidth(result) => &**result,
         Outcome::Responsiveness(result) => &**result,
+        Outcome::Gateway(result) => &**result,
         Outcome::Host(result) => &**result,
         Outcome::HostRates(result) => result,
         Outcome::HostDisk(result) => result,

@@ -160,6 +160,7 @@ impl ChartGroup {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     Path,
+    Gateway,
     CounterRates,
     Files,
     Ciphers,

@@ -3,6 +3,7 @@
 
 use crate::http_client::{Event, HttpError, Request};
 use crate::http_head::{Head, MAX_HEAD_BYTES};
+use crate::url::Url;
 
 /// Interim answers before the final one: a server sends one or two (100, 103).
 const MAX_INTERIM: u32 = 8;
@@ -63,19 +64,34 @@ impl Client {
 
     /// Asks; the stream by which events name this request, or `None` while it takes none.
     pub fn request(&mut self, request: &Request) -> Option<u32> {
+        self.begin("GET", &request.url, &request.fields(), b"")
+    }
+
+    /// Asks with a body, as SOAP does; `fields` are beside the host and the body's length.
+    pub fn post(&mut self, url: &Url, fields: &[(&str, &str)], body: &[u8]) -> Option<u32> {
+        let length = body.len().to_string();
+        let fields = [fields, &[("Content-Length", length.as_str())]].concat();
+        self.begin("POST", url, &fields, body)
+    }
+
+    fn begin(
+        &mut self,
+        method: &str,
+        url: &Url,
+        fields: &[(&str, &str)],
+        body: &[u8],
+    ) -> Option<u32> {
         if !self.can_request() {
             return None;
         }
-        let authority = request.url.origin.authority();
-        let mut text = format!(
-            "GET {} HTTP/1.1\r\nhost: {authority}\r\n",
-            request.url.target
-        );
-        for (name, value) in request.fields() {
+        let authority = url.origin.authority();
+        let mut text = format!("{method} {} HTTP/1.1\r\nhost: {authority}\r\n", url.target);
+        for (name, value) in fields {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
         text.push_str("\r\n");
         self.out.extend_from_slice(text.as_bytes());
+        self.out.extend_from_slice(body);
         self.line.clear();
         self.stream = self.stream.wrapping_add(1);
         (self.state, self.began) = (State::Head, false);
@@ -376,6 +392,21 @@ mod tests {
             (client.request(&request("/")), client.can_request()),
             (None, false)
         );
+    }
+
+    #[test]
+    fn a_body_follows_its_length() {
+        let mut client = Client::default();
+        let url = request("/ctl").url;
+        assert_eq!(
+            client.post(&url, &[("SOAPACTION", "\"x\"")], b"<a/>"),
+            Some(1)
+        );
+        assert_eq!(
+            String::from_utf8_lossy(&client.take_output()),
+            "POST /ctl HTTP/1.1\r\nhost: example.net:8080\r\nSOAPACTION: \"x\"\r\nContent-Length: 4\r\n\r\n<a/>"
+        );
+        assert_eq!(client.post(&url, &[], b""), None, "one after the other");
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod http_client;
 pub mod http_head;
 pub mod icmp;
 pub mod icmp_report;
+pub mod igd;
 pub mod ip;
 mod keyed;
 pub mod native;

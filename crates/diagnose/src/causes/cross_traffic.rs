@@ -11,15 +11,20 @@ use plumb_model::units::{human_seconds, si};
 
 use crate::Case;
 use crate::entry::{Entry, Family};
-use crate::evidence::{Idle, STANDS_S, Streamed, fact};
+use crate::evidence::{Idle, OTHERS_RATIO, STANDS_S, Streamed, fact, fact_of_series};
 use crate::long_queue::WARNING_S;
-use crate::signs::{Kind, Sign, doing};
+use crate::signs::{Kind, Sign, doing, percent};
+use crate::weighing::prediction::strength::STRONG;
+use crate::weighing::prediction::{Observable, Prediction};
 
 /// The queue was there before ours.
 const IDLE_CONFIDENCE: f64 = 0.9;
 
 /// The fastest of hundreds of datagrams below our share waited.
 const PACED_CONFIDENCE: f64 = 0.9;
+
+/// The gateway counted what was not ours.
+const COUNTED_CONFIDENCE: f64 = 0.95;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
@@ -44,6 +49,8 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
     ],
     yields_to: &[Cause::CongestedInterconnection],
+    // The gateway sees everybody behind it, and nobody else on the line.
+    predicts: &[Prediction::likely(Observable::OthersOnLine, STRONG)],
     examine: |case| {
         let directions = [Direction::Up, Direction::Down].into_iter();
         let found: Vec<Finding> = directions.filter_map(|d| examine(case, d)).collect();
@@ -60,10 +67,18 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let before = case.idle().and_then(|idle| while_idle(idle, direction));
     let paced = case.streamed(Experiment::Paced, direction).next();
     let below = paced.and_then(|stream| below_our_share(case, stream, direction));
-    let (waits_s, confidence) = match (&before, &below) {
-        (Some((waits_s, _)), _) => (*waits_s, IDLE_CONFIDENCE),
-        (None, Some((waits_s, _))) => (*waits_s, PACED_CONFIDENCE),
-        (None, None) => return None,
+    let queued = match (&before, &below) {
+        (Some((waits_s, _)), _) => Some((*waits_s, IDLE_CONFIDENCE)),
+        (None, Some((waits_s, _))) => Some((*waits_s, PACED_CONFIDENCE)),
+        (None, None) => None,
+    };
+    let counted = counted_by_gateway(case, direction);
+    let Some((waits_s, confidence)) = queued else {
+        return counted.map(|(summary, evidence)| {
+            let expect = "The gateway counts what this host carries, and our load carries what the line does.";
+            let place = Place::line(direction);
+            finding(place, COUNTED_CONFIDENCE, summary, vec![evidence], expect.to_owned())
+        });
     };
     let when = match before {
         Some(_) => "before any load of ours",
@@ -76,21 +91,43 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
         )
     });
     let (place, doing, line) = (Place::line(direction), doing(direction), direction.name());
+    let queued = before.into_iter().chain(below).map(|(_, fact)| fact);
+    let counted = counted.into_iter().map(|(_, fact)| fact);
     Some(finding(
         place,
-        waits_s,
         confidence,
         format!(
             "Somebody else {doing}: packets wait {} in the queue {line} {when}{}.",
             human_seconds(waits_s),
             share.unwrap_or_default()
         ),
-        before
-            .into_iter()
-            .chain(below)
-            .map(|(_, fact)| fact)
-            .collect(),
+        queued.chain(counted).collect(),
+        shorter(waits_s),
     ))
+}
+
+/// What the gateway counted beside our load that was not this host's, where that is a part of the line to speak of.
+fn counted_by_gateway(case: &Case<'_>, direction: Direction) -> Option<(String, Evidence)> {
+    let (gateway, shared) = case.shared(direction)?;
+    let least = shared.others_at_least();
+    let carried = case.carried_alone(direction)?;
+    (least >= OTHERS_RATIO).then(|| {
+        let summary = format!(
+            "Somebody else {}: beside our load the gateway counted {} that were not this host's, {} of the line at least; the {} that ours carried are our share of it, and not its rate.",
+            doing(direction),
+            si(shared.others_bps(), "bit/s"),
+            percent(least),
+            si(carried.bps(), "bit/s"),
+        );
+        let evidence = fact_of_series(
+            gateway.measurement,
+            &format!("{}_bytes", direction.name()),
+            least * shared.line,
+            "bytes that the gateway's line carried beside our load and this host's interface did not count, less headers and one step of the counter, against a fifth of all",
+            OTHERS_RATIO * shared.line,
+        );
+        (summary, evidence)
+    })
 }
 
 /// What half of the probes of the idle path waited at least in that direction, where it is a queue.
@@ -145,16 +182,24 @@ fn by_round_trips(case: &Case<'_>) -> Option<Finding> {
             "Somebody else fills the line: round trips wait {} in a queue before any load of ours, so what ours carries is a share of the line.",
             human_seconds(middle_s)
         );
-        finding(Place::Path, middle_s, IDLE_CONFIDENCE, summary, vec![evidence])
+        finding(Place::Path, IDLE_CONFIDENCE, summary, vec![evidence], shorter(middle_s))
     })
+}
+
+/// What is expected without that traffic.
+fn shorter(waits_s: f64) -> String {
+    format!(
+        "Without that traffic idle round trips are {} shorter.",
+        human_seconds(waits_s)
+    )
 }
 
 fn finding(
     place: Place,
-    waits_s: f64,
     confidence: f64,
     summary: String,
     evidence: Vec<Evidence>,
+    expect: String,
 ) -> Finding {
     Finding {
         cause: Cause::CrossTraffic,
@@ -167,11 +212,42 @@ fn finding(
         fixes: vec![Fix::advice(
             Actor::Router,
             "Find who it is in the router's list of clients (updates, backups, streams), pause it, and check again: a shaper's rate can only be set by a check of the free line. A queue with fairness between hosts (CAKE) on the router then keeps one from delaying the others.",
-            format!(
-                "Without that traffic idle round trips are {} shorter.",
-                human_seconds(waits_s)
-            ),
+            expect,
         )],
         kb: "bufferbloat".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::evidence::asked_gateway;
+    use crate::testing::{carrying, found_in};
+
+    /// What is found where our load carried 9.5 Mbit/s down while the gateway counted so much.
+    fn beside(line_bps: f64) -> Vec<Finding> {
+        let gateway = asked_gateway([None; 2], [line_bps, 1e7], 1.0);
+        let load = carrying(Direction::Down, 9.5e6);
+        found_in(CAUSE.examine, &[gateway, load])
+    }
+
+    #[test]
+    fn what_the_gateway_counts_beyond_ours_is_somebody_elses() {
+        let [found] = beside(2e7).try_into().unwrap();
+        assert_eq!(found.place, Place::Downlink);
+        assert!(
+            found
+                .summary
+                .contains("10.0 Mbit/s that were not this host's"),
+            "{}",
+            found.summary
+        );
+        assert_eq!(beside(1.05e7), [], "headers of the line");
+        assert_eq!(
+            beside(0.9e7),
+            [],
+            "traffic within the local network is not the line's"
+        );
     }
 }

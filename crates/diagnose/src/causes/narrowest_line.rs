@@ -1,14 +1,26 @@
 //! One line carries less than every other.
 //!
-//! Named only where the result is sure of it.
+//! Named only where the result is sure of it, or where a load fills what the gateway reports its line to carry.
 
-use plumb_model::finding::{Cause, Finding, Place};
+use plumb_model::finding::{Actor, Cause, Finding, Fix, Place, Severity};
 use plumb_model::need::Need;
+use plumb_model::results::Direction;
 use plumb_model::results::capacity::CapacityHop;
 use plumb_model::units::si;
 
+use crate::Case;
 use crate::entry::{Entry, Family};
-use crate::evidence::{Lines, fact, of_lines};
+use crate::evidence::{Lines, OTHERS_RATIO, fact, of_lines};
+
+/// A load fills a line that carries this share of its rate as payload: cells and headers leave TCP 0.83 of an ADSL line's
+/// (48 of 53 bytes, 1448 of 1500 and 32 of PPPoE over ATM), and it leaves a reserve.
+const FULL_RATIO: f64 = 0.8;
+
+/// A line that carries more than it reports reports something else.
+const MOST_RATIO: f64 = 1.0;
+
+/// The gateway's own figure, and a load that comes up to it.
+const REPORTED_CONFIDENCE: f64 = 0.9;
 
 pub(crate) const CAUSE: Entry = Entry {
     family: Family::Queues,
@@ -18,7 +30,12 @@ pub(crate) const CAUSE: Entry = Entry {
         Cause::TokenBucket,
         "a token bucket lets the beginning pass at the rate of the line itself",
     )],
-    examine: |case| case.lines().filter_map(narrowest_line).collect(),
+    examine: |case| {
+        let by_packets = case.lines().filter_map(narrowest_line);
+        let directions = [Direction::Up, Direction::Down].into_iter();
+        let by_gateway = directions.filter_map(|direction| as_the_gateway_reports(case, direction));
+        by_packets.chain(by_gateway).collect()
+    },
     ..Entry::PLAIN
 };
 
@@ -69,6 +86,72 @@ fn narrowest_line(lines: Lines<'_>) -> Option<Finding> {
     ))
 }
 
+/// The line of the gateway, where its load and that of others fill it. It is worth repairing where more is paid for.
+fn as_the_gateway_reports(case: &Case<'_>, direction: Direction) -> Option<Finding> {
+    let gateway = case.gateway()?;
+    let (line_bps, field) = gateway.line_bps(direction)?;
+    let carried = case.full_load(direction)?;
+    let others_bps = case
+        .shared(direction)
+        .map_or(0.0, |(_, shared)| shared.others_bps());
+    let filled = (carried.bps() + others_bps) / line_bps;
+    if !(FULL_RATIO..).contains(&filled) || carried.bps() / line_bps > MOST_RATIO {
+        return None;
+    }
+    let paid = case.asked.and_then(|asked| asked.plan);
+    let paid_bps = paid.map(|plan| match direction {
+        Direction::Up => plan.up_bps,
+        _ => plan.down_bps,
+    });
+    let short_bps = paid_bps.filter(|paid_bps| line_bps < FULL_RATIO * paid_bps);
+    let kind = gateway.result.access.as_deref();
+    let kind = kind.map_or_else(String::new, |kind| format!(" ({kind})"));
+    let (line, way) = (rate(line_bps), direction.name());
+    let load = match others_bps / line_bps >= OTHERS_RATIO {
+        true => format!(
+            "the {} that the load carried and the {} of others fill it",
+            rate(carried.bps()),
+            rate(others_bps)
+        ),
+        false => format!("the {} that the load carried fill it", rate(carried.bps())),
+    };
+    let summary = match short_bps {
+        Some(paid_bps) => format!(
+            "The gateway's line{kind} is connected at {line} {way}, and {} are paid for: {load}.",
+            rate(paid_bps)
+        ),
+        None => format!(
+            "The gateway's line{kind} is the narrowest: it is connected at {line} {way}, and {load}."
+        ),
+    };
+    let fix = Fix::advice(
+        Actor::Provider,
+        "Compare what the gateway reports of its line (attenuation, errors, the rate of its port) with the contract: a bad cable or socket, or a port of 100 Mbit/s, limits the line before the provider does.",
+        format!("The gateway reports what is paid for {way}."),
+    );
+    Some(Finding {
+        severity: match short_bps {
+            Some(_) => Severity::Warning,
+            None => Severity::Info,
+        },
+        fixes: short_bps.map(|_| fix).into_iter().collect(),
+        kb: "gateway".to_owned(),
+        ..of_lines(
+            Cause::NarrowestLine,
+            Place::line(direction),
+            REPORTED_CONFIDENCE,
+            summary,
+            fact(
+                gateway.measurement,
+                field,
+                line_bps,
+                "what the gateway reports its line to carry, against what the load carried, of which headers are a fifth at most",
+                carried.bps(),
+            ),
+        )
+    })
+}
+
 /// What each line but that before hop `at` carries at least; `None` where that is not known of all, or
 /// there are no others.
 fn others_carry(hops: &[CapacityHop], at: usize) -> Option<f64> {
@@ -89,8 +172,8 @@ fn others_carry(hops: &[CapacityHop], at: usize) -> Option<f64> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
-    use crate::testing::found_by_any;
-    use plumb_model::finding::Severity;
+    use crate::evidence::asked_gateway;
+    use crate::testing::{carrying, found_by_any};
     use plumb_model::results::Outcome;
     use plumb_model::results::capacity::{
         CapacityEnd, CapacityResult, Doubt, RateEstimate, RateStatus, TrainBurst, TrainMethod,
@@ -190,6 +273,48 @@ mod tests {
             "The line before hop 2 (192.0.2.2) is the narrowest on the way there: 20.0 Mbit/s (19.0 Mbit/s to 21.0 Mbit/s). Every other carries at least 95.0 Mbit/s."
         );
         assert_eq!(found.evidence[0].field, "result.hops.1.rate.at_most_bps");
+    }
+
+    /// What is found where the gateway reports so much down, our load carried 46 Mbit/s, and so much is paid for.
+    fn reported(line_bps: f64, paid_bps: Option<f64>) -> Vec<Finding> {
+        let asked = plumb_model::goal::Asked {
+            plan: paid_bps.map(|down_bps| plumb_model::goal::LinePlan {
+                down_bps,
+                up_bps: 1e7,
+            }),
+            ..Default::default()
+        };
+        let gateway = asked_gateway([Some(line_bps), None], [4.8e7; 2], 1.0);
+        (CAUSE.examine)(&Case {
+            measurements: &[gateway, carrying(Direction::Down, 4.6e7)],
+            local: &Default::default(),
+            far: None,
+            asked: Some(&asked),
+        })
+    }
+
+    #[test]
+    fn a_line_that_is_full_is_the_narrowest_and_short_where_more_is_paid_for() {
+        let [full] = reported(5e7, None).try_into().unwrap();
+        assert_eq!(
+            (full.severity, full.place),
+            (Severity::Info, Place::Downlink)
+        );
+        let [as_paid] = reported(5e7, Some(5e7)).try_into().unwrap();
+        assert_eq!(as_paid.severity, Severity::Info);
+        let [short] = reported(5e7, Some(1e8)).try_into().unwrap();
+        assert_eq!(short.severity, Severity::Warning);
+        assert!(
+            short
+                .summary
+                .contains("connected at 50.0 Mbit/s down, and 100 Mbit/s are paid for")
+        );
+        assert_eq!(reported(1e9, Some(1e8)), [], "its port is no limit");
+        assert_eq!(
+            reported(1e7, Some(1e8)),
+            [],
+            "it carries more than it reports"
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use plumb_model::units::human_seconds;
 use crate::Case;
 use crate::addresses::{is_private, is_public, is_shared};
 use crate::entry::{Entry, Family};
-use crate::evidence::{Port, Route, fact, of_route};
+use crate::evidence::{Gateway, Port, Route, fact, of_route};
 
 /// Providers number links from these addresses without translating, too.
 const SHARED_CONFIDENCE: f64 = 0.7;
@@ -20,6 +20,9 @@ const SHARED_CONFIDENCE: f64 = 0.7;
 /// Connections of each version, at the least, and what their medians differ by, in seconds, where it is more than chance.
 const ENOUGH_CONNECTS: u64 = 3;
 const COSTS_S: f64 = 0.005;
+
+/// The gateway itself has none that others could reach.
+const REPORTED_CONFIDENCE: f64 = 0.95;
 
 /// The prefix means nothing else.
 const NAT64_CONFIDENCE: f64 = 0.99;
@@ -33,9 +36,14 @@ pub(crate) const CAUSE: Entry = Entry {
         "there both NATs are the customer's, with private addresses",
     )],
     examine: |case| {
-        case.routes()
+        let routes: Vec<Finding> = case
+            .routes()
             .filter_map(|route| found(case, route))
-            .collect()
+            .collect();
+        match routes.is_empty() {
+            true => case.gateway().and_then(on_the_line).into_iter().collect(),
+            false => routes,
+        }
     },
     ..Entry::PLAIN
 };
@@ -115,6 +123,25 @@ fn shared(route: Route<'_>, far: IpAddr) -> Option<Finding> {
     })
 }
 
+/// The address that the gateway reports of its line.
+fn on_the_line(gateway: Gateway<'_>) -> Option<Finding> {
+    let reported = gateway.result.external_address.as_deref()?;
+    let address: IpAddr = reported.parse().ok()?;
+    is_shared(address).then(|| {
+        let summary = format!(
+            "The gateway's own address on its line is {address}, of those that providers use behind a carrier-grade NAT: nobody can connect to this line from outside, and what looks at addresses takes several customers for one."
+        );
+        let evidence = fact(
+            gateway.measurement,
+            "external_address",
+            reported,
+            "an address of RFC 6598 on the line of the gateway",
+            "100.64.0.0/10",
+        );
+        finding(REPORTED_CONFIDENCE, summary, evidence)
+    })
+}
+
 fn finding(confidence: f64, summary: String, evidence: plumb_model::finding::Evidence) -> Finding {
     of_route(
         Cause::ProviderNat,
@@ -133,8 +160,9 @@ fn finding(confidence: f64, summary: String, evidence: plumb_model::finding::Evi
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::testing::{connects, found_in, measurement};
+    use crate::testing::{connects, found as found_by, found_in, measurement};
     use plumb_model::results::Outcome;
+    use plumb_model::results::gateway::GatewayResult;
     use plumb_model::results::port::PortState;
 
     /// What is said of a far end at that address, where connections over IPv6 and IPv4 take so long.
@@ -164,5 +192,18 @@ mod tests {
         );
         assert!(summary(nat64, 0.02, 0.02).unwrap().contains("no longer"));
         assert_eq!(summary("2001:db8::9", 0.05, 0.02), None);
+    }
+
+    #[test]
+    fn a_shared_address_on_the_gateways_line_is_a_nat_of_the_provider() {
+        let of = |address: &str| {
+            let gateway = GatewayResult {
+                external_address: Some(address.to_owned()),
+                ..GatewayResult::default()
+            };
+            found_by(CAUSE.examine, Outcome::Gateway(Box::new(gateway))).len()
+        };
+        assert_eq!(of("100.72.3.4"), 1);
+        assert_eq!((of("203.0.113.7"), of("192.168.0.2"), of("?")), (0, 0, 0));
     }
 }

@@ -5,6 +5,7 @@ mod altered;
 mod carried;
 mod counted;
 mod fact;
+mod gateway;
 mod held;
 mod idle;
 mod levels;
@@ -16,6 +17,7 @@ mod port;
 mod radio;
 mod route;
 mod sizes;
+mod small_objects;
 mod streamed;
 mod waits;
 
@@ -23,6 +25,9 @@ pub(crate) use altered::{altered, ect1_alone, shows_marks};
 pub(crate) use carried::{Carried, SILENCE_S};
 pub(crate) use counted::Counted;
 pub(crate) use fact::{fact, fact_of_series};
+#[cfg(test)]
+pub(crate) use gateway::tests::gateway as asked_gateway;
+pub(crate) use gateway::{Gateway, OTHERS_RATIO};
 pub(crate) use held::{HELD_S, Held};
 pub(crate) use idle::Idle;
 pub(crate) use levels::LEAST_TIMES;

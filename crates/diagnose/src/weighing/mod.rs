@@ -52,6 +52,11 @@ impl Account {
         self.terms.iter().map(|term| term.bits).sum()
     }
 
+    /// Whether the sum is surer than any finding may be.
+    pub fn is_capped(&self) -> bool {
+        probability(self.bits()) > MOST_SURE
+    }
+
     /// Whether what was seen beside its own rule makes it more unlikely than likely, and the rule alone did not.
     fn is_contradicted(&self) -> bool {
         let alone: f64 = self.terms.iter().take(2).map(|term| term.bits).sum();

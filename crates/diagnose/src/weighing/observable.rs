@@ -5,7 +5,7 @@ use plumb_model::loss::at_most_ratio;
 use plumb_model::results::Direction;
 
 use crate::Case;
-use crate::evidence::Carried;
+use crate::evidence::{Carried, OTHERS_RATIO};
 use crate::loss::{LOSS_WARNING, shows_loss};
 use crate::signs::{WINDOW_RATIO, queue_stands};
 
@@ -36,6 +36,8 @@ pub enum Observable {
     SendBuffer,
     /// The path carries nothing for a time.
     Outage,
+    /// The gateway counts more than this host carries.
+    OthersOnLine,
 }
 
 /// What a case shows of an observable.
@@ -77,6 +79,8 @@ impl Observable {
             (Self::SendBuffer, false) => "senders do not wait for their own buffer",
             (Self::Outage, true) => "the path carried nothing for a time",
             (Self::Outage, false) => "the path never stopped carrying packets",
+            (Self::OthersOnLine, true) => "the gateway counted more than this host carried",
+            (Self::OthersOnLine, false) => "the gateway counted no more than this host carried",
         }
     }
 
@@ -125,6 +129,14 @@ impl Observable {
             Self::Outage => {
                 let watched = case.watched_s() > 0.0;
                 watched.then(|| case.outages().next().is_some())
+            }
+            Self::OthersOnLine => {
+                let (_, shared) = case.shared(direction)?;
+                match shared {
+                    some if some.others_at_least() >= OTHERS_RATIO => Some(true),
+                    none if none.others_at_most() < OTHERS_RATIO => Some(false),
+                    _ => None,
+                }
             }
         }
     }

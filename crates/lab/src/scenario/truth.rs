@@ -28,6 +28,9 @@ pub struct Truth {
     /// Causes that must be found.
     #[serde(default)]
     pub findings: Vec<Cause>,
+    /// Causes that must not be found.
+    #[serde(default)]
+    pub no_findings: Vec<Cause>,
     /// The most that any finding may matter.
     pub max_severity: Option<Severity>,
     /// Numbers in the Run.
@@ -52,6 +55,7 @@ impl Default for Truth {
             first_finding: None,
             first_finding_where: None,
             findings: Vec::new(),
+            no_findings: Vec::new(),
             max_severity: None,
             values: Vec::new(),
             links: Vec::new(),

@@ -92,6 +92,12 @@ fn findings(truth: &Truth, run: &Run, verdict: &mut Verdict) {
             format!("{} is found", cause.name()),
         );
     }
+    for cause in &truth.no_findings {
+        expect(
+            run.findings.iter().all(|f| f.cause != *cause),
+            format!("{} is not found", cause.name()),
+        );
+    }
     if let Some(most) = truth.max_severity {
         expect(
             run.findings.iter().all(|f| f.severity <= most),

@@ -8,6 +8,7 @@ use super::generic::Family;
 
 const GET_INTERFACE: u8 = 5;
 const GET_STATION: u8 = 17;
+const GET_SCAN: u8 = 32;
 const GET_SURVEY: u8 = 50;
 const GET_POWER_SAVE: u8 = 62;
 
@@ -15,6 +16,7 @@ const IFINDEX: u16 = 3;
 const IFTYPE: u16 = 5;
 const STA_INFO: u16 = 21;
 const WIPHY_FREQ: u16 = 38;
+const BSS: u16 = 47;
 const SSID: u16 = 52;
 const PS_STATE: u16 = 93;
 const SURVEY_INFO: u16 = 84;
@@ -40,6 +42,10 @@ pub fn radios() -> Result<Vec<(u32, Wifi)>, NetlinkError> {
         }
         for body in family.list(GET_SURVEY, &which).unwrap_or_default() {
             survey(&body, wifi);
+        }
+        // What is known of earlier scans; none is begun.
+        for body in family.list(GET_SCAN, &which).unwrap_or_default() {
+            heard(&body, wifi);
         }
         for body in family.one(GET_POWER_SAVE, &which).unwrap_or_default() {
             wifi.power_save = find(&body, PS_STATE).and_then(|a| a.u32()).map(|v| v != 0);
@@ -136,6 +142,25 @@ fn survey(body: &[u8], wifi: &mut Wifi) {
     });
     let airtime = wifi.airtime.filter(|airtime| airtime.all_s > 0.0);
     wifi.busy_ratio = airtime.map(|airtime| (airtime.busy_s / airtime.all_s).min(1.0));
+}
+
+/// Channels so far apart do not overlap where they have the least width, in Hz (IEEE 802.11-2020, 17.3.8.4).
+const APART_HZ: f64 = 20e6;
+
+/// An access point that was heard (`enum nl80211_bss`): on another channel only while the radio scanned.
+fn heard(body: &[u8], wifi: &mut Wifi) {
+    let field = |kind| {
+        let bss = find(body, BSS)?;
+        find(bss.value, kind)?.u32().map(f64::from)
+    };
+    // Megahertz, and milliseconds ago.
+    let (Some(own_hz), Some(mhz), Some(ago_ms)) = (wifi.frequency_hz, field(2), field(10)) else {
+        return;
+    };
+    if (mhz * 1e6 - own_hz).abs() >= APART_HZ {
+        let ago_s = ago_ms / 1e3;
+        wifi.scanned_ago_s = Some(wifi.scanned_ago_s.map_or(ago_s, |known| known.min(ago_s)));
+    }
 }
 
 /// How frames are modulated (`enum nl80211_rate_info`).
@@ -283,6 +308,26 @@ mod tests {
         assert!(others_ratio(&wifi).is_some_and(|share| (share - 0.2).abs() < 1e-9));
     }
 
+    #[test]
+    fn what_is_heard_on_another_channel_was_heard_by_a_scan() {
+        let mut wifi = Wifi {
+            frequency_hz: Some(5180e6),
+            ..Wifi::default()
+        };
+        let mut hear = |mhz: u32, ago_ms: u32| {
+            let bss = [
+                encode(2, &mhz.to_ne_bytes()),
+                encode(10, &ago_ms.to_ne_bytes()),
+            ];
+            heard(&encode(BSS, &bss.concat()), &mut wifi);
+            wifi.scanned_ago_s
+        };
+        assert_eq!(hear(5180, 50), None, "its own channel");
+        assert_eq!(hear(2412, 9000), Some(9.0));
+        assert_eq!(hear(5240, 4000), Some(4.0));
+        assert_eq!(hear(5500, 7000), Some(4.0), "the latest counts");
+    }
+
     proptest! {
         #[test]
         fn never_panics(body in prop::collection::vec(any::<u8>(), 0..200)) {
@@ -290,6 +335,7 @@ mod tests {
             let _ = interface(&body);
             station(&encode(STA_INFO, &body), &mut wifi);
             survey(&encode(SURVEY_INFO, &body), &mut wifi);
+            heard(&encode(BSS, &body), &mut wifi);
             let _ = rate(&body);
         }
     }

@@ -26,6 +26,9 @@ pub(crate) struct AskedOptions {
     /// What users complain of: it decides what comes first
     #[arg(long, value_name = "WHAT", value_parser = words::any::<Complaint>())]
     complaint: Option<Complaint>,
+    /// Ask the gateway by UPnP for the rates and counters of its line, once a second; nothing of it is changed
+    #[arg(long)]
+    ask_gateway: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,6 +74,7 @@ impl AskedOptions {
             purpose: self.purpose,
             plan: self.plan,
             complaint: self.complaint,
+            gateway: self.ask_gateway,
             ..Asked::default()
         };
         for goal in &self.goal {

@@ -10,6 +10,7 @@ use plumb_measure::after_silence::AfterSilence;
 use plumb_measure::budget;
 use plumb_measure::capacity::{self, LineCapacity};
 use plumb_measure::connects::Connects;
+use plumb_measure::gateway::AskGateway;
 use plumb_measure::host::HostAudit;
 use plumb_measure::interception::Interception;
 use plumb_measure::mtu::LargestPacket;
@@ -17,6 +18,7 @@ use plumb_measure::owd::{self, Clocks, OneWay};
 use plumb_measure::page::PageLoad;
 use plumb_measure::path::{self, Hops};
 use plumb_measure::resolver::Resolvers;
+use plumb_measure::small_objects::SmallObjects;
 use plumb_measure::step::Step;
 use plumb_measure::times::Times;
 use plumb_measure::traffic_classes::Shape;
@@ -56,6 +58,10 @@ const HOST: Duration = Duration::from_secs(4);
 const HOPS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(20)];
 // Past a black hole each lost probe takes some round trips.
 const SIZES: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(20)];
+// A search that nobody answers takes 3 s, and each question of a slow gateway 2 s.
+const GATEWAY: Duration = Duration::from_secs(8);
+// Two seconds of them, and a round trip at its beginning and end.
+const OBJECTS: Duration = Duration::from_secs(4);
 const CONNECTS: Duration = Duration::from_secs(4);
 const INTERCEPTION: Duration = Duration::from_secs(2);
 const NAMES: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(8)];
@@ -138,6 +144,9 @@ pub(super) fn with_steps<T>(
     let lines = capacity::Wanted::of(far);
     let mut lines = LineCapacity { wanted: &lines };
     let resolvers = &mut Resolvers;
+    let mut gateway = AskGateway {
+        towards: target.address.ip(),
+    };
 
     let within = |step, time| Within { step, time };
     let mut before = vec![within(&mut host as &mut dyn Step, HOST)];
@@ -162,13 +171,24 @@ pub(super) fn with_steps<T>(
         }
     }
     before.extend(silence.map(|step| within(step, HOST)));
+    let mut objects = SmallObjects {
+        name: target.name.clone(),
+    };
     let mut after = Vec::new();
+    let copies = matches!(asked.purpose, Some(Purpose::Transfer | Purpose::Backup));
+    if copies && has_responder && asked.effort != Effort::Quick {
+        after.push(within(&mut objects as &mut dyn Step, OBJECTS));
+    }
     if asked.effort == Effort::Thorough {
         after.push(within(&mut route as &mut dyn Step, ROUTE));
         if has_responder {
             after.push(within(&mut one_way, ONE_WAY));
         }
         after.push(within(&mut lines, LINES));
+    }
+    if asked.gateway {
+        // Whoever agreed to it wants it, however short the check is.
+        before.insert(0, within(&mut gateway, GATEWAY));
     }
     let mut page = page.as_mut().map(|page| within(page, page_time));
     let page = page.iter_mut().map(|page| page as &mut dyn Step);
@@ -293,7 +313,12 @@ pub(crate) fn measures(need: Need, effort: Effort, far: FarEnd, raw: bool) -> bo
         Need::Resolver => usual || far == FarEnd::None,
         Need::BothVersions => path && usual,
         Need::Connections => far == FarEnd::Host,
-        // Verbs of their own measure these, and --for web a page.
-        Need::Places | Need::Files | Need::Ciphers | Need::Page | Need::SilentConnections => false,
+        // Verbs of their own measure these, --for web a page, and --for transfer small objects.
+        Need::Places
+        | Need::Files
+        | Need::Ciphers
+        | Need::Page
+        | Need::SmallObjects
+        | Need::SilentConnections => false,
     }
 }

@@ -46,7 +46,7 @@ fn seen() -> String {
         let line = format!("  {:26} {quick:10} {usual:10} {thorough}", cause.name());
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    text + "\nVerbs of their own look for the rest: plumb host, path, mtu, capacity, port, page; plumb diagnose judges several together.\n"
+    text + "\nThe rest is looked for by plumb check --for web, transfer or backup, and by verbs of their own: plumb host, path, mtu, capacity, port, page; plumb diagnose judges several together.\n"
 }
 
 /// Against which far ends a check of that effort looks for a cause.

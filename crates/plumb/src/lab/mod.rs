@@ -2,6 +2,7 @@
 
 mod complain;
 mod flood;
+mod igd;
 mod impair;
 mod list;
 mod look;
@@ -192,6 +193,8 @@ enum Do {
     },
     /// Inside a lab, as a service: a transparent TCP proxy between two interfaces of its node
     Proxy(proxy::Arguments),
+    /// Inside a lab, as a service: a gateway that reports its line by UPnP, for plumb check --ask-gateway
+    Igd(igd::Arguments),
 }
 
 /// Which laboratory is meant.
@@ -278,6 +281,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         } => verify::saved(&scenario, &run, &stats),
         Do::Verify { scenario, .. } => verify::now(&scenario),
         Do::Proxy(arguments) => proxy::proxy(arguments),
+        Do::Igd(arguments) => igd::igd(arguments),
     };
     result.unwrap_or_else(|error| {
         complain(&message(&error));

@@ -8,10 +8,12 @@ use std::path::PathBuf;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use plumb_diagnose::weighing::accounts;
 use plumb_diagnose::{Case, Scope, diagnose};
 use plumb_lab::scenario::Scenario;
 use plumb_lab::stats::LabStats;
 use plumb_lab::truth::truth;
+use plumb_model::finding::Cause;
 use plumb_model::run::Run;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -87,6 +89,28 @@ fn recorded_runs_are_diagnosed_as_their_truth_has_it() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What `--explain` prints of each finding adds up to its confidence; signs that nothing explains have no rule, and no sum.
+#[test]
+fn the_confidence_of_every_recorded_finding_can_be_followed() {
+    for (name, record) in Record::all() {
+        let run = record.run();
+        let weighed = run.findings.iter();
+        let weighed = weighed.filter(|finding| finding.cause != Cause::Unexplained);
+        let accounts = accounts(&Case::of(&run), &run.findings);
+        assert_eq!(accounts.len(), weighed.clone().count(), "{name}");
+        for (finding, account) in weighed.zip(&accounts) {
+            let odds = account.bits().exp2();
+            let sure = (odds / (1.0 + odds)).min(0.99);
+            let found = (finding.cause, finding.confidence);
+            assert_eq!(found.0, account.cause, "{name}");
+            assert!(
+                (found.1 - sure).abs() < 1e-9,
+                "{name}: {found:?} {account:?}"
+            );
+        }
+    }
 }
 
 /// The truth of a network is not that of the same one with one parameter changed.

@@ -35,10 +35,29 @@ pub fn render_accounts(accounts: &[Account], style: &Style) -> String {
             page.opened(&bits, BITS_COLUMNS, FAINT, &term.what);
         }
         let sum = format!("  {}  ", signed(account.bits()));
-        page.opened(&sum, BITS_COLUMNS, BOLD, "the sum");
+        page.opened(&sum, BITS_COLUMNS, BOLD, &comes_to(account));
     }
     page.blank();
     page.finish()
+}
+
+/// What the sum is as odds, and why the finding is not as sure as that where it is not.
+fn comes_to(account: &Account) -> String {
+    let times = account.bits().abs().exp2();
+    // Beyond a hundred to one no digit behind the point is worth a column.
+    let times = match times < 100.0 {
+        true => format!("{times:.1}"),
+        false => format!("{times:.0}"),
+    };
+    let odds = match account.bits() >= 0.0 {
+        true => format!("{times} to 1"),
+        false => format!("1 to {times}"),
+    };
+    let sure = number::percent(account.confidence);
+    match account.is_capped() {
+        true => format!("the sum, odds of {odds}; but no finding is surer than {sure}"),
+        false => format!("the sum, odds of {odds}, which is {sure}"),
+    }
 }
 
 /// Bits with their sign and one digit, in as many columns whatever they are.
@@ -86,10 +105,25 @@ mod tests {
             "   −6.6  how often it is found at home",
             "   +9.8  its own rule",
             "    0.0  no queue",
-            "   +3.2  the sum",
+            "   +3.2  the sum, odds of 9.3 to 1, which is 90 %",
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
         assert_eq!(render_accounts(&[], &plain), "");
+    }
+
+    #[test]
+    fn a_sum_beyond_what_any_finding_is_sure_of_is_not_left_to_be_wondered_at() {
+        let account = Account {
+            cause: Cause::Policer,
+            place: Place::Uplink,
+            terms: vec![Term {
+                what: "its own rule".to_owned(),
+                bits: 10.0,
+            }],
+            confidence: 0.99,
+        };
+        let expected = "the sum, odds of 1024 to 1; but no finding is surer than 99 %";
+        assert_eq!(comes_to(&account), expected);
     }
 }

@@ -40,6 +40,9 @@ pub struct Wifi {
     pub beacons_lost: Option<u64>,
     /// How long the radio has been connected, in seconds. Null where it is not.
     pub connected_s: Option<f64>,
+    /// How long ago the radio last heard an access point on another channel, in seconds: it listens there only to scan.
+    /// Null where it has heard none.
+    pub scanned_ago_s: Option<f64>,
     /// Whether the radio sleeps between frames. Null where the driver does not report it.
     pub power_save: Option<bool>,
 }

@@ -278,6 +278,7 @@ fn radio() -> Interface {
             failed: Some(3),
             beacons_lost: Some(1),
             connected_s: Some(754.0),
+            scanned_ago_s: None,
             power_save: Some(true),
         }),
         ..Interface::default()
