@@ -290,10 +290,10 @@ fn every_verb_explains_itself() {
     assert!(stdout(&plumb(&["--version"])).starts_with("plumb "));
 }
 
-/// The first words of the rows of README's table of verbs, and the topics in its last row.
+/// The first words of the rows of the table of verbs, and the topics in its last row.
 #[test]
-fn the_readme_lists_every_verb_and_topic_and_nothing_else() {
-    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+fn the_documentation_lists_every_verb_and_topic_and_nothing_else() {
+    let readme = std::fs::read_to_string(repository().join("docs/README.md")).unwrap();
     let (_, table) = readme.split_once("## The verbs").unwrap();
     let (table, _) = table.split_once("\n\n`HOST`").unwrap();
     let rows = table
@@ -311,8 +311,8 @@ fn the_readme_lists_every_verb_and_topic_and_nothing_else() {
 }
 
 #[test]
-fn the_readme_lists_every_command_of_lab_and_tune_and_nothing_else() {
-    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+fn the_documentation_lists_every_command_of_lab_and_tune_and_nothing_else() {
+    let readme = std::fs::read_to_string(repository().join("docs/README.md")).unwrap();
     for verb in ["lab", "tune"] {
         let start = format!("| `plumb {verb} ");
         let rows = readme.lines().filter(|line| line.starts_with(&start));
@@ -334,7 +334,7 @@ fn pages() -> BTreeSet<String> {
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     let pages = names.filter_map(|name| Some(name.strip_suffix(".md")?.to_owned()));
     pages
-        .chain(["cells", "scenario"].map(str::to_owned))
+        .chain(["cells", "far-end", "scenario"].map(str::to_owned))
         .collect()
 }
 
