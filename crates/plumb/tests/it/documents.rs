@@ -258,14 +258,14 @@ fn every_counter_with_a_meaning_is_on_its_page() {
 }
 
 /// The verbs that `plumb --help` lists.
-fn verbs() -> BTreeSet<String> {
+pub(crate) fn verbs() -> BTreeSet<String> {
     let verbs = listed_under(&[]);
     assert!(verbs.len() > 15 && verbs.contains("check"), "{verbs:?}");
     verbs
 }
 
 /// The commands that the help of a verb lists.
-fn listed_under(verb: &[&str]) -> BTreeSet<String> {
+pub(crate) fn listed_under(verb: &[&str]) -> BTreeSet<String> {
     let help = stdout(&plumb(&[verb, &["--help"]].concat()));
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed = listed.take_while(|line| !line.is_empty());
