@@ -52,6 +52,7 @@ install -D -m 644 "$work/completions/plumb.fish" "$tree/usr/share/fish/vendor_co
 install -D -m 644 dist/plumb-serve.service "$tree/lib/systemd/system/plumb-serve.service"
 install -D -m 644 dist/debian/plumb-serve.default "$tree/etc/default/plumb-serve"
 install -D -m 644 -t "$tree/usr/share/doc/plumb" dist/debian/copyright LICENSE-MIT LICENSE-APACHE README.md CHANGELOG.md
+cp -r docs "$tree/usr/share/doc/plumb/docs"
 install -D -m 644 -t "$tree/usr/share/man/man1" "$work"/man/*
 gzip -9n "$tree/usr/share/doc/plumb/CHANGELOG.md" "$tree"/usr/share/man/man1/*
 mv "$tree/usr/share/doc/plumb/CHANGELOG.md.gz" "$tree/usr/share/doc/plumb/changelog.gz"

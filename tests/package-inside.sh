@@ -71,8 +71,7 @@ plumb lab run dual-stack -- plumb ping server --count 3 --interval 10ms > /dev/n
 plumb lab run home-cable -- plumb check --quick server > /tmp/check 2>&1 || fail "a check in a lab: $(cat /tmp/check)"
 grep -q '^server (10\.' /tmp/check || fail "the far end's name: $(cat /tmp/check)"
 if nobody unshare --user true 2> /dev/null; then
-    nobody plumb lab run fibre -- plumb ping server --count 3 --interval 10ms > /tmp/lab 2>&1 ||
-        grep -q '/dev/net/tun' /tmp/lab || fail "a lab without root: $(cat /tmp/lab)"
+    nobody plumb lab run fibre -- plumb ping server --count 3 --interval 10ms > /tmp/lab 2>&1 || fail "a lab without root: $(cat /tmp/lab)"
 fi
 
 step "removing"

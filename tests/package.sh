@@ -36,16 +36,20 @@ fi
 rm -rf "$machine"
 cp -a "$base" "$machine"
 mkdir "$machine/outside"
+# Every machine that was installed has one, and it is what names in a lab stand in.
+echo '127.0.0.1 localhost' > "$machine/etc/hosts"
 install -m 644 "$target"/dist/plumb_*_amd64.deb "$machine/plumb.deb"
 install -m 755 tests/package-inside.sh "$machine/inside.sh"
 
 # Its own loopback, and nothing else of the network. Mounts and processes end with it. Its root is made the root of a mount
-# namespace and not by chroot, in which no user namespace can be made (user_namespaces(7)).
+# namespace and not by chroot, in which no user namespace can be made (user_namespaces(7)). Every user may open TUN devices.
 export machine
 unshare --mount --pid --net --fork --kill-child --propagation private bash -euo pipefail -c '
     ip link set lo up
     mount --bind "$machine" "$machine"
     mount --rbind /dev "$machine/dev"
+    mknod -m 666 "$machine/tun" c 10 200
+    mount --bind "$machine/tun" "$machine/dev/net/tun"
     mount -t proc proc "$machine/proc"
     mount -t sysfs sysfs "$machine/sys"
     cd "$machine"

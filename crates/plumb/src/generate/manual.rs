@@ -45,7 +45,8 @@ fn write_one(command: &Command, directory: &Path, date: &str) -> anyhow::Result<
         .manual("plumb");
     let mut page = Vec::new();
     man.render(&mut page)?;
-    let mut page = String::from_utf8(page)?;
+    // A break beside an empty line does nothing, and mandoc(1) warns of it.
+    let mut page = String::from_utf8(page)?.replace("\n.br\n\n.br\n", "\n\n");
     if let Some(notes) = notes {
         page += &section(&notes);
     }
@@ -60,21 +61,19 @@ fn section(notes: &str) -> String {
     let mut between = false;
     for line in notes.lines() {
         let indented = line.starts_with(' ');
-        if indented != as_they_are && !line.is_empty() {
+        if line.trim().is_empty() {
+            between = true;
+            continue;
+        }
+        if indented != as_they_are {
             page += if indented { ".nf\n" } else { ".fi\n" };
             as_they_are = indented;
-            between = false;
         }
-        match line.trim_end() {
-            "" => between = true,
-            line => {
-                if between {
-                    page += ".PP\n";
-                }
-                between = false;
-                let _ = writeln!(page, "{}", escaped(line));
-            }
+        if between {
+            page += ".PP\n";
         }
+        between = false;
+        let _ = writeln!(page, "{}", escaped(line.trim_end()));
     }
     if as_they_are {
         page += ".fi\n";
@@ -98,7 +97,7 @@ mod tests {
     #[test]
     fn examples_stay_as_they_are_and_text_is_filled() {
         let page = section("Examples:\n  plumb a\n  plumb b\n\nLimits: one\n.two \\ three.");
-        let whole = ".SH NOTES\nExamples:\n.nf\n  plumb a\n  plumb b\n.fi\nLimits: one\n\\&.two \\e three.\n";
+        let whole = ".SH NOTES\nExamples:\n.nf\n  plumb a\n  plumb b\n.fi\n.PP\nLimits: one\n\\&.two \\e three.\n";
         assert_eq!(page, whole);
     }
 }
