@@ -156,9 +156,7 @@ impl Beside {
         let mut beside = Self::default();
         for (level, kind, data) in messages(control) {
             match (level, kind) {
-                (libc::SOL_SOCKET, SO_TIMESTAMPING_NEW) => {
-                    beside.kernel_ns = software_stamp(data)
-                }
+                (libc::SOL_SOCKET, SO_TIMESTAMPING_NEW) => beside.kernel_ns = software_stamp(data),
                 (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
                     beside.drops = field(data, 0).map(u32::from_ne_bytes)
                 }

@@ -46,7 +46,8 @@ fn write_one(command: &Command, directory: &Path, date: &str) -> anyhow::Result<
     let mut page = Vec::new();
     man.render(&mut page)?;
     // A break beside an empty line does nothing, and mandoc(1) warns of it.
-    let mut page = String::from_utf8(page)?.replace("\n.br\n\n.br\n", "\n\n");
+    let page = String::from_utf8(page)?.replace("\n\n.br\n", "\n\n");
+    let mut page = page.replace("\n.br\n\n", "\n\n");
     if let Some(notes) = notes {
         page += &section(&notes);
     }

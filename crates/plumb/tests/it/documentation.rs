@@ -125,10 +125,17 @@ fn commands_on_the_pages_have_these_options() {
                 Some(word) => help(&[verb, word]),
                 None => help(&[verb]),
             };
-            for option in words.iter().filter(|word| word.starts_with("--") && word.len() > 2) {
+            for option in words
+                .iter()
+                .filter(|word| word.starts_with("--") && word.len() > 2)
+            {
                 seen += 1;
                 let option = option.trim_end_matches(['.', ',', ')', ';']);
-                assert!(known.contains(option), "{}: plumb {command}", file.display());
+                assert!(
+                    known.contains(option),
+                    "{}: plumb {command}",
+                    file.display()
+                );
             }
         }
     }
@@ -152,7 +159,10 @@ fn the_manual_has_a_page_for_each_command_and_no_fault() {
     for verb in verbs() {
         assert!(names.contains(&format!("plumb-{verb}.1")), "{verb}");
         for below in listed_under(&[&verb]) {
-            assert!(names.contains(&format!("plumb-{verb}-{below}.1")), "{verb} {below}");
+            assert!(
+                names.contains(&format!("plumb-{verb}-{below}.1")),
+                "{verb} {below}"
+            );
         }
     }
     let linted = Command::new("mandoc")
@@ -165,7 +175,12 @@ fn the_manual_has_a_page_for_each_command_and_no_fault() {
     let mut shown = Command::new("mandoc");
     shown.arg("-Tutf8").arg(folder.path().join("plumb-check.1"));
     let check = printed(&mut shown);
-    assert!(check.lines().any(|line| line.trim_start().starts_with("plumb check server ")), "{check}");
+    assert!(
+        check
+            .lines()
+            .any(|line| line.trim_start().starts_with("plumb check server ")),
+        "{check}"
+    );
 }
 
 fn printed(command: &mut Command) -> String {
@@ -193,7 +208,11 @@ fn in_shell(shell: &str, file: &str, flags: &[&str], script: &str) -> String {
         .output()
         .unwrap();
     let said = stderr(&output);
-    assert!(output.status.success() && said.is_empty(), "{shell}: {said}{}", stdout(&output));
+    assert!(
+        output.status.success() && said.is_empty(),
+        "{shell}: {said}{}",
+        stdout(&output)
+    );
     stdout(&output)
 }
 

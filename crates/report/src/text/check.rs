@@ -389,7 +389,8 @@ fn next(run: &Run, worst: Option<&Finding>) -> Vec<Line> {
             format!("plumb explain {}", finding.cause.name())
         }
         (_, None, _) => {
-            let text = "Next: plumb check HOST looks at the path to any host; plumb explain far-end";
+            let text =
+                "Next: plumb check HOST looks at the path to any host; plumb explain far-end";
             return painted(FAINT, fitted("", text, 1));
         }
         // Only a responder reports what its host is.
