@@ -395,7 +395,7 @@ fn next(run: &Run, worst: Option<&Finding>) -> Vec<Line> {
         }
         // Only a responder reports what its host is.
         (_, Some(target), _) if target.host.is_none() => {
-            let far_end = "Next: `plumb serve` on a machine at the far end, and this check of that machine. \
+            let far_end = "Next: run `plumb serve` on a machine at the far end and check that machine. \
                            `plumb explain far-end` shows what can be had without one.";
             return painted(FAINT, fitted("", far_end, 2));
         }
