@@ -6,18 +6,35 @@
 CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: all small size demo test test-slow record-corpus certify test-vm check bench clean help
+# The static binary, which is what is shipped.
+MUSL := x86_64-unknown-linux-musl
+STATIC = $${CARGO_TARGET_DIR:-target}/$(MUSL)/release/plumb
 
-all: ## Build the release binary
+.PHONY: all small static dist size docs demo test test-slow record-corpus certify test-vm check bench clean help needs
+
+needs:
+	@CARGO="$(CARGO)" dist/needs.sh
+
+all: needs ## Build the release binary
 	$(CARGO) build --release --locked -p plumb
 
-small: ## Build it for measuring and the responder alone: target/release/plumb-small
+static: ## Build it without libraries, as it is shipped
+	@CARGO="$(CARGO)" dist/needs.sh $(MUSL)
+	$(CARGO) build --release --locked -p plumb --target $(MUSL)
+
+dist: static ## Pack it: a Debian package, a tarball and checksums in target/dist
+	dist/package.sh $(STATIC) $${CARGO_TARGET_DIR:-target}/dist
+
+docs: needs ## Write docs/verbs anew, from what each verb's --help prints
+	PLUMB_UPDATE_DOCS=1 $(CARGO) test --locked -p plumb --test it -- --exact documentation::the_pages_of_the_verbs_are_what_their_help_prints
+
+small: needs ## Build it for measuring and the responder alone: target/release/plumb-small
 	$(CARGO) build --release --locked -p plumb --no-default-features
 	cp target/release/plumb target/release/plumb-small
 
-size: small ## How large both are; 1 where they have outgrown their bounds
+size: small static ## How large each is; 1 where one has outgrown its bound
 	$(CARGO) build --release --locked -p plumb
-	CARGO="$(CARGO)" bench/size.sh target/release
+	CARGO="$(CARGO)" bench/size.sh target/release $(STATIC)
 
 help: ## List what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -34,10 +51,12 @@ check: ## Formatting, lints, documentation
 # Whole-program tests make namespaces and measure, and need root.
 test: ## Every test but the slow ones; needs root
 	@[ "$$(id -u)" = 0 ] || { echo "make test makes network namespaces: run it as root (sudo make test)" >&2; exit 1; }
+	@CARGO="$(CARGO)" dist/needs.sh
 	@CARGO="$(CARGO)" tests/run.sh
 
 test-slow: ## Long tests, and all of them on a machine that has nothing installed; needs root; an hour
 	@[ "$$(id -u)" = 0 ] || { echo "make test-slow makes network namespaces: run it as root (sudo make test-slow)" >&2; exit 1; }
+	@CARGO="$(CARGO)" dist/needs.sh $(MUSL)
 	@CARGO="$(CARGO)" tests/run.sh slow
 
 record-corpus: ## Measure the Runs of corpus/ anew, in labs whose truth is known; needs root; ten minutes
@@ -56,9 +75,9 @@ test-vm: ## What plumb asks of the kernel's netem, in a virtual machine; two min
 	tests/tools.sh
 	CARGO="$(CARGO)" vm/run.sh
 
-bench: size ## Side by side with peers, a bare pair of TUN devices and netem; an hour; 1 where a bound is not kept
+bench: size ## The static binary side by side with peers, a bare pair of TUN devices and netem; an hour; 1 where a bound is not kept
 	$(CARGO) build --release --locked -p plumb-lab --example bare_tun
-	SUDO="$(SUDO)" CARGO="$(CARGO)" bench/all.sh target/release
+	SUDO="$(SUDO)" CARGO="$(CARGO)" bench/all.sh target/release $(STATIC)
 
 clean: ## Remove what was built
 	$(CARGO) clean

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Every comparison, one after the other, and at the end the bounds that were not kept.
-# Usage: all.sh FOLDER-OF-BINARIES
+# Usage: all.sh FOLDER-OF-BINARIES SHIPPED
+# What is compared is SHIPPED, the static binary that packages have.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-binaries=$(realpath "$1")
+binaries=$(realpath "$1") shipped=$(realpath "$2")
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 
@@ -12,10 +13,10 @@ compare() {
     "$@" 2>&1 | tee -a "$said" || echo "FAIL: $* ended with an error" | tee -a "$said"
 }
 for what in run rate udp transactions tune ping host path capacity; do
-    compare ${SUDO:-} "bench/$what.sh" "$binaries/plumb"
+    compare ${SUDO:-} "bench/$what.sh" "$shipped"
 done
-compare bench/size.sh "$binaries"
-compare ${SUDO:-} bench/lab.sh "$binaries/plumb" "$binaries/examples/bare_tun"
+compare bench/size.sh "$binaries" "$shipped"
+compare ${SUDO:-} bench/lab.sh "$shipped" "$binaries/examples/bare_tun"
 compare bench/netem.sh
 compare "${CARGO:-cargo}" bench --locked -p plumb-link --bench chain
 

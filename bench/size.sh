@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# How large the release binary is, and one of measuring and the responder alone, and how many packages each is made of.
-# Usage: size.sh FOLDER-OF-BINARIES. 1 where a bound is not kept.
+# How large the release binary is, the static one that is shipped, and one of measuring and the responder alone, and how many
+# packages they are made of.
+# Usage: size.sh FOLDER-OF-BINARIES SHIPPED. 1 where a bound is not kept.
 set -euo pipefail
-whole=$(realpath "$1/plumb") small=$(realpath "$1/plumb-small")
+whole=$(realpath "$1/plumb") small=$(realpath "$1/plumb-small") shipped=$(realpath "$2")
 cd "$(dirname "$0")/.."
 . bench/common.sh
 
@@ -11,6 +12,7 @@ megabytes() { stat -c %s "$1" | awk '{printf "%.2f", $1 / 1e6}'; }
 packages() { "${CARGO:-cargo}" tree --locked -e normal -p plumb --prefix none | sed 's/ (\*)$//' | sort -u | wc -l; }
 said=$(
     verdict "release binary" "$(megabytes "$whole")" MB '<=' 15
+    verdict "static release binary, as it is shipped" "$(megabytes "$shipped")" MB '<=' 15
     verdict "release binary without default features" "$(megabytes "$small")" MB '<=' 9
     verdict "packages in it" "$(packages)" "" '<=' 120
 )

@@ -39,6 +39,7 @@ fast)
     ;;
 slow)
     group 'slow integration tests' "$cargo" test --workspace --locked --no-fail-fast --test it -- $AT_ONCE --ignored slow::
+    group package tests/package.sh
     group 'fresh machine' tests/fresh-machine.sh
     ;;
 *)

@@ -21,6 +21,9 @@ flent               flent               opens what plumb report --flent wrote
 kill                procps              ends what a test started
 script              bsdutils            the terminal of plumb lab shell
 setpriv             util-linux          tests without privileges
+mandoc              mandoc              the manual
+zsh                 zsh                 completions
+fish                fish                completions
 python3             python3             services and senders of the laboratory tests
 nginx               nginx-light         pages for plumb page, HTTP/1.1 and HTTP/2
 nghttpd             nghttp2-server      pages for plumb page, HTTP/2

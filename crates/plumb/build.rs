@@ -9,9 +9,10 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
 /// Pages that stand beside what they are about.
-const ELSEWHERE: [(&str, &str); 2] = [
+const ELSEWHERE: [(&str, &str); 3] = [
     ("scenario", "scenarios/README.md"),
     ("cells", "scenarios/cells.md"),
+    ("far-end", "docs/measure-without-a-far-end.md"),
 ];
 
 fn main() -> io::Result<()> {

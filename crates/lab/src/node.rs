@@ -67,7 +67,8 @@ const SILENT: [(&str, &str); 6] = [
 ];
 
 /// What getaddrinfo(3) prefers, in RFC 6724's table: IPv4. glibc's own table would have IPv6, also
-/// for the local addresses (fc00::/7) that the RFC puts last.
+/// for the local addresses (fc00::/7) that the RFC puts last. musl reads no such file, and has the RFC's table, which a
+/// lab's addresses come out of in the same order.
 const GAI_CONF: &str = "precedence ::1/128 50\nprecedence ::ffff:0:0/96 35\nprecedence ::/0 30\n";
 
 /// Congestion control of every node, and what stands in for it where the kernel lets no
@@ -118,6 +119,11 @@ fn mount_files(hosts: &str, ipv6: bool, notes: &mut Vec<String>) -> Result<(), L
             let staged = stage.join(name);
             fs::write(&staged, text)?;
             bind_mount(&staged, &real)?;
+        } else if name == "hosts" {
+            notes.push(
+                "there is no /etc/hosts here, so the nodes have addresses and no names: make an empty one"
+                    .to_owned(),
+            );
         } else if name == "gai.conf" && ipv6 {
             notes.push(
                 "there is no /etc/gai.conf here, so names may resolve to IPv6 first".to_owned(),

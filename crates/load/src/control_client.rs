@@ -97,12 +97,12 @@ impl<'a> Wait<'a> {
 pub enum ClientError {
     /// The port is closed.
     #[error(
-        "{name}: nothing listens on TCP port {port} (connection refused): start 'plumb serve' there, or name its port"
+        "{name}: nothing listens on TCP port {port} (connection refused): start 'plumb serve' there, or name its port; 'plumb explain far-end' shows what can be had without it"
     )]
     Refused { name: String, port: u16 },
     /// The port did not answer.
     #[error(
-        "{name}: TCP port {port} did not answer within {within:?}: a firewall may drop it; let it through, or check the address"
+        "{name}: TCP port {port} did not answer within {within:?}: a firewall may drop it; let it through, or check the address; 'plumb explain far-end' shows what can be had without a responder"
     )]
     TimedOut {
         name: String,

@@ -53,7 +53,7 @@ pub fn run(
     conductor.note(format!("No responder: {why}."));
     conductor.note(
         "Without a responder neither rates, nor latency under load, nor buffers could be measured. To measure them, run \
-         `plumb serve` on a machine at the far end (it opens TCP and UDP port 7586) and check that machine.",
+         `plumb serve` on a machine at the far end (it opens TCP and UDP port 7586) and check that machine. `plumb explain far-end` shows the shortest ways to one.",
     );
     let mut idle = IdlePath::of_far_end(Aim {
         name: name.to_owned(),

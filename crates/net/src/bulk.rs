@@ -326,7 +326,7 @@ impl Batch {
                 socket.as_raw_fd(),
                 headers.as_mut_ptr(),
                 headers.len() as libc::c_uint,
-                libc::MSG_DONTWAIT | flags,
+                (libc::MSG_DONTWAIT | flags) as _,
                 std::ptr::null_mut(),
             )
         };
@@ -335,7 +335,7 @@ impl Batch {
             headers
                 .iter()
                 .take(received)
-                .map(|h| (h.msg_len as usize, h.msg_hdr.msg_controllen)),
+                .map(|h| (h.msg_len as usize, h.msg_hdr.msg_controllen as _)),
         );
         Ok(received)
     }

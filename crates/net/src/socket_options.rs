@@ -15,6 +15,10 @@ pub(crate) const TRAFFIC_CLASS: [OptionId; 2] = [
     (libc::SOL_IPV6, libc::IPV6_TCLASS),
 ];
 
+/// Stamps whose seconds have 64 bits, and the type of the control message with them (asm-generic/socket.h). The libc crate
+/// has it for glibc alone.
+pub(crate) const SO_TIMESTAMPING_NEW: libc::c_int = 65;
+
 /// Whether packets may be fragmented. Its values are the same for both versions (linux/in.h, linux/in6.h).
 pub(crate) const MTU_DISCOVERY: [OptionId; 2] = [
     (libc::SOL_IP, libc::IP_MTU_DISCOVER),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use socket2::Socket;
 
 use crate::datagram::{control, receive_message};
-use crate::socket_options::set_bytes;
+use crate::socket_options::{SO_TIMESTAMPING_NEW, set_bytes};
 
 /// Which packets of a socket are stamped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) fn enable(socket: &Socket, stamped: Stamped) -> io::Result<()> {
         | libc::SOF_TIMESTAMPING_OPT_ID
         | libc::SOF_TIMESTAMPING_OPT_TSONLY;
     let set = |flags: u32| {
-        let option = (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW);
+        let option = (libc::SOL_SOCKET, SO_TIMESTAMPING_NEW);
         set_bytes(socket, option, &flags.to_ne_bytes())
     };
     // The count restarts when OPT_ID goes from off to on (net/core/sock.c, sock_set_timestamping).

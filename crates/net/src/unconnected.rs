@@ -254,9 +254,11 @@ impl UnconnectedSocket {
     fn send_headers(&self, headers: &mut [libc::mmsghdr]) -> io::Result<usize> {
         // SAFETY: each header describes memory that outlives the call, with its true lengths: an
         // address and, through a slice, the bytes of a packet, both of which the kernel only reads.
-        // There are `headers.len()` of them.
+        // There are `headers.len()` of them. musl's sendmmsg(3) is a loop of sendmsg(2), so the kernel is called: what
+        // musl's structures have narrower than the kernel's is followed by padding, which is zero.
         let sent = unsafe {
-            libc::sendmmsg(
+            libc::syscall(
+                libc::SYS_sendmmsg,
                 self.socket.as_raw_fd(),
                 headers.as_mut_ptr(),
                 headers.len() as libc::c_uint,

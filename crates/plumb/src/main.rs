@@ -8,6 +8,7 @@ mod diagnose;
 mod direction;
 mod explain;
 mod files;
+mod generate;
 mod host;
 mod key;
 #[cfg(feature = "lab")]
@@ -134,6 +135,9 @@ enum Verb {
     Calc(calc::Arguments),
     /// What plumb knows about a cause or a setting
     Explain(explain::Arguments),
+    /// Completions for shells, and the manual
+    #[command(after_long_help = generate::EXAMPLES)]
+    Generate(generate::Arguments),
 }
 
 /// Exit status when something could not be measured or done.
@@ -167,6 +171,7 @@ fn main() -> ExitCode {
         Verb::Tune(_) => Err(usage::without("tune", "tune")),
         Verb::Calc(arguments) => calc::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
+        Verb::Generate(arguments) => generate::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         output::say(output::message(&error));

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::notice::Unreachable;
-use crate::socket_options::{ERRORS, TRAFFIC_CLASS};
+use crate::socket_options::{ERRORS, SO_TIMESTAMPING_NEW, TRAFFIC_CLASS};
 
 /// Room for every message that the options of this module switch on; about 200 bytes are used.
 pub(crate) const CONTROL_BYTES: usize = 512;
@@ -156,9 +156,7 @@ impl Beside {
         let mut beside = Self::default();
         for (level, kind, data) in messages(control) {
             match (level, kind) {
-                (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW) => {
-                    beside.kernel_ns = software_stamp(data)
-                }
+                (libc::SOL_SOCKET, SO_TIMESTAMPING_NEW) => beside.kernel_ns = software_stamp(data),
                 (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
                     beside.drops = field(data, 0).map(u32::from_ne_bytes)
                 }
@@ -288,7 +286,7 @@ mod tests {
     fn stamp(seconds: i64, ns: i64) -> Vec<u8> {
         let mut data = [seconds.to_ne_bytes(), ns.to_ne_bytes()].concat();
         data.resize(48, 0);
-        message(libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW, &data)
+        message(libc::SOL_SOCKET, SO_TIMESTAMPING_NEW, &data)
     }
 
     fn extended(errno: i32, origin: u8, data: u32) -> Vec<u8> {

@@ -258,14 +258,14 @@ fn every_counter_with_a_meaning_is_on_its_page() {
 }
 
 /// The verbs that `plumb --help` lists.
-fn verbs() -> BTreeSet<String> {
+pub(crate) fn verbs() -> BTreeSet<String> {
     let verbs = listed_under(&[]);
     assert!(verbs.len() > 15 && verbs.contains("check"), "{verbs:?}");
     verbs
 }
 
 /// The commands that the help of a verb lists.
-fn listed_under(verb: &[&str]) -> BTreeSet<String> {
+pub(crate) fn listed_under(verb: &[&str]) -> BTreeSet<String> {
     let help = stdout(&plumb(&[verb, &["--help"]].concat()));
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed = listed.take_while(|line| !line.is_empty());
@@ -290,10 +290,10 @@ fn every_verb_explains_itself() {
     assert!(stdout(&plumb(&["--version"])).starts_with("plumb "));
 }
 
-/// The first words of the rows of README's table of verbs, and the topics in its last row.
+/// The first words of the rows of the table of verbs, and the topics in its last row.
 #[test]
-fn the_readme_lists_every_verb_and_topic_and_nothing_else() {
-    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+fn the_documentation_lists_every_verb_and_topic_and_nothing_else() {
+    let readme = std::fs::read_to_string(repository().join("docs/README.md")).unwrap();
     let (_, table) = readme.split_once("## The verbs").unwrap();
     let (table, _) = table.split_once("\n\n`HOST`").unwrap();
     let rows = table
@@ -311,8 +311,8 @@ fn the_readme_lists_every_verb_and_topic_and_nothing_else() {
 }
 
 #[test]
-fn the_readme_lists_every_command_of_lab_and_tune_and_nothing_else() {
-    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+fn the_documentation_lists_every_command_of_lab_and_tune_and_nothing_else() {
+    let readme = std::fs::read_to_string(repository().join("docs/README.md")).unwrap();
     for verb in ["lab", "tune"] {
         let start = format!("| `plumb {verb} ");
         let rows = readme.lines().filter(|line| line.starts_with(&start));
@@ -334,7 +334,7 @@ fn pages() -> BTreeSet<String> {
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     let pages = names.filter_map(|name| Some(name.strip_suffix(".md")?.to_owned()));
     pages
-        .chain(["cells", "scenario"].map(str::to_owned))
+        .chain(["cells", "far-end", "scenario"].map(str::to_owned))
         .collect()
 }
 

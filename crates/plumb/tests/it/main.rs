@@ -14,6 +14,7 @@ mod common;
 mod corpus;
 mod corruption;
 mod crafted;
+mod documentation;
 mod documents;
 mod flent;
 mod host;

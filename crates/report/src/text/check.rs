@@ -76,7 +76,7 @@ type Line = (anstyle::Style, String);
 pub fn render_check(run: &Run, style: &Style) -> String {
     let mut page = Page::new(style);
     let (worst, others) = findings(run);
-    let last = vec![next(run, worst)];
+    let last = next(run, worst);
     let room = MOST_LINES - last.len();
     let parts = |most: Room| {
         let parts = [
@@ -379,23 +379,29 @@ fn beside(run: &Run, others: &[&Finding], most: Room) -> Vec<Line> {
 }
 
 /// What to run next.
-fn next(run: &Run, worst: Option<&Finding>) -> Line {
-    let target = run
-        .target
-        .as_ref()
-        .map_or("", |target| target.name.as_str());
+fn next(run: &Run, worst: Option<&Finding>) -> Vec<Line> {
     let not_measured = run
         .verdict
         .as_ref()
         .and_then(|verdict| verdict.not_measured.first());
-    let command = match (worst, not_measured) {
-        (Some(finding), _) if finding.severity > Severity::Info => {
+    let command = match (worst, &run.target, not_measured) {
+        (Some(finding), ..) if finding.severity > Severity::Info => {
             format!("plumb explain {}", finding.cause.name())
         }
-        (_, Some(_)) => format!("plumb check --thorough {target}"),
+        (_, None, _) => {
+            let text =
+                "Next: plumb check HOST looks at the path to any host; plumb explain far-end";
+            return painted(FAINT, fitted("", text, 1));
+        }
+        // Only a responder reports what its host is.
+        (_, Some(target), _) if target.host.is_none() => {
+            let far_end = "Next: run `plumb serve` on a machine at the far end and check that machine. \
+                           `plumb explain far-end` shows what can be had without one.";
+            return painted(FAINT, fitted("", far_end, 2));
+        }
+        (_, Some(target), Some(_)) => format!("plumb check --thorough {}", target.name),
         _ => "plumb explain causes".to_owned(),
     };
     let text = format!("Next: {command}; or the same check with --details");
-    let line = fitted("", &text, 1).concat();
-    (FAINT, line)
+    painted(FAINT, fitted("", &text, 1))
 }

@@ -123,3 +123,21 @@ fn what_was_asked_for_is_compared_with_what_was_measured() {
     let words: Vec<_> = missed.findings.iter().map(|f| f.cause.name()).collect();
     assert!(words.contains(&"goal-missed"), "{words:?}");
 }
+
+#[test]
+fn without_a_responder_the_next_step_is_to_run_one() {
+    let all = runs();
+    let (_, healthy) = all
+        .iter()
+        .find(|(name, _)| name.ends_with("/home-cable-managed.json.gz"))
+        .expect("a record");
+    let mut run = healthy.clone();
+    run.findings.clear();
+    let next = "Next: run `plumb serve` on a machine at the far end";
+    assert!(!text(&run).contains(next), "{}", text(&run));
+    run.target.as_mut().expect("a target").host = None;
+    assert!(text(&run).contains(next), "{}", text(&run));
+    assert!(text(&run).contains("`plumb explain far-end`"));
+    run.target = None;
+    assert!(text(&run).contains("Next: plumb check HOST"));
+}
