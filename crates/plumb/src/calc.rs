@@ -9,9 +9,10 @@ use plumb_model::formula::delay::Medium;
 use plumb_model::formula::goodput::{Headers, payload};
 use plumb_model::formula::transfer::Transfer;
 use plumb_model::framing::Framing;
-use plumb_model::units::{BitRate, ByteCount, parse_duration};
+use plumb_model::units::{BitRate, ByteCount};
 
 use crate::output::{print, print_json};
+use crate::quantity::{rate_above_zero, time};
 use crate::words;
 
 /// Examples, for the verb's help.
@@ -24,7 +25,7 @@ Examples:
   plumb calc loss --rtt 100ms --loss 1%             what rate each holds then
   plumb calc delay --bytes 1500 --rate 20mbit --km 8096
   plumb calc transfer --bytes 1GB --rate 1gbit --rtt 100ms
-Limits: response functions are of one connection and of loss at random; a queue that overflows loses in
+Limits: response functions are of one connection and of loss at random; a queue that overflows loses in \
 bursts. Delays in queues are not counted.";
 
 #[derive(Args)]
@@ -46,7 +47,7 @@ enum Question {
     /// Payload rate of a line, with the headers that were counted
     Goodput {
         /// Rate of the line
-        #[arg(long)]
+        #[arg(long, value_parser = rate_above_zero)]
         rate: BitRate,
         #[command(flatten)]
         packet: Packet,
@@ -66,22 +67,22 @@ enum Question {
         #[arg(long)]
         window: ByteCount,
         /// Round-trip time
-        #[arg(long, value_parser = parse_duration)]
+        #[arg(long, value_name = "TIME", value_parser = time)]
         rtt: Duration,
     },
     /// The table of window scales
     Scale {
         /// Round-trip time, for the rate of each
-        #[arg(long, value_parser = parse_duration)]
+        #[arg(long, value_name = "TIME", value_parser = time)]
         rtt: Option<Duration>,
     },
     /// What loss each congestion control can stand at a rate, or with --loss what rate each holds
     Loss {
         /// Rate that is to be held; with --loss that of the line, if it bounds them
-        #[arg(long)]
+        #[arg(long, value_parser = rate_above_zero)]
         rate: Option<BitRate>,
         /// Round-trip time
-        #[arg(long, value_parser = parse_duration)]
+        #[arg(long, value_name = "TIME", value_parser = time)]
         rtt: Duration,
         #[command(flatten)]
         packet: Packet,
@@ -95,7 +96,7 @@ enum Question {
         #[arg(long, default_value_t = 1500)]
         bytes: u32,
         /// Rate of the line
-        #[arg(long)]
+        #[arg(long, value_parser = rate_above_zero)]
         rate: Option<BitRate>,
         /// Length of the path, in kilometres
         #[arg(long)]
@@ -122,10 +123,10 @@ enum Question {
 #[derive(Args)]
 struct Path {
     /// Rate
-    #[arg(long)]
+    #[arg(long, value_parser = rate_above_zero)]
     rate: BitRate,
     /// Round-trip time
-    #[arg(long, value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     rtt: Duration,
 }
 

@@ -8,11 +8,13 @@ use plumb_measure::times::Times;
 use plumb_measure::traffic_classes::Shape;
 use plumb_measure::{budget, responsiveness, with_responder};
 use plumb_model::results::Direction;
+use plumb_model::units;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
 use crate::files::OpenFiles;
-use crate::load_options::{Defaults, LoadArguments, positive_duration};
+use crate::load_options::{Defaults, LoadArguments};
 use crate::mix::Mix;
+use crate::quantity::time_from;
 use crate::usage::wrong;
 
 /// What the verb cannot do, for its help.
@@ -33,19 +35,26 @@ care. `plumb explain responsiveness` says how they come about.";
 /// How long the RRUL tests last by default, as flent has it.
 const RRUL_DURATION: Duration = Duration::from_secs(60);
 
+/// The shortest interval of --rpm: ten samples of 100 ms.
+const LEAST_INTERVAL: Duration = Duration::from_secs(1);
+
 /// What the verb takes.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     load: LoadArguments,
-    /// What flows, and when
+    /// Pattern of the load
     #[arg(long, value_enum, default_value_t = Pattern::Phases, conflicts_with_all = ["flows", "background"])]
     shape: Pattern,
-    /// Round trips a minute (RPM): connections are added until goodput, and then responsiveness, is stable; down and then up
+    /// Round trips a minute (RPM), down and then up
+    ///
+    /// Connections are added until goodput, and then responsiveness, is stable.
     #[arg(long, conflicts_with_all = ["flows", "background", "shape"])]
     rpm: bool,
-    /// Time between two looks, and between two connections, with --rpm: 1s as the draft had it until version 08, 5s as version 09 has it [default: 1s]
-    #[arg(long, value_name = "TIME", value_parser = interval, requires = "rpm", conflicts_with_all = ["flows", "background", "shape"])]
+    /// With --rpm, the interval of the draft [default: 1s]
+    ///
+    /// Between two looks, and between two new connections: 1s as the draft had it until version 08, 5s as version 09 has it.
+    #[arg(long, value_name = "TIME", value_parser = time_from(LEAST_INTERVAL, "samples come every 100 ms: an interval of 1s or more is needed"), requires = "rpm", conflicts_with_all = ["flows", "background", "shape"])]
     rpm_interval: Option<Duration>,
     #[command(flatten)]
     mix: Mix,
@@ -88,14 +97,24 @@ impl Pattern {
     }
 }
 
-/// A time between two looks: samples come every 100 ms.
-fn interval(text: &str) -> Result<Duration, String> {
-    match positive_duration(text)? {
-        interval if interval < Duration::from_secs(1) => {
-            Err("an interval of 1s or more is needed".to_owned())
-        }
-        interval => Ok(interval),
-    }
+/// What it does where these are not given.
+pub(crate) fn defaults() -> Vec<(&'static str, String)> {
+    vec![
+        (
+            "duration",
+            format!(
+                "{}, {} with --shape rrul, rrul-be and torrent; {} intervals at most with --rpm",
+                units::duration(with_responder::PHASE),
+                units::duration(RRUL_DURATION),
+                responsiveness::MOST_INTERVALS
+            ),
+        ),
+        (
+            "streams",
+            format!("{}; 16 at most with --rpm", Shape::BestEffort.streams()),
+        ),
+        ("budget", budget::DEFAULT.to_string()),
+    ]
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {

@@ -6,13 +6,20 @@ use anyhow::Context as _;
 use plumb_model::printable;
 use serde::Serialize;
 
+use crate::{charset, status};
+
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    write(&printable::lines(text))
+    write(&charset::shown(&printable::lines(text)))
 }
 
 /// Prints a page that `plumb_report` has set, in its colours where they belong.
 pub(crate) fn print_page(page: &str) -> anyhow::Result<()> {
-    write(&printable::page(page))
+    write(&charset::shown(&printable::page(page)))
+}
+
+/// Prints what clap has set in its own colours.
+pub(crate) fn print_styled(text: &str) -> anyhow::Result<()> {
+    write(&charset::shown(text))
 }
 
 /// Prints a document in JSON, on one line.
@@ -28,11 +35,13 @@ pub(crate) fn json(document: &impl Serialize) -> serde_json::Result<String> {
 
 /// Without the colours where they do not belong. A reader that stops, as `head` does, is not an error.
 fn write(text: &str) -> anyhow::Result<()> {
-    let mut stdout = anstream::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
+    let written = status::aside(|| {
+        let mut stdout = anstream::stdout().lock();
+        stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush())
+    });
+    match written {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
             Err(e).context("cannot write to standard output")
         }

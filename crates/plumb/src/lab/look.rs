@@ -11,10 +11,10 @@ use plumb_lab::client::RunningLab;
 use plumb_lab::error::LabError;
 use plumb_lab::observe::Sight;
 use plumb_lab::supervise::Record;
-use plumb_model::units::parse_duration;
 
+use crate::exit::{Ends, stop_flag};
+use crate::quantity::time;
 use crate::save::growing::Growing;
-use crate::target::interruptible;
 
 #[derive(Args)]
 pub(super) struct Options {
@@ -22,7 +22,7 @@ pub(super) struct Options {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// For how long [default: until the lab ends, or this is interrupted]
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    #[arg(short = 't', long = "for", alias = "duration", value_name = "TIME", value_parser = time)]
     duration: Option<Duration>,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn look(
     options: &Options,
 ) -> anyhow::Result<ExitCode> {
     let lab = RunningLab::find(lab)?;
-    let stop = interruptible()?;
+    let stop = stop_flag(Ends::by_signal_if(options.duration.is_none()))?;
     let growing = options.output.as_deref().map(Growing::begin).transpose()?;
     let mut out: Box<dyn Write> = match &growing {
         Some(growing) => Box::new(growing.file()?),

@@ -24,7 +24,9 @@ use plumb_model::run::LabBackend;
 use self::complain::complain;
 pub(crate) use mark::Mark;
 
+use crate::exit::{USAGE, unless_cut_short};
 use crate::output::message;
+use crate::usage::UsageError;
 use crate::words;
 
 /// What the verb cannot do, for its help.
@@ -279,8 +281,13 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         Do::Verify { scenario, .. } => verify::now(&scenario),
         Do::Proxy(arguments) => proxy::proxy(arguments),
     };
-    result.unwrap_or_else(|error| {
+    let code = result.unwrap_or_else(|error| {
         complain(&message(&error));
-        ExitCode::from(failed)
-    })
+        // 125 is of a lab that failed; what was typed wrongly is told from it.
+        ExitCode::from(match error.is::<UsageError>() {
+            true => USAGE,
+            false => failed,
+        })
+    });
+    unless_cut_short(code, "what was seen until then is written")
 }

@@ -20,8 +20,9 @@ use plumb_model::protocol::Protocol;
 use plumb_probe::sweep::ManyPlan;
 use plumb_probe::{Pace, Plan, Sizes, Trust};
 
+use crate::exit::{Ends, stop_flag};
 use crate::output::Begun;
-use crate::target::{Target, command_line, interruptible, outlet_towards};
+use crate::target::{Target, command_line, outlet_towards};
 use crate::usage::wrong;
 pub(crate) use arguments::Arguments;
 use live::{Lines, Live};
@@ -41,9 +42,9 @@ Examples:
   plumb ping --protocol tcp --port 22 --file hosts
                                          which of many hosts take connections
 
-Limits: without root, ICMP works where net.ipv4.ping_group_range allows it; where it does not, TCP
-connections are timed instead, and it is said how to allow ICMP. Routers may answer ICMP late or not
-at all although they forward everything else. A machine too busy to keep the schedule is seen in the
+Limits: without root, ICMP works where net.ipv4.ping_group_range allows it; where it does not, TCP \
+connections are timed instead, and it is said how to allow ICMP. Routers may answer ICMP late or not \
+at all although they forward everything else. A machine too busy to keep the schedule is seen in the \
 lateness of the probes. See `plumb explain ping`.";
 
 /// How many probes are sent by default.
@@ -80,7 +81,7 @@ fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let probes = Probes::choose(arguments, targets.found.iter().map(|(_, address)| *address));
     probes.check(arguments, true)?;
     let output = arguments.output.begin()?;
-    let stop = interruptible()?;
+    let stop = stop_flag(arguments.ends())?;
     let plan = arguments.plan_for_many(probes.protocol, &targets)?;
     let shown = arguments.shown();
     let mut printer = shown.map(|shown| Printer::new(shown, &targets));
@@ -107,7 +108,7 @@ fn one(arguments: &Arguments, host: &str) -> anyhow::Result<ExitCode> {
     let probes = Probes::choose(arguments, [target.address]);
     probes.check(arguments, false)?;
     let output = arguments.output.begin()?;
-    let stop = interruptible()?;
+    let stop = stop_flag(arguments.ends())?;
     let plan = arguments.plan(probes.protocol, &target)?;
     let address = target.address.ip().to_string();
     let live = Live::new(
@@ -148,6 +149,11 @@ fn finish(
 }
 
 impl Arguments {
+    /// A ping without a count and a time ends by Ctrl-C, as ping's does.
+    fn ends(&self) -> Ends {
+        Ends::by_signal_if(self.count == Some(0) && self.deadline.is_none())
+    }
+
     /// Whose certificates are believed, where there are any.
     fn trust(&self, protocol: Protocol) -> anyhow::Result<Option<Trust>> {
         if !matches!(protocol, Protocol::Https) {
@@ -159,7 +165,7 @@ impl Arguments {
     fn lines(&self) -> Lines {
         if self.json_lines {
             Lines::Json
-        } else if self.quiet || self.flood || self.output.json() {
+        } else if self.output.quiet() || self.flood || self.output.json() {
             Lines::None
         } else {
             Lines::Text {
@@ -216,8 +222,8 @@ impl Arguments {
         match self.fping {
             Some(format) => Some(Shown::Fping {
                 format,
-                each: !self.quiet && format != fping::Format::Alive,
-                errors: !self.quiet,
+                each: !self.output.quiet() && format != fping::Format::Alive,
+                errors: !self.output.quiet(),
                 stamped: self.stamp,
             }),
             None if self.json_lines => Some(Shown::Json),

@@ -17,6 +17,7 @@ use serde_json::json;
 
 use super::fping::{self, Format};
 use super::live::answered;
+use crate::charset;
 use crate::output;
 use crate::target::{Family, Target};
 
@@ -160,6 +161,11 @@ impl Printer {
         };
         if let Some(line) = line {
             let line = printable::lines(&line);
+            let line = match self.shown {
+                // JSON is UTF-8 in every locale (RFC 8259).
+                Shown::Json => line,
+                _ => charset::shown(&line).into_owned().into(),
+            };
             // Where standard output fails, what is printed at the end says so.
             let _ = self
                 .out

@@ -26,8 +26,8 @@ use plumb_report::text::render_tune_plan;
 use super::except::Except;
 use super::path::PathOptions;
 use super::status::told;
-use crate::load_options::positive_duration;
 use crate::output::{print, print_page, prompt, say, style};
+use crate::quantity::time_above_zero;
 
 /// How long the watchdog waits for another plumb to be done, before it tries again.
 const RETRY: Duration = Duration::from_millis(200);
@@ -55,7 +55,7 @@ pub(super) struct ApplyArguments {
     #[arg(long)]
     runtime: bool,
     /// Undo it by itself after so long, even if plumb is killed; implies --runtime
-    #[arg(long = "for", value_name = "TIME", value_parser = positive_duration)]
+    #[arg(short = 't', long = "for", alias = "duration", value_name = "TIME", value_parser = time_above_zero)]
     time: Option<Duration>,
     /// Do not ask
     #[arg(short, long)]
@@ -67,7 +67,7 @@ pub(super) struct WatchdogArguments {
     /// Which plan
     id: String,
     /// After how long
-    #[arg(value_parser = positive_duration)]
+    #[arg(value_parser = time_above_zero)]
     time: Duration,
     /// When standard input ends, if that is sooner
     #[arg(long)]

@@ -23,11 +23,11 @@ Examples:
   plumb tune apply --rate 10gbit --rtt 50ms --except 'ring rx'   all but that
   plumb tune undo
   plumb tune verify HOST                              measures, and keeps what helps; HOST runs plumb serve
-Limits: plumb changes kernel variables, and of the interface that leads to the path its queueing discipline,
-receive ring, offloads, interrupt coalescing, txqueuelen and driver queue's limit, where its driver can; the MTU
-it only names. Of these, the drop-in file brings back variables at boot. A new congestion control or buffer is for new connections. In a
-namespace (a container, a lab's node) what belongs to the machine is refused by name. verify reckons with
-noise of a run of up to 20 %, decides against a change that it cannot see (it says how small that is), and moves
+Limits: plumb changes kernel variables, and of the interface that leads to the path its queueing discipline, \
+receive ring, offloads, interrupt coalescing, txqueuelen and driver queue's limit, where its driver can; the MTU \
+it only names. Of these, the drop-in file brings back variables at boot. A new congestion control or buffer is for new connections. In a \
+namespace (a container, a lab's node) what belongs to the machine is refused by name. verify reckons with \
+noise of a run of up to 20 %, decides against a change that it cannot see (it says how small that is), and moves \
 what --runs times --duration at the line's rate comes to, --budget at the most; killed, it leaves nothing of what it tried.";
 
 #[derive(Args)]

@@ -10,10 +10,11 @@ use plumb_host::knobs::situation::Situation;
 use plumb_model::finding::Actor;
 use plumb_model::run::Run;
 use plumb_model::tune::{PlannedPath, Role};
-use plumb_model::units::{BitRate, parse_duration};
+use plumb_model::units::BitRate;
 
 use crate::calc::share;
 use crate::output::read_run;
+use crate::quantity::{rate_above_zero, time};
 use crate::usage::wrong;
 use crate::words;
 
@@ -21,10 +22,10 @@ use crate::words;
 #[derive(Args)]
 pub(super) struct PathOptions {
     /// Rate that one connection is to reach
-    #[arg(long)]
+    #[arg(long, value_name = "RATE", value_parser = rate_above_zero)]
     rate: Option<BitRate>,
     /// Round-trip time of the empty path
-    #[arg(long, value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     rtt: Option<Duration>,
     /// Share of packets that the path loses of itself, like 0.01%
     #[arg(long, value_parser = share)]
