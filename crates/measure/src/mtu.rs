@@ -390,6 +390,10 @@ fn segment_size(
     stop: &AtomicBool,
 ) -> Option<(MssResult, u64)> {
     let to = wanted.target.address.ip();
+    // Nobody is on the way of what does not leave this host.
+    if to.is_loopback() {
+        return None;
+    }
     let typed = wanted.tcp_port;
     let ports: Vec<u16> = typed.map_or_else(|| TCP_PORTS.to_vec(), |port| vec![port]);
     let routers = u8::try_from(found.hops.len()).unwrap_or(u8::MAX);

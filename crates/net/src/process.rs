@@ -9,7 +9,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+pub use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::unistd::chdir;
 
 use crate::namespace::Namespaces;

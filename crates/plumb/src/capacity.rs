@@ -17,15 +17,14 @@ use crate::words;
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb capacity server                      every line, and the narrowest place by trains of packets
-  plumb capacity --only trains server        a few seconds: the narrowest place alone
+  plumb capacity server                      every link, and the narrowest by trains
+  plumb capacity --only trains server        a few seconds: the narrowest alone
   plumb capacity --only hops -t 2m server    fast or noisy links need more answers
   plumb capacity --train 1000 server         find token buckets of up to 1.5 MB
 
-Limits: lines above some 400 Mbit/s are shown as `at least`; a switch inside a line makes it seem slower; \
-routers that answer seldom need a longer -t; IPv6 routers quote so much that fast lines need more \
-answers. Run `plumb serve` at the far end for trains of the forward path alone. See `plumb explain \
-capacity`.";
+Limits: links above some 400 Mbit/s are shown as `at least`; a switch inside a link makes it seem slower; routers that \
+answer seldom need a longer -t; IPv6 routers quote so much that fast links need more answers. Run `plumb serve` at the \
+far end for trains of the forward path alone. See `plumb explain capacity`.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {

@@ -34,16 +34,17 @@ const WAITING_PARTS: u32 = 4;
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb check server                     at most 60 s
-  plumb check --quick server             at most 20 s; it clears nothing of what takes longer to see
-  plumb check --thorough server          at most 5 minutes, with every instrument
-  plumb check                            this machine, its link, gateway and resolver, and no far end
-  plumb check --for call server          what is good for calls first
-  plumb check --plan 1000/50 server      compared with what is paid for, in Mbit/s down and up
+  plumb check server               at most 60 s
+  plumb check --quick server       at most 20 s; it clears nothing that takes longer
+  plumb check --thorough server    at most 5 minutes, with every measurement
+  plumb check                      this machine, its link, gateway and resolver
+  plumb check --for call server    what matters for calls first
+  plumb check --plan 1000/50 server
+                                   compared with what is paid for, in Mbit/s
 
-Limits: a loaded direction names the direction of a queue, not the device. Phases shorter than \
-about 15 s do not see large queues whole. The proposed shaper rate assumes 18 bytes of framing. \
-Load flows run CUBIC; another congestion control may hide what CUBIC fills.";
+Limits: a loaded direction names the direction of a queue, not the device. Phases shorter than about 15 s do not see \
+large queues whole. The proposed shaper rate assumes 18 bytes of framing. Load flows run CUBIC; another congestion \
+control may hide what CUBIC fills.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {

@@ -148,13 +148,13 @@ const SCREENS: &[Screen] = &[
     Screen {
         verb: "tune plan",
         short: &[
-            "rate", "rtt", "loss", "from", "role", "except", "os", "facts", "format", "json",
+            "rate", "rtt", "loss", "from", "role", "knobs", "os", "facts", "format", "json",
         ],
     },
     Screen {
         verb: "tune verify",
         short: &[
-            "duration", "runs", "budget", "rate", "rtt", "from", "except", "yes", "json", "output",
+            "duration", "runs", "budget", "rate", "rtt", "from", "knobs", "yes", "json", "output",
         ],
     },
 ];
@@ -295,11 +295,13 @@ const GROUPS: &[(&str, &[&str])] = &[
 /// Options from which on headings are worth their lines.
 const MANY: usize = 10;
 
-const TOP: &str = "{about-with-newline}\n{usage-heading} {usage}\n{after-help}";
+/// clap sets a blank line before what comes after help. On one screen there is no room for more than the verbs.
+const TOP_SHORT: &str = "{usage-heading} {usage}{after-help}";
+const TOP_LONG: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}";
 
 const EXAMPLES: &str = "\
 Examples:
-  plumb check server                 what limits the path to a server, and what to do
+  plumb check server                 what limits the path, and what to do
   plumb ping -c 0 server             round trips until Ctrl-C
   plumb lab run home-cable -- plumb check server
                                      the same check on an emulated line";
@@ -326,7 +328,7 @@ pub(crate) fn arranged(long: bool) -> Command {
     let top = Cli::command();
     let verbs = verbs(&top);
     let top = top
-        .help_template(TOP)
+        .help_template(if long { TOP_LONG } else { TOP_SHORT })
         .after_help(format!("{verbs}\n{MORE}"))
         .after_long_help(format!("{verbs}\n{EXAMPLES}\n\n{MORE}"));
     top.mut_subcommands(|verb| screen(verb, "", long))
@@ -371,7 +373,8 @@ fn screen(verb: Command, within: &str, long: bool) -> Command {
             };
         }
         let place = screen.and_then(|screen| screen.short.iter().position(|id| arg.get_id() == id));
-        let arg = arg.hide_possible_values(true).help_heading(None);
+        let takes_value = arg.get_action().takes_values();
+        let arg = arg.hide_possible_values(takes_value).help_heading(None);
         match (screen, place) {
             (Some(_), None) => arg.hide_short_help(true),
             (_, Some(place)) => arg.display_order(place),

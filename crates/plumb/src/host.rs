@@ -26,18 +26,17 @@ use crate::words;
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb host                          what is fine, what is not, for whom it matters
+  plumb host                          what is fine, what is not, and for whom
   plumb host --facts                  all that was read, judged or not
-  plumb host --facts interfaces       a part of it: driver, link, offloads, rings, errors of each
-  plumb host --live 500ms             counters as rates, while something else runs
+  plumb host --facts interfaces       one part: driver, link, offloads, rings
+  plumb host --live 500ms             counters as rates, until Ctrl-C
   plumb host disk /srv --rate 10gbit  can files there feed 10 Gbit/s?
   plumb host cipher --rate 10gbit     can one core encrypt as much?
   plumb host --json | jq '.measurements[0].result.interfaces[0].rings'
 
-Limits: counters are since the machine or the interface began, and do not show when; drivers report \
-what they like. Without root, sockets of other users have no owner and optical modules stay silent. \
-Inside a lab the interfaces, counters and settings of TCP are the node's, the rest is the machine's. \
-`plumb explain host` says what each check looks at.";
+Limits: counters are since the machine or the interface began, and do not show when; drivers report what they like. Without \
+root, sockets of other users have no owner, and optical modules cannot be read. Inside a lab the interfaces, counters and \
+settings of TCP are the node's, the rest is the machine's. See `plumb explain host`.";
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]

@@ -19,18 +19,16 @@ use crate::usage::wrong;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Shapes: phases loads upwards, downwards and both at once, in turn, with best effort, as check does. \
-rrul is the test of that name: both directions at once for 60 s, one flow each in each of the \
-classes BK (CS1), BE, CS5 and EF, with round trips in each; rrul-be the same in best effort \
-alone. torrent sets one flow of best effort against six of background. --down, --up and --both \
-choose the directions of any of them, --streams the number of flows in each, which the classes share.
+Shapes: phases loads up, down and both at once, in turn, with best effort, as check does. rrul is the test of that name: \
+both directions at once for 60 s, one flow in each of the classes BK (CS1), BE, CS5 and EF, with round trips in each; \
+rrul-be is the same in best effort alone. torrent sets one flow of best effort against six of background. --down, --up and \
+--both choose the directions of any of them, --streams the number of flows in each, which the classes share.
 
-Limits: as for check. A network may rewrite or ignore a DSCP: classes that fare alike say so. A \
-router on the path answers probes when it has time: its round trips may be longer than those \
-through it. A phase may last as long as the responder allows (10 minutes, unless it was started \
-with another --max-duration). --rpm follows draft-ietf-ippm-responsiveness with plumb's own \
-records over TLS in the place of HTTP/2: compare its numbers with those of other programs with \
-care. `plumb explain responsiveness` says how they come about.";
+Limits: as for check. A network may rewrite or ignore a DSCP: the result shows classes that are treated alike. A router on \
+the path answers probes when it has time: its round trips may be longer than those through it. A phase may last as long as \
+the responder allows (10 minutes, unless it was started with another --max-duration). --rpm follows \
+draft-ietf-ippm-responsiveness with plumb's own records over TLS in the place of HTTP/2: compare its numbers with those of \
+other programs with care. See `plumb explain responsiveness`.";
 
 /// How long the RRUL tests last by default, as flent has it.
 const RRUL_DURATION: Duration = Duration::from_secs(60);

@@ -47,6 +47,7 @@ mod weighed;
 #[cfg(not(all(feature = "lab", feature = "tune")))]
 mod without;
 mod words;
+mod wrapped;
 
 use std::process::ExitCode;
 

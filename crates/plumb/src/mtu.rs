@@ -16,12 +16,14 @@ use crate::words;
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb mtu server                 what gets there, hop by hop, and where it ends
-  plumb mtu --no-icmp server       by silence alone, as where routers' messages are filtered
-  plumb mtu -6 server:443          over IPv6; the maximum segment size by port 443
+  plumb mtu server              the largest packet to each hop, and where it ends
+  plumb mtu --no-icmp server    by silence alone, as where ICMP is filtered
+  plumb mtu -6 server:443       over IPv6; the segment size by port 443
 
-Ctrl-C shows what was known by then. Limits: a firewall that drops large echoes alone looks like a black hole before the far end; UDP \
-probes are tried then. Hops that do not answer are passed over. See `plumb explain mtu`.";
+Ctrl-C shows what was known by then.
+
+Limits: a firewall that drops large echoes alone looks like a black hole before the far end; UDP probes are tried then. \
+Hops that do not answer are skipped. See `plumb explain mtu`.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {

@@ -16,7 +16,7 @@ use crate::stderr;
 #[cfg(feature = "tune")]
 pub(crate) use crate::stderr::prompt_page;
 pub(crate) use crate::stderr::{prompt, say};
-pub(crate) use crate::stdout::{json, print, print_json, print_page};
+pub(crate) use crate::stdout::{Pager, json, print, print_json, print_page, show_page};
 #[cfg(not(feature = "lab"))]
 use crate::without::Mark;
 

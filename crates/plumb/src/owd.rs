@@ -16,12 +16,12 @@ use crate::target::{PathOptions, measure_towards};
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb owd server                       against `plumb serve`, ten seconds
-  plumb owd --stamp router:862           against any reflector of STAMP or TWAMP Light
-  plumb owd --key-file key server        authenticated STAMP
+  plumb owd server                   against plumb serve, ten seconds
+  plumb owd --stamp router:862       against any reflector of STAMP or TWAMP Light
+  plumb owd --key-file key server    authenticated STAMP
 
-Limits: without synchronised clocks it is unknown how a constant difference of the two directions is \
-shared; the table shows how far the delays are known. See `plumb explain one-way-delay`.";
+Limits: without synchronised clocks it is unknown how a constant difference of the two directions is shared; the table \
+shows how far the delays are known. See `plumb explain one-way-delay`.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {

@@ -25,15 +25,15 @@ use crate::usage::wrong;
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb page https://www.example.net/                     the page and what is on it
-  plumb page https://server/ --protocol http/1.1 -c 5     five times, over HTTP/1.1
-  plumb page https://server/ --objects list.txt           with these URLs, one a line
+  plumb page https://www.example.net/               the page and what is on it
+  plumb page https://server/ --protocol http/1.1    over HTTP/1.1
+  plumb page https://server/ --objects list.txt     with these URLs, one a line
 
-The exit status is 0 when the page itself came, whatever became of its objects.
+The exit status is 0 when the page itself was loaded, even if objects failed.
 
-Limits: no script runs and nothing is drawn, so what scripts load is not loaded: --objects takes a \
-list. Nothing is cached, no connection is open before, HTTP/3 is not spoken. Between the first byte \
-and the last a slow server looks like a slow path. See `plumb explain page`.";
+Limits: no script runs and nothing is drawn, so what scripts load is not loaded: --objects takes a list. Nothing is \
+cached, no connection is open before, HTTP/3 is not used. Between the first byte and the last a slow server looks like a \
+slow path. See `plumb explain page`.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {

@@ -32,16 +32,16 @@ use live::View;
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb path example.net                    three probes to each hop, by what gets through
-  plumb path example.net --continuous       until Ctrl-C, as mtr does
-  plumb path example.net --tcp=443          by SYNs to the port that matters
-  plumb path example.net --all-paths        every path that equal-cost routing may take
-  plumb path example.net --both             the reverse path too, from 'plumb serve' there
-  plumb path example.net --dot | dot -Tsvg  as a picture
+  plumb path server                    three probes to each hop
+  plumb path server --continuous       until Ctrl-C, as mtr does
+  plumb path server --tcp=443          by SYNs to the port that matters
+  plumb path server --all-paths        every path of equal-cost routing
+  plumb path server --both             the reverse path too, from plumb serve
+  plumb path server --dot | dot -Tsvg  as a picture
 
-Limits: routers answer when they like. What is shown of a hop is of the forward path and of the \
-answer's reverse path together. Without CAP_NET_RAW nothing is seen of what the path does to packets. \
-Read `plumb explain path`.";
+Limits: routers answer when they have time. What is shown of a hop is of the forward path and of the answer's reverse path \
+together. Without CAP_NET_RAW, what the path changes in packets is not seen. The letters are those of mtr; `plumb explain \
+options` lists them. See `plumb explain path`.";
 
 /// Port of TCP probes: what firewalls let through most.
 const TCP_PORT: u16 = 443;

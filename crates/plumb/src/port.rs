@@ -20,15 +20,15 @@ use crate::usage::wrong;
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb port server 22 443              name, connect, TLS, first byte; banner or HTTP status
-  plumb port server 22 --idle 10min     how long a NAT or firewall keeps a silent connection
+  plumb port server 22 443            name, connect, TLS, first byte; banner
+  plumb port server 22 --idle 10m     how long a NAT keeps a silent connection
 
-A port is open, refused (the host answers with a reset), filtered (nothing comes back) or \
-unreachable (somebody says so). The exit status is 0 when a connection was made.
+A port is open, refused (the host answers with a reset), filtered (nothing comes back) or unreachable (a router reports \
+it). The exit status is 0 when a connection was made.
 
-Limits: connecting is timed by the kernel, what follows by plumb's own clock. Certificates are not \
-verified. Edges of content networks are known by what they report of themselves, and by what the name \
-stands for, which is asked for after the look-up that is timed. See `plumb explain port`.";
+Limits: connecting is timed by the kernel, what follows by plumb's own clock. Certificates are not verified. Edges of \
+content networks are known by what they report of themselves, and by the canonical name, which is looked up after the \
+look-up that is timed. See `plumb explain port`.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {

@@ -34,15 +34,20 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Limits: one TCP connection may be held back by a buffer or a processor; the shares of time say \
-by which. Both ends' processor use counts plumb's own process only. The far end sets its buffers \
-when a TCP connection stands, so its window scale is that of its kernel's own limits. UDP leaves \
-on time as far as the machine wakes up on time: the kernel does not pace it, and each stream \
-that sends takes up to a whole processor for that; slots missed are reported, never caught up. \
-One-way delay is known to within half of the smallest round trip. `plumb explain udp` says what \
-the numbers mean. --available is the PERT guides' measurement, not RFC 5136's; a policer whose \
-bucket outlasts a step of 1.5 s hides from it. Scores of voice are for planning: they predict \
-the mean of many listeners.";
+Examples:
+  plumb rate server -t 10 -R         from the server to here, for 10 s
+  plumb rate server -P 4 --both      four streams in each direction at once
+  plumb rate server -u -b 50M        UDP at 50 Mbit/s
+  plumb rate server --quic --up      QUIC to the server
+  plumb rate server --available      the highest UDP rate with at most 1 % of loss
+
+Limits: one TCP connection may be limited by a buffer or a processor; the shares of time show by which. The processor use of \
+both ends is that of plumb's own process. The far end sets its buffers when a TCP connection stands, so its window scale is \
+that of its kernel's own limits. UDP is sent on time as far as the machine wakes up on time: the kernel does not pace it, and \
+each stream takes up to a whole processor; slots missed are reported, never caught up. One-way delay is known to within half \
+of the smallest round trip; see `plumb explain udp`. --available is the measurement of the PERT guides, not that of RFC 5136; \
+it does not see a policer whose bucket outlasts a step of 1.5 s. Scores of voice are for planning: they predict the mean of \
+many listeners.";
 
 /// What the verb takes.
 #[derive(Args)]

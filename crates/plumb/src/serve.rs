@@ -19,15 +19,18 @@ use crate::quantity::time;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Limits: any client that can reach the port can load this machine's line within the caps above; let \
-only clients through that you trust. There is no authentication yet. \
-Shares are those of an IPv4 address or an IPv6 /64: one load at a time, the others take turns and are \
-shown how long they wait; no more than half of the STAMP answers; longer answers of the UDP echo only \
-beside a load, and to 1 Gbit/s. A client with many addresses has many shares. \
-Paths are traced only towards clients that speak TCP with it, four at once and one a second for each \
-share; without CAP_NET_RAW by what every user may open. \
-The STAMP reflector cannot know whether senders receive at the address that they send from: it never \
-answers with more than it got, and bounds its answers a second.";
+Limits: any client that can reach the port can load this machine's line within the caps above; let only clients through \
+that you trust. There is no authentication yet.
+
+Each IPv4 address, or IPv6 /64, has a share: one load at a time, while the others wait and are shown for how long; at most \
+half of the STAMP answers; longer answers of the UDP echo only beside a load, and up to 1 Gbit/s. A client with many \
+addresses has many shares.
+
+Paths are traced only to clients that have a TCP connection here, four at once and one a second for each share; without \
+CAP_NET_RAW by what every user may open.
+
+The STAMP reflector cannot know whether senders receive at the address that they send from: it never answers with more \
+than it received, and limits its answers a second.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {

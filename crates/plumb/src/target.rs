@@ -1,6 +1,6 @@
 //! Far ends: their names, addresses and responders.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -157,12 +157,17 @@ impl Target {
             Family::V4 => v4,
             Family::V6 => v6,
         }
-        .with_context(|| {
+        .ok_or_else(|| {
             let (asked, other) = match family {
                 Family::V4 => ("IPv4", "IPv6: leave out -4"),
                 _ => ("IPv6", "IPv4: leave out -6"),
             };
-            format!("'{name}' has no address of {asked}, only of {other}")
+            let why = format!("'{name}' has no address of {asked}, only of {other}");
+            match host.parse::<IpAddr>() {
+                Ok(_) => wrong(why),
+                // What a name has is the resolver's to say.
+                Err(_) => anyhow::Error::msg(why),
+            }
         })?;
         if let SocketAddr::V6(v6) = address
             && v6.ip().is_unicast_link_local()

@@ -38,7 +38,7 @@ pub(crate) struct TcpOptions {
     /// Send small segments at once (TCP_NODELAY)
     #[arg(long)]
     no_delay: bool,
-    /// Send the first data in the SYN (RFC 7413); the result says whether it was
+    /// Send the first data in the SYN (RFC 7413); the result shows whether it was
     #[arg(long)]
     fast_open: bool,
     /// Multipath TCP (RFC 8684); the result shows whether it fell back

@@ -15,6 +15,7 @@ use plumb_lab::supervise::Record;
 use crate::exit::{Ends, stop_flag};
 use crate::quantity::time;
 use crate::save::growing::Growing;
+use crate::usage::wrong;
 
 #[derive(Args)]
 pub(super) struct Options {
@@ -62,8 +63,10 @@ pub(super) fn records(log: Option<PathBuf>, captures: &[String]) -> anyhow::Resu
         records.push(record(Sight::Log(Vec::new()), path)?);
     }
     for capture in captures {
-        let (sight, path) = parse(capture).with_context(|| {
-            format!("--capture '{capture}' is not LINK@NODE=FILE, such as line@modem=up.pcapng")
+        let (sight, path) = parse(capture).ok_or_else(|| {
+            wrong(format!(
+                "--capture '{capture}' is not LINK@NODE=FILE, such as line@modem=up.pcapng"
+            ))
         })?;
         records.push(record(sight, path)?);
     }

@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     pub(super) file: Option<PathBuf>,
     /// With several targets: the most packets a second [default: 1000; 100 for connections]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = packet_rate)]
     pub(super) pps: Option<f64>,
     /// Print what fping prints
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "json_lines"])]
@@ -125,6 +125,13 @@ pub(crate) struct Arguments {
     pub(super) ask: Option<String>,
     #[command(flatten)]
     pub(super) output: Output,
+}
+
+/// Packets a second.
+fn packet_rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok();
+    let rate = rate.filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+    rate.ok_or_else(|| "a packet rate above zero is needed, such as 500".to_owned())
 }
 
 /// The byte that holds the DSCP (RFC 2474), whose lower two bits belong to ECN (RFC 3168).

@@ -33,19 +33,19 @@ use targets::{Printer, Shown};
 pub(crate) const LIMITS: &str = "\
 Examples:
   plumb ping server                      ten probes, one every 200 ms
-  plumb ping -c 0 -i 1 server            one a second until Ctrl-C, which shows what was learnt
+  plumb ping -c 0 -i 1 server            one a second until Ctrl-C
   plumb ping --sweep 56..1472:118 server sizes one after the other
-  plumb ping -f -w 10 server             as fast as answers come, for ten seconds
-  plumb ping 192.0.2.0/24 --pps 500      who answers in a network
+  plumb ping -f -t 10 server             as fast as answers come, for 10 s
+  plumb ping 192.0.2.0/24 --pps 500      which hosts of a network answer
   plumb ping --file hosts --json-lines   a stream for programs
-  plumb ping --protocol https server     the head of a page; also tcp, http, dns, stamp, udp-port
-  plumb ping --protocol tcp --port 22 --file hosts
-                                         which of many hosts take connections
+  plumb ping --protocol https server     the head of a page
+  plumb ping --protocol tcp -p 22 --file hosts
+                                         which of many hosts accept connections
 
-Limits: without root, ICMP works where net.ipv4.ping_group_range allows it; where it does not, TCP \
-connections are timed instead, and it is said how to allow ICMP. Routers may answer ICMP late or not \
-at all although they forward everything else. A machine too busy to keep the schedule is seen in the \
-lateness of the probes. See `plumb explain ping`.";
+Limits: without root, ICMP works where net.ipv4.ping_group_range allows it; where it does not, TCP connections are timed \
+instead, and the result shows how to allow ICMP. Routers may answer ICMP late or not at all although they forward \
+everything else. The lateness of the probes shows whether the machine was too busy to keep the schedule. See \
+`plumb explain ping`.";
 
 /// How many probes are sent by default.
 const COUNT: u64 = 10;

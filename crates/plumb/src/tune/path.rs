@@ -21,19 +21,21 @@ use crate::words;
 /// The path, and what the host does on it.
 #[derive(Args)]
 pub(super) struct PathOptions {
-    /// Rate that one connection is to reach
+    /// Rate that one connection has to reach
     #[arg(long, value_name = "RATE", value_parser = rate_above_zero)]
     rate: Option<BitRate>,
-    /// Round-trip time of the empty path
+    /// Round-trip time of the idle path
     #[arg(long, value_name = "TIME", value_parser = time)]
     rtt: Option<Duration>,
-    /// Share of packets that the path loses of itself, like 0.01%
+    /// Share of packets that the path loses, such as 0.01%
     #[arg(long, value_parser = share)]
     loss: Option<f64>,
-    /// Take the path from a Run: what it reached, its round trip, and which end limits; --rate and --rtt go before it
+    /// Take the path from a Run
+    ///
+    /// Its rate, its round-trip time, and which end limits. --rate and --rtt override it.
     #[arg(long, value_name = "RUN")]
     from: Option<PathBuf>,
-    /// What the host does
+    /// Role of the host
     #[arg(long, default_value = "client", value_parser = words::any::<Role>())]
     role: Role,
 }

@@ -192,7 +192,7 @@ fn every_page_that_findings_name_is_written() {
             "{topic}"
         );
     }
-    assert_eq!(plumb(&["explain", "nothing"]).status.code(), Some(1));
+    assert_eq!(plumb(&["explain", "nothing"]).status.code(), Some(2));
     // Knobs, and the pages that they name.
     for knob in ["tcp_rmem", "net.ipv4.tcp_tw_recycle", "autotuninglevel"] {
         assert!(
