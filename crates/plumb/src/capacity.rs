@@ -17,9 +17,9 @@ use crate::words;
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb capacity server                      every link, and the narrowest by trains
+  plumb capacity server                      every link, and the narrowest one
   plumb capacity --only trains server        a few seconds: the narrowest alone
-  plumb capacity --only hops -t 2m server    fast or noisy links need more answers
+  plumb capacity --only hops -t 2m server    fast or noisy links need longer
   plumb capacity --train 1000 server         find token buckets of up to 1.5 MB
 
 Limits: links above some 400 Mbit/s are shown as `at least`; a switch inside a link makes it seem slower; routers that \

@@ -35,7 +35,7 @@ const WAITING_PARTS: u32 = 4;
 pub(crate) const LIMITS: &str = "\
 Examples:
   plumb check server               at most 60 s
-  plumb check --quick server       at most 20 s; it clears nothing that takes longer
+  plumb check --quick server       at most 20 s; finds what shows at once
   plumb check --thorough server    at most 5 minutes, with every measurement
   plumb check                      this machine, its link, gateway and resolver
   plumb check --for call server    what matters for calls first

@@ -70,7 +70,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// The main job: measure a path, find what limits it, say what to do
+    /// Measure a path, find what limits it, say what to do
     #[command(after_long_help = check::LIMITS)]
     Check(check::Arguments),
     /// The responder: run it at the far end

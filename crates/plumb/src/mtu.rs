@@ -16,7 +16,7 @@ use crate::words;
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb mtu server              the largest packet to each hop, and where it ends
+  plumb mtu server              the largest packet, and after which hop it ends
   plumb mtu --no-icmp server    by silence alone, as where ICMP is filtered
   plumb mtu -6 server:443       over IPv6; the segment size by port 443
 

@@ -17,7 +17,7 @@ use crate::target::{PathOptions, measure_towards};
 pub(crate) const LIMITS: &str = "\
 Examples:
   plumb owd server                   against plumb serve, ten seconds
-  plumb owd --stamp router:862       against any reflector of STAMP or TWAMP Light
+  plumb owd --stamp router:862       against any STAMP or TWAMP Light reflector
   plumb owd --key-file key server    authenticated STAMP
 
 Limits: without synchronised clocks it is unknown how a constant difference of the two directions is shared; the table \

@@ -39,7 +39,7 @@ Examples:
   plumb rate server -P 4 --both      four streams in each direction at once
   plumb rate server -u -b 50M        UDP at 50 Mbit/s
   plumb rate server --quic --up      QUIC to the server
-  plumb rate server --available      the highest UDP rate with at most 1 % of loss
+  plumb rate server --available      the highest UDP rate at 1 % of loss
 
 Limits: one TCP connection may be limited by a buffer or a processor; the shares of time show by which. The processor use of \
 both ends is that of plumb's own process. The far end sets its buffers when a TCP connection stands, so its window scale is \

@@ -8,8 +8,8 @@ use clap::Args;
 use plumb_lab::impair::{self, Ended, ImpairError, Impairment};
 use plumb_model::units::human_seconds;
 
-use crate::quantity::time;
 use crate::exit::USAGE;
+use crate::quantity::time;
 use crate::stderr::say_as;
 
 /// What the verb cannot do, for its help.

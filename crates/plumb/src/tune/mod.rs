@@ -20,7 +20,7 @@ Examples:
                                               the 10 Gbit/s article, judged
   plumb tune plan --rate 1gbit --rtt 80ms --os windows --format powershell
   plumb tune plan --rate 1gbit --rtt 80ms --facts pasted.txt
-                                              another machine's sysctl -a, ethtool
+                                              the settings of another machine
   plumb tune apply --rate 1gbit --rtt 150ms -t 10m
                                               undone by itself after ten minutes
   plumb tune apply --rate 10gbit --rtt 50ms --except 'ring rx'
