@@ -13,7 +13,7 @@ rm -f before.json after.json report.html tuned.json
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
 say "A cable line of 100/20 Mbit/s whose modem has oversized queues, emulated on this machine:"
-"$plumb" lab list | grep '^home-cable '
+"$plumb" lab show home-cable | sed -n 's/^summary = //p'
 
 # Two checks in one running network: the modem's queues stay as they are.
 ${SUDO:-} "$plumb" lab run home-cable -- bash -euo pipefail -c '
@@ -31,7 +31,7 @@ say "4. What changed: plumb compare before.json after.json"
 "$plumb" report before.json after.json -o report.html
 
 say "Second story: an upload of 1 Gbit/s over 150 ms, from a machine with stock buffers:"
-"$plumb" lab list | grep '^ocean-stock '
+"$plumb" lab show ocean-stock | sed -n 's/^summary = //p'
 "$plumb" calc bdp --rate 1gbit --rtt 150ms | head -n 2
 
 ${SUDO:-} "$plumb" lab run ocean-stock -- bash -euo pipefail -c '

@@ -143,6 +143,11 @@ impl Impairment {
                             "rate {text}: nothing would pass; an outage is loss 100%"
                         ));
                     }
+                    if text.parse::<f64>().is_ok() {
+                        return wrong(format!(
+                            "rate {text}: the unit is missing: write {text}kbit or {text}mbit"
+                        ));
+                    }
                     impairment.rate = Some(rate);
                 }
                 "loss" => netem.loss = Loss::Random(percent(key, value()?)?),
@@ -456,6 +461,7 @@ mod tests {
             ("rate 1mbit rate 2mbit", "rate is given twice"),
             ("rate 0mbit", "nothing would pass"),
             ("rate quick", "rate"),
+            ("rate 10000", "10000kbit"),
             ("loss 1", "such as 1%"),
             ("loss 101%", "0% to 100%"),
             ("loss NaN%", "0% to 100%"),

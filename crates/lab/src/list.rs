@@ -27,6 +27,9 @@ pub struct Listed {
     pub name: String,
     /// What it is, in one line.
     pub summary: String,
+    /// Which scenarios it stands with, such as `access lines`.
+    #[serde(default)]
+    pub group: String,
     /// What it is, in a few sentences.
     pub about: String,
     /// Where its numbers come from.
@@ -70,6 +73,7 @@ impl ScenarioList {
             .map(|scenario| Listed {
                 name: scenario.name,
                 summary: scenario.summary,
+                group: scenario.group,
                 about: scenario.about.trim().to_owned(),
                 source: scenario.source.trim().to_owned(),
                 measure: scenario.truth.measure,

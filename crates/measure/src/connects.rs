@@ -146,11 +146,16 @@ impl Tried {
     }
 }
 
-/// Whether a Run has a connection to that address.
-pub(crate) fn came_about(run: &Run, to: IpAddr) -> bool {
+/// Whether that address answered a SYN of a Run: a host that refuses a connection is there.
+pub(crate) fn answered(run: &Run, to: IpAddr) -> bool {
     let to = to.to_string();
-    let connects = |outcome: &Outcome| matches!(outcome, Outcome::Port(port) if port.connected > 0 && port.address == to);
-    run.measurements.iter().any(|m| connects(&m.outcome))
+    let answers = |outcome: &Outcome| match outcome {
+        Outcome::Port(port) if port.address == to => {
+            port.connected > 0 || port.state == Some(PortState::Refused)
+        }
+        _ => false,
+    };
+    run.measurements.iter().any(|m| answers(&m.outcome))
 }
 
 #[cfg(test)]

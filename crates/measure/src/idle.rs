@@ -6,6 +6,7 @@ use std::time::Duration;
 use plumb_model::context::Phase;
 use plumb_model::protocol::Protocol;
 use plumb_model::units::human_seconds;
+use plumb_net::privilege;
 
 use crate::background::{Background, Idle};
 use crate::error::MeasureError;
@@ -127,9 +128,15 @@ impl Step for IdlePath {
                 ));
             }
             if idle.main.is_none() && aim.echoes {
+                let port = aim.address.port();
+                let what = match privilege::may_echo(aim.address.is_ipv4()) {
+                    true => format!("neither ICMP nor UDP port {port} passes"),
+                    false => {
+                        format!("UDP port {port} does not pass, and this user may not send ICMP")
+                    }
+                };
                 found.note(format!(
-                    "No round trip came back: neither ICMP nor UDP port {} passes. Latency was not measured; let one of them through the firewalls on the way.",
-                    aim.address.port()
+                    "No round trip came back: {what}. Latency was not measured; let one of them through the firewalls on the way."
                 ));
             }
         }

@@ -397,6 +397,10 @@ fn method(found: &Found) -> MtuMethod {
 /// less than the path takes is left open.
 fn segment_size(wanted: &Wanted, routers: u8, stop: &AtomicBool) -> Option<(MssResult, u64)> {
     let to = wanted.target.address.ip();
+    // Nobody is on the way of what does not leave this host.
+    if to.is_loopback() {
+        return None;
+    }
     let typed = wanted.tcp_port;
     let ports: Vec<u16> = typed.map_or_else(|| TCP_PORTS.to_vec(), |port| vec![port]);
     let mut total = 0;

@@ -6,9 +6,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use plumb_model::goal::Asked;
+use plumb_net::privilege;
 
 use crate::conductor::{Conducted, Conductor};
-use crate::connects::{Connects, came_about};
+use crate::connects::{self, Connects};
 use crate::error::MeasureError;
 use crate::idle::IdlePath;
 use crate::probes::Aim;
@@ -77,14 +78,18 @@ pub fn run(
     let background = conductor.session().background.as_ref();
     let idle = background.and_then(|background| background.idle.as_ref());
     let answered = idle.is_some_and(|idle| idle.main.is_some());
-    let answered = answered || came_about(conductor.run(), address.ip());
+    let answered = answered || connects::answered(conductor.run(), address.ip());
     let mut conducted = conductor.finish(Judgement::Whole)?;
     if !answered {
         return Err(match stopped {
             true => MeasureError::Cancelled,
             false => MeasureError::Silence {
                 name: name.to_owned(),
-                tried: "ICMP or TCP ports 443 and 80".to_owned(),
+                tried: match privilege::may_echo(address.is_ipv4()) {
+                    true => "ICMP or TCP ports 443 and 80".to_owned(),
+                    // What was not sent was not left unanswered.
+                    false => "TCP ports 443 and 80".to_owned(),
+                },
                 notes: conducted.run.notes.join(" "),
             },
         });

@@ -208,9 +208,12 @@ pub struct Measurement {
 /// A text that is not a Run this version can read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadRunError {
-    /// The text is no JSON, or breaks off.
-    #[error("it is not complete JSON ({0}): the file may be truncated; save it again with -o")]
-    Json(serde_json::Error),
+    /// The text begins as JSON does, and breaks off.
+    #[error("its JSON breaks off ({0}): the file may be truncated; save it again with -o")]
+    Truncated(serde_json::Error),
+    /// The text is something else than JSON.
+    #[error("it is not JSON ({0}): a Run is what a measuring verb saves with -o FILE")]
+    NotJson(serde_json::Error),
     /// The document is of another kind or version.
     #[error(
         "it says schema '{found}', and this plumb reads '{SCHEMA}': use the plumb that wrote it, or measure again"
@@ -230,7 +233,11 @@ impl Run {
     /// # Errors
     /// When the text is no JSON, of another version, or not of the shape of a Run.
     pub fn from_json(text: &str) -> Result<Self, ReadRunError> {
-        let value: serde_json::Value = serde_json::from_str(text).map_err(ReadRunError::Json)?;
+        let value: serde_json::Value =
+            serde_json::from_str(text).map_err(|error| match error.is_eof() {
+                true => ReadRunError::Truncated(error),
+                false => ReadRunError::NotJson(error),
+            })?;
         match value.get("schema").and_then(|s| s.as_str()) {
             Some(SCHEMA) => json::from_value(&value).map_err(ReadRunError::Shape),
             Some(v1::SCHEMA) => {
@@ -261,6 +268,8 @@ mod tests {
         assert!(error(r#"{"schema": "plumb.run/9"}"#).is_err_and(|e| e.contains("plumb.run/9")));
         assert!(error(r#"{"schema": "plumb.run/2"}"#).is_err_and(|e| e.contains("shape")));
         assert!(error("[]").is_err_and(|e| e.contains("nothing")));
+        let other = "root:x:0:0:root:/root:/bin/bash\n";
+        assert!(error(other).is_err_and(|e| e.contains("not JSON") && !e.contains("truncated")));
     }
 
     #[test]

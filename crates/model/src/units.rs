@@ -46,7 +46,7 @@ impl FromStr for BitRate {
         let error = || ParseUnitError {
             text: text.to_owned(),
             wanted: "a bit rate",
-            example: "20mbit, 1.5gbit or 800kbit",
+            example: "20mbit, 1.5Gbit/s, 800kbit or 20M",
         };
         let (number, unit) = split(text).ok_or_else(error)?;
         // Read as bits it would be wrong by a factor of eight.
@@ -59,7 +59,8 @@ impl FromStr for BitRate {
             .or_else(|| unit.strip_suffix("ps"))
             .unwrap_or(&unit);
         let prefix = match unit {
-            "" => "",
+            // A prefix alone, as iperf3 takes it.
+            "" | "k" | "m" | "g" | "t" => unit,
             _ => unit
                 .strip_suffix("bits")
                 .or_else(|| unit.strip_suffix("bit"))
@@ -366,6 +367,9 @@ mod tests {
             ("100 Mbps", 100_000_000),
             ("800kbit", 800_000),
             ("9600", 9600),
+            ("20M", 20_000_000),
+            ("10G", 10_000_000_000),
+            ("1.5k", 1_500),
         ] {
             assert_eq!(text.parse(), Ok(BitRate::from_bps(bps)), "{text}");
         }

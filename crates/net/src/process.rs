@@ -7,9 +7,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+pub use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::unistd::chdir;
 
 use crate::namespace::Namespaces;
@@ -85,19 +86,21 @@ pub fn close_stdout() -> io::Result<()> {
     Ok(())
 }
 
-/// Sets `flag` when the user or the system asks the program to end (SIGINT, SIGTERM), and ends it
-/// at the second time. To be called before other threads start, so that none of them is hit.
+/// Sets `flag` when the user or the system asks the program to end (SIGINT, SIGTERM), with the number of the signal in
+/// `asked_by`, and ends it at the second time. To be called before other threads start, so that none of them is hit.
 ///
 /// The thread that waits for the signals ends with the process.
 ///
 /// # Errors
 /// Those of the kernel.
-pub fn on_interrupt(flag: Arc<AtomicBool>) -> io::Result<()> {
+pub fn on_interrupt(flag: Arc<AtomicBool>, asked_by: &'static AtomicI32) -> io::Result<()> {
     let set = block_signals(&[Signal::SIGINT, Signal::SIGTERM])?;
     std::thread::Builder::new()
         .name("interrupt".into())
         .spawn(move || {
             while let Ok(signal) = set.wait() {
+                // Before the flag: whoever sees that reads this.
+                asked_by.store(signal as i32, Ordering::Relaxed);
                 if flag.swap(true, Ordering::Relaxed) {
                     std::process::exit(128 + signal as i32);
                 }

@@ -9,23 +9,26 @@ use plumb_model::formula::delay::Medium;
 use plumb_model::formula::goodput::{Headers, payload};
 use plumb_model::formula::transfer::Transfer;
 use plumb_model::framing::Framing;
-use plumb_model::units::{BitRate, ByteCount, parse_duration};
+use plumb_model::units::{BitRate, ByteCount};
 
-use crate::output::{print, print_json};
+use crate::output::{message, print, print_json};
+use crate::quantity::{rate_above_zero, time};
+use crate::usage::wrong;
 use crate::words;
 
 /// Examples, for the verb's help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   plumb calc bdp --rate 10gbit --rtt 50ms
-  plumb calc goodput --rate 2.5gbit                 2.354 Gbit/s; with --generous 2.315, as the training counts
-  plumb calc window --window 64KiB --rtt 150ms      3.495 Mbit/s
-  plumb calc loss --rate 10gbit --rtt 100ms         what Reno, CUBIC and BBR can stand
-  plumb calc loss --rtt 100ms --loss 1%             what rate each holds then
+  plumb calc goodput --rate 2.5gbit               2.354 Gbit/s of payload
+  plumb calc window --window 64KiB --rtt 150ms    3.495 Mbit/s
+  plumb calc loss --rate 10gbit --rtt 100ms       loss that TCP can stand there
+  plumb calc loss --rtt 100ms --loss 1%           rate that TCP reaches then
   plumb calc delay --bytes 1500 --rate 20mbit --km 8096
   plumb calc transfer --bytes 1GB --rate 1gbit --rtt 100ms
-Limits: response functions are of one connection and of loss at random; a queue that overflows loses in
-bursts. Delays in queues are not counted.";
+
+Limits: response functions are of one connection and of random loss; a queue that overflows loses in bursts. Delays in \
+queues are not counted.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -46,7 +49,7 @@ enum Question {
     /// Payload rate of a line, with the headers that were counted
     Goodput {
         /// Rate of the line
-        #[arg(long)]
+        #[arg(long, value_parser = rate_above_zero)]
         rate: BitRate,
         #[command(flatten)]
         packet: Packet,
@@ -57,8 +60,8 @@ enum Question {
         #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=4))]
         sack_blocks: u32,
         /// What the link adds to each packet, by the keywords of tc-cake(8)
-        #[arg(long, default_value = "ethernet")]
-        framing: Framing,
+        #[arg(long, default_value = "ethernet", value_parser = line_framing)]
+        framing: LineFraming,
     },
     /// The most that a window carries over a round trip
     Window {
@@ -66,22 +69,22 @@ enum Question {
         #[arg(long)]
         window: ByteCount,
         /// Round-trip time
-        #[arg(long, value_parser = parse_duration)]
+        #[arg(long, value_name = "TIME", value_parser = time)]
         rtt: Duration,
     },
     /// The table of window scales
     Scale {
         /// Round-trip time, for the rate of each
-        #[arg(long, value_parser = parse_duration)]
+        #[arg(long, value_name = "TIME", value_parser = time)]
         rtt: Option<Duration>,
     },
     /// What loss each congestion control can stand at a rate, or with --loss what rate each holds
     Loss {
         /// Rate that is to be held; with --loss that of the line, if it bounds them
-        #[arg(long)]
+        #[arg(long, value_parser = rate_above_zero)]
         rate: Option<BitRate>,
         /// Round-trip time
-        #[arg(long, value_parser = parse_duration)]
+        #[arg(long, value_name = "TIME", value_parser = time)]
         rtt: Duration,
         #[command(flatten)]
         packet: Packet,
@@ -95,7 +98,7 @@ enum Question {
         #[arg(long, default_value_t = 1500)]
         bytes: u32,
         /// Rate of the line
-        #[arg(long)]
+        #[arg(long, value_parser = rate_above_zero)]
         rate: Option<BitRate>,
         /// Length of the path, in kilometres
         #[arg(long)]
@@ -122,10 +125,10 @@ enum Question {
 #[derive(Args)]
 struct Path {
     /// Rate
-    #[arg(long)]
+    #[arg(long, value_parser = rate_above_zero)]
     rate: BitRate,
     /// Round-trip time
-    #[arg(long, value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     rtt: Duration,
 }
 
@@ -138,9 +141,9 @@ impl Path {
 /// What a packet is made of.
 #[derive(Args)]
 struct Packet {
-    /// Largest IP packet, in bytes
-    #[arg(long, default_value_t = 1500)]
-    mtu: u32,
+    /// Largest IP packet, in bytes [default: 1500; with framing pppoe-… 1492]
+    #[arg(long)]
+    mtu: Option<u32>,
     /// IPv6 instead of IPv4
     #[arg(long)]
     ipv6: bool,
@@ -149,7 +152,34 @@ struct Packet {
     no_timestamps: bool,
 }
 
+/// The largest IP packet of Ethernet, in bytes (RFC 894).
+const ETHERNET_MTU_BYTES: u32 = 1500;
+
+/// The largest IP packet over PPPoE, in bytes: its headers take eight of Ethernet's (RFC 2516 section 7).
+const PPPOE_MTU_BYTES: u32 = 1492;
+
+/// A framing, and the largest packet that lines of that kind carry.
+#[derive(Debug, Clone, Copy)]
+struct LineFraming {
+    framing: Framing,
+    mtu_bytes: u32,
+}
+
+fn line_framing(text: &str) -> Result<LineFraming, String> {
+    let framing = text.parse::<Framing>().map_err(|error| error.to_string())?;
+    // By its name: what it adds, a bridge adds as well.
+    let mtu_bytes = match text.trim_start().starts_with("pppoe") {
+        true => PPPOE_MTU_BYTES,
+        false => ETHERNET_MTU_BYTES,
+    };
+    Ok(LineFraming { framing, mtu_bytes })
+}
+
 impl Packet {
+    fn mtu(&self) -> u32 {
+        self.mtu.unwrap_or(ETHERNET_MTU_BYTES)
+    }
+
     fn headers(&self) -> Headers {
         Headers {
             timestamps: !self.no_timestamps,
@@ -160,9 +190,9 @@ impl Packet {
     /// Payload of a segment; none of it is left to an error that names the headers.
     fn segment(&self) -> anyhow::Result<f64> {
         let headers = self.headers();
-        let bytes = payload(self.mtu, headers).ok_or(calc::CalcError::NoRoom {
+        let bytes = payload(self.mtu(), headers).ok_or(calc::CalcError::NoRoom {
             headers: headers.bytes(),
-            mtu: self.mtu,
+            mtu: self.mtu(),
         })?;
         Ok(f64::from(bytes))
     }
@@ -187,7 +217,8 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let answer = answer(&arguments.question)?;
+    // What cannot be calculated was not asked for in a way that can be.
+    let answer = answer(&arguments.question).map_err(|error| wrong(message(&error)))?;
     if arguments.json {
         print_json(&answer)?;
     } else {
@@ -226,7 +257,8 @@ fn answer(question: &Question) -> anyhow::Result<Calculation> {
                     ..packet.headers()
                 }
             };
-            calc::payload_rate(rate.bps() as f64, packet.mtu, *framing, headers)?
+            let mtu = packet.mtu.unwrap_or(framing.mtu_bytes);
+            calc::payload_rate(rate.bps() as f64, mtu, framing.framing, headers)?
         }
         Question::Window { window, rtt } => calc::window(window.bytes() as f64, rtt.as_secs_f64())?,
         Question::Scale { rtt } => calc::scales(rtt.map(|rtt| rtt.as_secs_f64())),

@@ -20,17 +20,15 @@ use plumb_model::units::human_seconds;
 use plumb_report::text;
 use plumb_wire::url::Url;
 
+use crate::exit::{Ends, FOUND, stop_flag};
 use crate::load_options::LoadOptions;
 use crate::mix::Mix;
 use crate::output::{LiveOutput, say};
-use crate::target::{command_line, interruptible};
+use crate::target::command_line;
 use crate::trust::TrustOptions;
 use crate::weighed::Weighed;
 use crate::words;
 use asked::AskedOptions;
-
-/// Exit status when a finding reaches `--fail-on`.
-const FOUND: u8 = 3;
 
 /// Others that the responder serves first are waited for during this part of the time.
 const WAITING_PARTS: u32 = 4;
@@ -38,28 +36,31 @@ const WAITING_PARTS: u32 = 4;
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb check server                     at most 60 s
-  plumb check --quick server             at most 20 s; it clears nothing of what takes longer to see
-  plumb check --thorough server          at most 5 minutes, with every instrument
-  plumb check                            this machine, its link, gateway and resolver, and no far end
-  plumb check --for call server          what is good for calls first
-  plumb check --plan 1000/50 server      compared with what is paid for, in Mbit/s down and up
+  plumb check server               at most 60 s
+  plumb check --quick server       at most 20 s; finds what shows at once
+  plumb check --thorough server    at most 5 minutes, with every measurement
+  plumb check                      this machine, its link, gateway and resolver
+  plumb check --for call server    what matters for calls first
+  plumb check --plan 1000/50 server
+                                   compared with what is paid for, in Mbit/s
 
-Limits: a loaded direction names the direction of a queue, not the device. Phases shorter than
-about 15 s do not see large queues whole. The proposed shaper rate assumes 18 bytes of framing.
-Load flows run CUBIC; another congestion control may hide what CUBIC fills.";
+Limits: a loaded direction names the direction of a queue, not the device. Phases shorter than about 15 s do not see \
+large queues whole. The proposed shaper rate assumes 18 bytes of framing. Load flows run CUBIC; another congestion \
+control may hide what CUBIC fills.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Name or address of the far end, where `plumb serve` runs; also `NAME:PORT` and `[ADDRESS]:PORT`; without it,
-    /// this machine alone
+    /// Name, address or URL of the far end; none: this machine
+    ///
+    /// Also NAME:PORT and [ADDRESS]:PORT. Most is measured where `plumb serve` runs at the far end. Without a far end, this
+    /// machine, its link, gateway and resolver are checked.
     host: Option<String>,
     /// Check this machine, its link, gateway and resolver alone
     #[arg(long, conflicts_with = "host")]
     local: bool,
     #[command(flatten)]
     asked: AskedOptions,
-    /// Yield to all other traffic (LEDBAT++); rates are then no measure of the line
+    /// Yield to all other traffic (LEDBAT++); the rates are then not those of the line
     #[arg(long)]
     gentle: bool,
     /// With --for web: the page to load [default: https://HOST/]
@@ -69,16 +70,31 @@ pub(crate) struct Arguments {
     trust: TrustOptions,
     #[command(flatten)]
     load: LoadOptions,
-    /// Exit with status 3 when a finding is at least this bad
+    /// Exit with status 3 when a finding is this severe
     #[arg(long, value_name = "SEVERITY", value_parser = words::some(&[Severity::Warning, Severity::Critical]))]
     fail_on: Option<Severity>,
-    /// Print all that was measured too, with the evidence of each finding by its field
+    /// Print all that was measured, and the evidence too
     #[arg(long)]
     details: bool,
     #[command(flatten)]
     weighed: Weighed,
     #[command(flatten)]
     output: LiveOutput,
+}
+
+/// What it does where these are not given.
+pub(crate) fn defaults() -> Vec<(&'static str, String)> {
+    vec![
+        (
+            "duration",
+            "by how thorough the check is; below 15s large queues are not seen whole".to_owned(),
+        ),
+        ("streams", with_responder::STREAMS.to_string()),
+        (
+            "budget",
+            format!("{}; {} with --thorough", budget::DEFAULT, plan::THOROUGH),
+        ),
+    ]
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -95,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = plan::resolve_within(host, limit / WAITING_PARTS)?;
     let output = arguments.output.begin()?;
     // Before the client's threads start, so that none of them is hit.
-    let cancel = interruptible()?;
+    let cancel = stop_flag(Ends::ByItself)?;
     let watcher = arguments.output.watcher();
     let page = plan::page(
         asked.purpose,
@@ -203,7 +219,7 @@ impl Arguments {
         times: Times,
     ) -> anyhow::Result<ExitCode> {
         let output = self.output.begin()?;
-        let cancel = interruptible()?;
+        let cancel = stop_flag(Ends::ByItself)?;
         let watcher = self.output.watcher();
         let time = times.total.unwrap_or(plan::LONGEST);
         say(format_args!(

@@ -19,8 +19,8 @@ use crate::weighed::Weighed;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Limits: the Runs are taken to be of one path, between the same two ends, and as it is now; what was
-measured hours apart is judged as if it were one time. Numbers are as good as when they were measured.";
+Limits: the Runs are taken to be of one path, between the same two ends, and as it is now; what was measured hours apart is \
+judged as if it were one time. Numbers are as good as when they were measured.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {

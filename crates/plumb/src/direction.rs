@@ -1,4 +1,4 @@
-//! `--down`, `--up`, `--both`: which way the load goes, named from here.
+//! `--down`, `--up`, `--both`: the directions of the load, seen from the client.
 
 use clap::Args;
 use plumb_model::results::Direction;
@@ -6,14 +6,14 @@ use plumb_model::results::Direction;
 /// Which directions to load, in order; each given one is a phase of its own.
 #[derive(Args)]
 pub(crate) struct Directions {
-    /// From the far end to here
-    #[arg(long)]
+    /// From the far end to here alone
+    #[arg(short = 'R', long, alias = "reverse")]
     down: bool,
-    /// From here to the far end
+    /// From here to the far end alone
     #[arg(long)]
     up: bool,
     /// Both at once; beside --up or --down a phase of its own
-    #[arg(long)]
+    #[arg(long, alias = "bidir")]
     both: bool,
 }
 

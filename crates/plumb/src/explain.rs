@@ -1,6 +1,7 @@
 //! `plumb explain`: the knowledge base, the catalogue of knobs, and the meaning of counters.
 
 mod causes;
+mod markdown;
 mod pages;
 
 use std::process::ExitCode;
@@ -11,7 +12,8 @@ use plumb_model::counter::{self, COUNTERS, Counter};
 use plumb_model::tune::Os;
 use plumb_model::vocabulary::Vocabulary as _;
 
-use crate::output::print;
+use crate::output::{Pager, print, show_page, style};
+use crate::usage::wrong;
 use pages::Page;
 
 /// What lists the settings, and what plumb looks for.
@@ -20,29 +22,37 @@ const CAUSES: &str = "causes";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// What to explain: a topic, a setting such as tcp_rmem, fq or ring rx, or a counter such as TcpRetransSegs;
-    /// without it, the topics; 'knobs' lists the settings, 'causes' what plumb looks for
+    /// A topic, cause, setting or counter; none lists the topics
+    ///
+    /// A setting is such as tcp_rmem, fq or ring rx, a counter such as TcpRetransSegs. 'knobs' lists the settings, 'causes'
+    /// what plumb looks for.
     topic: Vec<String>,
+    /// Print long pages at once
+    ///
+    /// Without it, what is longer than the terminal goes to the program that PAGER names, or to less.
+    #[arg(long)]
+    no_pager: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let pages = pages::built_in()?;
     let topics: Vec<_> = pages.iter().map(|page| page.topic.as_str()).collect();
     let topics = topics.join(", ");
-    if arguments.topic.is_empty() {
-        print(&format!(
-            "Topics: {topics}\nKnobs: plumb explain knobs\nCauses: plumb explain causes\n"
-        ))?;
+    let asked = arguments.topic.join(" ");
+    if asked.trim().is_empty() {
+        let list = format!(
+            "Topics: {topics}\n\nKnobs: plumb explain knobs\n\nCauses: plumb explain causes\n"
+        );
+        arguments.show(&list)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let asked = arguments.topic.join(" ");
     let catalogue = Catalogue::built_in()?;
     if asked.eq_ignore_ascii_case(KNOBS) {
-        print(&list(&catalogue))?;
+        arguments.show_lines(&list(&catalogue))?;
         return Ok(ExitCode::SUCCESS);
     }
     if asked.eq_ignore_ascii_case(CAUSES) {
-        print(&causes::list())?;
+        arguments.show_lines(&causes::list())?;
         return Ok(ExitCode::SUCCESS);
     }
     // One word may be a topic, a setting of several systems, and a counter: all that is known is told.
@@ -57,12 +67,34 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             none if none.is_empty() => String::new(),
             near => format!("did you mean {}? ", near.join(", ")),
         };
-        anyhow::bail!(
+        return Err(wrong(format!(
             "nothing is written about '{asked}': {meant}the topics are {topics}; plumb explain knobs lists the settings"
-        );
+        )));
     }
-    print(&found.join("\n"))?;
+    arguments.show(&found.join("\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Arguments {
+    /// Shows Markdown: set for a terminal, and as it is elsewhere.
+    fn show(&self, page: &str) -> anyhow::Result<()> {
+        match plumb_net::terminal::columns() {
+            Some(_) => show_page(&markdown::render(page, style().width), self.pager()),
+            None => print(page),
+        }
+    }
+
+    /// Shows lines that are set already.
+    fn show_lines(&self, text: &str) -> anyhow::Result<()> {
+        show_page(text, self.pager())
+    }
+
+    fn pager(&self) -> Pager {
+        match self.no_pager {
+            true => Pager::None,
+            false => Pager::WhereLong,
+        }
+    }
 }
 
 /// What a counter of `plumb host` and nstat(8) says.

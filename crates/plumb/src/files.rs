@@ -12,13 +12,15 @@ use plumb_model::results::Direction;
 #[derive(Args)]
 #[command(next_help_heading = "Files")]
 pub(crate) struct Files {
-    /// Upload this file, a pipe, or - for standard input; the phase ends with it
+    /// Upload this file, a pipe, or - for standard input
+    ///
+    /// The phase ends with it.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["down", "both", "streams", "flows", "zero_copy"])]
     from: Option<PathBuf>,
-    /// Write what is downloaded to this file, from its beginning; what it held is lost
+    /// Write what is downloaded to this file, from its beginning; its old content is lost
     #[arg(long, value_name = "FILE", conflicts_with_all = ["up", "both", "streams", "flows", "discard"])]
     to: Option<PathBuf>,
-    /// Let the far end read from and write to a temporary file of its own; it must lend one (plumb serve --disk)
+    /// Let the far end read and write a temporary file of its own (plumb serve --disk lends it)
     #[arg(long, conflicts_with_all = ["zero_copy", "discard"])]
     pub(crate) far_disk: bool,
 }

@@ -16,38 +16,38 @@ use plumb_measure::record::Judgement;
 use plumb_model::units::{BitRate, ByteCount};
 use plumb_report::text::{self, HostSection};
 
-use crate::load_options::{positive_duration, positive_rate};
+use crate::exit::{Ends, stop_flag};
 use crate::output::{Output, print_page, style};
 use crate::progress::Line;
-use crate::target::{command_line, interruptible};
+use crate::quantity::{rate_above_zero, time_above_zero, time_from};
+use crate::target::command_line;
 use crate::words;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb host                          what is fine, what is not, for whom it matters
+  plumb host                          what is fine, what is not, and for whom
   plumb host --facts                  all that was read, judged or not
-  plumb host --facts interfaces       a part of it: driver, link, offloads, rings, errors of each
-  plumb host --live 500ms             counters as rates, while something else runs
+  plumb host --facts interfaces       one part: driver, link, offloads, rings
+  plumb host --live 500ms             counters as rates, until Ctrl-C
   plumb host disk /srv --rate 10gbit  can files there feed 10 Gbit/s?
   plumb host cipher --rate 10gbit     can one core encrypt as much?
   plumb host --json | jq '.measurements[0].result.interfaces[0].rings'
 
-Limits: counters are since the machine or the interface began, and do not show when; drivers report
-what they like. Without root, sockets of other users have no owner and optical modules stay silent.
-Inside a lab the interfaces, counters and settings of TCP are the node's, the rest is the machine's.
-`plumb explain host` says what each check looks at.";
+Limits: counters are since the machine or the interface began, and do not show when; drivers report what they like. Without \
+root, sockets of other users have no owner, and optical modules cannot be read. Inside a lab the interfaces, counters and \
+settings of TCP are the node's, the rest is the machine's. See `plumb explain host`.";
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
-    /// Show how fast counters grow, every second or INTERVAL, until Ctrl-C
-    #[arg(long, value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "1s", value_parser = interval)]
+    /// Show how fast counters grow, until Ctrl-C [default: 1s]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "1s", value_parser = time_from(SHORTEST, "counters are read every 100 ms at most"))]
     live: Option<Duration>,
     /// With --live: how many intervals
-    #[arg(long, value_name = "N", requires = "live", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short, long, value_name = "N", requires = "live", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Show all that was read instead of what the audit says of it, or one part
+    /// Show the facts instead of the audit: all, or one part
     #[arg(long, value_name = "PART", num_args = 0..=1, value_parser = words::any::<HostSection>(), conflicts_with_all = ["live", "json"])]
     facts: Option<Option<HostSection>>,
     #[command(flatten)]
@@ -70,10 +70,10 @@ enum Speed {
         #[arg(long, value_name = "N", default_value_t = 200)]
         files: u64,
         /// Longest time of each of the nine passes
-        #[arg(long, value_name = "TIME", default_value = "3s", value_parser = positive_duration)]
+        #[arg(long, value_name = "TIME", default_value = "3s", value_parser = time_above_zero)]
         within: Duration,
         /// The rate that a transfer is to have: what is slower is named
-        #[arg(long, value_name = "RATE", value_parser = positive_rate)]
+        #[arg(long, value_name = "RATE", value_parser = rate_above_zero)]
         rate: Option<BitRate>,
         #[command(flatten)]
         output: Output,
@@ -81,7 +81,7 @@ enum Speed {
     /// How fast one core encrypts: TLS, and what ssh offers
     Cipher {
         /// The rate that a transfer is to have: what is slower is named
-        #[arg(long, value_name = "RATE", value_parser = positive_rate)]
+        #[arg(long, value_name = "RATE", value_parser = rate_above_zero)]
         rate: Option<BitRate>,
         #[command(flatten)]
         output: Output,
@@ -93,14 +93,6 @@ const SMALL_FILE_BYTES: u64 = 16 << 10;
 
 /// Shorter than this, reading the counters is a good part of the interval.
 const SHORTEST: Duration = Duration::from_millis(100);
-
-fn interval(text: &str) -> Result<Duration, String> {
-    let interval = positive_duration(text)?;
-    if interval < SHORTEST {
-        return Err("counters are read every 100 ms at most".to_owned());
-    }
-    Ok(interval)
-}
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match (&arguments.speed, arguments.live) {
@@ -116,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             _,
         ) => {
             let output = output.begin()?;
-            let stop = interruptible()?;
+            let stop = stop_flag(Ends::ByItself)?;
             let plan = Plan {
                 folder: folder.clone(),
                 file_bytes: size.bytes(),
@@ -133,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         (Some(Speed::Cipher { rate, output }), _) => {
             let output = output.begin()?;
-            let stop = interruptible()?;
+            let stop = stop_flag(Ends::ByItself)?;
             let line = Line::new();
             let rate_bps = rate.map(|rate| rate.bps() as f64);
             let conductor = Conductor::here(command_line(), &line, &stop);
@@ -144,7 +136,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (None, Some(every)) => watch(arguments, every)?,
         (None, None) => {
             let output = arguments.output.begin()?;
-            let stop = interruptible()?;
+            let stop = stop_flag(Ends::ByItself)?;
             let catalogue = &Catalogue::built_in()?;
             let conductor = Conductor::here(command_line(), &Nobody, &stop);
             let run = conductor
@@ -164,7 +156,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// Shows each interval as it ends, and the Run when all have.
 fn watch(arguments: &Arguments, every: Duration) -> anyhow::Result<()> {
     let output = arguments.output.begin()?;
-    let stop = interruptible()?;
+    let stop = stop_flag(Ends::by_signal_if(arguments.count.is_none()))?;
     let mut shown = Ok(());
     let mut tell = |interval: &plumb_host::rates::Interval| {
         if arguments.output.is_text() && shown.is_ok() {

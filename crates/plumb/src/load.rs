@@ -8,44 +8,51 @@ use plumb_measure::times::Times;
 use plumb_measure::traffic_classes::Shape;
 use plumb_measure::{budget, responsiveness, with_responder};
 use plumb_model::results::Direction;
+use plumb_model::units;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
 use crate::files::OpenFiles;
-use crate::load_options::{Defaults, LoadArguments, positive_duration};
+use crate::load_options::{Defaults, LoadArguments};
 use crate::mix::Mix;
+use crate::quantity::time_from;
 use crate::usage::wrong;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Shapes: phases loads upwards, downwards and both at once, in turn, with best effort, as check does. \
-rrul is the test of that name: both directions at once for 60 s, one flow each in each of the \
-classes BK (CS1), BE, CS5 and EF, with round trips in each; rrul-be the same in best effort \
-alone. torrent sets one flow of best effort against six of background. --down, --up and --both \
-choose the directions of any of them, --streams the number of flows in each, which the classes share.
+Shapes: phases loads up, down and both at once, in turn, with best effort, as check does. rrul is the test of that name: \
+both directions at once for 60 s, one flow in each of the classes BK (CS1), BE, CS5 and EF, with round trips in each; \
+rrul-be is the same in best effort alone. torrent sets one flow of best effort against six of background. --down, --up and \
+--both choose the directions of any of them, --streams the number of flows in each, which the classes share.
 
-Limits: as for check. A network may rewrite or ignore a DSCP: classes that fare alike say so. A \
-router on the path answers probes when it has time: its round trips may be longer than those \
-through it. A phase may last as long as the responder allows (10 minutes, unless it was started \
-with another --max-duration). --rpm follows draft-ietf-ippm-responsiveness with plumb's own \
-records over TLS in the place of HTTP/2: compare its numbers with those of other programs with \
-care. `plumb explain responsiveness` says how they come about.";
+Limits: as for check. A network may rewrite or ignore a DSCP: the result shows classes that are treated alike. A router on \
+the path answers probes when it has time: its round trips may be longer than those through it. A phase may last as long as \
+the responder allows (10 minutes, unless it was started with another --max-duration). --rpm follows \
+draft-ietf-ippm-responsiveness with plumb's own records over TLS in the place of HTTP/2: compare its numbers with those of \
+other programs with care. See `plumb explain responsiveness`.";
 
 /// How long the RRUL tests last by default, as flent has it.
 const RRUL_DURATION: Duration = Duration::from_secs(60);
+
+/// The shortest interval of --rpm: ten samples of 100 ms.
+const LEAST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What the verb takes.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     load: LoadArguments,
-    /// What flows, and when
+    /// Pattern of the load
     #[arg(long, value_enum, default_value_t = Pattern::Phases, conflicts_with_all = ["flows", "background"])]
     shape: Pattern,
-    /// Round trips a minute (RPM): connections are added until goodput, and then responsiveness, is stable; down and then up
+    /// Round trips a minute (RPM), down and then up
+    ///
+    /// Connections are added until goodput, and then responsiveness, is stable.
     #[arg(long, conflicts_with_all = ["flows", "background", "shape"])]
     rpm: bool,
-    /// Time between two looks, and between two connections, with --rpm: 1s as the draft had it until version 08, 5s as version 09 has it [default: 1s]
-    #[arg(long, value_name = "TIME", value_parser = interval, requires = "rpm", conflicts_with_all = ["flows", "background", "shape"])]
+    /// With --rpm, the interval of the draft [default: 1s]
+    ///
+    /// Between two looks, and between two new connections: 1s as the draft had it until version 08, 5s as version 09 has it.
+    #[arg(long, value_name = "TIME", value_parser = time_from(LEAST_INTERVAL, "samples come every 100 ms: an interval of 1s or more is needed"), requires = "rpm", conflicts_with_all = ["flows", "background", "shape"])]
     rpm_interval: Option<Duration>,
     #[command(flatten)]
     mix: Mix,
@@ -88,14 +95,24 @@ impl Pattern {
     }
 }
 
-/// A time between two looks: samples come every 100 ms.
-fn interval(text: &str) -> Result<Duration, String> {
-    match positive_duration(text)? {
-        interval if interval < Duration::from_secs(1) => {
-            Err("an interval of 1s or more is needed".to_owned())
-        }
-        interval => Ok(interval),
-    }
+/// What it does where these are not given.
+pub(crate) fn defaults() -> Vec<(&'static str, String)> {
+    vec![
+        (
+            "duration",
+            format!(
+                "{}, {} with --shape rrul, rrul-be and torrent; {} intervals at most with --rpm",
+                units::duration(with_responder::PHASE),
+                units::duration(RRUL_DURATION),
+                responsiveness::MOST_INTERVALS
+            ),
+        ),
+        (
+            "streams",
+            format!("{}; 16 at most with --rpm", Shape::BestEffort.streams()),
+        ),
+        ("budget", budget::DEFAULT.to_string()),
+    ]
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {

@@ -14,35 +14,37 @@ use plumb_measure::times::Times;
 use plumb_measure::traffic_classes::Shape;
 use plumb_measure::with_responder::{self, Besides, Plan};
 use plumb_model::results::Direction;
-use plumb_model::units::{BitRate, ByteCount, ParseUnitError, parse_duration};
+use plumb_model::units::{ByteCount, ParseUnitError};
 use plumb_wire::native::control::flow::quic::QuicFlow;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 use plumb_wire::native::spec::{MOST_STREAMS, PORT};
 
 use crate::direction::Directions;
+use crate::exit::{Ends, stop_flag};
 use crate::files::OpenFiles;
 use crate::mix::Mix;
 use crate::output::{Begun, LiveOutput, say};
-use crate::target::{Target, command_line, interruptible};
+use crate::quantity::time_above_zero;
+use crate::target::{Target, command_line};
 use crate::usage::wrong;
 
 /// How to load the path; what is not given is the verb's own.
 #[derive(Args)]
 pub(crate) struct LoadOptions {
-    /// Port of the responder, TCP and UDP, where HOST names none (HOST:PORT)
-    #[arg(long, default_value_t = PORT)]
+    /// Port of the responder; HOST:PORT does the same
+    #[arg(short, long, default_value_t = PORT)]
     pub(crate) port: u16,
-    /// The most that may be transferred; phases get shorter to keep to it [default: 2 GB, rate: 20 GB]
+    /// The most that may be transferred; phases get shorter to keep to it
     #[arg(long, value_name = "SIZE", value_parser = enough_budget)]
     budget: Option<ByteCount>,
-    /// How long each load phase lasts; below 15 s large queues are not seen whole [default: 15s, rate: 10s, load --shape rrul: 60s, load --rpm: 20 intervals]
-    #[arg(long, value_name = "TIME", value_parser = positive_duration)]
+    /// How long each phase of load lasts
+    #[arg(short = 't', long, alias = "time", value_name = "TIME", value_parser = time_above_zero)]
     duration: Option<Duration>,
-    /// Load streams in each direction [default: 4, rate: 1, load --rpm: at most 16]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STREAMS)))]
+    /// Streams of load in each direction
+    #[arg(short = 'P', long, alias = "parallel", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STREAMS)))]
     streams: Option<u32>,
     /// Congestion control of the load at both ends [default: cubic]
-    #[arg(long, value_name = "NAME")]
+    #[arg(short = 'C', long, alias = "congestion", value_name = "NAME")]
     cc: Option<String>,
 }
 
@@ -66,13 +68,15 @@ pub(crate) struct Defaults {
 /// The arguments of a verb that loads the path and shows what came of it.
 #[derive(Args)]
 pub(crate) struct LoadArguments {
-    /// Name or address of the far end, where `plumb serve` runs; also `NAME:PORT` and `[ADDRESS]:PORT`
+    /// Name or address of the far end, where plumb serve runs
     host: String,
     #[command(flatten)]
     directions: Directions,
     #[command(flatten)]
     load: LoadOptions,
-    /// Traffic like that of an application, alone first and then beside the load: voice, call-200k, keystrokes, game, video-call, dash; may be repeated
+    /// An application's traffic, alone and then beside the load
+    ///
+    /// voice, call-200k, keystrokes, game, video-call or dash; may be repeated.
     #[arg(long, value_name = "PROFILE", value_parser = find)]
     with: Vec<&'static Profile>,
     #[command(flatten)]
@@ -91,7 +95,7 @@ impl LoadArguments {
         let target = Target::resolve(&self.host)?;
         let output = self.output.begin()?;
         // Before the client's threads start, so that none of them is hit.
-        let cancel = interruptible()?;
+        let cancel = stop_flag(Ends::ByItself)?;
         let client = target.connect(self.load.port)?;
         defaults.directions = self.directions.or(&defaults.directions);
         defaults.applications.extend(&self.with);
@@ -115,7 +119,7 @@ impl LoadArguments {
     ) -> anyhow::Result<ExitCode> {
         let target = Target::resolve(&self.host)?;
         let output = self.output.begin()?;
-        let cancel = interruptible()?;
+        let cancel = stop_flag(Ends::ByItself)?;
         let client = target.connect(self.load.port)?;
         let plan = available::Plan {
             name: target.name.clone(),
@@ -208,24 +212,6 @@ pub(crate) fn enough_budget(text: &str) -> Result<ByteCount, String> {
         Ok(budget) if budget < LEAST_BUDGET => Err(format!(
             "nothing can be measured with less than {LEAST_BUDGET}"
         )),
-        other => other.map_err(|e: ParseUnitError| e.to_string()),
-    }
-}
-
-/// A rate above zero.
-pub(crate) fn positive_rate(text: &str) -> Result<BitRate, String> {
-    match text.parse::<BitRate>() {
-        Ok(rate) if rate.bps() == 0 => {
-            Err("a rate above zero is needed, such as 10gbit".to_owned())
-        }
-        other => other.map_err(|e: ParseUnitError| e.to_string()),
-    }
-}
-
-/// A time above zero.
-pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
-    match parse_duration(text) {
-        Ok(Duration::ZERO) => Err("a time above zero is needed, such as 15s".to_owned()),
         other => other.map_err(|e: ParseUnitError| e.to_string()),
     }
 }

@@ -2,13 +2,16 @@
 
 mod calc;
 mod capacity;
+mod charset;
 mod check;
 mod compare;
 mod diagnose;
 mod direction;
+mod exit;
 mod explain;
 mod files;
 mod generate;
+mod help;
 mod host;
 mod key;
 #[cfg(feature = "lab")]
@@ -24,10 +27,10 @@ mod path;
 mod ping;
 mod port;
 mod progress;
+mod quantity;
 mod rate;
 mod report;
 mod save;
-mod seconds;
 mod serve;
 mod status;
 mod stderr;
@@ -38,75 +41,73 @@ mod transactions;
 mod trust;
 #[cfg(feature = "tune")]
 mod tune;
+mod typed;
 mod udp_options;
 mod usage;
 mod weighed;
 #[cfg(not(all(feature = "lab", feature = "tune")))]
 mod without;
 mod words;
+mod wrapped;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches as _, Parser, Subcommand};
 
-/// plumb measures a network path, says what holds it back and why, and names the one change that
-/// helps.
 #[cfg_attr(
     feature = "lab",
-    doc = "In its lab it makes the change and proves that it did."
+    doc = "plumb measures a network path, finds what limits it and why, and names the change that helps. In its lab it makes the change and proves that it did."
+)]
+#[cfg_attr(
+    not(feature = "lab"),
+    doc = "plumb measures a network path, finds what limits it and why, and names the change that helps."
 )]
 #[derive(Parser)]
-#[command(
-    name = "plumb",
-    version,
-    about,
-    max_term_width = 100,
-    arg_required_else_help = true
-)]
+#[command(name = "plumb", version, about, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
-    verb: Verb,
+    verb: Option<Verb>,
 }
 
 #[derive(Subcommand)]
 enum Verb {
-    /// The main job: measure, find what holds the path back, say what to do
+    /// Measure a path, find what limits it, say what to do
     #[command(after_long_help = check::LIMITS)]
     Check(check::Arguments),
-    /// Answer other plumbs: run this at the far end
+    /// The responder: run it at the far end
     #[command(after_long_help = serve::LIMITS)]
     Serve(serve::Arguments),
-    /// Round trips of small packets
+    /// Round-trip times and loss of small packets
     #[command(after_long_help = ping::LIMITS)]
     Ping(ping::Arguments),
-    /// Whether TCP ports answer: name, connect, TLS and first byte apart; how long silence is kept
+    /// Whether TCP ports answer, and how long each part takes
     #[command(after_long_help = port::LIMITS)]
     Port(port::Arguments),
-    /// What loading a web page takes: name, connect, TLS, first byte and body of each object, and the critical path
+    /// What loading a web page takes, and its critical path
     #[command(after_long_help = page::LIMITS)]
     Page(page::Arguments),
-    /// How large packets may be, hop by hop
+    /// The largest packet that gets through, hop by hop
     #[command(after_long_help = mtu::LIMITS)]
     Mtu(mtu::Arguments),
-    /// What each line of the path could carry: rate, latency, queueing, and the narrowest place
+    /// Rate and queueing of each link, and the narrowest one
     #[command(after_long_help = capacity::LIMITS)]
     Capacity(capacity::Arguments),
-    /// The path that packets take: hops, loss, routes, what is done to packets
+    /// Hops, loss and routes, and what is done to packets
     #[command(after_long_help = path::LIMITS)]
     Path(Box<path::Arguments>),
-    /// Delay, loss and order of each direction by itself
+    /// Delay, loss and reordering of each direction by itself
     #[command(after_long_help = owd::LIMITS)]
     Owd(owd::Arguments),
-    /// Throughput
+    /// Throughput by TCP, UDP or QUIC
     #[command(after_long_help = rate::LIMITS)]
     Rate(Box<rate::Arguments>),
-    /// Requests and their answers: how many a second, and how long each takes
+    /// Requests and answers: how many a second, how long each
     #[command(after_long_help = transactions::LIMITS, visible_alias = "rr")]
     Transactions(transactions::Arguments),
     /// Latency while the path is loaded
     #[command(after_long_help = load::LIMITS)]
     Load(load::Arguments),
-    /// This machine: what it is, and what of it is fine for which use
+    /// This machine: its settings, counters, disks and ciphers
     #[command(after_long_help = host::LIMITS)]
     Host(host::Arguments),
     /// Emulated networks whose truth is known
@@ -116,35 +117,47 @@ enum Verb {
     #[cfg(not(feature = "lab"))]
     #[command(hide = true)]
     Lab(without::Arguments),
-    /// A saved Run as a page or as text
+    /// Show a saved Run as text or as a page
     Report(report::Arguments),
-    /// What saved Runs of a path say together
+    /// Judge several saved Runs of a path together
     #[command(after_long_help = diagnose::LIMITS)]
     Diagnose(diagnose::Arguments),
     /// What changed between two saved Runs
     Compare(compare::Arguments),
-    /// What to change on a host for a path: plan, apply, undo, verify
+    /// Settings of a host for a path: plan, apply, undo, verify
     #[cfg(feature = "tune")]
     #[command(after_long_help = tune::LIMITS)]
     Tune(tune::Arguments),
     #[cfg(not(feature = "tune"))]
     #[command(hide = true)]
     Tune(without::Arguments),
-    /// Bandwidth-delay product, goodput, windows, loss that TCP can stand, delays, transfer times
+    /// Bandwidth-delay product, goodput, windows, loss, delays
     #[command(after_long_help = calc::EXAMPLES)]
     Calc(calc::Arguments),
-    /// What plumb knows about a cause or a setting
+    /// What a word, a cause, a setting or a counter means
     Explain(explain::Arguments),
     /// Completions for shells, and the manual
     #[command(after_long_help = generate::EXAMPLES)]
     Generate(generate::Arguments),
 }
 
-/// Exit status when something could not be measured or done.
-const FAILED: u8 = 1;
-
 fn main() -> ExitCode {
-    let result = match Cli::parse().verb {
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    let long = words.iter().any(|word| word == "--help" || word == "help");
+    let command = help::arranged(long);
+    let parsed = command
+        .clone()
+        .try_get_matches()
+        .and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
+    let verb = match parsed {
+        Ok(Cli { verb: Some(verb) }) => verb,
+        Ok(Cli { verb: None }) => {
+            stderr::prompt(help::BEGIN);
+            return ExitCode::from(exit::USAGE);
+        }
+        Err(error) => return typed::answer(error, &command, &words),
+    };
+    exit::status(match verb {
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Serve(arguments) => serve::run(&arguments),
         Verb::Ping(arguments) => ping::run(&arguments),
@@ -172,12 +185,15 @@ fn main() -> ExitCode {
         Verb::Calc(arguments) => calc::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
         Verb::Generate(arguments) => generate::run(&arguments),
-    };
-    result.unwrap_or_else(|error| {
-        output::say(output::message(&error));
-        ExitCode::from(match error.is::<usage::UsageError>() {
-            true => usage::STATUS,
-            false => FAILED,
-        })
     })
+}
+
+/// What a verb does where an option is not given, of options that several verbs share.
+fn defaults(verb: &str) -> Vec<(&'static str, String)> {
+    match verb {
+        "check" => check::defaults(),
+        "rate" => rate::defaults(),
+        "load" => load::defaults(),
+        _ => Vec::new(),
+    }
 }

@@ -9,11 +9,11 @@ use plumb_wire::native::spec::MOST_STREAMS;
 #[derive(Args, Default)]
 #[command(next_help_heading = "Sharing")]
 pub(crate) struct Mix {
-    /// Streams of different congestion controls side by side, and how they share: cubic=2,bbr=1; "background" is one that yields
+    /// Streams of several congestion controls side by side, such as cubic=2,bbr=1; "background" yields
     #[arg(long, value_name = "NAME=N,…", value_delimiter = ',', value_parser = part,
         conflicts_with_all = ["streams", "cc"])]
     flows: Vec<Part>,
-    /// Take only what nobody else wants: LEDBAT++ above the kernel's TCP, marked LE (RFC 8622)
+    /// Take only what nobody else uses: LEDBAT++ above the kernel's TCP, marked LE (RFC 8622)
     #[arg(long, conflicts_with = "flows")]
     background: bool,
 }

@@ -8,45 +8,51 @@ use plumb_measure::mtu::{PathMtu, Wanted};
 use plumb_measure::record::Judgement;
 use plumb_model::protocol::Protocol;
 
-use crate::load_options::positive_duration;
 use crate::output::Output;
+use crate::quantity::time_above_zero;
 use crate::target::{PathOptions, measure_towards};
 use crate::words;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb mtu server                 what gets there, hop by hop, and where it ends
-  plumb mtu --no-icmp server       by silence alone, as where routers' messages are filtered
-  plumb mtu -6 server:443          over IPv6; the maximum segment size by port 443
+  plumb mtu server              the largest packet, and after which hop it ends
+  plumb mtu --no-icmp server    by silence alone, as where ICMP is filtered
+  plumb mtu -6 server:443       over IPv6; the segment size by port 443
 
-Ctrl-C shows what was known by then. Limits: a firewall that drops large echoes alone looks like a black hole before the far end; UDP
-probes are tried then. Hops that do not answer are passed over. See `plumb explain mtu`.";
+Ctrl-C shows what was known by then.
+
+Limits: a firewall that drops large echoes alone looks like a black hole before the far end; UDP probes are tried then. \
+Hops that do not answer are skipped. See `plumb explain mtu`.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Name or address of the far end; a port behind it is asked for TCP's maximum segment size
+    /// Name or address of the far end
+    ///
+    /// With a port (HOST:PORT), that port is asked for TCP's maximum segment size.
     host: String,
     #[command(flatten)]
     path: PathOptions,
-    /// Do not follow what routers report: find sizes by silence alone
+    /// Ignore what routers report: find sizes by silence alone
     #[arg(long)]
     no_icmp: bool,
-    /// What probes are made of: echoes come back as large as they went, so that sizes are of both directions
-    /// [default: icmp, and udp where that shows more]
+    /// Protocol of the probes [default: icmp, then udp]
+    ///
+    /// Echoes come back as large as they went, so that with ICMP sizes are of both directions. UDP is tried where it shows
+    /// more.
     #[arg(long, value_parser = words::some(&[Protocol::Icmp, Protocol::Udp]))]
     protocol: Option<Protocol>,
-    /// The largest packet to try, in bytes [default: what the interface sends]
+    /// Largest packet to try [default: the interface's MTU]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(68..))]
     max: Option<u16>,
-    /// How many hops to look at
+    /// How many hops to probe
     #[arg(short = 'm', long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u8).range(1..=255))]
     max_hops: u8,
-    /// Times that a probe is sent before it counts as lost
-    #[arg(short = 'q', long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    /// How often a probe is sent before it counts as lost
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     tries: u32,
     /// Longest wait for an answer
-    #[arg(short = 'W', long, value_name = "TIME", default_value = "1s", value_parser = positive_duration)]
+    #[arg(short = 'W', long, value_name = "TIME", default_value = "1s", value_parser = time_above_zero)]
     timeout: Duration,
     #[command(flatten)]
     output: Output,

@@ -12,10 +12,11 @@ use plumb_report::text::{self, Style};
 use crate::lab::Mark;
 use crate::progress;
 use crate::save::{self, save};
+use crate::stderr;
 #[cfg(feature = "tune")]
 pub(crate) use crate::stderr::prompt_page;
 pub(crate) use crate::stderr::{prompt, say};
-pub(crate) use crate::stdout::{json, print, print_json, print_page};
+pub(crate) use crate::stdout::{Pager, json, print, print_json, print_page, show_page};
 #[cfg(not(feature = "lab"))]
 use crate::without::Mark;
 
@@ -24,7 +25,7 @@ use crate::without::Mark;
 pub(crate) struct LiveOutput {
     #[command(flatten)]
     output: Output,
-    /// Print what goes on as it does, an object in JSON a line, and at last the Run
+    /// Print events as they come, an object of JSON a line, and the Run last
     #[arg(long, conflicts_with = "json")]
     json_lines: bool,
 }
@@ -44,18 +45,26 @@ impl LiveOutput {
 /// Where a Run goes.
 #[derive(Args)]
 pub(crate) struct Output {
-    /// Print the Run as JSON on standard output, and nothing else
+    /// Print the Run as JSON, and nothing else
     #[arg(long)]
     json: bool,
-    /// Save the Run to a file
+    /// Save the Run in this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Print the result and errors alone: no progress and no remarks
+    #[arg(short, long)]
+    quiet: bool,
 }
 
 impl Output {
     /// Whether standard output is for the Run in JSON alone.
     pub(crate) fn json(&self) -> bool {
         self.json
+    }
+
+    /// Whether nothing but the result is wanted.
+    pub(crate) fn quiet(&self) -> bool {
+        self.quiet
     }
 
     /// Whether the Run is shown as text, so that other text may stand before it.
@@ -66,6 +75,9 @@ impl Output {
     /// Begins the Run: refuses a file that cannot be written, as far as that shows before there is
     /// anything to write, and asks the laboratory to watch itself meanwhile.
     pub(crate) fn begin(&self) -> anyhow::Result<Begun<'_>> {
+        if self.quiet {
+            stderr::be_quiet();
+        }
         if let Some(file) = &self.output {
             save::check(file)?;
         }

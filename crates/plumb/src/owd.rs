@@ -7,51 +7,50 @@ use std::time::Duration;
 use clap::Args;
 use plumb_measure::owd::{self, Clocks, OneWay};
 use plumb_measure::record::Judgement;
-use plumb_model::units::parse_duration;
 use plumb_probe::{Plan, Sizes};
 
-use crate::load_options::positive_duration;
 use crate::output::Output;
+use crate::quantity::{time, time_above_zero};
 use crate::target::{PathOptions, measure_towards};
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb owd server                       against `plumb serve`, ten seconds
-  plumb owd --stamp router:862           against any reflector of STAMP or TWAMP Light
-  plumb owd --key-file key server        authenticated STAMP
+  plumb owd server                   against plumb serve, ten seconds
+  plumb owd --stamp router:862       against any STAMP or TWAMP Light reflector
+  plumb owd --key-file key server    authenticated STAMP
 
-Limits: without synchronised clocks it is unknown how a constant difference of the two directions is
-shared; the table shows how far the delays are known. See `plumb explain one-way-delay`.";
+Limits: without synchronised clocks it is unknown how a constant difference of the two directions is shared; the table \
+shows how far the delays are known. See `plumb explain one-way-delay`.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Name or address of the far end; also `NAME:PORT` and `[ADDRESS]:PORT`
+    /// Name or address of the far end
     host: String,
     #[command(flatten)]
     path: PathOptions,
-    /// Send STAMP packets (RFC 8762), to UDP port 862 where HOST names none
+    /// Ask a STAMP reflector (RFC 8762), by default on port 862
     #[arg(long)]
     stamp: bool,
     /// Authenticate STAMP packets by the key in this file
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// How many probes to send
-    #[arg(short, long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    /// Number of probes
+    #[arg(short, long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
-    /// Time from one probe to the next, whatever became of it
-    #[arg(short, long, value_name = "TIME", default_value = "50ms", value_parser = parse_duration)]
+    /// Time between probes
+    #[arg(short, long, value_name = "TIME", default_value = "50ms", value_parser = time)]
     interval: Duration,
     /// Bytes of UDP payload [default: the smallest]
     #[arg(short, long, value_name = "BYTES")]
     size: Option<usize>,
-    /// DSCP of the probes, from 0 to 63; `plumb serve` answers with the same
+    /// DSCP of the probes, from 0 to 63; plumb serve answers with the same
     #[arg(long, value_name = "DSCP")]
     dscp: Option<u8>,
-    /// How long answers are waited for after the last probe
-    #[arg(short = 'W', long, value_name = "TIME", default_value = "3s", value_parser = positive_duration)]
+    /// How long to wait for answers after the last probe
+    #[arg(short = 'W', long, value_name = "TIME", default_value = "3s", value_parser = time_above_zero)]
     timeout: Duration,
-    /// Both ends read the same clock: take their times as they are
+    /// Both ends read one clock: take their times as they are
     #[arg(long)]
     same_clock: bool,
     #[command(flatten)]

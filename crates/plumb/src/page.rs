@@ -14,50 +14,54 @@ use plumb_model::units::ByteCount;
 use plumb_probe::page::{Limits, Objects, PagePlan};
 use plumb_wire::url::Url;
 
-use crate::load_options::positive_duration;
+use crate::exit::{Ends, stop_flag};
 use crate::output::Output;
 use crate::progress::Line;
-use crate::target::{PathOptions, command_line, interruptible};
+use crate::quantity::time_above_zero;
+use crate::target::{PathOptions, command_line};
 use crate::trust::TrustOptions;
 use crate::usage::wrong;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb page https://www.example.net/                     the page and what is on it
-  plumb page https://server/ --protocol http/1.1 -c 5     five times, over HTTP/1.1
-  plumb page https://server/ --objects list.txt           with these URLs, one a line
+  plumb page https://www.example.net/               the page and what is on it
+  plumb page https://server/ --protocol http/1.1    over HTTP/1.1
+  plumb page https://server/ --objects list.txt     with these URLs, one a line
 
-The exit status is 0 when the page itself came, whatever became of its objects.
+The exit status is 0 when the page itself was loaded, even if objects failed.
 
-Limits: no script runs and nothing is drawn, so what scripts load is not loaded: --objects takes a
-list. Nothing is cached, no connection is open before, HTTP/3 is not spoken. Between the first byte
-and the last a slow server looks like a slow path. See `plumb explain page`.";
+Limits: no script runs and nothing is drawn, so what scripts load is not loaded: --objects takes a list. Nothing is \
+cached, no connection is open before, HTTP/3 is not used. Between the first byte and the last a slow server looks like a \
+slow path. See `plumb explain page`.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The page: http://… or https://…
     url: Url,
-    /// Load the URLs of this file with it, one a line, or of standard input where it is `-`, and not
-    /// those that the page names
+    /// Load the URLs of this file with it, one a line
+    ///
+    /// And not those that the page names; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "only")]
     objects: Option<PathBuf>,
-    /// Load nothing but the page
+    /// Load the page alone
     #[arg(long)]
     only: bool,
-    /// Version of HTTP: http/1.1 or h2 [default: h2 where the server offers it over TLS, else
-    /// http/1.1]
+    /// Version of HTTP: http/1.1 or h2 [default: as offered]
+    ///
+    /// By default h2 where the server offers it over TLS, else http/1.1.
     #[arg(long, value_name = "VERSION")]
     protocol: Option<HttpVersion>,
-    /// Let answers come compressed; with --objects or --only, since what is compressed is not
-    /// searched for objects
+    /// Accept compressed answers; needs --objects or --only
+    ///
+    /// What is compressed is not searched for objects.
     #[arg(long)]
     gzip: bool,
-    /// How often to load it, each time with connections of its own
-    #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    /// How often to load it, each time on new connections
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
     /// How long each load may take
-    #[arg(short = 'W', long, value_name = "TIME", default_value = "60s", value_parser = positive_duration)]
+    #[arg(short = 'W', long, value_name = "TIME", default_value = "60s", value_parser = time_above_zero)]
     timeout: Duration,
     /// The most that each load may transfer
     #[arg(long, value_name = "SIZE", default_value = "100MB")]
@@ -73,7 +77,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let plan = arguments.plan()?;
     let output = arguments.output.begin()?;
-    let stop = interruptible()?;
+    let stop = stop_flag(Ends::ByItself)?;
     let line = Line::new();
     let run = page::run(command_line(), &plan, arguments.count, &line, &stop)?.run;
     drop(line);

@@ -19,10 +19,11 @@ use plumb_probe::path::{ProtocolAndPort, Target as PathTarget, UDP_PORT};
 use plumb_report::export::path::{self as forms, Order};
 use plumb_wire::native::spec;
 
+use crate::exit::{Ends, stop_flag};
 use crate::output::{Output, print};
 use crate::progress::Line;
-use crate::seconds::{above_zero, seconds};
-use crate::target::{FamilyOptions, Target, command_line, interruptible, outlet_towards};
+use crate::quantity::{time, time_above_zero};
+use crate::target::{FamilyOptions, Target, command_line, outlet_towards};
 use crate::usage::wrong;
 
 mod live;
@@ -31,16 +32,16 @@ use live::View;
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb path example.net                    three probes to each hop, by what gets through
-  plumb path example.net --continuous       until Ctrl-C, as mtr does
-  plumb path example.net --tcp=443          by SYNs to the port that matters
-  plumb path example.net --all-paths        every path that equal-cost routing may take
-  plumb path example.net --both             the reverse path too, from 'plumb serve' there
-  plumb path example.net --dot | dot -Tsvg  as a picture
+  plumb path server                    three probes to each hop
+  plumb path server --continuous       until Ctrl-C, as mtr does
+  plumb path server --tcp=443          by SYNs to the port that matters
+  plumb path server --all-paths        every path of equal-cost routing
+  plumb path server --both             the reverse path too, from plumb serve
+  plumb path server --dot | dot -Tsvg  as a picture
 
-Limits: routers answer when they like. What is shown of a hop is of the forward path and of the
-answer's reverse path together. Without CAP_NET_RAW nothing is seen of what the path does to packets.
-Read `plumb explain path`.";
+Limits: routers answer when they have time. What is shown of a hop is of the forward path and of the answer's reverse path \
+together. Without CAP_NET_RAW, what the path changes in packets is not seen. The letters are those of mtr; `plumb explain \
+options` lists them. See `plumb explain path`.";
 
 /// Port of TCP probes: what firewalls let through most.
 const TCP_PORT: u16 = 443;
@@ -52,37 +53,39 @@ pub(crate) struct Arguments {
     /// ICMP echoes [default: ICMP, then TCP and UDP where that does not get through]
     #[arg(short = 'I', long)]
     icmp: bool,
-    /// UDP to a port [default port: 33434]
+    /// UDP to a port [default: 33434]
     #[arg(short, long, value_name = "PORT", num_args = 0..=1, require_equals = true, value_parser = clap::value_parser!(u16).range(1..), conflicts_with_all = ["icmp", "tcp"])]
     udp: Option<Option<u16>>,
-    /// TCP SYN to a port [default port: 443]; answered ones are reset
+    /// TCP SYNs to a port [default: 443]; answered ones are reset
     #[arg(short = 'T', long, value_name = "PORT", num_args = 0..=1, require_equals = true, value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "icmp")]
     tcp: Option<Option<u16>>,
     /// Port of --udp or --tcp, as mtr has it
-    #[arg(short = 'P', long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short = 'P', long, visible_short_alias = 'p', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     /// Probes to each hop
-    #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long, alias = "count", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     cycles: u32,
     /// Go on until Ctrl-C
     #[arg(long, conflicts_with = "cycles")]
     continuous: bool,
-    /// Look for all paths on which equal-cost routing sends flows, by UDP where no other is asked for
+    /// All paths on which equal-cost routing sends flows
+    ///
+    /// By UDP where no other protocol is asked for.
     #[arg(long)]
     all_paths: bool,
-    /// With --all-paths, how sure to be at each router that none of its next hops was missed: above 0 and
-    /// below 1
+    /// With --all-paths, how sure to be at each router that no next hop was missed, above 0 and below 1
     #[arg(long, value_name = "SHARE", default_value = "0.95", value_parser = share, requires = "all_paths")]
     confidence: f64,
-    /// From one probe of a hop to the next; a bare number is seconds, here and below [default: 20ms for up to ten cycles, 1s for more]
-    #[arg(short, long, value_name = "TIME", value_parser = seconds)]
+    /// Time between probes of a hop [default: 20ms]
+    ///
+    /// With more than ten cycles 1s.
+    #[arg(short, long, value_name = "TIME", value_parser = time)]
     interval: Option<Duration>,
     /// A probe that takes longer counts as unanswered
-    #[arg(short = 'W', long, visible_short_alias = 'Z', value_name = "TIME", default_value = "3s", value_parser = above_zero)]
+    #[arg(short = 'W', long, visible_short_alias = 'Z', value_name = "TIME", default_value = "3s", value_parser = time_above_zero)]
     timeout: Duration,
-    /// After the last probe, wait this long for answers, --timeout at most [default: as long as the answers so far
-    /// let expect]
-    #[arg(short = 'G', long, visible_alias = "gracetime", value_name = "TIME", value_parser = seconds)]
+    /// After the last probe, wait this long for answers, --timeout at most [default: by the answers so far]
+    #[arg(short = 'G', long, visible_alias = "gracetime", value_name = "TIME", value_parser = time)]
     grace: Option<Duration>,
     /// The first hop
     #[arg(short, long, value_name = "HOP", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
@@ -90,10 +93,10 @@ pub(crate) struct Arguments {
     /// The last hop
     #[arg(short, long, value_name = "HOP", default_value_t = 30, value_parser = clap::value_parser!(u8).range(1..))]
     max_hops: u8,
-    /// Probe no further than so many hops in a row that do not answer
+    /// Stop after so many hops in a row that do not answer
     #[arg(short = 'U', long, value_name = "HOPS", value_parser = clap::value_parser!(u8).range(1..))]
     max_unknown: Option<u8>,
-    /// The byte that fills ICMP and UDP probes, behind what plumb itself writes; without --size they have 64 bytes then
+    /// The byte that fills ICMP and UDP probes, which have 64 bytes then unless --size is given
     #[arg(short = 'B', long, value_name = "BYTE")]
     bitpattern: Option<u8>,
     /// Bytes of a whole packet, IP header included [default: the least]
@@ -102,28 +105,31 @@ pub(crate) struct Arguments {
     /// Type of service, or traffic class, of the probes: DSCP times four
     #[arg(short = 'Q', long, value_name = "BYTE", default_value_t = 0)]
     tos: u8,
-    /// Do not send a marked probe to each hop to see what becomes of DSCP and ECN
+    /// Do not test DSCP and ECN by a marked probe to each hop
     #[arg(long)]
     no_marks: bool,
     #[command(flatten)]
     family: FamilyOptions,
     /// Interface to send by, or address to send from
-    #[arg(short = 'a', long, visible_aliases = ["address", "interface"], value_name = "INTERFACE|ADDRESS")]
+    #[arg(short = 'a', long, visible_aliases = ["address", "interface"], value_name = "IF|ADDR")]
     from: Option<Outlet>,
-    /// The reverse path is wanted too: fail where no 'plumb serve' reports it [default: shown where one does]
+    /// The reverse path too, from plumb serve at the far end
+    ///
+    /// Fails where no responder reports it. Without the option it is shown where one does.
     #[arg(long, conflicts_with = "one_way")]
     both: bool,
     /// Do not ask for the reverse path
     #[arg(long)]
     one_way: bool,
-    /// TCP port at which 'plumb serve' is asked for the reverse path
+    /// TCP port of the responder that reports the reverse path
     #[arg(long, value_name = "PORT", default_value_t = spec::PORT, value_parser = clap::value_parser!(u16).range(1..))]
     responder_port: u16,
     /// Show addresses alone
     #[arg(short, long)]
     no_names: bool,
-    /// Networks and places: MaxMind's database (.mmdb) of networks or of cities, or a text file of
-    /// `PREFIX,ASN,NAME[,LATITUDE,LONGITUDE]` lines; may be given several times, the first that knows is used
+    /// Database of networks or places; may be given several times, the first that knows an address is used
+    ///
+    /// MaxMind's database (.mmdb) of networks or of cities, or a text file of PREFIX,ASN,NAME[,LATITUDE,LONGITUDE] lines.
     #[arg(long, value_name = "FILE")]
     asn_db: Vec<PathBuf>,
     /// Where this host is, in degrees north and east
@@ -140,9 +146,10 @@ pub(crate) struct Arguments {
     /// In mtr's forms, the network of each address, as far as --asn-db knows it
     #[arg(short = 'z', long)]
     aslookup: bool,
-    /// Fields of mtr's forms: letters as mtr's --order has them (L loss, D dropped, R received, S sent,
-    /// N newest, B best, A average, W worst, V deviation, G geometric mean, J M X I jitter: the latest,
-    /// mean, worst, interarrival)
+    /// Fields of mtr's forms, by the letters of mtr's --order
+    ///
+    /// L loss, D dropped, R received, S sent, N newest, B best, A average, W worst, V deviation, G geometric mean, J M X I
+    /// jitter: the latest, mean, worst, interarrival.
     #[arg(long, value_name = "FIELDS", default_value = Order::USUAL)]
     order: Order,
     #[command(flatten)]
@@ -223,7 +230,7 @@ impl Arguments {
                     "a port is for datagrams or connections: add --udp or --tcp",
                 ));
             }
-            _ => return Err(wrong("the port is said twice: leave one out")),
+            _ => return Err(wrong("the port is given twice: leave one out")),
         }
         let port = |given: Option<u16>, default| given.or(self.port).or(typed).unwrap_or(default);
         Ok(match (self.udp, self.tcp) {
@@ -296,7 +303,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let protocol = arguments.protocol(typed)?;
     let atlas = read_atlas(&arguments.asn_db)?;
     let output = arguments.output.begin()?;
-    let stop = interruptible()?;
+    let stop = stop_flag(Ends::by_signal_if(arguments.continuous))?;
     let wanted = Wanted {
         plan: arguments.plan(&target),
         protocol,

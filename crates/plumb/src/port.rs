@@ -8,58 +8,60 @@ use clap::Args;
 use plumb_measure::port::{self, PortPlan};
 use plumb_model::results::Outcome;
 use plumb_model::run::Run;
-use plumb_model::units::parse_duration;
 use plumb_net::names::{canonical_name, tcp_port};
 
-use crate::load_options::positive_duration;
+use crate::exit::{Ends, stop_flag};
 use crate::output::Output;
 use crate::progress::Line;
-use crate::target::{PathOptions, command_line, interruptible};
+use crate::quantity::{time_above_zero, time_from};
+use crate::target::{PathOptions, command_line};
 use crate::usage::wrong;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb port server 22 443              name, connect, TLS, first byte; banner or HTTP status
-  plumb port server 22 --idle 10min     how long a NAT or firewall keeps a silent connection
+  plumb port server 22 443            name, connect, TLS, first byte; banner
+  plumb port server 22 --idle 10m     how long a NAT keeps a silent connection
 
-A port is open, refused (the host answers with a reset), filtered (nothing comes back) or
-unreachable (somebody says so). The exit status is 0 when a connection was made.
+A port is open, refused (the host answers with a reset), filtered (nothing comes back) or unreachable (a router reports \
+it). The exit status is 0 when a connection was made.
 
-Limits: connecting is timed by the kernel, what follows by plumb's own clock. Certificates are not
-verified. Edges of content networks are known by what they report of themselves, and by what the name
-stands for, which is asked for after the look-up that is timed. See `plumb explain port`.";
+Limits: connecting is timed by the kernel, what follows by plumb's own clock. Certificates are not verified. Edges of \
+content networks are known by what they report of themselves, and by the canonical name, which is looked up after the \
+look-up that is timed. See `plumb explain port`.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Name or address of the host
     host: String,
-    /// TCP ports, or names that /etc/services has for them
+    /// TCP ports, or their names in /etc/services
     #[arg(required = true, value_parser = port)]
     ports: Vec<u16>,
     /// Connections to each port
-    #[arg(short, long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
-    /// How long each may take
-    #[arg(short = 'W', long, value_name = "TIME", default_value = "5s", value_parser = positive_duration)]
+    /// How long each connection may take
+    #[arg(short = 'W', long, value_name = "TIME", default_value = "5s", value_parser = time_above_zero)]
     timeout: Duration,
-    /// Speak TLS, on ports that are not known for it too
+    /// Use TLS on every port
     #[arg(long, conflicts_with = "no_tls")]
     tls: bool,
-    /// Speak no TLS
+    /// Use no TLS
     #[arg(long)]
     no_tls: bool,
-    /// Ask for the head of a page, on ports that are not known for it too
+    /// Ask for the head of a page on every port
     #[arg(long, conflicts_with = "no_http")]
     http: bool,
-    /// Ask for nothing, and wait for what the service says by itself
+    /// Ask for nothing, and wait for what the service sends first
     #[arg(long)]
     no_http: bool,
-    /// The page
+    /// The page to ask for
     #[arg(long, default_value = "/")]
     path: String,
-    /// Find how long a silent connection is kept, up to this time; takes at most about twice as long
-    #[arg(long, value_name = "TIME", value_parser = idle)]
+    /// Find how long a silent connection is kept, up to this
+    ///
+    /// Takes about twice as long at most.
+    #[arg(long, value_name = "TIME", value_parser = time_from(LEAST_IDLE, "at least 1s is needed"))]
     idle: Option<Duration>,
     #[command(flatten)]
     path_options: PathOptions,
@@ -84,13 +86,8 @@ fn port(text: &str) -> Result<u16, String> {
     }
 }
 
-/// A silence: of a second at least, of which the shortest tried is a part.
-fn idle(text: &str) -> Result<Duration, String> {
-    match parse_duration(text) {
-        Ok(time) if time < Duration::from_secs(1) => Err("at least 1s is needed".to_owned()),
-        other => other.map_err(|error| error.to_string()),
-    }
-}
+/// The shortest silence to look for, of which the shortest tried is a part.
+const LEAST_IDLE: Duration = Duration::from_secs(1);
 
 fn choice(yes: bool, no: bool) -> Option<bool> {
     match (yes, no) {
@@ -113,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         )));
     }
     let output = arguments.output.begin()?;
-    let stop = interruptible()?;
+    let stop = stop_flag(Ends::ByItself)?;
     let named = target.host().parse::<IpAddr>().is_err();
     let plan = PortPlan {
         name: target.name.clone(),

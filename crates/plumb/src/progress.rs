@@ -19,13 +19,6 @@ impl Line {
     }
 }
 
-impl Line {
-    /// Prints to standard output without the line being in the way.
-    pub(crate) fn print(&self, text: &str) -> anyhow::Result<()> {
-        self.0.aside(|| crate::stdout::print(text))
-    }
-}
-
 impl Watcher for Line {
     fn step(&self, name: &str, takes: Duration) {
         self.0.step(match takes.as_secs() {

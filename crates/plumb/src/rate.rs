@@ -8,15 +8,16 @@ use plumb_measure::profiles::catalogue::{Profile, find};
 use plumb_measure::times::Times;
 use plumb_measure::traffic_classes::Shape;
 use plumb_model::results::Direction;
-use plumb_model::units::{BitRate, ByteCount};
+use plumb_model::units::{BitRate, ByteCount, duration};
 use plumb_wire::native::control::flow::quic::QuicFlow;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
 use crate::files::Files;
 use crate::load_options::{Defaults, LoadArguments, enough_budget};
 use crate::mix::Mix;
-use crate::tcp_options::TcpOptions;
-use crate::udp_options::UdpOptions;
+use crate::quantity::rate_above_zero;
+use crate::tcp_options::{TcpOptions, pacing_bps};
+use crate::udp_options::{Bandwidth, UdpOptions, bandwidth};
 use crate::usage::wrong;
 
 /// What may be transferred unless said otherwise: ten seconds in each direction at 8 Gbit/s.
@@ -25,46 +26,69 @@ const BUDGET: ByteCount = ByteCount::from_bytes(20_000_000_000);
 /// How long each direction is measured unless said otherwise: slow start is over on any path.
 const DURATION: Duration = Duration::from_secs(10);
 
+/// One connection is what most applications have.
+const STREAMS: u32 = 1;
+
 /// The same where something else is to end it.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Limits: one TCP connection may be held back by a buffer or a processor; the shares of time say \
-by which. Both ends' processor use counts plumb's own process only. The far end sets its buffers \
-when a TCP connection stands, so its window scale is that of its kernel's own limits. UDP leaves \
-on time as far as the machine wakes up on time: the kernel does not pace it, and each stream \
-that sends takes up to a whole processor for that; slots missed are reported, never caught up. \
-One-way delay is known to within half of the smallest round trip. `plumb explain udp` says what \
-the numbers mean. --available is the PERT guides' measurement, not RFC 5136's; a policer whose \
-bucket outlasts a step of 1.5 s hides from it. Scores of voice are for planning: they predict \
-the mean of many listeners.";
+Examples:
+  plumb rate server -t 10 -R         from the server to here, for 10 s
+  plumb rate server -P 4 --both      four streams in each direction at once
+  plumb rate server -u -b 50M        UDP at 50 Mbit/s
+  plumb rate server --quic --up      QUIC to the server
+  plumb rate server --available      the highest UDP rate at 1 % of loss
+
+Limits: one TCP connection may be limited by a buffer or a processor; the shares of time show by which. The processor use of \
+both ends is that of plumb's own process. The far end sets its buffers when a TCP connection stands, so its window scale is \
+that of its kernel's own limits. UDP is sent on time as far as the machine wakes up on time: the kernel does not pace it, and \
+each stream takes up to a whole processor; slots missed are reported, never caught up. One-way delay is known to within half \
+of the smallest round trip; see `plumb explain udp`. --available is the measurement of the PERT guides, not that of RFC 5136; \
+it does not see a policer whose bucket outlasts a step of 1.5 s. Scores of voice are for planning: they predict the mean of \
+many listeners.";
 
 /// What the verb takes.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     load: LoadArguments,
-    /// End each direction after so much payload, --both after so much of the two together, and with --from when the file ends if that is sooner; --duration bounds it [default: 60s then]
+    /// End each direction after so much payload
+    ///
+    /// With --both, after so much of the two directions together. With --from, when the file ends if that is sooner.
+    /// --duration limits it [default: 60s then].
     #[arg(long, value_name = "SIZE", value_parser = enough_budget, conflicts_with_all = ["until", "budget"])]
     bytes: Option<ByteCount>,
-    /// End each direction when its rate is steady: two seconds in a row alike within 2 %, known within 5 %; --duration bounds it [default: 60s then]
+    /// End each direction when its rate is steady
+    ///
+    /// Two seconds in a row are alike within 2 %, and the rate is known within 5 %. --duration limits it [default: 60s then].
     #[arg(long, value_name = "WHAT")]
     until: Option<Until>,
-    /// QUIC instead of TCP: a connection for each stream, encrypted, with congestion control of its own (--cc cubic, reno or bbr); of TCP's options --dscp goes with it
+    /// QUIC instead of TCP
+    ///
+    /// Each stream has a connection, encrypted, with a congestion control of its own (--cc cubic, reno or bbr). Of TCP's
+    /// options, --dscp works with it.
     #[arg(long, conflicts_with_all = ["UdpOptions", "available", "profile", "flows", "background", "from", "to", "far_disk"])]
     quic: bool,
-    /// Traffic like that of an application, and how it fares, without any load: voice, call-200k, keystrokes, game, video-call, dash; may be repeated
+    /// An application's traffic, and how it fares, without any load
+    ///
+    /// voice, call-200k, keystrokes, game, video-call or dash; may be repeated.
     #[arg(long, value_name = "PROFILE", value_parser = find,
-        conflicts_with_all = ["streams", "cc", "flows", "background", "with", "UdpOptions", "down", "up", "both", "bytes", "until", "from", "to", "far_disk"])]
+        conflicts_with_all = ["streams", "cc", "flows", "background", "with", "UdpOptions", "down", "up", "both", "bytes", "until", "from", "to", "far_disk", "bandwidth"])]
     profile: Vec<&'static Profile>,
-    /// The highest UDP rate of which no more than 1 % is lost, in each direction, and what it shows beside TCP's
+    /// The highest UDP rate with at most 1 % of loss, in each direction, compared with TCP's
     #[arg(long, conflicts_with_all = ["streams", "flows", "background", "with", "UdpOptions", "profile", "both", "duration", "bytes", "until", "from", "to", "far_disk"])]
     available: bool,
-    /// What an application gets on this path, like 3mbit, to be compared with TCP and UDP
+    /// What an application gets on this path, such as 3mbit, to compare with TCP and UDP
     // What excludes --available excludes this: clap does not ask for what cannot be given.
-    #[arg(long, value_name = "RATE", requires = "available", conflicts_with_all = ["streams", "flows", "background", "with", "UdpOptions", "profile", "both", "duration", "bytes", "until", "from", "to", "far_disk", "quic"])]
+    #[arg(long, value_name = "RATE", value_parser = rate_above_zero, requires = "available", conflicts_with_all = ["streams", "flows", "background", "with", "UdpOptions", "profile", "both", "duration", "bytes", "until", "from", "to", "far_disk", "quic"])]
     application_rate: Option<BitRate>,
+    /// Rate to send at, of UDP or of each TCP stream
+    ///
+    /// As --rate with --udp, else as --pacing. A bare number is bit/s, and 0 is no limit, as iperf3 has it.
+    #[arg(short = 'b', long, alias = "bitrate", value_name = "RATE", value_parser = bandwidth, conflicts_with_all = ["rate", "pacing"])]
+    bandwidth: Option<Bandwidth>,
     #[command(flatten)]
     mix: Mix,
     #[command(flatten)]
@@ -73,6 +97,15 @@ pub(crate) struct Arguments {
     tcp: TcpOptions,
     #[command(flatten)]
     udp: UdpOptions,
+}
+
+/// What it does where these are not given.
+pub(crate) fn defaults() -> Vec<(&'static str, String)> {
+    vec![
+        ("duration", duration(DURATION)),
+        ("streams", STREAMS.to_string()),
+        ("budget", BUDGET.to_string()),
+    ]
 }
 
 /// What ends a phase.
@@ -87,11 +120,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return search(arguments);
     }
     let flow = match arguments.quic {
-        true => quic(arguments.tcp.flow())?,
-        false => arguments.udp.flow(TcpFlow {
+        true => quic(arguments.tcp_flow()?)?,
+        false if arguments.udp.is_asked() => arguments
+            .udp
+            .flow(arguments.tcp.flow(), arguments.bandwidth)?,
+        false => Flow::Tcp(TcpFlow {
             far_disk: arguments.files.far_disk,
-            ..arguments.tcp.flow()
-        })?,
+            ..arguments.tcp_flow()?
+        }),
     };
     if !arguments.profile.is_empty() && arguments.tcp.flow() != TcpFlow::default() {
         return Err(wrong(
@@ -116,7 +152,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         bytes: arguments.bytes,
         times: Times::of_phases(if bounded { LONGEST } else { DURATION }),
         until_steady: arguments.until.is_some(),
-        streams: 1,
+        streams: STREAMS,
         flow,
         shape: Shape::BestEffort,
         files,
@@ -124,6 +160,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         judge: false,
     };
     arguments.load.run(defaults, &arguments.mix)
+}
+
+impl Arguments {
+    /// A TCP stream with its options, -b among them.
+    fn tcp_flow(&self) -> anyhow::Result<TcpFlow> {
+        let mut flow = self.tcp.flow();
+        if let Some(Bandwidth::Of(rate)) = self.bandwidth {
+            let paced = pacing_bps(rate).map_err(|why| wrong(format!("-b: {why}")))?;
+            flow.pacing_bps = Some(paced);
+        }
+        Ok(flow)
+    }
 }
 
 /// QUIC with what of TCP's options it has, too.
@@ -140,7 +188,7 @@ fn quic(tcp: TcpFlow) -> anyhow::Result<Flow> {
 fn search(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let each_way = vec![Direction::Down, Direction::Up];
     let application_bps = arguments.application_rate.map(|rate| rate.bps() as f64);
-    let tcp = arguments.tcp.flow();
+    let tcp = arguments.tcp_flow()?;
     arguments
         .load
         .search(each_way, tcp, application_bps, BUDGET)

@@ -1,6 +1,6 @@
 //! `plumb report`: a saved Run as a page or as text.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -16,32 +16,50 @@ use crate::output::{print_page, read_run, style};
 use crate::save::save;
 #[cfg(not(feature = "html"))]
 use crate::usage;
+use crate::usage::wrong;
 use crate::words;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The Run
+    /// A saved Run
     run: PathBuf,
-    /// A second Run, made after a change: both are shown side by side
+    /// A second Run, made after a change, to compare with
     after: Option<PathBuf>,
-    /// Write one HTML page that needs nothing else; without it, text is printed
+    /// Write one page of HTML that needs nothing else
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
-    /// Write the chart over time as an SVG file of its own
+    /// Write the chart over time as a file of SVG
     #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["output", "after", "flent"])]
     svg: Option<PathBuf>,
-    /// Write a phase of load as a data file of flent (`.flent.gz`), for its plots
+    /// Write a phase of load for flent's plots (.flent.gz)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "after"])]
     flent: Option<PathBuf>,
-    /// Print all that a Run of plumb host read, or one part, as its --facts does
+    /// Print the facts of a Run of plumb host: all, or one part
     #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, value_parser = words::any::<HostSection>(), conflicts_with_all = ["output", "after", "svg", "flent"])]
     facts: Option<Option<HostSection>>,
-    /// Which phase; the last one without it
+    /// With --flent: which phase [default: the last]
     #[arg(long, value_parser = words::any::<Direction>(), requires = "flent", conflicts_with_all = ["output", "after", "svg"])]
     phase: Option<Direction>,
 }
 
+/// Refuses a name that promises something else than a page of HTML.
+fn is_page(file: &Path) -> anyhow::Result<()> {
+    let end = file
+        .extension()
+        .map(|end| end.to_string_lossy().to_lowercase());
+    match end.as_deref() {
+        None | Some("html" | "htm" | "xhtml") => Ok(()),
+        Some(_) => Err(wrong(format!(
+            "{}: -o writes one page of HTML: name it FILE.html. For a chart there is --svg FILE.svg, for flent --flent FILE, and text is printed without -o",
+            file.display()
+        ))),
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(file) = &arguments.output {
+        is_page(file)?;
+    }
     let run = read_run(&arguments.run)?;
     if let Some(file) = &arguments.flent {
         let packed = export::flent::export(&run, arguments.phase)

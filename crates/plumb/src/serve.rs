@@ -9,53 +9,58 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_model::units::parse_duration;
 use plumb_serve::{Config, Server, StampConfig};
 use plumb_wire::native::spec::{MAX_CLIENTS, MAX_STREAMS, PORT};
 use plumb_wire::stamp::{self, Counting};
 
+use crate::exit::{Ends, stop_flag};
 use crate::output::say;
-use crate::target::interruptible;
+use crate::quantity::time;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Limits: any client that can reach the port can load this machine's line within the caps above; let
-only clients through that you trust. There is no authentication yet.
-Shares are those of an IPv4 address or an IPv6 /64: one load at a time, the others take turns and are
-shown how long they wait; no more than half of the STAMP answers; longer answers of the UDP echo only
-beside a load, and to 1 Gbit/s. A client with many addresses has many shares.
-Paths are traced only towards clients that speak TCP with it, four at once and one a second for each
-share; without CAP_NET_RAW by what every user may open.
-The STAMP reflector cannot know whether senders receive at the address that they send from: it never
-answers with more than it got, and bounds its answers a second.";
+Limits: any client that can reach the port can load this machine's line within the caps above; let only clients through \
+that you trust. There is no authentication yet.
+
+Each IPv4 address, or IPv6 /64, has a share: one load at a time, while the others wait and are shown for how long; at most \
+half of the STAMP answers; longer answers of the UDP echo only beside a load, and up to 1 Gbit/s. A client with many \
+addresses has many shares.
+
+Paths are traced only to clients that have a TCP connection here, four at once and one a second for each share; without \
+CAP_NET_RAW by what every user may open.
+
+The STAMP reflector cannot know whether senders receive at the address that they send from: it never answers with more \
+than it received, and limits its answers a second.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Address to listen on; may be given several times [default: all addresses]
+    /// Address to listen on, may be repeated [default: all]
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<IpAddr>,
     /// Port, TCP and UDP
-    #[arg(long, default_value_t = PORT)]
+    #[arg(short, long, default_value_t = PORT)]
     port: u16,
-    /// Longest load phase that a client may ask for
-    #[arg(long, value_name = "TIME", default_value = "600s", value_parser = parse_duration)]
+    /// Longest phase of load for a client
+    #[arg(long, value_name = "TIME", default_value = "600s", value_parser = time)]
     max_duration: Duration,
-    /// Most streams of one load phase
+    /// Most streams of one phase of load
     #[arg(long, value_name = "N", default_value_t = MAX_STREAMS)]
     max_streams: u32,
-    /// Most clients at once; others wait for up to a minute, and idle ones make room for those of other
-    /// addresses
+    /// Most clients at once
+    ///
+    /// Others wait for up to a minute, and idle ones make room for those of other addresses.
     #[arg(long, value_name = "N", default_value_t = MAX_CLIENTS)]
     max_clients: usize,
-    /// Lend clients temporary files in this directory (`plumb rate --far-disk`): as large as the
-    /// client's budget, removed when the phase ends
-    #[arg(long, value_name = "DIRECTORY")]
+    /// Lend clients temporary files in this directory
+    ///
+    /// For `plumb rate --far-disk`: as large as the client's budget, removed when the phase ends.
+    #[arg(long, value_name = "DIR")]
     disk: Option<PathBuf>,
-    /// Do not trace paths towards clients that want to see the reverse path (`plumb path`)
+    /// Do not trace the reverse path for clients (plumb path)
     #[arg(long)]
     no_trace: bool,
-    /// Say nothing but errors
-    #[arg(long)]
+    /// Print nothing but errors
+    #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
     stamp: Stamp,
@@ -71,14 +76,15 @@ struct Stamp {
     /// UDP port of the reflector [default: 862]
     #[arg(long, value_name = "PORT")]
     stamp_port: Option<u16>,
-    /// Do not reflect
+    /// Do not run the STAMP reflector
     #[arg(long, conflicts_with_all = ["stamp_port", "stamp_key_file", "stamp_stateless"])]
     no_stamp: bool,
     /// Answer only senders that have the key in this file and are authenticated by it (HMAC)
     #[arg(long, value_name = "FILE")]
     stamp_key_file: Option<PathBuf>,
-    /// Give answers the sender's number, without remembering anything: senders do not know then in
-    /// which direction packets were lost
+    /// Give answers the sender's number, without remembering anything
+    ///
+    /// Senders do not know then in which direction packets were lost.
     #[arg(long)]
     stamp_stateless: bool,
     /// Most answers a second
@@ -112,7 +118,7 @@ impl Stamp {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let stop = interruptible()?;
+    let stop = stop_flag(Ends::BySignal)?;
     let addresses = match arguments.listen.as_slice() {
         [] => &[IpAddr::V6(Ipv6Addr::UNSPECIFIED)],
         some => some,

@@ -1,5 +1,5 @@
 //! A line at the bottom of the terminal that is drawn again and again in its place, on standard error; where that is
-//! no terminal, nothing is.
+//! no terminal, or one that cannot move its cursor, nothing is. Whatever else is printed meanwhile stands above it.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,22 @@ use std::time::{Duration, Instant};
 use plumb_model::printable;
 use plumb_net::terminal;
 
+use crate::{charset, stderr};
+
 /// How often the line is drawn.
 const TICK: Duration = Duration::from_millis(100);
+
+/// The same where the locale has ASCII alone; as many, so that both turn alike.
+const TURNING_ASCII: [char; 10] = ['|', '/', '-', '\\', '|', '/', '-', '\\', '|', '/'];
 
 /// What turns while nothing else moves: dots of a Braille cell.
 const TURNING: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 /// Back to the first column, and erase to the right (ECMA-48, CR and EL).
 const ERASE: &str = "\r\x1b[K";
+
+/// The line that is drawn at the moment.
+static DRAWN: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
 
 /// The line. It is erased when dropped, which also ends its thread.
 pub(crate) struct Status {
@@ -52,6 +60,7 @@ impl Status {
         });
         let drawn = Arc::clone(&shared);
         let draw = move || drawn.draw_until_over();
+        let wanted = io::stderr().is_terminal() && can_move() && !stderr::is_quiet();
         // Without a thread to draw it there is no line, which nothing else depends on.
         let spawn = || {
             thread::Builder::new()
@@ -59,7 +68,10 @@ impl Status {
                 .spawn(draw)
                 .ok()
         };
-        let thread = io::stderr().is_terminal().then(spawn).flatten();
+        let thread = wanted.then(spawn).flatten();
+        if thread.is_some() {
+            *lock(&DRAWN) = Some(Arc::clone(&shared));
+        }
         Self { shared, thread }
     }
 
@@ -74,18 +86,29 @@ impl Status {
     pub(crate) fn update(&self, text: String) {
         self.shared.lock().text = text;
     }
+}
 
-    /// Does what writes to the terminal itself while the line is away.
-    pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
-        let content = self.shared.lock();
-        if self.thread.is_none() {
-            return write();
-        }
-        draw(ERASE);
-        let written = write();
+/// Does what writes to the terminal itself while the line is away, if one is drawn.
+pub(crate) fn aside<T>(write: impl FnOnce() -> T) -> T {
+    let Some(shared) = lock(&DRAWN).clone() else {
+        return write();
+    };
+    let content = shared.lock();
+    draw(ERASE);
+    let written = write();
+    if !content.over {
         draw(&content.line(width()));
-        written
     }
+    written
+}
+
+/// Whether the terminal says that it can do more than print (terminfo's `dumb` cannot).
+fn can_move() -> bool {
+    !matches!(std::env::var("TERM").as_deref(), Ok("dumb") | Err(_))
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Status {
@@ -93,6 +116,7 @@ impl Drop for Status {
         self.shared.lock().over = true;
         self.shared.over.notify_all();
         if let Some(thread) = self.thread.take() {
+            *lock(&DRAWN) = None;
             // It ends at once: it waits for nothing else, and panics nowhere.
             let _ = thread.join();
             draw(ERASE);
@@ -102,7 +126,7 @@ impl Drop for Status {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.content)
     }
 
     fn draw_until_over(&self) {
@@ -119,12 +143,20 @@ impl Shared {
 impl Content {
     /// As much of it as a terminal of that width shows in one row; a character is a column.
     fn line(&self, columns: usize) -> String {
-        let turning = TURNING.into_iter().cycle().nth(self.turn % TURNING.len());
+        if self.step.is_empty() {
+            return String::from(ERASE);
+        }
+        let dots = match charset::is_ascii() {
+            true => TURNING_ASCII,
+            false => TURNING,
+        };
+        let turning = dots.into_iter().cycle().nth(self.turn % TURNING.len());
         let seconds = self.since.elapsed().as_secs();
         let told = format!(" {}  {}  {seconds}s", self.step, self.text);
+        let told = printable::line(&told);
         let line: String = turning
             .into_iter()
-            .chain(printable::line(&told).chars())
+            .chain(charset::shown(&told).chars())
             // The last column stays free: some terminals go on to the next row once it is written.
             .take(columns.saturating_sub(1))
             .collect();
@@ -178,7 +210,7 @@ mod tests {
         let status = Status::new();
         status.step("idle".to_owned());
         status.update("20 ms".to_owned());
-        assert_eq!(status.aside(|| 7), 7);
+        assert_eq!(aside(|| 7), 7);
         drop(status);
     }
 }

@@ -2,11 +2,34 @@
 
 use std::fmt::Display;
 use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use plumb_model::printable;
 
-/// Says something to the user.
+use crate::{charset, status};
+
+/// Whether remarks are wanted.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Leaves out remarks from now on, and what goes on.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether remarks are left out.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Prints a remark for the user, unless only the result is wanted.
 pub(crate) fn say(what: impl Display) {
+    if !is_quiet() {
+        say_as("plumb", what);
+    }
+}
+
+/// Prints why something failed.
+pub(crate) fn fail(what: impl Display) {
     say_as("plumb", what);
 }
 
@@ -27,9 +50,17 @@ pub(crate) fn prompt_page(page: &str) {
     write(&printable::page(page));
 }
 
+/// Prints what clap has set in its own colours.
+pub(crate) fn print_styled(text: &str) {
+    write(text);
+}
+
 fn write(text: &str) {
-    let mut stderr = anstream::stderr().lock();
-    let _ = stderr
-        .write_all(text.as_bytes())
-        .and_then(|()| stderr.flush());
+    let text = charset::shown(text);
+    status::aside(|| {
+        let mut stderr = anstream::stderr().lock();
+        let _ = stderr
+            .write_all(text.as_bytes())
+            .and_then(|()| stderr.flush());
+    });
 }

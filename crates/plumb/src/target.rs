@@ -1,9 +1,7 @@
 //! Far ends: their names, addresses and responders.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -13,13 +11,14 @@ use plumb_measure::conductor::Conductor;
 use plumb_measure::record::Judgement;
 use plumb_measure::step::Step;
 use plumb_net::egress::Outlet;
-use plumb_net::process::on_interrupt;
 use plumb_probe::path::Target as PathTarget;
 use plumb_wire::native::spec::PATIENCE;
 
+use crate::exit::{Ends, stop_flag};
 use crate::output::Begun;
 use crate::progress::Line;
 use crate::stderr::say;
+use crate::usage::wrong;
 
 /// How long a responder may take to answer: a lost SYN is sent again after 1 s and 3 s.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -59,10 +58,10 @@ impl Family {
 #[derive(Args)]
 pub(crate) struct FamilyOptions {
     /// Use IPv4
-    #[arg(short = '4', conflicts_with = "v6")]
+    #[arg(short = '4', long = "ipv4", conflicts_with = "v6")]
     v4: bool,
     /// Use IPv6
-    #[arg(short = '6')]
+    #[arg(short = '6', long = "ipv6")]
     v6: bool,
 }
 
@@ -82,7 +81,7 @@ pub(crate) struct PathOptions {
     #[command(flatten)]
     family: FamilyOptions,
     /// Interface to send by, or address to send from
-    #[arg(long, value_name = "INTERFACE|ADDRESS")]
+    #[arg(short = 'I', long, value_name = "IF|ADDR")]
     pub(crate) from: Option<Outlet>,
 }
 
@@ -117,7 +116,7 @@ pub(crate) fn measure_towards(
     judgement: Judgement,
     output: Begun<'_>,
 ) -> anyhow::Result<ExitCode> {
-    let stop = interruptible()?;
+    let stop = stop_flag(Ends::ByItself)?;
     let line = Line::new();
     let conductor = Conductor::towards(command_line(), name, address.ip(), &line, &stop);
     let run = conductor.only(step, judgement)?.run;
@@ -144,6 +143,9 @@ impl Target {
                 None => format!("cannot find '{name}': check the spelling, or give an address"),
             })?
             .peekable();
+        if host_of_url(name).is_some() {
+            say(format_args!("{name} is taken for its host, {host}"));
+        }
         anyhow::ensure!(addresses.peek().is_some(), "'{name}' has no address");
         let addresses: Vec<SocketAddr> = addresses.collect();
         let (v4, v6) = (
@@ -155,24 +157,32 @@ impl Target {
             Family::V4 => v4,
             Family::V6 => v6,
         }
-        .with_context(|| {
+        .ok_or_else(|| {
             let (asked, other) = match family {
                 Family::V4 => ("IPv4", "IPv6: leave out -4"),
                 _ => ("IPv6", "IPv4: leave out -6"),
             };
-            format!("'{name}' has no address of {asked}, only of {other}")
+            let why = format!("'{name}' has no address of {asked}, only of {other}");
+            match host.parse::<IpAddr>() {
+                Ok(_) => wrong(why),
+                // What a name has is the resolver's to say.
+                Err(_) => anyhow::Error::msg(why),
+            }
         })?;
         if let SocketAddr::V6(v6) = address
             && v6.ip().is_unicast_link_local()
             && v6.scope_id() == 0
         {
             let ip = v6.ip();
-            anyhow::bail!(
+            return Err(wrong(format!(
                 "'{name}' is a link-local address, which every link may have: write which interface leads there, as in {ip}%eth0"
-            );
+            )));
         }
         Ok(Self {
-            name: name.to_owned(),
+            name: match host_of_url(name) {
+                Some(host) => host.to_owned(),
+                None => name.to_owned(),
+            },
             address,
             other_version: addresses
                 .iter()
@@ -270,6 +280,9 @@ pub(crate) fn outlet_towards(
 /// Name or address, and the port behind it: `HOST:PORT`, or `[ADDRESS]:PORT` where the address has
 /// colons of its own (RFC 3986 section 3.2.2).
 fn split(text: &str) -> anyhow::Result<(&str, Option<u16>)> {
+    if let Some(host) = host_of_url(text) {
+        return Ok((host, None));
+    }
     let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (host, None),
         Some((host, rest)) => (host, Some(rest.strip_prefix(':').unwrap_or_default())),
@@ -279,16 +292,44 @@ fn split(text: &str) -> anyhow::Result<(&str, Option<u16>)> {
             _ => (text, None),
         },
     };
-    anyhow::ensure!(
-        !host.is_empty(),
-        "'{text}' names no host: write HOST, HOST:PORT or [ADDRESS]:PORT"
-    );
+    if host.trim().is_empty() {
+        let typed = match text.trim() {
+            "" => "the name of the host is empty".to_owned(),
+            text => format!("'{text}' names no host"),
+        };
+        return Err(wrong(format!(
+            "{typed}: write HOST, HOST:PORT or [ADDRESS]:PORT"
+        )));
+    }
     let port = match port.map(str::parse) {
         None => None,
         Some(Ok(port)) if port != 0 => Some(port),
-        Some(_) => anyhow::bail!("'{text}' has no port from 1 to 65535 behind the host"),
+        Some(_) => {
+            return Err(wrong(format!(
+                "'{text}' has no port from 1 to 65535 behind the host"
+            )));
+        }
     };
     Ok((host, port))
+}
+
+/// The host of what was copied from a browser, `https://server:8443/page`; its port is the web server's, and not what a
+/// verb asks for.
+fn host_of_url(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once("://")?;
+    let word = |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if scheme.is_empty() || !word(scheme) {
+        return None;
+    }
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let authority = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next()?,
+        None => authority.split(':').next()?,
+    };
+    (!host.is_empty()).then_some(host)
 }
 
 /// The command as it was typed, for the Run.
@@ -299,17 +340,11 @@ pub(crate) fn command_line() -> Vec<String> {
         .collect()
 }
 
-/// A flag that Ctrl-C sets; a second Ctrl-C ends the program at once.
-pub(crate) fn interruptible() -> anyhow::Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    on_interrupt(Arc::clone(&flag)).context("cannot wait for signals")?;
-    Ok(flag)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::usage::UsageError;
 
     #[test]
     fn a_host_may_bring_its_port() {
@@ -324,6 +359,9 @@ mod tests {
             ("fe80::1%eth0", "fe80::1%eth0", None),
             ("[fe80::1%eth0]:80", "fe80::1%eth0", Some(80)),
             ("::1", "::1", None),
+            ("http://example.com", "example.com", None),
+            ("https://me@example.com:8443/a?b#c", "example.com", None),
+            ("http://[2001:db8::1]:80/", "2001:db8::1", None),
         ] {
             assert_eq!(split(text).unwrap(), (host, port), "{text}");
         }
@@ -336,8 +374,12 @@ mod tests {
             "server:0",
             "[::1]80",
             "a:65536",
+            " ",
+            "http://",
         ] {
-            assert!(split(wrong).is_err(), "{wrong}");
+            let error = split(wrong).unwrap_err();
+            assert!(error.is::<UsageError>(), "{wrong}");
+            assert!(!error.to_string().contains("''"), "{wrong}: {error}");
         }
     }
 

@@ -8,17 +8,19 @@ use plumb_wire::native::control::flow::{
     DSCP, MSS_BYTES, PACING_BPS, TcpFlow, WINDOW_BYTES, WRITE_BYTES,
 };
 
+use crate::quantity::rate;
+
 /// What the connections are to be; what is not given is left to the kernels.
 #[derive(Args)]
 #[command(next_help_heading = "TCP")]
 pub(crate) struct TcpOptions {
-    /// Send and receive buffer of both ends (SO_SNDBUF, SO_RCVBUF) [default: the kernel lets them grow]
+    /// Send and receive buffers of both ends (SO_SNDBUF, SO_RCVBUF) [default: the kernel lets them grow]
     #[arg(long, value_name = "SIZE", value_parser = window)]
     window: Option<u32>,
     /// Largest segment, both directions (TCP_MAXSEG): 88 to 32767 bytes
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(*MSS_BYTES.start() as i64..=*MSS_BYTES.end() as i64))]
+    #[arg(long, alias = "set-mss", value_name = "BYTES", value_parser = clap::value_parser!(u16).range(*MSS_BYTES.start() as i64..=*MSS_BYTES.end() as i64))]
     mss: Option<u16>,
-    /// Most that each stream sends, like 50mbit, spread evenly by the kernel (SO_MAX_PACING_RATE)
+    /// The most that each stream sends, such as 50mbit, spread evenly by the kernel (SO_MAX_PACING_RATE)
     #[arg(long, value_name = "RATE", value_parser = pacing, conflicts_with_all = ["mptcp", "background"])]
     pacing: Option<u64>,
     /// DSCP of every packet of the load: 0 to 63, or a name such as CS1, AF41, EF, LE
@@ -27,26 +29,30 @@ pub(crate) struct TcpOptions {
     /// Bytes handed to the kernel at once [default: what goes out in a millisecond, 128 KiB to 1 MiB]
     #[arg(long, value_name = "SIZE", value_parser = write_size)]
     write_size: Option<u32>,
-    /// Send from memory without a copy (sendfile), where the device can gather; stands for no application
-    #[arg(long)]
+    /// Send from memory without a copy (sendfile), where the device can gather; no application does so
+    #[arg(long, alias = "zerocopy")]
     zero_copy: bool,
-    /// Drop what is received without a copy (MSG_TRUNC); stands for no application
+    /// Discard what is received without a copy (MSG_TRUNC); no application does so
     #[arg(long)]
     discard: bool,
     /// Send small segments at once (TCP_NODELAY)
     #[arg(long)]
     no_delay: bool,
-    /// Send the first data in the SYN (RFC 7413); the result says whether it was
+    /// Send the first data in the SYN (RFC 7413); the result shows whether it was
     #[arg(long)]
     fast_open: bool,
-    /// Multipath TCP (RFC 8684); the result says whether it fell back. Rates are of all subflows, what TCP reports of itself is of the first
+    /// Multipath TCP (RFC 8684); the result shows whether it fell back
+    ///
+    /// Rates are of all subflows; what TCP reports of itself is of the first.
     #[arg(long)]
     mptcp: bool,
-    /// Expect ECN: the kernels decide (net.ipv4.tcp_ecn), the result says whether they agreed on it
+    /// Expect ECN: the kernels decide (net.ipv4.tcp_ecn), the result shows whether they agreed on it
     #[arg(long)]
     ecn: bool,
-    /// Encrypt the streams (TLS 1.3): what is counted is payload, and the cipher's cost shows as
-    /// processor use; the programs encrypt themselves, not their kernels (no kTLS)
+    /// Encrypt the streams (TLS 1.3)
+    ///
+    /// What is counted is payload, and the cost of the cipher shows as processor use. The programs encrypt, not their
+    /// kernels (no kTLS).
     #[arg(long, conflicts_with_all = ["zero_copy", "discard"])]
     tls: bool,
 }
@@ -95,10 +101,12 @@ fn size(text: &str, allowed: &RangeInclusive<u64>) -> Result<u32, String> {
 }
 
 fn pacing(text: &str) -> Result<u64, String> {
-    let rate = text
-        .parse::<BitRate>()
-        .map_err(|error| error.to_string())?
-        .bps();
+    pacing_bps(rate(text)?)
+}
+
+/// A rate at which the kernel can pace, in bits a second.
+pub(crate) fn pacing_bps(rate: BitRate) -> Result<u64, String> {
+    let rate = rate.bps();
     match PACING_BPS.contains(&rate) {
         true => Ok(rate),
         false if rate < *PACING_BPS.start() => Err("it can be 1kbit or more".to_owned()),

@@ -11,31 +11,38 @@ use plumb_model::units::ByteCount;
 use plumb_wire::native::control::flow::transactions::{TransactionFlow, UDP_BYTES};
 use plumb_wire::native::spec::{MOST_STREAMS, PORT};
 
-use crate::load_options::{enough_budget, positive_duration};
+use crate::exit::{Ends, stop_flag};
+use crate::load_options::enough_budget;
 use crate::output::{LiveOutput, say};
-use crate::target::{Target, command_line, interruptible};
+use crate::quantity::time_above_zero;
+use crate::target::{Target, command_line};
 use crate::usage::wrong;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Limits: times are between system calls of the program, as netperf's are: below 100 µs they are the
-processors' as much as the path's. Programs encrypt themselves, not their kernels (no kTLS).
-`plumb explain transactions` says what the numbers mean.";
+Examples:
+  plumb rr server                    one request after the other, over TCP
+  plumb rr server --connect          a connection for each (netperf's CRR)
+  plumb rr server -u --per-second 1000 -t 30
+
+Limits: times are between system calls of the program, as netperf's are: below 100 µs they are the processors' as much as the \
+path's. Programs encrypt, not their kernels (no kTLS). See `plumb explain transactions`.";
 
 /// What the verb takes.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Name or address of the far end, where `plumb serve` runs; also `NAME:PORT` and `[ADDRESS]:PORT`
+    /// Name or address of the far end, where plumb serve runs
     host: String,
-    /// A connection of its own for each transaction (netperf's CRR) and not one for all of a
-    /// stream (RR)
+    /// A new connection for each transaction (CRR)
+    ///
+    /// Without it, each stream has one connection for all of its transactions (netperf's RR).
     #[arg(long, conflicts_with = "udp")]
     connect: bool,
     /// Encrypt (TLS 1.3)
     #[arg(long, conflicts_with = "udp")]
     tls: bool,
-    /// Ask by datagrams
-    #[arg(long)]
+    /// Ask by UDP
+    #[arg(short, long)]
     udp: bool,
     /// Bytes of a request [default: 1, with --udp: 64]
     #[arg(long, value_name = "BYTES")]
@@ -43,21 +50,22 @@ pub(crate) struct Arguments {
     /// Bytes of an answer [default: 1, with --udp: as the request]
     #[arg(long, value_name = "BYTES")]
     response: Option<u32>,
-    /// Transactions outstanding at once
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STREAMS)))]
+    /// Streams, which ask at the same time
+    #[arg(short = 'P', long, alias = "parallel", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STREAMS)))]
     streams: u32,
-    /// How many begin each second, all streams together; those that must wait count from when
-    /// they were due [default: each as soon as the one before has ended]
+    /// How many begin each second, all streams together
+    ///
+    /// Those that have to wait count from when they were due [default: each begins as soon as the one before has ended].
     #[arg(long, value_name = "N")]
     per_second: Option<f64>,
-    /// How long
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = positive_duration)]
+    /// How long to measure
+    #[arg(short = 't', long, alias = "time", value_name = "TIME", default_value = "10s", value_parser = time_above_zero)]
     duration: Duration,
     /// The most that may be transferred
     #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = enough_budget)]
     budget: ByteCount,
-    /// Port of the responder, TCP and UDP, where HOST names none (HOST:PORT)
-    #[arg(long, default_value_t = PORT)]
+    /// Port of the responder; HOST:PORT does the same
+    #[arg(short, long, default_value_t = PORT)]
     port: u16,
     #[command(flatten)]
     output: LiveOutput,
@@ -68,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = Target::resolve(&arguments.host)?;
     let output = arguments.output.begin()?;
     // Before the client's threads start, so that none of them is hit.
-    let cancel = interruptible()?;
+    let cancel = stop_flag(Ends::ByItself)?;
     let client = target.connect(arguments.port)?;
     let plan = Plan {
         name: target.name,

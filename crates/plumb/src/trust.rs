@@ -10,10 +10,10 @@ use plumb_wire::url::{Scheme, Url};
 /// Whose certificates are believed.
 #[derive(Args)]
 pub(crate) struct TrustOptions {
-    /// Over HTTPS: who may sign the certificate, a PEM file [default: whom this system believes]
+    /// Over HTTPS: a PEM file of the authorities to trust [default: those that this system trusts]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     ca: Option<PathBuf>,
-    /// Over HTTPS: take any certificate
+    /// Over HTTPS: accept any certificate
     #[arg(long)]
     insecure: bool,
 }

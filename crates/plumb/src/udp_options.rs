@@ -1,17 +1,17 @@
 //! The options of the datagrams that carry the load.
 
 use std::path::Path;
-use std::time::Duration;
 
 use clap::Args;
 use plumb_model::direction::OneDirection;
-use plumb_model::units::{BitRate, ByteCount, parse_duration};
+use plumb_model::units::{BitRate, ByteCount};
 use plumb_wire::native::control::flow::udp::{
     Ecn, MAX_GSO_SEGMENTS, MAX_PAYLOAD_BYTES, Pattern, Times, UdpFlow,
 };
 use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
 use plumb_wire::native::datagram::HEADER_BYTES;
 
+use crate::quantity::{rate_above_zero, time_above_zero};
 use crate::usage::wrong;
 
 mod trace;
@@ -34,20 +34,26 @@ const SHORT_BYTES: u16 = 64;
 #[derive(Args)]
 #[command(next_help_heading = "UDP")]
 pub(crate) struct UdpOptions {
-    /// Send datagrams at --rate instead of TCP, and follow each of them
-    #[arg(long)]
+    /// UDP instead of TCP, at the rate of -b
+    ///
+    /// Each datagram is followed: lost, late, reordered or duplicated.
+    #[arg(short, long)]
     udp: bool,
-    /// UDP payload a second of each stream, like 50mbit, while it sends; or max, as fast as the host
-    /// can; not with a trace, which has its own
-    #[arg(long, requires = "udp", value_parser = rate)]
-    rate: Option<Rate>,
-    /// UDP payload of each packet in bytes, at least 32; not with a trace, which has its own
-    /// [default: 1400]
-    #[arg(long, value_name = "BYTES", requires = "udp")]
+    /// UDP payload a second of each stream while it sends, such as 50mbit; max is as fast as the host can
+    ///
+    /// A trace has a rate of its own.
+    #[arg(long, requires = "udp", value_parser = payload_rate)]
+    rate: Option<Bandwidth>,
+    /// UDP payload of each packet in bytes, at least 32 [default: 1400]
+    ///
+    /// A trace has sizes of its own.
+    #[arg(short, long, alias = "length", value_name = "BYTES", requires = "udp")]
     size: Option<u16>,
-    /// When packets depart: constant, poisson, on-off=ON/OFF like 1s/3s, on-off-random=ON/OFF (means
-    /// of exponential times), trace=FILE (lines of seconds since the packet before, and bytes), or
-    /// bursts, 10 long packets and then 10 short ones, for the worst reordering
+    /// When packets are sent: constant, poisson, on-off=ON/OFF, on-off-random=ON/OFF, bursts or trace=FILE
+    ///
+    /// on-off=1s/3s sends for a second and pauses for three; with on-off-random these are the means of exponential times.
+    /// bursts are 10 long packets and then 10 short ones, for the worst reordering. A trace has lines of seconds since the
+    /// packet before, and bytes.
     #[arg(long, requires = "udp", default_value = "constant")]
     pattern: String,
     /// Seed of a pattern that is drawn
@@ -72,31 +78,43 @@ pub(crate) struct UdpOptions {
     receive_buffer: Option<ByteCount>,
 }
 
+/// How fast to send.
 #[derive(Debug, Clone, Copy)]
-enum Rate {
+pub(crate) enum Bandwidth {
     Max,
     Of(BitRate),
 }
 
-fn rate(text: &str) -> Result<Rate, String> {
+/// The value of `--rate`.
+fn payload_rate(text: &str) -> Result<Bandwidth, String> {
     match text {
-        "max" => Ok(Rate::Max),
-        text => match text.parse::<BitRate>() {
-            Ok(rate) if rate.bps() == 0 => {
-                Err("a rate above zero is needed, such as 50mbit, or max".to_owned())
-            }
-            Ok(rate) => Ok(Rate::Of(rate)),
-            Err(error) => Err(format!("{error}; or max")),
+        "max" => Ok(Bandwidth::Max),
+        text => match rate_above_zero(text) {
+            Ok(rate) => Ok(Bandwidth::Of(rate)),
+            Err(why) => Err(format!("{why}; or max")),
         },
     }
 }
 
+/// The value of `-b`, as iperf3 has it: a bare number is bit/s, and 0 is no limit.
+pub(crate) fn bandwidth(text: &str) -> Result<Bandwidth, String> {
+    match text.parse::<BitRate>() {
+        Ok(rate) if rate.bps() == 0 => Ok(Bandwidth::Max),
+        Ok(rate) => Ok(Bandwidth::Of(rate)),
+        Err(_) => payload_rate(text),
+    }
+}
+
 impl UdpOptions {
-    /// What each stream is: TCP as `tcp` says, or datagrams where they are asked for.
-    pub(crate) fn flow(&self, tcp: TcpFlow) -> anyhow::Result<Flow> {
-        if !self.udp {
-            return Ok(Flow::Tcp(tcp));
-        }
+    /// Whether datagrams are asked for.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.udp
+    }
+
+    /// Streams of datagrams at `bandwidth` or at `--rate`, of which one is given at most. Of the options of TCP they
+    /// take the DSCP.
+    pub(crate) fn flow(&self, tcp: TcpFlow, bandwidth: Option<Bandwidth>) -> anyhow::Result<Flow> {
+        let rate = bandwidth.or(self.rate);
         let dscp = tcp.dscp;
         let other = TcpFlow { dscp: None, ..tcp };
         if other != TcpFlow::default() {
@@ -104,7 +122,7 @@ impl UdpOptions {
                 "of the options of TCP only --dscp goes with --udp: leave the others out",
             ));
         }
-        let pattern = self.pattern()?;
+        let pattern = self.pattern(rate)?;
         let mut flow = UdpFlow {
             seed: self.seed,
             dscp,
@@ -117,9 +135,9 @@ impl UdpOptions {
                 .map(|size| u32::try_from(size.bytes()).unwrap_or(u32::MAX)),
             ..UdpFlow::new(self.size(), pattern)
         };
-        let fast = match self.rate {
-            Some(Rate::Max) => true,
-            Some(Rate::Of(rate)) => rate.bps() as f64 >= TRAINS_FROM_BPS,
+        let fast = match rate {
+            Some(Bandwidth::Max) => true,
+            Some(Bandwidth::Of(rate)) => rate.bps() as f64 >= TRAINS_FROM_BPS,
             None => false,
         };
         let one_size = !matches!(flow.pattern, Pattern::Trace { .. });
@@ -146,28 +164,28 @@ impl UdpOptions {
         self.size.unwrap_or(PAYLOAD_BYTES)
     }
 
-    fn pattern(&self) -> anyhow::Result<Pattern> {
+    fn pattern(&self, rate: Option<Bandwidth>) -> anyhow::Result<Pattern> {
         let (name, argument) = match self.pattern.split_once('=') {
             Some((name, argument)) => (name, Some(argument)),
             None => (self.pattern.as_str(), None),
         };
         if let ("trace", Some(file)) = (name, argument) {
-            return match (self.rate, self.size) {
+            return match (rate, self.size) {
                 (None, None) => trace::read(Path::new(file)),
                 _ => Err(wrong(
                     "a trace has a rate and sizes of its own: leave --rate and --size out, or take another --pattern",
                 )),
             };
         }
-        let Some(rate) = self.rate else {
+        let Some(rate) = rate else {
             return Err(wrong(
-                "--udp needs --rate, such as --rate 50mbit, or a trace",
+                "--udp needs a rate, such as -b 50mbit (--rate), or a trace",
             ));
         };
         let rate = match rate {
-            Rate::Of(rate) => rate,
-            Rate::Max if self.pattern == "constant" => return Ok(Pattern::Max),
-            Rate::Max => {
+            Bandwidth::Of(rate) => rate,
+            Bandwidth::Max if self.pattern == "constant" => return Ok(Pattern::Max),
+            Bandwidth::Max => {
                 return Err(wrong(
                     "--rate max has no pattern: leave --pattern out, or give a rate",
                 ));
@@ -189,11 +207,7 @@ impl UdpOptions {
 }
 
 fn on_off(pps: f64, text: &str, times: Times) -> anyhow::Result<Pattern> {
-    let time = |text: &str| {
-        parse_duration(text)
-            .ok()
-            .filter(|time| *time > Duration::ZERO)
-    };
+    let time = |text: &str| time_above_zero(text).ok();
     let (on, off) = text
         .split_once('/')
         .and_then(|(on, off)| Some((time(on)?, time(off)?)))
@@ -237,7 +251,8 @@ mod tests {
     fn flow(arguments: &str) -> anyhow::Result<UdpFlow> {
         let words = arguments.split_whitespace();
         let command = Command::try_parse_from(std::iter::once("rate").chain(words))?;
-        let flow = command.udp.flow(TcpFlow::default())?;
+        anyhow::ensure!(command.udp.is_asked(), "not UDP: --udp");
+        let flow = command.udp.flow(TcpFlow::default(), None)?;
         flow.udp().cloned().context("not UDP")
     }
 
@@ -289,6 +304,16 @@ mod tests {
     }
 
     #[test]
+    fn a_bare_bandwidth_is_in_bits() {
+        assert!(matches!(bandwidth("10000"), Ok(Bandwidth::Of(rate)) if rate.bps() == 10_000));
+        assert!(matches!(bandwidth("20M"), Ok(Bandwidth::Of(rate)) if rate.bps() == 20_000_000));
+        for unlimited in ["0", "max"] {
+            assert!(matches!(bandwidth(unlimited), Ok(Bandwidth::Max)));
+        }
+        assert!(bandwidth("fast").is_err_and(|why| why.contains("20mbit")));
+    }
+
+    #[test]
     fn what_cannot_be_is_said() {
         for (arguments, words) in [
             ("--udp", "--rate"),
@@ -309,7 +334,7 @@ mod tests {
                 "--udp --size 500 --pattern trace=/nowhere",
                 "leave --rate and --size out",
             ),
-            ("--udp --pattern poisson", "needs --rate"),
+            ("--udp --pattern poisson", "needs a rate"),
             ("--udp --rate 1mbit --gso 65", "2 to 64"),
         ] {
             let text = error(arguments);

@@ -2,9 +2,6 @@
 
 use std::fmt;
 
-/// Exit status of one.
-pub(crate) const STATUS: u8 = 2;
-
 /// Options that contradict each other or mean nothing together.
 #[derive(Debug)]
 pub(crate) struct UsageError(String);

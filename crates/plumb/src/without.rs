@@ -33,13 +33,13 @@ impl Mark {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use clap::{CommandFactory as _, Parser as _};
+    use clap::Parser as _;
 
-    use crate::Cli;
+    use crate::{Cli, help};
 
     #[test]
     fn the_verb_is_known_and_not_listed() {
-        let help = Cli::command().render_long_help().to_string();
+        let help = help::arranged(true).render_long_help().to_string();
         let verbs = [
             ("lab", cfg!(feature = "lab")),
             ("tune", cfg!(feature = "tune")),

@@ -46,6 +46,8 @@ enum Need {
 /// Why it is not known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Reason {
+    /// None could be sent, as where a user may not send ICMP.
+    NoIdleProbe,
     NoIdleAnswer,
     FewProbes(u64),
     NoLoad,
@@ -116,9 +118,12 @@ pub(crate) fn missing(case: &Case<'_>) -> Vec<NotMeasured> {
 }
 
 fn idle(case: &Case<'_>) -> Option<Missing> {
-    let Some(idle) = case.idle().filter(|idle| idle.result.rtt_s.is_some()) else {
-        return Some(Missing::new(Need::Idle, Reason::NoIdleAnswer));
+    let Some(idle) = case.idle() else {
+        return Some(Missing::new(Need::Idle, Reason::NoIdleProbe));
     };
+    if idle.result.rtt_s.is_none() {
+        return Some(Missing::new(Need::Idle, Reason::NoIdleAnswer));
+    }
     let sent = idle.sent();
     // What was lost is a sign, or a finding; too few probes are neither.
     (at_most_ratio(sent, 0) > LOSS_BOUND_RATIO)
@@ -258,6 +263,7 @@ fn not_measured(case: &Case<'_>, reason: Reason, group: &[Missing]) -> NotMeasur
     };
     let mut option = None;
     let why = match reason {
+        Reason::NoIdleProbe => "no probe was sent while the path was idle".to_owned(),
         Reason::NoIdleAnswer => "no probe was answered while the path was idle".to_owned(),
         Reason::FewProbes(sent) => format!(
             "{sent} probes bound it at {} only",

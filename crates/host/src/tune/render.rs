@@ -171,7 +171,13 @@ fn script(plan: &HostPlan, opening: &str) -> String {
 /// What puts everything back, as comments: in the scripts of every system a line that begins with # is one.
 fn way_back(plan: &HostPlan) -> String {
     if plan.changes.is_empty() {
-        return "\n# Nothing needs to change for this path.\n".to_owned();
+        return match plan.notes.is_empty() {
+            true => "\n# Nothing needs to change for this path.\n".to_owned(),
+            false => format!(
+                "\n# No setting helps on this path: {}\n",
+                plan.notes.join(" ")
+            ),
+        };
     }
     let mut text = "\n# The way back:\n".to_owned();
     for line in plan.changes.iter().flat_map(|change| back(plan.os, change)) {

@@ -30,6 +30,9 @@ pub struct Scenario {
     pub name: String,
     /// One line for `plumb lab list`.
     pub summary: String,
+    /// Which scenarios it stands with in that list; a file of a user needs none.
+    #[serde(default)]
+    pub group: String,
     /// What it is, in a few sentences.
     #[serde(default)]
     pub about: String,

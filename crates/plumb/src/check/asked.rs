@@ -2,28 +2,35 @@
 
 use clap::Args;
 use plumb_model::goal::{Asked, Complaint, Effort, LinePlan, Purpose};
-use plumb_model::units::{BitRate, parse_duration};
+use plumb_model::units::parse_duration;
 
+use crate::quantity::rate;
 use crate::words;
 
 #[derive(Args)]
 pub(crate) struct AskedOptions {
-    /// At most 20 s, with short loads: it finds what shows at once, and clears nothing
+    /// At most 20 s: finds what shows at once, clears nothing
     #[arg(long, conflicts_with = "thorough")]
     quick: bool,
-    /// At most 5 minutes, with every instrument
+    /// At most 5 minutes, with every measurement
     #[arg(long)]
     thorough: bool,
-    /// What the path is to be good for: it decides what comes first; web loads a page before any load
+    /// What the path is used for: decides what comes first
+    ///
+    /// With web, a page is loaded before any load.
     #[arg(long = "for", value_name = "USE", value_parser = words::any::<Purpose>())]
     pub(crate) purpose: Option<Purpose>,
-    /// What the path is to reach: a rate in each direction, or a round trip under load; may be given twice
+    /// What it has to reach: 9Gbit/s, or 30ms under load
+    ///
+    /// A rate holds for each direction. The option may be given twice, once for each.
     #[arg(long, value_name = "RATE|TIME", value_parser = goal)]
     goal: Vec<Goal>,
-    /// What is paid for, in Mbit/s down and up: a line that carries it is healthy
+    /// What is paid for, such as 1000/50 (Mbit/s) or 1G/50M
+    ///
+    /// A line that carries as much is healthy.
     #[arg(long, value_name = "DOWN/UP", value_parser = line_plan)]
     plan: Option<LinePlan>,
-    /// What users complain of: it decides what comes first
+    /// What users complain of: decides what comes first
     #[arg(long, value_name = "WHAT", value_parser = words::any::<Complaint>())]
     complaint: Option<Complaint>,
     /// Ask the gateway by UPnP for the rates and counters of its line, once a second; nothing of it is changed
@@ -43,24 +50,26 @@ fn goal(text: &str) -> Result<Goal, String> {
     if let Some(time) = time {
         return Ok(Goal::RoundTrip(time.as_secs_f64()));
     }
-    match text.trim_end_matches("/s").parse::<BitRate>() {
+    match rate(text) {
         Ok(rate) if rate.bps() > 0 => Ok(Goal::Rate(rate.bps() as f64)),
         _ => Err("a rate such as 9Gbit/s, or a round trip such as 30ms, is needed".to_owned()),
     }
 }
 
-/// Two numbers of Mbit/s above zero.
+/// Two rates above zero, of which bare numbers are Mbit/s, as contracts have them.
 fn line_plan(text: &str) -> Result<LinePlan, String> {
     let number = |text: &str| {
-        let mbit: Option<f64> = text.trim().parse().ok();
-        mbit.filter(|mbit| *mbit > 0.0 && *mbit <= 1e6)
-            .map(|mbit| mbit * 1e6)
+        let bps = match text.trim().parse::<f64>() {
+            Ok(mbit) => mbit * 1e6,
+            Err(_) => rate(text).ok()?.bps() as f64,
+        };
+        (bps > 0.0 && bps <= 1e12).then_some(bps)
     };
     let parts = text.split_once('/');
     let rates = parts.and_then(|(down, up)| Some((number(down)?, number(up)?)));
     rates
         .map(|(down_bps, up_bps)| LinePlan { down_bps, up_bps })
-        .ok_or_else(|| "two rates in Mbit/s are needed, such as 1000/50".to_owned())
+        .ok_or_else(|| "write two rates, such as 1000/50 (Mbit/s) or 1G/50M".to_owned())
 }
 
 impl AskedOptions {
@@ -108,6 +117,7 @@ mod tests {
             up_bps: 50e6,
         };
         assert_eq!(line_plan("1000/50"), Ok(plan));
+        assert_eq!(line_plan("1G/50mbit"), Ok(plan));
         for wrong in [
             "1000", "1000/", "0/50", "a/b", "inf/1", "NaN/1", "1/2/3", "-1/5",
         ] {

@@ -50,7 +50,7 @@ pub(super) const LONGEST: Duration = Duration::from_secs(60);
 const METERED: ByteCount = ByteCount::from_bytes(50_000_000);
 
 /// What a thorough check may transfer: its phases are 2.6 times as long.
-const THOROUGH: ByteCount = ByteCount::from_bytes(5_000_000_000);
+pub(super) const THOROUGH: ByteCount = ByteCount::from_bytes(5_000_000_000);
 
 /// How long each step may take, in a default check and in a thorough one. Those of the default fit into the time that
 /// its loads leave; on most paths each ends in a second.

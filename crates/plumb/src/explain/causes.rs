@@ -23,7 +23,7 @@ pub(super) fn list() -> String {
             let _ = writeln!(text, "  {:26} {}", cause.name(), meaning(cause));
         }
     }
-    text += "\nplumb explain CAUSE says what looks like it and what would prove it.\n\n";
+    text += "\nplumb explain CAUSE shows what looks like it and what would prove it.\n\n";
     text + &seen()
 }
 

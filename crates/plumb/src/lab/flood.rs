@@ -9,10 +9,11 @@ use plumb_lab::client::RunningLab;
 use plumb_lab::control::{Request, VARIABLE};
 use plumb_load::Flood;
 use plumb_model::results::udp::UdpSender;
-use plumb_model::units::{BitRate, parse_duration};
+use plumb_model::units::BitRate;
 
 use super::complain::complain;
 use crate::output::print;
+use crate::quantity::{rate_above_zero, time};
 use crate::target::Target;
 
 /// Share of its packets left out from which on a flood is not what it says: what the lab's own
@@ -29,13 +30,13 @@ pub(super) struct Options {
     /// Where to
     host: String,
     /// IP bits a second
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = rate_above_zero)]
     rate: BitRate,
     /// UDP payload of each packet in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1400)]
+    #[arg(short, long, value_name = "BYTES", default_value_t = 1400)]
     size: u16,
     /// For how long
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    #[arg(short = 't', long, value_name = "TIME", default_value = "10s", value_parser = time)]
     duration: Duration,
 }
 

@@ -6,19 +6,20 @@ use std::time::Duration;
 
 use clap::Args;
 use plumb_lab::impair::{self, Ended, ImpairError, Impairment};
-use plumb_model::units::{human_seconds, parse_duration};
+use plumb_model::units::human_seconds;
 
+use crate::exit::USAGE;
+use crate::quantity::time;
 use crate::stderr::say_as;
 
 /// What the verb cannot do, for its help.
 pub(super) const LIMITS: &str = "\
-Limits: only what the interface sends is impaired; for both directions do the same at the other end.
-Needs root, tc (iproute2) and the kernel's netem, and tbf for a rate. Always undone: after its time, on
-Ctrl-C, and when the program is killed. Only when both its processes are killed at once does it stay:
-tc qdisc del dev DEV root takes it away. Where the interface cuts large segments itself (TSO, GSO), loss,
-duplicate, corrupt and reorder hit up to 64 kB at once: ethtool -K DEV tso off gso off makes it packet
-by packet. A rate has a queue of 100 ms, at least ten packets. An interface
-whose queueing discipline somebody chose is refused, because it could not be put back.";
+Limits: only what the interface sends is impaired; for both directions do the same at the other end. It needs root, tc \
+(iproute2) and the kernel's netem, and tbf for a rate. It is always undone: after its time, on Ctrl-C, and when the program is \
+killed. Only when both of its processes are killed at once does it stay: tc qdisc del dev DEV root removes it. Where the \
+interface cuts large segments itself (TSO, GSO), loss, duplicate, corrupt and reorder hit up to 64 kB at once: ethtool -K DEV \
+tso off gso off makes it packet by packet. A rate has a queue of 100 ms, at least ten packets. An interface with a queueing \
+discipline that was configured is refused, because it could not be restored.";
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -29,7 +30,7 @@ pub(super) struct Arguments {
     #[arg(required = true, value_name = "WHAT")]
     what: Vec<String>,
     /// How long
-    #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    #[arg(short = 't', long = "for", alias = "duration", value_name = "TIME", default_value = "60s", value_parser = time)]
     time: Duration,
     /// Be the process that installs and undoes it
     #[arg(long, hide = true)]
@@ -37,6 +38,10 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
+    if let Err(wrong) = Impairment::parse(&arguments.what) {
+        say(&wrong);
+        return ExitCode::from(USAGE);
+    }
     let done = if arguments.guardian {
         guard(arguments)
     } else {
@@ -56,8 +61,6 @@ fn impair(arguments: &Arguments) -> Result<ExitCode, ImpairError> {
     let Arguments {
         device, what, time, ..
     } = arguments;
-    // Refused here, and not by a guardian that has just started.
-    Impairment::parse(what)?;
     let mut guardian = Command::new("/proc/self/exe");
     guardian
         .args(["lab", "impair", device])

@@ -11,10 +11,11 @@ use plumb_lab::client::RunningLab;
 use plumb_lab::error::LabError;
 use plumb_lab::observe::Sight;
 use plumb_lab::supervise::Record;
-use plumb_model::units::parse_duration;
 
+use crate::exit::{Ends, stop_flag};
+use crate::quantity::time;
 use crate::save::growing::Growing;
-use crate::target::interruptible;
+use crate::usage::wrong;
 
 #[derive(Args)]
 pub(super) struct Options {
@@ -22,7 +23,7 @@ pub(super) struct Options {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// For how long [default: until the lab ends, or this is interrupted]
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    #[arg(short = 't', long = "for", alias = "duration", value_name = "TIME", value_parser = time)]
     duration: Option<Duration>,
 }
 
@@ -32,7 +33,7 @@ pub(super) fn look(
     options: &Options,
 ) -> anyhow::Result<ExitCode> {
     let lab = RunningLab::find(lab)?;
-    let stop = interruptible()?;
+    let stop = stop_flag(Ends::by_signal_if(options.duration.is_none()))?;
     let growing = options.output.as_deref().map(Growing::begin).transpose()?;
     let mut out: Box<dyn Write> = match &growing {
         Some(growing) => Box::new(growing.file()?),
@@ -62,8 +63,10 @@ pub(super) fn records(log: Option<PathBuf>, captures: &[String]) -> anyhow::Resu
         records.push(record(Sight::Log(Vec::new()), path)?);
     }
     for capture in captures {
-        let (sight, path) = parse(capture).with_context(|| {
-            format!("--capture '{capture}' is not LINK@NODE=FILE, such as line@modem=up.pcapng")
+        let (sight, path) = parse(capture).ok_or_else(|| {
+            wrong(format!(
+                "--capture '{capture}' is not LINK@NODE=FILE, such as line@modem=up.pcapng"
+            ))
         })?;
         records.push(record(sight, path)?);
     }

@@ -25,23 +25,24 @@ use plumb_model::run::LabBackend;
 use self::complain::complain;
 pub(crate) use mark::Mark;
 
+use crate::exit::{USAGE, unless_cut_short};
 use crate::output::message;
+use crate::usage::UsageError;
 use crate::words;
 
 /// What the verb cannot do, for its help.
 pub(crate) const LIMITS: &str = "\
-Limits: every direction of a link takes a share of a processor; a lab that the machine could not \
-keep up with says so, and so does every Run made in it. Needs root, or a system that gives users a \
-user namespace and /dev/net/tun: then links are carried at ordinary priority, which the lab says \
-too. With --backend kernel the cells are the kernel's netem, tbf and CAKE: no truth about single \
-packets, no changes while it runs, delay and loss before the rate.
+Limits: every direction of a link takes a share of a processor; a lab that the machine could not keep up with reports it, \
+and so does every Run made in it. It needs root, or a system that gives users a user namespace and /dev/net/tun: links then \
+run at ordinary priority, which the lab reports too. With --backend kernel the cells are the kernel's netem, tbf and CAKE: no \
+truth about single packets, no changes while it runs, delay and loss before the rate.
 
-How a scenario is written: plumb explain scenario; what its links can do: plumb explain cells.";
+How to write a scenario: plumb explain scenario; what links can do: plumb explain cells.";
 
 /// What comes after `lab up`.
 const AFTER_UP: &str = "\
-A lab in the background writes no file of its own: `plumb lab stats --json` prints what every \
-link did so far, and `plumb lab down --stats FILE` saves it at the end.";
+A lab in the background writes no file of its own: `plumb lab stats --json` prints what every link did so far, and `plumb \
+lab down --stats FILE` saves it at the end.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -51,8 +52,10 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Do {
-    /// The scenarios that come with plumb, and the labs that run in the background
+    /// The scenarios that come with plumb, and the labs that run
     List {
+        /// Only scenarios with these words in name, group or summary
+        words: Vec<String>,
         /// Print them as JSON
         #[arg(long)]
         json: bool,
@@ -62,30 +65,35 @@ enum Do {
         /// Name of a scenario, or path of a .toml file
         scenario: String,
     },
-    /// Run a command inside an emulated network; exits with the command's status, or 125
+    /// Run a command in an emulated network
+    ///
+    /// It ends with the status of the command, or 125 where the lab itself failed.
     Run {
         /// Name of a scenario, or path of a .toml file
         scenario: String,
-        /// Write what every link did to this file when the command has ended; with --repeat to
-        /// FILE.1, FILE.2 and so on
+        /// Write to this file what every link did
+        ///
+        /// When the command has ended; with --repeat to FILE.1, FILE.2 and so on.
         #[arg(long, value_name = "FILE")]
         stats: Option<PathBuf>,
         /// Node in which the command runs [default: the scenario's first]
         #[arg(long)]
         node: Option<String>,
-        /// Seed of everything random in it [default: the scenario's; with --vary: a new one]
+        /// Seed of all that is random [default: the scenario's]
+        ///
+        /// With --vary a new one.
         #[arg(long)]
         seed: Option<u64>,
-        /// Draw the scenario's free parameters from their ranges, by the seed
+        /// Draw the scenario's free parameters by the seed
         #[arg(long)]
         vary: bool,
         /// Run it so many times, each with the next seed
         #[arg(long, value_name = "TIMES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
         repeat: u32,
-        /// Write what becomes of every packet to this file, a line of JSON each
+        /// Write what happens to every packet, a line of JSON each
         #[arg(long, value_name = "FILE")]
         log: Option<PathBuf>,
-        /// Capture the packets at an end of a link, as pcapng
+        /// Capture packets at an end of a link, as pcapng
         #[arg(long, value_name = "LINK@NODE=FILE")]
         capture: Vec<String>,
         /// What carries the links that have cells
@@ -95,7 +103,9 @@ enum Do {
         #[arg(last = true, required = true, value_name = "COMMAND")]
         command: Vec<OsString>,
     },
-    /// Start an emulated network that stays in the background; returns when it is ready
+    /// Start an emulated network in the background
+    ///
+    /// Returns when it is ready.
     #[command(after_help = AFTER_UP)]
     Up {
         /// Name of a scenario, or path of a .toml file
@@ -113,7 +123,9 @@ enum Do {
         #[arg(long, default_value = "emulated", value_parser = words::any::<LabBackend>())]
         backend: LabBackend,
     },
-    /// End a lab in the background, and wait until nothing is left of it
+    /// End a lab in the background
+    ///
+    /// Waits until nothing is left of it.
     Down {
         /// Its name; not needed while there is only one
         name: Option<String>,
@@ -121,7 +133,9 @@ enum Do {
         #[arg(long, value_name = "FILE")]
         stats: Option<PathBuf>,
     },
-    /// Run a shell or a command in a node of a lab; exits with its status, or 125
+    /// Run a shell or a command in a node of a lab
+    ///
+    /// It ends with the status of the command, or 125 where the lab itself failed.
     Shell {
         /// The node
         node: String,
@@ -131,7 +145,9 @@ enum Do {
         #[arg(last = true, value_name = "COMMAND")]
         command: Vec<OsString>,
     },
-    /// Change a cell of a link, or add a shaper: all that is asked, or nothing
+    /// Change a cell of a link, or add a shaper
+    ///
+    /// All that is asked, or nothing.
     Set {
         /// LINK.up.CELL or LINK.down.CELL
         cell: String,
@@ -141,7 +157,7 @@ enum Do {
         #[command(flatten)]
         which: Which,
     },
-    /// Do what a Run's findings ask of the router
+    /// Apply the fixes of a Run to the lab's router
     Apply {
         /// A saved Run
         run: PathBuf,
@@ -156,7 +172,7 @@ enum Do {
         #[command(flatten)]
         which: Which,
     },
-    /// What becomes of every packet from now on, a line of JSON each
+    /// What happens to every packet from now on, as JSON lines
     Log {
         /// LINK.up or LINK.down [default: all]
         direction: Vec<String>,
@@ -165,7 +181,7 @@ enum Do {
         #[command(flatten)]
         which: Which,
     },
-    /// Capture the packets at an end of a link from now on, as pcapng
+    /// Capture packets at an end of a link, as pcapng
     Capture {
         /// The link
         link: String,
@@ -176,12 +192,14 @@ enum Do {
         #[command(flatten)]
         which: Which,
     },
-    /// Fill a link: UDP packets of one size at a constant rate, without an answer
+    /// Fill a link with UDP packets at a constant rate
     Flood(flood::Options),
-    /// Make a real interface worse for a while; what it sends, that is
+    /// Impair what a real interface sends, for a while
     #[command(after_long_help = impair::LIMITS)]
     Impair(impair::Arguments),
-    /// Hold a Run against the truth of its scenario: one that is made now, or a saved one
+    /// Compare a Run with the truth of its scenario
+    ///
+    /// One that is made now, or a saved one.
     Verify {
         /// Name of a scenario, or path of a .toml file
         scenario: String,
@@ -191,7 +209,7 @@ enum Do {
         /// What --stats wrote while the Run was made
         stats: Option<PathBuf>,
     },
-    /// Inside a lab, as a service: a transparent TCP proxy between two interfaces of its node
+    /// A transparent TCP proxy, as a service inside a lab
     Proxy(proxy::Arguments),
     /// Inside a lab, as a service: a gateway that reports its line by UPnP, for plumb check --ask-gateway
     Igd(igd::Arguments),
@@ -214,7 +232,7 @@ impl Which {
 pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let failed = LAB_FAILED as u8;
     let result = match arguments.action {
-        Do::List { json } => list::list(json),
+        Do::List { words, json } => list::list(&words, json),
         Do::Show { scenario } => list::show(&scenario),
         Do::Run {
             scenario,
@@ -283,8 +301,13 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         Do::Proxy(arguments) => proxy::proxy(arguments),
         Do::Igd(arguments) => igd::igd(arguments),
     };
-    result.unwrap_or_else(|error| {
+    let code = result.unwrap_or_else(|error| {
         complain(&message(&error));
-        ExitCode::from(failed)
-    })
+        // 125 is of a lab that failed; what was typed wrongly is told from it.
+        ExitCode::from(match error.is::<UsageError>() {
+            true => USAGE,
+            false => failed,
+        })
+    });
+    unless_cut_short(code, "what was seen until then is written")
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use plumb_lab::client;
 use plumb_lab::proxy::Proxy;
 
-use crate::load_options::positive_duration;
+use crate::quantity::time_above_zero;
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -21,7 +21,7 @@ pub(super) struct Arguments {
     #[arg(long, default_value_t = 80)]
     port: u16,
     /// Hold every reply back until the server has closed, or been silent for this long
-    #[arg(long, value_name = "TIME", value_parser = positive_duration)]
+    #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
     buffer: Option<Duration>,
 }
 

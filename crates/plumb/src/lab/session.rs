@@ -18,6 +18,7 @@ use plumb_model::units::human_seconds;
 use super::complain::complain;
 use crate::output::{json, print};
 use crate::save;
+use crate::usage::wrong;
 
 /// Which networks a scenario is to be, one after the other.
 pub(super) struct Draw {
@@ -93,9 +94,9 @@ fn repeat(
     first: u64,
 ) -> anyhow::Result<ExitCode> {
     if !session.records.is_empty() {
-        anyhow::bail!(
-            "--log and --capture are for one run: leave --repeat out, and give the --seed"
-        );
+        return Err(wrong(
+            "--log and --capture are for one run: leave --repeat out, and give the --seed",
+        ));
     }
     let mut result = 0;
     for number in 0..draw.repeat {
@@ -193,7 +194,7 @@ fn exit(status: i32) -> ExitCode {
 fn tell(done: &LabStats) {
     if done.starved() {
         complain(&format!(
-            "this machine did not keep up: {:.0} % of the time the programs at the ends waited more than a millisecond for a processor; numbers measured in here say more of it than of the links",
+            "this machine did not keep up: {:.0} % of the time the programs at the ends waited more than a millisecond for a processor; numbers measured in this lab are those of the machine more than of the links",
             done.starved_ratio * 100.0
         ));
     }

@@ -4,21 +4,23 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use plumb_lab::client::RunningLab;
 use plumb_lab::control::{Answer, Request};
 use plumb_model::finding::Action;
 
 use crate::output::{print, read_run};
+use crate::usage::wrong;
 
 pub(super) fn set(lab: Option<&str>, cell: String, values: &[String]) -> anyhow::Result<ExitCode> {
     let mut settings = BTreeMap::new();
     for pair in values {
         let (key, value) = pair
             .split_once('=')
-            .with_context(|| format!("'{pair}' is not KEY=VALUE"))?;
+            .ok_or_else(|| wrong(format!("'{pair}' is not KEY=VALUE, such as rate=19mbit")))?;
         if let Some(other) = settings.insert(key.to_owned(), value.to_owned()) {
-            anyhow::bail!("{key} is given twice, as {other} and as {value}: leave one out");
+            return Err(wrong(format!(
+                "{key} is given twice, as {other} and as {value}: leave one out"
+            )));
         }
     }
     let request = Request::Set {

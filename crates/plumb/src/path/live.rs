@@ -13,6 +13,8 @@ use plumb_net::terminal::{self, Keys};
 use plumb_probe::path::names::Names;
 use plumb_probe::path::trace::TraceLog;
 
+use crate::charset;
+
 /// How often it is drawn anew.
 const EVERY: Duration = Duration::from_millis(250);
 /// Width of the column of names.
@@ -237,7 +239,10 @@ fn frame(
     ));
     lines
         .into_iter()
-        .map(|line| printable::line(&line).chars().take(width).collect())
+        .map(|line| {
+            let line: String = printable::line(&line).chars().take(width).collect();
+            charset::shown(&line).into_owned()
+        })
         .collect()
 }
 

@@ -20,8 +20,9 @@ use plumb_model::protocol::Protocol;
 use plumb_probe::sweep::ManyPlan;
 use plumb_probe::{Pace, Plan, Sizes, Trust};
 
+use crate::exit::{Ends, stop_flag};
 use crate::output::Begun;
-use crate::target::{Target, command_line, interruptible, outlet_towards};
+use crate::target::{Target, command_line, outlet_towards};
 use crate::usage::wrong;
 pub(crate) use arguments::Arguments;
 use live::{Lines, Live};
@@ -32,19 +33,19 @@ use targets::{Printer, Shown};
 pub(crate) const LIMITS: &str = "\
 Examples:
   plumb ping server                      ten probes, one every 200 ms
-  plumb ping -c 0 -i 1 server            one a second until Ctrl-C, which shows what was learnt
+  plumb ping -c 0 -i 1 server            one a second until Ctrl-C
   plumb ping --sweep 56..1472:118 server sizes one after the other
-  plumb ping -f -w 10 server             as fast as answers come, for ten seconds
-  plumb ping 192.0.2.0/24 --pps 500      who answers in a network
+  plumb ping -f -t 10 server             as fast as answers come, for 10 s
+  plumb ping 192.0.2.0/24 --pps 500      which hosts of a network answer
   plumb ping --file hosts --json-lines   a stream for programs
-  plumb ping --protocol https server     the head of a page; also tcp, http, dns, stamp, udp-port
-  plumb ping --protocol tcp --port 22 --file hosts
-                                         which of many hosts take connections
+  plumb ping --protocol https server     the head of a page
+  plumb ping --protocol tcp -p 22 --file hosts
+                                         which of many hosts accept connections
 
-Limits: without root, ICMP works where net.ipv4.ping_group_range allows it; where it does not, TCP
-connections are timed instead, and it is said how to allow ICMP. Routers may answer ICMP late or not
-at all although they forward everything else. A machine too busy to keep the schedule is seen in the
-lateness of the probes. See `plumb explain ping`.";
+Limits: without root, ICMP works where net.ipv4.ping_group_range allows it; where it does not, TCP connections are timed \
+instead, and the result shows how to allow ICMP. Routers may answer ICMP late or not at all although they forward \
+everything else. The lateness of the probes shows whether the machine was too busy to keep the schedule. See \
+`plumb explain ping`.";
 
 /// How many probes are sent by default.
 const COUNT: u64 = 10;
@@ -80,7 +81,7 @@ fn several(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let probes = Probes::choose(arguments, targets.found.iter().map(|(_, address)| *address));
     probes.check(arguments, true)?;
     let output = arguments.output.begin()?;
-    let stop = interruptible()?;
+    let stop = stop_flag(arguments.ends())?;
     let plan = arguments.plan_for_many(probes.protocol, &targets)?;
     let shown = arguments.shown();
     let mut printer = shown.map(|shown| Printer::new(shown, &targets));
@@ -107,7 +108,7 @@ fn one(arguments: &Arguments, host: &str) -> anyhow::Result<ExitCode> {
     let probes = Probes::choose(arguments, [target.address]);
     probes.check(arguments, false)?;
     let output = arguments.output.begin()?;
-    let stop = interruptible()?;
+    let stop = stop_flag(arguments.ends())?;
     let plan = arguments.plan(probes.protocol, &target)?;
     let address = target.address.ip().to_string();
     let live = Live::new(
@@ -148,6 +149,11 @@ fn finish(
 }
 
 impl Arguments {
+    /// A ping without a count and a time ends by Ctrl-C, as ping's does.
+    fn ends(&self) -> Ends {
+        Ends::by_signal_if(self.count == Some(0) && self.deadline.is_none())
+    }
+
     /// Whose certificates are believed, where there are any.
     fn trust(&self, protocol: Protocol) -> anyhow::Result<Option<Trust>> {
         if !matches!(protocol, Protocol::Https) {
@@ -159,7 +165,7 @@ impl Arguments {
     fn lines(&self) -> Lines {
         if self.json_lines {
             Lines::Json
-        } else if self.quiet || self.flood || self.output.json() {
+        } else if self.output.quiet() || self.flood || self.output.json() {
             Lines::None
         } else {
             Lines::Text {
@@ -216,8 +222,8 @@ impl Arguments {
         match self.fping {
             Some(format) => Some(Shown::Fping {
                 format,
-                each: !self.quiet && format != fping::Format::Alive,
-                errors: !self.quiet,
+                each: !self.output.quiet() && format != fping::Format::Alive,
+                errors: !self.output.quiet(),
                 stamped: self.stamp,
             }),
             None if self.json_lines => Some(Shown::Json),

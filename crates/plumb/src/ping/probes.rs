@@ -88,7 +88,7 @@ impl Probes {
         }
         if arguments.pattern.is_some() && !matches!(self.protocol, Icmp | UdpPort) {
             return Some(
-                "a pattern fills ICMP echoes and plain datagrams alone: leave -p out, or add --protocol icmp or udp-port"
+                "a pattern fills ICMP echoes and plain datagrams alone: leave --pattern out, or add --protocol icmp or udp-port"
                     .to_owned(),
             );
         }
@@ -127,7 +127,7 @@ impl Probes {
         };
         given.then(|| {
             format!(
-                "{name}: the sizes (-s, --sweep) or the treatment of the packets (-M, -t) cannot be chosen there: leave \
+                "{name}: the sizes (-s, --sweep) or the treatment of the packets (-M, --ttl) cannot be chosen there: leave \
                  them out"
             )
         })

@@ -17,8 +17,10 @@ use serde_json::json;
 
 use super::fping::{self, Format};
 use super::live::answered;
+use crate::charset;
 use crate::output;
 use crate::target::{Family, Target};
+use crate::usage::wrong;
 
 /// Names looked up at the same time: a server that answers slowly, or not at all, holds up only as
 /// many.
@@ -39,12 +41,15 @@ pub(crate) fn resolve(
     family: Family,
 ) -> anyhow::Result<Targets> {
     let mut found: Vec<(String, Option<SocketAddr>)> = Vec::new();
+    if words.iter().any(|word| word.trim().is_empty()) {
+        return Err(wrong("the name of a host is empty: leave it out"));
+    }
     for word in words
         .iter()
         .map(String::as_str)
         .chain(file.into_iter().flat_map(lines))
     {
-        match Word::parse(word)? {
+        match Word::parse(word).map_err(|why| wrong(why.to_string()))? {
             Word::Network(first, last) => {
                 let all = addresses(first, last).take(MOST + 1);
                 found.extend(all.map(|a| (a.to_string(), Some(SocketAddr::new(a, 0)))));
@@ -60,10 +65,11 @@ pub(crate) fn resolve(
                 found.push((name.to_owned(), plain.map(|a| SocketAddr::new(a, 0))));
             }
         }
-        anyhow::ensure!(
-            found.len() <= MOST,
-            "more than {MOST} targets: probe a part of them"
-        );
+        if found.len() > MOST {
+            return Err(wrong(format!(
+                "more than {MOST} targets: probe a part of them"
+            )));
+        }
     }
     Ok(look_up(found, family))
 }
@@ -160,6 +166,11 @@ impl Printer {
         };
         if let Some(line) = line {
             let line = printable::lines(&line);
+            let line = match self.shown {
+                // JSON is UTF-8 in every locale (RFC 8259).
+                Shown::Json => line,
+                _ => charset::shown(&line).into_owned().into(),
+            };
             // Where standard output fails, what is printed at the end says so.
             let _ = self
                 .out

@@ -26,8 +26,9 @@ use plumb_report::text::render_tune_plan;
 use super::except::Except;
 use super::path::PathOptions;
 use super::status::told;
-use crate::load_options::positive_duration;
 use crate::output::{print, print_page, prompt, say, style};
+use crate::quantity::time_above_zero;
+use crate::usage::wrong;
 
 /// How long the watchdog waits for another plumb to be done, before it tries again.
 const RETRY: Duration = Duration::from_millis(200);
@@ -51,11 +52,13 @@ pub(super) struct ApplyArguments {
     path: PathOptions,
     #[command(flatten)]
     except: Except,
-    /// Change the running system only, and leave no file behind for the next boot
+    /// Change the running system only, until the next boot
     #[arg(long)]
     runtime: bool,
-    /// Undo it by itself after so long, even if plumb is killed; implies --runtime
-    #[arg(long = "for", value_name = "TIME", value_parser = positive_duration)]
+    /// Undo it after this time; implies --runtime
+    ///
+    /// Even if plumb is killed.
+    #[arg(short = 't', long = "for", alias = "duration", value_name = "TIME", value_parser = time_above_zero)]
     time: Option<Duration>,
     /// Do not ask
     #[arg(short, long)]
@@ -67,7 +70,7 @@ pub(super) struct WatchdogArguments {
     /// Which plan
     id: String,
     /// After how long
-    #[arg(value_parser = positive_duration)]
+    #[arg(value_parser = time_above_zero)]
     time: Duration,
     /// When standard input ends, if that is sooner
     #[arg(long)]
@@ -113,7 +116,7 @@ pub(super) fn apply(arguments: &ApplyArguments) -> anyhow::Result<ExitCode> {
     }
     if path.ends == [Actor::FarHost] {
         say(
-            "the Run says that the far host limits: plumb tune plan --from the same Run is the plan for it",
+            "in this Run the far host is the limit: plumb tune plan --from the same Run plans for it",
         );
     }
     if !agreed(arguments.yes)? {
@@ -233,9 +236,9 @@ pub(super) fn agreed(yes: bool) -> anyhow::Result<bool> {
         return Ok(true);
     }
     if !std::io::stdin().is_terminal() {
-        anyhow::bail!(
-            "this changes the machine, and there is no terminal to ask on: say --yes; nothing was changed"
-        );
+        return Err(wrong(
+            "this changes the machine, and there is no terminal to ask on: add --yes; nothing was changed",
+        ));
     }
     prompt("Change this machine so? [y/N] ");
     let mut answer = String::new();
@@ -410,7 +413,15 @@ pub(super) fn watchdog(arguments: &WatchdogArguments) -> anyhow::Result<ExitCode
 }
 
 pub(super) fn undo() -> anyhow::Result<ExitCode> {
-    let Some(undone) = apply::undo(&mut store()?, &mut ThisMachine)? else {
+    // Without a journal nobody has to be root, and nothing has to be locked.
+    let undone = match Directory::look(FilePath::new(STATE), FilePath::new(DROP_IN))? {
+        Some(_) => {
+            let mut store = store().context("cannot undo what is applied")?;
+            apply::undo(&mut store, &mut ThisMachine)?
+        }
+        None => None,
+    };
+    let Some(undone) = undone else {
         print("There is nothing to undo.\n")?;
         return Ok(ExitCode::SUCCESS);
     };

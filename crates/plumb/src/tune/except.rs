@@ -2,14 +2,18 @@
 
 use clap::Args;
 use plumb_host::knobs::situation::Situation;
-use plumb_host::tune::plan::{NoSuchChange, leave_out};
+use plumb_host::tune::plan::leave_out;
 use plumb_host::tune::snapshot::Snapshot;
 use plumb_model::tune::HostPlan;
+
+use crate::usage::wrong;
 
 /// What a plan is to leave out.
 #[derive(Args)]
 pub(super) struct Except {
-    /// Leave this out of the plan: a knob as the plan names it, or the last part of its name; may be said more than once
+    /// Leave a setting out of the plan; may be repeated
+    ///
+    /// By its name in the plan, or by the last part of that.
     #[arg(long = "except", value_name = "KNOB")]
     knobs: Vec<String>,
 }
@@ -28,7 +32,7 @@ impl Except {
         plan: &mut HostPlan,
         host: &Snapshot,
         situation: &Situation,
-    ) -> Result<(), NoSuchChange> {
-        leave_out(plan, &self.knobs, host, situation)
+    ) -> anyhow::Result<()> {
+        leave_out(plan, &self.knobs, host, situation).map_err(|none| wrong(none.to_string()))
     }
 }

@@ -14,21 +14,27 @@ use clap::{Args, Subcommand};
 /// Examples and limits, for the verb's help.
 pub(crate) const LIMITS: &str = "\
 Examples:
-  plumb tune plan --rate 10gbit --rtt 50ms            what would change here, and why
-  plumb tune plan --from run.json                     for the path of a Run, on the end that limits it
-  plumb tune plan --rate 10gbit --rtt 50ms --judge article    the 10 Gbit/s article, knob by knob
+  plumb tune plan --rate 10gbit --rtt 50ms    what would change here, and why
+  plumb tune plan --from run.json             for the path of a Run
+  plumb tune plan --rate 10gbit --rtt 50ms --judge article
+                                              the 10 Gbit/s article, judged
   plumb tune plan --rate 1gbit --rtt 80ms --os windows --format powershell
-  plumb tune plan --rate 1gbit --rtt 80ms --facts pasted.txt  another machine's sysctl -a, netsh, ethtool
-  plumb tune apply --rate 1gbit --rtt 150ms --for 10m         reverts by itself
-  plumb tune apply --rate 10gbit --rtt 50ms --except 'ring rx'   all but that
+  plumb tune plan --rate 1gbit --rtt 80ms --facts pasted.txt
+                                              the settings of another machine
+  plumb tune apply --rate 1gbit --rtt 150ms -t 10m
+                                              undone by itself after ten minutes
+  plumb tune apply --rate 10gbit --rtt 50ms --except 'ring rx'
   plumb tune undo
-  plumb tune verify HOST                              measures, and keeps what helps; HOST runs plumb serve
-Limits: plumb changes kernel variables, and of the interface that leads to the path its queueing discipline,
-receive ring, offloads, interrupt coalescing, txqueuelen and driver queue's limit, where its driver can; the MTU
-it only names. Of these, the drop-in file brings back variables at boot. A new congestion control or buffer is for new connections. In a
-namespace (a container, a lab's node) what belongs to the machine is refused by name. verify reckons with
-noise of a run of up to 20 %, decides against a change that it cannot see (it says how small that is), and moves
-what --runs times --duration at the line's rate comes to, --budget at the most; killed, it leaves nothing of what it tried.";
+  plumb tune verify HOST                      measure, and keep what helps
+
+Limits: plumb changes kernel variables, and of the interface that leads to the path its queueing discipline, receive ring, \
+offloads, interrupt coalescing, txqueuelen and the limit of the driver's queue, where its driver can; the MTU is named, not \
+changed. The drop-in file restores the variables among them at boot. A new congestion control or buffer is for new \
+connections. In a namespace (a container, a lab's node) what belongs to the machine is refused by name.
+
+verify allows for noise of a run of up to 20 %, decides against a change that it cannot see (and reports how small that is), \
+and transfers what --runs times --duration at the line's rate amounts to, at most --budget; killed, it leaves nothing of what \
+it tried.";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -38,15 +44,15 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// What would change, why, and what it costs; nothing is changed
+    /// What would change, and why; nothing is changed
     Plan(plan::Arguments),
-    /// Make the changes that help, with a journal of what was
+    /// Make the changes, with a journal of the old values
     Apply(change::ApplyArguments),
-    /// What is applied, and whether somebody changed it since
+    /// What is applied, and whether it was changed since
     Status(status::StatusArguments),
-    /// Put everything back
+    /// Restore everything
     Undo,
-    /// Measure with and without each part of the plan, keep what helps, undo what does not
+    /// Measure with and without each part, keep what helps
     Verify(Box<verify::Arguments>),
     /// Be the process that undoes a plan after a while
     #[command(hide = true)]

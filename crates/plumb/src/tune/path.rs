@@ -10,29 +10,32 @@ use plumb_host::knobs::situation::Situation;
 use plumb_model::finding::Actor;
 use plumb_model::run::Run;
 use plumb_model::tune::{PlannedPath, Role};
-use plumb_model::units::{BitRate, parse_duration};
+use plumb_model::units::BitRate;
 
 use crate::calc::share;
 use crate::output::read_run;
+use crate::quantity::{rate_above_zero, time};
 use crate::usage::wrong;
 use crate::words;
 
 /// The path, and what the host does on it.
 #[derive(Args)]
 pub(super) struct PathOptions {
-    /// Rate that one connection is to reach
-    #[arg(long)]
+    /// Rate that one connection has to reach
+    #[arg(long, value_name = "RATE", value_parser = rate_above_zero)]
     rate: Option<BitRate>,
-    /// Round-trip time of the empty path
-    #[arg(long, value_parser = parse_duration)]
+    /// Round-trip time of the idle path
+    #[arg(long, value_name = "TIME", value_parser = time)]
     rtt: Option<Duration>,
-    /// Share of packets that the path loses of itself, like 0.01%
+    /// Share of packets that the path loses, such as 0.01%
     #[arg(long, value_parser = share)]
     loss: Option<f64>,
-    /// Take the path from a Run: what it reached, its round trip, and which end limits; --rate and --rtt go before it
+    /// Take the path from a Run
+    ///
+    /// Its rate, its round-trip time, and which end limits. --rate and --rtt override it.
     #[arg(long, value_name = "RUN")]
     from: Option<PathBuf>,
-    /// What the host does
+    /// Role of the host
     #[arg(long, default_value = "client", value_parser = words::any::<Role>())]
     role: Role,
 }

@@ -24,16 +24,23 @@ pub(super) struct Arguments {
     path: PathOptions,
     #[command(flatten)]
     except: Except,
-    /// System of the host: linux, macos, windows, freebsd, openbsd, netbsd, solaris [default: this host, or what --facts is of]
+    /// System of the host [default: this one's]
+    ///
+    /// linux, macos, windows, freebsd, openbsd, netbsd or solaris; with --facts, by default that of the facts.
     #[arg(long)]
     os: Option<Os>,
-    /// What the other host has: a file of pasted output of sysctl -a, netsh int tcp show global, Get-NetTCPSetting, ethtool, ethtool -k, -g or -c, ipadm show-prop; - is standard input
+    /// Settings of another host, pasted in a file
+    ///
+    /// The output of sysctl -a, netsh int tcp show global, Get-NetTCPSetting, ethtool, ethtool -k, -g or -c, ipadm show-prop;
+    /// - is standard input.
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
-    /// Judge these settings for this path: a file as sysctl.conf(5), or 'article', the complete set of "Saturating 10 Gigabit on Linux"
+    /// Judge the settings of this file for the path
+    ///
+    /// A file as sysctl.conf(5), or 'article', the complete set of "Saturating 10 Gigabit on Linux".
     #[arg(long, value_name = "FILE")]
     judge: Option<PathBuf>,
-    /// How to write it
+    /// Format: text, sysctl, shell or powershell
     #[arg(long, value_enum, default_value = "text", conflicts_with = "json")]
     format: FormatName,
     /// Print the plan as JSON

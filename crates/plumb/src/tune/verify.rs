@@ -37,10 +37,12 @@ use plumb_wire::native::spec::PORT;
 use super::change::{End, Made, agreed, free, make};
 use super::except::Except;
 use super::path::{Path, PathOptions};
-use crate::load_options::{enough_budget, positive_duration};
+use crate::exit::{Ends, stop_flag};
+use crate::load_options::enough_budget;
 use crate::output::{Output, prompt_page, say, style};
 use crate::progress::Line;
-use crate::target::{Target, command_line, interruptible};
+use crate::quantity::time_above_zero;
+use crate::target::{Target, command_line};
 
 /// What all runs together may transfer when nobody says otherwise: 200 of ten seconds at 1 Gbit/s, and some.
 const BUDGET: &str = "300GB";
@@ -50,26 +52,32 @@ const LONGEST_TRY: Duration = Duration::from_secs(600);
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// Name or address of the far end, where `plumb serve` runs
+    /// Name or address of the far end, where plumb serve runs
     host: String,
     #[command(flatten)]
     path: PathOptions,
     #[command(flatten)]
     except: Except,
     /// Port of the responder
-    #[arg(long, default_value_t = PORT)]
+    #[arg(short, long, default_value_t = PORT)]
     port: u16,
-    /// How long each run lasts; the first two seconds do not count from 4s on
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = positive_duration)]
+    /// How long each run lasts
+    ///
+    /// From 4s on, the first two seconds do not count.
+    #[arg(short = 't', long, alias = "time", value_name = "TIME", default_value = "10s", value_parser = time_above_zero)]
     duration: Duration,
-    /// The most runs of each part of the plan: 24 see a gain of 10 % under a noise of 3 %, of 20 % under 5 %, of 30 %
-    /// under 10 %; 100 see 10 % under 8 %, 30 % under 20 %; 2200 see 5 % under 20 %
+    /// The most runs of each part of the plan
+    ///
+    /// 24 see a gain of 10 % under a noise of 3 %, of 20 % under 5 %, of 30 % under 10 %; 100 see 10 % under 8 %, 30 % under
+    /// 20 %; 2200 see 5 % under 20 %.
     #[arg(long, value_name = "N", default_value_t = RUNS as u64, value_parser = clap::value_parser!(u64).range(4..=MOST_RUNS as u64))]
     runs: u64,
-    /// The most that all runs together may transfer; what is not proved by then is undone
+    /// The most that all runs together may transfer
+    ///
+    /// What is not proved by then is undone.
     #[arg(long, value_name = "SIZE", default_value = BUDGET, value_parser = enough_budget)]
     budget: ByteCount,
-    /// Change the running system only, and leave no file behind for the next boot
+    /// Change the running system only, until the next boot
     #[arg(long)]
     runtime: bool,
     /// Do not ask
@@ -82,7 +90,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = Target::resolve(&arguments.host)?;
     let output = arguments.output.begin()?;
-    let cancel = interruptible()?;
+    let cancel = stop_flag(Ends::ByItself)?;
     free()?;
     let mut trial = Trial {
         arguments,

@@ -33,7 +33,7 @@ fn what_is_no_impairment_is_refused() {
         (&["lag", "5ms"], "'lag' is no impairment"),
     ] {
         let arguments = [&["lab", "impair", "no-such0"], what].concat();
-        refused(&plumb(&arguments), 1, &[says]);
+        refused(&plumb(&arguments), 2, &[says]);
     }
     refused(
         &plumb(&["lab", "impair", "no-such0", "loss", "1%", "--for", "ever"]),

@@ -144,11 +144,6 @@ fn nonsense_changes_nothing() {
             ),
             (&["line.upp.shaper", "rate=1mbit"], &["line.upp", "LINK.up"]),
             (&["line.up", "rate=1mbit"], &["line.up", "LINK.up.CELL"]),
-            (&["line.up.shaper", "rate"], &["'rate'", "KEY=VALUE"]),
-            (
-                &["line.up.shaper", "rate=1kbit", "rate=2mbit"],
-                &["rate is given twice, as 1kbit and as 2mbit"],
-            ),
             // All or nothing: with the first alone, a ping would take a second.
             (
                 &["line.up.shaper", "rate=1kbit", "limit=nonsense"],
@@ -160,6 +155,17 @@ fn nonsense_changes_nothing() {
             ),
         ] {
             refused(&[&["lab", "set"], arguments].concat(), words);
+        }
+        for (values, words) in [
+            (&["rate"][..], "'rate' is not KEY=VALUE"),
+            (
+                &["rate=1kbit", "rate=2mbit"],
+                "rate is given twice, as 1kbit and as 2mbit",
+            ),
+        ] {
+            let output = plumb(&[&["lab", "set", "line.up.shaper"], values].concat());
+            assert_eq!(output.status.code(), Some(2), "{values:?}");
+            assert!(stderr(&output).contains(words), "{}", stderr(&output));
         }
         refused(
             &["lab", "capture", "lien", "modem"],

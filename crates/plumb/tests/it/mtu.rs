@@ -209,8 +209,7 @@ fn jumbo_paths_are_measured_on_links_that_carry_them() {
 fn what_is_known_at_ctrl_c_is_kept() {
     let cases = [Case::of(&[(1500, true), (1400, false)], "")];
     // Twenty tries of what is lost take far longer than this; who stands on the way is known at once.
-    let script =
-        "timeout --foreground --preserve-status -s INT 4 plumb mtu s0 -q 20 -o $d/0 >/dev/null";
+    let script = "timeout --foreground --preserve-status -s INT 4 plumb mtu s0 --tries 20 -o $d/0 >/dev/null; test $? = 130";
     let run = &measured(&network(&cases), script, 1)[0];
     let mtu = of(run);
     assert!(mtu.partial && mtu.path_mtu_bytes.is_none(), "{mtu:?}");
@@ -256,7 +255,7 @@ fn what_cannot_be_measured_is_said() {
     says(&["mtu", "no.such.host.invalid"], 1, "no.such.host.invalid");
     says(&["mtu", "localhost", "--max", "60"], 2, "60");
     // The routers answer, the far end does not: what was learnt is a result.
-    let gone = words("plumb mtu 10.0.3.77 -W 100ms -q 1 -m 4");
+    let gone = words("plumb mtu 10.0.3.77 -W 100ms --tries 1 -m 4");
     let output = in_lab("mtu-hops", &[], &gone);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(crate::common::stdout(&output).contains("did not answer"));

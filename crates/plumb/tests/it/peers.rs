@@ -222,7 +222,7 @@ fn fping_tells_icmp_errors_in_the_same_words() {
            $fping 2 -q 192.0.2.9 2>&1 >/dev/null | grep -c 'ICMP .* from'
          done
          fping -t 200 -c 1 -H 1 10.0.1.2 2>&1 >/dev/null | grep ICMP
-         plumb ping --fping count -W 200ms -c 1 -t 1 10.0.1.2 2>&1 >/dev/null | grep 'ICMP .* from'",
+         plumb ping --fping count -W 200ms -c 1 -m 1 10.0.1.2 2>&1 >/dev/null | grep 'ICMP .* from'",
     );
     let lines: Vec<&str> = seen
         .lines()

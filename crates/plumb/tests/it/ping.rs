@@ -442,15 +442,16 @@ fn what_cannot_be_probed_is_said() {
         (["255.255.255.255", "-c1"], 1, "broadcast or multicast"),
         (["127.255.255.255", "-c1"], 1, "broadcast address"),
         (["ff02::1%lo", "-c1"], 1, "broadcast or multicast"),
-        (["127.0.0.1", "-6"], 1, "no address of IPv6"),
+        (["127.0.0.1", "-6"], 2, "no address of IPv6"),
         (["127.0.0.1", "--sweep=9..1:1"], 2, "FROM..TO:STEP"),
         (["127.0.0.1", "-I=no-such0"], 1, "no interface no-such0"),
-        (["127.0.0.0/8", "-c1"], 1, "1048576 addresses"),
-        (["127.0.0.0/x", "-c1"], 1, "ADDRESS/LENGTH"),
+        (["127.0.0.0/8", "-c1"], 2, "1048576 addresses"),
+        (["127.0.0.0/x", "-c1"], 2, "ADDRESS/LENGTH"),
         (["--file=/no/such", "-c1"], 1, "cannot read /no/such"),
-        (["--pps=0", "127.0.0.0/30"], 1, "packet rate"),
+        (["--pps=0", "127.0.0.0/30"], 2, "packet rate"),
         (["127.0.0.1", "-Q=7"], 2, "ECN"),
-        (["127.0.0.1", "-t=0"], 2, "1..=255"),
+        (["127.0.0.1", "-m=0"], 2, "1..=255"),
+        (["127.0.0.1", "-t=0"], 2, "above zero"),
     ] {
         let output = plumb(&[&["ping"], arguments.as_slice()].concat());
         assert_eq!(output.status.code(), Some(status), "{arguments:?}");

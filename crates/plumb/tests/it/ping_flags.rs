@@ -28,7 +28,7 @@ fn adaptive_preload_pattern_and_outstanding_do_what_they_do_in_ping() {
     let (seen, _) = line().script(
         "plumb ping -A -c 20 -i 100ms -W 300ms server --json
          plumb ping -l 4 -c 6 -i 100ms -W 300ms server --json
-         plumb ping -p a5 -s 600 -c 4 -i 20ms server --json
+         plumb ping --pattern a5 -s 600 -c 4 -i 20ms server --json
          plumb ping -O -c 6 -i 30ms -W 300ms -n server | grep yet
          plumb ping -O -c 6 -i 30ms -W 300ms -n server --json-lines | grep outstanding
          echo; plumb ping -c 6 -i 30ms -W 300ms -n server | grep -c yet || true",
@@ -73,9 +73,12 @@ fn adaptive_preload_pattern_and_outstanding_do_what_they_do_in_ping() {
 fn what_contradicts_them_is_refused() {
     for (command, says) in [
         ("ping -A -f 127.0.0.1", "cannot be used with"),
-        ("ping -p xyz 127.0.0.1", "no pattern"),
+        ("ping --pattern xyz 127.0.0.1", "no pattern"),
         ("ping -l 0 127.0.0.1", "0 is not in"),
-        ("ping -p ff --protocol tcp 127.0.0.1", "leave -p out"),
+        (
+            "ping --pattern ff --protocol tcp 127.0.0.1",
+            "leave --pattern out",
+        ),
         ("ping -l 2 --protocol tcp 127.0.0.1", "several at once"),
         ("ping -A 127.0.0.1 127.0.0.2", "--adaptive"),
         ("ping -O 127.0.0.1 127.0.0.2", "--outstanding"),

@@ -45,7 +45,15 @@ fn host(page: &mut Page<'_>, host: &HostPlan) {
     page.line(&opening);
     page.blank();
     if host.changes.is_empty() {
-        page.wrapped("  ", GOOD, "Nothing needs to change for this path.");
+        // Notes on a plan without a change, and what is refused, say what limits the host nevertheless.
+        match host.notes.is_empty() && host.refused.is_empty() {
+            true => page.wrapped("  ", GOOD, "Nothing needs to change for this path."),
+            false => page.wrapped(
+                "  ",
+                BOLD,
+                "No setting that plumb may change helps on this path:",
+            ),
+        }
         page.blank();
     }
     for change in &host.changes {
