@@ -28,6 +28,7 @@ mod report;
 mod save;
 mod seconds;
 mod serve;
+mod sparkline;
 mod status;
 mod stderr;
 mod stdout;

@@ -18,6 +18,27 @@ const TURNING: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 /// Back to the first column, and erase to the right (ECMA-48, CR and EL).
 const ERASE: &str = "\r\x1b[K";
 
+/// The line that is on the terminal now, if any.
+static SHOWN: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
+
+/// Writes to the terminal while the line is away, so that nothing of it is left among what is written. It is not to be
+/// nested.
+pub(crate) fn aside<T>(write: impl FnOnce() -> T) -> T {
+    let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let Some(shown) = shown else {
+        return write();
+    };
+    let content = shown.lock();
+    if content.is_drawn() {
+        draw(ERASE);
+    }
+    let written = write();
+    if content.is_drawn() {
+        draw(&content.line(width()));
+    }
+    written
+}
+
 /// The line. It is erased when dropped, which also ends its thread.
 pub(crate) struct Status {
     shared: Arc<Shared>,
@@ -34,6 +55,8 @@ struct Content {
     over: bool,
     turn: usize,
     since: Instant,
+    /// When all is over, about; where it is known, what is left of it is shown in place of the time of the step.
+    ends: Option<Instant>,
     step: String,
     text: String,
 }
@@ -45,6 +68,7 @@ impl Status {
                 over: false,
                 turn: 0,
                 since: Instant::now(),
+                ends: None,
                 step: String::new(),
                 text: String::new(),
             }),
@@ -60,6 +84,9 @@ impl Status {
                 .ok()
         };
         let thread = io::stderr().is_terminal().then(spawn).flatten();
+        if thread.is_some() {
+            *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&shared));
+        }
         Self { shared, thread }
     }
 
@@ -75,16 +102,9 @@ impl Status {
         self.shared.lock().text = text;
     }
 
-    /// Does what writes to the terminal itself while the line is away.
-    pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
-        let content = self.shared.lock();
-        if self.thread.is_none() {
-            return write();
-        }
-        draw(ERASE);
-        let written = write();
-        draw(&content.line(width()));
-        written
+    /// All is over in about so long.
+    pub(crate) fn ends_in(&self, left: Duration) {
+        self.shared.lock().ends = Instant::now().checked_add(left);
     }
 }
 
@@ -95,6 +115,10 @@ impl Drop for Status {
         if let Some(thread) = self.thread.take() {
             // It ends at once: it waits for nothing else, and panics nowhere.
             let _ = thread.join();
+            let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+            if shown.as_ref().is_some_and(|shown| Arc::ptr_eq(shown, &self.shared)) {
+                *shown = None;
+            }
             draw(ERASE);
         }
     }
@@ -108,7 +132,9 @@ impl Shared {
     fn draw_until_over(&self) {
         let mut content = self.lock();
         while !content.over {
-            draw(&content.line(width()));
+            if content.is_drawn() {
+                draw(&content.line(width()));
+            }
             content.turn = content.turn.wrapping_add(1);
             let waited = self.over.wait_timeout(content, TICK);
             content = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -117,11 +143,22 @@ impl Shared {
 }
 
 impl Content {
+    /// Whether there is anything to show: before the first step there is not.
+    fn is_drawn(&self) -> bool {
+        !self.step.is_empty()
+    }
+
     /// As much of it as a terminal of that width shows in one row; a character is a column.
     fn line(&self, columns: usize) -> String {
         let turning = TURNING.into_iter().cycle().nth(self.turn % TURNING.len());
-        let seconds = self.since.elapsed().as_secs();
-        let told = format!(" {}  {}  {seconds}s", self.step, self.text);
+        let left = self.ends.map(|ends| ends.saturating_duration_since(Instant::now()));
+        let time = match left {
+            Some(left) => format!("{} s left", left.as_secs()),
+            None => format!("{} s", self.since.elapsed().as_secs()),
+        };
+        let parts = [self.step.as_str(), &self.text, &time];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let told = format!(" {}", parts.join("  "));
         let line: String = turning
             .into_iter()
             .chain(printable::line(&told).chars())
@@ -156,16 +193,19 @@ mod tests {
             over: false,
             turn: 11,
             since: Instant::now(),
+            ends: None,
             step: "upload (15 s)".to_owned(),
             text: "19.0 Mbit/s".to_owned(),
         };
         assert_eq!(
             content.line(80),
-            format!("{ERASE}⠙ upload (15 s)  19.0 Mbit/s  0s")
+            format!("{ERASE}⠙ upload (15 s)  19.0 Mbit/s  0 s")
         );
         // What a far end said commands nothing.
         content.text = "a\u{1b}[2J\u{202e}b".to_owned();
-        assert!(content.line(80).ends_with("a\u{fffd}[2J\u{fffd}b  0s"));
+        assert!(content.line(80).ends_with("a\u{fffd}[2J\u{fffd}b  0 s"));
+        content.ends = Instant::now().checked_add(Duration::from_millis(24_500));
+        assert!(content.line(80).ends_with("  24 s left"));
         content.text = "▁".repeat(200);
         let line = content.line(40);
         let shown = line.strip_prefix(ERASE).map(|line| line.chars().count());
@@ -178,7 +218,7 @@ mod tests {
         let status = Status::new();
         status.step("idle".to_owned());
         status.update("20 ms".to_owned());
-        assert_eq!(status.aside(|| 7), 7);
+        assert_eq!(aside(|| 7), 7);
         drop(status);
     }
 }

@@ -28,11 +28,13 @@ pub(crate) fn json(document: &impl Serialize) -> serde_json::Result<String> {
 
 /// Without the colours where they do not belong. A reader that stops, as `head` does, is not an error.
 fn write(text: &str) -> anyhow::Result<()> {
-    let mut stdout = anstream::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
+    let written = crate::status::aside(|| {
+        let mut stdout = anstream::stdout().lock();
+        stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush())
+    });
+    match written {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
             Err(e).context("cannot write to standard output")
         }

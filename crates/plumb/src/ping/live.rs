@@ -155,6 +155,6 @@ impl Watcher for Live {
             Lines::Json => self.json(seen),
         };
         // Where standard output fails, the Run that is printed at the end says so.
-        let _ = self.line.print(&text);
+        let _ = crate::stdout::print(&text);
     }
 }
