@@ -81,9 +81,7 @@ impl Seen {
             return format!("{:.0} transactions/s", asks.transactions_tps);
         }
         let rate = self.carried.as_ref().map(|now| match (now.down_bps, now.up_bps) {
-            (down, up) if down > 0.0 && up > 0.0 => {
-                format!("↓ {} ↑ {}", si(down, "bit/s"), si(up, "bit/s"))
-            }
+            (down, up) if down > 0.0 && up > 0.0 => both(down, up),
             (down, up) => format!("{} {}", si(down + up, "bit/s"), self.rates.from_zero()),
         });
         let round_trip = self.round_trip.map(|rtt| {
@@ -92,6 +90,16 @@ impl Seen {
         let known: Vec<String> = rate.into_iter().chain(round_trip).collect();
         known.join("  ")
     }
+}
+
+/// Both rates; the unit once where they have the same.
+fn both(down_bps: f64, up_bps: f64) -> String {
+    let [down, up] = [down_bps, up_bps].map(|bps| si(bps, "bit/s"));
+    let down = match (down.split_once(' '), up.split_once(' ')) {
+        (Some((number, unit)), Some((_, other))) if unit == other => number.to_owned(),
+        _ => down,
+    };
+    format!("↓ {down} ↑ {up}")
 }
 
 impl Watcher for Line {
@@ -195,9 +203,9 @@ mod tests {
         assert!(text.contains("latency 717 ms ▁▂▃▄▅▆▇█"), "{text}");
         let line = format!("⠋ 3/6 downloading  {text}  240 s left");
         assert!(line.chars().count() < 80, "{line}");
-        seen.carried = seen.carried.map(|now| Progress { down_bps: 941.3e6, ..now });
-        let line = format!("⠋ 5/6 both at once  {}  24 s left", seen.text());
-        assert!(line.contains("↓ 941 Mbit/s ↑ 19.0 Mbit/s"), "{line}");
+        seen.carried = seen.carried.map(|now| Progress { down_bps: 94.13e6, ..now });
+        let line = format!("⠋ 5/6 both at once  {}  124 s left", seen.text());
+        assert!(line.contains("↓ 94.1 ↑ 19.0 Mbit/s"), "{line}");
         assert!(line.chars().count() < 80, "{line}");
     }
 }

@@ -82,8 +82,8 @@ fn of_round_trips(field: &str) -> Option<(&'static str, &'static str)> {
     };
     let above = match of {
         "increase_s" => " above idle",
-        "one_way.up_s" => " above idle on the path up",
-        "one_way.down_s" => " above idle on the path down",
+        "one_way.up_s" => " above idle, upwards",
+        "one_way.down_s" => " above idle, downwards",
         "path.beyond_increase_s" => " above idle past the gateway",
         "path.local_increase_s" => " above idle at the gateway",
         "rtt_s" => "",

@@ -41,8 +41,8 @@ impl Fixes<'_> {
     /// Where the fixes stand that are not repeated, as a sentence.
     pub(crate) fn elsewhere(&self) -> Option<String> {
         let names: Vec<&str> = self.as_for.iter().map(|cause| cause.name()).collect();
-        let also = if self.own.is_empty() { "as" } else { "and as" };
-        (!names.is_empty()).then(|| format!("{also} for {}", names.join(" and ")))
+        let opening = if self.own.is_empty() { "Fix" } else { "Another fix" };
+        (!names.is_empty()).then(|| format!("{opening}: as for {}.", names.join(" and ")))
     }
 }
 

@@ -41,6 +41,8 @@ pub(super) struct RunPart<'a> {
     /// `Before` and `After` on a page of two.
     label: &'static str,
     outcomes: Vec<OutcomePart>,
+    /// What each kind of measurement comes to.
+    sentences: Vec<String>,
     findings: Vec<FindingPart<'a>>,
     verdict: Option<&'a str>,
     /// What an all-clear needs and is not known, where the headline does not say it all.
@@ -127,6 +129,7 @@ impl<'a> RunPart<'a> {
         Self {
             label,
             outcomes: outcomes(run),
+            sentences: registry::sentences(run),
             findings: run
                 .findings
                 .iter()

@@ -66,7 +66,7 @@ const TOP: f64 = 14.0;
 const BOTTOM: f64 = 252.0;
 const LEFT: f64 = 56.0;
 /// Right of the plot.
-const MARGIN: f64 = 12.0;
+const MARGIN: f64 = 20.0;
 /// Under the plot stand a sample of each line, the name of the curve and two numbers, which end here.
 const LEGEND_TOP: f64 = 318.0;
 const LEGEND_NAME: f64 = 84.0;

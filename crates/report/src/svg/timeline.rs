@@ -164,11 +164,11 @@ impl Timeline {
         Extent {
             time_s: largest(&mut points.map(|(t, _)| *t).chain(ends)),
             largest: Quantity::ALL.map(|quantity| match quantity {
-                Quantity::Rate | Quantity::Loss => {
+                Quantity::Loss => {
                     let points = self.of_quantity(quantity).flat_map(|t| &t.points);
                     largest(&mut points.filter_map(|(_, value)| *value))
                 }
-                Quantity::Delay | Quantity::RoundTrip => {
+                Quantity::Rate | Quantity::Delay | Quantity::RoundTrip => {
                     let values = |trace: &Trace| trace.points.iter().filter_map(|(_, v)| *v).collect();
                     limit::end(self.of_quantity(quantity).map(values)).unwrap_or(0.0)
                 }
@@ -288,7 +288,12 @@ fn points_beyond(
 fn beyond(timeline: &Timeline, quantity: Quantity, y: &Axis) -> Option<(String, String)> {
     let values = || points_beyond(timeline, quantity, y).map(|(_, value)| value);
     let most = values().reduce(f64::max)?;
-    let text = format!("{} beyond the top, up to {}", values().count(), number::seconds(most));
+    let most = match quantity {
+        Quantity::Rate => number::rate(most),
+        Quantity::Loss => number::percent(most),
+        Quantity::Delay | Quantity::RoundTrip => number::seconds(most),
+    };
+    let text = format!("{} beyond the top, up to {most}", values().count());
     Some(("cut".to_owned(), text))
 }
 

@@ -3,7 +3,7 @@
 
 use plumb_diagnose::goals;
 use plumb_diagnose::outcomes::{self, Outcome};
-use plumb_model::finding::{Finding, Severity};
+use plumb_model::finding::{Clearance, Finding, Severity};
 use plumb_model::order::sort_few;
 use plumb_model::run::Run;
 
@@ -27,6 +27,8 @@ struct Room {
     /// What a finding is, where the headline says something else.
     summary: usize,
     fix: usize,
+    /// Each piece of evidence.
+    evidence: usize,
     /// Commands of the fix; where there are more, they are counted.
     commands: usize,
     /// Other findings, what was not measured, and what was looked for, each.
@@ -42,6 +44,7 @@ const ROOMS: [Room; 4] = [
         headline: 4,
         summary: 3,
         fix: 4,
+        evidence: 2,
         commands: 6,
         beside: 2,
         looked_for: true,
@@ -50,6 +53,7 @@ const ROOMS: [Room; 4] = [
         headline: 4,
         summary: 2,
         fix: 3,
+        evidence: 2,
         commands: 6,
         beside: 1,
         looked_for: true,
@@ -58,6 +62,7 @@ const ROOMS: [Room; 4] = [
         headline: 4,
         summary: 2,
         fix: 2,
+        evidence: 1,
         commands: 6,
         beside: 1,
         looked_for: false,
@@ -66,6 +71,7 @@ const ROOMS: [Room; 4] = [
         headline: 3,
         summary: 2,
         fix: 2,
+        evidence: 1,
         commands: 0,
         beside: 1,
         looked_for: false,
@@ -230,11 +236,14 @@ fn finding(run: &Run, finding: &Finding, most: Room) -> Vec<Line> {
     let mut evidence: Vec<String> = finding
         .evidence
         .iter()
-        .map(|one| evidence::sentence(run, one, COLUMNS - BULLET.chars().count()))
+        .map(|one| match most.evidence {
+            1 => evidence::sentence(run, one, COLUMNS - BULLET.chars().count()),
+            _ => evidence::sentence(run, one, usize::MAX),
+        })
         .collect();
     evidence.dedup();
     for sentence in evidence.iter().take(EVIDENCE_LINES) {
-        lines.extend(painted(anstyle::Style::new(), fitted(BULLET, sentence, 1)));
+        lines.extend(painted(anstyle::Style::new(), fitted(BULLET, sentence, most.evidence)));
     }
     lines
 }
@@ -287,8 +296,14 @@ fn beside(run: &Run, others: &[&Finding], most: Room) -> Vec<Line> {
         return lines;
     };
     let missing = heading::not_measured(run);
-    if let Some(first) = missing.first() {
-        let text = format!("Not measured: {first}");
+    // Where nothing else is known, the headline has said the first.
+    let said = usize::from(verdict.clearance == Some(Clearance::NotMeasured));
+    if let Some(first) = missing.get(said) {
+        let more = match missing.len().saturating_sub(said + 1) {
+            0 => String::new(),
+            more => format!(" And {more} more."),
+        };
+        let text = format!("Not measured: {first}{more}");
         lines.extend(painted(FAINT, fitted("", &text, most.beside)));
     }
     let shown = most.looked_for || run.findings.is_empty();

@@ -3,18 +3,18 @@
 use plumb_model::finding::{Finding, Fix, Severity};
 use plumb_model::run::Run;
 
-use super::layout::{BOLD, FAINT, Page, clean, severity, wrap};
+use super::layout::{FAINT, Page, clean, severity, wrap};
 use crate::fixes::{self, Fixes, actor};
 use crate::{evidence, number};
 
 /// All findings of a Run, worst first. What the headline has said already is not said again.
 pub(super) fn findings(page: &mut Page<'_>, run: &Run) {
-    those(page, run, Severity::Info);
+    those(page, run, Severity::Info, false);
 }
 
 /// The findings that are worth fixing; what is only worth knowing is named.
 pub(super) fn worth_fixing(page: &mut Page<'_>, run: &Run) {
-    those(page, run, Severity::Warning);
+    those(page, run, Severity::Warning, true);
     let known = run.findings.iter().filter(|finding| finding.severity < Severity::Warning);
     let names: Vec<String> = known
         .map(|finding| format!("{} ({})", finding.cause.name(), finding.place.name()))
@@ -25,13 +25,14 @@ pub(super) fn worth_fixing(page: &mut Page<'_>, run: &Run) {
     }
 }
 
-fn those(page: &mut Page<'_>, run: &Run, least: Severity) {
+/// In brief, with the first fix alone and without a long list of commands.
+fn those(page: &mut Page<'_>, run: &Run, least: Severity, brief: bool) {
     let headline = run.verdict.as_ref().map(|verdict| verdict.headline.as_str());
     let all = run.findings.iter().zip(fixes::once(&run.findings));
     for (finding, fixes) in all.filter(|(finding, _)| finding.severity >= least) {
         let said = headline == Some(finding.summary.as_str());
         self::finding(page, run, finding, said);
-        self::fixes(page, &fixes);
+        self::fixes(page, &fixes, brief);
         page.blank();
     }
 }
@@ -61,26 +62,34 @@ fn finding(page: &mut Page<'_>, run: &Run, finding: &Finding, said: bool) {
     }
 }
 
-fn fixes(page: &mut Page<'_>, fixes: &Fixes<'_>) {
-    for fix in &fixes.own {
-        self::fix(page, fix);
+fn fixes(page: &mut Page<'_>, fixes: &Fixes<'_>, brief: bool) {
+    let shown = if brief { 1 } else { fixes.own.len() };
+    for fix in fixes.own.iter().take(shown) {
+        self::fix(page, fix, brief);
     }
-    if let Some(elsewhere) = fixes.elsewhere() {
-        let mut opening = page.paint(BOLD, "  Fix");
-        opening.push_str(&format!(" {elsewhere}"));
-        page.line(&opening);
+    if let Some(elsewhere) = fixes.elsewhere().filter(|_| !brief || fixes.own.is_empty()) {
+        page.wrapped("  ", anstyle::Style::new(), &elsewhere);
     }
 }
 
-fn fix(page: &mut Page<'_>, fix: &Fix) {
+fn fix(page: &mut Page<'_>, fix: &Fix, brief: bool) {
+    /// Commands that even a short text has room for.
+    const FEW: usize = 4;
     let text = format!("Fix on {}: {}", actor(fix.on), fix.summary);
     page.wrapped("  ", anstyle::Style::new(), &text);
     let commands = fix.commands.iter().flat_map(|command| command.lines());
     let width = page.width();
-    for line in commands.flat_map(|command| continued(&clean(command), width)) {
-        page.line(&line);
+    let lines: Vec<String> = commands
+        .flat_map(|command| continued(&clean(command), width))
+        .collect();
+    if brief && lines.len() > FEW {
+        let text = format!("    {} lines of commands: --details shows them", lines.len());
+        let text = page.paint(FAINT, &text);
+        page.line(&text);
+    } else {
+        lines.iter().for_each(|line| page.line(line));
     }
-    if !fix.expect.is_empty() {
+    if !fix.expect.is_empty() && !brief {
         page.wrapped("    Expect: ", anstyle::Style::new(), &fix.expect);
     }
 }
