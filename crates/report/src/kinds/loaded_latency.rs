@@ -232,7 +232,7 @@ fn places(rows: &[Row<'_>]) -> Table {
     });
     Table::of(
         format!(
-            "Where it waits: round trips to places on the way, {}",
+            "Where packets wait: round trips to hops, {}",
             scale.unit
         ),
         &parts,

@@ -149,7 +149,7 @@ fn segments(all: &[&MtuResult]) -> Table {
                 table.row([
                     format!("the SYN at hop {}, {}", hop.ttl, hop.address),
                     hop.mss_bytes.to_string(),
-                    "changed on the way".to_owned(),
+                    "changed on the path".to_owned(),
                 ]);
                 before = hop.mss_bytes;
             }

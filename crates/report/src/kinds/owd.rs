@@ -165,7 +165,7 @@ fn clocks(all: &[&OwdResult]) -> Table {
         .text("delays rest on", |clocks| match clocks.method {
             ClockMethod::Compared => "a comparison over the path",
             ClockMethod::Synchronised => "what both hosts report",
-            ClockMethod::Same => "one clock, as you said",
+            ClockMethod::Same => "one clock, as given",
             ClockMethod::None => "nothing",
         })
         .num("far clock less ours", |clocks| {

@@ -208,6 +208,6 @@ fn losses(rows: &[Row<'_>]) -> Table {
             plain(ping.losses.distance, |d| d.mean)
         })
         .num("least", |(_, ping)| plain(ping.losses.distance, |d| d.min))
-        .text("ICMP said", |(_, ping)| by_count(&ping.icmp_errors))
+        .text("ICMP errors", |(_, ping)| by_count(&ping.icmp_errors))
         .done()
 }

@@ -139,7 +139,7 @@ fn transfer(rows: &[Row<'_>]) -> Table {
         let cost = cpu.local_s_per_gb.or(cpu.remote_s_per_gb);
         row.result.slow_start.is_some() || cost.or(files).is_some()
     });
-    Table::of("Beginning, cost and files", known)
+    Table::of("Slow start, cost and files", known)
         .text("", |row| row.name())
         .num("slow start", |row| {
             blank(row.result.slow_start.map(|start| {
@@ -321,7 +321,7 @@ fn limits(rows: &[Row<'_>]) -> Table {
         }
     }
     Table::of(
-        "What held the senders back (share of time), and their buffers",
+        "What limited the senders (share of time), and their buffers",
         rows,
     )
     .text("", |row| row.name())
