@@ -55,7 +55,7 @@ pub fn capacity_notes(name: &str, result: &CapacityResult) -> Vec<String> {
         && line > CONTRADICTION * train
     {
         let way_back = if both_ways {
-            ", the way back is narrower,"
+            ", the reverse path is narrower,"
         } else {
             ""
         };

@@ -258,7 +258,7 @@ fn below_the_rate((stream, waits_s): (Streamed<'_>, f64)) -> Evidence {
         stream.measurement,
         "receiver.pdv_s.p95",
         waits_s,
-        "what datagrams at 80 % of what TCP carried waited: less than this proves that the queue is the load's own",
+        "wait of datagrams at 80 % of TCP's rate: less than this proves that the queue is the load's own",
         WARNING_S,
     )
 }

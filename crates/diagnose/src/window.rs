@@ -120,14 +120,19 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
         measurement: measurement.id.clone(),
         field: field.to_owned(),
         value: ratio.into(),
-        rule: format!("share of the time that the sender waited for the {what}"),
+        rule: format!("share of time waiting for the {what}"),
         threshold: WARNING_RATIO.into(),
     }];
-    let (held, held_field) = match side {
-        Side::Sender => (result.tcp.send_buffer_bytes, "result.tcp.send_buffer_bytes"),
+    let (held, held_field, held_name) = match side {
+        Side::Sender => (
+            result.tcp.send_buffer_bytes,
+            "result.tcp.send_buffer_bytes",
+            "send buffer",
+        ),
         Side::Receiver => (
             result.tcp_receiver.max_window_bytes,
             "result.tcp_receiver.max_window_bytes",
+            "largest receive window",
         ),
     };
     if let Some(held) = held {
@@ -136,7 +141,7 @@ fn finding(case: &Case<'_>, side: Side, carried: Carried<'_>) -> Option<Finding>
             field: held_field.to_owned(),
             value: (held as f64).into(),
             rule: format!(
-                "compared with the bandwidth-delay product of {} and {}",
+                "{held_name}, against the bandwidth-delay product of {} and {}",
                 match target.shown {
                     true => si(target_bps, "bit/s"),
                     false => format!("{HEADROOM:.0} times the rate reached"),

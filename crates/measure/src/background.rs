@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use plumb_model::context::Phase;
 use plumb_model::distribution::Distribution;
-use plumb_model::units::human_seconds;
 use plumb_net::clock;
 
 use crate::probes::{Aim, Answered, ProbeLogs, Probes, Window};
@@ -67,6 +66,11 @@ impl Background {
         self.probes.as_ref().filter(|probes| !probes.is_empty())
     }
 
+    /// The latest round trip of the main stream.
+    pub(crate) fn last_rtt(&self) -> Option<Duration> {
+        self.probes()?.latest().last_rtt
+    }
+
     /// What must be known: streams that could not start.
     pub fn notes(&self) -> &[String] {
         self.probes.as_ref().map_or(&[], |probes| &probes.notes)
@@ -96,8 +100,7 @@ impl Background {
                 sleep(LOOK_EVERY);
                 if let Some(rtt) = probes.latest().last_rtt {
                     seen.push(rtt.as_secs_f64());
-                    let rtt = human_seconds(rtt.as_secs_f64());
-                    watcher.update(&format!("round trip {rtt}"));
+                    watcher.round_trip(rtt);
                 }
             }
         }

@@ -293,7 +293,7 @@ fn look_by_trains(
     match send(TrainMethod::Echo) {
         Ok(Some(train)) => {
             out.note(format!(
-                "No plumb responder at {} (UDP port {}): trains were echoes, which pass both ways, so their rate is that of \
+                "No plumb responder at {} (UDP port {}): trains were echoes, which pass both directions, so their rate is that of \
                  the narrower one. Start `plumb serve` there for the way there alone.",
                 wanted.target.name,
                 target.address.port()

@@ -114,7 +114,7 @@ pub enum MeasureError {
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// The reverse path was asked for, and nobody reported it.
-    #[error("the way back is not known: {why}")]
+    #[error("the reverse path is unknown: {why}")]
     ReversePath { why: String },
     /// A setting could not be changed, or the rate with it not be measured.
     #[error(transparent)]

@@ -27,6 +27,9 @@ const GATEWAY: Duration = Duration::from_secs(20);
 /// How long the resolvers may take.
 const RESOLVERS: Duration = Duration::from_secs(8);
 
+/// Parts of the plan, as they are counted for those that look on: this machine, the gateway, the resolvers.
+const PARTS: usize = 3;
+
 /// Measures this machine (`host`), its gateway and its resolvers, for `time` at most.
 ///
 /// # Errors
@@ -53,6 +56,8 @@ pub fn run(
         ..asked
     }));
     conductor.session().deadline = Some(until);
+    let left = || until.saturating_duration_since(Instant::now());
+    watcher.part(1, PARTS, left());
     conductor.step(host, 0);
     match (&way, gateway) {
         (Some(hop), Some(gateway)) => {
@@ -70,6 +75,7 @@ pub fn run(
                 places: Vec::new(),
             };
             let mut idle = IdlePath::of_far_end(aim).lasting(GATEWAY.min(time / 2));
+            watcher.part(2, PARTS, left().min(GATEWAY + RESOLVERS));
             conductor.step(&mut idle, 0);
         }
         (Some(_), None) => {
@@ -88,6 +94,7 @@ pub fn run(
     }
     let step = &mut Resolvers;
     let time = RESOLVERS;
+    watcher.part(3, PARTS, left().min(RESOLVERS));
     conductor.step(&mut Within { step, time }, 0);
     let mut conducted = conductor.finish(Judgement::Part)?;
     let run = &mut conducted.run;

@@ -309,7 +309,7 @@ fn both_ways(
                 Some(forward) => {
                     if least > 0 {
                         out.note(format!(
-                            "Answers above {least} bytes did not come back: the way back from {} is the narrower one.",
+                            "Answers above {least} bytes did not come back: the reverse path from {} takes less.",
                             wanted.target.name
                         ));
                     }

@@ -100,7 +100,7 @@ fn trace(
     let mut result = log.result(protocol);
     name_this_host(&mut result, &wanted.target);
     if let Some(confidence) = wanted.all_paths {
-        watcher.step("looking for all ways", Duration::ZERO);
+        watcher.step("looking for all paths", Duration::ZERO);
         result.multipath = all_ways(wanted, protocol, confidence, stop, &mut out)?;
     }
     if result.hops.iter().all(|hop| hop.received == 0) {
@@ -122,12 +122,12 @@ fn trace(
         .flatten();
     let of_old_route = changed && again.is_none();
     if let Some(asking) = again.or(asking) {
-        watcher.step("the way back", Duration::ZERO);
+        watcher.step("the reverse path", Duration::ZERO);
         match asking.learn(slowest(&log), stop) {
             Ok(Some(heard)) => {
                 add_way_back(&mut result, heard, &names, &mut out);
                 if of_old_route {
-                    out.note("The way back was traced before the route changed, and the way there is not held against it.");
+                    out.note("The reverse path was traced before the route changed, so the forward path is not compared with it.");
                 } else {
                     compare(&mut result);
                 }
@@ -145,7 +145,7 @@ fn trace(
         result.marks = between_ends(&wanted.target, slowest(&log), stop).unwrap_or_default();
     }
     if let Some(why) = &no_way_back {
-        out.note(format!("The way back is not known: {why}."));
+        out.note(format!("The reverse path is unknown: {why}."));
     }
     names.wait(NAMES_WAIT);
     describe(&mut result, wanted, &names, &mut out);

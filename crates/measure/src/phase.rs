@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use plumb_load::DirectionOutcome;
 use plumb_load::phase::PhasePlan;
 use plumb_load::{Client, ClientError};
 use plumb_load::{EndedEarly, PhaseOutcome};
-use plumb_model::direction::OneDirection;
 use plumb_model::results::responsiveness::ResponsivenessResult;
 use plumb_model::results::{Direction, Outcome, ThroughputResult};
 use plumb_model::run::{Ended, HostFacts};
@@ -58,7 +58,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// Runs the load.
+    /// Runs the load; `last_rtt` returns the latest round trip of the probes beside it.
     ///
     /// # Errors
     /// When the responder refuses or goes away.
@@ -66,6 +66,7 @@ impl Phase {
         client: &mut Client,
         spec: PhaseSpec,
         watcher: &dyn Watcher,
+        last_rtt: &dyn Fn() -> Option<Duration>,
         cancel: &AtomicBool,
     ) -> Result<Self, ClientError> {
         let plan = PhasePlan {
@@ -78,12 +79,9 @@ impl Phase {
         };
         watcher.step(title(&spec), spec.duration);
         let progress = |p: plumb_load::phase::Progress| {
-            let rate = |one: OneDirection, bps: f64| match spec.direction.includes(one) {
-                true => format!("{one} {}  ", si(bps, "bit/s")),
-                false => String::new(),
-            };
-            let (down, up) = (OneDirection::Down, OneDirection::Up);
-            watcher.update(&(rate(down, p.down_bps) + &rate(up, p.up_bps)));
+            if let Some(rtt) = last_rtt() {
+                watcher.round_trip(rtt);
+            }
             watcher.carried(&p);
         };
         let mut controller = spec.controller();
@@ -387,6 +385,6 @@ fn title(spec: &PhaseSpec) -> &'static str {
         _ if spec.groups.is_empty() => "the applications alone",
         Direction::Down => "downloading",
         Direction::Up => "uploading",
-        Direction::Both => "both ways at once",
+        Direction::Both => "both at once",
     }
 }

@@ -22,6 +22,12 @@ pub trait Watcher: Sync {
     /// How the step goes, in a few words.
     fn update(&self, text: &str);
 
+    /// A part of the plan begins, the `number`th of `of`; the plan takes about so much longer.
+    fn part(&self, _number: usize, _of: usize, _left: Duration) {}
+
+    /// The latest round trip of the probes that run beside the steps.
+    fn round_trip(&self, _rtt: Duration) {}
+
     /// What a load carries at the moment.
     fn carried(&self, _now: &Progress) {}
 

@@ -3,6 +3,7 @@
 //! The probe streams run throughout. Between phases the sockets are aborted, and the next phase
 //! waits until the queue has emptied, so that each phase meets the path as it is.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -129,13 +130,20 @@ pub fn run(
     let mut conductor = conductor.within(plan.for_loads());
     conductor.asked(plan.asked.clone());
     conductor.session().deadline = plan.until;
+    let mut parts = Parts::new(plan, &besides, watcher);
     let mut idle = IdlePath::new(purpose).lasting(plan.times.idle);
+    if plan.latency {
+        parts.begin();
+    }
     match plan.judge {
         true => conductor.step(&mut Counted(&mut idle), 0),
         false => conductor.step(&mut idle, 0),
     };
     let mut phases = plan.load_phases();
     let loads: u64 = phases.iter().map(Step::weight).sum();
+    if !besides.before.is_empty() {
+        parts.begin();
+    }
     conductor.conduct(besides.before, loads);
     // Past a black hole the line can be seen all the same, by segments that pass.
     let fits = plan.judge.then(|| mtu::segment_that_fits(conductor.run()));
@@ -170,6 +178,7 @@ pub fn run(
             None => phase.lasts(Duration::ZERO),
         }
         left.remove(0);
+        parts.begin();
         let later: u64 = left.iter().map(|d| plan.weight(*d)).sum();
         let went = match plan.judge {
             true => conductor.step(&mut Counted(phase), later),
@@ -180,13 +189,18 @@ pub fn run(
     // One of them needs no responder, which may be lost to what is wrong.
     if plan.judge {
         conductor.grant(kept);
+        parts.begin();
         plan.experiment(&mut conductor, address, 0, &|_| CLOSING);
     }
     let time = plan.times.after;
     let time_left = conductor.session().time_left();
     let has_time = !time.is_zero() && time_left.is_none_or(|left| left >= time);
     if plan.latency && all && has_time {
+        parts.begin();
         conductor.step(&mut RecoveredPath { time }, 0);
+    }
+    if !besides.after.is_empty() {
+        parts.begin();
     }
     conductor.conduct(besides.after, 0);
     let cut_short: Vec<_> = phases.iter().filter_map(LoadPhase::cut_short).collect();
@@ -200,6 +214,61 @@ pub fn run(
         true => Judgement::Whole,
         false => Judgement::Part,
     })
+}
+
+/// Which part of a plan is under way, for those that look on.
+struct Parts<'a> {
+    watcher: &'a dyn Watcher,
+    /// How long each is to last that has not begun; none of those whose length is not known.
+    left: VecDeque<Duration>,
+    of: usize,
+    until: Option<Instant>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(plan: &Plan, besides: &Besides<'_>, watcher: &'a dyn Watcher) -> Self {
+        let when = |is: bool, time: Duration| is.then_some(time);
+        let before = [
+            when(plan.latency, plan.times.idle),
+            when(!besides.before.is_empty(), Duration::ZERO),
+        ];
+        let loads = plan
+            .phases()
+            .into_iter()
+            .map(|d| Some(plan.times.of_phase(d)));
+        let after = [
+            when(
+                plan.latency && !plan.times.after.is_zero(),
+                plan.times.after,
+            ),
+            when(plan.judge, Duration::ZERO),
+            when(!besides.after.is_empty(), Duration::ZERO),
+        ];
+        let left: VecDeque<Duration> = before
+            .into_iter()
+            .chain(loads)
+            .chain(after)
+            .flatten()
+            .collect();
+        Self {
+            watcher,
+            of: left.len(),
+            left,
+            until: plan.until,
+        }
+    }
+
+    /// The next one begins.
+    fn begin(&mut self) {
+        let rest: Duration = self.left.iter().sum();
+        let to_the_end = self
+            .until
+            .map(|until| until.saturating_duration_since(Instant::now()));
+        self.left.pop_front();
+        let number = self.of - self.left.len();
+        self.watcher
+            .part(number, self.of, to_the_end.unwrap_or(rest));
+    }
 }
 
 impl Plan {

@@ -20,6 +20,9 @@ use crate::step::Step;
 /// Ports that hosts are likely to answer on: HTTPS and HTTP.
 const PORTS: [u16; 2] = [443, 80];
 
+/// Parts of the plan, as they are counted for those that look on: the idle path, connections, the other steps.
+const PARTS: usize = 3;
+
 /// What is checked of a far end without a responder.
 pub struct Plan<'a> {
     pub command: Vec<String>,
@@ -64,12 +67,16 @@ pub fn run(
         places: Vec::new(),
     })
     .lasting(plan.idle);
+    let left = || plan.until.saturating_duration_since(Instant::now());
+    watcher.part(1, PARTS, left());
     conductor.step(&mut idle, 0);
+    watcher.part(2, PARTS, left());
     for port in PORTS {
         let mut address = address;
         address.set_port(port);
         conductor.step(&mut Connects::to(address), 0);
     }
+    watcher.part(3, PARTS, left());
     conductor.conduct(steps, 0);
     let stopped = conductor.session().is_stopped();
     if stopped {

@@ -73,9 +73,6 @@ pub(crate) struct Arguments {
     /// Exit with status 3 when a finding is this severe
     #[arg(long, value_name = "SEVERITY", value_parser = words::some(&[Severity::Warning, Severity::Critical]))]
     fail_on: Option<Severity>,
-    /// Print all that was measured, and the evidence too
-    #[arg(long)]
-    details: bool,
     #[command(flatten)]
     weighed: Weighed,
     #[command(flatten)]
@@ -249,7 +246,7 @@ impl Arguments {
         output: crate::output::Begun<'_>,
         run: plumb_model::run::Run,
     ) -> anyhow::Result<()> {
-        let render = match self.details {
+        let render = match output.details() {
             true => text::render,
             false => text::render_check,
         };

@@ -65,8 +65,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     let stop = Arc::default();
     let judged = Conductor::resume(whole, &Nobody, &stop).finish(judgement)?;
+    // A path is judged as by a check, and its answer is as short.
+    let render = match (output.details(), judgement) {
+        (true, _) => text::render,
+        (false, Judgement::Whole) => text::render_check,
+        (false, _) => text::render_brief,
+    };
     output.emit_as(judged.run, |run, style| {
-        text::render(run, style) + &arguments.weighed.render(run, style)
+        render(run, style) + &arguments.weighed.render(run, style)
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -32,6 +32,7 @@ mod rate;
 mod report;
 mod save;
 mod serve;
+mod sparkline;
 mod status;
 mod stderr;
 mod stdout;

@@ -54,6 +54,9 @@ pub(crate) struct Output {
     /// Print the result and errors alone: no progress and no remarks
     #[arg(short, long)]
     quiet: bool,
+    /// Print all that was measured, with every table
+    #[arg(long, conflicts_with = "json")]
+    details: bool,
 }
 
 impl Output {
@@ -98,12 +101,21 @@ pub(crate) struct Begun<'a> {
 }
 
 impl Begun<'_> {
-    /// Marks the Run with the laboratory it was made in, prints and saves it.
+    /// Marks the Run with the laboratory it was made in, prints and saves it: in short, or all of it where that was asked
+    /// for.
     pub(crate) fn emit(self, run: Run) -> anyhow::Result<()> {
-        self.emit_as(run, text::render)
+        match self.details() {
+            true => self.emit_as(run, text::render),
+            false => self.emit_as(run, text::render_brief),
+        }
     }
 
-    /// The same with a text of its own.
+    /// Whether all that was measured is to be printed.
+    pub(crate) fn details(&self) -> bool {
+        self.output.details
+    }
+
+    /// Prints it as a text of its own.
     pub(crate) fn emit_as(
         mut self,
         run: Run,

@@ -1,5 +1,5 @@
 //! A line at the bottom of the terminal that is drawn again and again in its place, on standard error; where that is
-//! no terminal, or one that cannot move its cursor, nothing is. Whatever else is printed meanwhile stands above it.
+//! no terminal, or one that cannot move its cursor, nothing is.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,8 +23,26 @@ const TURNING: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 /// Back to the first column, and erase to the right (ECMA-48, CR and EL).
 const ERASE: &str = "\r\x1b[K";
 
-/// The line that is drawn at the moment.
-static DRAWN: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
+/// The line that is on the terminal now, if any.
+static SHOWN: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
+
+/// Writes to the terminal while the line is away, so that nothing of it is left among what is written. It is not to be
+/// nested.
+pub(crate) fn aside<T>(write: impl FnOnce() -> T) -> T {
+    let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let Some(shown) = shown else {
+        return write();
+    };
+    let content = shown.lock();
+    if content.is_drawn() {
+        draw(ERASE);
+    }
+    let written = write();
+    if content.is_drawn() {
+        draw(&content.line(width()));
+    }
+    written
+}
 
 /// The line. It is erased when dropped, which also ends its thread.
 pub(crate) struct Status {
@@ -42,6 +60,8 @@ struct Content {
     over: bool,
     turn: usize,
     since: Instant,
+    /// When all is over, about; where it is known, what is left of it is shown in place of the time of the step.
+    ends: Option<Instant>,
     step: String,
     text: String,
 }
@@ -53,6 +73,7 @@ impl Status {
                 over: false,
                 turn: 0,
                 since: Instant::now(),
+                ends: None,
                 step: String::new(),
                 text: String::new(),
             }),
@@ -60,7 +81,6 @@ impl Status {
         });
         let drawn = Arc::clone(&shared);
         let draw = move || drawn.draw_until_over();
-        let wanted = io::stderr().is_terminal() && can_move() && !stderr::is_quiet();
         // Without a thread to draw it there is no line, which nothing else depends on.
         let spawn = || {
             thread::Builder::new()
@@ -68,9 +88,10 @@ impl Status {
                 .spawn(draw)
                 .ok()
         };
+        let wanted = io::stderr().is_terminal() && can_move() && !stderr::is_quiet();
         let thread = wanted.then(spawn).flatten();
         if thread.is_some() {
-            *lock(&DRAWN) = Some(Arc::clone(&shared));
+            *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&shared));
         }
         Self { shared, thread }
     }
@@ -86,20 +107,11 @@ impl Status {
     pub(crate) fn update(&self, text: String) {
         self.shared.lock().text = text;
     }
-}
 
-/// Does what writes to the terminal itself while the line is away, if one is drawn.
-pub(crate) fn aside<T>(write: impl FnOnce() -> T) -> T {
-    let Some(shared) = lock(&DRAWN).clone() else {
-        return write();
-    };
-    let content = shared.lock();
-    draw(ERASE);
-    let written = write();
-    if !content.over {
-        draw(&content.line(width()));
+    /// All is over in about so long.
+    pub(crate) fn ends_in(&self, left: Duration) {
+        self.shared.lock().ends = Instant::now().checked_add(left);
     }
-    written
 }
 
 /// Whether the terminal says that it can do more than print (terminfo's `dumb` cannot).
@@ -107,18 +119,20 @@ fn can_move() -> bool {
     !matches!(std::env::var("TERM").as_deref(), Ok("dumb") | Err(_))
 }
 
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Drop for Status {
     fn drop(&mut self) {
         self.shared.lock().over = true;
         self.shared.over.notify_all();
         if let Some(thread) = self.thread.take() {
-            *lock(&DRAWN) = None;
             // It ends at once: it waits for nothing else, and panics nowhere.
             let _ = thread.join();
+            let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+            if shown
+                .as_ref()
+                .is_some_and(|shown| Arc::ptr_eq(shown, &self.shared))
+            {
+                *shown = None;
+            }
             draw(ERASE);
         }
     }
@@ -126,13 +140,15 @@ impl Drop for Status {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Content> {
-        lock(&self.content)
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn draw_until_over(&self) {
         let mut content = self.lock();
         while !content.over {
-            draw(&content.line(width()));
+            if content.is_drawn() {
+                draw(&content.line(width()));
+            }
             content.turn = content.turn.wrapping_add(1);
             let waited = self.over.wait_timeout(content, TICK);
             content = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -141,22 +157,31 @@ impl Shared {
 }
 
 impl Content {
+    /// Whether there is anything to show: before the first step there is not.
+    fn is_drawn(&self) -> bool {
+        !self.step.is_empty()
+    }
+
     /// As much of it as a terminal of that width shows in one row; a character is a column.
     fn line(&self, columns: usize) -> String {
-        if self.step.is_empty() {
-            return String::from(ERASE);
-        }
         let dots = match charset::is_ascii() {
             true => TURNING_ASCII,
             false => TURNING,
         };
         let turning = dots.into_iter().cycle().nth(self.turn % TURNING.len());
-        let seconds = self.since.elapsed().as_secs();
-        let told = format!(" {}  {}  {seconds}s", self.step, self.text);
-        let told = printable::line(&told);
+        let left = self
+            .ends
+            .map(|ends| ends.saturating_duration_since(Instant::now()));
+        let time = match left {
+            Some(left) => format!("{} s left", left.as_secs()),
+            None => format!("{} s", self.since.elapsed().as_secs()),
+        };
+        let parts = [self.step.as_str(), &self.text, &time];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let text = printable::line(&format!(" {}", parts.join("  "))).into_owned();
         let line: String = turning
             .into_iter()
-            .chain(charset::shown(&told).chars())
+            .chain(charset::shown(&text).chars())
             // The last column stays free: some terminals go on to the next row once it is written.
             .take(columns.saturating_sub(1))
             .collect();
@@ -188,16 +213,19 @@ mod tests {
             over: false,
             turn: 11,
             since: Instant::now(),
+            ends: None,
             step: "upload (15 s)".to_owned(),
             text: "19.0 Mbit/s".to_owned(),
         };
         assert_eq!(
             content.line(80),
-            format!("{ERASE}⠙ upload (15 s)  19.0 Mbit/s  0s")
+            format!("{ERASE}⠙ upload (15 s)  19.0 Mbit/s  0 s")
         );
         // What a far end said commands nothing.
         content.text = "a\u{1b}[2J\u{202e}b".to_owned();
-        assert!(content.line(80).ends_with("a\u{fffd}[2J\u{fffd}b  0s"));
+        assert!(content.line(80).ends_with("a\u{fffd}[2J\u{fffd}b  0 s"));
+        content.ends = Instant::now().checked_add(Duration::from_millis(24_500));
+        assert!(content.line(80).ends_with("  24 s left"));
         content.text = "▁".repeat(200);
         let line = content.line(40);
         let shown = line.strip_prefix(ERASE).map(|line| line.chars().count());

@@ -12,3 +12,26 @@ pub(crate) fn tables(run: &Run) -> (Vec<Table>, Vec<Table>) {
     tables.add(Place::RoundTrips, [latency::table(run)]);
     tables.into_order()
 }
+
+/// The tables of a page: those of a short text, and all others, which it folds away.
+pub(crate) fn of_page(run: &Run) -> (Vec<Table>, Vec<Table>) {
+    let shown = answers(run);
+    let (all, folded) = tables(run);
+    let is_shown = |table: &Table| shown.iter().any(|other| other.title == table.title);
+    let rest: Vec<Table> = all
+        .into_iter()
+        .filter(|table| !is_shown(table))
+        .chain(folded)
+        .collect();
+    (shown, rest)
+}
+
+/// Those of a short text. Round trips alone are told in a sentence.
+pub(crate) fn answers(run: &Run) -> Vec<Table> {
+    let mut tables = registry::tables(run);
+    let rows = latency::latencies(run);
+    if rows.iter().any(|(_, row)| row.increase_s.is_some()) {
+        tables.add(Place::RoundTrips, [latency::short(run)]);
+    }
+    tables.answers()
+}

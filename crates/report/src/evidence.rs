@@ -1,7 +1,7 @@
 //! Evidence as a sentence with numbers and units.
 
 use plumb_model::context::Phase;
-use plumb_model::finding::Evidence;
+use plumb_model::finding::{Evidence, Finding};
 use plumb_model::run::Run;
 use plumb_model::units::capital;
 
@@ -12,6 +12,14 @@ use crate::{number, phase, registry};
 pub(crate) fn sentence(run: &Run, evidence: &Evidence, most: usize) -> String {
     let (what, numbers) = parts(run, evidence);
     fit(&what, &numbers, most)
+}
+
+/// Every piece of evidence of a finding as a whole sentence, each once.
+pub(crate) fn sentences(run: &Run, finding: &Finding) -> Vec<String> {
+    let evidence = finding.evidence.iter();
+    let mut all: Vec<String> = evidence.map(|one| sentence(run, one, usize::MAX)).collect();
+    all.dedup();
+    all
 }
 
 /// Both with a colon between; of the words as many as there is room for.
@@ -49,8 +57,12 @@ fn parts(run: &Run, evidence: &Evidence) -> (String, String) {
         );
     }
     let is_load = measurement.is_some_and(|m| registry::shown(m).rate().is_some());
-    // What a rule compares stands behind the first comma.
-    let what = evidence.rule.split([',', ';']).next().unwrap_or_default();
+    // What a rule compares stands behind the first comma, and why behind a colon.
+    let what = evidence
+        .rule
+        .split([',', ';', ':'])
+        .next()
+        .unwrap_or_default();
     let under = match is_load || what.contains("load") || what.contains("idle") {
         true => String::new(),
         false => under,
@@ -74,8 +86,10 @@ fn of_round_trips(field: &str) -> Option<(&'static str, &'static str)> {
     };
     let above = match of {
         "increase_s" => " above idle",
-        "path.beyond_increase_s" => " above idle, beyond the gateway",
-        "path.local_increase_s" => " above idle, before the gateway",
+        "one_way.up_s" => " above idle, upwards",
+        "one_way.down_s" => " above idle, downwards",
+        "path.beyond_increase_s" => " above idle past the gateway",
+        "path.local_increase_s" => " above idle at the gateway",
         "rtt_s" => "",
         _ => return None,
     };

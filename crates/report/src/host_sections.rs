@@ -47,7 +47,7 @@ impl HostSection {
     /// What stands for it where this machine has none.
     fn nothing(self) -> &'static str {
         match self {
-            Self::Machine => "The machine told nothing of itself.",
+            Self::Machine => "Nothing could be read of the machine.",
             Self::Interfaces => "No interface is here.",
             Self::Wifi => "No interface here is a radio.",
             Self::Queues => "No interface has a queueing discipline.",
@@ -55,7 +55,7 @@ impl HostSection {
             Self::Sockets => "There is no socket.",
             Self::Cached => "TCP remembers no address.",
             Self::Sysctls => "No kernel variable could be read.",
-            Self::Processors => "The processors told nothing.",
+            Self::Processors => "Nothing could be read of the processors.",
             Self::Limits => "No limit could be read.",
         }
     }

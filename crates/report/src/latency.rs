@@ -49,11 +49,38 @@ pub(crate) fn mark(grade: Option<Grade>) -> String {
     grade.map_or(number::ABSENT, Grade::name).to_owned()
 }
 
+/// The round trips by the probes that lead, for a short text.
+pub(crate) fn short(run: &Run) -> Table {
+    let leading = leading_protocol(run);
+    let mut rows = latencies(run);
+    rows.retain(|(_, row)| row.protocol == leading);
+    let scale = Scale::seconds(rows.iter().filter_map(|(_, row)| row.rtt_s.map(|d| d.p50)));
+    Table::of(format!("Round-trip time, {}", scale.unit), &rows)
+        .text("", |(phase, _)| phase.shown())
+        .figures(
+            [
+                ("median", |d| d.p50),
+                ("95 %", |d| d.p95),
+                ("longest", |d| d.max),
+            ],
+            |(_, row)| row.rtt_s.copied(),
+            |v| scale.show(v),
+        )
+        .num("95 % over idle", |(_, row)| {
+            blank(row.increase_s.map(|d| scale.show(Some(d.p95))))
+        })
+        .num("loss", |(_, row)| row.loss_ratio.map(number::percent))
+        .column("latency grade", Kind::Grade, |(_, row)| {
+            blank(row.grade.map(Grade::name))
+        })
+        .done()
+}
+
 /// A row for each.
 pub(crate) fn table(run: &Run) -> Table {
     let rows = latencies(run);
     let scale = Scale::seconds(rows.iter().filter_map(|(_, row)| row.rtt_s.map(|d| d.p50)));
-    let mut table = Table::of(format!("Round-trip time, {}", scale.unit), &rows)
+    let mut table = Table::of(format!("Round-trip time by probe, {}", scale.unit), &rows)
         .text("", |(phase, _)| phase.shown())
         .text("probe", |(_, row)| row.protocol.name())
         .figures(

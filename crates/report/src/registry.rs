@@ -67,16 +67,27 @@ pub(crate) fn results<T: Show>(run: &Run) -> impl Iterator<Item = &T> {
     all(run).map(|found| found.result)
 }
 
+/// The first result of every kind that the Run has.
+fn kinds(run: &Run) -> impl Iterator<Item = &dyn Show> {
+    let mut kinds = Vec::new();
+    run.measurements.iter().filter_map(move |measurement| {
+        let kind = std::mem::discriminant(&measurement.outcome);
+        let first = !kinds.contains(&kind);
+        kinds.push(kind);
+        first.then(|| shown(measurement))
+    })
+}
+
 /// The tables of every kind that the Run has.
 pub(crate) fn tables(run: &Run) -> Tables {
     let mut tables = Tables::default();
-    let mut kinds = Vec::new();
-    for measurement in &run.measurements {
-        let kind = std::mem::discriminant(&measurement.outcome);
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-            shown(measurement).tables(run, &mut tables);
-        }
+    for first in kinds(run) {
+        first.tables(run, &mut tables);
     }
     tables
+}
+
+/// What every kind comes to, in sentences.
+pub(crate) fn sentences(run: &Run) -> Vec<String> {
+    kinds(run).flat_map(|first| first.sentences(run)).collect()
 }

@@ -12,12 +12,18 @@ use plumb_model::results::Direction;
 use plumb_model::run::{Measurement, Run};
 
 use crate::compare::quantity::Quantity;
+use crate::svg::canvas::Drawing;
 use crate::table::Table;
 
 /// What a result shows.
 pub(crate) trait Show: Any {
     /// Adds the tables of all results of this kind that the Run has; called once a kind.
     fn tables(&self, run: &Run, tables: &mut Tables);
+
+    /// What all results of this kind that the Run has come to, in sentences for everybody; called once a kind.
+    fn sentences(&self, _run: &Run) -> Vec<String> {
+        Vec::new()
+    }
 
     /// The phase that the measurement belongs to where its context names none.
     fn phase(&self) -> Phase {
@@ -135,7 +141,7 @@ pub(crate) struct Chart {
     pub(crate) group: ChartGroup,
     /// What it is of, where there may be several of its group.
     pub(crate) of: Option<&'static str>,
-    pub(crate) svg: String,
+    pub(crate) svg: Drawing,
 }
 
 /// The charts that stand together, in the order of the page.
@@ -150,7 +156,7 @@ impl ChartGroup {
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Classes => "Classes of traffic",
-            Self::OneWayDelay => "Delay of each way",
+            Self::OneWayDelay => "Delay of each direction",
             Self::Hops => "Hops of the path",
         }
     }
@@ -185,10 +191,19 @@ pub(crate) enum Place {
     Capacity,
 }
 
+/// Whom a table is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Weight {
+    /// Everybody who asks the question that the verb answers.
+    Answer,
+    /// Who wants to know all that was measured.
+    Detail,
+}
+
 /// The tables of a Run.
 #[derive(Default)]
 pub(crate) struct Tables {
-    placed: Vec<(Place, Table)>,
+    placed: Vec<(Place, Weight, Table)>,
     /// Details for the page alone, which folds them away.
     folded: Vec<Table>,
 }
@@ -196,9 +211,18 @@ pub(crate) struct Tables {
 impl Tables {
     /// Adds those that have a row.
     pub(crate) fn add(&mut self, place: Place, tables: impl IntoIterator<Item = Table>) {
+        self.weighed(place, Weight::Answer, tables);
+    }
+
+    /// The same of those that are left out where the text is short.
+    pub(crate) fn detail(&mut self, place: Place, tables: impl IntoIterator<Item = Table>) {
+        self.weighed(place, Weight::Detail, tables);
+    }
+
+    fn weighed(&mut self, place: Place, weight: Weight, tables: impl IntoIterator<Item = Table>) {
         let tables = tables.into_iter().filter(|table| !table.rows.is_empty());
         self.placed
-            .extend(tables.map(|table| (place, table.without_empty_columns())));
+            .extend(tables.map(|table| (place, weight, table.without_empty_columns())));
     }
 
     /// Adds a detail, if it has a row.
@@ -210,8 +234,15 @@ impl Tables {
 
     /// In the order of the page, and apart those that are folded away.
     pub(crate) fn into_order(mut self) -> (Vec<Table>, Vec<Table>) {
-        sort_few(&mut self.placed, |(a, _), (b, _)| a.cmp(b));
-        let placed = self.placed.into_iter().map(|(_, table)| table);
+        sort_few(&mut self.placed, |(a, ..), (b, ..)| a.cmp(b));
+        let placed = self.placed.into_iter().map(|(.., table)| table);
         (placed.collect(), self.folded)
+    }
+
+    /// Those of a short text, in the same order.
+    pub(crate) fn answers(mut self) -> Vec<Table> {
+        self.placed
+            .retain(|(_, weight, _)| *weight == Weight::Answer);
+        self.into_order().0
     }
 }

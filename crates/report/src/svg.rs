@@ -5,6 +5,7 @@
 pub(crate) mod axis;
 pub(crate) mod canvas;
 pub(crate) mod cdf;
+mod limit;
 mod polyline;
 pub(crate) mod series;
 pub(crate) mod timeline;

@@ -75,7 +75,7 @@ fn streamed(case: &Case<'_>, direction: Direction) -> Option<Finding> {
             stream.measurement,
             "receiver.corrupted",
             corrupted as f64 / sent as f64,
-            "share of the datagrams that arrived damaged, of those lost at least half",
+            "datagrams that arrived damaged, of those lost at least half",
             OF_LOSSES_RATIO * stream.lost_ratio(),
         )],
     ))

@@ -158,7 +158,7 @@ fn below_our_share(
         stream.measurement,
         "standing_s",
         waits_s,
-        "what the fastest of the datagrams at 80 % of our rate waited, against what radio and cable hold packets up for, and what idle probes waited where that was no queue",
+        "least wait of datagrams at 80 % of our rate, against what radio and cable hold packets up for, and what idle probes waited where that was no queue",
         STANDS_S,
     );
     Some((waits_s, evidence))

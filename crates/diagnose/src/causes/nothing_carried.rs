@@ -74,7 +74,7 @@ fn finding(case: &Case<'_>, direction: Direction, carried: Carried<'_>) -> Findi
             carried.measurement,
             "bytes",
             0.0,
-            "payload that arrived in a phase long enough for handshakes and four retransmissions",
+            "payload that arrived, in a phase long enough for handshakes and four retransmissions",
             1.0,
         )],
         fixes: vec![fix(small_pass)],

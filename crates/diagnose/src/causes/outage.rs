@@ -83,7 +83,7 @@ fn examine(case: &Case<'_>) -> Vec<Finding> {
                 longest.measurement,
                 "loss_ratio",
                 lost_s / watched_s,
-                "share of the time that the path was watched in which it carried nothing",
+                "share of the time in which nothing was carried",
                 0.0,
             ),
         ],

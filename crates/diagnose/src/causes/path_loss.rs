@@ -219,7 +219,7 @@ fn below_the_rate(
             stream.measurement,
             "receiver.loss_ratio",
             ratio,
-            "share lost of datagrams at 80 % of the rate that TCP reached, and of faster ones that the line carried as well; a finding where so many losses would be unlikely (2.5 %) under the threshold",
+            "loss of datagrams at 80 % of TCP's rate, and of faster ones that the line carried as well; a finding where so many losses would be unlikely (2.5 %) under the threshold",
             matters_from,
         )],
         fixes: vec![Fix::advice(

@@ -92,7 +92,7 @@ fn boost(case: &Case<'_>, direction: Direction) -> Option<Finding> {
                 carried.measurement,
                 "tcp.retransmits",
                 again_later,
-                "share of the segments sent again from two seconds after the fall on, against what costs every use of a path",
+                "share of segments sent again after the fall, from two seconds on, against what costs every use of a path",
                 COSTLY_RATIO,
             ),
         ],

@@ -50,20 +50,20 @@ fn headline(checks: &[Check], findings: &[Finding]) -> String {
     let fine = count(CheckState::Fine);
     let unknown = match count(CheckState::Unknown) {
         0 => String::new(),
-        n => format!("; {n} could not be told"),
+        n => format!(", {n} could not be read"),
     };
-    let worse = findings
-        .iter()
-        .filter(|f| f.severity > Severity::Info)
-        .count();
+    let worse = findings.iter().filter(|f| f.severity > Severity::Info);
+    let mut causes: Vec<&str> = worse.clone().map(|finding| finding.cause.name()).collect();
+    causes.dedup();
     match findings.first() {
         Some(worst) if worst.severity > Severity::Info => format!(
-            "{worse} of {} checks found something to mend, first: {}",
+            "{} of {} checks found something to fix ({}), {fine} are fine{unknown}.",
+            worse.count(),
             checks.len(),
-            worst.summary
+            causes.join(", ")
         ),
         Some(_) => format!(
-            "Nothing needs mending: {fine} of {} checks are fine, {}{unknown}.",
+            "Nothing needs fixing: {fine} of {} checks are fine, {}{unknown}.",
             checks.len(),
             match findings.len() {
                 1 => "one is worth knowing".to_owned(),
@@ -71,7 +71,7 @@ fn headline(checks: &[Check], findings: &[Finding]) -> String {
             }
         ),
         None => format!(
-            "Nothing needs mending: {fine} of {} checks are fine{unknown}.",
+            "Nothing needs fixing: {fine} of {} checks are fine{unknown}.",
             checks.len()
         ),
     }

@@ -258,7 +258,7 @@ fn a_healthy_machine_has_no_findings() {
         "{:?}",
         audit.checks
     );
-    assert!(audit.verdict.headline.starts_with("Nothing needs mending"));
+    assert!(audit.verdict.headline.starts_with("Nothing needs fixing"));
     let unset = after(|h| h.clock.synchronised = Some(false));
     assert!(
         unset.verdict.headline.ends_with("one is worth knowing."),
@@ -286,7 +286,7 @@ fn a_machine_that_tells_nothing_is_not_called_fine() {
             .unwrap();
         assert_eq!(check.state, CheckState::Unknown, "{subject}");
     }
-    assert!(audit.verdict.headline.contains("could not be told"));
+    assert!(audit.verdict.headline.contains("could not be read"));
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn stall(direction: Direction, carried: Carried<'_>) -> Option<Sign> {
             carried.measurement,
             "bps",
             gap_s,
-            "longest time in which no payload of any stream arrived",
+            "seconds in a row in which no payload of any stream arrived",
             allowed_s,
         ),
     })

@@ -52,10 +52,56 @@ pub fn without_responder(verdict: &mut Verdict, name: &str) {
     }
 }
 
-/// The first finding, in its own words.
+/// From here on, a finding is sure enough to be the answer: below it something else is more than twice as likely.
+const SETTLED: f64 = 0.3;
+
+/// How many causes are named where none is settled.
+const MOST_CANDIDATES: usize = 3;
+
+/// The first finding, in its own words; where it is not sure enough, the next that is and matters, and where there is none,
+/// the causes that may be it.
 pub(crate) fn of_findings<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> String {
-    let first = findings.into_iter().next();
-    first.map_or_else(String::new, |first| first.summary.clone())
+    let findings: Vec<&Finding> = findings.into_iter().collect();
+    let Some((first, others)) = findings.split_first() else {
+        return String::new();
+    };
+    if first.confidence >= SETTLED {
+        return first.summary.clone();
+    }
+    let matters = |finding: &&&Finding| finding.severity >= first.severity.min(Severity::Warning);
+    let others = others.iter().filter(matters);
+    let mut candidates: Vec<&Finding> = [first].into_iter().chain(others).copied().collect();
+    if let Some(settled) = candidates
+        .iter()
+        .find(|finding| finding.confidence >= SETTLED)
+    {
+        return format!("{} It may also be: {}.", settled.summary, named(&[first]));
+    }
+    candidates.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+    candidates.truncate(MOST_CANDIDATES);
+    match candidates.as_slice() {
+        [only] => format!(
+            "Something is wrong, and its cause is not settled. It may be {}.",
+            named(&[*only])
+        ),
+        several => format!(
+            "Something is wrong, and its cause is not settled. Candidates: {}.",
+            named(several)
+        ),
+    }
+}
+
+/// Causes with their places and how sure each is.
+fn named(findings: &[&Finding]) -> String {
+    let each = findings.iter().map(|finding| {
+        format!(
+            "{} ({}, {:.0} % sure)",
+            finding.cause,
+            finding.place,
+            finding.confidence * 100.0
+        )
+    });
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// What the first reason keeps from being known, and the option that helps.
@@ -99,4 +145,47 @@ fn cleared(case: &Case<'_>) -> String {
         human_seconds(increases.fold(0.0, f64::max)),
         percent(lost)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_model::finding::Place;
+
+    use super::*;
+
+    fn finding(cause: Cause, severity: Severity, confidence: f64) -> Finding {
+        Finding {
+            cause,
+            place: Place::Uplink,
+            severity,
+            confidence,
+            matters_for: Vec::new(),
+            summary: format!("It is {cause}."),
+            evidence: Vec::new(),
+            fixes: Vec::new(),
+            kb: String::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_hardly_sure_is_a_candidate_and_no_answer() {
+        let unsure = finding(Cause::Policer, Severity::Critical, 0.2);
+        let other = finding(Cause::ShallowQueue, Severity::Warning, 0.25);
+        let sure = finding(Cause::PathLoss, Severity::Warning, 0.9);
+        let info = finding(Cause::PortSpeed, Severity::Info, 0.9);
+        assert_eq!(
+            of_findings([&unsure, &other, &info]),
+            "Something is wrong, and its cause is not settled. Candidates: shallow-queue (uplink, 25 % sure), policer (uplink, 20 % sure)."
+        );
+        assert_eq!(
+            of_findings([&unsure, &info]),
+            "Something is wrong, and its cause is not settled. It may be policer (uplink, 20 % sure)."
+        );
+        assert_eq!(
+            of_findings([&unsure, &sure]),
+            "It is path-loss. It may also be: policer (uplink, 20 % sure)."
+        );
+        assert_eq!(of_findings([&sure, &unsure]), "It is path-loss.");
+        assert_eq!(of_findings([]), "");
+    }
 }

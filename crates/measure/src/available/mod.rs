@@ -67,7 +67,7 @@ impl Plan {
     /// How much it may transfer and how long it takes, for those who pay for it.
     pub fn announcement(&self) -> String {
         format!(
-            "half a minute each way against {}, in steps up to the rate at which 1 % is lost; it transfers at most {} (--budget changes that)",
+            "half a minute in each direction against {}, in steps up to the rate at which 1 % is lost; it transfers at most {} (--budget changes that)",
             self.name,
             si(self.budget.bytes() as f64, "B")
         )
@@ -172,7 +172,7 @@ fn tcp(
         from: None,
         to: None,
     };
-    Ok(Phase::run(client, spec, watcher, cancel)?)
+    Ok(Phase::run(client, spec, watcher, &|| None, cancel)?)
 }
 
 /// Makes the steps of UDP in the direction of `tcp`, and adds what they came to; why the far end is gone,

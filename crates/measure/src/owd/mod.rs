@@ -75,7 +75,7 @@ fn probe(
     let (name, port) = (plan.name.clone(), plan.target.port());
     let authenticated = plan.stamp_key.is_some();
     watcher.step(
-        &format!("probing both ways of the path to {name}"),
+        &format!("probing both directions of the path to {name}"),
         plan.duration.unwrap_or_default(),
     );
     let probing = Probing::start(plan, Arc::clone(stop))?;

@@ -139,13 +139,13 @@ impl Asking {
         let mut notes = Vec::new();
         if report.access == TraceAccess::Unprivileged {
             notes.push(
-                "The responder traces the way back by what every user may open, without CAP_NET_RAW.".to_owned(),
+                "The responder traces the reverse path with unprivileged sockets, without CAP_NET_RAW.".to_owned(),
             );
         }
         match here {
             Some(here) if here != report.towards => notes.push(format!(
                 "The responder sees this host as {}, which calls itself {here}: addresses are translated on the \
-                 way (NAT), and the way back is shown as far as that address.",
+                 way (NAT), and the reverse path is shown as far as that address.",
                 report.towards
             )),
             _ => {}

@@ -46,8 +46,8 @@ impl Phase {
         let alone = self.spec.direction != Direction::Both;
         if alone && window.seconds() < QUEUE_S && !self.is_cut_short() {
             found.note(format!(
-                "The phase '{name}' lasted {}: a large queue takes longer to fill, so latency under load may be worse than measured.",
-                human_seconds(window.seconds())
+                "Load phases of {:.0} s do not fill a large queue, so latency under load may be worse than measured (--duration 15s).",
+                window.seconds()
             ));
         }
         let ramp_end_s = ramp_end_s(idle.rtt_s.min, window.seconds());

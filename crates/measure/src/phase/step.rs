@@ -5,6 +5,7 @@ use std::time::Duration;
 use plumb_wire::native::control::flow::Flow;
 
 use super::{Phase, PhaseSpec};
+use crate::background::Background;
 use crate::clocks::{Comparison, Incomparable};
 use crate::cut_short::CutShort;
 use crate::error::MeasureError;
@@ -92,7 +93,13 @@ impl Step for LoadPhase {
         let background = session.background.as_ref();
         let idle = background.and_then(|background| background.idle.as_ref());
         let idle = idle.and_then(|idle| Some((idle.window, idle.main.as_ref()?)));
-        let phase = match Phase::run(responder, spec, session.watcher, &session.stop) {
+        let phase = match Phase::run(
+            responder,
+            spec,
+            session.watcher,
+            &|| background.and_then(Background::last_rtt),
+            &session.stop,
+        ) {
             // Where the path was seen before, that is what it does under load.
             Err(why) if why.is_without_connections() && idle.is_some() => {
                 let mut found = Yield::default();

@@ -27,8 +27,11 @@ fn causes(run: &Run) -> Vec<Cause> {
 
 #[test]
 fn the_text_says_what_is_fine_and_what_is_not() {
-    let output = plumb(&["host"]);
-    let text = stdout(&output);
+    let text = stdout(&plumb(&["host"]));
+    // All that is fine is one line.
+    assert!(text.contains(" are fine"), "{text}");
+    assert!(!text.contains("Looked at"), "{text}");
+    let text = stdout(&plumb(&["host", "--details"]));
     for part in ["Looked at", "fine", "Interfaces", "lo ", "Machine"] {
         assert!(text.contains(part), "{part} in {text}");
     }

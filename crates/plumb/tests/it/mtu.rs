@@ -283,7 +283,10 @@ fn nobody_there_is_a_failure_and_a_bound_is_marked() {
     );
     assert!(text.contains("status 1"), "{text}");
     assert!(!text.contains("black hole"), "{text}");
-    assert!(text.contains("≥ 100"), "{text}");
+    assert!(
+        text.contains("Packets of up to at least 100 bytes reach"),
+        "{text}"
+    );
     let json = text.lines().last().unwrap();
     let run = Run::from_json(json).unwrap();
     assert_eq!(of(&run).path_mtu_bytes, Some(100));

@@ -415,14 +415,24 @@ fn lines_are_for_people_or_programs() {
         first.starts_with('[') && first.contains("] 56 bytes from 127.0.0.1: seq=0 ttl=64 time="),
         "{first}"
     );
-    assert!(text.contains("deviation"));
-    // What bears on TCP alone is in the Run.
+    // It ends as ping does: counts and round trips, and no table.
+    let last: Vec<&str> = text.lines().filter(|line| !line.contains("seq=")).collect();
+    assert!(last.len() <= 6, "{text}");
     assert!(
-        text.contains("clock source") && !text.contains("tcp_rmem"),
+        text.contains("\n3 probes sent, 3 answered, 0 % lost\n"),
         "{text}"
     );
-    let quiet = stdout(&plumb(&words("ping 127.0.0.1 -c 3 -i 10ms -q")));
+    assert!(
+        text.contains("\nround-trip time min/median/95 %/max: "),
+        "{text}"
+    );
+    let quiet = stdout(&plumb(&words("ping 127.0.0.1 -c 3 -i 10ms -q --details")));
     assert!(!quiet.contains("seq=") && quiet.contains("deviation"));
+    // What bears on TCP alone is in the Run.
+    assert!(
+        quiet.contains("clock source") && !quiet.contains("tcp_rmem"),
+        "{quiet}"
+    );
     let lines = stdout(&plumb(&words("ping 127.0.0.1 -c 3 -i 10ms --json-lines")));
     let events: Vec<BTreeMap<String, serde_json::Value>> = lines
         .lines()

@@ -80,7 +80,7 @@ fn a_service_that_hangs_up_is_told_from_one_that_says_nothing() {
     );
     let text = stdout(&plumb(&["port", "127.0.0.1", &gone, &mute, "-c", "1"]));
     assert!(
-        text.contains("without a word") && text.contains("said nothing in 1.50 s"),
+        text.contains("without an answer") && text.contains("sent nothing in 1.50 s"),
         "{text}"
     );
     let refused = plumb(&["port", "127.0.0.1", "no-such-service"]);

@@ -161,7 +161,10 @@ fn both_ways_are_seen_as_they_are() {
     assert!(path(one_way).way_back.is_none());
     assert!(
         path(nobody).way_back.is_none()
-            && !nobody.notes.iter().any(|note| note.contains("way back")),
+            && !nobody
+                .notes
+                .iter()
+                .any(|note| note.contains("reverse path")),
         "{:?}",
         nobody.notes
     );
@@ -476,7 +479,7 @@ fn a_hostile_responder_does_not_spoil_the_way_there() {
         assert_eq!(output.status.code(), Some(1), "{says}");
         assert!(path(&run).reached && path(&run).way_back.is_none());
         let why = stderr(&output);
-        assert!(why.contains("the way back is not known"), "{why}");
+        assert!(why.contains("the reverse path is unknown"), "{why}");
         assert!(says == "--both" || why.contains(says), "{says}: {why}");
     }
 }

@@ -11,11 +11,11 @@ use crate::svg::timeline::{self, Timeline};
 pub fn svg(run: &Run) -> Option<String> {
     let of_round_trips = Timeline::of(run);
     let chart = match of_round_trips {
-        Some(timeline) => timeline::render(&timeline, timeline.extent()),
+        Some(timeline) => timeline::render(&timeline, timeline.extent()).wide,
         None => {
             let measurements = run.measurements.iter();
             let own = measurements.filter_map(|m| shown(m).chart(m, phase(m)));
-            own.min_by_key(|chart| chart.group)?.svg
+            own.min_by_key(|chart| chart.group)?.svg.wide
         }
     };
     let body = chart.strip_prefix("<svg ")?;
@@ -30,15 +30,15 @@ pub fn svg(run: &Run) -> Option<String> {
 fn style() -> String {
     let sheet = include_str!("../html/style.css");
     let mut out = String::new();
-    let mut in_root = false;
+    let mut in_colours = false;
     for line in sheet.lines() {
-        // The first block of colours; those for other media follow further in.
-        in_root |= line.starts_with(":root");
-        if in_root || line.starts_with("svg ") {
+        // The colours by light and in the dark; those on paper follow further down.
+        in_colours |= line.starts_with(":root") || line.contains("prefers-color-scheme: dark");
+        if in_colours || line.starts_with("svg ") {
             out.push_str(line);
             out.push('\n');
         }
-        in_root &= !line.starts_with('}');
+        in_colours &= !line.starts_with('}');
     }
     out
 }

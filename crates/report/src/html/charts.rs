@@ -44,7 +44,7 @@ pub(super) fn timelines(runs: &[(&str, &Run)]) -> Vec<Figure> {
     };
     let figure = |(label, line): (&str, Timeline)| Figure {
         label: label.to_owned(),
-        svg: Value::from_safe_string(timeline::render(&line, extent)),
+        svg: Value::from_safe_string(timeline::render(&line, extent).both()),
     };
     lines.into_iter().map(figure).collect()
 }
@@ -61,7 +61,7 @@ pub(super) fn groups(runs: &[(&str, &Run)]) -> Vec<Group> {
                     (Some(of), name) => format!("{of}, {}", name.to_lowercase()),
                     (None, name) => name.to_owned(),
                 };
-                let svg = Value::from_safe_string(chart.svg);
+                let svg = Value::from_safe_string(chart.svg.both());
                 (chart.group, Figure { label, svg })
             }));
         }
@@ -99,7 +99,7 @@ pub(super) fn distribution(runs: &[(&str, &Run)]) -> Option<String> {
             ));
         }
     }
-    cdf::render(&curves)
+    cdf::render(&curves).map(|drawing| drawing.both())
 }
 
 /// The round trips of a phase with the probes that lead, `None` where one was lost.

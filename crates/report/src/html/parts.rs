@@ -1,5 +1,6 @@
 //! What the template sets in type: the figures at a glance, the findings, the numbers.
 
+use plumb_diagnose::outcomes;
 use plumb_model::context::Phase;
 use plumb_model::distribution::Distribution;
 use plumb_model::finding::{Cause, Finding, Place};
@@ -9,11 +10,13 @@ use plumb_model::run::Run;
 use serde::Serialize;
 
 use crate::compare::FindingRef;
+use crate::fixes::{self, Fixes, actor};
 use crate::latency::{latencies, leading_protocol, mark};
+use crate::outcome::{self, Use};
 use crate::phase::flow;
 use crate::registry::shown;
 use crate::table::Table;
-use crate::{contents, ends, heading, number, registry};
+use crate::{contents, ends, evidence, heading, number, registry};
 
 /// A phase at a glance, with one value for each Run.
 #[derive(Serialize)]
@@ -37,10 +40,14 @@ struct Figure {
 pub(super) struct RunPart<'a> {
     /// `Before` and `After` on a page of two.
     label: &'static str,
+    outcomes: Vec<OutcomePart>,
+    /// What each kind of measurement comes to.
+    sentences: Vec<String>,
     findings: Vec<FindingPart<'a>>,
     verdict: Option<&'a str>,
     /// What an all-clear needs and is not known, where the headline does not say it all.
     not_measured: Vec<String>,
+    /// Those that answer the question, and those that are folded away.
     tables: Vec<Table>,
     folded: Vec<Table>,
     notes: &'a [String],
@@ -63,22 +70,39 @@ struct FindingPart<'a> {
     summary: &'a str,
     /// What became of it, on a page of two Runs.
     fate: Option<&'static str>,
-    evidence: Vec<EvidencePart<'a>>,
+    /// A sentence each.
+    evidence: Vec<String>,
     fixes: Vec<FixPart<'a>>,
+    /// Where the fixes stand that another finding has too.
+    elsewhere: Option<String>,
 }
 
+/// How an application fares.
 #[derive(Serialize)]
-struct EvidencePart<'a> {
-    measurement: &'a str,
-    field: &'a str,
-    value: String,
-    rule: &'a str,
-    threshold: String,
+pub(super) struct OutcomePart {
+    what: &'static str,
+    /// The word for it, which is its class too.
+    use_: &'static str,
+    percent: String,
+    why: String,
+}
+
+/// How applications fare on the path.
+pub(super) fn outcomes(run: &Run) -> Vec<OutcomePart> {
+    let each = outcomes::outcomes(run)
+        .into_iter()
+        .map(|found| OutcomePart {
+            what: outcome::what(found.application),
+            use_: Use::of(found.score).name(),
+            percent: format!("{:.0} %", (found.score * 100.0).floor()),
+            why: outcome::limit(&found.limit),
+        });
+    each.collect()
 }
 
 #[derive(Serialize)]
 struct FixPart<'a> {
-    actor: String,
+    actor: &'static str,
     summary: &'a str,
     commands: String,
     expect: &'a str,
@@ -94,19 +118,30 @@ pub(super) fn fates(findings: &[FindingRef], fate: &'static str) -> Vec<Fate> {
 
 impl<'a> RunPart<'a> {
     pub(super) fn of(run: &'a Run, label: &'static str, fates: &[Fate]) -> Self {
+        let alone = label.is_empty();
         let fate = |f: &Finding| {
             fates
                 .iter()
                 .find(|(cause, place, _)| (*cause, *place) == (f.cause, f.place))
                 .map(|f| f.2)
         };
-        let (tables, folded) = contents::tables(run);
+        let headline = run.verdict.as_ref().map(|v| v.headline.as_str());
+        let fixes = fixes::once(&run.findings);
+        let (tables, folded) = contents::of_page(run);
         Self {
             label,
+            outcomes: outcomes(run),
+            sentences: registry::sentences(run),
             findings: run
                 .findings
                 .iter()
-                .map(|f| FindingPart::of(f, fate(f)))
+                .zip(&fixes)
+                .map(|(f, fixes)| FindingPart {
+                    summary: Some(f.summary.as_str())
+                        .filter(|said| alone && headline == Some(*said))
+                        .map_or(f.summary.as_str(), |_| ""),
+                    ..FindingPart::of(run, f, fixes, fate(f))
+                })
                 .collect(),
             verdict: run.verdict.as_ref().map(|v| v.headline.as_str()),
             not_measured: heading::not_measured(run),
@@ -125,19 +160,9 @@ impl<'a> RunPart<'a> {
 }
 
 impl<'a> FindingPart<'a> {
-    fn of(finding: &'a Finding, fate: Option<&'static str>) -> Self {
-        let evidence = finding.evidence.iter().map(|e| {
-            let (value, threshold) = number::evidence(e);
-            EvidencePart {
-                measurement: &e.measurement,
-                field: &e.field,
-                value,
-                rule: &e.rule,
-                threshold,
-            }
-        });
-        let fixes = finding.fixes.iter().map(|fix| FixPart {
-            actor: fix.on.name().replace('-', " "),
+    fn of(run: &Run, finding: &'a Finding, of: &Fixes<'a>, fate: Option<&'static str>) -> Self {
+        let fixes = of.own.iter().map(|fix| FixPart {
+            actor: actor(fix.on),
             summary: &fix.summary,
             commands: fix
                 .commands
@@ -154,8 +179,9 @@ impl<'a> FindingPart<'a> {
             confidence: number::percent(finding.confidence),
             summary: &finding.summary,
             fate,
-            evidence: evidence.collect(),
+            evidence: evidence::sentences(run, finding),
             fixes: fixes.collect(),
+            elsewhere: of.elsewhere(),
         }
     }
 }
@@ -190,8 +216,8 @@ fn tile(runs: &[&Run], phase: Phase) -> Option<Tile> {
         figures.extend(figure(runs, name, rate, number::rate));
     }
     let (percentile, get): (_, fn(&Distribution) -> f64) = match phase {
-        Phase::Idle => ("round trip, p50", |d| d.p50),
-        _ => ("round trip, p95", |d| d.p95),
+        Phase::Idle => ("round trip, median", |d| d.p50),
+        _ => ("round trip, 95 %", |d| d.p95),
     };
     let latency = |run: &&Run| {
         let leading = leading_protocol(run);

@@ -45,7 +45,7 @@ fn table(run: &Run) -> Table {
     let table = Table::of("Applications", all::<AppResult>(run))
         .text("", |app| app.result.profile.clone())
         .text("phase", |app| app.phase.shown())
-        .text("way", |app| app.result.direction.name())
+        .text("direction", |app| app.result.direction.name())
         .num("loss", |app| {
             of_packets(app.result, app.result.loss_ratio.map(number::percent))
         })

@@ -16,7 +16,8 @@ use crate::table::{Table, blank};
 impl Show for AvailableBandwidthResult {
     fn tables(&self, run: &Run, tables: &mut Tables) {
         let all: Vec<&Self> = results(run).collect();
-        tables.add(Place::AvailableBandwidth, [rates(&all), steps(&all)]);
+        tables.add(Place::AvailableBandwidth, [rates(&all)]);
+        tables.detail(Place::AvailableBandwidth, [steps(&all)]);
     }
 
     fn phase(&self) -> Phase {
@@ -48,7 +49,7 @@ fn rates(all: &[&AvailableBandwidthResult]) -> Table {
         .num("application", |r| {
             blank(r.application_bps.map(number::rate))
         })
-        .text("the narrow one", |r| r.limit.shown())
+        .text("limited by", |r| r.limit.shown())
         .noting([about.to_owned()].into_iter().chain(advice))
 }
 
@@ -57,14 +58,14 @@ fn steps(all: &[&AvailableBandwidthResult]) -> Table {
     let steps = all
         .iter()
         .flat_map(|result| result.steps.iter().map(|step| (result.direction, step)));
-    const NOTE: &str = "Held back: by how much the delay grew; a longer step would have lost as much. Here: dropped by the receiving socket.";
+    const NOTE: &str = "Delayed: share by which the delay grew; a longer step would have lost as much. Here: dropped by the receiving socket.";
     Table::of("Steps of UDP", steps)
         .text("", |(direction, _)| flow(*direction))
         .num("asked", |(_, step)| number::rate(step.asked_bps))
         .num("for", |(_, step)| number::seconds(step.duration_s))
         .num("received", |(_, step)| number::rate(step.received_bps))
         .num("lost", |(_, step)| number::percent(step.loss_ratio))
-        .num("held back", |(_, step)| number::percent(step.queued_ratio))
+        .num("delayed", |(_, step)| number::percent(step.queued_ratio))
         .num("here", |(_, step)| number::percent(step.dropped_here_ratio))
         .text("", |(_, step)| step.verdict.shown())
         .noted(NOTE)

@@ -22,6 +22,23 @@ impl Show for CapacityResult {
         tables.add(Place::Capacity, [lines(&all), self::trains(&trains)]);
     }
 
+    /// The narrowest line, by trains where they show it and else by single packets.
+    fn sentences(&self, run: &Run) -> Vec<String> {
+        let sentence = |capacity: &Self| {
+            let of_train = capacity.train.as_ref().map(|train| estimate(&train.rate));
+            let narrowest = capacity.narrowest_ttl;
+            let of_line = capacity.hops.iter().find(|hop| narrowest == Some(hop.ttl));
+            let line = of_line
+                .map(|hop| format!(" (the line before hop {})", hop.ttl))
+                .unwrap_or_default();
+            let rate = of_train
+                .filter(|rate| rate != ABSENT)
+                .or_else(|| of_line.map(|hop| estimate(&hop.rate)))?;
+            Some(format!("The narrowest line carries {rate}{line}."))
+        };
+        results::<Self>(run).filter_map(sentence).collect()
+    }
+
     fn bears(&self) -> Ends {
         Ends::CLOCK_SOURCE
     }
@@ -50,7 +67,7 @@ fn lines(all: &[&CapacityResult]) -> Table {
         }
         if let (Some(pipe), Some(rtt)) = (capacity.pipe_bytes, capacity.rtt_s) {
             notes.push(format!(
-                "Without queueing, {} there and back: at its narrowest line the path holds {}.",
+                "Without queueing a round trip takes {}: {} fill the path at the rate of its narrowest line.",
                 seconds(rtt),
                 bytes(pipe)
             ));
@@ -154,7 +171,7 @@ fn explained(doubt: Doubt) -> &'static str {
         }
         Doubt::BothWays => {
             "Both ways in one: answers are as large as the probes, so the line carries at least this, and twice as much if \
-             both ways are alike."
+             both directions are alike."
         }
         Doubt::Contradiction => {
             "Cannot tell: large packets seem to get to this hop sooner than to the one before it, so routers answer in \
@@ -184,10 +201,10 @@ fn trains(all: &[&TrainResult]) -> Table {
         notes.extend(doubts.map(|doubt| of_train(*doubt).1.to_owned()));
         notes.extend(bucket(train));
     }
-    Table::of("The narrowest place, by trains of packets", all)
+    Table::of("The narrowest line, by trains of packets", all)
         .text("", |train| match train.method {
-            TrainMethod::Native => "the way there",
-            TrainMethod::Echo => "the narrower of both ways",
+            TrainMethod::Native => "forward path",
+            TrainMethod::Echo => "the narrower direction",
         })
         .num("carries", |train| estimate(&train.rate))
         .num("known to", |train| bounds(&train.rate))
@@ -213,7 +230,7 @@ fn of_train(doubt: Doubt) -> (&'static str, &'static str) {
     match doubt {
         Doubt::Timing => (
             "rates vary",
-            "The rates of the trains vary too much for one to be told.",
+            "The rates of the trains vary too much to name one.",
         ),
         Doubt::FewAnswers => ("too few trains", "Too few trains came through."),
         other => (other.shown(), explained(other)),

@@ -24,7 +24,7 @@ impl Show for HostResult {
         let all: Vec<&Self> = hosts(run).collect();
         let qdiscs = all.iter().flat_map(|host| &host.qdiscs);
         let interfaces = all.iter().flat_map(|host| &host.interfaces);
-        tables.add(
+        tables.detail(
             Place::Machine,
             [
                 audit(&all),
@@ -38,6 +38,15 @@ impl Show for HostResult {
             ],
         );
     }
+
+    /// What could not be read; how much is fine the headline says.
+    fn sentences(&self, run: &Run) -> Vec<String> {
+        let checks = hosts(run).flat_map(|host| &host.audit);
+        let unknown = checks.filter(|check| check.state == CheckState::Unknown);
+        let unknown: Vec<&str> = unknown.map(|check| check.subject.as_str()).collect();
+        let unknown = (!unknown.is_empty()).then(|| format!("Not known: {}.", unknown.join(", ")));
+        unknown.into_iter().collect()
+    }
 }
 
 /// The machines of a Run.
@@ -45,7 +54,7 @@ pub(crate) fn hosts(run: &Run) -> impl Iterator<Item = &HostResult> {
     results(run)
 }
 
-/// What is fine, and what could not be told; the findings stand above.
+/// What is fine, and what is not known; the findings stand above.
 fn audit(all: &[&HostResult]) -> Table {
     let checks = all.iter().flat_map(|host| &host.audit);
     let told = checks.filter_map(|check| {

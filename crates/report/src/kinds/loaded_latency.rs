@@ -13,8 +13,8 @@ use plumb_model::run::{Measurement, Run};
 
 use crate::grade;
 use crate::number::{self, Scale};
-use crate::phase::flow;
-use crate::registry::{all, results};
+use crate::phase::{self, flow};
+use crate::registry::{Found, all, results};
 use crate::show::{Chart, ChartGroup, Place, RoundTrips, Show, Tables, Trace};
 use crate::svg::series::{self, Line, Subject};
 use crate::table::{Table, blank};
@@ -22,8 +22,25 @@ use crate::table::{Table, blank};
 impl Show for LoadedLatencyResult {
     fn tables(&self, run: &Run, tables: &mut Tables) {
         let rows: Vec<Row<'_>> = all::<Self>(run).map(|f| (f.phase, f.result)).collect();
-        let detail = [classes(&rows), places(&rows), periodic(&rows)];
-        tables.add(Place::LoadedLatency, detail);
+        tables.add(Place::LoadedLatency, [classes(&rows)]);
+        tables.detail(Place::LoadedLatency, [places(&rows), periodic(&rows)]);
+    }
+
+    /// The load under which latency grows most.
+    fn sentences(&self, run: &Run) -> Vec<String> {
+        let loads = all::<Self>(run);
+        let worst =
+            loads.max_by(|a, b| a.result.increase_s.p95.total_cmp(&b.result.increase_s.p95));
+        let sentence = |worst: Found<'_, Self>| {
+            let (of, idle) = (worst.result, worst.result.idle_rtt_s);
+            format!(
+                "Latency {}: 95 % of the round trips within {}, {} when idle.",
+                phase::when(worst.phase),
+                number::seconds(of.rtt_s.p95),
+                number::seconds(idle.p50)
+            )
+        };
+        worst.map(sentence).into_iter().collect()
     }
 
     fn phase(&self) -> Phase {
@@ -148,7 +165,7 @@ fn classes(rows: &[Row<'_>]) -> Table {
     let times = Scale::seconds(rows.iter().filter_map(|(_, _, c)| c.rtt_s.map(|d| d.p50)));
     let rate = |value: Option<f64>| blank(value.map(|v| rates.show(Some(v))));
     let time = |d: Option<Distribution>, get: fn(Distribution) -> f64| times.show(d.map(get));
-    const NOTE: &str = "Rates over the whole phase; round trips of probes that bore the class's DSCP both ways. Classes that fare alike: the path does not tell them apart.";
+    const NOTE: &str = "Rates over the whole phase; round trips of probes with the class's DSCP in both directions. Where classes fare alike, the path does not treat them differently.";
     Table::of(
         format!(
             "Classes of traffic; rates in {}, round trips in {}",
@@ -215,10 +232,7 @@ fn places(rows: &[Row<'_>]) -> Table {
         )
     });
     Table::of(
-        format!(
-            "Where it waits: round trips to places on the way, {}",
-            scale.unit
-        ),
+        format!("Where packets wait: round trips to hops, {}", scale.unit),
         &parts,
     )
     .text("", |(phase, _)| phase.shown())

@@ -12,7 +12,13 @@ use crate::table::{Cell, Kind, Table, blank};
 impl Show for MtuResult {
     fn tables(&self, run: &Run, tables: &mut Tables) {
         let all: Vec<&Self> = results(run).collect();
-        tables.add(Place::Mtu, [paths(&all), hops(&all), segments(&all)]);
+        tables.detail(Place::Mtu, [paths(&all)]);
+        tables.add(Place::Mtu, [hops(&all)]);
+        tables.detail(Place::Mtu, [segments(&all)]);
+    }
+
+    fn sentences(&self, run: &Run) -> Vec<String> {
+        results::<Self>(run).flat_map(sentences).collect()
     }
 
     fn bears(&self) -> Ends {
@@ -25,6 +31,34 @@ impl Show for MtuResult {
             .number("path_mtu_bytes", ChangeUnit::Bytes, bytes)
             .found
     }
+}
+
+/// How large packets may be, and what becomes of larger ones.
+fn sentences(mtu: &MtuResult) -> Vec<String> {
+    let Some(bytes) = mtu.path_mtu_bytes else {
+        return vec![format!(
+            "The path MTU is unknown: {} did not answer.",
+            mtu.address
+        )];
+    };
+    let interface = mtu.interface_mtu_bytes.filter(|sent| *sent > bytes);
+    let beyond = match (mtu.black_hole_after, interface) {
+        (Some(_), _) => format!(
+            "; larger ones vanish {} without a message (a black hole)",
+            black_hole(mtu)
+        ),
+        (None, Some(sent)) if !mtu.is_bound(bytes) => format!("; the interface sends up to {sent}"),
+        (None, _) => String::new(),
+    };
+    let at_least = if mtu.is_bound(bytes) { "at least " } else { "" };
+    let first = format!(
+        "Packets of up to {at_least}{bytes} bytes reach {}{beyond}.",
+        mtu.address
+    );
+    let back = mtu
+        .way_back_bytes
+        .map(|bytes| format!("On the reverse path only packets of up to {bytes} bytes arrive."));
+    [Some(first), back].into_iter().flatten().collect()
 }
 
 /// A size that gets through; where it is the largest that was tried of what may be sent, it is a bound.
@@ -62,13 +96,13 @@ fn tcp(mtu: &MtuResult) -> String {
         Some(0) => "never probes for itself (tcp_mtu_probing 0)",
         Some(1) => "probes for itself once packets keep vanishing (tcp_mtu_probing 1)",
         Some(_) => "probes for itself always (tcp_mtu_probing 2)",
-        None => "says nothing of its probing",
+        None => "does not report whether it probes",
     };
     let known = mtu.tcp.known_mtu_bytes.map_or_else(String::new, |bytes| {
         format!("; before this measurement the kernel held {bytes} bytes for this path")
     });
     format!(
-        "TCP of this host {} what routers tell, and {probes}{known}.",
+        "TCP of this host {} what routers report, and {probes}{known}.",
         if listens {
             "goes by"
         } else {
@@ -84,8 +118,8 @@ fn hops(all: &[&MtuResult]) -> Table {
     Table::of("Path MTU hop by hop, bytes", hops)
         .num("hop", |(_, hop)| hop.ttl)
         .text("", |(_, hop)| hop.address.as_deref().unwrap_or("*"))
-        .num("gets there", |(mtu, hop)| passes(mtu, hop.mtu_bytes))
-        .num("told of the next line", |(_, hop)| {
+        .num("arrives", |(mtu, hop)| passes(mtu, hop.mtu_bytes))
+        .num("reported of the next line", |(_, hop)| {
             blank(hop.told_mtu_bytes)
         })
         .done()
@@ -118,7 +152,7 @@ fn segments(all: &[&MtuResult]) -> Table {
                 table.row([
                     format!("the SYN at hop {}, {}", hop.ttl, hop.address),
                     hop.mss_bytes.to_string(),
-                    "changed on the way".to_owned(),
+                    "changed on the path".to_owned(),
                 ]);
                 before = hop.mss_bytes;
             }

@@ -11,25 +11,49 @@ use crate::number;
 use crate::registry::results;
 use crate::show::{Chart, ChartGroup, Ends, Place, Show, Tables};
 use crate::svg::series::{self, Line, Scale, Subject};
-use crate::table::{MAX, MIN, P50, P95, Table, blank};
+use crate::table::{MAX, MIN, P50, P95, Table, blank, list};
 
 impl Show for OwdResult {
     fn tables(&self, run: &Run, tables: &mut Tables) {
         let all: Vec<&Self> = results(run).collect();
         let directions: Vec<Row<'_>> = all
             .iter()
-            .flat_map(|owd| [("there", &owd.up), ("back", &owd.down)])
+            .flat_map(|owd| [("forward", &owd.up), ("reverse", &owd.down)])
             .collect();
         let unplaced = all.iter().map(|owd| owd.lost_unplaced);
         let unplaced = unplaced.fold(0, u64::saturating_add);
         tables.add(
             Place::OneWayDelay,
-            [
-                delays(&directions),
-                packets(&directions, unplaced),
-                clocks(&all),
-            ],
+            [delays(&directions), packets(&directions, unplaced)],
         );
+        tables.detail(Place::OneWayDelay, [clocks(&all)]);
+    }
+
+    /// The delay and the loss of each direction.
+    fn sentences(&self, run: &Run) -> Vec<String> {
+        let each = |name: &str, way: &OwdWay| {
+            let delay = way.delay.as_ref().map(|delay| {
+                format!(
+                    "{} (median, known to ±{})",
+                    number::seconds(delay.delay_s.p50),
+                    number::seconds(delay.uncertainty_s)
+                )
+            });
+            let loss = way
+                .loss_ratio
+                .map(|ratio| format!("{} lost", number::percent(ratio)));
+            let known = list([delay, loss]);
+            (!known.is_empty()).then(|| format!("{name}: {known}."))
+        };
+        let all = results::<Self>(run);
+        all.flat_map(|owd| {
+            [
+                each("Forward path", &owd.up),
+                each("Reverse path", &owd.down),
+            ]
+        })
+        .flatten()
+        .collect()
     }
 
     fn bears(&self) -> Ends {
@@ -64,8 +88,8 @@ impl Show for OwdResult {
             })
         };
         let both = [
-            line("there", "up", "delay_up"),
-            line("back", "down", "delay_down"),
+            line("forward", "up", "delay_up"),
+            line("reverse", "down", "delay_down"),
         ];
         let known_to = self.clocks.uncertainty_s.map(|within| {
             format!(
@@ -75,7 +99,7 @@ impl Show for OwdResult {
         });
         let subject = Subject {
             title: &format!("seconds; one-way delay in ms{}", blank(known_to)),
-            description: "Delay of each way over time; lost packets break the lines",
+            description: "Delay of each direction over time; lost packets break the lines",
             scale: Scale::Even,
         };
         let lines: Vec<Line<'_>> = both.into_iter().flatten().collect();
@@ -115,9 +139,9 @@ fn delays(rows: &[Row<'_>]) -> Table {
 /// What became of the packets.
 fn packets(rows: &[Row<'_>], unplaced: u64) -> Table {
     let note = (unplaced > 0).then(|| {
-        format!("{unplaced} probes without an answer of which it is not known on which way they were lost.")
+        format!("{unplaced} probes without an answer of which it is not known in which direction they were lost.")
     });
-    Table::of("Packets of each way", rows)
+    Table::of("Packets of each direction", rows)
         .text("", |(name, _)| *name)
         .num("sent", |(_, way)| way.sent)
         .num("lost", |(_, way)| way.lost)
@@ -144,11 +168,11 @@ fn clocks(all: &[&OwdResult]) -> Table {
     Table::of("Clocks", all.iter().map(|owd| &owd.clocks))
         .text("delays rest on", |clocks| match clocks.method {
             ClockMethod::Compared => "a comparison over the path",
-            ClockMethod::Synchronised => "both hosts' word",
-            ClockMethod::Same => "one clock, as you said",
+            ClockMethod::Synchronised => "what both hosts report",
+            ClockMethod::Same => "one clock, as given",
             ClockMethod::None => "nothing",
         })
-        .num("far less here", |clocks| {
+        .num("far clock less ours", |clocks| {
             clocks.offset_s.map(number::seconds)
         })
         .num("known to", |clocks| {
@@ -167,7 +191,7 @@ fn clocks(all: &[&OwdResult]) -> Table {
 
 fn state(state: Option<ClockState>) -> String {
     let Some(state) = state else {
-        return "says nothing".to_owned();
+        return "not reported".to_owned();
     };
     let error = state
         .max_error_s

@@ -20,9 +20,27 @@ const MOST_ERRORS: usize = 3;
 impl Show for PageLoadResult {
     fn tables(&self, run: &Run, tables: &mut Tables) {
         let all: Vec<&Self> = results(run).collect();
-        tables.add(Place::Ports, [loads(&all), critical(&all), parts(&all)]);
-        tables.add(Place::Ports, [servers(&all)]);
+        tables.add(Place::Ports, [loads(&all), critical(&all)]);
+        tables.detail(Place::Ports, [parts(&all), servers(&all)]);
         tables.fold(objects(&all));
+    }
+
+    fn sentences(&self, run: &Run) -> Vec<String> {
+        let sentence = |load: &Self| {
+            let url = short(load.page_url.as_ref().unwrap_or(&load.url));
+            let Some(time_s) = load.load_s else {
+                return format!("{url} was not loaded.");
+            };
+            let trips = load.round_trips.map_or_else(String::new, |trips| {
+                format!(
+                    ", of which {} are {} round trips one after the other",
+                    number::seconds(trips.time_s),
+                    trips.count
+                )
+            });
+            format!("{url} loaded in {}{trips}.", number::seconds(time_s))
+        };
+        results::<Self>(run).map(sentence).collect()
     }
 
     fn bears(&self) -> Ends {

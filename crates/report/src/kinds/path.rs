@@ -24,17 +24,19 @@ impl Show for PathResult {
             let back =
                 back.map(|(back, symmetry)| both_directions::table(&path.hops, back, symmetry));
             tables.add(Place::Path, [hops(found.measurement, path)]);
-            tables.add(Place::Path, back);
+            tables.detail(Place::Path, back);
             tables.add(
                 Place::Path,
-                [
-                    alterations(path),
-                    routes(path),
-                    changes(path),
-                    multipath(path),
-                ],
+                [alterations(path), changes(path), multipath(path)],
             );
+            tables.detail(Place::Path, [routes(path)]);
         }
+    }
+
+    fn sentences(&self, run: &Run) -> Vec<String> {
+        all::<Self>(run)
+            .map(|found| sentence(found.result))
+            .collect()
     }
 
     fn bears(&self) -> Ends {
@@ -62,6 +64,27 @@ impl Show for PathResult {
 /// The paths of a Run, for the forms of other programs.
 pub(crate) fn paths(run: &Run) -> impl Iterator<Item = (&Measurement, &PathResult)> {
     all(run).map(|found| (found.measurement, found.result))
+}
+
+/// How far the target is, and whether packets are lost.
+fn sentence(path: &PathResult) -> String {
+    let loss = match &path.loss {
+        Some(loss) => format!(
+            "{} of the packets are lost from hop {} on",
+            number::percent(loss.ratio),
+            loss.begins_at_ttl
+        ),
+        None => "no loss was seen".to_owned(),
+    };
+    let last = path.hops.last().filter(|_| path.reached);
+    match last.and_then(|hop| Some((hop.ttl, hop.rtt_s?.p50))) {
+        Some((hops, rtt_s)) => format!(
+            "{} answers at hop {hops} in {} (median); {loss}.",
+            path.address,
+            number::seconds(rtt_s)
+        ),
+        None => format!("{} did not answer; {loss}.", path.address),
+    }
 }
 
 fn hops(measurement: &Measurement, path: &PathResult) -> Table {
@@ -169,8 +192,8 @@ fn no_loss(path: &PathResult) -> Option<String> {
     let unclear = |hop: &&PathHop| hop.answers == HopAnswers::Unclear;
     if let Some(hop) = path.hops.iter().rev().find(unclear) {
         return Some(format!(
-            "Whether packets are lost cannot be told: hop {} left {} of {} probes unanswered, as those do that limit \
-             their ICMP errors, and nobody beyond it tells.",
+            "Whether packets are lost is unknown: hop {} left {} of {} probes unanswered, as those do that limit \
+             their ICMP errors, and no hop beyond it shows it.",
             hop.ttl,
             hop.sent - hop.received.min(hop.sent),
             hop.sent
@@ -180,7 +203,7 @@ fn no_loss(path: &PathResult) -> Option<String> {
     if let Some(hop) = path.hops.iter().rev().find(too_few) {
         return Some(format!(
             "Too few probes to tell whether packets are lost: hop {} left {} of {} unanswered, and those beyond it \
-             none. More cycles (-c) tell.",
+             none. More cycles (-c) show it.",
             hop.ttl,
             hop.sent - hop.received.min(hop.sent),
             hop.sent
@@ -254,7 +277,7 @@ fn remarks(hop: &PathHop) -> String {
 }
 
 fn alterations(path: &PathResult) -> Table {
-    Table::of("What the path does to packets", &path.alterations)
+    Table::of("What the path changes in packets", &path.alterations)
         .text("what", |change| change.field.shown())
         .text("sent", |change| change.sent.clone())
         .text("seen", |change| change.seen.clone())
@@ -269,7 +292,7 @@ fn routes(path: &PathResult) -> Table {
     // One is the table of hops.
     let several = path.routes.iter().filter(|_| path.routes.len() > 1);
     Table::of(
-        format!("The ways that packets took, {}", scale.unit),
+        format!("Routes that packets took, {}", scale.unit),
         several.enumerate(),
     )
     .num("route", |(number, _)| *number)
@@ -314,7 +337,7 @@ fn multipath(path: &PathResult) -> Table {
         )
     });
     Table::of(
-        "All ways that flows take",
+        "All paths that flows take",
         all.iter().flat_map(|all| &all.nodes),
     )
     .num("hop", |node| node.ttl)

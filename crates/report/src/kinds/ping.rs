@@ -16,9 +16,24 @@ impl Show for PingResult {
         // Where nothing but probes was measured there is room to say more of them.
         let alone = run.measurements.len() == rows.len();
         let spread = alone.then(|| spread(results(run)));
-        let tables_of_all = [phases(results(run)), sizes(results(run)), losses(&rows)];
-        tables.add(Place::Probes, [probes(&rows)]);
-        tables.add(Place::Probes, spread.into_iter().chain(tables_of_all));
+        tables.detail(Place::Probes, [probes(&rows)]);
+        tables.detail(Place::Probes, spread);
+        let asked = [phases(results(run)), sizes(results(run))];
+        match alone {
+            true => tables.add(Place::Probes, asked),
+            false => tables.detail(Place::Probes, asked),
+        }
+        tables.detail(Place::Probes, [losses(&rows)]);
+    }
+
+    /// As ping ends, where nothing else was measured.
+    fn sentences(&self, run: &Run) -> Vec<String> {
+        let alone = run.measurements.iter().all(|m| m.outcome.ping().is_some());
+        let pings = results::<Self>(run).filter(|_| alone);
+        pings
+            .flat_map(|ping| [Some(counts(ping)), spans(ping)])
+            .flatten()
+            .collect()
     }
 
     fn bears(&self) -> Ends {
@@ -44,6 +59,37 @@ impl Show for PingResult {
 }
 
 type Row<'a> = (Phase, &'a PingResult);
+
+/// How many probes were answered.
+fn counts(ping: &PingResult) -> String {
+    let lost = ping.loss_ratio.map_or_else(String::new, |ratio| {
+        format!(", {} lost", number::percent(ratio))
+    });
+    let some = |count: u64, what: &str| match count {
+        0 => String::new(),
+        count => format!(", {count} {what}"),
+    };
+    let (again, late) = (
+        some(ping.duplicates, "duplicates"),
+        some(ping.reordered, "reordered"),
+    );
+    format!(
+        "{} probes sent, {} answered{lost}{again}{late}",
+        ping.sent, ping.received
+    )
+}
+
+/// The round trips in one line, in one unit.
+fn spans(ping: &PingResult) -> Option<String> {
+    let rtt = ping.rtt_s?;
+    let scale = Scale::seconds([rtt.p50].into_iter());
+    let values = [rtt.min, rtt.p50, rtt.p95, rtt.max].map(|value| scale.show(Some(value)));
+    Some(format!(
+        "round-trip time min/median/95 %/max: {} {}",
+        values.join("/"),
+        scale.unit
+    ))
+}
 
 /// How well the probing itself went.
 fn probes(rows: &[Row<'_>]) -> Table {
@@ -175,6 +221,6 @@ fn losses(rows: &[Row<'_>]) -> Table {
             plain(ping.losses.distance, |d| d.mean)
         })
         .num("least", |(_, ping)| plain(ping.losses.distance, |d| d.min))
-        .text("ICMP said", |(_, ping)| by_count(&ping.icmp_errors))
+        .text("ICMP errors", |(_, ping)| by_count(&ping.icmp_errors))
         .done()
 }

@@ -1,8 +1,9 @@
 //! TCP ports: whether they answered, what was said, how long silence was kept.
 
 use plumb_model::context::Phase;
-use plumb_model::results::port::{FirstWord, NOBODYS_ADDRESS, PortResult};
+use plumb_model::results::port::{FirstWord, NOBODYS_ADDRESS, PortResult, PortState};
 use plumb_model::run::Run;
+use plumb_model::units::capital;
 
 use crate::compare::quantity::{ChangeUnit, Quantities, Quantity};
 use crate::number;
@@ -17,6 +18,17 @@ impl Show for PortResult {
     fn tables(&self, run: &Run, tables: &mut Tables) {
         let all: Vec<&Self> = results(run).collect();
         tables.add(Place::Ports, [ports(&all), talk(&all), silence(&all)]);
+    }
+
+    fn sentences(&self, run: &Run) -> Vec<String> {
+        let known = results::<Self>(run).filter_map(|port| Some((port, port.state?)));
+        let sentence = |(port, state): (&Self, PortState)| {
+            let connects = port.connect_s.map_or_else(String::new, |times| {
+                format!(", connects in {} (median)", number::seconds(times.p50))
+            });
+            format!("{} is {}{connects}.", capital(&label(port)), state.name())
+        };
+        known.map(sentence).collect()
     }
 
     fn bears(&self) -> Ends {
@@ -96,10 +108,10 @@ fn answer(port: &PortResult) -> String {
         (None, Some(banner)) => banner.lines().next().unwrap_or_default().to_owned(),
         (None, None) => match (port.closed_s, port.mute_s) {
             (Some(closed), _) => format!(
-                "closed after {}, without a word",
+                "closed after {} without an answer",
                 number::seconds(closed.p50)
             ),
-            (None, Some(waited)) => format!("said nothing in {}", number::seconds(waited)),
+            (None, Some(waited)) => format!("sent nothing in {}", number::seconds(waited)),
             (None, None) => String::new(),
         },
     }
@@ -121,7 +133,7 @@ fn silence(all: &[&PortResult]) -> Table {
     let mut lost = idle().filter_map(|(_, idle)| Some((idle.kept_s.unwrap_or(0.0), idle.lost_s?)));
     let note = lost.next_back().map(|(kept, lost)| {
         format!(
-            "Something on the way forgets connections that are silent for {} to {}: let programs send keep-alives \
+            "Something on the path forgets connections that are silent for {} to {}: let programs send keep-alives \
              more often (TCP_KEEPIDLE).",
             number::seconds(kept),
             number::seconds(lost)

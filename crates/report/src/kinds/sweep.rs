@@ -88,7 +88,7 @@ fn targets(all: &[&PingsResult]) -> Table {
         .num("late", |t| counted(t.late))
         .num("unsent", |t| counted(t.send_errors))
         .text("answer", |t| blank(t.answer.as_ref()))
-        .text("told", |t| blank(t.error.as_ref()))
+        .text("error", |t| blank(t.error.as_ref()))
         .noting((count > MOST_ROWS).then(|| {
             format!(
                 "{MOST_ROWS} of {count}, those that lost most first; the Run (--json, -o) has all."

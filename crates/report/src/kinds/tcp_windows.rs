@@ -14,19 +14,19 @@ impl Show for TcpResult {
     fn tables(&self, run: &Run, tables: &mut Tables) {
         let bytes = |value| si(value, "B");
         let table = Table::of(
-            "One TCP connection: what the path holds, and the windows that the ends allow",
+            "One TCP connection: bytes that fill the path, and the windows of both ends",
             results::<Self>(run),
         )
         .text("", |r| flow(r.direction))
         .num("min RTT", |r| human_seconds(r.rtt_s))
-        .num("path holds", |r| bytes(r.bdp_bytes))
+        .num("fills the path", |r| bytes(r.bdp_bytes))
         .num("sender allows", |r| r.send_window_bytes.map(bytes))
         .num("receiver allows", |r| r.receive_window_bytes.map(bytes))
         .num("about at most", |r| {
             r.one_flow_bps.map(|rate| si(rate, "bit/s"))
         });
-        let note = "The path holds the measured rate times the smallest round trip; about 0.8 of a send buffer and 0.65 of a receive buffer count.";
-        tables.add(Place::TcpWindows, [table.noted(note)]);
+        let note = "The measured rate times the smallest round trip fills the path; about 0.8 of a send buffer and 0.65 of a receive buffer are window.";
+        tables.detail(Place::TcpWindows, [table.noted(note)]);
     }
 
     fn phase(&self) -> Phase {

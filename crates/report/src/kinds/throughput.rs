@@ -1,6 +1,8 @@
 //! What a load phase carried in one direction over TCP: rates, how they came about, what the
 //! senders said of themselves.
 
+mod limit;
+
 use plumb_model::context::Phase;
 use plumb_model::order::sort_few;
 use plumb_model::results::{Direction, SlowStartEnd, TcpSender, ThroughputResult};
@@ -20,9 +22,20 @@ impl Show for ThroughputResult {
         let mut rows: Vec<Row<'_>> = all(run).collect();
         let place = |row: &Row<'_>| (row.phase, row.result.direction == Direction::Down);
         sort_few(&mut rows, |a, b| place(a).cmp(&place(b)));
-        tables.add(Place::Rates, [rates(&rows), transfer(&rows), shares(&rows)]);
+        tables.add(Place::Rates, [rates(&rows)]);
+        tables.detail(Place::Rates, [transfer(&rows)]);
+        tables.add(Place::Rates, [shares(&rows)]);
         tables.fold(streams(&rows));
-        tables.add(Place::Senders, [senders(&rows), limits(&rows), tls(&rows)]);
+        tables.detail(Place::Senders, [senders(&rows), limits(&rows), tls(&rows)]);
+    }
+
+    /// What each direction carried by itself, and what limited it.
+    fn sentences(&self, run: &Run) -> Vec<String> {
+        let rows = all::<Self>(run).filter(|row| {
+            let alone = row.phase == row.result.direction.into();
+            alone && row.measurement.context.experiment.is_none()
+        });
+        rows.filter_map(|row| limit::sentence(&row)).collect()
     }
 
     fn phase(&self) -> Phase {
@@ -72,7 +85,7 @@ impl Show for ThroughputResult {
     }
 }
 
-type Row<'a> = Found<'a, ThroughputResult>;
+pub(super) type Row<'a> = Found<'a, ThroughputResult>;
 
 impl Row<'_> {
     /// The name of its row: what flowed, and beside what.
@@ -85,7 +98,7 @@ impl Row<'_> {
     }
 
     /// Whether the sending end's record is there: it goes missing with a far end that goes away.
-    fn has_sender(&self) -> bool {
+    pub(super) fn has_sender(&self) -> bool {
         !self.result.cc.is_empty()
     }
 }
@@ -126,7 +139,7 @@ fn transfer(rows: &[Row<'_>]) -> Table {
         let cost = cpu.local_s_per_gb.or(cpu.remote_s_per_gb);
         row.result.slow_start.is_some() || cost.or(files).is_some()
     });
-    Table::of("Beginning, cost and files", known)
+    Table::of("Slow start, cost and files", known)
         .text("", |row| row.name())
         .num("slow start", |row| {
             blank(row.result.slow_start.map(|start| {
@@ -308,7 +321,7 @@ fn limits(rows: &[Row<'_>]) -> Table {
         }
     }
     Table::of(
-        "What held the senders back (share of time), and their buffers",
+        "What limited the senders (share of time), and their buffers",
         rows,
     )
     .text("", |row| row.name())

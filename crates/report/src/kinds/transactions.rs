@@ -16,6 +16,32 @@ impl Show for TransactionsResult {
         tables.add(Place::Transactions, [table(&all), phases(&all)]);
     }
 
+    fn sentences(&self, run: &Run) -> Vec<String> {
+        let sentence = |r: &Self| {
+            let each = if r.connect {
+                "connections with one request each"
+            } else {
+                "requests"
+            };
+            let failed = match r.failed {
+                0 => "none failed".to_owned(),
+                failed => format!("{failed} failed"),
+            };
+            let times = r.latency_s.map_or_else(String::new, |d| {
+                format!(
+                    ", half of them within {} and 99 % within {}",
+                    number::seconds(d.p50),
+                    number::seconds(d.p99)
+                )
+            });
+            format!(
+                "{} {each} a second{times}; {failed}.",
+                number::whole(r.rate_tps)
+            )
+        };
+        results::<Self>(run).map(sentence).collect()
+    }
+
     fn quantities(&self, phase: Phase) -> Vec<Quantity> {
         let each = if self.connect {
             "connections"

@@ -10,7 +10,7 @@ use crate::number;
 use crate::phase::{flow, flow_in_phase};
 use crate::registry::{all, results};
 use crate::show::{Place, Show, Tables, Trace};
-use crate::table::Table;
+use crate::table::{Table, counted};
 
 impl Show for UdpResult {
     fn tables(&self, run: &Run, tables: &mut Tables) {
@@ -26,7 +26,8 @@ impl Show for UdpResult {
                 (name, udp)
             })
             .collect();
-        tables.add(
+        tables.add(Place::Datagrams, [short(&rows)]);
+        tables.detail(
             Place::Datagrams,
             [packets(&rows), delays(&rows), order(&rows)],
         );
@@ -84,10 +85,40 @@ impl Show for UdpResult {
 /// A stream with the name of its row.
 type Row<'a> = (String, &'a UdpResult);
 
+/// What came of what was sent, for everybody.
+fn short(rows: &[Row<'_>]) -> Table {
+    Table::of("UDP", rows)
+        .text("", |(name, _)| name.clone())
+        .num("asked", |(_, udp)| {
+            udp.asked_bps.map_or_else(|| "max".to_owned(), number::rate)
+        })
+        .num("received", |(_, udp)| udp.bps.map(number::rate))
+        .num("not sent in time", |(_, udp)| {
+            let sender = udp.sender.as_ref();
+            counted(sender.map_or(0, |s| s.missed.saturating_add(s.refused)))
+        })
+        .num("lost", |(_, udp)| {
+            let receiver = udp.receiver.as_ref();
+            receiver.map(|r| number::percent(r.path_loss_ratio()))
+        })
+        .num("reordered", |(_, udp)| {
+            udp.receiver.as_ref().map(|r| r.reordering.reordered)
+        })
+        .num("jitter", |(_, udp)| {
+            let receiver = udp.receiver.as_ref();
+            at(
+                receiver.and_then(|r| r.jitter_s),
+                |d| d.mean,
+                number::seconds,
+            )
+        })
+        .done()
+}
+
 /// What was sent and what came.
 fn packets(rows: &[Row<'_>]) -> Table {
     const NOTE: &str = "Payload; lost: packets sent and never received, of them 'here' dropped by the receiving socket (≤: at most, where it took trains); loss: the others, lost or corrupted on the path; late: departures against the schedule; missed: left out because the sender was late.";
-    Table::of("UDP", rows)
+    Table::of("UDP packets", rows)
         .text("", |(name, _)| name.clone())
         .num("received", |(_, udp)| udp.bps.map(number::rate))
         .num("asked", |(_, udp)| {

@@ -69,6 +69,11 @@ impl Axis {
         }
     }
 
+    /// Whether the axis reaches so far.
+    pub(crate) fn holds(&self, value: f64) -> bool {
+        value <= self.high
+    }
+
     /// Where a value stands; what lies outside stands at the edge.
     pub(crate) fn position(&self, value: f64) -> f64 {
         let share = if self.logarithmic {

@@ -4,14 +4,70 @@ use std::fmt::Write;
 
 use plumb_model::printable;
 
-/// Width of every chart, in the units of its view box; the page scales it.
-pub(crate) const WIDTH: f64 = 960.0;
+/// For how wide a page a chart is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Width {
+    Wide,
+    /// A phone held upright.
+    Narrow,
+}
+
+impl Width {
+    /// In the units of the view box, which the page scales: on a phone about one for each pixel of its style sheet, so that
+    /// the letters stay as large as those of the text.
+    pub(crate) fn units(self) -> f64 {
+        match self {
+            Self::Wide => 960.0,
+            Self::Narrow => 360.0,
+        }
+    }
+
+    /// How many ticks an axis of time has room for.
+    pub(crate) fn ticks(self) -> usize {
+        match self {
+            Self::Wide => 12,
+            Self::Narrow => 5,
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Self::Wide => "wide",
+            Self::Narrow => "narrow",
+        }
+    }
+}
+
+/// A chart once for each width; the page shows the one that fits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Drawing {
+    pub(crate) wide: String,
+    pub(crate) narrow: String,
+}
+
+impl Drawing {
+    pub(crate) fn of(draw: impl Fn(Width) -> String) -> Self {
+        Self {
+            wide: draw(Width::Wide),
+            narrow: draw(Width::Narrow),
+        }
+    }
+
+    /// Both, as they stand in a page.
+    pub(crate) fn both(&self) -> String {
+        format!("{}{}", self.wide, self.narrow)
+    }
+}
 
 /// Width of a letter, about: the text is set by the reader's machine.
 pub(crate) const LETTER: f64 = 6.8;
 
+/// Height of a row of a legend.
+pub(crate) const LEGEND_LINE: f64 = 18.0;
+
 /// A chart being drawn.
 pub(crate) struct Canvas {
+    width: Width,
     body: String,
 }
 
@@ -24,8 +80,9 @@ pub(crate) enum Anchor {
 }
 
 impl Canvas {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(width: Width) -> Self {
         Self {
+            width,
             body: String::new(),
         }
     }
@@ -64,9 +121,41 @@ impl Canvas {
     /// The chart, with what it shows in words for those who cannot see it.
     pub(crate) fn finish(self, height: f64, description: &str) -> String {
         let (description, body) = (escape(description), self.body);
+        let (width, class) = (self.width.units(), self.width.class());
         format!(
-            "<svg viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{description}\">\n{body}</svg>"
+            "<svg class=\"{class}\" viewBox=\"0 0 {width} {height:.0}\" role=\"img\" aria-label=\"{description}\">\n{body}</svg>"
         )
+    }
+
+    /// Names of lines from the left on, in as many rows as they take; each is a class and a name. Returns where the rows end.
+    pub(crate) fn legend(
+        &mut self,
+        (left, top): (f64, f64),
+        right: f64,
+        entries: &[(String, String)],
+    ) -> f64 {
+        const SAMPLE: f64 = 26.0;
+        const GAP: f64 = 16.0;
+        let (mut x, mut y) = (left, top);
+        for (class, name) in entries {
+            let takes = SAMPLE + LETTER * name.chars().count() as f64;
+            if x > left && x + takes > right {
+                (x, y) = (left, y + LEGEND_LINE);
+            }
+            self.rule(
+                &format!("line {class}"),
+                (x, y - 4.0),
+                (x + SAMPLE - 6.0, y - 4.0),
+            );
+            self.text("label", (x + SAMPLE, y), Anchor::Start, name);
+            x += takes + GAP;
+        }
+        y
+    }
+
+    /// A mark at the top of the plot: what is here goes on beyond it.
+    pub(crate) fn beyond(&mut self, (x, y): (f64, f64)) {
+        self.path("cut", &format!("M{x:.1} {y:.1}l3.5 6h-7z"));
     }
 
     fn push(&mut self, element: std::fmt::Arguments<'_>) {

@@ -2,7 +2,7 @@
 //! came back, so a curve with losses ends below 100 %.
 
 use super::axis::{Axis, drawable};
-use super::canvas::{Anchor, Canvas, LETTER, WIDTH};
+use super::canvas::{Anchor, Canvas, Drawing, LEGEND_LINE, Width};
 use super::polyline;
 use crate::number;
 
@@ -62,19 +62,23 @@ impl Curve {
     }
 }
 
-const HEIGHT: f64 = 300.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 252.0;
 const LEFT: f64 = 56.0;
-/// Right of the plot stand a sample of the line, the name of the curve and two numbers.
-const LEGEND_SAMPLE: f64 = 48.0;
-const LEGEND_NUMBERS: f64 = 146.0;
-/// Longest name that the legend makes room for.
-const LEGEND_LETTERS: usize = 24;
-const LEGEND_LINE: f64 = 22.0;
+/// Right of the plot.
+const MARGIN: f64 = 20.0;
+/// Under the plot stand a sample of each line, the name of the curve and two numbers, which end here.
+const LEGEND_TOP: f64 = 318.0;
+const LEGEND_NAME: f64 = 84.0;
+const LEGEND_P50: f64 = 272.0;
+const LEGEND_P95: f64 = 346.0;
 
 /// The chart; `None` when there is nothing to draw.
-pub(crate) fn render(curves: &[Curve]) -> Option<String> {
+pub(crate) fn render(curves: &[Curve]) -> Option<Drawing> {
+    (!curves.is_empty()).then(|| Drawing::of(|width| draw(curves, width).unwrap_or_default()))
+}
+
+fn draw(curves: &[Curve], width: Width) -> Option<String> {
     let ends = |pick: fn(&[f64]) -> Option<&f64>| {
         curves
             .iter()
@@ -82,17 +86,11 @@ pub(crate) fn render(curves: &[Curve]) -> Option<String> {
     };
     let low = ends(|s| s.first()).reduce(f64::min)?;
     let high = ends(|s| s.last()).reduce(f64::max)?;
-    let letters = curves
-        .iter()
-        .map(|c| c.label.chars().count())
-        .max()
-        .unwrap_or(0)
-        .min(LEGEND_LETTERS);
-    let right = WIDTH - LEGEND_NUMBERS - LEGEND_SAMPLE - LETTER * letters as f64;
+    let right = width.units() - MARGIN;
     let x = Axis::logarithmic((low, high), (LEFT, right));
     let y = Axis::linear((0.0, 1.0), (BOTTOM, TOP));
 
-    let mut canvas = Canvas::new();
+    let mut canvas = Canvas::new(width);
     for tick in y.ticks(5, 100.0) {
         canvas.rule("grid", (LEFT, tick.position), (right, tick.position));
         canvas.text(
@@ -102,7 +100,7 @@ pub(crate) fn render(curves: &[Curve]) -> Option<String> {
             &format!("{} %", tick.label),
         );
     }
-    for tick in x.ticks(12, 1e3) {
+    for tick in x.ticks(width.ticks(), 1e3) {
         canvas.rule("grid", (tick.position, TOP), (tick.position, BOTTOM));
         canvas.text(
             "tick",
@@ -125,36 +123,33 @@ pub(crate) fn render(curves: &[Curve]) -> Option<String> {
             &polyline::path(curve.steps(&x, &y)),
         );
     }
-    legend(&mut canvas, curves, right);
+    let bottom = legend(&mut canvas, curves);
     Some(canvas.finish(
-        HEIGHT,
+        bottom + 10.0,
         "Share of probes answered within a time, one curve for each phase",
     ))
 }
 
-fn legend(canvas: &mut Canvas, curves: &[Curve], plot: f64) {
-    let column = |right: f64| WIDTH - right;
-    canvas.text("tick", (column(78.0), TOP + 6.0), Anchor::End, "p50");
-    canvas.text("tick", (column(4.0), TOP + 6.0), Anchor::End, "p95");
-    for (i, curve) in curves.iter().enumerate() {
-        let y = TOP + 6.0 + LEGEND_LINE * (i + 1) as f64;
+/// Returns where it ends.
+fn legend(canvas: &mut Canvas, curves: &[Curve]) -> f64 {
+    canvas.text("tick", (LEGEND_P50, LEGEND_TOP), Anchor::End, "median");
+    canvas.text("tick", (LEGEND_P95, LEGEND_TOP), Anchor::End, "95 %");
+    let mut y = LEGEND_TOP;
+    for curve in curves {
+        y += LEGEND_LINE;
         let dashed = if curve.dashed { " before" } else { "" };
         canvas.rule(
             &format!("line {}{dashed}", curve.class),
-            (plot + 18.0, y - 4.0),
-            (plot + 40.0, y - 4.0),
+            (LEFT, y - 4.0),
+            (LEGEND_NAME - 6.0, y - 4.0),
         );
-        canvas.text(
-            "label",
-            (plot + LEGEND_SAMPLE, y),
-            Anchor::Start,
-            &curve.label,
-        );
-        for (right, p) in [(78.0, 0.5), (4.0, 0.95)] {
+        canvas.text("label", (LEGEND_NAME, y), Anchor::Start, &curve.label);
+        for (right, p) in [(LEGEND_P50, 0.5), (LEGEND_P95, 0.95)] {
             let text = curve.quantile(p).map_or_else(String::new, number::seconds);
-            canvas.text("label", (column(right), y), Anchor::End, &text);
+            canvas.text("label", (right, y), Anchor::End, &text);
         }
     }
+    y
 }
 
 #[cfg(test)]
@@ -190,7 +185,7 @@ mod tests {
         fn any_samples_draw(bits in proptest::collection::vec(proptest::option::of(any::<u64>()), 0..200)) {
             let values: Vec<_> = bits.into_iter().map(|b| b.map(f64::from_bits)).collect();
             if let Some(curve) = Curve::new("<&>".into(), "up", true, &values) {
-                let svg = render(&[curve]).unwrap();
+                let svg = render(&[curve]).unwrap().both();
                 prop_assert!(!svg.contains("NaN") && !svg.contains("inf") && !svg.contains("<&>"));
             }
         }

@@ -3,8 +3,9 @@
 use plumb_model::series::Series;
 
 use super::axis::{Axis, drawable};
-use super::canvas::{Anchor, Canvas, LETTER, WIDTH};
-use super::polyline;
+use super::canvas::{Anchor, Canvas, Drawing, Width};
+use super::{limit, polyline};
+use crate::number;
 
 pub(crate) struct Line<'a> {
     pub(crate) name: &'a str,
@@ -36,21 +37,37 @@ const HEIGHT: f64 = 240.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 192.0;
 const LEFT: f64 = 56.0;
-/// Right of the plot stand a sample of each line and its name.
-const LEGEND: f64 = 48.0;
-const LEGEND_LINE: f64 = 22.0;
+/// Right of the plot.
+const MARGIN: f64 = 12.0;
 
 /// The chart; `None` when there is nothing to draw.
-pub(crate) fn render(subject: &Subject<'_>, lines: &[Line<'_>]) -> Option<String> {
+pub(crate) fn render(subject: &Subject<'_>, lines: &[Line<'_>]) -> Option<Drawing> {
+    let drawn = lines.iter().flat_map(|line| line.values.points());
+    let any = |(t, v): (f64, f64)| drawable(t).is_some() && drawable(v).is_some();
+    drawn
+        .map(any)
+        .any(|any| any)
+        .then(|| Drawing::of(|width| draw(subject, lines, width).unwrap_or_default()))
+}
+
+fn draw(subject: &Subject<'_>, lines: &[Line<'_>], width: Width) -> Option<String> {
     let values = || {
         let series = lines.iter().flat_map(|line| line.values.points());
         series.filter_map(|(t, v)| Some((drawable(t)?, drawable(v)?)))
     };
     let low = values().map(|(_, v)| v).reduce(f64::min)?;
-    let high = values().map(|(_, v)| v).reduce(f64::max)?;
+    let of_line = |line: &Line<'_>| {
+        line.values
+            .points()
+            .filter_map(|(_, v)| drawable(v))
+            .collect()
+    };
+    let high = match subject.scale {
+        Scale::Logarithmic => values().map(|(_, v)| v).reduce(f64::max)?,
+        Scale::Even => limit::end(lines.iter().map(of_line))?.max(low),
+    };
     let end = values().map(|(t, _)| t).reduce(f64::max)?;
-    let letters = lines.iter().map(|line| line.name.chars().count()).max()?;
-    let right = WIDTH - LEGEND - LETTER * letters.min(16) as f64 - 4.0;
+    let right = width.units() - MARGIN;
     let x = Axis::linear((0.0, end), (LEFT, right));
     let y = match subject.scale {
         Scale::Logarithmic => Axis::logarithmic((low, high), (BOTTOM, TOP)),
@@ -60,20 +77,21 @@ pub(crate) fn render(subject: &Subject<'_>, lines: &[Line<'_>]) -> Option<String
             Axis::linear((low - room, high + room), (BOTTOM, TOP))
         }
     };
-    let mut canvas = Canvas::new();
+    let mut canvas = Canvas::new(width);
     for tick in y.ticks(6, 1e3) {
         canvas.rule("grid", (LEFT, tick.position), (right, tick.position));
         let at = (LEFT - 8.0, tick.position + 4.0);
         canvas.text("tick", at, Anchor::End, &tick.label);
     }
-    for tick in x.ticks(10, 1.0) {
+    for tick in x.ticks(width.ticks(), 1.0) {
         let at = (tick.position, BOTTOM + 18.0);
         canvas.text("tick", at, Anchor::Middle, &tick.label);
     }
     canvas.rule("axis", (LEFT, BOTTOM), (right, BOTTOM));
     let middle = ((LEFT + right) / 2.0, BOTTOM + 38.0);
     canvas.text("tick", middle, Anchor::Middle, subject.title);
-    for (n, class) in lines.iter().enumerate() {
+    let mut beyond: Vec<f64> = Vec::new();
+    for class in lines {
         let series = class.values;
         let points = series.t_s.iter().zip(&series.values).map(|(t, v)| {
             let (t, v) = (drawable(*t)?, drawable((*v)?)?);
@@ -81,11 +99,25 @@ pub(crate) fn render(subject: &Subject<'_>, lines: &[Line<'_>]) -> Option<String
         });
         let colour = format!("line {}", class.colour);
         canvas.path(&colour, &polyline::path(points));
-        let at = TOP + 6.0 + LEGEND_LINE * n as f64;
-        canvas.rule(&colour, (right + 18.0, at - 4.0), (right + 40.0, at - 4.0));
-        canvas.text("label", (right + LEGEND, at), Anchor::Start, class.name);
+        for (t, value) in series.points().filter(|(_, value)| !y.holds(*value)) {
+            beyond.push(value);
+            canvas.beyond((x.position(t), TOP));
+        }
     }
-    Some(canvas.finish(HEIGHT, subject.description))
+    let mut names: Vec<(String, String)> = lines
+        .iter()
+        .map(|line| (line.colour.to_owned(), line.name.to_owned()))
+        .collect();
+    if let Some(most) = beyond.iter().copied().reduce(f64::max) {
+        let text = format!(
+            "{} beyond the top, up to {}",
+            beyond.len(),
+            number::seconds(most)
+        );
+        names.push(("cut".to_owned(), text));
+    }
+    let bottom = canvas.legend((LEFT, HEIGHT + 6.0), right, &names);
+    Some(canvas.finish(bottom + 10.0, subject.description))
 }
 
 #[cfg(test)]
@@ -120,6 +152,7 @@ mod tests {
             &[line("EF", "up", &whole), line("<BK>", "idle", &broken)],
         )
         .unwrap();
+        let svg = svg.wide;
         assert_eq!(svg.matches("<path").count(), 2);
         assert!(svg.contains("&lt;BK&gt;") && !svg.contains("<BK>"));
         // Fifty dots and one line.
@@ -135,7 +168,9 @@ mod tests {
         let mut negative = Series::new(Unit::Seconds);
         negative.push(0.0, Some(-0.002));
         negative.push(1.0, Some(0.002));
-        let svg = render(&even, &[line("there", "up", &negative)]).unwrap();
+        let svg = render(&even, &[line("there", "up", &negative)])
+            .unwrap()
+            .wide;
         assert!(
             svg.contains(">-2<") || svg.contains(">−2<") || svg.contains(">-1<"),
             "{svg}"

@@ -9,10 +9,10 @@ use plumb_model::run::{Measurement, Run};
 use plumb_model::series::Series;
 
 use super::axis::{Axis, drawable};
-use super::canvas::{Anchor, Canvas, LETTER, WIDTH};
-use super::polyline;
+use super::canvas::{Anchor, Canvas, Drawing, LEGEND_LINE, Width};
+use super::{limit, polyline};
 use crate::latency::leading_protocol;
-use crate::number::Scale;
+use crate::number::{self, Scale};
 use crate::phase::{PHASES, flow};
 use crate::registry::{phase, shown};
 use crate::show::Trace as Shown;
@@ -163,9 +163,16 @@ impl Timeline {
         let ends = self.bands.iter().map(|band| band.to_s);
         Extent {
             time_s: largest(&mut points.map(|(t, _)| *t).chain(ends)),
-            largest: Quantity::ALL.map(|quantity| {
-                let points = self.of_quantity(quantity).flat_map(|t| &t.points);
-                largest(&mut points.filter_map(|(_, value)| *value))
+            largest: Quantity::ALL.map(|quantity| match quantity {
+                Quantity::Loss => {
+                    let points = self.of_quantity(quantity).flat_map(|t| &t.points);
+                    largest(&mut points.filter_map(|(_, value)| *value))
+                }
+                Quantity::Rate | Quantity::Delay | Quantity::RoundTrip => {
+                    let values =
+                        |trace: &Trace| trace.points.iter().filter_map(|(_, v)| *v).collect();
+                    limit::end(self.of_quantity(quantity).map(values)).unwrap_or(0.0)
+                }
             }),
         }
     }
@@ -190,9 +197,10 @@ fn bands(run: &Run) -> Vec<Band> {
 }
 
 const LEFT: f64 = 56.0;
-const RIGHT: f64 = WIDTH - 12.0;
-/// Names of the phases stand above here.
-const BANDS_TOP: f64 = 24.0;
+/// Right of the plots.
+const MARGIN: f64 = 12.0;
+/// The names of the phases stand here, and the first panel below them.
+const PHASES_TOP: f64 = 16.0;
 /// Room for a panel's title.
 const TITLE: f64 = 34.0;
 /// Between a panel and the title of the next.
@@ -200,33 +208,71 @@ const GAP: f64 = 6.0;
 /// Room for the labels of the axis of time.
 const FOOT: f64 = 44.0;
 
-pub(crate) fn render(timeline: &Timeline, extent: Extent) -> String {
-    let mut canvas = Canvas::new();
-    let x = Axis::linear((0.0, extent.time_s), (LEFT, RIGHT));
-    let mut bottom = BANDS_TOP - GAP;
+/// The chart, on axes that end where `extent` says.
+pub(crate) fn render(timeline: &Timeline, extent: Extent) -> Drawing {
+    Drawing::of(|width| draw(timeline, extent, width))
+}
+
+fn draw(timeline: &Timeline, extent: Extent, width: Width) -> String {
+    let mut canvas = Canvas::new(width);
+    let right = width.units() - MARGIN;
+    let x = Axis::linear((0.0, extent.time_s), (LEFT, right));
+    let names: Vec<(String, String)> = timeline
+        .bands
+        .iter()
+        .map(|band| {
+            (
+                format!("{} phase-line", band.phase.name()),
+                band.phase.shown().to_owned(),
+            )
+        })
+        .collect();
+    let bands_top = canvas.legend((LEFT, PHASES_TOP), right, &names) + 12.0;
+    // On a phone the names of the lines have a row of their own.
+    let legend_row = if width == Width::Narrow {
+        LEGEND_LINE
+    } else {
+        0.0
+    };
+    let mut bottom = bands_top - GAP;
     let mut panels = Vec::new();
     for (quantity, largest) in Quantity::ALL.into_iter().zip(extent.largest) {
         if largest > 0.0 {
-            let top = bottom + GAP + TITLE;
+            let top = bottom + GAP + TITLE + legend_row;
             bottom = top + quantity.size().0;
             panels.push((quantity, largest, (top, bottom)));
         }
     }
-    let bottom = bottom.max(BANDS_TOP + TITLE);
-    phases(&mut canvas, timeline, &x, bottom);
+    let bottom = bottom.max(bands_top + TITLE);
+    phases(&mut canvas, timeline, &x, (bands_top, bottom));
     for (quantity, largest, panel) in panels {
         let (title, factor) = quantity.title(largest);
-        frame(&mut canvas, panel, &x, &title);
-        legend(&mut canvas, panel.0, &entries(timeline, quantity));
         let (_, steps) = quantity.size();
         let y = Axis::from_zero(largest, steps, (panel.1, panel.0));
-        values(&mut canvas, &y, factor, steps);
-        draw(&mut canvas, timeline.of_quantity(quantity), &x, &y);
+        frame(
+            &mut canvas,
+            panel,
+            (&x, right, width.ticks()),
+            (&title, panel.0 - 12.0 - legend_row),
+        );
+        let mut entries = entries(timeline, quantity);
+        entries.extend(beyond(timeline, quantity, &y));
+        let left = if width == Width::Narrow {
+            LEFT
+        } else {
+            LEFT + 240.0
+        };
+        canvas.legend((left, panel.0 - 12.0), right, &entries);
+        values(&mut canvas, (&y, right), factor, steps);
+        lines(&mut canvas, timeline.of_quantity(quantity), &x, &y);
+        for (t, _) in points_beyond(timeline, quantity, &y) {
+            canvas.beyond((x.position(t), panel.0));
+        }
         if quantity == Quantity::RoundTrip {
             losses(&mut canvas, timeline, &x, panel.0);
         }
     }
-    for tick in x.ticks(12, 1.0) {
+    for tick in x.ticks(width.ticks(), 1.0) {
         canvas.text(
             "tick",
             (tick.position, bottom + 18.0),
@@ -236,55 +282,76 @@ pub(crate) fn render(timeline: &Timeline, extent: Extent) -> String {
     }
     canvas.text(
         "tick",
-        ((LEFT + RIGHT) / 2.0, bottom + 36.0),
+        ((LEFT + right) / 2.0, bottom + 36.0),
         Anchor::Middle,
         "seconds from the start",
     );
     canvas.finish(
         bottom + FOOT,
-        "What was carried, and how long it took, over the time of the measurement",
+        "Rates and times over the time of the measurement",
     )
 }
 
-fn phases(canvas: &mut Canvas, timeline: &Timeline, x: &Axis, bottom: f64) {
+/// What is higher than the axis reaches.
+fn points_beyond(
+    timeline: &Timeline,
+    quantity: Quantity,
+    y: &Axis,
+) -> impl Iterator<Item = (f64, f64)> {
+    let points = timeline
+        .of_quantity(quantity)
+        .flat_map(|trace| &trace.points);
+    let points = points.filter_map(|(t, value)| Some((*t, (*value)?)));
+    points.filter(|(_, value)| !y.holds(*value))
+}
+
+/// What is cut off, as an entry of the legend.
+fn beyond(timeline: &Timeline, quantity: Quantity, y: &Axis) -> Option<(String, String)> {
+    let values = || points_beyond(timeline, quantity, y).map(|(_, value)| value);
+    let most = values().reduce(f64::max)?;
+    let most = match quantity {
+        Quantity::Rate => number::rate(most),
+        Quantity::Loss => number::percent(most),
+        Quantity::Delay | Quantity::RoundTrip => number::seconds(most),
+    };
+    let text = format!("{} beyond the top, up to {most}", values().count());
+    Some(("cut".to_owned(), text))
+}
+
+fn phases(canvas: &mut Canvas, timeline: &Timeline, x: &Axis, (top, bottom): (f64, f64)) {
     for band in &timeline.bands {
         let (from, to) = (x.position(band.from_s), x.position(band.to_s));
         let class = band.phase.name();
         canvas.rect(
             &format!("band {class}"),
-            (from, BANDS_TOP),
-            (to - from, bottom - BANDS_TOP),
+            (from, top),
+            (to - from, bottom - top),
         );
         canvas.rect(
             &format!("fill {class}"),
-            (from, BANDS_TOP - 3.0),
+            (from, top - 3.0),
             (to - from, 3.0),
         );
-        // A name that does not fit its band would run into the next.
-        let name = band.phase.shown();
-        if to - from > LETTER * name.len() as f64 {
-            canvas.text(
-                "phase",
-                ((from + to) / 2.0, BANDS_TOP - 9.0),
-                Anchor::Middle,
-                name,
-            );
-        }
     }
 }
 
 /// Title, time grid and base line of a panel.
-fn frame(canvas: &mut Canvas, (top, bottom): (f64, f64), x: &Axis, title: &str) {
-    canvas.text("panel", (LEFT, top - 12.0), Anchor::Start, title);
-    for tick in x.ticks(12, 1.0) {
+fn frame(
+    canvas: &mut Canvas,
+    (top, bottom): (f64, f64),
+    (x, right, ticks): (&Axis, f64, usize),
+    (title, title_y): (&str, f64),
+) {
+    canvas.text("panel", (LEFT, title_y), Anchor::Start, title);
+    for tick in x.ticks(ticks, 1.0) {
         canvas.rule("grid", (tick.position, top), (tick.position, bottom));
     }
-    canvas.rule("axis", (LEFT, bottom), (RIGHT, bottom));
+    canvas.rule("axis", (LEFT, bottom), (right, bottom));
 }
 
-fn values(canvas: &mut Canvas, y: &Axis, factor: f64, count: usize) {
+fn values(canvas: &mut Canvas, (y, right): (&Axis, f64), factor: f64, count: usize) {
     for tick in y.ticks(count, factor) {
-        canvas.rule("grid", (LEFT, tick.position), (RIGHT, tick.position));
+        canvas.rule("grid", (LEFT, tick.position), (right, tick.position));
         canvas.text(
             "tick",
             (LEFT - 8.0, tick.position + 4.0),
@@ -294,7 +361,7 @@ fn values(canvas: &mut Canvas, y: &Axis, factor: f64, count: usize) {
     }
 }
 
-fn draw<'a>(canvas: &mut Canvas, traces: impl Iterator<Item = &'a Trace>, x: &Axis, y: &Axis) {
+fn lines<'a>(canvas: &mut Canvas, traces: impl Iterator<Item = &'a Trace>, x: &Axis, y: &Axis) {
     for trace in traces {
         let faint = if trace.faint { " faint" } else { "" };
         let points = trace
@@ -328,7 +395,7 @@ fn leading(timeline: &Timeline) -> impl Iterator<Item = &Trace> {
     traces.filter(|trace| !trace.faint)
 }
 
-fn entries(timeline: &Timeline, quantity: Quantity) -> Vec<(&'static str, String)> {
+fn entries(timeline: &Timeline, quantity: Quantity) -> Vec<(String, String)> {
     if quantity == Quantity::RoundTrip {
         return round_trip_legend(timeline);
     }
@@ -337,11 +404,11 @@ fn entries(timeline: &Timeline, quantity: Quantity) -> Vec<(&'static str, String
         .into_iter()
         .filter(|(class, _)| timeline.of_quantity(quantity).any(|t| t.class == *class));
     there
-        .map(|(class, direction)| (class, flow(direction).to_owned()))
+        .map(|(class, direction)| (class.to_owned(), flow(direction).to_owned()))
         .collect()
 }
 
-fn round_trip_legend(timeline: &Timeline) -> Vec<(&'static str, String)> {
+fn round_trip_legend(timeline: &Timeline) -> Vec<(String, String)> {
     let other = match timeline.leading {
         Protocol::Udp | Protocol::Stamp => Protocol::Icmp,
         _ => Protocol::Udp,
@@ -364,20 +431,6 @@ fn round_trip_legend(timeline: &Timeline) -> Vec<(&'static str, String)> {
     ]
     .into_iter()
     .flatten()
+    .map(|(class, name): (&str, String)| (class.to_owned(), name))
     .collect()
-}
-
-/// Names of the lines, from the right end of a panel's title.
-fn legend(canvas: &mut Canvas, top: f64, entries: &[(&'static str, String)]) {
-    let y = top - 12.0;
-    let mut right = RIGHT;
-    for (class, name) in entries.iter().rev() {
-        canvas.rule(
-            &format!("line {class}"),
-            (right - 20.0, y - 4.0),
-            (right, y - 4.0),
-        );
-        canvas.text("label", (right - 27.0, y), Anchor::End, name);
-        right -= 27.0 + LETTER * name.chars().count() as f64 + 18.0;
-    }
 }

@@ -2,14 +2,17 @@
 //! what to do, and the next command. Everything else is shown by `--details` and on the page.
 
 use plumb_diagnose::goals;
-use plumb_diagnose::outcomes::{self, Limit, Outcome};
-use plumb_model::finding::{Actor, Finding, Severity};
+use plumb_diagnose::outcomes::{self, Outcome};
+use plumb_model::finding::{Clearance, Finding, Severity};
 use plumb_model::order::sort_few;
 use plumb_model::run::Run;
 
+use super::findings::continued;
 use super::layout::{BAD, BOLD, FAINT, FAIR, GOOD, Page, clean, severity, wrap};
 use super::style::Style;
-use crate::{evidence, heading, number, phase};
+use crate::fixes::actor;
+use crate::outcome::{self, Use};
+use crate::{evidence, heading, number};
 
 /// A screen of 24 lines with the command above and the prompt below.
 const MOST_LINES: usize = 22;
@@ -24,6 +27,8 @@ struct Room {
     /// What a finding is, where the headline says something else.
     summary: usize,
     fix: usize,
+    /// Each piece of evidence.
+    evidence: usize,
     /// Commands of the fix; where there are more, they are counted.
     commands: usize,
     /// Other findings, what was not measured, and what was looked for, each.
@@ -39,6 +44,7 @@ const ROOMS: [Room; 4] = [
         headline: 4,
         summary: 3,
         fix: 4,
+        evidence: 2,
         commands: 6,
         beside: 2,
         looked_for: true,
@@ -47,6 +53,7 @@ const ROOMS: [Room; 4] = [
         headline: 4,
         summary: 2,
         fix: 3,
+        evidence: 2,
         commands: 6,
         beside: 1,
         looked_for: true,
@@ -55,6 +62,7 @@ const ROOMS: [Room; 4] = [
         headline: 4,
         summary: 2,
         fix: 2,
+        evidence: 1,
         commands: 6,
         beside: 1,
         looked_for: false,
@@ -63,6 +71,7 @@ const ROOMS: [Room; 4] = [
         headline: 3,
         summary: 2,
         fix: 2,
+        evidence: 1,
         commands: 0,
         beside: 1,
         looked_for: false,
@@ -144,8 +153,15 @@ fn painted(paint: anstyle::Style, lines: Vec<String>) -> Vec<Line> {
 /// Of what it is, and the sentence that it comes to: with how sure that is, where something was found.
 fn head(run: &Run, most: Room) -> Vec<Line> {
     let mut lines = Vec::new();
+    let grade = run
+        .verdict
+        .as_ref()
+        .and_then(|verdict| verdict.latency_grade);
+    let grade = grade.map_or_else(String::new, |grade| {
+        format!(", latency under load: {}", grade.name())
+    });
     let title = format!(
-        "{}, {}",
+        "{}, {}{grade}",
         heading::target(run),
         heading::started(&run.started)
     );
@@ -162,11 +178,7 @@ fn head(run: &Run, most: Room) -> Vec<Line> {
         .first()
         .filter(|worst| worst.summary == verdict.headline);
     let sure = sure.map_or_else(String::new, |worst| {
-        format!(
-            " ({}, {} sure)",
-            worst.place.name(),
-            number::percent(worst.confidence)
-        )
+        format!(" ({} sure)", number::percent(worst.confidence))
     });
     let text = format!("{}{sure}", verdict.headline);
     lines.extend(painted(BOLD, fitted("", &text, most.headline)));
@@ -183,58 +195,17 @@ fn outcome_lines(run: &Run) -> Vec<Line> {
             "{:<6}{:>4.0} %  {}",
             outcome.application.name(),
             (outcome.score * 100.0).floor(),
-            limit(&outcome.limit)
+            outcome::limit(&outcome.limit)
         );
-        let paint = match outcome.score {
-            score if score >= 0.9 => GOOD,
-            score if score >= 0.5 => FAIR,
-            _ => BAD,
+        let paint = match Use::of(outcome.score) {
+            Use::Good => GOOD,
+            Use::Fair => FAIR,
+            Use::Bad => BAD,
         };
         let text: String = clean(&text).chars().take(COLUMNS - 2).collect();
         vec![(paint, format!("  {text}"))]
     };
     outcomes.iter().flat_map(line).collect()
-}
-
-/// What limits an application: the load under which it was measured, and what is needed.
-fn limit(limit: &Limit) -> String {
-    match limit {
-        Limit::Latency {
-            phase,
-            percentile,
-            rtt_s,
-            optimal_s,
-            worst_s,
-        } => format!(
-            "{percentile} within {} {} (good {}, bad {})",
-            number::seconds(*rtt_s),
-            phase::when(*phase),
-            number::threshold("_s", *optimal_s),
-            number::threshold("_s", *worst_s)
-        ),
-        Limit::Loss {
-            phase,
-            ratio,
-            optimal,
-            worst,
-        } => format!(
-            "{} lost {} (good {}, bad {})",
-            number::percent(*ratio),
-            phase::when(*phase),
-            number::percent(*optimal),
-            number::percent(*worst)
-        ),
-        Limit::Rate {
-            direction,
-            bps,
-            needed_bps,
-        } => format!(
-            "{} {} (needs {})",
-            phase::flow(*direction),
-            number::rate(*bps),
-            number::threshold("_bps", *needed_bps)
-        ),
-    }
 }
 
 /// The worst finding, and those besides it.
@@ -268,11 +239,17 @@ fn finding(run: &Run, finding: &Finding, most: Room) -> Vec<Line> {
     let mut evidence: Vec<String> = finding
         .evidence
         .iter()
-        .map(|one| evidence::sentence(run, one, COLUMNS - BULLET.chars().count()))
+        .map(|one| match most.evidence {
+            1 => evidence::sentence(run, one, COLUMNS - BULLET.chars().count()),
+            _ => evidence::sentence(run, one, usize::MAX),
+        })
         .collect();
     evidence.dedup();
     for sentence in evidence.iter().take(EVIDENCE_LINES) {
-        lines.extend(painted(anstyle::Style::new(), fitted(BULLET, sentence, 1)));
+        lines.extend(painted(
+            anstyle::Style::new(),
+            fitted(BULLET, sentence, most.evidence),
+        ));
     }
     lines
 }
@@ -282,17 +259,13 @@ fn fix(finding: &Finding, most: Room) -> Vec<Line> {
     let Some(fix) = finding.fixes.first() else {
         return Vec::new();
     };
-    let on = match fix.on {
-        Actor::ThisHost => "this host",
-        Actor::Router => "the router",
-        Actor::FarHost => "the far host",
-        Actor::Provider => "the provider",
-    };
-    let text = format!("Fix, on {on}: {}", fix.summary);
+    let text = format!("Fix on {}: {}", actor(fix.on), fix.summary);
     let mut lines = painted(anstyle::Style::new(), fitted("", &text, most.fix));
     let commands = fix.commands.iter().flat_map(|c| c.lines());
     let commands = commands.filter(|line| !line.trim_start().starts_with('#'));
-    let commands: Vec<String> = commands.flat_map(|line| continued(&clean(line))).collect();
+    let commands: Vec<String> = commands
+        .flat_map(|line| continued(&clean(line), COLUMNS))
+        .collect();
     // A command that is cut is worse than none.
     let fits = commands.iter().all(|line| line.chars().count() <= COLUMNS);
     match fits && commands.len() <= most.commands {
@@ -306,24 +279,6 @@ fn fix(finding: &Finding, most: Room) -> Vec<Line> {
         )),
     }
     lines
-}
-
-/// A command in lines that a shell reads as one.
-fn continued(command: &str) -> Vec<String> {
-    const INDENT: &str = "    ";
-    const GOES_ON: &str = " \\";
-    if INDENT.len() + command.chars().count() <= COLUMNS {
-        return vec![format!("{INDENT}{command}")];
-    }
-    let room = COLUMNS - 2 * INDENT.len() - GOES_ON.len();
-    let lines = wrap(command, room);
-    let last = lines.len().saturating_sub(1);
-    let each = lines.iter().enumerate().map(|(number, line)| {
-        let more = if number > 0 { INDENT } else { "" };
-        let goes_on = if number < last { GOES_ON } else { "" };
-        format!("{INDENT}{more}{line}{goes_on}")
-    });
-    each.collect()
 }
 
 /// What else was found, what was not measured, and what was looked for.
@@ -349,8 +304,14 @@ fn beside(run: &Run, others: &[&Finding], most: Room) -> Vec<Line> {
         return lines;
     };
     let missing = heading::not_measured(run);
-    if let Some(first) = missing.first() {
-        let text = format!("Not measured: {first}");
+    // Where nothing else is known, the headline has said the first.
+    let said = usize::from(verdict.clearance == Some(Clearance::NotMeasured));
+    if let Some(first) = missing.get(said) {
+        let more = match missing.len().saturating_sub(said + 1) {
+            0 => String::new(),
+            more => format!(" And {more} more."),
+        };
+        let text = format!("Not measured: {first}{more}");
         lines.extend(painted(FAINT, fitted("", &text, most.beside)));
     }
     let shown = most.looked_for || run.findings.is_empty();
@@ -358,21 +319,31 @@ fn beside(run: &Run, others: &[&Finding], most: Room) -> Vec<Line> {
         let not: usize = looked.not.iter().map(|one| one.causes.len()).sum();
         let mut needs: Vec<_> = looked.not.iter().collect();
         sort_few(&mut needs, |a, b| b.causes.len().cmp(&a.causes.len()));
-        let needs = needs.iter().take(3);
-        let needs: Vec<String> = needs.map(|one| one.need.name().replace('-', " ")).collect();
-        let why = match needs.as_slice() {
-            [] => String::new(),
-            needs => format!(", most for want of: {}", needs.join(", ")),
-        };
+        let names: Vec<String> = needs
+            .iter()
+            .map(|one| one.need.name().replace('-', " "))
+            .collect();
         let others = if run.findings.is_empty() {
             ""
         } else {
             " other"
         };
-        let text = format!(
-            "{}{others} causes were looked for and are absent; {not} were not looked for{why}.",
-            looked.absent.len()
-        );
+        let text = |named: usize| {
+            let why = match names.get(..named) {
+                None | Some([]) => String::new(),
+                Some(needs) => format!(" (most need {})", needs.join(", ")),
+            };
+            format!(
+                "{}{others} causes are absent; {not} were not looked for{why}.",
+                looked.absent.len()
+            )
+        };
+        // As many needs as one line has room for.
+        let fits = (0..=3)
+            .rev()
+            .map(text)
+            .find(|text| text.chars().count() <= COLUMNS);
+        let text = fits.unwrap_or_else(|| text(0));
         lines.extend(painted(FAINT, fitted("", &text, most.beside)));
     }
     lines

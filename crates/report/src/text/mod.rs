@@ -1,7 +1,10 @@
 //! For the terminal: the verdict for everybody on top, the numbers for engineers below.
 
+mod brief;
 mod check;
 mod comparison;
+mod findings;
+mod grid;
 mod host_sections;
 mod layout;
 mod rates;
@@ -12,6 +15,7 @@ mod tune_plan;
 mod weighing;
 
 pub use crate::host_sections::HostSection;
+pub use brief::render_brief;
 pub use check::render_check;
 pub use comparison::render_comparison;
 pub use host_sections::{has_host_sections, render_host_sections};

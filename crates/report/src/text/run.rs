@@ -1,23 +1,27 @@
 //! A Run for the terminal.
 
 use plumb_model::context::Phase;
-use plumb_model::finding::{Actor, Finding, Fix};
 use plumb_model::order::sort_few;
 use plumb_model::results::Direction;
 use plumb_model::run::{Measurement, Run};
 
-use super::layout::{BAD, BOLD, FAINT, Page, clean, grade, severity};
+use super::findings::findings;
+use super::layout::{BAD, BOLD, FAINT, Page, grade};
 use super::style::Style;
 use super::title::title;
-use crate::{contents, ends, heading, number, registry};
+use crate::{contents, ends, heading, registry};
 
 /// The whole Run as text, each line ended.
 pub fn render(run: &Run, style: &Style) -> String {
     let mut page = Page::new(style);
     head(&mut page, run);
-    for finding in &run.findings {
-        self::finding(&mut page, finding);
+    for sentence in registry::sentences(run) {
+        page.wrapped("", anstyle::Style::new(), &sentence);
     }
+    if !registry::sentences(run).is_empty() {
+        page.blank();
+    }
+    findings(&mut page, run);
     not_measured(&mut page, run);
     for table in contents::tables(run).0 {
         page.table(&table);
@@ -27,12 +31,12 @@ pub fn render(run: &Run, style: &Style) -> String {
     page.finish()
 }
 
-fn head(page: &mut Page<'_>, run: &Run) {
+pub(super) fn head(page: &mut Page<'_>, run: &Run) {
     title(page, run);
     if let Some(verdict) = &run.verdict {
         page.wrapped("", BOLD, &verdict.headline);
         if let Some(mark) = verdict.latency_grade {
-            let painted = page.paint(grade(mark).bold(), &format!("grade {}", mark.name()));
+            let painted = page.paint(grade(mark).bold(), mark.name());
             page.line(&format!("Latency under load: {painted}"));
         }
         page.blank();
@@ -44,7 +48,7 @@ fn head(page: &mut Page<'_>, run: &Run) {
 }
 
 /// What an all-clear needs and is not known, where the headline does not say it all.
-fn not_measured(page: &mut Page<'_>, run: &Run) {
+pub(super) fn not_measured(page: &mut Page<'_>, run: &Run) {
     let lines = heading::not_measured(run);
     if lines.is_empty() {
         return;
@@ -57,66 +61,8 @@ fn not_measured(page: &mut Page<'_>, run: &Run) {
     page.blank();
 }
 
-fn finding(page: &mut Page<'_>, finding: &Finding) {
-    let name = page.paint(
-        severity(finding.severity),
-        &finding.severity.name().to_uppercase(),
-    );
-    let place = format!(
-        "  {}, {}, {} sure",
-        finding.cause.name(),
-        finding.place.name(),
-        number::percent(finding.confidence)
-    );
-    let place = page.paint(FAINT, &place);
-    page.line(&format!("{name}{place}"));
-    page.wrapped("  ", anstyle::Style::new(), &finding.summary);
-    if !finding.matters_for.is_empty() {
-        let uses: Vec<_> = finding.matters_for.iter().map(|kind| kind.name()).collect();
-        page.wrapped("  Matters for: ", FAINT, &uses.join(", "));
-    }
-    if !finding.evidence.is_empty() {
-        page.blank();
-        page.line("  Evidence");
-    }
-    for evidence in &finding.evidence {
-        let (value, threshold) = number::evidence(evidence);
-        let line = format!(
-            "{} {} = {value} (rule: {}, threshold {threshold})",
-            evidence.measurement, evidence.field, evidence.rule,
-        );
-        page.wrapped("    ", FAINT, &line);
-    }
-    for fix in &finding.fixes {
-        self::fix(page, fix);
-    }
-    page.blank();
-}
-
-fn fix(page: &mut Page<'_>, fix: &Fix) {
-    page.blank();
-    let mut opening = page.paint(BOLD, "  Fix");
-    opening.push_str(&format!(" on {}", actor(fix)));
-    page.line(&opening);
-    page.wrapped("    ", anstyle::Style::new(), &fix.summary);
-    for command in fix.commands.iter().flat_map(|command| command.lines()) {
-        page.line(&format!("      {}", clean(command)));
-    }
-    if !fix.expect.is_empty() {
-        page.wrapped("    Expect: ", anstyle::Style::new(), &fix.expect);
-    }
-}
-
-fn actor(fix: &Fix) -> String {
-    let name = fix.on.name().replace('-', " ");
-    match fix.on {
-        Actor::ThisHost => name,
-        Actor::Router | Actor::FarHost | Actor::Provider => format!("the {name}"),
-    }
-}
-
 /// Streams that ended early, which the tables do not show.
-fn ended_early(page: &mut Page<'_>, run: &Run) {
+pub(super) fn ended_early(page: &mut Page<'_>, run: &Run) {
     let mut measurements: Vec<_> = run.measurements.iter().collect();
     // Those with a rate first, in the order of its table.
     let place = |m: &Measurement| {

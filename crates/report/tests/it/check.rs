@@ -22,7 +22,7 @@ fn files(folder: &str, end: &str) -> Vec<PathBuf> {
 }
 
 /// Every recorded Run, as if it had been diagnosed today.
-fn runs() -> Vec<(String, Run)> {
+pub(crate) fn runs() -> Vec<(String, Run)> {
     let mut all = Vec::new();
     for file in files("../../corpus", ".json.gz") {
         let packed = GzDecoder::new(File::open(&file).expect("a record"));
@@ -78,6 +78,7 @@ fn a_check_is_one_screen() {
             for line in text.lines() {
                 assert!(line.chars().count() <= 80, "{name}: {line}\n{text}");
                 assert!(!line.contains("result."), "{name}: {line}");
+                assert!(!line.contains("…: "), "evidence is cut: {name}: {line}");
             }
         }
     }
@@ -94,7 +95,7 @@ fn evidence_is_a_sentence_with_numbers_and_units() {
     assert!(text.contains("· 95th percentile under upload: "), "{text}");
     assert!(text.contains(" ms above idle, limit 60 ms"), "{text}");
     assert!(text.contains("  call     0 %  "), "{text}");
-    assert!(text.contains("Fix, on the router: "), "{text}");
+    assert!(text.contains("Fix on the router: "), "{text}");
 }
 
 #[test]

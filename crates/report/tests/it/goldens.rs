@@ -44,6 +44,10 @@ fn run_as_text() {
         "text-ping-and-port",
         text::render(&crate::sample::ping_and_port(), &PLAIN)
     );
+    insta::assert_snapshot!(
+        "brief-before",
+        text::render_brief(&crate::sample::before(), &PLAIN)
+    );
 }
 
 /// A Run of the first version with one measurement of each kind, every field of which has a value; the
@@ -76,6 +80,10 @@ fn every_kind_is_there() {
 #[test]
 fn every_kind_as_text() {
     insta::assert_snapshot!("text-every-kind", text::render(&every_kind(), &PLAIN));
+    insta::assert_snapshot!(
+        "brief-every-kind",
+        text::render_brief(&every_kind(), &PLAIN)
+    );
 }
 
 #[test]
@@ -117,7 +125,7 @@ fn run_in_colour() {
         },
     );
     assert!(text.starts_with("\u{1b}[1mcable.example"));
-    assert!(text.contains("\u{1b}[1m\u{1b}[31mgrade F\u{1b}[0m"));
+    assert!(text.contains("Latency under load: \u{1b}[1m\u{1b}[31mF\u{1b}[0m"));
     // Colours aside, it is the same text.
     let mut plain = String::new();
     for (i, part) in text.split('\u{1b}').enumerate() {
@@ -163,8 +171,9 @@ fn losses_and_delays_of_udp_are_drawn_over_time() {
     for title in ["UDP packets lost, %", "UDP delay above the smallest, ms"] {
         assert!(page.contains(title), "{title}");
     }
-    // What arrived, what was lost and how long it took, of one direction; of two stretches one lost all.
-    assert_eq!(page.matches("class=\"line up\" d=").count(), 3);
+    // What arrived, what was lost and how long it took, of one direction; of two stretches one lost all. Each is drawn for
+    // a wide page and for a phone.
+    assert_eq!(page.matches("class=\"line up\" d=").count(), 2 * 3);
     // Where nothing was lost there is nothing to draw.
     let measurement = run.measurements.last_mut().expect("the stream");
     let losses = measurement

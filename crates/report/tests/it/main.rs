@@ -8,3 +8,4 @@ mod comparison;
 mod goldens;
 mod hostile;
 mod sample;
+mod seen;

@@ -1,4 +1,4 @@
-//! The path there and the path back, side by side.
+//! The forward and the reverse path, side by side.
 
 use plumb_model::results::path::{
     Comparison, LineBothWays, PathHop, PathSymmetry, Sameness, WayBack,
@@ -33,10 +33,10 @@ pub(super) fn table(there: &[PathHop], back: &WayBack, symmetry: &PathSymmetry) 
         (Sameness::Differ, _) => "differs",
         (Sameness::Unknown, _) => "",
     };
-    let title = format!("The way there and the way back, {}", scale.unit);
+    let title = format!("Forward and reverse path, {}", scale.unit);
     let table = Table::of(title, &symmetry.lines);
-    let table = with(table, ["there", "answers here"], there, |l| l.forward_ttl);
-    let table = with(table, ["back", "answers there"], &back.hops, |l| {
+    let table = with(table, ["forward", "answers here"], there, |l| l.forward_ttl);
+    let table = with(table, ["reverse", "answers there"], &back.hops, |l| {
         l.return_ttl
     });
     table.text("", sameness).noted(said(back, symmetry))
@@ -72,24 +72,23 @@ fn said(back: &WayBack, symmetry: &PathSymmetry) -> String {
         ));
     }
     let lengths = match (symmetry.forward_hops, symmetry.return_hops) {
-        (Some(there), Some(back)) if there == back => format!("{there} hops each way"),
-        (Some(there), Some(back)) => format!("{there} hops there, {back} back"),
-        _ => "the length of one way is not known".to_owned(),
+        (Some(there), Some(back)) if there == back => format!("{there} hops in each direction"),
+        (Some(there), Some(back)) => format!("{there} hops forward, {back} reverse"),
+        _ => "the length of one of them is not known".to_owned(),
     };
     let (routes, times) = match symmetry.routes {
         Sameness::Same => (
-            "Packets come back over the lines that they go by",
-            "What a line adds in both traces is the line's.",
+            "Packets take the same lines in both directions",
+            "What a line adds in both traces is its own.",
         ),
         Sameness::Differ => (
-            "Packets come back another way",
-            "A round trip goes by one way and comes back by the other: what a line adds that only one of them \
-             takes is of both ways together, and plumb owd times each.",
+            "Packets take another path back",
+            "A round trip takes both paths: what a line adds that only one of them has is of both together, and plumb owd \
+             times each.",
         ),
         Sameness::Unknown => (
-            "Whether packets come back the same way cannot be said, since not enough hops answer with addresses \
-             that show it",
-            "Each round trip is of both ways together; plumb owd times each.",
+            "Whether packets take the same path back is unknown, because too few hops answer with addresses that show it",
+            "Each round trip is of both directions together; plumb owd times each.",
         ),
     };
     notes.push(format!("{routes} ({lengths}). {times}"));

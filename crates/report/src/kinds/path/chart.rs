@@ -5,6 +5,7 @@ use plumb_model::results::path::PathHop;
 use plumb_model::run::Measurement;
 use plumb_model::series::Series;
 
+use crate::svg::canvas::Drawing;
 use crate::svg::series::{self, Line, Scale, Subject};
 
 /// A colour for each line: more could not be told from each other.
@@ -18,7 +19,7 @@ struct Hop<'a> {
 }
 
 /// The chart of a path whose hops were probed more than once.
-pub(super) fn render(measurement: &Measurement, path: &[PathHop]) -> Option<String> {
+pub(super) fn render(measurement: &Measurement, path: &[PathHop]) -> Option<Drawing> {
     let all = hops(measurement, path);
     let chosen = choose(&all);
     let of = match all.len() {
