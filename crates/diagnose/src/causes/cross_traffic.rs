@@ -60,7 +60,6 @@ pub(crate) const CAUSE: Entry = Entry {
         }
     },
     explains: |_, sign: &Sign| !matches!(sign.kind, Kind::Window | Kind::Stall),
-    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {

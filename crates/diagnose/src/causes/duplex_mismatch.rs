@@ -54,7 +54,6 @@ pub(crate) const CAUSE: Entry = Entry {
     yields_to: &[Cause::Outage],
     examine,
     explains,
-    ..Entry::PLAIN
 };
 
 fn examine(case: &Case<'_>) -> Vec<Finding> {

@@ -42,12 +42,9 @@ const MARGIN: f64 = 12.0;
 
 /// The chart; `None` when there is nothing to draw.
 pub(crate) fn render(subject: &Subject<'_>, lines: &[Line<'_>]) -> Option<Drawing> {
-    let drawn = lines.iter().flat_map(|line| line.values.points());
-    let any = |(t, v): (f64, f64)| drawable(t).is_some() && drawable(v).is_some();
-    drawn
-        .map(any)
-        .any(|any| any)
-        .then(|| Drawing::of(|width| draw(subject, lines, width).unwrap_or_default()))
+    let mut points = lines.iter().flat_map(|line| line.values.points());
+    let any = points.any(|(t, v)| drawable(t).is_some() && drawable(v).is_some());
+    any.then(|| Drawing::of(|width| draw(subject, lines, width).unwrap_or_default()))
 }
 
 fn draw(subject: &Subject<'_>, lines: &[Line<'_>], width: Width) -> Option<String> {

@@ -60,7 +60,7 @@ fn a_fix_and_a_headline_are_printed_once() {
         let printed = |whole: &str, opening: &str| whole.matches(opening).count();
         assert_eq!(printed(&page, "<p><b>Fix on "), fixes.len(), "{name}");
         let headline = run.verdict.as_ref().map(|verdict| verdict.headline.clone());
-        for headline in headline.filter(|said| said.len() > 20) {
+        if let Some(headline) = headline.filter(|said| said.len() > 20) {
             let said: Vec<&str> = headline.split_whitespace().collect();
             assert_eq!(
                 printed(&text, &said.join(" ")),
