@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use plumb_model::printable;
 use plumb_net::terminal;
 
-use crate::{charset, stderr};
+use crate::charset;
+use crate::quiet::is_quiet;
 
 /// How often the line is drawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -60,7 +61,7 @@ impl Status {
         });
         let drawn = Arc::clone(&shared);
         let draw = move || drawn.draw_until_over();
-        let wanted = io::stderr().is_terminal() && can_move() && !stderr::is_quiet();
+        let wanted = io::stderr().is_terminal() && can_move() && !is_quiet();
         // Without a thread to draw it there is no line, which nothing else depends on.
         let spawn = || {
             thread::Builder::new()
