@@ -53,13 +53,15 @@ enum Question {
         rate: BitRate,
         #[command(flatten)]
         packet: Packet,
-        /// Count SACK-permitted and three SACK blocks on every segment, as the training does
+        /// Count three SACK blocks on every segment
+        ///
+        /// And SACK-permitted, as the training does.
         #[arg(long, conflicts_with_all = ["sack_blocks", "no_timestamps"])]
         generous: bool,
         /// SACK blocks to count on every segment
-        #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=4))]
+        #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=4))]
         sack_blocks: u32,
-        /// What the link adds to each packet, by the keywords of tc-cake(8)
+        /// What the link adds, by the keywords of tc-cake(8)
         #[arg(long, default_value = "ethernet", value_parser = line_framing)]
         framing: LineFraming,
     },
@@ -141,8 +143,8 @@ impl Path {
 /// What a packet is made of.
 #[derive(Args)]
 struct Packet {
-    /// Largest IP packet, in bytes [default: 1500; with framing pppoe-… 1492]
-    #[arg(long)]
+    /// Largest IP packet, in bytes [default: 1500; over PPPoE 1492]
+    #[arg(long, value_name = "BYTES")]
     mtu: Option<u32>,
     /// IPv6 instead of IPv4
     #[arg(long)]

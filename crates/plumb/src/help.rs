@@ -2,9 +2,7 @@
 //! which verbs belong together.
 
 use clap::builder::StyledStr;
-use clap::{Arg, Command, CommandFactory as _};
-
-use crate::Cli;
+use clap::{Arg, Command};
 
 /// How a verb is shown.
 struct Screen {
@@ -323,15 +321,17 @@ Try it on an emulated line:
 All verbs: plumb --help. What a word means: plumb explain WORD.
 ";
 
+/// What a verb does where an option is not given, by the option.
+type Defaults<'a> = &'a dyn Fn(&str) -> Vec<(&'static str, String)>;
+
 /// The command line, as it is shown: with `long` for `--help`, else for `-h`.
-pub(crate) fn arranged(long: bool) -> Command {
-    let top = Cli::command();
+pub(crate) fn arranged(top: Command, defaults: Defaults<'_>, long: bool) -> Command {
     let verbs = verbs(&top);
     let top = top
         .help_template(if long { TOP_LONG } else { TOP_SHORT })
         .after_help(format!("{verbs}\n{MORE}"))
         .after_long_help(format!("{verbs}\n{EXAMPLES}\n\n{MORE}"));
-    top.mut_subcommands(|verb| screen(verb, "", long))
+    top.mut_subcommands(|verb| screen(verb, "", defaults, long))
 }
 
 /// The verbs with what each does, under the names of their groups.
@@ -354,18 +354,18 @@ fn verbs(top: &Command) -> String {
     text
 }
 
-fn screen(verb: Command, within: &str, long: bool) -> Command {
+fn screen(verb: Command, within: &str, defaults: Defaults<'_>, long: bool) -> Command {
     let name = format!("{within} {}", verb.get_name())
         .trim_start()
         .to_owned();
     let screen = SCREENS.iter().find(|screen| screen.verb == name);
     let options = verb.get_opts().filter(|arg| !arg.is_hide_set()).count();
-    let defaults = crate::defaults(&name);
+    let own = defaults(&name);
     let verb = verb.mut_args(|arg| {
         if arg.is_positional() {
             return arg;
         }
-        let arg = with_default(arg, &defaults);
+        let arg = with_default(arg, &own);
         if long {
             return match options > MANY {
                 true => with_heading(arg),
@@ -381,7 +381,7 @@ fn screen(verb: Command, within: &str, long: bool) -> Command {
             (None, None) => arg,
         }
     });
-    verb.mut_subcommands(|action| self::screen(action, &name, long))
+    verb.mut_subcommands(|action| self::screen(action, &name, defaults, long))
 }
 
 /// Adds what the verb does where the option is not given, where that depends on the verb.

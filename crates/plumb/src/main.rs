@@ -28,6 +28,7 @@ mod ping;
 mod port;
 mod progress;
 mod quantity;
+mod quiet;
 mod rate;
 mod report;
 mod save;
@@ -53,7 +54,7 @@ mod wrapped;
 
 use std::process::ExitCode;
 
-use clap::{FromArgMatches as _, Parser, Subcommand};
+use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 #[cfg_attr(
     feature = "lab",
@@ -64,7 +65,7 @@ use clap::{FromArgMatches as _, Parser, Subcommand};
     doc = "plumb measures a network path, finds what limits it and why, and names the change that helps."
 )]
 #[derive(Parser)]
-#[command(name = "plumb", version, about, max_term_width = 100)]
+#[command(name = "plumb", version, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     verb: Option<Verb>,
@@ -145,7 +146,7 @@ enum Verb {
 fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     let long = words.iter().any(|word| word == "--help" || word == "help");
-    let command = help::arranged(long);
+    let command = command(long);
     let parsed = command
         .clone()
         .try_get_matches()
@@ -187,6 +188,11 @@ fn main() -> ExitCode {
         Verb::Explain(arguments) => explain::run(&arguments),
         Verb::Generate(arguments) => generate::run(&arguments),
     })
+}
+
+/// The command line, with `--help` or with `-h`.
+fn command(long: bool) -> Command {
+    help::arranged(Cli::command(), &defaults, long)
 }
 
 /// What a verb does where an option is not given, of options that several verbs share.

@@ -10,15 +10,14 @@ use plumb_report::text::{self, Style};
 
 #[cfg(feature = "lab")]
 use crate::lab::Mark;
-use crate::progress;
 use crate::save::{self, save};
-use crate::stderr;
 #[cfg(feature = "tune")]
 pub(crate) use crate::stderr::prompt_page;
 pub(crate) use crate::stderr::{prompt, say};
 pub(crate) use crate::stdout::{Pager, json, print, print_json, print_page, show_page};
 #[cfg(not(feature = "lab"))]
 use crate::without::Mark;
+use crate::{progress, quiet};
 
 /// Where a Run goes that takes a while, and whether programs look on meanwhile.
 #[derive(Args)]
@@ -79,7 +78,7 @@ impl Output {
     /// anything to write, and asks the laboratory to watch itself meanwhile.
     pub(crate) fn begin(&self) -> anyhow::Result<Begun<'_>> {
         if self.quiet {
-            stderr::be_quiet();
+            quiet::be_quiet();
         }
         if let Some(file) = &self.output {
             save::check(file)?;

@@ -87,7 +87,7 @@ pub(crate) struct Arguments {
     /// Rate to send at, of UDP or of each TCP stream
     ///
     /// As --rate with --udp, else as --pacing. A bare number is bit/s, and 0 is no limit, as iperf3 has it.
-    #[arg(short = 'b', long, alias = "bitrate", value_name = "RATE", value_parser = bandwidth, conflicts_with_all = ["rate", "pacing"])]
+    #[arg(short = 'b', long, alias = "bitrate", value_name = "RATE", value_parser = bandwidth, conflicts_with_all = ["rate", "pacing", "mptcp", "background"])]
     bandwidth: Option<Bandwidth>,
     #[command(flatten)]
     mix: Mix,
@@ -121,13 +121,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let flow = match arguments.quic {
         true => quic(arguments.tcp_flow()?)?,
-        false if arguments.udp.is_asked() => arguments
-            .udp
-            .flow(arguments.tcp.flow(), arguments.bandwidth)?,
-        false => Flow::Tcp(TcpFlow {
-            far_disk: arguments.files.far_disk,
-            ..arguments.tcp_flow()?
-        }),
+        false => arguments.udp.flow(
+            TcpFlow {
+                far_disk: arguments.files.far_disk,
+                ..arguments.tcp_flow()?
+            },
+            arguments.bandwidth,
+        )?,
     };
     if !arguments.profile.is_empty() && arguments.tcp.flow() != TcpFlow::default() {
         return Err(wrong(
@@ -163,10 +163,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 impl Arguments {
-    /// A TCP stream with its options, -b among them.
+    /// A TCP stream with its options, -b among them where it is not that of datagrams.
     fn tcp_flow(&self) -> anyhow::Result<TcpFlow> {
         let mut flow = self.tcp.flow();
-        if let Some(Bandwidth::Of(rate)) = self.bandwidth {
+        if let Some(Bandwidth::Of(rate)) = self.bandwidth.filter(|_| !self.udp.is_asked()) {
             let paced = pacing_bps(rate).map_err(|why| wrong(format!("-b: {why}")))?;
             flow.pacing_bps = Some(paced);
         }

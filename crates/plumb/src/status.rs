@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use plumb_model::printable;
 use plumb_net::terminal;
 
-use crate::{charset, stderr};
+use crate::charset;
+use crate::quiet::is_quiet;
 
 /// How often the line is drawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -88,7 +89,7 @@ impl Status {
                 .spawn(draw)
                 .ok()
         };
-        let wanted = io::stderr().is_terminal() && can_move() && !stderr::is_quiet();
+        let wanted = io::stderr().is_terminal() && can_move() && !is_quiet();
         let thread = wanted.then(spawn).flatten();
         if thread.is_some() {
             *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&shared));

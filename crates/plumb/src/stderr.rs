@@ -2,24 +2,11 @@
 
 use std::fmt::Display;
 use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use plumb_model::printable;
 
+use crate::quiet::is_quiet;
 use crate::{charset, status};
-
-/// Whether remarks are wanted.
-static QUIET: AtomicBool = AtomicBool::new(false);
-
-/// Leaves out remarks from now on, and what goes on.
-pub(crate) fn be_quiet() {
-    QUIET.store(true, Ordering::Relaxed);
-}
-
-/// Whether remarks are left out.
-pub(crate) fn is_quiet() -> bool {
-    QUIET.load(Ordering::Relaxed)
-}
 
 /// Prints a remark for the user, unless only the result is wanted.
 pub(crate) fn say(what: impl Display) {

@@ -137,11 +137,11 @@ fn option_tip(command: &Command, words: &[&str], typed: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::help::arranged;
+    use crate::command;
 
     fn tip(line: &str, typed: &str) -> String {
         let words: Vec<&str> = line.split(' ').collect();
-        option_tip(&arranged(true), &words, typed)
+        option_tip(&command(true), &words, typed)
     }
 
     #[test]

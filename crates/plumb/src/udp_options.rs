@@ -111,9 +111,12 @@ impl UdpOptions {
         self.udp
     }
 
-    /// Streams of datagrams at `bandwidth` or at `--rate`, of which one is given at most. Of the options of TCP they
-    /// take the DSCP.
+    /// What each stream is: TCP as `tcp` says, or datagrams where they are asked for, at `bandwidth` or at `--rate`, of
+    /// which one is given at most.
     pub(crate) fn flow(&self, tcp: TcpFlow, bandwidth: Option<Bandwidth>) -> anyhow::Result<Flow> {
+        if !self.udp {
+            return Ok(Flow::Tcp(tcp));
+        }
         let rate = bandwidth.or(self.rate);
         let dscp = tcp.dscp;
         let other = TcpFlow { dscp: None, ..tcp };
@@ -251,7 +254,6 @@ mod tests {
     fn flow(arguments: &str) -> anyhow::Result<UdpFlow> {
         let words = arguments.split_whitespace();
         let command = Command::try_parse_from(std::iter::once("rate").chain(words))?;
-        anyhow::ensure!(command.udp.is_asked(), "not UDP: --udp");
         let flow = command.udp.flow(TcpFlow::default(), None)?;
         flow.udp().cloned().context("not UDP")
     }

@@ -35,11 +35,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use clap::Parser as _;
 
-    use crate::{Cli, help};
+    use crate::{Cli, command};
 
     #[test]
     fn the_verb_is_known_and_not_listed() {
-        let help = help::arranged(true).render_long_help().to_string();
+        let help = command(true).render_long_help().to_string();
         let verbs = [
             ("lab", cfg!(feature = "lab")),
             ("tune", cfg!(feature = "tune")),

@@ -68,7 +68,7 @@ fn all(long: bool) -> Vec<(String, Command)> {
             into(commands, &name, inner);
         }
     }
-    let mut top = arranged(long).term_width(SCREEN_COLUMNS);
+    let mut top = crate::command(long).term_width(SCREEN_COLUMNS);
     top.build();
     let mut commands = vec![("plumb".to_owned(), top.clone())];
     into(&mut commands, "plumb", &top);
@@ -212,7 +212,9 @@ fn complaint(name: &str, option: &str) -> String {
         .split(' ')
         .map(str::to_owned)
         .chain([format!("--{option}=nonsense")]);
-    let error = arranged(true).try_get_matches_from(words).unwrap_err();
+    let error = crate::command(true)
+        .try_get_matches_from(words)
+        .unwrap_err();
     assert_eq!(
         error.kind(),
         ErrorKind::ValueValidation,

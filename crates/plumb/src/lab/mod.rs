@@ -93,8 +93,8 @@ enum Do {
         /// Write what happens to every packet, a line of JSON each
         #[arg(long, value_name = "FILE")]
         log: Option<PathBuf>,
-        /// Capture packets at an end of a link, as pcapng
-        #[arg(long, value_name = "LINK@NODE=FILE")]
+        /// Capture packets at LINK@NODE=FILE, as pcapng
+        #[arg(long, value_name = "END")]
         capture: Vec<String>,
         /// What carries the links that have cells
         #[arg(long, default_value = "emulated", value_parser = words::any::<LabBackend>())]

@@ -127,7 +127,6 @@ pub(crate) struct Arguments {
     pub(super) output: Output,
 }
 
-/// Packets a second.
 fn packet_rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok();
     let rate = rate.filter(|rate: &f64| rate.is_finite() && *rate > 0.0);

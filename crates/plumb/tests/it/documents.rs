@@ -260,7 +260,9 @@ fn every_counter_with_a_meaning_is_on_its_page() {
 /// The verbs that `plumb --help` lists.
 pub(crate) fn verbs() -> BTreeSet<String> {
     let help = stdout(&plumb(&["--help"]));
-    let listed = help.lines().skip_while(|line| !line.starts_with("Measure"));
+    let listed = help
+        .lines()
+        .skip_while(|line| !line.starts_with("Measure  "));
     let listed = listed.take_while(|line| !line.is_empty());
     // Behind the names of groups, which take nine columns.
     let verbs = listed.filter_map(|line| line.get(9..)?.split(' ').next());

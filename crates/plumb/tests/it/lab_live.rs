@@ -23,7 +23,7 @@ fn goes_up_is_used_and_goes_down() {
         assert_eq!(listed["scenario"], "home-cable");
         assert_eq!(listed["seed"], 42);
         assert_eq!(listed["nodes"][0], "client");
-        assert!(stdout(&plumb(&["lab", "list"])).contains("Running:\nhome-cable"));
+        assert!(stdout(&plumb(&["lab", "list"])).contains("Running\n  home-cable"));
         // Its service answered before `up` returned, so it answers at once.
         let run = done(&[
             "lab",

@@ -108,7 +108,7 @@ fn what_is_no_file_gets_what_is_saved() {
 fn permissions_are_kept_and_respected() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let save = "umask 027; $plumb ping 127.0.0.1 -c 1 -o new.json";
+    let save = "umask 027; $plumb ping 127.0.0.1 -c 1 -o new";
     assert!(script(folder, save).status.success());
     let mode = |name: &str| {
         fs::metadata(folder.join(name))
@@ -117,26 +117,27 @@ fn permissions_are_kept_and_respected() {
             .mode()
             & 0o7777
     };
-    assert_eq!(mode("new.json"), 0o640);
-    fs::set_permissions(folder.join("new.json"), fs::Permissions::from_mode(0o604)).unwrap();
+    assert_eq!(mode("new"), 0o640);
+    fs::set_permissions(folder.join("new"), fs::Permissions::from_mode(0o604)).unwrap();
     assert!(script(folder, save).status.success());
-    assert_eq!(mode("new.json"), 0o604);
+    assert_eq!(mode("new"), 0o604);
     // As another user: a directory that takes no new file, with one in it that everybody may write; and a file
     // that nobody may.
     let user = "setpriv --reuid 65534 --regid 65534 --clear-groups $plumb";
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::set_permissions(folder.join("new.json"), fs::Permissions::from_mode(0o666)).unwrap();
+    fs::set_permissions(folder.join("new"), fs::Permissions::from_mode(0o666)).unwrap();
     fs::set_permissions(folder.join("run.json"), fs::Permissions::from_mode(0o644)).unwrap();
-    fs::write(folder.join("new.json"), "x".repeat(100_000)).unwrap();
-    let report = script(folder, &format!("{user} report run.json -o new.json"));
+    fs::write(folder.join("new"), "x".repeat(100_000)).unwrap();
+    let report = script(folder, &format!("{user} report run.json -o new"));
     assert!(report.status.success(), "{}", stderr(&report));
     assert!(
-        read(folder, "new.json").trim_end().ends_with("</html>"),
+        read(folder, "new").trim_end().ends_with("</html>"),
         "shortened too"
     );
-    let report = script(folder, &format!("{user} report run.json -o run.json"));
+    fs::copy(folder.join("run.json"), folder.join("fixed")).unwrap();
+    let report = script(folder, &format!("{user} report run.json -o fixed"));
     assert!(
-        stderr(&report).contains("cannot write run.json"),
+        stderr(&report).contains("cannot write fixed"),
         "{}",
         stderr(&report)
     );
@@ -151,7 +152,7 @@ fn permissions_are_kept_and_respected() {
         .map(|e| e.unwrap().file_name())
         .collect();
     names.sort();
-    assert_eq!(names, ["new.json", "run.json"]);
+    assert_eq!(names, ["fixed", "new", "run.json"]);
 }
 
 /// Runs of a part each are judged as one, and those of another path are refused.
