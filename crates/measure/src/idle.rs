@@ -128,7 +128,7 @@ impl Step for IdlePath {
             }
             if idle.main.is_none() && aim.echoes {
                 found.note(format!(
-                    "No round trip came back: neither ICMP nor UDP port {} passes. Latency was not measured; let one of them through the firewalls on the way.",
+                    "No round trip came back: neither ICMP nor UDP port {} passes. Latency was not measured; let one of them through the firewalls on the path.",
                     aim.address.port()
                 ));
             }

@@ -71,7 +71,8 @@ impl Seen {
         if let Some(carried) = &self.carried {
             self.rates.push(Some(carried.down_bps + carried.up_bps));
         }
-        self.round_trips.push(self.round_trip.map(|rtt| rtt.as_secs_f64()));
+        self.round_trips
+            .push(self.round_trip.map(|rtt| rtt.as_secs_f64()));
     }
 
     /// The rate, and the round trip beside it, each with what it was in the last seconds.
@@ -80,12 +81,19 @@ impl Seen {
         if let Some(asks) = asks {
             return format!("{:.0} transactions/s", asks.transactions_tps);
         }
-        let rate = self.carried.as_ref().map(|now| match (now.down_bps, now.up_bps) {
-            (down, up) if down > 0.0 && up > 0.0 => both(down, up),
-            (down, up) => format!("{} {}", si(down + up, "bit/s"), self.rates.from_zero()),
-        });
+        let rate = self
+            .carried
+            .as_ref()
+            .map(|now| match (now.down_bps, now.up_bps) {
+                (down, up) if down > 0.0 && up > 0.0 => both(down, up),
+                (down, up) => format!("{} {}", si(down + up, "bit/s"), self.rates.from_zero()),
+            });
         let round_trip = self.round_trip.map(|rtt| {
-            format!("latency {} {}", human_seconds(rtt.as_secs_f64()), self.round_trips.line())
+            format!(
+                "latency {} {}",
+                human_seconds(rtt.as_secs_f64()),
+                self.round_trips.line()
+            )
         });
         let known: Vec<String> = rate.into_iter().chain(round_trip).collect();
         known.join("  ")
@@ -111,7 +119,10 @@ impl Watcher for Line {
     fn step(&self, name: &str, takes: Duration) {
         let mut seen = self.seen();
         let part = seen.part;
-        *seen = Seen { part, ..Seen::new() };
+        *seen = Seen {
+            part,
+            ..Seen::new()
+        };
         self.status.step(match (part, takes.as_secs()) {
             (Some((number, of)), _) => format!("{number}/{of} {name}"),
             (None, 0) => name.to_owned(),
@@ -203,7 +214,10 @@ mod tests {
         assert!(text.contains("latency 717 ms ▁▂▃▄▅▆▇█"), "{text}");
         let line = format!("⠋ 3/6 downloading  {text}  240 s left");
         assert!(line.chars().count() < 80, "{line}");
-        seen.carried = seen.carried.map(|now| Progress { down_bps: 94.13e6, ..now });
+        seen.carried = seen.carried.map(|now| Progress {
+            down_bps: 94.13e6,
+            ..now
+        });
         let line = format!("⠋ 5/6 both at once  {}  124 s left", seen.text());
         assert!(line.contains("↓ 94.1 ↑ 19.0 Mbit/s"), "{line}");
         assert!(line.chars().count() < 80, "{line}");

@@ -48,7 +48,11 @@ impl Sparkline {
 
     fn between(&self, low: f64, high: f64) -> String {
         let level = |value: f64| {
-            let share = if high > low { (value - low) / (high - low) } else { 0.0 };
+            let share = if high > low {
+                (value - low) / (high - low)
+            } else {
+                0.0
+            };
             let index = (share * (LEVELS.len() - 1) as f64).round() as usize;
             LEVELS.get(index).copied().unwrap_or(MISSING)
         };
@@ -70,7 +74,11 @@ mod tests {
         for value in [10.0, 20.0, 80.0, 45.0] {
             line.push(Some(value));
         }
-        assert!(["▁▂█▅", "▁▂█▄"].contains(&line.line().as_str()), "{}", line.line());
+        assert!(
+            ["▁▂█▅", "▁▂█▄"].contains(&line.line().as_str()),
+            "{}",
+            line.line()
+        );
         assert_eq!(line.from_zero(), "▂▃█▅");
         line.push(None);
         assert!(line.line().ends_with('×') && line.line().starts_with('▁'));

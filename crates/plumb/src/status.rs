@@ -116,7 +116,10 @@ impl Drop for Status {
             // It ends at once: it waits for nothing else, and panics nowhere.
             let _ = thread.join();
             let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
-            if shown.as_ref().is_some_and(|shown| Arc::ptr_eq(shown, &self.shared)) {
+            if shown
+                .as_ref()
+                .is_some_and(|shown| Arc::ptr_eq(shown, &self.shared))
+            {
                 *shown = None;
             }
             draw(ERASE);
@@ -151,7 +154,9 @@ impl Content {
     /// As much of it as a terminal of that width shows in one row; a character is a column.
     fn line(&self, columns: usize) -> String {
         let turning = TURNING.into_iter().cycle().nth(self.turn % TURNING.len());
-        let left = self.ends.map(|ends| ends.saturating_duration_since(Instant::now()));
+        let left = self
+            .ends
+            .map(|ends| ends.saturating_duration_since(Instant::now()));
         let time = match left {
             Some(left) => format!("{} s left", left.as_secs()),
             None => format!("{} s", self.since.elapsed().as_secs()),

@@ -68,6 +68,9 @@ mod tests {
     fn lines_on_a_terminal_break_between_words() {
         let text = wrapped("plumb: about 22 s against server, and less", 20);
         assert_eq!(text, "plumb: about 22 s\nagainst server, and\nless");
-        assert_eq!(wrapped("a-word-that-is-longer-than-a-line", 10), "a-word-that-is-longer-than-a-line");
+        assert_eq!(
+            wrapped("a-word-that-is-longer-than-a-line", 10),
+            "a-word-that-is-longer-than-a-line"
+        );
     }
 }

@@ -18,7 +18,11 @@ pub(crate) fn of_page(run: &Run) -> (Vec<Table>, Vec<Table>) {
     let shown = answers(run);
     let (all, folded) = tables(run);
     let is_shown = |table: &Table| shown.iter().any(|other| other.title == table.title);
-    let rest: Vec<Table> = all.into_iter().filter(|table| !is_shown(table)).chain(folded).collect();
+    let rest: Vec<Table> = all
+        .into_iter()
+        .filter(|table| !is_shown(table))
+        .chain(folded)
+        .collect();
     (shown, rest)
 }
 

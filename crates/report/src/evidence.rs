@@ -58,7 +58,11 @@ fn parts(run: &Run, evidence: &Evidence) -> (String, String) {
     }
     let is_load = measurement.is_some_and(|m| registry::shown(m).rate().is_some());
     // What a rule compares stands behind the first comma, and why behind a colon.
-    let what = evidence.rule.split([',', ';', ':']).next().unwrap_or_default();
+    let what = evidence
+        .rule
+        .split([',', ';', ':'])
+        .next()
+        .unwrap_or_default();
     let under = match is_load || what.contains("load") || what.contains("idle") {
         true => String::new(),
         false => under,

@@ -20,9 +20,9 @@ pub(crate) fn once(findings: &[Finding]) -> Vec<Fixes<'_>> {
             as_for: Vec::new(),
         };
         for fix in &finding.fixes {
-            let before = seen
-                .iter()
-                .find(|(_, other)| (other.on, &other.summary, &other.commands) == (fix.on, &fix.summary, &fix.commands));
+            let before = seen.iter().find(|(_, other)| {
+                (other.on, &other.summary, &other.commands) == (fix.on, &fix.summary, &fix.commands)
+            });
             match before {
                 Some((cause, _)) if fixes.as_for.contains(cause) => {}
                 Some((cause, _)) => fixes.as_for.push(*cause),
@@ -41,7 +41,11 @@ impl Fixes<'_> {
     /// Where the fixes stand that are not repeated, as a sentence.
     pub(crate) fn elsewhere(&self) -> Option<String> {
         let names: Vec<&str> = self.as_for.iter().map(|cause| cause.name()).collect();
-        let opening = if self.own.is_empty() { "Fix" } else { "Another fix" };
+        let opening = if self.own.is_empty() {
+            "Fix"
+        } else {
+            "Another fix"
+        };
         (!names.is_empty()).then(|| format!("{opening}: as for {}.", names.join(" and ")))
     }
 }

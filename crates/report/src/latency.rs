@@ -58,7 +58,11 @@ pub(crate) fn short(run: &Run) -> Table {
     Table::of(format!("Round-trip time, {}", scale.unit), &rows)
         .text("", |(phase, _)| phase.shown())
         .figures(
-            [("median", |d| d.p50), ("95 %", |d| d.p95), ("longest", |d| d.max)],
+            [
+                ("median", |d| d.p50),
+                ("95 %", |d| d.p95),
+                ("longest", |d| d.max),
+            ],
             |(_, row)| row.rtt_s.copied(),
             |v| scale.show(v),
         )

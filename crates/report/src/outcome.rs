@@ -83,4 +83,3 @@ pub(crate) fn limit(limit: &Limit) -> String {
         ),
     }
 }
-

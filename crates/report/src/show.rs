@@ -240,7 +240,8 @@ impl Tables {
 
     /// Those of a short text, in the same order.
     pub(crate) fn answers(mut self) -> Vec<Table> {
-        self.placed.retain(|(_, weight, _)| *weight == Weight::Answer);
+        self.placed
+            .retain(|(_, weight, _)| *weight == Weight::Answer);
         self.into_order().0
     }
 }

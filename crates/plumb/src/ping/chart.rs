@@ -26,7 +26,11 @@ impl Chart {
         let line = self.0.line();
         let range = self.0.range();
         range.map_or(line.clone(), |(shortest, longest)| {
-            format!("{line}  {}–{}", human_seconds(shortest), human_seconds(longest))
+            format!(
+                "{line}  {}–{}",
+                human_seconds(shortest),
+                human_seconds(longest)
+            )
         })
     }
 }

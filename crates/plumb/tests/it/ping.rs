@@ -418,11 +418,15 @@ fn lines_are_for_people_or_programs() {
     // It ends as ping does: counts and round trips, and no table.
     let last: Vec<&str> = text.lines().filter(|line| !line.contains("seq=")).collect();
     assert!(last.len() <= 6, "{text}");
-    assert!(text.contains("\n3 probes sent, 3 answered, 0 % lost\n"), "{text}");
-    assert!(text.contains("\nround-trip time min/median/95 %/max: "), "{text}");
-    let quiet = stdout(&plumb(&words(
-        "ping 127.0.0.1 -c 3 -i 10ms -q --details",
-    )));
+    assert!(
+        text.contains("\n3 probes sent, 3 answered, 0 % lost\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\nround-trip time min/median/95 %/max: "),
+        "{text}"
+    );
+    let quiet = stdout(&plumb(&words("ping 127.0.0.1 -c 3 -i 10ms -q --details")));
     assert!(!quiet.contains("seq=") && quiet.contains("deviation"));
     // What bears on TCP alone is in the Run.
     assert!(

@@ -161,7 +161,10 @@ fn both_ways_are_seen_as_they_are() {
     assert!(path(one_way).way_back.is_none());
     assert!(
         path(nobody).way_back.is_none()
-            && !nobody.notes.iter().any(|note| note.contains("reverse path")),
+            && !nobody
+                .notes
+                .iter()
+                .any(|note| note.contains("reverse path")),
         "{:?}",
         nobody.notes
     );

@@ -12,8 +12,8 @@ use serde::Serialize;
 use crate::compare::FindingRef;
 use crate::fixes::{self, Fixes, actor};
 use crate::latency::{latencies, leading_protocol, mark};
-use crate::phase::flow;
 use crate::outcome::{self, Use};
+use crate::phase::flow;
 use crate::registry::shown;
 use crate::table::Table;
 use crate::{contents, ends, evidence, heading, number, registry};
@@ -70,7 +70,7 @@ struct FindingPart<'a> {
     summary: &'a str,
     /// What became of it, on a page of two Runs.
     fate: Option<&'static str>,
-    /// A sentence each.
+    /// What was measured, a sentence for each piece.
     evidence: Vec<String>,
     fixes: Vec<FixPart<'a>>,
     /// Where the fixes stand that another finding has too.
@@ -89,12 +89,14 @@ pub(super) struct OutcomePart {
 
 /// How applications fare on the path.
 pub(super) fn outcomes(run: &Run) -> Vec<OutcomePart> {
-    let each = outcomes::outcomes(run).into_iter().map(|found| OutcomePart {
-        what: outcome::what(found.application),
-        use_: Use::of(found.score).name(),
-        percent: format!("{:.0} %", (found.score * 100.0).floor()),
-        why: outcome::limit(&found.limit),
-    });
+    let each = outcomes::outcomes(run)
+        .into_iter()
+        .map(|found| OutcomePart {
+            what: outcome::what(found.application),
+            use_: Use::of(found.score).name(),
+            percent: format!("{:.0} %", (found.score * 100.0).floor()),
+            why: outcome::limit(&found.limit),
+        });
     each.collect()
 }
 
@@ -135,7 +137,9 @@ impl<'a> RunPart<'a> {
                 .iter()
                 .zip(&fixes)
                 .map(|(f, fixes)| FindingPart {
-                    summary: Some(f.summary.as_str()).filter(|said| alone && headline == Some(*said)).map_or(f.summary.as_str(), |_| ""),
+                    summary: Some(f.summary.as_str())
+                        .filter(|said| alone && headline == Some(*said))
+                        .map_or(f.summary.as_str(), |_| ""),
                     ..FindingPart::of(run, f, fixes, fate(f))
                 })
                 .collect(),

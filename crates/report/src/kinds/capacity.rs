@@ -28,7 +28,9 @@ impl Show for CapacityResult {
             let of_train = capacity.train.as_ref().map(|train| estimate(&train.rate));
             let narrowest = capacity.narrowest_ttl;
             let of_line = capacity.hops.iter().find(|hop| narrowest == Some(hop.ttl));
-            let line = of_line.map(|hop| format!(" (the line before hop {})", hop.ttl)).unwrap_or_default();
+            let line = of_line
+                .map(|hop| format!(" (the line before hop {})", hop.ttl))
+                .unwrap_or_default();
             let rate = of_train
                 .filter(|rate| rate != ABSENT)
                 .or_else(|| of_line.map(|hop| estimate(&hop.rate)))?;

@@ -29,7 +29,8 @@ impl Show for LoadedLatencyResult {
     /// The load under which latency grows most.
     fn sentences(&self, run: &Run) -> Vec<String> {
         let loads = all::<Self>(run);
-        let worst = loads.max_by(|a, b| a.result.increase_s.p95.total_cmp(&b.result.increase_s.p95));
+        let worst =
+            loads.max_by(|a, b| a.result.increase_s.p95.total_cmp(&b.result.increase_s.p95));
         let sentence = |worst: Found<'_, Self>| {
             let (of, idle) = (worst.result, worst.result.idle_rtt_s);
             format!(
@@ -231,10 +232,7 @@ fn places(rows: &[Row<'_>]) -> Table {
         )
     });
     Table::of(
-        format!(
-            "Where packets wait: round trips to hops, {}",
-            scale.unit
-        ),
+        format!("Where packets wait: round trips to hops, {}", scale.unit),
         &parts,
     )
     .text("", |(phase, _)| phase.shown())

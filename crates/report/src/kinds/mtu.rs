@@ -36,7 +36,10 @@ impl Show for MtuResult {
 /// How large packets may be, and what becomes of larger ones.
 fn sentences(mtu: &MtuResult) -> Vec<String> {
     let Some(bytes) = mtu.path_mtu_bytes else {
-        return vec![format!("The path MTU is unknown: {} did not answer.", mtu.address)];
+        return vec![format!(
+            "The path MTU is unknown: {} did not answer.",
+            mtu.address
+        )];
     };
     let interface = mtu.interface_mtu_bytes.filter(|sent| *sent > bytes);
     let beyond = match (mtu.black_hole_after, interface) {
@@ -52,9 +55,9 @@ fn sentences(mtu: &MtuResult) -> Vec<String> {
         "Packets of up to {at_least}{bytes} bytes reach {}{beyond}.",
         mtu.address
     );
-    let back = mtu.way_back_bytes.map(|bytes| {
-        format!("On the reverse path only packets of up to {bytes} bytes arrive.")
-    });
+    let back = mtu
+        .way_back_bytes
+        .map(|bytes| format!("On the reverse path only packets of up to {bytes} bytes arrive."));
     [Some(first), back].into_iter().flatten().collect()
 }
 

@@ -24,10 +24,7 @@ impl Show for OwdResult {
         let unplaced = unplaced.fold(0, u64::saturating_add);
         tables.add(
             Place::OneWayDelay,
-            [
-                delays(&directions),
-                packets(&directions, unplaced),
-            ],
+            [delays(&directions), packets(&directions, unplaced)],
         );
         tables.detail(Place::OneWayDelay, [clocks(&all)]);
     }
@@ -42,14 +39,21 @@ impl Show for OwdResult {
                     number::seconds(delay.uncertainty_s)
                 )
             });
-            let loss = way.loss_ratio.map(|ratio| format!("{} lost", number::percent(ratio)));
+            let loss = way
+                .loss_ratio
+                .map(|ratio| format!("{} lost", number::percent(ratio)));
             let known = list([delay, loss]);
             (!known.is_empty()).then(|| format!("{name}: {known}."))
         };
         let all = results::<Self>(run);
-        all.flat_map(|owd| [each("Forward path", &owd.up), each("Reverse path", &owd.down)])
-            .flatten()
-            .collect()
+        all.flat_map(|owd| {
+            [
+                each("Forward path", &owd.up),
+                each("Reverse path", &owd.down),
+            ]
+        })
+        .flatten()
+        .collect()
     }
 
     fn bears(&self) -> Ends {

@@ -34,7 +34,9 @@ impl Show for PathResult {
     }
 
     fn sentences(&self, run: &Run) -> Vec<String> {
-        all::<Self>(run).map(|found| sentence(found.result)).collect()
+        all::<Self>(run)
+            .map(|found| sentence(found.result))
+            .collect()
     }
 
     fn bears(&self) -> Ends {
@@ -67,7 +69,11 @@ pub(crate) fn paths(run: &Run) -> impl Iterator<Item = (&Measurement, &PathResul
 /// How far the target is, and whether packets are lost.
 fn sentence(path: &PathResult) -> String {
     let loss = match &path.loss {
-        Some(loss) => format!("{} of the packets are lost from hop {} on", number::percent(loss.ratio), loss.begins_at_ttl),
+        Some(loss) => format!(
+            "{} of the packets are lost from hop {} on",
+            number::percent(loss.ratio),
+            loss.begins_at_ttl
+        ),
         None => "no loss was seen".to_owned(),
     };
     let last = path.hops.last().filter(|_| path.reached);

@@ -30,7 +30,10 @@ impl Show for PingResult {
     fn sentences(&self, run: &Run) -> Vec<String> {
         let alone = run.measurements.iter().all(|m| m.outcome.ping().is_some());
         let pings = results::<Self>(run).filter(|_| alone);
-        pings.flat_map(|ping| [Some(counts(ping)), spans(ping)]).flatten().collect()
+        pings
+            .flat_map(|ping| [Some(counts(ping)), spans(ping)])
+            .flatten()
+            .collect()
     }
 
     fn bears(&self) -> Ends {
@@ -66,8 +69,14 @@ fn counts(ping: &PingResult) -> String {
         0 => String::new(),
         count => format!(", {count} {what}"),
     };
-    let (again, late) = (some(ping.duplicates, "duplicates"), some(ping.reordered, "reordered"));
-    format!("{} probes sent, {} answered{lost}{again}{late}", ping.sent, ping.received)
+    let (again, late) = (
+        some(ping.duplicates, "duplicates"),
+        some(ping.reordered, "reordered"),
+    );
+    format!(
+        "{} probes sent, {} answered{lost}{again}{late}",
+        ping.sent, ping.received
+    )
 }
 
 /// The round trips in one line, in one unit.
@@ -75,7 +84,11 @@ fn spans(ping: &PingResult) -> Option<String> {
     let rtt = ping.rtt_s?;
     let scale = Scale::seconds([rtt.p50].into_iter());
     let values = [rtt.min, rtt.p50, rtt.p95, rtt.max].map(|value| scale.show(Some(value)));
-    Some(format!("round-trip time min/median/95 %/max: {} {}", values.join("/"), scale.unit))
+    Some(format!(
+        "round-trip time min/median/95 %/max: {} {}",
+        values.join("/"),
+        scale.unit
+    ))
 }
 
 /// How well the probing itself went.

@@ -18,7 +18,11 @@ impl Show for TransactionsResult {
 
     fn sentences(&self, run: &Run) -> Vec<String> {
         let sentence = |r: &Self| {
-            let each = if r.connect { "connections with one request each" } else { "requests" };
+            let each = if r.connect {
+                "connections with one request each"
+            } else {
+                "requests"
+            };
             let failed = match r.failed {
                 0 => "none failed".to_owned(),
                 failed => format!("{failed} failed"),
@@ -30,7 +34,10 @@ impl Show for TransactionsResult {
                     number::seconds(d.p99)
                 )
             });
-            format!("{} {each} a second{times}; {failed}.", number::whole(r.rate_tps))
+            format!(
+                "{} {each} a second{times}; {failed}.",
+                number::whole(r.rate_tps)
+            )
         };
         results::<Self>(run).map(sentence).collect()
     }

@@ -106,7 +106,11 @@ fn short(rows: &[Row<'_>]) -> Table {
         })
         .num("jitter", |(_, udp)| {
             let receiver = udp.receiver.as_ref();
-            at(receiver.and_then(|r| r.jitter_s), |d| d.mean, number::seconds)
+            at(
+                receiver.and_then(|r| r.jitter_s),
+                |d| d.mean,
+                number::seconds,
+            )
         })
         .done()
 }

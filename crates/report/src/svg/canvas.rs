@@ -128,7 +128,12 @@ impl Canvas {
     }
 
     /// Names of lines from the left on, in as many rows as they take; each is a class and a name. Returns where the rows end.
-    pub(crate) fn legend(&mut self, (left, top): (f64, f64), right: f64, entries: &[(String, String)]) -> f64 {
+    pub(crate) fn legend(
+        &mut self,
+        (left, top): (f64, f64),
+        right: f64,
+        entries: &[(String, String)],
+    ) -> f64 {
         const SAMPLE: f64 = 26.0;
         const GAP: f64 = 16.0;
         let (mut x, mut y) = (left, top);
@@ -137,7 +142,11 @@ impl Canvas {
             if x > left && x + takes > right {
                 (x, y) = (left, y + LEGEND_LINE);
             }
-            self.rule(&format!("line {class}"), (x, y - 4.0), (x + SAMPLE - 6.0, y - 4.0));
+            self.rule(
+                &format!("line {class}"),
+                (x, y - 4.0),
+                (x + SAMPLE - 6.0, y - 4.0),
+            );
             self.text("label", (x + SAMPLE, y), Anchor::Start, name);
             x += takes + GAP;
         }

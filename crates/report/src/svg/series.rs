@@ -44,9 +44,10 @@ const MARGIN: f64 = 12.0;
 pub(crate) fn render(subject: &Subject<'_>, lines: &[Line<'_>]) -> Option<Drawing> {
     let drawn = lines.iter().flat_map(|line| line.values.points());
     let any = |(t, v): (f64, f64)| drawable(t).is_some() && drawable(v).is_some();
-    drawn.map(any).any(|any| any).then(|| {
-        Drawing::of(|width| draw(subject, lines, width).unwrap_or_default())
-    })
+    drawn
+        .map(any)
+        .any(|any| any)
+        .then(|| Drawing::of(|width| draw(subject, lines, width).unwrap_or_default()))
 }
 
 fn draw(subject: &Subject<'_>, lines: &[Line<'_>], width: Width) -> Option<String> {
@@ -55,10 +56,15 @@ fn draw(subject: &Subject<'_>, lines: &[Line<'_>], width: Width) -> Option<Strin
         series.filter_map(|(t, v)| Some((drawable(t)?, drawable(v)?)))
     };
     let low = values().map(|(_, v)| v).reduce(f64::min)?;
-    let of_line = |line: &Line<'_>| line.values.points().filter_map(|(_, v)| drawable(v)).collect();
+    let of_line = |line: &Line<'_>| {
+        line.values
+            .points()
+            .filter_map(|(_, v)| drawable(v))
+            .collect()
+    };
     let high = match subject.scale {
         Scale::Logarithmic => values().map(|(_, v)| v).reduce(f64::max)?,
-        Scale::Even => limit::end(lines.iter().map(of_line))?.max(low),
+        Scale::Even => limit::end(lines.iter().map(of_line), limit::OF_TIMES)?.max(low),
     };
     let end = values().map(|(t, _)| t).reduce(f64::max)?;
     let right = width.units() - MARGIN;
@@ -103,7 +109,11 @@ fn draw(subject: &Subject<'_>, lines: &[Line<'_>], width: Width) -> Option<Strin
         .map(|line| (line.colour.to_owned(), line.name.to_owned()))
         .collect();
     if let Some(most) = beyond.iter().copied().reduce(f64::max) {
-        let text = format!("{} beyond the top, up to {}", beyond.len(), number::seconds(most));
+        let text = format!(
+            "{} beyond the top, up to {}",
+            beyond.len(),
+            number::seconds(most)
+        );
         names.push(("cut".to_owned(), text));
     }
     let bottom = canvas.legend((LEFT, HEIGHT + 6.0), right, &names);
@@ -158,7 +168,9 @@ mod tests {
         let mut negative = Series::new(Unit::Seconds);
         negative.push(0.0, Some(-0.002));
         negative.push(1.0, Some(0.002));
-        let svg = render(&even, &[line("there", "up", &negative)]).unwrap().wide;
+        let svg = render(&even, &[line("there", "up", &negative)])
+            .unwrap()
+            .wide;
         assert!(
             svg.contains(">-2<") || svg.contains(">−2<") || svg.contains(">-1<"),
             "{svg}"

@@ -169,8 +169,13 @@ impl Timeline {
                     largest(&mut points.filter_map(|(_, value)| *value))
                 }
                 Quantity::Rate | Quantity::Delay | Quantity::RoundTrip => {
-                    let values = |trace: &Trace| trace.points.iter().filter_map(|(_, v)| *v).collect();
-                    limit::end(self.of_quantity(quantity).map(values)).unwrap_or(0.0)
+                    let values =
+                        |trace: &Trace| trace.points.iter().filter_map(|(_, v)| *v).collect();
+                    let percentile = match quantity {
+                        Quantity::Rate => limit::OF_RATES,
+                        _ => limit::OF_TIMES,
+                    };
+                    limit::end(self.of_quantity(quantity).map(values), percentile).unwrap_or(0.0)
                 }
             }),
         }
@@ -219,11 +224,20 @@ fn draw(timeline: &Timeline, extent: Extent, width: Width) -> String {
     let names: Vec<(String, String)> = timeline
         .bands
         .iter()
-        .map(|band| (format!("{} phase-line", band.phase.name()), band.phase.shown().to_owned()))
+        .map(|band| {
+            (
+                format!("{} phase-line", band.phase.name()),
+                band.phase.shown().to_owned(),
+            )
+        })
         .collect();
     let bands_top = canvas.legend((LEFT, PHASES_TOP), right, &names) + 12.0;
     // On a phone the names of the lines have a row of their own.
-    let legend_row = if width == Width::Narrow { LEGEND_LINE } else { 0.0 };
+    let legend_row = if width == Width::Narrow {
+        LEGEND_LINE
+    } else {
+        0.0
+    };
     let mut bottom = bands_top - GAP;
     let mut panels = Vec::new();
     for (quantity, largest) in Quantity::ALL.into_iter().zip(extent.largest) {
@@ -239,10 +253,19 @@ fn draw(timeline: &Timeline, extent: Extent, width: Width) -> String {
         let (title, factor) = quantity.title(largest);
         let (_, steps) = quantity.size();
         let y = Axis::from_zero(largest, steps, (panel.1, panel.0));
-        frame(&mut canvas, panel, (&x, right, width.ticks()), (&title, panel.0 - 12.0 - legend_row));
+        frame(
+            &mut canvas,
+            panel,
+            (&x, right, width.ticks()),
+            (&title, panel.0 - 12.0 - legend_row),
+        );
         let mut entries = entries(timeline, quantity);
         entries.extend(beyond(timeline, quantity, &y));
-        let left = if width == Width::Narrow { LEFT } else { LEFT + 240.0 };
+        let left = if width == Width::Narrow {
+            LEFT
+        } else {
+            LEFT + 240.0
+        };
         canvas.legend((left, panel.0 - 12.0), right, &entries);
         values(&mut canvas, (&y, right), factor, steps);
         lines(&mut canvas, timeline.of_quantity(quantity), &x, &y);
@@ -279,7 +302,9 @@ fn points_beyond(
     quantity: Quantity,
     y: &Axis,
 ) -> impl Iterator<Item = (f64, f64)> {
-    let points = timeline.of_quantity(quantity).flat_map(|trace| &trace.points);
+    let points = timeline
+        .of_quantity(quantity)
+        .flat_map(|trace| &trace.points);
     let points = points.filter_map(|(t, value)| Some((*t, (*value)?)));
     points.filter(|(_, value)| !y.holds(*value))
 }
@@ -306,7 +331,11 @@ fn phases(canvas: &mut Canvas, timeline: &Timeline, x: &Axis, (top, bottom): (f6
             (from, top),
             (to - from, bottom - top),
         );
-        canvas.rect(&format!("fill {class}"), (from, top - 3.0), (to - from, 3.0));
+        canvas.rect(
+            &format!("fill {class}"),
+            (from, top - 3.0),
+            (to - from, 3.0),
+        );
     }
 }
 

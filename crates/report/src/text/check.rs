@@ -153,7 +153,10 @@ fn painted(paint: anstyle::Style, lines: Vec<String>) -> Vec<Line> {
 /// Of what it is, and the sentence that it comes to: with how sure that is, where something was found.
 fn head(run: &Run, most: Room) -> Vec<Line> {
     let mut lines = Vec::new();
-    let grade = run.verdict.as_ref().and_then(|verdict| verdict.latency_grade);
+    let grade = run
+        .verdict
+        .as_ref()
+        .and_then(|verdict| verdict.latency_grade);
     let grade = grade.map_or_else(String::new, |grade| {
         format!(", latency under load: {}", grade.name())
     });
@@ -243,7 +246,10 @@ fn finding(run: &Run, finding: &Finding, most: Room) -> Vec<Line> {
         .collect();
     evidence.dedup();
     for sentence in evidence.iter().take(EVIDENCE_LINES) {
-        lines.extend(painted(anstyle::Style::new(), fitted(BULLET, sentence, most.evidence)));
+        lines.extend(painted(
+            anstyle::Style::new(),
+            fitted(BULLET, sentence, most.evidence),
+        ));
     }
     lines
 }
@@ -257,7 +263,9 @@ fn fix(finding: &Finding, most: Room) -> Vec<Line> {
     let mut lines = painted(anstyle::Style::new(), fitted("", &text, most.fix));
     let commands = fix.commands.iter().flat_map(|c| c.lines());
     let commands = commands.filter(|line| !line.trim_start().starts_with('#'));
-    let commands: Vec<String> = commands.flat_map(|line| continued(&clean(line), COLUMNS)).collect();
+    let commands: Vec<String> = commands
+        .flat_map(|line| continued(&clean(line), COLUMNS))
+        .collect();
     // A command that is cut is worse than none.
     let fits = commands.iter().all(|line| line.chars().count() <= COLUMNS);
     match fits && commands.len() <= most.commands {
@@ -311,7 +319,10 @@ fn beside(run: &Run, others: &[&Finding], most: Room) -> Vec<Line> {
         let not: usize = looked.not.iter().map(|one| one.causes.len()).sum();
         let mut needs: Vec<_> = looked.not.iter().collect();
         sort_few(&mut needs, |a, b| b.causes.len().cmp(&a.causes.len()));
-        let names: Vec<String> = needs.iter().map(|one| one.need.name().replace('-', " ")).collect();
+        let names: Vec<String> = needs
+            .iter()
+            .map(|one| one.need.name().replace('-', " "))
+            .collect();
         let others = if run.findings.is_empty() {
             ""
         } else {
@@ -322,10 +333,16 @@ fn beside(run: &Run, others: &[&Finding], most: Room) -> Vec<Line> {
                 None | Some([]) => String::new(),
                 Some(needs) => format!(" (most need {})", needs.join(", ")),
             };
-            format!("{}{others} causes are absent; {not} were not looked for{why}.", looked.absent.len())
+            format!(
+                "{}{others} causes are absent; {not} were not looked for{why}.",
+                looked.absent.len()
+            )
         };
         // As many needs as one line has room for.
-        let fits = (0..=3).rev().map(text).find(|text| text.chars().count() <= COLUMNS);
+        let fits = (0..=3)
+            .rev()
+            .map(text)
+            .find(|text| text.chars().count() <= COLUMNS);
         let text = fits.unwrap_or_else(|| text(0));
         lines.extend(painted(FAINT, fitted("", &text, most.beside)));
     }

@@ -15,19 +15,29 @@ pub(super) fn findings(page: &mut Page<'_>, run: &Run) {
 /// The findings that are worth fixing; what is only worth knowing is named.
 pub(super) fn worth_fixing(page: &mut Page<'_>, run: &Run) {
     those(page, run, Severity::Warning, true);
-    let known = run.findings.iter().filter(|finding| finding.severity < Severity::Warning);
+    let known = run
+        .findings
+        .iter()
+        .filter(|finding| finding.severity < Severity::Warning);
     let names: Vec<String> = known
         .map(|finding| format!("{} ({})", finding.cause.name(), finding.place.name()))
         .collect();
     if !names.is_empty() {
-        page.wrapped("", anstyle::Style::new(), &format!("Also worth knowing: {}.", names.join(", ")));
+        page.wrapped(
+            "",
+            anstyle::Style::new(),
+            &format!("Also worth knowing: {}.", names.join(", ")),
+        );
         page.blank();
     }
 }
 
 /// In brief, with the first fix alone and without a long list of commands.
 fn those(page: &mut Page<'_>, run: &Run, least: Severity, brief: bool) {
-    let headline = run.verdict.as_ref().map(|verdict| verdict.headline.as_str());
+    let headline = run
+        .verdict
+        .as_ref()
+        .map(|verdict| verdict.headline.as_str());
     let all = run.findings.iter().zip(fixes::once(&run.findings));
     for (finding, fixes) in all.filter(|(finding, _)| finding.severity >= least) {
         let said = headline == Some(finding.summary.as_str());
@@ -83,7 +93,10 @@ fn fix(page: &mut Page<'_>, fix: &Fix, brief: bool) {
         .flat_map(|command| continued(&clean(command), width))
         .collect();
     if brief && lines.len() > FEW {
-        let text = format!("    {} lines of commands: --details shows them", lines.len());
+        let text = format!(
+            "    {} lines of commands: --details shows them",
+            lines.len()
+        );
         let text = page.paint(FAINT, &text);
         page.line(&text);
     } else {
@@ -101,7 +114,10 @@ pub(super) fn continued(command: &str, columns: usize) -> Vec<String> {
     if INDENT.len() + command.chars().count() <= columns {
         return vec![format!("{INDENT}{command}")];
     }
-    if let Some((before, comment)) = command.split_once(" # ").filter(|(before, _)| !before.trim().is_empty()) {
+    if let Some((before, comment)) = command
+        .split_once(" # ")
+        .filter(|(before, _)| !before.trim().is_empty())
+    {
         let mut lines = continued(&format!("# {}", comment.trim()), columns);
         lines.extend(continued(before.trim_end(), columns));
         return lines;
@@ -110,7 +126,9 @@ pub(super) fn continued(command: &str, columns: usize) -> Vec<String> {
         true => ("", "# "),
         false => (GOES_ON, INDENT),
     };
-    let room = columns.saturating_sub(2 * INDENT.len() + GOES_ON.len()).max(20);
+    let room = columns
+        .saturating_sub(2 * INDENT.len() + GOES_ON.len())
+        .max(20);
     let lines = wrap(command, room);
     let last = lines.len().saturating_sub(1);
     let each = lines.iter().enumerate().map(|(number, line)| {

@@ -76,7 +76,12 @@ impl Page<'_> {
         };
         let rows: Vec<Vec<String>> = rows.iter().map(of_block).collect();
         let grid = grid(table, &rows, block);
-        let named = |index: &usize| table.columns.get(*index).is_some_and(|c| !c.name.is_empty());
+        let named = |index: &usize| {
+            table
+                .columns
+                .get(*index)
+                .is_some_and(|c| !c.name.is_empty())
+        };
         let headless = !block.iter().any(named);
         let mut lines = grid.lines();
         if let Some(head) = lines.next().filter(|_| !headless) {
@@ -123,7 +128,9 @@ impl Page<'_> {
             .iter()
             .map(|row| row.cells.iter().map(|cell| fold(&clean(cell))).collect())
             .collect();
-        let taken: usize = (0..others.len()).map(|index| width(table, &rows, index)).sum();
+        let taken: usize = (0..others.len())
+            .map(|index| width(table, &rows, index))
+            .sum();
         // Remarks that do not fit beside their row.
         let remarks = last.kind == Kind::Text
             && last.name.is_empty()
@@ -151,8 +158,14 @@ impl Page<'_> {
 /// Columns of characters that a column takes, with what parts it from the one before.
 fn width(table: &Table, rows: &[Vec<String>], index: usize) -> usize {
     let cells = rows.iter().filter_map(|row| row.get(index));
-    let widest = cells.map(|cell| widest_line(cell)).max().unwrap_or_default();
-    let name = table.columns.get(index).map_or(0, |column| column.name.chars().count());
+    let widest = cells
+        .map(|cell| widest_line(cell))
+        .max()
+        .unwrap_or_default();
+    let name = table
+        .columns
+        .get(index)
+        .map_or(0, |column| column.name.chars().count());
     widest.max(name) + PADDING
 }
 
@@ -303,9 +316,21 @@ mod tests {
             .map(|name| (name, Kind::Number))
             .collect();
         let mut table = Table::new("wide", &columns);
-        table.row(["upload", "1111111111", "2222222222", "3333333333", "4444444444"].map(str::to_owned));
+        table.row(
+            [
+                "upload",
+                "1111111111",
+                "2222222222",
+                "3333333333",
+                "4444444444",
+            ]
+            .map(str::to_owned),
+        );
         let text = set(&table, 40);
-        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 40),
+            "{text}"
+        );
         assert_eq!(text.matches("upload").count(), 2, "{text}");
         for value in ["1111111111", "2222222222", "3333333333", "4444444444"] {
             assert_eq!(text.matches(value).count(), 1, "{text}");

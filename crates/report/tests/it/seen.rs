@@ -48,7 +48,10 @@ fn no_text_is_wider_than_80_columns_or_names_a_field() {
 fn a_fix_and_a_headline_are_printed_once() {
     let mut several = 0;
     for (name, run) in all() {
-        let text = text::render(&run, &PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = text::render(&run, &PLAIN)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         let page = html::render(&run);
         let mut fixes: Vec<_> = run.findings.iter().flat_map(|f| &f.fixes).collect();
         several += fixes.len();
@@ -59,7 +62,11 @@ fn a_fix_and_a_headline_are_printed_once() {
         let headline = run.verdict.as_ref().map(|verdict| verdict.headline.clone());
         for headline in headline.filter(|said| said.len() > 20) {
             let said: Vec<&str> = headline.split_whitespace().collect();
-            assert_eq!(printed(&text, &said.join(" ")), 1, "{name}: {headline}\n{text}");
+            assert_eq!(
+                printed(&text, &said.join(" ")),
+                1,
+                "{name}: {headline}\n{text}"
+            );
         }
     }
     assert!(several > 50, "{several}");
@@ -78,7 +85,9 @@ fn a_page_names_no_field_and_begins_with_what_it_means() {
         let page = html::render(&run);
         let words = words(&page);
         assert!(!has_path(&words), "{name}: {words}");
-        if let (Some(means), Some(numbers)) = (page.find("What this means"), page.find("<h2>Numbers")) {
+        if let (Some(means), Some(numbers)) =
+            (page.find("What this means"), page.find("<h2>Numbers"))
+        {
             let findings = page.find("<h2>Findings").expect("findings");
             assert!(means < findings && findings < numbers, "{name}");
         }
@@ -104,12 +113,17 @@ fn a_page_is_made_for_phones_the_dark_and_paper() {
     }
     // Nothing keeps a chart wider than the page.
     let charts = page.lines().filter(|line| line.contains("svg {"));
-    assert!(charts.clone().count() > 0 && charts.into_iter().all(|line| !line.contains("min-width")));
+    assert!(
+        charts.clone().count() > 0 && charts.into_iter().all(|line| !line.contains("min-width"))
+    );
     let count = |what: &str| page.matches(what).count();
     assert!(count("<svg class=\"wide\"") >= 2);
     assert_eq!(count("<svg class=\"wide\""), count("<svg class=\"narrow\""));
     // A grade of D is not that of F.
-    assert!(page.contains("badge large bad\" title=\"latency grade\">F"), "{page}");
+    assert!(
+        page.contains("badge large bad\" title=\"latency grade\">F"),
+        "{page}"
+    );
     let mut better = sample::before();
     let verdict = better.verdict.as_mut().expect("a verdict");
     verdict.latency_grade = Some(plumb_model::grade::Grade::D);
@@ -119,13 +133,19 @@ fn a_page_is_made_for_phones_the_dark_and_paper() {
         .lines()
         .filter(|line| line.contains("--poor:"))
         .collect();
-    assert_eq!(colours.len(), 3, "by light, in the dark, on paper: {colours:?}");
+    assert_eq!(
+        colours.len(),
+        3,
+        "by light, in the dark, on paper: {colours:?}"
+    );
 }
 
 #[test]
 fn every_phase_is_named_over_the_chart() {
     let all = runs();
-    let cable = all.iter().find(|(name, _)| name.ends_with("/home-cable.json.gz"));
+    let cable = all
+        .iter()
+        .find(|(name, _)| name.ends_with("/home-cable.json.gz"));
     let page = html::render(&cable.expect("a record").1);
     let svg = page.split("<svg").nth(1).expect("a chart");
     for phase in ["idle", "upload", "download", "both at once", "after load"] {
@@ -143,12 +163,21 @@ fn a_chart_shows_what_matters_and_what_it_cuts_off() {
         .expect("round trips");
     let mut rtt = Series::new(Unit::Seconds);
     for probe in 0..500 {
-        rtt.push(f64::from(probe) / 100.0, Some(if probe == 321 { 3.0 } else { 0.02 }));
+        rtt.push(
+            f64::from(probe) / 100.0,
+            Some(if probe == 321 { 3.0 } else { 0.02 }),
+        );
     }
     measurement.series.insert("rtt".to_owned(), rtt);
     let page = html::render(&run);
-    assert!(page.contains(">1 beyond the top, up to 3.00 s</text>"), "{page}");
+    assert!(
+        page.contains(">1 beyond the top, up to 3.00 s</text>"),
+        "{page}"
+    );
     assert!(page.contains("<path class=\"cut\""));
     // The others take most of the height: the axis ends near them.
-    assert!(page.contains(">25</text>") && !page.contains(">3000</text>"), "{page}");
+    assert!(
+        page.contains(">25</text>") && !page.contains(">3000</text>"),
+        "{page}"
+    );
 }

@@ -1,11 +1,13 @@
 //! What limited a rate, in one sentence.
 
-use plumb_model::results::Direction;
+use plumb_model::results::{Direction, ThroughputResult};
 use plumb_model::units::capital;
 
-use super::Row;
 use crate::phase::flow;
+use crate::registry::Found;
 use crate::{context, number};
+
+type Row<'a> = Found<'a, ThroughputResult>;
 
 /// Of one core, from here on the processor is what a stream waits for.
 const BUSY_RATIO: f64 = 0.9;
@@ -18,7 +20,9 @@ pub(super) fn sentence(row: &Row<'_>) -> Option<String> {
     let result = row.result;
     let flow = capital(flow(result.direction));
     let rate = number::rate(result.bps);
-    let why = row.has_sender().then(|| limit(row))?;
+    // It goes missing with a far end that goes away.
+    let has_sender = !result.cc.is_empty();
+    let why = has_sender.then(|| limit(row))?;
     Some(format!("{flow} {rate}, limited by {why}."))
 }
 
@@ -29,7 +33,10 @@ fn limit(row: &Row<'_>) -> String {
         _ => ("the far host", "this host"),
     };
     if let Some(bps) = context::pacing_bps(row.measurement) {
-        return format!("the pacing that was asked for ({} each stream)", number::rate(bps));
+        return format!(
+            "the pacing that was asked for ({} each stream)",
+            number::rate(bps)
+        );
     }
     if result.files.is_some_and(|files| files.limits()) {
         return "the disk: more than half of the time a file was waited for".to_owned();
@@ -37,10 +44,16 @@ fn limit(row: &Row<'_>) -> String {
     let streams = result.streams.len().max(1) as f64;
     let busy = |ratio: f64| ratio >= BUSY_RATIO * streams.min(2.0);
     if busy(result.cpu.local_ratio) {
-        return format!("the processor of this host ({} of a core)", number::percent(result.cpu.local_ratio));
+        return format!(
+            "the processor of this host ({} of a core)",
+            number::percent(result.cpu.local_ratio)
+        );
     }
     if let Some(ratio) = result.cpu.remote_ratio.filter(|ratio| busy(*ratio)) {
-        return format!("the processor of the far host ({} of a core)", number::percent(ratio));
+        return format!(
+            "the processor of the far host ({} of a core)",
+            number::percent(ratio)
+        );
     }
     let shares = [
         (of_time.network_ratio, 0),
@@ -54,7 +67,9 @@ fn limit(row: &Row<'_>) -> String {
         .unwrap_or_default();
     let time = number::percent(ratio);
     let size = |bytes: Option<u64>| {
-        bytes.map_or_else(String::new, |bytes| format!(" ({})", number::bytes(bytes as f64)))
+        bytes.map_or_else(String::new, |bytes| {
+            format!(" ({})", number::bytes(bytes as f64))
+        })
     };
     match which {
         1 => format!(
