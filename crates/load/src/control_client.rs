@@ -152,14 +152,14 @@ pub enum ClientError {
         message: String,
     },
     /// The responder does not trace the way back.
-    #[error("{name}: the responder does not trace the way back: {message}")]
+    #[error("{name}: the responder does not trace the reverse path: {message}")]
     TraceRefused {
         name: String,
         reason: Refusal,
         message: String,
     },
     /// The responder did not tell the way back in time.
-    #[error("{name}: the responder did not tell the way back within {within:?}: try again")]
+    #[error("{name}: the responder did not report the reverse path within {within:?}: try again")]
     TraceLate {
         name: String,
         /// How long it was waited for.
@@ -167,7 +167,7 @@ pub enum ClientError {
     },
     /// A data connection could not be opened.
     #[error(
-        "{name}: stream {stream} could not be opened ({why}), though the control connection was: ask for fewer streams, or look for a firewall or connection limit on the way"
+        "{name}: stream {stream} could not be opened ({why}), though the control connection was: ask for fewer streams, or look for a firewall or connection limit on the path"
     )]
     Stream {
         name: String,

@@ -29,7 +29,7 @@ use crate::frames::{LinkError, remaining};
 pub enum TlsError {
     /// The certificate has another fingerprint.
     #[error(
-        "the certificate shown is not the one that the far end told of: something on the way answers in its place"
+        "the certificate shown is not the one that the far end told of: something on the path answers in its place"
     )]
     Certificate,
     /// What came is no TLS 1.3.

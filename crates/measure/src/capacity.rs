@@ -168,7 +168,7 @@ fn probe(wanted: &Wanted, watcher: &dyn Watcher, stop: &AtomicBool) -> Result<Yi
         }
         return Err(MeasureError::Silence {
             name: wanted.target.name.clone(),
-            tried: "UDP, ICMP echoes or the routers on the way probes".to_owned(),
+            tried: "UDP, ICMP echoes or the routers on the path probes".to_owned(),
             notes: String::new(),
         });
     }
@@ -204,7 +204,7 @@ fn look_at_hops(
     let to = wanted.target.address.ip();
     watcher.step(
         &format!(
-            "looking for who answers on the way to {}",
+            "looking for hops that answer on the path to {}",
             wanted.target.name
         ),
         Duration::ZERO,

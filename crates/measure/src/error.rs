@@ -51,7 +51,7 @@ pub enum MeasureError {
         source: std::io::Error,
     },
     #[error(
-        "nothing came back from {name}: it does not answer {tried}; check the name, that it is up, and the firewalls on the way. {notes}"
+        "nothing came back from {name}: it does not answer {tried}; check the name, that it is up, and the firewalls on the path. {notes}"
     )]
     Silence {
         /// As the user typed it.

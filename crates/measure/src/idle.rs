@@ -136,7 +136,7 @@ impl Step for IdlePath {
                     }
                 };
                 found.note(format!(
-                    "No round trip came back: {what}. Latency was not measured; let one of them through the firewalls on the way."
+                    "No round trip came back: {what}. Latency was not measured; let one of them through the firewalls on the path."
                 ));
             }
         }

@@ -33,6 +33,7 @@ pub mod near_hops;
 mod one_way;
 pub mod owd;
 pub mod page;
+mod parts;
 pub mod path;
 pub mod periodicity;
 pub mod phase;

@@ -14,6 +14,7 @@ use crate::error::MeasureError;
 use crate::gateway::AskGateway;
 use crate::idle::IdlePath;
 use crate::near_hops::ANYWHERE;
+use crate::parts::Parts;
 use crate::probes::Aim;
 use crate::progress::Watcher;
 use crate::record::Judgement;
@@ -26,9 +27,6 @@ const GATEWAY: Duration = Duration::from_secs(20);
 
 /// How long the resolvers may take.
 const RESOLVERS: Duration = Duration::from_secs(8);
-
-/// Parts of the plan, as they are counted for those that look on: this machine, the gateway, the resolvers.
-const PARTS: usize = 3;
 
 /// Measures this machine (`host`), its gateway and its resolvers, for `time` at most.
 ///
@@ -56,8 +54,8 @@ pub fn run(
         ..asked
     }));
     conductor.session().deadline = Some(until);
-    let left = || until.saturating_duration_since(Instant::now());
-    watcher.part(1, PARTS, left());
+    let mut parts = Parts::new([Duration::ZERO, GATEWAY, RESOLVERS], Some(until), watcher);
+    parts.begin();
     conductor.step(host, 0);
     match (&way, gateway) {
         (Some(hop), Some(gateway)) => {
@@ -75,11 +73,11 @@ pub fn run(
                 places: Vec::new(),
             };
             let mut idle = IdlePath::of_far_end(aim).lasting(GATEWAY.min(time / 2));
-            watcher.part(2, PARTS, left().min(GATEWAY + RESOLVERS));
+            parts.begin();
             conductor.step(&mut idle, 0);
         }
         (Some(_), None) => {
-            conductor.note("The default route has no gateway: this link is the way out itself.");
+            conductor.note("The default route has no gateway: this link leads out itself.");
         }
         (None, _) => {
             conductor.note("There is no default route: nothing beyond this network is reached.");
@@ -94,7 +92,7 @@ pub fn run(
     }
     let step = &mut Resolvers;
     let time = RESOLVERS;
-    watcher.part(3, PARTS, left().min(RESOLVERS));
+    parts.begin();
     conductor.step(&mut Within { step, time }, 0);
     let mut conducted = conductor.finish(Judgement::Part)?;
     let run = &mut conducted.run;

@@ -3,7 +3,6 @@
 //! The probe streams run throughout. Between phases the sockets are aborted, and the next phase
 //! waits until the queue has emptied, so that each phase meets the path as it is.
 
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -26,6 +25,7 @@ use crate::experiments;
 use crate::host::counted::Counted;
 use crate::idle::{IdlePath, Purpose, RecoveredPath};
 use crate::mtu;
+use crate::parts::Parts;
 use crate::phase::{Group, LoadPhase, PhaseSpec};
 use crate::probes::Aim;
 use crate::profiles;
@@ -130,7 +130,7 @@ pub fn run(
     let mut conductor = conductor.within(plan.for_loads());
     conductor.asked(plan.asked.clone());
     conductor.session().deadline = plan.until;
-    let mut parts = Parts::new(plan, &besides, watcher);
+    let mut parts = Parts::new(plan.parts(&besides), plan.until, watcher);
     let mut idle = IdlePath::new(purpose).lasting(plan.times.idle);
     if plan.latency {
         parts.begin();
@@ -216,62 +216,28 @@ pub fn run(
     })
 }
 
-/// Which part of a plan is under way, for those that look on.
-struct Parts<'a> {
-    watcher: &'a dyn Watcher,
-    /// How long each is to last that has not begun; none of those whose length is not known.
-    left: VecDeque<Duration>,
-    of: usize,
-    until: Option<Instant>,
-}
-
-impl<'a> Parts<'a> {
-    fn new(plan: &Plan, besides: &Besides<'_>, watcher: &'a dyn Watcher) -> Self {
+impl Plan {
+    /// How long each part is to last, in order; no time at all where that is not known beforehand.
+    fn parts(&self, besides: &Besides<'_>) -> Vec<Duration> {
         let when = |is: bool, time: Duration| is.then_some(time);
         let before = [
-            when(plan.latency, plan.times.idle),
+            when(self.latency, self.times.idle),
             when(!besides.before.is_empty(), Duration::ZERO),
         ];
-        let loads = plan
-            .phases()
-            .into_iter()
-            .map(|d| Some(plan.times.of_phase(d)));
+        let loads = self.phases().into_iter();
+        let loads = loads.map(|direction| Some(self.times.of_phase(direction)));
         let after = [
+            when(self.judge, Duration::ZERO),
             when(
-                plan.latency && !plan.times.after.is_zero(),
-                plan.times.after,
+                self.latency && !self.times.after.is_zero(),
+                self.times.after,
             ),
-            when(plan.judge, Duration::ZERO),
             when(!besides.after.is_empty(), Duration::ZERO),
         ];
-        let left: VecDeque<Duration> = before
-            .into_iter()
-            .chain(loads)
-            .chain(after)
-            .flatten()
-            .collect();
-        Self {
-            watcher,
-            of: left.len(),
-            left,
-            until: plan.until,
-        }
+        let all = before.into_iter().chain(loads).chain(after);
+        all.flatten().collect()
     }
 
-    /// The next one begins.
-    fn begin(&mut self) {
-        let rest: Duration = self.left.iter().sum();
-        let to_the_end = self
-            .until
-            .map(|until| until.saturating_duration_since(Instant::now()));
-        self.left.pop_front();
-        let number = self.of - self.left.len();
-        self.watcher
-            .part(number, self.of, to_the_end.unwrap_or(rest));
-    }
-}
-
-impl Plan {
     /// Conducts experiments; what is to come besides weighs `later` and takes `reserve`, by whether nothing is left open.
     fn experiment(
         &self,

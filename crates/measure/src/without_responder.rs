@@ -12,6 +12,7 @@ use crate::conductor::{Conducted, Conductor};
 use crate::connects::{self, Connects};
 use crate::error::MeasureError;
 use crate::idle::IdlePath;
+use crate::parts::Parts;
 use crate::probes::Aim;
 use crate::progress::Watcher;
 use crate::record::Judgement;
@@ -19,9 +20,6 @@ use crate::step::Step;
 
 /// Ports that hosts are likely to answer on: HTTPS and HTTP.
 const PORTS: [u16; 2] = [443, 80];
-
-/// Parts of the plan, as they are counted for those that look on: the idle path, connections, the other steps.
-const PARTS: usize = 3;
 
 /// What is checked of a far end without a responder.
 pub struct Plan<'a> {
@@ -67,16 +65,18 @@ pub fn run(
         places: Vec::new(),
     })
     .lasting(plan.idle);
-    let left = || plan.until.saturating_duration_since(Instant::now());
-    watcher.part(1, PARTS, left());
+    // The idle path, connections, and all other steps.
+    let lasting = [plan.idle, Duration::ZERO, Duration::ZERO];
+    let mut parts = Parts::new(lasting, Some(plan.until), watcher);
+    parts.begin();
     conductor.step(&mut idle, 0);
-    watcher.part(2, PARTS, left());
+    parts.begin();
     for port in PORTS {
         let mut address = address;
         address.set_port(port);
         conductor.step(&mut Connects::to(address), 0);
     }
-    watcher.part(3, PARTS, left());
+    parts.begin();
     conductor.conduct(steps, 0);
     let stopped = conductor.session().is_stopped();
     if stopped {

@@ -86,7 +86,7 @@ impl Seen {
             .as_ref()
             .map(|now| match (now.down_bps, now.up_bps) {
                 (down, up) if down > 0.0 && up > 0.0 => both(down, up),
-                (down, up) => format!("{} {}", si(down + up, "bit/s"), self.rates.from_zero()),
+                (down, up) => format!("{} {}", si(down + up, "bit/s"), self.rates.above_zero()),
             });
         let round_trip = self.round_trip.map(|rtt| {
             format!(

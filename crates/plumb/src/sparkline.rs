@@ -42,7 +42,7 @@ impl Sparkline {
     }
 
     /// The line, from zero to the greatest of its values.
-    pub(crate) fn from_zero(&self) -> String {
+    pub(crate) fn above_zero(&self) -> String {
         self.between(0.0, self.range().map_or(0.0, |(_, high)| high))
     }
 
@@ -79,7 +79,7 @@ mod tests {
             "{}",
             line.line()
         );
-        assert_eq!(line.from_zero(), "▂▃█▅");
+        assert_eq!(line.above_zero(), "▂▃█▅");
         line.push(None);
         assert!(line.line().ends_with('×') && line.line().starts_with('▁'));
         let mut flat = Sparkline::new(2);

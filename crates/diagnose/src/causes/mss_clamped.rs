@@ -39,7 +39,7 @@ fn clamped(sizes: Sizes<'_>) -> Option<Finding> {
             let (answered, path) = (mss.answered_bytes?, mtu.path_mtu_bytes?);
             let fits = path.saturating_sub(sizes.headers_bytes());
             let summary = format!(
-                "TCP's maximum segment size came back as {answered} bytes where the path takes {fits}: lowered on the way, or set so at the far end."
+                "TCP's maximum segment size came back as {answered} bytes where the path takes {fits}: lowered on the path, or set so at the far end."
             );
             // Which of the two is not told.
             (summary, "mss.answered_bytes", answered, fits, 0.6)

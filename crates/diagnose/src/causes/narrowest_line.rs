@@ -70,7 +70,7 @@ fn narrowest_line(lines: Lines<'_>) -> Option<Finding> {
         Place::Path,
         0.95,
         format!(
-            "The line before hop {narrowest_ttl}{address} is the narrowest on the way there: {} ({} to {}). Every other carries at least {}.",
+            "The line before hop {narrowest_ttl}{address} is the narrowest on the forward path: {} ({} to {}). Every other carries at least {}.",
             rate(bps),
             rate(least),
             rate(most),
@@ -270,7 +270,7 @@ mod tests {
         );
         assert_eq!(
             found.summary,
-            "The line before hop 2 (192.0.2.2) is the narrowest on the way there: 20.0 Mbit/s (19.0 Mbit/s to 21.0 Mbit/s). Every other carries at least 95.0 Mbit/s."
+            "The line before hop 2 (192.0.2.2) is the narrowest on the forward path: 20.0 Mbit/s (19.0 Mbit/s to 21.0 Mbit/s). Every other carries at least 95.0 Mbit/s."
         );
         assert_eq!(found.evidence[0].field, "result.hops.1.rate.at_most_bps");
     }
@@ -380,7 +380,7 @@ mod tests {
         );
         assert_eq!(
             found.summary,
-            "A token bucket on the way there lets at least 500 kB pass at 1.00 Gbit/s and then 5.00 Mbit/s: short transfers and short tests see the first rate, and the second is what lasts."
+            "A token bucket on the forward path lets at least 500 kB pass at 1.00 Gbit/s and then 5.00 Mbit/s: short transfers and short tests see the first rate, and the second is what lasts."
         );
         let [echo] = bucket(TrainMethod::Echo, &[], true).try_into().unwrap();
         assert!(echo.place == Place::Path && echo.summary.contains("there or back"));

@@ -49,7 +49,7 @@ pub(crate) const CAUSE: Entry = Entry {
         ),
         (
             Cause::LinkDuplexHalf,
-            "a link of half duplex loses more the more goes both ways",
+            "a link of half duplex loses more the more goes in both directions",
         ),
     ],
     predicts: &[

@@ -57,7 +57,7 @@ fn black_hole(sizes: Sizes<'_>) -> Option<Finding> {
     let mut fixes = vec![Fix::advice(
         Actor::Provider,
         format!(
-            "Let the router {place} send its ICMP errors (\"fragmentation needed\", \"packet too big\"), and let them through the firewalls on the way."
+            "Let the router {place} send its ICMP errors (\"fragmentation needed\", \"packet too big\"), and let them through the firewalls on the path."
         ),
         format!("plumb mtu finds {path_bytes} bytes by what routers tell."),
     )];
@@ -91,7 +91,7 @@ fn black_hole(sizes: Sizes<'_>) -> Option<Finding> {
         confidence: if after == 0 { 0.9 } else { 0.95 },
         matters_for: Vec::new(),
         summary: format!(
-            "Packets above {path_bytes} bytes vanish {place} and nobody is told: {consequence}."
+            "Packets above {path_bytes} bytes vanish {place} without a message: {consequence}."
         ),
         evidence: vec![
             fact(
@@ -140,7 +140,7 @@ fn of_answers(sizes: Sizes<'_>) -> Option<Finding> {
         confidence: ANSWERS_CONFIDENCE,
         matters_for: Vec::new(),
         summary: format!(
-            "Packets above {back_bytes} bytes vanish on the path from the far end, and nobody is told: {consequence}."
+            "Packets above {back_bytes} bytes vanish on the path from the far end, without a message: {consequence}."
         ),
         evidence: vec![fact(
             sizes.measurement,

@@ -32,6 +32,6 @@ const SAID: Said = Said {
     place: Place::ThisHost,
     what: "dropped in its own sending queue",
     warning_ratio: COSTLY_RATIO,
-    fix: "Where this machine is not meant to be the narrow place, find what makes it so: the link's speed, a shaper (`tc -s qdisc`), too short a queue (`ip link` shows qlen).",
+    fix: "Where this machine is not meant to be the bottleneck, find what makes it so: the link's speed, a shaper (`tc -s qdisc`), too short a queue (`ip link` shows qlen).",
     kb: "host",
 };

@@ -119,8 +119,8 @@ fn token_bucket(lines: Lines<'_>) -> Option<Finding> {
         return None;
     }
     let (place, way) = match train.method {
-        TrainMethod::Native => (Place::Uplink, "on the way there"),
-        TrainMethod::Echo => (Place::Path, "on the way there or back"),
+        TrainMethod::Native => (Place::Uplink, "on the forward path"),
+        TrainMethod::Echo => (Place::Path, "on the path, in one direction or the other"),
     };
     Some(of_lines(
         Cause::TokenBucket,

@@ -43,7 +43,7 @@ pub(super) fn examine(facts: &Facts<'_>) -> Vec<Judged> {
             format!("The kernel reads time from {source}, which takes about a microsecond each time, and every packet needs it several times."),
         )
         .sure(0.8)
-        .evidence(facts.evidence("clock.source", source, "where the kernel reads time from, held against what is read within the processor", FAST.first().copied().unwrap_or_default()))
+        .evidence(facts.evidence("clock.source", source, "where the kernel reads time from, compared with what is read within the processor", FAST.first().copied().unwrap_or_default()))
         .advice(
             "See why the kernel gave up the processor's own counter (dmesg, 'tsc'), or which source the hypervisor offers.",
             "Less processor time for each packet.",

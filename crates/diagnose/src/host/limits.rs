@@ -95,7 +95,7 @@ fn near(
     .evidence(facts.evidence(
         field,
         count as f64,
-        "in use now, held against four fifths of the most",
+        "in use now, compared with four fifths of the most",
         limit,
     ))
     .sysctl(

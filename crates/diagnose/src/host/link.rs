@@ -114,7 +114,7 @@ fn speed(facts: &Facts<'_>, place: usize, interface: &Interface, link: &LinkMode
     .evidence(facts.evidence(
         format!("interfaces[{place}].link.speed_bps"),
         speed,
-        &format!("the rate of the link, held against what {who}"),
+        &format!("the rate of the link, compared with what {who}"),
         could,
     ));
     if held {
@@ -149,7 +149,10 @@ fn bus(facts: &Facts<'_>, place: usize, interface: &Interface, link: &LinkMode) 
     if speed >= needed {
         return Some(fine(
             subject,
-            format!("{kind} carries {} each way for {name}", si(speed, "bit/s")),
+            format!(
+                "{kind} carries {} in each direction for {name}",
+                si(speed, "bit/s")
+            ),
         ));
     }
     let better = bus.best_speed_bps.filter(|best| *best > speed);
@@ -167,7 +170,7 @@ fn bus(facts: &Facts<'_>, place: usize, interface: &Interface, link: &LinkMode) 
     .evidence(facts.evidence(
         format!("interfaces[{place}].bus.speed_bps"),
         speed,
-        "the rate of the bus, held against that of the link",
+        "the rate of the bus, compared with that of the link",
         needed,
     ));
     let advice = match better {

@@ -115,7 +115,7 @@ fn fragments(facts: &Facts<'_>) -> Judged {
     )
     .place(plumb_model::finding::Place::Downlink)
     .sure(0.8)
-    .evidence(facts.counted("IpReasmFails", "packets given up, held against 1 % of those that were tried", (failed + whole) as f64 * REASSEMBLY_RATIO))
+    .evidence(facts.counted("IpReasmFails", "packets given up, compared with 1 % of those that were tried", (failed + whole) as f64 * REASSEMBLY_RATIO))
     .evidence(facts.counted("IpReasmTimeout", "of those, the ones that waited too long for a fragment", 0.0))
     .advice(
         "Let senders use smaller datagrams: one lost fragment loses the whole, and firewalls drop what has no ports. If IpReasmTimeout is much smaller, memory ran out: net.ipv4.ipfrag_high_thresh.",

@@ -49,7 +49,7 @@ fn judge(facts: &Facts<'_>, place: usize, interface: &Interface) -> Option<Judge
                 .evidence(facts.evidence(
                     format!("interfaces[{place}].driver_counters.{counter}"),
                     *count as f64,
-                    "pause frames received, held against one for 10,000 packets sent",
+                    "pause frames received, compared with one for 10,000 packets sent",
                     sent as f64 * WARNING_RATIO,
                 ))
                 .advice(
@@ -65,7 +65,7 @@ fn judge(facts: &Facts<'_>, place: usize, interface: &Interface) -> Option<Judge
                 "{}; {} received",
                 match (pause.receive, pause.send) {
                     (false, false) => "off",
-                    (true, true) => "on, both ways",
+                    (true, true) => "on, in both directions",
                     (true, false) => "on, received ones are obeyed",
                     (false, true) => "on, sent only",
                 },

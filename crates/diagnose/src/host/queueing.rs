@@ -67,7 +67,7 @@ fn discipline(facts: &Facts<'_>, interface: &Interface) -> Option<Judged> {
             Cause::QueueUnmanaged,
             severity,
             &[PathKind::Router, PathKind::BusyServer],
-            format!("{name} queues by {}: where this host is the narrow place, one flow delays all others.", qdisc.kind),
+            format!("{name} queues by {}: where this host is the bottleneck, one flow delays all others.", qdisc.kind),
         )
         .sure(0.8)
         .evidence(facts.evidence(

@@ -90,7 +90,7 @@ fn interrupts(facts: &Facts<'_>, interface: &Interface) -> Option<Judged> {
     .evidence(facts.evidence(
         format!("interrupts[{place}].counts[{cpu}]"),
         on_it(busiest) as f64,
-        "interrupts of the busiest line on that processor; all its lines there are held against nine tenths of all",
+        "interrupts of the busiest line on that processor; all its lines there are compared with nine tenths of all",
         all as f64 * ALL_RATIO,
     ));
     let channels = interface.channels.filter(|c| c.combined_max > c.combined);

@@ -126,7 +126,7 @@ fn discovery(facts: &Facts<'_>) -> Judged {
             Cause::TcpFeatureOff,
             Severity::Warning,
             &[PathKind::LongPath],
-            format!("Path MTU discovery is switched off for IPv4 ({key} = {value}): packets may be fragmented on the way, which costs loss and processor time."),
+            format!("Path MTU discovery is switched off for IPv4 ({key} = {value}): packets may be fragmented on the path, which costs loss and processor time."),
         )
         .evidence(facts.evidence(format!("sysctls[{}].value", place(facts, key)), value.parse().unwrap_or(1.0), "0 leaves discovery on", 0.0))
         .sysctl("Leave it on, and let TCP probe where ICMP is filtered (net.ipv4.tcp_mtu_probing = 1, RFC 4821).", key, "0".to_owned(), "No fragments of TCP.")
@@ -196,7 +196,7 @@ fn buffer(facts: &Facts<'_>, side: Side) -> Judged {
         format!("Over 100 ms one connection can {verb} about {} with the largest {name} of {}; {} would take more.", si(can, "bit/s"), si(most as f64, "B"), si(rate, "bit/s")),
     )
     .sure(0.9)
-    .evidence(facts.evidence(format!("sysctls[{}].value", place(facts, key)), most as f64, &format!("largest {name}, held against what {} over 100 ms takes in flight", si(rate, "bit/s")), needed))
+    .evidence(facts.evidence(format!("sysctls[{}].value", place(facts, key)), most as f64, &format!("largest {name}, compared with what {} over 100 ms takes in flight", si(rate, "bit/s")), needed))
     .sysctl(
         format!("Let the {name} grow to what {} over 100 ms takes; it grows only as far as a connection needs. It does nothing on a LAN.", si(rate, "bit/s")),
         key,
@@ -237,7 +237,7 @@ fn retransmits(facts: &Facts<'_>) -> Judged {
     )
     .place(Place::Uplink)
     .sure(0.6)
-    .evidence(facts.counted("TcpRetransSegs", "segments sent again, held against 1 % of those sent", sent as f64 * RETRANSMIT_INFO))
+    .evidence(facts.counted("TcpRetransSegs", "segments sent again, compared with 1 % of those sent", sent as f64 * RETRANSMIT_INFO))
     .evidence(facts.counted("TcpExtTCPTimeouts", "of the losses, those that cost a timeout", 0.0))
     .advice(
         "Find the path that loses: `plumb host` lists connections with their retransmissions, `plumb check HOST` measures one path. The count is of all paths together.",

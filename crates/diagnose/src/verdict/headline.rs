@@ -3,6 +3,7 @@
 use plumb_model::finding::{Cause, Clearance, Finding, NotMeasured, Severity, Verdict};
 use plumb_model::goal::Effort;
 use plumb_model::loss::at_most_ratio;
+use plumb_model::order::sort_few;
 use plumb_model::results::Direction;
 use plumb_model::units::{human_seconds, si};
 
@@ -77,7 +78,9 @@ pub(crate) fn of_findings<'a>(findings: impl IntoIterator<Item = &'a Finding>) -
     {
         return format!("{} It may also be: {}.", settled.summary, named(&[first]));
     }
-    candidates.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+    sort_few(&mut candidates, |a, b| {
+        b.confidence.total_cmp(&a.confidence)
+    });
     candidates.truncate(MOST_CANDIDATES);
     match candidates.as_slice() {
         [only] => format!(

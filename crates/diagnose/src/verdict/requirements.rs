@@ -294,7 +294,7 @@ fn not_measured(case: &Case<'_>, reason: Reason, group: &[Missing]) -> NotMeasur
         Reason::CarriedNothing => "the load carried nothing".to_owned(),
         Reason::NoRecord => "the record of the sending end is missing".to_owned(),
         Reason::HeldOnPurpose => {
-            "the load was told to carry less than the path lets through".to_owned()
+            "the load was asked to carry less than the path lets through".to_owned()
         }
         Reason::HeldByEnds(share) => format!(
             "the hosts, and not the path, held the load back {} of the time",

@@ -60,7 +60,7 @@ pub(super) fn not_agreed(flow: &TcpFlow, became: &Negotiated) -> Vec<String> {
     }
     if flow.mptcp && !became.mptcp {
         notes.push(
-            "Multipath TCP fell back to TCP: both kernels need it (net.mptcp.enabled=1), and boxes on the way must pass its options"
+            "Multipath TCP fell back to TCP: both kernels need it (net.mptcp.enabled=1), and boxes on the path must pass its options"
                 .to_owned(),
         );
     }

@@ -37,7 +37,7 @@ impl Step for DiskSpeed<'_> {
             .any(|pass| pass.cache == PageCache::Memory)
         {
             out.note(
-                "This file system keeps files in memory whatever it is told: these are speeds of memory, not of a disk.",
+                "This file system keeps files in memory whatever is asked of it: these are speeds of memory, not of a disk.",
             );
         }
         if result

@@ -70,7 +70,7 @@ struct FindingPart<'a> {
     summary: &'a str,
     /// What became of it, on a page of two Runs.
     fate: Option<&'static str>,
-    /// A sentence each.
+    /// What was measured, a sentence for each piece.
     evidence: Vec<String>,
     fixes: Vec<FixPart<'a>>,
     /// Where the fixes stand that another finding has too.

@@ -85,7 +85,7 @@ impl Show for ThroughputResult {
     }
 }
 
-pub(super) type Row<'a> = Found<'a, ThroughputResult>;
+type Row<'a> = Found<'a, ThroughputResult>;
 
 impl Row<'_> {
     /// The name of its row: what flowed, and beside what.
@@ -98,7 +98,7 @@ impl Row<'_> {
     }
 
     /// Whether the sending end's record is there: it goes missing with a far end that goes away.
-    pub(super) fn has_sender(&self) -> bool {
+    fn has_sender(&self) -> bool {
         !self.result.cc.is_empty()
     }
 }

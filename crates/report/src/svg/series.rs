@@ -61,7 +61,7 @@ fn draw(subject: &Subject<'_>, lines: &[Line<'_>], width: Width) -> Option<Strin
     };
     let high = match subject.scale {
         Scale::Logarithmic => values().map(|(_, v)| v).reduce(f64::max)?,
-        Scale::Even => limit::end(lines.iter().map(of_line))?.max(low),
+        Scale::Even => limit::end(lines.iter().map(of_line), limit::OF_TIMES)?.max(low),
     };
     let end = values().map(|(t, _)| t).reduce(f64::max)?;
     let right = width.units() - MARGIN;

@@ -171,7 +171,11 @@ impl Timeline {
                 Quantity::Rate | Quantity::Delay | Quantity::RoundTrip => {
                     let values =
                         |trace: &Trace| trace.points.iter().filter_map(|(_, v)| *v).collect();
-                    limit::end(self.of_quantity(quantity).map(values)).unwrap_or(0.0)
+                    let percentile = match quantity {
+                        Quantity::Rate => limit::OF_RATES,
+                        _ => limit::OF_TIMES,
+                    };
+                    limit::end(self.of_quantity(quantity).map(values), percentile).unwrap_or(0.0)
                 }
             }),
         }

@@ -1,11 +1,13 @@
 //! What limited a rate, in one sentence.
 
-use plumb_model::results::Direction;
+use plumb_model::results::{Direction, ThroughputResult};
 use plumb_model::units::capital;
 
-use super::Row;
 use crate::phase::flow;
+use crate::registry::Found;
 use crate::{context, number};
+
+type Row<'a> = Found<'a, ThroughputResult>;
 
 /// Of one core, from here on the processor is what a stream waits for.
 const BUSY_RATIO: f64 = 0.9;
@@ -18,7 +20,9 @@ pub(super) fn sentence(row: &Row<'_>) -> Option<String> {
     let result = row.result;
     let flow = capital(flow(result.direction));
     let rate = number::rate(result.bps);
-    let why = row.has_sender().then(|| limit(row))?;
+    // It goes missing with a far end that goes away.
+    let has_sender = !result.cc.is_empty();
+    let why = has_sender.then(|| limit(row))?;
     Some(format!("{flow} {rate}, limited by {why}."))
 }
 
