@@ -52,7 +52,7 @@ control may hide what CUBIC fills.";
 pub(crate) struct Arguments {
     /// Name, address or URL of the far end; none: this machine
     ///
-    /// Also NAME:PORT and [ADDRESS]:PORT. Most is measured where `plumb serve` runs at the far end. Without a far end, this
+    /// Also `NAME:PORT` and `[ADDRESS]:PORT`. Most is measured where `plumb serve` runs at the far end. Without a far end, this
     /// machine, its link, gateway and resolver are checked.
     host: Option<String>,
     /// Check this machine, its link, gateway and resolver alone

@@ -129,7 +129,7 @@ pub(crate) struct Arguments {
     no_names: bool,
     /// Database of networks or places; may be given several times, the first that knows an address is used
     ///
-    /// MaxMind's database (.mmdb) of networks or of cities, or a text file of PREFIX,ASN,NAME[,LATITUDE,LONGITUDE] lines.
+    /// MaxMind's database (.mmdb) of networks or of cities, or a text file of `PREFIX,ASN,NAME[,LATITUDE,LONGITUDE]` lines.
     #[arg(long, value_name = "FILE")]
     asn_db: Vec<PathBuf>,
     /// Where this host is, in degrees north and east

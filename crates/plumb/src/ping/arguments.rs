@@ -31,7 +31,7 @@ const PROTOCOLS: [Protocol; 8] = [
 pub(crate) struct Arguments {
     /// Names, addresses or networks (192.0.2.0/24) to ping
     ///
-    /// Also NAME:PORT and [ADDRESS]:PORT.
+    /// Also `NAME:PORT` and `[ADDRESS]:PORT`.
     #[arg(value_name = "HOST", required_unless_present = "file")]
     pub(super) hosts: Vec<String>,
     /// Targets from a file, one a line; - is standard input
