@@ -5,16 +5,16 @@ mod manual;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory as _, Subcommand, ValueEnum};
+use clap::{Args, Command, Subcommand, ValueEnum};
 use clap_complete::aot::{Shell, generate};
 
-use crate::Cli;
 use crate::output::print;
 
 /// Examples, for its help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  plumb generate completions bash > ~/.local/share/bash-completion/completions/plumb
+  plumb generate completions bash > \\
+      ~/.local/share/bash-completion/completions/plumb
   plumb generate completions zsh > ~/.zfunc/_plumb         (a directory of zsh's fpath)
   plumb generate completions fish > ~/.config/fish/completions/plumb.fish
   plumb generate man ~/.local/share/man/man1
@@ -43,8 +43,8 @@ enum CompletingShell {
     Fish,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut command = Cli::command();
+/// Of that command line.
+pub(crate) fn run(arguments: &Arguments, mut command: Command) -> anyhow::Result<ExitCode> {
     match &arguments.what {
         What::Completions { shell } => {
             let shell = match shell {

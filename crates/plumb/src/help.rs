@@ -329,7 +329,7 @@ pub(crate) fn arranged(top: Command, defaults: Defaults<'_>, long: bool) -> Comm
     let verbs = verbs(&top);
     let top = top
         .help_template(if long { TOP_LONG } else { TOP_SHORT })
-        .after_help(format!("{verbs}\n{MORE}"))
+        .after_help(format!("{verbs}{MORE}"))
         .after_long_help(format!("{verbs}\n{EXAMPLES}\n\n{MORE}"));
     top.mut_subcommands(|verb| screen(verb, "", defaults, long))
 }

@@ -186,7 +186,7 @@ fn main() -> ExitCode {
         Verb::Tune(_) => Err(usage::without("tune", "tune")),
         Verb::Calc(arguments) => calc::run(&arguments),
         Verb::Explain(arguments) => explain::run(&arguments),
-        Verb::Generate(arguments) => generate::run(&arguments),
+        Verb::Generate(arguments) => generate::run(&arguments, Cli::command()),
     })
 }
 

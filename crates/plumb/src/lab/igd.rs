@@ -7,16 +7,18 @@ use plumb_lab::client;
 use plumb_lab::igd::Igd;
 use plumb_model::units::BitRate;
 
+use crate::quantity::rate_above_zero;
+
 #[derive(Args)]
 pub(super) struct Arguments {
     /// Interface that is its line
     #[arg(long, value_name = "INTERFACE")]
     line: String,
     /// What the line brings, as it reports
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = rate_above_zero)]
     down: BitRate,
     /// What the line takes, as it reports
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = rate_above_zero)]
     up: BitRate,
 }
 

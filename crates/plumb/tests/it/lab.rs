@@ -199,7 +199,7 @@ fn traffic_goes_on_and_tells_what_is_wrong_with_it() {
     let run = Run::from_json(&std::fs::read_to_string(run).unwrap()).unwrap();
     let notes = run.local.lab.unwrap().notes.join("\n");
     for words in [
-        "'nonsense' is not a bit rate",
+        "'nonsense' for '--rate <RATE>': write a rate",
         "'plumb lab flood server --rate nonsense' on client ended after",
         "(exit status 2): error: invalid value",
         "nothing listens on TCP port 7586",

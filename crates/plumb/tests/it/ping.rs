@@ -318,7 +318,7 @@ fn why_probes_came_to_nothing_is_said_and_who_said_it() {
         .link("near", ["client", "router"], "")
         .link("far", ["router", "server"], "");
     let script = "ping='plumb ping -i 50ms -W 0.5 -q'
-         $ping server -t 1 -c 2 2>&1; echo status $?
+         $ping server -m 1 -c 2 2>&1; echo status $?
          $ping server -M do -s 1600 -c 1 --json; echo status $?
          $ping server -I 10.99.9.9 -c 1 2>&1; echo status $?
          $ping server -I nosuch0 -c 1 2>&1; echo status $?

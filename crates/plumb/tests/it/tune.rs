@@ -253,7 +253,7 @@ fn bad_input_changes_nothing() {
             "#
         ));
         for words in [
-            "say --yes",
+            "add --yes",
             "which path?",
             "another plumb",
             "is damaged",

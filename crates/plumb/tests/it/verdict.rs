@@ -47,7 +47,7 @@ fn a_policer_is_named() {
     let (causes, verdict) = wrong(check_in("policer", &SHORT).run);
     assert_eq!(causes, [Cause::Policer], "{verdict:?}");
     // 1400 of the 1428 bytes that the policer counts.
-    assert!(verdict.headline.contains("above 9."), "{verdict:?}");
+    assert!(verdict.headline.contains("a policer of 9."), "{verdict:?}");
 }
 
 /// Late collisions take most of what meets, and hardly any of what goes alone.

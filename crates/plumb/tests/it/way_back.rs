@@ -106,7 +106,7 @@ fn both_ways_are_seen_as_they_are() {
     let seen = lines(
         &asymmetric(),
         "for f in 4 6; do plumb path -$f -n b --json; plumb path -$f -n --udp --both b --json; done
-         plumb path -n b
+         plumb path -n b --details
          plumb path -n --dot b
          plumb path -n --graph-json b | tr -d '\\n'; echo
          plumb path -n --one-way b --json
@@ -170,10 +170,7 @@ fn both_ways_are_seen_as_they_are() {
     );
     assert!(path(missing).way_back.is_none(), "{missing:?}");
     let rest = seen.join("\n");
-    assert!(
-        rest.contains("another way (2 hops there, 3 back)"),
-        "{rest}"
-    );
+    assert!(rest.contains("another path back"), "{rest}");
     assert!(
         rest.contains("\"2: 10.0.2.2\" -> \"back 1: 10.0.4.1\""),
         "{rest}"

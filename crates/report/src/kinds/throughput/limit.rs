@@ -1,13 +1,11 @@
 //! What limited a rate, in one sentence.
 
-use plumb_model::results::{Direction, ThroughputResult};
+use plumb_model::results::Direction;
 use plumb_model::units::capital;
 
+use super::Row;
 use crate::phase::flow;
-use crate::registry::Found;
 use crate::{context, number};
-
-type Row<'a> = Found<'a, ThroughputResult>;
 
 /// Of one core, from here on the processor is what a stream waits for.
 const BUSY_RATIO: f64 = 0.9;
