@@ -383,7 +383,9 @@ mod tests {
             "A token bucket on the forward path lets at least 500 kB pass at 1.00 Gbit/s and then 5.00 Mbit/s: short transfers and short tests see the first rate, and the second is what lasts."
         );
         let [echo] = bucket(TrainMethod::Echo, &[], true).try_into().unwrap();
-        assert!(echo.place == Place::Path && echo.summary.contains("in one direction or the other"));
+        assert!(
+            echo.place == Place::Path && echo.summary.contains("in one direction or the other")
+        );
         for doubt in [Doubt::Bunched, Doubt::CrossTraffic] {
             assert_eq!(bucket(TrainMethod::Native, &[doubt], true), []);
         }
