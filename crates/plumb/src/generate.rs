@@ -15,7 +15,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   plumb generate completions bash > \\
       ~/.local/share/bash-completion/completions/plumb
-  plumb generate completions zsh > ~/.zfunc/_plumb         (a directory of zsh's fpath)
+  plumb generate completions zsh > ~/.zfunc/_plumb     (in zsh's fpath)
   plumb generate completions fish > ~/.config/fish/completions/plumb.fish
   plumb generate man ~/.local/share/man/man1
 

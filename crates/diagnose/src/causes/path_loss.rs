@@ -191,7 +191,8 @@ fn below_the_rate(
     let (least, ratio) = (at_least_ratio(sent, lost), lost as f64 / sent.max(1) as f64);
     // The rate of a radio falls below 80 % of its mean for a time, and a queue loses packets then.
     let shows = least >= LOSS_WARNING || lost >= LEAST_LOST && least >= matters_from;
-    if !shows || stream.is_queued() || stream.queue_s() >= STANDS_S {
+    // What a sender loses that is too busy to keep its schedule may be lost in its own host.
+    if !shows || stream.has_gaps() || stream.is_queued() || stream.queue_s() >= STANDS_S {
         return None;
     }
     let direction = stream.result.direction;

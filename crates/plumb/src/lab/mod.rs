@@ -211,7 +211,7 @@ enum Do {
     },
     /// A transparent TCP proxy, as a service inside a lab
     Proxy(proxy::Arguments),
-    /// Inside a lab, as a service: a gateway that reports its line by UPnP, for plumb check --ask-gateway
+    /// A gateway that reports its line, as a service inside a lab
     Igd(igd::Arguments),
 }
 

@@ -13,7 +13,7 @@ use crate::compare::quantity::{ChangeUnit, Quantities, Quantity};
 use crate::context;
 use crate::number::{self, Scale};
 use crate::phase::flow_in_phase;
-use crate::registry::{Found, all};
+use crate::registry::{ThroughputRow as Row, all};
 use crate::show::{Place, Show, Tables, Trace};
 use crate::table::{Table, blank};
 
@@ -84,8 +84,6 @@ impl Show for ThroughputResult {
             .collect()
     }
 }
-
-type Row<'a> = Found<'a, ThroughputResult>;
 
 impl Row<'_> {
     /// The name of its row: what flowed, and beside what.

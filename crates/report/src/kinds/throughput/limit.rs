@@ -3,8 +3,8 @@
 use plumb_model::results::Direction;
 use plumb_model::units::capital;
 
-use super::Row;
 use crate::phase::flow;
+use crate::registry::ThroughputRow as Row;
 use crate::{context, number};
 
 /// Of one core, from here on the processor is what a stream waits for.
