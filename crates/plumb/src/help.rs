@@ -361,6 +361,8 @@ fn screen(verb: Command, within: &str, defaults: Defaults<'_>, long: bool) -> Co
     let screen = SCREENS.iter().find(|screen| screen.verb == name);
     let options = verb.get_opts().filter(|arg| !arg.is_hide_set()).count();
     let own = defaults(&name);
+    // `plumb lab help` is known where it is asked for; on one screen it takes a line.
+    let verb = verb.disable_help_subcommand(!long);
     let verb = verb.mut_args(|arg| {
         if arg.is_positional() {
             return arg;
