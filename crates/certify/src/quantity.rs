@@ -144,6 +144,11 @@ impl fmt::Display for Quantity {
             true => text.trim_end_matches('0').trim_end_matches('.'),
             false => &text,
         };
+        // A share that rounds to 1 stays one that need not be whole.
+        let unit = match self.unit == Unit::None && !text.contains('.') {
+            true => ".0",
+            false => unit,
+        };
         write!(f, "{text}{unit}")
     }
 }
@@ -164,6 +169,7 @@ mod tests {
             ("12", "12"),
             ("0.5", "0.5"),
             ("1%", "0.01"),
+            ("100%", "1.0"),
             ("0.12345678%", "0.001235"),
             ("20ms", "20ms"),
             ("1500ms", "1.5s"),

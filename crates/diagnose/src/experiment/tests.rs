@@ -169,6 +169,29 @@ fn a_loss_without_a_queue_is_asked_below_the_rate_and_above_it() {
 }
 
 #[test]
+fn what_is_dropped_at_once_is_asked_below_the_rate_after_what_is_above_it() {
+    let mut run = run(include_str!("../../fixtures/policer.json"));
+    for measurement in &mut run.measurements {
+        let carried = measurement.outcome.throughput();
+        let least = carried.and_then(|carried| carried.tcp.min_rtt_s);
+        // No packet of TCP waited.
+        if let Some(srtt) = measurement.series.get_mut("srtt_s") {
+            srtt.values.fill(least);
+        }
+    }
+    let above = stream_of(next(&run)).unwrap();
+    assert_eq!(above.experiment, Experiment::Overload);
+    let lost = lost_above(&run, above, 1.02);
+    made(&mut run, above, 4000, lost, 0.0001);
+    // TCP carries what the line does, and no queue explains that it loses as much.
+    let below = stream_of(next(&run)).unwrap();
+    assert_eq!(below.experiment, Experiment::Paced);
+    made(&mut run, below, 1400, 0.0, 0.0001);
+    let found = causes::found(&Case::of(&run));
+    assert!(found.iter().any(|f| f.cause == Cause::Policer), "{found:?}");
+}
+
+#[test]
 fn small_packets_that_are_lost_are_compared_with_full_ones() {
     let mut run = run(include_str!("../../fixtures/home-cable-managed.json"));
     let pps = carried_up(&run) / (1448.0 * 8.0);

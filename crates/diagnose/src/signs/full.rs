@@ -1,11 +1,12 @@
 //! Whether a load keeps the line full, and what it loses by that.
 
+use plumb_model::context::Experiment;
 use plumb_model::distribution::Distribution;
 use plumb_model::loss::at_most_ratio;
 use plumb_model::results::Direction;
 
 use crate::Case;
-use crate::evidence::Carried;
+use crate::evidence::{Carried, Streamed};
 use crate::loss::LOSS_WARNING;
 
 /// Below this share of segments sent again, they hardly hold TCP back ([`LOSS_WARNING`]).
@@ -96,11 +97,14 @@ pub(crate) fn is_line_known_full(case: &Case<'_>, carried: Carried<'_>) -> bool 
     }
 }
 
-/// Whether the load keeps the line full: it carried what datagrams above the line's rate did, or where there were none,
-/// a queue stands, and so the rate is steady.
+/// Whether the load keeps the line full: it carried what datagrams above the line's rate did, and they waited; or where there
+/// were none, a queue stands, and so the rate is steady. A line that drops at once what exceeds it has no queue to fill.
 pub(super) fn is_full(case: &Case<'_>, carried: Carried<'_>) -> bool {
-    if let Some(line_bps) = case.line_bps(carried.result.direction) {
-        return carried.bps() >= OF_LINE_RATIO * line_bps;
+    let direction = carried.result.direction;
+    if let Some(line_bps) = case.line_bps(direction) {
+        let mut above = case.streamed(Experiment::Overload, direction);
+        let waits = queue_stands(carried) || above.any(Streamed::is_queued);
+        return waits && carried.bps() >= OF_LINE_RATIO * line_bps;
     }
     let steady = carried
         .seconds_bps()
