@@ -7,7 +7,7 @@ use plumb_model::goal::Effort;
 use plumb_model::results::Direction;
 
 use crate::evidence::{Carried, RAISES, Streamed};
-use crate::signs::{Kind, Sign, WINDOW_RATIO, queue_stands};
+use crate::signs::{Kind, Sign, WINDOW_RATIO, full_port_bps, queue_stands};
 use crate::{Case, causes, lengths, weighing};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -217,13 +217,9 @@ fn left(case: &Case<'_>, findings: Vec<Finding>) -> Vec<Sign> {
 /// datagrams can show it.
 pub fn is_settled(case: &Case<'_>) -> bool {
     let left = left(case, weighing::found(case));
+    let asks_above = |d| shows_no_limit(case, d) && Line::of(case, d).overload(case).is_some();
     let mut directions = [Direction::Up, Direction::Down].into_iter();
-    directions.all(|d| !left.iter().any(|sign| asks(sign, d)) && !limit_is_open(case, d))
-}
-
-/// Whether nothing is known to have ended a direction's load, and datagrams above its rate may show it.
-pub(crate) fn limit_is_open(case: &Case<'_>, direction: Direction) -> bool {
-    shows_no_limit(case, direction) && Line::of(case, direction).overload(case).is_some()
+    directions.all(|d| !left.iter().any(|sign| asks(sign, d)) && !asks_above(d))
 }
 
 /// Whether both directions at once carried clearly less than each alone: their acknowledgements are a few percent of what a line
@@ -244,12 +240,16 @@ fn sent_again(case: &Case<'_>, direction: Direction) -> Option<f64> {
     Some(case.full_load(direction)?.segments()?.ratio())
 }
 
-/// Whether a load neither filled a queue nor was held back by the ends: the line may carry more, and something keep TCP from it.
-fn shows_no_limit(case: &Case<'_>, direction: Direction) -> bool {
+/// Whether nothing is known to have ended a direction's load: it neither filled a queue nor a port of a common speed, no end held
+/// it back, and datagrams did not show what the line carries, which may be more.
+pub(crate) fn shows_no_limit(case: &Case<'_>, direction: Direction) -> bool {
     case.full_load(direction).is_some_and(|carried| {
         let limited = &carried.result.tcp.limited;
         let by_ends = limited.rwnd_ratio + limited.sndbuf_ratio + limited.app_ratio;
-        !queue_stands(carried) && by_ends < WINDOW_RATIO && case.line_bps(direction).is_none()
+        !queue_stands(carried)
+            && by_ends < WINDOW_RATIO
+            && case.line_bps(direction).is_none()
+            && full_port_bps(carried).is_none()
     })
 }
 
@@ -354,13 +354,13 @@ impl Line {
         // TCP that loses so much, or whose packets do not wait, may carry a small part of the line.
         let loses = sent_again(case, self.direction).is_some_and(|again| again >= MUCH_RATIO);
         let waits_little = waits_little(case.full_load(self.direction));
-        let bps = match tried.last() {
+        let (below_bps, times) = match tried.last() {
             None if attempts == 0 => {
                 let times = match waits_little {
                     true => NEXT_RATIO,
                     false => OVERLOAD_RATIO,
                 };
-                times * self.carried_bps?
+                (self.carried_bps?, times)
             }
             // One that left packets out may have exceeded the line at moments only.
             Some(last)
@@ -371,14 +371,13 @@ impl Line {
                     true => FAR_RATIO,
                     false => NEXT_RATIO,
                 };
-                (times * last.offered_bps()).min(self.most_bps())
+                (last.offered_bps(), times)
             }
             _ => return None,
         };
-        // The most that can be sent is no raise where it was sent before.
-        let raised = tried
-            .last()
-            .is_none_or(|last| bps >= OVERLOAD_RATIO * last.offered_bps());
+        let bps = (times * below_bps).min(self.most_bps());
+        // The most that can be sent is no raise where TCP or datagrams carried about as much.
+        let raised = bps >= OVERLOAD_RATIO * below_bps;
         self.stream(Experiment::Overload, bps).filter(|_| raised)
     }
 

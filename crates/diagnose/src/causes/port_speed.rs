@@ -8,21 +8,7 @@ use plumb_model::units::{capital, si};
 use crate::Case;
 use crate::entry::{Entry, Family};
 use crate::evidence::fact;
-
-/// Speeds of Ethernet ports, in bit/s (IEEE 802.3).
-const SPEEDS: [f64; 6] = [10e6, 100e6, 1e9, 2.5e9, 5e9, 10e9];
-
-/// What a full packet takes on Ethernet, with preamble, headers, checksum and the gap between frames, in bytes.
-const FRAME_BYTES: f64 = 1538.0;
-
-/// What TCP carries in such a frame, in bytes: over IPv4 and IPv6, with timestamps and without.
-const SEGMENTS: [u64; 4] = [1460, 1448, 1440, 1428];
-
-/// A full port carries at least and at most this share of that: acknowledgements of the other direction, and when the ends look.
-const RATIO: (f64, f64) = (0.985, 1.004);
-
-/// The slow seconds of a full port carry this share of its fast ones.
-const STEADY_RATIO: f64 = 0.97;
+use crate::signs::{full_port_bps, port_carries_bps};
 
 /// A shaper may be set to the same rate.
 const CONFIDENCE: f64 = 0.7;
@@ -45,17 +31,7 @@ pub(crate) const CAUSE: Entry = Entry {
 
 fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
     let carried = case.full_load(direction)?;
-    let rate = carried.seconds_bps()?;
-    let segment = carried.result.tcp.mss_bytes;
-    if !SEGMENTS.contains(&segment) || rate.p5 < STEADY_RATIO * rate.p95 {
-        return None;
-    }
-    let carries = |speed: f64| speed * segment as f64 / FRAME_BYTES;
-    let is_full = |speed: &f64| {
-        let ratio = carried.bps() / carries(*speed);
-        (RATIO.0..=RATIO.1).contains(&ratio)
-    };
-    let speed = SPEEDS.into_iter().find(is_full)?;
+    let speed = full_port_bps(carried)?;
     let place = Place::line(direction);
     Some(Finding {
         cause: Cause::PortSpeed,
@@ -74,7 +50,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
             "steady_bps",
             carried.bps(),
             "steady rate, within 1.5 % of what TCP carries over such a port",
-            carries(speed),
+            port_carries_bps(carried, speed),
         )],
         fixes: vec![Fix::advice(
             Actor::ThisHost,

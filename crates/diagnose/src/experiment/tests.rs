@@ -346,9 +346,18 @@ fn where_a_load_shows_no_limit_it_is_asked_what_the_line_carries() {
         (Experiment::Overload, Direction::Up)
     );
     // It carries no more: TCP filled it.
+    let open = |run: &Run| shows_no_limit(&Case::of(run), Direction::Up);
     let mut full = run.clone();
-    made(&mut full, above, 2000, 0.28, 0.03);
-    assert_eq!(next(&full), None);
+    let lost = lost_above(&full, above, 1.05);
+    made(&mut full, above, (2.0 * above.pps) as u64, lost, 0.03);
+    assert!(!open(&full));
+    let small = stream_of(next(&full)).unwrap();
+    assert_eq!(small.experiment, Experiment::SmallPackets);
+    // Too few were sent to say anything: it is not asked again, and stays open.
+    let mut stopped = run.clone();
+    made(&mut stopped, above, 10, 0.0, 0.0001);
+    assert_eq!(next(&stopped), None);
+    assert!(open(&stopped));
     // It carries that, and four times as much but for a part: something keeps TCP from it.
     made(&mut run, above, (2.0 * above.pps) as u64, 0.0, 0.0001);
     let faster = stream_of(next(&run)).unwrap();

@@ -7,6 +7,7 @@
 //! window need to learn it. Otherwise something else loses packets.
 
 mod full;
+mod port;
 mod shares;
 
 use plumb_model::finding::{Evidence, Severity};
@@ -21,6 +22,7 @@ pub(crate) use full::{
     FULL_RATIO, is_held_by_losses, is_line_known_full, queue_stands, waits_there,
 };
 use full::{NEEDED_TIMES, NEGLIGIBLE_RATIO, is_explained_by_load, is_full};
+pub(crate) use port::{full_port_bps, port_carries_bps};
 pub(crate) use shares::percent;
 
 /// From this share on they cost every use of the path: CUBIC's windows fall below 13 segments

@@ -11,7 +11,7 @@ use plumb_model::units::human_seconds;
 
 use super::budget;
 use crate::evidence::{CUT_RATIO, Carried};
-use crate::experiment::limit_is_open;
+use crate::experiment::shows_no_limit;
 use crate::signs::{is_line_known_full, percent};
 use crate::{Case, lengths, reading};
 
@@ -151,7 +151,7 @@ fn rate(case: &Case<'_>, direction: Direction) -> Option<Missing> {
     if reading::is_held_on_purpose(measurement) {
         return Some(Missing::new(need, Reason::HeldOnPurpose));
     }
-    let open = || limit_is_open(case, direction).then_some(Reason::LimitUnknown);
+    let open = || shows_no_limit(case, direction).then_some(Reason::LimitUnknown);
     let small = || small_lost(case, direction).map(Reason::SmallLost);
     let reason = held_by_ends(case, carried).or_else(open).or_else(small);
     reason.map(|reason| Missing::new(need, reason))
@@ -310,7 +310,7 @@ fn not_measured(case: &Case<'_>, reason: Reason, group: &[Missing]) -> NotMeasur
         ),
         Reason::LimitUnknown => {
             option = Some("plumb check --thorough".to_owned());
-            "no queue filled and no window was full, and there was no time to send more than TCP did".to_owned()
+            "no queue filled and no window was full, and no datagrams faster than TCP showed what the line carries".to_owned()
         }
         Reason::ProbesLost(share) => {
             format!("{} of the probes were lost beside the load", percent(share))
