@@ -18,6 +18,7 @@ pub mod goals;
 pub mod host;
 mod latency_grade;
 pub mod lengths;
+pub mod limit;
 mod long_queue;
 mod loss;
 mod measured_again;

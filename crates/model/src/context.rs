@@ -200,6 +200,14 @@ impl Load {
         let held = self.flows.iter().any(LoadFlow::is_held);
         held || self.flows.len() > 1 || self.from.is_some() || self.to.is_some()
     }
+
+    /// The pacing of each stream that was asked for, in bit/s, where all were alike.
+    pub fn pacing_bps(&self) -> Option<f64> {
+        match self.flows.as_slice() {
+            [alike] => alike.pacing_bps.map(|bps| bps as f64),
+            _ => None,
+        }
+    }
 }
 
 impl Context {

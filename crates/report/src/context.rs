@@ -9,10 +9,7 @@ fn load(measurement: &Measurement) -> Option<&Load> {
 
 /// The pacing that was asked for, where all streams were alike.
 pub(crate) fn pacing_bps(measurement: &Measurement) -> Option<f64> {
-    match load(measurement)?.flows.as_slice() {
-        [alike] => alike.pacing_bps.map(|bps| bps as f64),
-        _ => None,
-    }
+    load(measurement)?.pacing_bps()
 }
 
 /// Whether its load was made for counting round trips a minute.

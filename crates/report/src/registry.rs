@@ -43,9 +43,6 @@ pub(crate) fn phase(measurement: &Measurement) -> Phase {
     named.unwrap_or_else(|| shown(measurement).phase())
 }
 
-/// A row of what a load carried.
-pub(crate) type ThroughputRow<'a> = Found<'a, plumb_model::results::ThroughputResult>;
-
 /// A result of a kind, and where it stands in the Run.
 pub(crate) struct Found<'a, T> {
     pub(crate) measurement: &'a Measurement,

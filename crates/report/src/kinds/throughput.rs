@@ -13,9 +13,11 @@ use crate::compare::quantity::{ChangeUnit, Quantities, Quantity};
 use crate::context;
 use crate::number::{self, Scale};
 use crate::phase::flow_in_phase;
-use crate::registry::{ThroughputRow as Row, all};
+use crate::registry::{Found, all};
 use crate::show::{Place, Show, Tables, Trace};
 use crate::table::{Table, blank};
+
+type Row<'a> = Found<'a, ThroughputResult>;
 
 impl Show for ThroughputResult {
     fn tables(&self, run: &Run, tables: &mut Tables) {
@@ -35,7 +37,8 @@ impl Show for ThroughputResult {
             let alone = row.phase == row.result.direction.into();
             alone && row.measurement.context.experiment.is_none()
         });
-        rows.filter_map(|row| limit::sentence(&row)).collect()
+        rows.filter_map(|row| limit::sentence(row.measurement))
+            .collect()
     }
 
     fn phase(&self) -> Phase {

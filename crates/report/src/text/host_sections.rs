@@ -1,4 +1,4 @@
-//! What is known of a machine, whole, for whoever wants to read it instead of being told what to mend.
+//! What is known of a machine, whole, for users who want to read it all instead of what to fix.
 
 use plumb_model::run::Run;
 
