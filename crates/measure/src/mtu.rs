@@ -88,7 +88,7 @@ impl Step for PathMtu<'_> {
     }
 
     fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
-        probe(self.wanted, false, session.watcher, &session.stop)
+        probe(self.wanted, Asked::Alone, session.watcher, &session.stop)
     }
 }
 
@@ -113,7 +113,12 @@ impl Step for LargestPacket {
         };
         let responder = session.responder.as_ref();
         let echoes = responder.is_some_and(|responder| responder.welcome().udp_port.is_some());
-        probe(&wanted, echoes, session.watcher, &session.stop)
+        probe(
+            &wanted,
+            Asked::InCheck { echoes },
+            session.watcher,
+            &session.stop,
+        )
     }
 }
 
@@ -163,10 +168,19 @@ pub(crate) fn segment_that_fits(run: &Run) -> Option<u16> {
     u16::try_from(fits.checked_sub(headers_bytes(v4))?).ok()
 }
 
-/// `echoes` says whether a responder at the target answers datagrams of any size.
+/// What a search is part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Alone,
+    InCheck {
+        /// Whether a responder at the target answers datagrams of any size.
+        echoes: bool,
+    },
+}
+
 fn probe(
     wanted: &Wanted,
-    echoes: bool,
+    asked: Asked,
     watcher: &dyn Watcher,
     stop: &Arc<AtomicBool>,
 ) -> Result<Yield, MeasureError> {
@@ -197,8 +211,9 @@ fn probe(
         ),
         Duration::ZERO,
     );
-    // First, for past a black hole the search may take all the time there is.
-    let announced = segment_size(wanted, 0, stop);
+    // In a check, whose time a search past a black hole may use up, the segment size comes first.
+    let in_check = asked != Asked::Alone;
+    let announced = in_check.then(|| segment_size(wanted, 0, stop)).flatten();
     let mut way = both_ways(wanted, &plan, &mut out, stop)?;
     if way.found.stopped {
         out.note("Stopped before the search had ended: sizes are those known by then, and hops may take more.");
@@ -231,8 +246,9 @@ fn probe(
         );
     }
     let narrower_back = way.way_back_bytes;
-    let way_back_bytes =
-        narrower_back.filter(|_| echoes && swallows_answers(wanted, path_mtu, stop));
+    let way_back_bytes = narrower_back.filter(|_| {
+        asked == (Asked::InCheck { echoes: true }) && swallows_answers(wanted, path_mtu, stop)
+    });
     let hops = std::mem::take(&mut way.found.hops);
     let mut hops: Vec<MtuHop> = hops
         .into_iter()
