@@ -11,7 +11,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{capital, human_seconds, si};
 
 use crate::Case;
-use crate::evidence::{Carried, Idle, Loaded, Streamed, fact};
+use crate::evidence::{Idle, Loaded, Streamed, fact};
 use crate::queue_advice::{self, MANAGED_S};
 use crate::signs::{Kind, Sign};
 
@@ -264,10 +264,14 @@ fn below_the_rate((stream, waits_s): (Streamed<'_>, f64)) -> Evidence {
 }
 
 /// From which increase on a queue is too long, in seconds: on a line so slow that four full packets take longer than the usual
-/// limit, no managed queue of four flows is shorter.
+/// limit, no managed queue of four flows is shorter. The line may carry more than TCP did.
 fn limit_s(case: &Case<'_>, direction: Direction) -> f64 {
-    let packet_s = case.full_load(direction).map_or(0.0, Carried::packet_s);
-    (FLOWS * packet_s).clamp(WARNING_S, CRITICAL_S)
+    let Some(load) = case.full_load(direction) else {
+        return WARNING_S;
+    };
+    let line_bps = case.line_bps(direction).unwrap_or(0.0);
+    let faster = (line_bps / load.bps().max(f64::MIN_POSITIVE)).max(1.0);
+    (FLOWS * load.packet_s() / faster).clamp(WARNING_S, CRITICAL_S)
 }
 
 /// A delay that lasts is a queue; one that shows in few probes may be something else.
