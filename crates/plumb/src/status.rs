@@ -15,11 +15,11 @@ use crate::quiet::is_quiet;
 /// How often the line is drawn.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The same where the locale has ASCII alone; as many, so that both turn alike.
-const TURNING_ASCII: [char; 10] = ['|', '/', '-', '\\', '|', '/', '-', '\\', '|', '/'];
-
 /// What turns while nothing else moves: dots of a Braille cell.
 const TURNING: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// The same where the locale has ASCII alone; as many, so that both turn alike.
+const TURNING_ASCII: [char; 10] = ['|', '/', '-', '\\', '|', '/', '-', '\\', '|', '/'];
 
 /// Back to the first column, and erase to the right (ECMA-48, CR and EL).
 const ERASE: &str = "\r\x1b[K";

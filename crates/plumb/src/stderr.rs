@@ -6,6 +6,7 @@ use std::io::Write as _;
 use plumb_model::printable;
 
 use crate::quiet::is_quiet;
+use crate::wrapped::wrap;
 use crate::{charset, status};
 
 /// Prints a remark for the user, unless only the result is wanted.
@@ -26,28 +27,15 @@ pub(crate) fn say_as(who: &str, what: impl Display) {
     let text = printable::message(&text);
     match plumb_net::terminal::error_columns() {
         Some(columns) => {
-            let lines = text.lines().map(|line| wrapped(line, columns) + "\n");
-            write(&lines.collect::<String>());
+            let mut lines = String::new();
+            // A terminal breaks a line that takes all its columns.
+            let width = columns.saturating_sub(1);
+            text.lines()
+                .for_each(|line| wrap(&mut lines, "", 0, line, width));
+            write(&lines);
         }
         None => write(&text),
     }
-}
-
-/// Lines broken between words, so that a terminal does not break them within one.
-fn wrapped(text: &str, columns: usize) -> String {
-    let mut broken = String::new();
-    let mut taken = 0;
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if taken > 0 {
-            let fits = taken + 1 + length < columns;
-            broken.push(if fits { ' ' } else { '\n' });
-            taken = if fits { taken + 1 } else { 0 };
-        }
-        broken.push_str(word);
-        taken += length;
-    }
-    broken
 }
 
 /// Text as it is, without a line feed.
@@ -74,19 +62,4 @@ fn write(text: &str) {
             .write_all(text.as_bytes())
             .and_then(|()| stderr.flush());
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_on_a_terminal_break_between_words() {
-        let text = wrapped("plumb: about 22 s against server, and less", 20);
-        assert_eq!(text, "plumb: about 22 s\nagainst server, and\nless");
-        assert_eq!(
-            wrapped("a-word-that-is-longer-than-a-line", 10),
-            "a-word-that-is-longer-than-a-line"
-        );
-    }
 }
