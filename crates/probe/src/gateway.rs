@@ -224,6 +224,11 @@ impl Talk {
     fn write(&mut self, mut bytes: &[u8]) -> Result<(), GatewayError> {
         while !bytes.is_empty() {
             match self.stream.write(bytes) {
+                Ok(0) => {
+                    return Err(GatewayError::Connect(
+                        "the connection takes nothing".to_owned(),
+                    ));
+                }
                 Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     wait_writable(&self.stream, self.left()?).map_err(GatewayError::Local)?;

@@ -148,9 +148,11 @@ fn unescape(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some((before, reference)) = rest.split_once('&') {
         out.push_str(before);
-        let named = reference.split_once(';');
-        let named = named.filter(|(name, _)| name.len() <= LONGEST);
-        match named.and_then(|(name, after)| Some((character(name)?, after))) {
+        // No further than that: each of many ampersands would look through all that follows.
+        let near = reference.bytes().take(LONGEST + 1);
+        let end = near.into_iter().position(|byte| byte == b';');
+        let named = end.and_then(|end| reference.split_at_checked(end));
+        match named.and_then(|(name, after)| Some((character(name)?, after.get(1..)?))) {
             Some((c, after)) => {
                 out.push(c);
                 rest = after;
