@@ -17,7 +17,7 @@ const PORT: u16 = 5000;
 /// The longest request that is read, in bytes.
 const MAX_REQUEST_BYTES: usize = 4096;
 
-/// How long a request may take.
+/// How long the bytes of a request may keep it waiting, each time.
 const REQUEST: Duration = Duration::from_secs(1);
 
 const LINE: &str = "urn:schemas-upnp-org:service:WANCommonInterfaceConfig:1";
@@ -43,7 +43,7 @@ impl Igd {
         // It ends with the process.
         thread::spawn(move || answer_searches(&searches));
         for stream in requests.incoming() {
-            // Whoever asks badly gets no answer, and harms nobody else.
+            // A malformed request gets no answer, and the others are served.
             let _ = stream.and_then(|stream| self.answer(stream));
         }
         Ok(())
@@ -119,7 +119,7 @@ fn answer_searches(searches: &UdpSocket) {
     }
 }
 
-/// The address that whoever searches sees.
+/// The address at which a client of that source reaches this host.
 fn towards(from: SocketAddr) -> io::Result<IpAddr> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     socket.connect(from)?;

@@ -100,7 +100,7 @@ fn free(
 ) -> plumb_model::finding::Evidence {
     fact(
         measurement,
-        format_args!("path.places.{index}.idle_rtt_s.p95"),
+        format_args!("path.places[{index}].idle_rtt_s.p95"),
         hop.idle_rtt_s.p95,
         "95 % of idle round trips to the provider's router, below its fastest and 20 ms",
         hop.idle_rtt_s.min + STANDS_S,

@@ -106,7 +106,7 @@ fn examine(case: &Case<'_>, direction: Direction) -> Option<Finding> {
         )],
         fixes: vec![Fix::advice(
             Actor::Provider,
-            "Find the parallel paths (`plumb path HOST --multipath`) and the one on which probes are lost; have its operator take that member of the bundle or that route out of use. Until then connections from other ports may take a good one.",
+            "Find the parallel paths (`plumb path HOST --all-paths`) and the one on which probes are lost; have its operator take that member of the bundle or that route out of use. Until then connections from other ports may take a good one.",
             "All connections of a transfer carry about the same.",
         )],
         kb: "path".to_owned(),

@@ -104,7 +104,7 @@ fn busy(
         )],
         fixes: vec![Fix::advice(
             Actor::ThisHost,
-            "Compare the rate without the tunnel (`plumb compare`) and time the ciphers (`plumb host --ciphers`). A tunnel in the kernel (WireGuard, OpenVPN's data channel offload) or a cipher that the processor has instructions for carries several times as much.",
+            "Compare the rate without the tunnel (`plumb compare`) and time the ciphers (`plumb host cipher`). A tunnel in the kernel (WireGuard, OpenVPN's data channel offload) or a cipher that the processor has instructions for carries several times as much.",
             "No processor is full, or the line is.",
         )],
         ..finding(BUSY_CONFIDENCE)

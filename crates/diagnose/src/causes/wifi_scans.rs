@@ -65,7 +65,7 @@ fn delayed(case: &Case<'_>) -> Option<Finding> {
         .counted()
         .filter(|counted| counted.measurement.context.phase == Some(Phase::Idle));
     let scanned = idle.find(|counted| counted.grown(&counter) >= ANOTHER_MS)?;
-    let (measurement, _, rtt) = case.idle_to_gateway()?;
+    let (measurement, field, rtt) = case.idle_to_gateway()?;
     let whole = case.idle()?.result.rtt_s?;
     let longest_s = rtt.max - rtt.p50;
     // A gateway that answers late itself does not delay what passes through it.
@@ -84,7 +84,7 @@ fn delayed(case: &Case<'_>) -> Option<Finding> {
         evidence: vec![
             fact(
                 measurement,
-                "path.places[0].idle_rtt_s.max",
+                format_args!("{field}.max"),
                 rtt.max,
                 "longest idle round trip to the gateway, against the usual one and a visit to another channel",
                 rtt.p50 + VISIT_S,

@@ -71,18 +71,18 @@ impl<'a> Case<'a> {
             })
     }
 
-    /// Round trips to the gateway before any load, the measurement that has them and the field.
+    /// Round trips to the gateway before any load, the measurement that has them and in which field.
     pub(crate) fn idle_to_gateway(&self) -> Option<(&'a Measurement, &'static str, Distribution)> {
         if self.asked.is_some_and(|asked| asked.local) {
             let idle = self.idle()?;
-            return Some((idle.measurement, "rtt_s.p75", idle.result.rtt_s?));
+            return Some((idle.measurement, "rtt_s", idle.result.rtt_s?));
         }
         self.every_loaded().find_map(|loaded| {
             let nearest = loaded.result.path.as_ref()?.places.first()?;
             let is_gateway = nearest.place == PathPlace::Gateway;
             is_gateway.then_some((
                 loaded.measurement,
-                "path.places[0].idle_rtt_s.p75",
+                "path.places[0].idle_rtt_s",
                 nearest.idle_rtt_s,
             ))
         })

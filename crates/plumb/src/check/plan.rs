@@ -187,7 +187,7 @@ pub(super) fn with_steps<T>(
         after.push(within(&mut lines, LINES));
     }
     if asked.gateway {
-        // Whoever agreed to it wants it, however short the check is.
+        // A user who agreed to it wants it, however short the check is.
         before.insert(0, within(&mut gateway, GATEWAY));
     }
     let mut page = page.as_mut().map(|page| within(page, page_time));
