@@ -5,7 +5,6 @@
 //! causes share stands beside that folder. `evidence/` reads results, `signs/` says what is not healthy whatever
 //! the cause, `verdict/` what it all comes to; `host/` audits a machine.
 
-mod addresses;
 mod capacity_notes;
 mod case;
 pub mod causes;

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use plumb_net::netlink::Prefix;
+use plumb_model::prefix::Prefix;
 
 use crate::scenario::Scenario;
 

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
+use plumb_model::prefix::Prefix;
 use plumb_net::multicast::MAX_INTERFACES;
-use plumb_net::netlink::Prefix;
 
 use crate::graph::Graph;
 use crate::nearest::known;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use plumb_net::netlink::Prefix;
+use plumb_model::prefix::Prefix;
 
 use crate::graph::{PREFIX_V4, PREFIX_V6};
 

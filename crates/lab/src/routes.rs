@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use plumb_net::netlink::Prefix;
+use plumb_model::prefix::Prefix;
 
 use crate::graph::{self, Graph, Step};
 use crate::nearest::known;

@@ -9,6 +9,7 @@
 #[cfg(not(feature = "schema"))]
 extern crate plumb_schemaless as schemars;
 
+pub mod addresses;
 pub mod calc;
 pub mod context;
 pub mod counter;
@@ -27,6 +28,7 @@ pub mod json;
 pub mod loss;
 pub mod need;
 pub mod order;
+pub mod prefix;
 pub mod printable;
 pub mod protocol;
 pub mod results;

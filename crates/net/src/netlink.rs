@@ -32,28 +32,6 @@ pub const MAIN_TABLE: u32 = 254;
 /// looked at before all others.
 pub const LOCAL_TABLE: u32 = 255;
 
-/// The addresses that share their first `length` bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Prefix {
-    /// The first of them.
-    pub address: IpAddr,
-    /// How many bits they share.
-    pub length: u8,
-}
-
-impl Prefix {
-    pub fn host(address: IpAddr) -> Self {
-        let length = if address.is_ipv4() { 32 } else { 128 };
-        Self { address, length }
-    }
-}
-
-impl std::fmt::Display for Prefix {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.address, self.length)
-    }
-}
-
 /// Where a packet goes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextHop {

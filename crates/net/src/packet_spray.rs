@@ -10,9 +10,9 @@ use std::net::IpAddr;
 
 use nix::sys::socket::SockProtocol;
 
-use crate::netlink::Prefix;
 use crate::netlink::attribute::{encode, nested, text};
 use crate::netlink::connection::{APPEND, CREATE, Connection, Request};
+use plumb_model::prefix::Prefix;
 
 /// Deals the packets to `to` out: the first gets `first_mark`, the next one the mark after it, and
 /// so on through `marks` of them. In the network namespace of the calling thread, for packets that

@@ -109,6 +109,24 @@ pub fn on_interrupt(flag: Arc<AtomicBool>, asked_by: &'static AtomicI32) -> io::
     Ok(())
 }
 
+/// Calls `then` at each SIGHUP. To be called before other threads start, so that none of them is hit.
+///
+/// The thread that waits for the signal ends with the process.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn on_hangup(mut then: impl FnMut() + Send + 'static) -> io::Result<()> {
+    let set = block_signals(&[Signal::SIGHUP])?;
+    std::thread::Builder::new()
+        .name("hangup".into())
+        .spawn(move || {
+            while set.wait().is_ok() {
+                then();
+            }
+        })?;
+    Ok(())
+}
+
 /// A descriptor of this process that others can wait on: it is readable when the process and, if
 /// it is the first of a PID namespace, every process in that namespace has ended (pidfd_open(2)).
 ///

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use plumb_model::finding::{Actor, Cause, Finding, Severity};
 use plumb_model::need::Need;
 
-use crate::addresses::{is_private, is_public};
+use plumb_model::addresses::{is_private, is_public};
 use crate::entry::{Entry, Family};
 use crate::evidence::{Route, fact, of_route};
 

@@ -10,7 +10,7 @@ use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use crate::addresses::{is_private, is_public, is_shared};
+use plumb_model::addresses::{is_private, is_public, is_shared};
 use crate::entry::{Entry, Family};
 use crate::evidence::{Gateway, Port, Route, fact, of_route};
 

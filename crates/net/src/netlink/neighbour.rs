@@ -6,7 +6,9 @@ use nix::sys::socket::SockProtocol;
 
 use super::attribute::{bytes_at, find, u32_at};
 use super::connection::list;
-use super::{NetlinkError, Prefix};
+use plumb_model::prefix::Prefix;
+
+use super::NetlinkError;
 
 pub(super) const RTM_NEWADDR: u16 = 20;
 const RTM_GETADDR: u16 = 22;

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use super::attribute::{address, attributes, bytes_at, encode, number, text};
 use super::connection::{CREATE, EXCLUSIVE, Message, REPLACE};
 use super::neighbour::RTM_NEWADDR;
-use super::{LOCAL_TABLE, MAIN_TABLE, Netlink, NetlinkError, NextHop, Prefix, family};
+use super::{LOCAL_TABLE, MAIN_TABLE, Netlink, NetlinkError, NextHop, family};
+use plumb_model::prefix::Prefix;
 
 const RTM_NEWROUTE: u16 = 24;
 const RTM_GETROUTE: u16 = 26;

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use plumb_model::prefix::Prefix;
+
 /// Targets at most, over all that is named: at 100 bytes each they take 100 MB.
 pub const MOST: usize = 1 << 20;
 
@@ -33,14 +35,14 @@ impl<'a> Word<'a> {
     /// # Errors
     /// When it has a slash and is no network, or one of more than [`MOST`] addresses.
     pub fn parse(text: &'a str) -> Result<Self, TargetError> {
-        let Some((address, length)) = text.split_once('/') else {
+        if !text.contains('/') {
             return Ok(Self::Host(text));
-        };
-        let wrong = || TargetError::Network(text.to_owned());
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let length: u32 = length.parse().map_err(|_| wrong())?;
+        }
+        let prefix = text.parse();
+        let Prefix { address, length } =
+            prefix.map_err(|_| TargetError::Network(text.to_owned()))?;
         let bits: u32 = if address.is_ipv4() { 32 } else { 128 };
-        let host_bits = bits.checked_sub(length).ok_or_else(wrong)?;
+        let host_bits = bits - u32::from(length);
         if host_bits > MOST.ilog2() {
             return Err(TargetError::Large(text.to_owned()));
         }

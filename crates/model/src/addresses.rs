@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Of a private network: RFC 1918, RFC 4193.
-pub(crate) fn is_private(address: IpAddr) -> bool {
+pub fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_private(),
         IpAddr::V6(v6) => v6.segments()[0] & 0xfe00 == 0xfc00,
@@ -11,7 +11,7 @@ pub(crate) fn is_private(address: IpAddr) -> bool {
 }
 
 /// Shared by the customers of a provider: 100.64.0.0/10 (RFC 6598).
-pub(crate) fn is_shared(address: IpAddr) -> bool {
+pub fn is_shared(address: IpAddr) -> bool {
     let IpAddr::V4(v4) = address else {
         return false;
     };
@@ -20,7 +20,7 @@ pub(crate) fn is_shared(address: IpAddr) -> bool {
 }
 
 /// Reached over the Internet: none of those that have another use (RFC 6890).
-pub(crate) fn is_public(address: IpAddr) -> bool {
+pub fn is_public(address: IpAddr) -> bool {
     let other_use = match address {
         IpAddr::V4(v4) => {
             v4.is_loopback()
