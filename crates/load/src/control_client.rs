@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use plumb_net::egress::Outlet;
 use plumb_net::tcp::{self, ConnectError, TcpOptions};
 use plumb_wire::native::control::report::clip;
-use plumb_wire::native::control::{ClientMessage, ErrorCode, Refusal, ServerMessage, Welcome};
+use plumb_wire::native::control::{ClientMessage, ErrorCode, Hex, Refusal, ServerMessage, Welcome};
+use plumb_wire::native::key::{Key, NONCE_BYTES};
 use plumb_wire::native::spec::{
     HEARTBEAT_INTERVAL, MAX_CLIENT_FRAME_BYTES, MAX_FIRST_FRAME_BYTES, MAX_SERVER_FRAME_BYTES,
     SILENCE_TIMEOUT, VERSION,
@@ -29,14 +30,16 @@ pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a caller is told that a responder serves others first.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 
-/// How a client waits for a place, and for its turn with each phase, where the responder serves others
-/// first.
-#[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    /// For how long; a responder that would take longer refuses at once, and says when to try again.
+/// How a client presents itself to a responder.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// For how long it waits for a place, and for its turn with each phase, where the responder serves others first; a responder
+    /// that would take longer refuses at once, and reports when to try again.
     pub longest: Duration,
     /// Is shown, at once and every ten seconds, the name of the responder and how it waits.
     pub told: fn(&str, Waiting),
+    /// What it proves to have where the responder asks for a key.
+    pub key: Option<Key>,
 }
 
 /// What a responder says of those whom it serves first.
@@ -47,30 +50,31 @@ pub struct Waiting {
     pub after: Option<Duration>,
 }
 
-impl Patience {
-    /// It does not wait.
-    pub const NONE: Self = Self {
+impl Caller {
+    /// It does not wait, and has no key.
+    pub const PLAIN: Self = Self {
         longest: Duration::ZERO,
         told: |_, _| (),
+        key: None,
     };
 }
 
 /// A wait that goes on.
 pub(crate) struct Wait<'a> {
     name: &'a str,
-    patience: Patience,
+    told: fn(&str, Waiting),
     /// When it ends whatever the responder says.
     last: Instant,
     tell: Instant,
 }
 
 impl<'a> Wait<'a> {
-    pub(crate) fn begin(name: &'a str, patience: Patience, timeout: Duration) -> Self {
+    pub(crate) fn begin(name: &'a str, caller: &Caller, timeout: Duration) -> Self {
         let now = Instant::now();
         Self {
             name,
-            patience,
-            last: now + patience.longest + timeout,
+            told: caller.told,
+            last: now + caller.longest + timeout,
             tell: now,
         }
     }
@@ -86,7 +90,7 @@ impl<'a> Wait<'a> {
         if now >= self.tell {
             self.tell = now + TOLD_EVERY;
             let after = after_s.and_then(|after_s| Duration::try_from_secs_f64(after_s).ok());
-            (self.patience.told)(self.name, Waiting { ahead, after });
+            (self.told)(self.name, Waiting { ahead, after });
         }
         (now + within).min(self.last)
     }
@@ -132,6 +136,11 @@ pub enum ClientError {
         port: u16,
         why: String,
     },
+    /// The responder serves this host's address with a key only.
+    #[error(
+        "{name}: the responder asks for a key: give the one that 'plumb serve' printed there, by --key or in PLUMB_KEY"
+    )]
+    NeedsKey { name: String },
     /// The responder ended the session and said why.
     #[error("{name}: the responder ended the session: {message}")]
     Ended {
@@ -215,7 +224,7 @@ pub struct Client {
     pub(crate) address: SocketAddr,
     /// By which way its packets leave this host.
     pub(crate) outlet: Outlet,
-    pub(crate) patience: Patience,
+    pub(crate) caller: Caller,
     pub(crate) next_phase: u32,
     welcome: Welcome,
     link: Arc<Link>,
@@ -268,10 +277,10 @@ impl Client {
         address: SocketAddr,
         timeout: Duration,
     ) -> Result<Self, ClientError> {
-        Self::connect_in_turn(outlet, name, address, timeout, Patience::NONE)
+        Self::connect_in_turn(outlet, name, address, timeout, Caller::PLAIN)
     }
 
-    /// The same for a client that waits where the responder serves others first.
+    /// The same for a client that waits where the responder serves others first, or has a key.
     ///
     /// # Errors
     /// As [`Client::connect_by`], and when it would have to wait for longer.
@@ -280,13 +289,13 @@ impl Client {
         name: &str,
         address: SocketAddr,
         timeout: Duration,
-        patience: Patience,
+        caller: Caller,
     ) -> Result<Self, ClientError> {
         let options = TcpOptions {
             outlet: outlet.clone(),
             ..TcpOptions::default()
         };
-        Self::connect_as(&options, name, address, timeout, patience)
+        Self::connect_as(&options, name, address, timeout, caller)
     }
 
     /// A session of its own with the same responder, over a connection whose segments have no more payload than that
@@ -300,7 +309,8 @@ impl Client {
             outlet: self.outlet.clone(),
             ..TcpOptions::default()
         };
-        Self::connect_as(&options, &self.name, self.address, timeout, self.patience)
+        let caller = self.caller.clone();
+        Self::connect_as(&options, &self.name, self.address, timeout, caller)
     }
 
     fn connect_as(
@@ -308,7 +318,7 @@ impl Client {
         name: &str,
         address: SocketAddr,
         timeout: Duration,
-        patience: Patience,
+        caller: Caller,
     ) -> Result<Self, ClientError> {
         let (name, port) = (name.to_owned(), address.port());
         let socket = match tcp::connect(address, timeout, options) {
@@ -335,10 +345,11 @@ impl Client {
                 });
             }
         };
-        let wait = Wait::begin(&name, patience, timeout);
-        let welcome = greet(&socket, timeout, wait).map_err(|error| error.named(&name, port))?;
+        let wait = Wait::begin(&name, &caller, timeout);
+        let welcome = greet(&socket, timeout, wait, &caller);
+        let welcome = welcome.map_err(|error| error.named(&name, port))?;
         let mut client = Self::start(name, address, options.outlet.clone(), socket, welcome)?;
-        client.patience = patience;
+        client.caller = caller;
         Ok(client)
     }
 
@@ -378,7 +389,7 @@ impl Client {
             name,
             address,
             outlet,
-            patience: Patience::NONE,
+            caller: Caller::PLAIN,
             next_phase: 1,
             welcome,
             link: Arc::clone(&link),
@@ -478,6 +489,7 @@ impl Drop for Client {
 enum GreetError {
     Link(LinkError),
     Refused(ErrorCode, String),
+    NeedsKey,
     Unexpected,
 }
 
@@ -496,6 +508,7 @@ impl GreetError {
                 code,
                 message,
             },
+            Self::NeedsKey => ClientError::NeedsKey { name },
             Self::Unexpected => ClientError::NotPlumb {
                 name,
                 port,
@@ -505,9 +518,14 @@ impl GreetError {
     }
 }
 
-fn greet(socket: &TcpStream, timeout: Duration, mut wait: Wait<'_>) -> Result<Welcome, GreetError> {
+fn greet(
+    socket: &TcpStream,
+    timeout: Duration,
+    mut wait: Wait<'_>,
+    caller: &Caller,
+) -> Result<Welcome, GreetError> {
     let mut deadline = Instant::now() + timeout;
-    let waits_s = u32::try_from(wait.patience.longest.as_secs()).unwrap_or(u32::MAX);
+    let waits_s = u32::try_from(caller.longest.as_secs()).unwrap_or(u32::MAX);
     let hello = ClientMessage::Hello {
         version: VERSION,
         plumb: env!("CARGO_PKG_VERSION").to_owned(),
@@ -523,6 +541,12 @@ fn greet(socket: &TcpStream, timeout: Duration, mut wait: Wait<'_>) -> Result<We
     loop {
         match read_frame(socket, MAX_SERVER_FRAME_BYTES, deadline).map_err(GreetError::Link)? {
             ServerMessage::Welcome(welcome) => return Ok(*welcome),
+            ServerMessage::Challenge { nonce: challenge } => {
+                let key = caller.key.as_ref().ok_or(GreetError::NeedsKey)?;
+                let proof = proof(key, challenge).map_err(GreetError::Link)?;
+                let sent = write_frame(socket, &proof, MAX_FIRST_FRAME_BYTES, deadline);
+                sent.map_err(GreetError::Link)?;
+            }
             ServerMessage::Queued { ahead, after_s } => {
                 deadline = wait.goes_on(ahead, after_s, SILENCE_TIMEOUT);
             }
@@ -532,6 +556,14 @@ fn greet(socket: &TcpStream, timeout: Duration, mut wait: Wait<'_>) -> Result<We
             _ => return Err(GreetError::Unexpected),
         }
     }
+}
+
+/// The answer to a challenge.
+fn proof(key: &Key, challenge: Hex<NONCE_BYTES>) -> Result<ClientMessage, LinkError> {
+    let mut nonce = Hex([0; NONCE_BYTES]);
+    getrandom::fill(&mut nonce.0).map_err(std::io::Error::from)?;
+    let code = key.prove(challenge, nonce);
+    Ok(ClientMessage::Proof { nonce, code })
 }
 
 /// Reads messages until the connection ends, fails, or is silent for [`SILENCE_TIMEOUT`] while no payload moves either, and

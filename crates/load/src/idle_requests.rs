@@ -26,7 +26,7 @@ impl Client {
         within: Duration,
     ) -> Result<TraceReport, ClientError> {
         let mut deadline = Instant::now() + within;
-        let mut wait = Wait::begin(&self.name, self.patience, within);
+        let mut wait = Wait::begin(&self.name, &self.caller, within);
         self.send(&ClientMessage::Trace(*request))?;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());

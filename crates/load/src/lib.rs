@@ -28,7 +28,7 @@ pub mod traffic;
 pub mod transactions;
 pub mod udp;
 
-pub use control_client::{Client, ClientError, Patience, Waiting};
+pub use control_client::{Caller, Client, ClientError, Waiting};
 pub use outcome::{EndedEarly, PhaseOutcome, TransactionsOutcome};
 pub use phase::{PhasePlan, Progress};
 pub use quic::QuicSide;

@@ -209,7 +209,7 @@ impl Client {
 
     /// Waits until the phase is granted; others may be served first.
     fn wait_for_turn(&self, phase: u32, cancel: &AtomicBool) -> Result<(), ClientError> {
-        let mut wait = Wait::begin(&self.name, self.patience, ANSWER_TIMEOUT);
+        let mut wait = Wait::begin(&self.name, &self.caller, ANSWER_TIMEOUT);
         let mut until = Instant::now() + ANSWER_TIMEOUT;
         loop {
             let left = until.saturating_duration_since(Instant::now());

@@ -122,7 +122,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         say("first three echo requests 12 s apart, for radios that sleep");
         AfterSilence::probe(&target.name, target.address, &*watcher, &cancel)
     });
-    let connected = target.connect_within(arguments.load.port, limit / WAITING_PARTS);
+    let caller = arguments.load.responder.caller(limit / WAITING_PARTS)?;
+    let connected = target.connect_as(arguments.load.responder.port, caller);
     let Conducted { run, shortfall } = match connected {
         Ok(client) => {
             let address = target.address.ip();

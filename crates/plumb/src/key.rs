@@ -1,19 +1,39 @@
-//! Key files of authenticated STAMP.
+//! Keys: those of authenticated STAMP, in files, and those of responders.
 
 use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::Context as _;
+use plumb_wire::native::key::{KEY_BYTES, Key as ResponderKey};
 use plumb_wire::stamp::{Key, MAX_KEY_BYTES};
 
-/// The key in a file: its bytes, without the end of a line behind them.
-pub(crate) fn read(file: &Path) -> anyhow::Result<Key> {
+/// The key of a responder: the text itself, or the line in a file that is written as `@FILE`.
+pub(crate) fn of_responder(text: &str) -> anyhow::Result<ResponderKey> {
+    let from_file = text.strip_prefix('@').map(|file| {
+        let bytes = bytes_of(Path::new(file), *KEY_BYTES.end())?;
+        anyhow::Ok(String::from_utf8_lossy(&bytes).into_owned())
+    });
+    let key = from_file.unwrap_or_else(|| Ok(text.to_owned()))?;
+    ResponderKey::new(&key).with_context(|| {
+        let (least, most) = (KEY_BYTES.start(), KEY_BYTES.end());
+        format!("that is no key of a responder: a key is one line of {least} to {most} bytes")
+    })
+}
+
+/// What a file holds, as far as it can be a key of so many bytes.
+fn bytes_of(file: &Path, most: usize) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // No more than tells that it is too long: it may be a device.
-    let most = MAX_KEY_BYTES as u64 + 3;
+    // No more than shows that it is too long: it may be a device.
+    let most = most as u64 + 3;
     std::fs::File::open(file)
         .and_then(|opened| opened.take(most).read_to_end(&mut bytes))
         .with_context(|| format!("cannot read the key in {}", file.display()))?;
+    Ok(bytes)
+}
+
+/// The key in a file: its bytes, without the end of a line behind them.
+pub(crate) fn read(file: &Path) -> anyhow::Result<Key> {
+    let bytes = bytes_of(file, MAX_KEY_BYTES)?;
     let key = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
     let key = key.strip_suffix(b"\r").unwrap_or(key);
     Key::new(key).with_context(|| {

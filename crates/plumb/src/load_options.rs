@@ -17,7 +17,7 @@ use plumb_model::results::Direction;
 use plumb_model::units::{ByteCount, ParseUnitError};
 use plumb_wire::native::control::flow::quic::QuicFlow;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
-use plumb_wire::native::spec::{MOST_STREAMS, PORT};
+use plumb_wire::native::spec::MOST_STREAMS;
 
 use crate::direction::Directions;
 use crate::exit::{Ends, stop_flag};
@@ -25,15 +25,14 @@ use crate::files::OpenFiles;
 use crate::mix::Mix;
 use crate::output::{Begun, LiveOutput, say};
 use crate::quantity::time_above_zero;
-use crate::target::{Target, command_line};
+use crate::target::{ResponderOptions, Target, command_line};
 use crate::usage::wrong;
 
 /// How to load the path; what is not given is the verb's own.
 #[derive(Args)]
 pub(crate) struct LoadOptions {
-    /// Port of the responder; HOST:PORT does the same
-    #[arg(short, long, default_value_t = PORT)]
-    pub(crate) port: u16,
+    #[command(flatten)]
+    pub(crate) responder: ResponderOptions,
     /// The most that may be transferred; phases get shorter to keep to it
     #[arg(long, value_name = "SIZE", value_parser = enough_budget)]
     budget: Option<ByteCount>,
@@ -96,7 +95,7 @@ impl LoadArguments {
         let output = self.output.begin()?;
         // Before the client's threads start, so that none of them is hit.
         let cancel = stop_flag(Ends::ByItself)?;
-        let client = target.connect(self.load.port)?;
+        let client = target.connect(&self.load.responder)?;
         defaults.directions = self.directions.or(&defaults.directions);
         defaults.applications.extend(&self.with);
         let watcher = self.output.watcher();
@@ -120,7 +119,7 @@ impl LoadArguments {
         let target = Target::resolve(&self.host)?;
         let output = self.output.begin()?;
         let cancel = stop_flag(Ends::ByItself)?;
-        let client = target.connect(self.load.port)?;
+        let client = target.connect(&self.load.responder)?;
         let plan = available::Plan {
             name: target.name.clone(),
             command: command_line(),

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use plumb_load::{Client, ClientError, Patience, Waiting};
+use plumb_load::{Caller, Client, ClientError, Waiting};
 use plumb_measure::conductor::Conductor;
 use plumb_measure::record::Judgement;
 use plumb_measure::step::Step;
 use plumb_net::egress::Outlet;
 use plumb_probe::path::Target as PathTarget;
-use plumb_wire::native::spec::PATIENCE;
+use plumb_wire::native::spec::{PATIENCE, PORT};
 
 use crate::exit::{Ends, stop_flag};
 use crate::output::Begun;
@@ -72,6 +72,32 @@ impl FamilyOptions {
             (_, true) => Family::V6,
             _ => Family::Any,
         }
+    }
+}
+
+/// How a responder is asked.
+#[derive(Args)]
+pub(crate) struct ResponderOptions {
+    /// Port of the responder; HOST:PORT does the same
+    #[arg(short, long, default_value_t = PORT)]
+    pub(crate) port: u16,
+    /// Key of the responder, or @FILE that holds it [default: $PLUMB_KEY]
+    ///
+    /// `plumb serve` prints it. Clients of private networks need none.
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+}
+
+impl ResponderOptions {
+    /// How this host presents itself, where others may be served first for so long at most.
+    pub(crate) fn caller(&self, longest: Duration) -> anyhow::Result<Caller> {
+        let text = self.key.clone().or_else(|| std::env::var("PLUMB_KEY").ok());
+        let key = text.as_deref().map(crate::key::of_responder);
+        Ok(Caller {
+            longest,
+            told: say_waiting,
+            key: key.transpose()?,
+        })
     }
 }
 
@@ -226,28 +252,16 @@ impl Target {
     }
 
     /// Connects to the responder there.
-    pub(crate) fn connect(&self, port: u16) -> Result<Client, ClientError> {
-        self.connect_within(port, PATIENCE)
+    pub(crate) fn connect(&self, responder: &ResponderOptions) -> anyhow::Result<Client> {
+        let caller = responder.caller(PATIENCE)?;
+        Ok(self.connect_as(responder.port, caller)?)
     }
 
-    /// The same where others may be served first for so long at most.
-    pub(crate) fn connect_within(
-        &self,
-        port: u16,
-        longest: Duration,
-    ) -> Result<Client, ClientError> {
-        let patience = Patience {
-            longest,
-            told: say_waiting,
-        };
+    /// The same as somebody else.
+    pub(crate) fn connect_as(&self, port: u16, caller: Caller) -> Result<Client, ClientError> {
+        let timeout = CONNECT_TIMEOUT.min(caller.longest);
         let address = self.at(port);
-        Client::connect_in_turn(
-            &Outlet::default(),
-            &self.name,
-            address,
-            CONNECT_TIMEOUT.min(longest),
-            patience,
-        )
+        Client::connect_in_turn(&Outlet::default(), &self.name, address, timeout, caller)
     }
 }
 

@@ -9,13 +9,13 @@ use plumb_measure::transactions::{self, Plan};
 use plumb_model::protocol::Protocol;
 use plumb_model::units::ByteCount;
 use plumb_wire::native::control::flow::transactions::{TransactionFlow, UDP_BYTES};
-use plumb_wire::native::spec::{MOST_STREAMS, PORT};
+use plumb_wire::native::spec::MOST_STREAMS;
 
 use crate::exit::{Ends, stop_flag};
 use crate::load_options::enough_budget;
 use crate::output::{LiveOutput, say};
 use crate::quantity::time_above_zero;
-use crate::target::{Target, command_line};
+use crate::target::{ResponderOptions, Target, command_line};
 use crate::usage::wrong;
 
 /// What the verb cannot do, for its help.
@@ -64,9 +64,8 @@ pub(crate) struct Arguments {
     /// The most that may be transferred
     #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = enough_budget)]
     budget: ByteCount,
-    /// Port of the responder; HOST:PORT does the same
-    #[arg(short, long, default_value_t = PORT)]
-    port: u16,
+    #[command(flatten)]
+    responder: ResponderOptions,
     #[command(flatten)]
     output: LiveOutput,
 }
@@ -77,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let output = arguments.output.begin()?;
     // Before the client's threads start, so that none of them is hit.
     let cancel = stop_flag(Ends::ByItself)?;
-    let client = target.connect(arguments.port)?;
+    let client = target.connect(&arguments.responder)?;
     let plan = Plan {
         name: target.name,
         command: command_line(),

@@ -5,6 +5,7 @@ use plumb_net::file;
 use plumb_wire::native::spec::{MAX_GREETING, MAX_SILENT_IN_ALL, MAX_WAITING};
 
 use crate::admission::loads::{MAX_FEW_STREAMS_IN_ALL, MAX_STREAMS_IN_ALL};
+use crate::admission::visits::MAX_VISITS;
 use crate::error::ServeError;
 use crate::registry::MAX_ANSWERED_IN_ALL;
 
@@ -32,7 +33,7 @@ pub(crate) fn allow(max_clients: usize, lends_disk: bool) -> Result<usize, Serve
 fn needed(max_clients: usize, lends_disk: bool) -> u64 {
     let streams = u64::from(MAX_STREAMS_IN_ALL + MAX_FEW_STREAMS_IN_ALL);
     let files = if lends_disk { streams } else { 0 };
-    let connections = max_clients + MAX_WAITING + MAX_GREETING + MAX_ANSWERED_IN_ALL;
+    let connections = max_clients + MAX_WAITING + MAX_GREETING + MAX_ANSWERED_IN_ALL + MAX_VISITS;
     connections as u64 + streams + files + BESIDE
 }
 

@@ -45,6 +45,8 @@ pub struct Clients<'a> {
     pub asked: &'a dyn Fn(Asked),
     /// The longest answer that a running phase of an address declared, where there is one.
     pub declared: &'a dyn Fn(IpAddr) -> Option<u32>,
+    /// Whether an address is answered at all.
+    pub answers: &'a dyn Fn(IpAddr) -> bool,
 }
 
 /// Answers probes on `socket`, which the caller has bound, until `stop` is set; it ends within
@@ -80,6 +82,9 @@ fn serve(
         match socket.recv(&mut buffer) {
             Ok(Some(received)) => {
                 failures = 0;
+                if !(clients.answers)(received.from.ip()) {
+                    continue;
+                }
                 let datagram = buffer.get(..received.len).unwrap_or_default();
                 if let Some(stream) = datagram::parse_attach(datagram) {
                     if let Some(here) = asked_address(&received, port) {
@@ -185,6 +190,7 @@ mod tests {
                     let clients = Clients {
                         asked: &|_| (),
                         declared: &|_| None,
+                        answers: &|_| true,
                     };
                     serve(socket, [3; 32], &clients, &stopped)
                 }),

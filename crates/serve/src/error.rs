@@ -65,7 +65,13 @@ pub enum ServeError {
     /// The echo over UDP failed while it ran.
     #[error("the UDP echo failed: {0}; start the responder again")]
     Echo(io::Error),
-    /// The STAMP reflector failed while it ran.
-    #[error("the STAMP reflector failed: {0}; start the responder again, or with --no-stamp")]
-    Stamp(io::Error),
+    /// A protocol failed while it was served.
+    #[error(
+        "serving {protocol} failed: {source}; start the responder again, or with --without {protocol}"
+    )]
+    Protocol {
+        protocol: &'static str,
+        /// What the system returned.
+        source: io::Error,
+    },
 }

@@ -16,6 +16,7 @@ use plumb_wire::native::spec::{
     FRAME_HEADER_BYTES, GREETING_TIMEOUT, PREAMBLE_BYTES, SILENT_PREAMBLE_BYTES,
 };
 
+use crate::access;
 use crate::registry::GreetingPlace;
 use crate::session;
 use crate::shared::Shared;
@@ -31,6 +32,10 @@ pub(crate) fn run(
     let deadline = Instant::now() + GREETING_TIMEOUT;
     match open(&socket, deadline) {
         Ok(Opened::Control(first)) => {
+            // In the place of one that has not been greeted: it may end for others.
+            if access::check(shared, &socket, peer).is_err() {
+                return;
+            }
             drop(place);
             session::run(shared, &socket, peer, first);
         }

@@ -1,8 +1,12 @@
 //! The far end: one responder for every client, with limits.
 //!
-//! Threads: one accepts, one echoes and one reflects for each address, one runs while a connection says what it is, two for
-//! each session, one for each stream and a sampler while a phase runs, one while a path is traced. Each says what ends it.
+//! Threads: one accepts and one echoes for each address, one runs while a connection says what it is, two for
+//! each session, one for each stream and a sampler while a phase runs, one while a path is traced; and those of each
+//! protocol of others' clients. Each says what ends it.
 
+#![allow(dead_code, reason = "until the first protocol with heavy tests")]
+
+mod access;
 mod admission;
 mod clock;
 mod descriptors;
@@ -10,19 +14,23 @@ mod disk;
 pub mod echo;
 mod error;
 mod events;
+mod gate;
 mod handshake;
 mod listener;
+mod policy;
 mod ports;
+mod protocol;
+pub mod protocols;
 mod registry;
 mod session;
 mod shared;
 mod silent_places;
 mod speaks_first;
-mod stamp;
 mod tracing;
 
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
 use std::time::Duration;
@@ -32,10 +40,15 @@ use plumb_wire::native::control::Limits;
 use plumb_wire::native::spec;
 
 pub use error::ServeError;
+use gate::Gate;
+use policy::LOADS;
+pub use policy::{Policy, PolicyCell, StrangersLimits};
 use ports::{Port, bind};
+use protocol::{Binding, Protocol};
+pub use protocol::{Entry, Listening, Transport, Wanted};
+pub use protocols::stamp::StampSettings;
 use registry::Registry;
 use shared::Shared;
-pub use stamp::StampConfig;
 
 /// What a responder serves, and how much of it.
 #[derive(Debug, Clone)]
@@ -51,10 +64,16 @@ pub struct Config {
     pub max_clients: usize,
     /// Directory in which clients may have temporary files; none when absent.
     pub disk: Option<PathBuf>,
-    /// The STAMP reflector on the same addresses; none when absent.
-    pub stamp: Option<StampConfig>,
+    /// Most loads at once, of all protocols together, one of each address; those that yield do not count.
+    pub max_loads: u32,
+    /// Protocols of others' clients, on the same addresses.
+    pub protocols: Vec<Wanted>,
+    /// How STAMP is answered, where it is among them.
+    pub stamp: StampSettings,
     /// Whether paths towards clients are traced for them.
     pub traces: bool,
+    /// Whom it serves; may be replaced while it runs.
+    pub policy: Arc<PolicyCell>,
 }
 
 impl Default for Config {
@@ -65,8 +84,11 @@ impl Default for Config {
             max_streams: spec::MAX_STREAMS,
             max_clients: spec::MAX_CLIENTS,
             disk: None,
-            stamp: None,
+            max_loads: LOADS,
+            protocols: Vec::new(),
+            stamp: StampSettings::default(),
             traces: true,
+            policy: Arc::default(),
         }
     }
 }
@@ -76,7 +98,8 @@ impl Default for Config {
 pub struct Server {
     config: Config,
     ports: Vec<Port>,
-    reflectors: stamp::Reflectors,
+    protocols: Vec<(&'static Entry, Box<dyn Protocol>)>,
+    missing: Vec<(&'static Entry, ServeError)>,
     /// How many silent connections there may be.
     silent: usize,
 }
@@ -101,14 +124,25 @@ impl Server {
             .iter()
             .map(|address| bind(*address))
             .collect::<Result<_, _>>()?;
-        let reflectors = match &config.stamp {
-            Some(stamp) => stamp::Reflectors::bind(stamp, &config.listen)?,
-            None => stamp::Reflectors::default(),
-        };
+        let listen: Vec<IpAddr> = config.listen.iter().map(SocketAddr::ip).collect();
+        let (mut protocols, mut missing) = (Vec::new(), Vec::new());
+        for wanted in &config.protocols {
+            let binding = Binding {
+                listen: &listen,
+                port: wanted.port,
+                config: &config,
+            };
+            match (wanted.entry.bind)(&binding) {
+                Ok(bound) => protocols.push((wanted.entry, bound)),
+                Err(error) if wanted.is_required => return Err(error),
+                Err(error) => missing.push((wanted.entry, error)),
+            }
+        }
         Ok(Self {
             config,
             ports,
-            reflectors,
+            protocols,
+            missing,
             silent,
         })
     }
@@ -118,14 +152,20 @@ impl Server {
         self.ports.iter().map(|port| port.address).collect()
     }
 
-    /// Where the STAMP reflector listens; nowhere where it is off or could not.
-    pub fn stamp_addresses(&self) -> Vec<SocketAddr> {
-        self.reflectors.addresses()
+    /// Where others' clients are served, by protocol.
+    pub fn listening(&self) -> Vec<(&'static Entry, Listening)> {
+        let all = self.protocols.iter();
+        let of = |(entry, protocol): &(&'static Entry, Box<dyn Protocol>)| {
+            let entry = *entry;
+            let listening = protocol.listening().into_iter();
+            listening.map(move |at| (entry, at)).collect::<Vec<_>>()
+        };
+        all.flat_map(of).collect()
     }
 
     /// What is not served although nobody switched it off, and why.
-    pub fn missing(&self) -> Option<&ServeError> {
-        self.reflectors.missing()
+    pub fn missing(&self) -> &[(&'static Entry, ServeError)] {
+        &self.missing
     }
 
     /// Serves until `stop` is set. Sessions end within a tenth of a second of that, and all that waits for a
@@ -142,10 +182,11 @@ impl Server {
         };
         let shared = &Shared {
             limits,
-            registry: Registry::new(self.config.max_clients, self.silent),
+            registry: Registry::new(self.config.max_clients, self.config.max_loads, self.silent),
             identity: Identity::generate().map_err(ServeError::Certificate)?,
             disk: self.config.disk.clone(),
             traces: self.config.traces,
+            policy: Arc::clone(&self.config.policy),
             stop,
         };
         // Whatever fails ends the rest: half a responder would be taken for a bad path.
@@ -155,8 +196,17 @@ impl Server {
         };
         std::thread::scope(|scope| {
             let mut echoes = Vec::new();
-            for reflecting in self.reflectors.start(scope, stop) {
-                match reflecting {
+            for (entry, protocol) in self.protocols {
+                let name = format!("plumb-{}", entry.name);
+                let serving = Builder::new().name(name).spawn_scoped(scope, move || {
+                    let failed = |source| ServeError::Protocol {
+                        protocol: entry.name,
+                        source,
+                    };
+                    let served = protocol.run(&Gate::of(shared));
+                    served.map_err(failed).or_else(stop_with)
+                });
+                match serving {
                     Ok(thread) => echoes.push(thread),
                     Err(error) => return stop_with(ServeError::Thread(error)),
                 }
@@ -166,12 +216,14 @@ impl Server {
                 let echoing = echoing.spawn_scoped(scope, move || {
                     let asked = |asked| shared.registry.ask(asked);
                     let declared = |peer| shared.registry.declared(peer);
+                    let answers = |peer| shared.answers(peer);
                     echo::run(
                         echo,
                         secret,
                         &echo::Clients {
                             asked: &asked,
                             declared: &declared,
+                            answers: &answers,
                         },
                         stop,
                     )

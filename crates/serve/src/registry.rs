@@ -23,6 +23,7 @@ use crate::admission::greetings::Greetings;
 use crate::admission::loads::{Loads, Wanted};
 use crate::admission::sessions::Sessions;
 use crate::admission::traces::Traces;
+use crate::admission::visits::Visits;
 use crate::echo::Asked;
 use crate::events::{Event, Hushed};
 use crate::silent_places::SilentPlaces;
@@ -34,6 +35,16 @@ const ANSWERED_OF_A_KIND: usize = 32 * FEW_ANSWERED;
 
 /// Those of an address that wait for no others: as many as `plumb rpm` has connections.
 const FEW_ANSWERED: usize = 16;
+
+/// Visitors are counted from here on, sessions from 0.
+const FIRST_VISITOR: u64 = 1 << 63;
+
+/// A client of a protocol without sessions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Visitor {
+    number: u64,
+    share: Share,
+}
 
 /// The registry of one responder.
 #[derive(Debug)]
@@ -56,6 +67,8 @@ struct Inner {
     /// The longest answer over UDP that a running phase of an address declared.
     declared: HashMap<Share, u32>,
     traces: Traces,
+    visits: Visits,
+    next_visitor: u64,
 }
 
 #[derive(Debug)]
@@ -80,8 +93,8 @@ impl Here {
 }
 
 impl Registry {
-    /// For so many sessions and silent connections.
-    pub(crate) fn new(max_clients: usize, silent: usize) -> Self {
+    /// For so many sessions, loads at once and silent connections.
+    pub(crate) fn new(max_clients: usize, max_loads: u32, silent: usize) -> Self {
         Self {
             max_clients,
             begun: Instant::now(),
@@ -91,10 +104,12 @@ impl Registry {
                 answered: HashMap::new(),
                 sessions: Sessions::new(max_clients),
                 here: HashMap::new(),
-                loads: Loads::default(),
+                loads: Loads::new(max_loads),
                 answerers: HashMap::new(),
                 declared: HashMap::new(),
                 traces: Traces::default(),
+                visits: Visits::default(),
+                next_visitor: FIRST_VISITOR,
             }),
         }
     }
@@ -162,6 +177,49 @@ impl Registry {
         }
     }
 
+    /// A place for a client of a protocol without sessions; nothing where there are too many.
+    pub(crate) fn visit(&self, peer: IpAddr) -> Option<Visitor> {
+        let share = Share::of(peer);
+        let inner = &mut *self.lock();
+        inner.visits.come(share).then(|| {
+            let number = inner.next_visitor;
+            inner.next_visitor += 1;
+            Visitor { number, share }
+        })
+    }
+
+    /// The client has gone.
+    pub(crate) fn leave(&self, visitor: Visitor) {
+        let inner = &mut *self.lock();
+        inner.visits.leave(visitor.share);
+        inner.loads.leave(visitor.number);
+    }
+
+    /// Whether a visitor's test may run now.
+    pub(crate) fn visitors_turn(
+        &self,
+        visitor: Visitor,
+        streams: u32,
+        lasts: Duration,
+        waits: Duration,
+    ) -> Turn {
+        let wanted = Wanted {
+            session: visitor.number,
+            share: visitor.share,
+            yields: false,
+            streams,
+            lasts,
+        };
+        let now = self.now();
+        self.lock().loads.ask(now, wanted, waits)
+    }
+
+    /// A visitor's test is over.
+    pub(crate) fn visitors_test_ends(&self, visitor: Visitor) {
+        let now = self.now();
+        self.lock().loads.end(now, visitor.number, false);
+    }
+
     /// Tells a session that a UDP stream is asked for.
     pub(crate) fn ask(&self, asked: Asked) {
         self.hand(asked.stream.token, Event::Asked(asked));
@@ -218,6 +276,12 @@ impl Registry {
         let inner = self.lock();
         let here = inner.here.get(&token);
         here.is_some_and(|here| here.share == Share::of(peer))
+    }
+
+    /// Whether a session of that address is here.
+    pub(crate) fn is_here(&self, peer: IpAddr) -> bool {
+        let share = Share::of(peer);
+        self.lock().here.values().any(|here| here.share == share)
     }
 
     /// Whether nobody is here.

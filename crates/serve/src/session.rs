@@ -190,7 +190,7 @@ fn queued_message(queued: &Queued) -> ServerMessage {
     }
 }
 
-fn send(socket: &TcpStream, message: &ServerMessage) -> Result<(), LinkError> {
+pub(crate) fn send(socket: &TcpStream, message: &ServerMessage) -> Result<(), LinkError> {
     write_frame(
         socket,
         message,

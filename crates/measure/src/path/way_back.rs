@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use plumb_load::{Client, ClientError, Patience};
+use plumb_load::{Caller, Client, ClientError};
 use plumb_model::protocol::Protocol;
 use plumb_model::results::path::WayBack;
 use plumb_probe::path::Target;
@@ -177,12 +177,12 @@ fn ask(
     request: &TraceRequest,
     greeted: &dyn Fn(),
 ) -> Result<(TraceReport, Option<IpAddr>), ClientError> {
-    let waits = Patience {
+    let caller = Caller {
         longest: patience,
-        ..Patience::NONE
+        ..Caller::PLAIN
     };
     let (outlet, name) = (&target.outlet, &target.name);
-    let client = Client::connect_in_turn(outlet, name, target.address, patience, waits)?;
+    let client = Client::connect_in_turn(outlet, name, target.address, patience, caller)?;
     greeted();
     let report = client.trace_back(request, TRACE_TIME + PATIENCE)?;
     let here = client.local_address().ok().map(|here| here.ip());

@@ -32,7 +32,6 @@ use plumb_net::netlink::link::links;
 use plumb_net::sysctl;
 use plumb_report::text::render_tune_plan;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
-use plumb_wire::native::spec::PORT;
 
 use super::change::{End, Made, agreed, free, make};
 use super::except::Except;
@@ -42,7 +41,7 @@ use crate::load_options::enough_budget;
 use crate::output::{Output, prompt_page, say, style};
 use crate::progress::Line;
 use crate::quantity::time_above_zero;
-use crate::target::{Target, command_line};
+use crate::target::{ResponderOptions, Target, command_line};
 
 /// What all runs together may transfer when nobody says otherwise: 200 of ten seconds at 1 Gbit/s, and some.
 const BUDGET: &str = "300GB";
@@ -58,9 +57,8 @@ pub(super) struct Arguments {
     path: PathOptions,
     #[command(flatten)]
     except: Except,
-    /// Port of the responder
-    #[arg(short, long, default_value_t = PORT)]
-    port: u16,
+    #[command(flatten)]
+    responder: ResponderOptions,
     /// How long each run lasts
     ///
     /// From 4s on, the first two seconds do not count.
@@ -278,7 +276,7 @@ impl Trial<'_> {
     }
 
     fn measure(&mut self, directions: &[Direction], judge: bool) -> anyhow::Result<Run> {
-        let client = self.target.connect(self.arguments.port)?;
+        let client = self.target.connect(&self.arguments.responder)?;
         let plan = Plan {
             name: self.target.name.clone(),
             command: command_line(),

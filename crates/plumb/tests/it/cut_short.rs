@@ -104,6 +104,6 @@ fn what_has_no_end_of_its_own_ends_well() {
         &|| is_whole("ping 127.0.0.1 -c 0 -i 100ms --json"),
         &|| is_whole("path 127.0.0.1 --continuous -i 100ms --one-way --json"),
         &|| is_whole("host --live 200ms --json"),
-        &|| is_whole("serve --listen 127.0.0.1 --port 48765 --no-stamp"),
+        &|| is_whole("serve --listen 127.0.0.1 --port 48765 --without stamp"),
     ]);
 }

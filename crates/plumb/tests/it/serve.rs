@@ -31,7 +31,7 @@ fn terminate(responder: &mut Responder) -> Duration {
 
 #[test]
 fn a_termination_ends_it_whatever_runs() {
-    let mut responder = Responder::start_for(Weight::Heavy, &["--no-stamp"]);
+    let mut responder = Responder::start_for(Weight::Heavy, &["--without", "stamp"]);
     let address = SocketAddr::from(([127, 0, 0, 1], responder.port));
     // One that says nothing, one that says half of what it is, and one that closes neither way.
     let half_open: Vec<_> = [b"".as_slice(), &[0, 0], b"plumbDAT"]

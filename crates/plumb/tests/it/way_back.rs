@@ -276,7 +276,7 @@ fn a_route_that_changed_is_held_against_the_way_back_of_now() {
 /// One router between two hosts: the lines are the same both ways, whatever the responder may do.
 #[test]
 fn a_straight_way_is_one_way_and_the_responder_needs_no_privilege() {
-    let serve = ["plumb", "serve", "--quiet", "--no-stamp"];
+    let serve = ["plumb", "serve", "--quiet", "--without", "stamp"];
     let bare = [&UNPRIVILEGED[..], &serve].concat();
     for (serve, says) in [(&serve[..], None), (&bare, Some("without CAP_NET_RAW"))] {
         let script = "plumb path -n b --both --json; plumb path -n -6 -u b --both --json";
@@ -369,7 +369,11 @@ fn marks_that_no_hop_quotes_are_seen_by_both_ends() {
         script += &format!("plumb path -{version} -n {name} --json\n");
     }
     network.node("silent", "");
-    network.service("silent", &["plumb", "serve", "--quiet", "--no-stamp"], 7586);
+    network.service(
+        "silent",
+        &["plumb", "serve", "--quiet", "--without", "stamp"],
+        7586,
+    );
     network.link("last", ["r", "silent"], &format!("up = [{dscp}]"));
     let seen = lines(&network, &(script + "plumb path -n silent --json"));
     let runs: Vec<Run> = seen.iter().filter_map(|l| Run::from_json(l).ok()).collect();

@@ -49,8 +49,10 @@ impl Wanted {
 }
 
 /// The loads of a responder.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Loads {
+    /// How many may run at once, those apart that yield.
+    most: usize,
     held: Vec<Held>,
     waiting: Vec<Waiting>,
 }
@@ -74,6 +76,15 @@ struct Waiting {
 }
 
 impl Loads {
+    /// Of which so many may run at once.
+    pub(crate) fn new(most: u32) -> Self {
+        Self {
+            most: usize::try_from(most).unwrap_or(usize::MAX),
+            held: Vec::new(),
+            waiting: Vec::new(),
+        }
+    }
+
     /// Whether that load may run now, for a client that waits so long; to be asked again until it may.
     pub(crate) fn ask(&mut self, now: Duration, wanted: Wanted, waits: Duration) -> Turn {
         let known = |waiting: &Waiting| waiting.wanted.is_of(wanted.session, wanted.yields);
@@ -91,13 +102,14 @@ impl Loads {
         // The streams of who came before stay free for it.
         let needs_them = |w: &Waiting| {
             let both = w.wanted.streams.saturating_add(wanted.streams);
-            w.wanted.is_small() == wanted.is_small()
-                && self.is_free(now, &w.wanted, waits)
-                && !self.fits(&wanted, both)
+            let streams = w.wanted.is_small() == wanted.is_small() && !self.fits(&wanted, both);
+            let place = !w.wanted.yields && !wanted.yields && !self.has_places(2);
+            self.is_free(now, &w.wanted, waits) && (streams || place)
         };
         let goes = is_next
             && self.is_free(now, &wanted, waits)
             && self.fits(&wanted, wanted.streams)
+            && (wanted.yields || self.has_places(1))
             && !before.iter().any(needs_them);
         if goes {
             self.waiting
@@ -163,6 +175,12 @@ impl Loads {
         !held.any(|held| held.wanted.excludes(wanted) && taken(held))
     }
 
+    /// Whether so many more loads may run, of those that do not yield.
+    fn has_places(&self, more: usize) -> bool {
+        let runs = |held: &&Held| matches!(held.state, State::Runs { .. }) && !held.wanted.yields;
+        self.held.iter().filter(runs).count() + more <= self.most
+    }
+
     /// Whether so many streams more fit beside those of the running loads that share their room.
     fn fits(&self, wanted: &Wanted, more: u32) -> bool {
         let runs = |held: &&Held| matches!(held.state, State::Runs { .. });
@@ -192,7 +210,9 @@ impl Loads {
             Some(held) => Some(until(held)),
             None => {
                 let small = wanted.is_small();
-                let beside = self.held.iter().filter(|h| h.wanted.is_small() == small);
+                let is_full = !self.has_places(1);
+                let beside = self.held.iter();
+                let beside = beside.filter(|h| is_full || h.wanted.is_small() == small);
                 beside.map(until).min()
             }
         };
@@ -231,7 +251,7 @@ mod tests {
 
     #[test]
     fn one_load_an_address_and_so_many_streams_in_all() {
-        let mut loads = Loads::default();
+        let mut loads = Loads::new(u32::MAX);
         let mut ask = |session, last, streams| {
             loads.ask(s(0), wanted(session, last, streams), Duration::ZERO)
         };
@@ -251,8 +271,38 @@ mod tests {
     }
 
     #[test]
+    fn so_many_at_once_and_who_came_first_goes_first() {
+        let mut loads = Loads::new(2);
+        assert_eq!(loads.ask(s(0), wanted(1, 1, 4), MINUTE), Turn::Now);
+        assert_eq!(loads.ask(s(0), wanted(2, 2, 4), MINUTE), Turn::Now);
+        let queued = Queued {
+            ahead: 0,
+            after: Some(s(10)),
+        };
+        assert_eq!(loads.ask(s(0), wanted(3, 3, 4), MINUTE), Turn::Wait(queued));
+        assert!(matches!(
+            loads.ask(s(0), wanted(4, 4, 4), MINUTE),
+            Turn::Wait(_)
+        ));
+        // One that yields needs no place.
+        let background = Wanted {
+            yields: true,
+            ..wanted(5, 5, 1)
+        };
+        assert_eq!(loads.ask(s(0), background, MINUTE), Turn::Now);
+        loads.leave(1);
+        assert!(matches!(
+            loads.ask(s(1), wanted(4, 4, 4), MINUTE),
+            Turn::Wait(_)
+        ));
+        assert_eq!(loads.ask(s(1), wanted(3, 3, 4), MINUTE), Turn::Now);
+        loads.leave(2);
+        assert_eq!(loads.ask(s(2), wanted(4, 4, 4), MINUTE), Turn::Now);
+    }
+
+    #[test]
     fn a_load_that_yields_runs_beside_another() {
-        let mut loads = Loads::default();
+        let mut loads = Loads::new(u32::MAX);
         let background = |session| Wanted {
             yields: true,
             ..wanted(session, 1, 1)
@@ -270,7 +320,7 @@ mod tests {
 
     #[test]
     fn they_take_turns_and_are_told_when() {
-        let mut loads = Loads::default();
+        let mut loads = Loads::new(u32::MAX);
         assert_eq!(loads.ask(s(0), wanted(1, 1, 4), MINUTE), Turn::Now);
         for (session, ahead) in [(2, 0), (3, 1), (4, 2)] {
             let after = Some(s(10 + 10 * ahead as u64));
@@ -313,7 +363,7 @@ mod tests {
 
     #[test]
     fn who_does_not_wait_takes_what_is_only_kept() {
-        let mut loads = Loads::default();
+        let mut loads = Loads::new(u32::MAX);
         assert_eq!(loads.ask(s(0), wanted(1, 1, 1), MINUTE), Turn::Now);
         loads.end(s(10), 1, false);
         assert_eq!(loads.ask(s(10), wanted(2, 1, 1), Duration::ZERO), Turn::Now);
@@ -325,7 +375,7 @@ mod tests {
 
     #[test]
     fn a_large_load_is_not_starved_by_less_large_ones() {
-        let mut loads = Loads::default();
+        let mut loads = Loads::new(u32::MAX);
         assert_eq!(
             loads.ask(s(0), wanted(1, 1, MAX_STREAMS_IN_ALL - 4), MINUTE),
             Turn::Now
@@ -349,7 +399,7 @@ mod tests {
         fn everybody_is_served_or_told(
             clients in proptest::collection::vec((0..5u8, 1..200u32, 1..20u64, any::<bool>()), 1..60),
         ) {
-            let mut loads = Loads::default();
+            let mut loads = Loads::new(u32::MAX);
             let mut asking: Vec<_> = clients.into_iter().enumerate().map(|(session, (last, streams, lasts, yields))| {
                 let wanted = wanted(session as u64, last, streams);
                 Wanted { lasts: s(lasts), yields, ..wanted }

@@ -8,6 +8,7 @@ pub(crate) mod greetings;
 pub(crate) mod loads;
 pub(crate) mod sessions;
 pub(crate) mod traces;
+pub(crate) mod visits;
 
 use std::time::Duration;
 

@@ -3,17 +3,22 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::thread::Builder;
 use std::time::Duration;
 
 use plumb_net::clock::{monotonic_ns, realtime_ns};
 use plumb_net::datagram::{DatagramSocket, Received};
-use plumb_wire::stamp::{Arrived, ClockState, Counting, Key, Reflector};
+use plumb_wire::stamp::{Arrived, ClockState, Counting, Key, PORT, Reflector};
 
 use crate::clock::Clock;
 use crate::error::ServeError;
+use crate::gate::Gate;
 use crate::ports::without_ipv6;
+use crate::protocol::{Binding, Entry, Listening, Protocol, Transport};
+
+/// Answers a second that the reflector gives by default: ten senders at a hundred
+/// packets a second, several times over, and 2 Mbit/s of the smallest.
+const RATE_PPS: u32 = 5000;
 
 /// How often the request to stop is looked at while nothing comes in.
 const STOP_CHECK_NS: u64 = 100_000_000;
@@ -24,86 +29,89 @@ const MAX_RECEIVE_FAILURES: u32 = 16;
 /// Larger than any UDP datagram.
 const BUFFER_BYTES: usize = 65_536;
 
-/// The reflector as it is asked for.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "stamp",
+    about: "STAMP and TWAMP Light senders (RFC 8762)",
+    port: PORT,
+    bind: |binding| Ok(Box::new(Reflectors::bind(binding)?)),
+};
+
+/// How the reflector answers.
 #[derive(Debug, Clone)]
-pub struct StampConfig {
-    pub port: u16,
+pub struct StampSettings {
     /// Key that senders must have; anybody is answered where there is none.
     pub key: Option<Key>,
     /// How answers are numbered.
     pub counting: Counting,
     /// Most answers a second, on each address.
     pub max_rate_pps: u32,
-    /// Whether nothing is served without it.
-    pub required: bool,
+}
+
+impl Default for StampSettings {
+    fn default() -> Self {
+        Self {
+            key: None,
+            counting: Counting::Stateful,
+            max_rate_pps: RATE_PPS,
+        }
+    }
 }
 
 /// The sockets of the reflector, one for each address.
-#[derive(Debug, Default)]
-pub(crate) struct Reflectors {
-    config: Option<StampConfig>,
+#[derive(Debug)]
+struct Reflectors {
+    settings: StampSettings,
     sockets: Vec<(SocketAddr, UdpSocket)>,
-    missing: Option<ServeError>,
 }
 
 impl Reflectors {
-    /// Binds the port on every address.
-    ///
-    /// # Errors
-    /// When one cannot be had, and the reflector is required.
-    pub(crate) fn bind(config: &StampConfig, listen: &[SocketAddr]) -> Result<Self, ServeError> {
-        let bound = listen
-            .iter()
-            .map(|address| bind(SocketAddr::new(address.ip(), config.port)))
-            .collect::<Result<_, _>>();
-        let (sockets, missing) = match bound {
-            Ok(sockets) => (sockets, None),
-            Err(error) if config.required => return Err(error),
-            Err(error) => (Vec::new(), Some(error)),
-        };
+    fn bind(binding: &Binding<'_>) -> Result<Self, ServeError> {
         Ok(Self {
-            config: Some(config.clone()),
-            sockets,
-            missing,
+            settings: binding.config.stamp.clone(),
+            sockets: binding.addresses().map(bind).collect::<Result<_, _>>()?,
         })
     }
+}
 
-    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
-        self.sockets.iter().map(|(address, _)| *address).collect()
+impl Protocol for Reflectors {
+    fn listening(&self) -> Vec<Listening> {
+        let at = |(address, _): &(SocketAddr, UdpSocket)| Listening {
+            transport: Transport::Udp,
+            address: *address,
+        };
+        self.sockets.iter().map(at).collect()
     }
 
-    /// Why there are none.
-    pub(crate) fn missing(&self) -> Option<&ServeError> {
-        self.missing.as_ref()
-    }
-
-    /// Reflects on every socket in a thread of its own, until `stop` is set; a thread ends within
-    /// 100 ms of that. One that fails sets `stop`.
-    pub(crate) fn start<'scope>(
-        self,
-        scope: &'scope Scope<'scope, '_>,
-        stop: &'scope AtomicBool,
-    ) -> Vec<io::Result<ScopedJoinHandle<'scope, Result<(), ServeError>>>> {
-        let Some(config) = self.config else {
-            return Vec::new();
-        };
-        let start = |(address, socket): (SocketAddr, UdpSocket)| {
-            let reflector = Reflector::new(
-                address.port(),
-                config.key.clone(),
-                config.counting,
-                config.max_rate_pps,
-            );
-            Builder::new()
-                .name("plumb-stamp".to_owned())
-                .spawn_scoped(scope, move || {
-                    DatagramSocket::bound(socket)
-                        .and_then(|socket| serve(socket, reflector, stop))
-                        .inspect_err(|_| stop.store(true, Ordering::Relaxed))
-                        .map_err(ServeError::Stamp)
-                })
-        };
-        self.sockets.into_iter().map(start).collect()
+    /// Reflects on every socket in a thread of its own.
+    fn run(self: Box<Self>, gate: &Gate<'_>) -> io::Result<()> {
+        let Self { settings, sockets } = *self;
+        let settings = &settings;
+        std::thread::scope(|scope| {
+            let start = |(address, socket): (SocketAddr, UdpSocket)| {
+                let reflector = Reflector::new(
+                    address.port(),
+                    settings.key.clone(),
+                    settings.counting,
+                    settings.max_rate_pps,
+                );
+                Builder::new()
+                    .name("plumb-stamp".to_owned())
+                    .spawn_scoped(scope, move || {
+                        let has_key = settings.key.is_some();
+                        serve(DatagramSocket::bound(socket)?, reflector, has_key, gate)
+                            .inspect_err(|_| gate.close())
+                    })
+            };
+            let started: Vec<_> = sockets.into_iter().map(start).collect();
+            let ended = started.into_iter().map(|thread| match thread {
+                Ok(thread) => thread.join().unwrap_or(Ok(())),
+                Err(error) => {
+                    gate.close();
+                    Err(error)
+                }
+            });
+            ended.collect()
+        })
     }
 }
 
@@ -126,18 +134,22 @@ fn bind(address: SocketAddr) -> Result<(SocketAddr, UdpSocket), ServeError> {
 fn serve(
     mut socket: DatagramSocket,
     mut reflector: Reflector,
-    stop: &AtomicBool,
+    has_key: bool,
+    gate: &Gate<'_>,
 ) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut failures = 0;
     let mut clock = Clock::at(monotonic_ns());
-    while !stop.load(Ordering::Relaxed) {
+    while !gate.is_closed() {
         match socket.recv(&mut buffer) {
             Ok(Some(received)) => {
                 failures = 0;
                 let clock = clock.state(monotonic_ns());
                 let packet = buffer.get(..received.len).unwrap_or_default();
-                answer(&socket, &mut reflector, clock, &received, packet);
+                // A key of its own says more than an address.
+                if has_key || gate.answers(received.from.ip()) {
+                    answer(&socket, &mut reflector, clock, &received, packet);
+                }
             }
             Ok(None) => socket.wait_until(monotonic_ns() + STOP_CHECK_NS)?,
             Err(error) => {

@@ -7,9 +7,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plumb_net::clock::realtime_ns;
-use plumb_serve::{Config, ServeError, Server, StampConfig};
+use plumb_serve::{Config, ServeError, Server, StampSettings};
 use plumb_wire::stamp::tlv::{SOFTWARE, Tlv};
-use plumb_wire::stamp::{Counting, ErrorEstimate, Key, Reply, Request};
+use plumb_wire::stamp::{ErrorEstimate, Key, Reply, Request};
+
+use crate::common::{stamp_at, stamp_port};
 
 struct Running {
     address: SocketAddr,
@@ -17,25 +19,23 @@ struct Running {
     thread: Option<JoinHandle<Result<(), ServeError>>>,
 }
 
-fn config(key: Option<Key>) -> StampConfig {
-    StampConfig {
-        port: 0,
+fn config(key: Option<Key>) -> StampSettings {
+    StampSettings {
         key,
-        counting: Counting::Stateful,
-        max_rate_pps: 5000,
-        required: true,
+        ..StampSettings::default()
     }
 }
 
 impl Running {
-    fn start(stamp: StampConfig) -> Self {
+    fn start(stamp: StampSettings) -> Self {
         let server = Server::bind(Config {
             listen: vec!["[::]:0".parse().unwrap()],
-            stamp: Some(stamp),
+            protocols: vec![stamp_at(0, true)],
+            stamp,
             ..Config::default()
         })
         .unwrap();
-        let port = server.stamp_addresses().first().unwrap().port();
+        let port = stamp_port(&server).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         Self {
@@ -133,18 +133,14 @@ fn a_port_that_is_taken_is_missed_only_where_it_is_required() {
     let bind = |required| {
         Server::bind(Config {
             listen: vec!["[::]:0".parse().unwrap()],
-            stamp: Some(StampConfig {
-                port,
-                required,
-                ..config(None)
-            }),
+            protocols: vec![stamp_at(port, required)],
             ..Config::default()
         })
     };
     assert!(matches!(bind(true), Err(ServeError::InUse { .. })));
     let server = bind(false).unwrap();
-    assert!(server.stamp_addresses().is_empty());
-    assert!(matches!(server.missing(), Some(ServeError::InUse { .. })));
+    assert_eq!(server.listening().len(), 0);
+    assert!(matches!(server.missing(), [(_, ServeError::InUse { .. })]));
 }
 
 /// Passes packets on between two reflectors, or one and an echo, until none has come for a moment, and

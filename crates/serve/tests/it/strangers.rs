@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use crate::common::{
     PACED_BPS, RawClient, Responder, connect_from, flows, one_at_a_time, paced_plan, run,
+    stamp_at,
 };
-use plumb_load::{Client, Patience};
+use plumb_load::{Caller, Client};
 use plumb_model::direction::OneDirection;
 use plumb_model::protocol::Protocol;
 use plumb_net::egress::Outlet;
 use plumb_net::namespace::Namespaces;
 use plumb_net::netlink::{Netlink, interface_index};
-use plumb_serve::{Config, StampConfig};
+use plumb_serve::Config;
 use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
 use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
@@ -24,7 +25,7 @@ use plumb_wire::native::control::{ClientMessage, ServerMessage, Start};
 use plumb_wire::native::datagram::{self, Tag};
 use plumb_wire::native::echo::{Cookie, Datagram, Kind};
 use plumb_wire::native::spec;
-use plumb_wire::stamp::{Counting, ErrorEstimate, Request};
+use plumb_wire::stamp::{ErrorEstimate, Request};
 
 /// What a good client may lose.
 const MOST_LOST: f64 = 0.05;
@@ -86,9 +87,9 @@ const BURST: u32 = 1000;
 
 /// A client that does what `plumb check` does: greets, probes and loads.
 fn good_client(responder: SocketAddr) {
-    let patience = Patience {
+    let patience = Caller {
         longest: Duration::from_secs(20),
-        ..Patience::NONE
+        ..Caller::PLAIN
     };
     let outlet = Outlet::default();
     let timeout = Duration::from_secs(5);
@@ -359,15 +360,8 @@ fn schedules_that_nobody_keeps_slow_nobody_down() {
 #[test]
 fn loops_through_the_reflector_slow_nobody_down() {
     let _alone = one_at_a_time();
-    let stamp = StampConfig {
-        port: 0,
-        key: None,
-        counting: Counting::Stateful,
-        max_rate_pps: 5000,
-        required: true,
-    };
     let responder = Responder::with(Config {
-        stamp: Some(stamp),
+        protocols: vec![stamp_at(0, true)],
         ..Config::default()
     });
     let reflector = SocketAddr::from(([127, 0, 0, 1], responder.stamp_port.unwrap()));

@@ -15,8 +15,9 @@ pub mod trace;
 use plumb_model::run::HostFacts;
 use serde::{Deserialize, Serialize};
 
+use super::key::{CODE_BYTES, NONCE_BYTES};
 use flow::{Flow, Flows};
-pub use hex::{Fingerprint, Token};
+pub use hex::{Fingerprint, Hex, Token};
 use plumb_model::direction::OneDirection;
 pub use refusal::Refusal;
 use report::quic::{QuicReceiverLog, QuicSample, QuicSenderLog};
@@ -36,6 +37,13 @@ pub enum ClientMessage {
         /// knows [`ServerMessage::Queued`]; not at all when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         waits_s: Option<u32>,
+    },
+    /// The answer to [`ServerMessage::Challenge`].
+    Proof {
+        /// A number of the client's own.
+        nonce: Hex<NONCE_BYTES>,
+        /// That of both numbers, by the key.
+        code: Hex<CODE_BYTES>,
     },
     /// Asks for a phase of load.
     Start(Start),
@@ -79,6 +87,10 @@ impl Start {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ServerMessage {
+    /// The client is to prove that it has the key, before anything else.
+    Challenge {
+        nonce: Hex<NONCE_BYTES>,
+    },
     /// The answer to Hello.
     Welcome(Box<Welcome>),
     /// Others are served before, the Hello, the Start or the Trace will be answered later. It comes again and again
@@ -202,6 +214,8 @@ pub enum ErrorCode {
     Protocol,
     /// The server has as many clients as it may.
     Full,
+    /// The server serves only others, or who has its key.
+    Denied,
     /// The server shuts down.
     ShuttingDown,
     /// A reason of a later version.

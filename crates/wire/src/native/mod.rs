@@ -4,5 +4,6 @@
 pub mod control;
 pub mod datagram;
 pub mod echo;
+pub mod key;
 pub mod record;
 pub mod spec;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use plumb_load::frames::{read_frame, write_frame};
 use plumb_load::{Client, ClientError, PhaseOutcome, PhasePlan};
 use plumb_model::direction::OneDirection;
-use plumb_serve::{Config, ServeError, Server};
+use plumb_serve::{Config, ServeError, Server, Wanted, protocols};
 use plumb_wire::native::control::flow::udp::UdpFlow;
 use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
 use plumb_wire::native::control::frame::Preamble;
@@ -25,6 +25,22 @@ static LOAD: Mutex<()> = Mutex::new(());
 /// Tests that load the machine or watch times run one after the other.
 pub(crate) fn one_at_a_time() -> MutexGuard<'static, ()> {
     LOAD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// STAMP on that port.
+pub(crate) fn stamp_at(port: u16, is_required: bool) -> Wanted {
+    Wanted {
+        entry: protocols::named("stamp").unwrap(),
+        port,
+        is_required,
+    }
+}
+
+/// Where STAMP is answered, if it is.
+pub(crate) fn stamp_port(server: &Server) -> Option<u16> {
+    let listening = server.listening();
+    let (_, at) = listening.iter().find(|(entry, _)| entry.name == "stamp")?;
+    Some(at.address.port())
 }
 
 /// A responder on a free port, until it is dropped.
@@ -44,7 +60,7 @@ impl Responder {
         let listen = vec!["[::]:0".parse().unwrap()];
         let server = Server::bind(Config { listen, ..config }).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], server.addresses()[0].port()));
-        let stamp_port = server.stamp_addresses().first().map(SocketAddr::port);
+        let stamp_port = stamp_port(&server);
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = Some(std::thread::spawn(move || server.run(&stopped)));

@@ -116,6 +116,7 @@ pub(crate) fn honest(message: ClientMessage) -> Vec<ServerMessage> {
             }),
         }],
         ClientMessage::Trace(_) => Vec::new(),
+        ClientMessage::Proof { .. } => Vec::new(),
         ClientMessage::Ping { id } => vec![ServerMessage::Pong { id }],
     }
 }

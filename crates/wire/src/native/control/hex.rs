@@ -29,6 +29,22 @@ impl Fingerprint {
     }
 }
 
+/// A number of so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hex<const N: usize>(pub [u8; N]);
+
+impl<const N: usize> Serialize for Hex<N> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Digits(&self.0))
+    }
+}
+
+impl<'de, const N: usize> Deserialize<'de> for Hex<N> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        digits(deserializer).map(Self)
+    }
+}
+
 /// A secret does not belong in a log.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

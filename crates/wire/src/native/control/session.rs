@@ -137,6 +137,7 @@ impl ServerSession {
             ),
             (State::Greeting, _) => self.fail(ErrorCode::Protocol, "the first message must be hello".into()),
             (_, ClientMessage::Hello { .. }) => self.fail(ErrorCode::Protocol, "hello came twice".into()),
+            (_, ClientMessage::Proof { .. }) => self.fail(ErrorCode::Protocol, "nothing is to be proved".into()),
             (_, ClientMessage::Trace(request)) => vec![self.trace(request)],
             (_, ClientMessage::Ping { id }) => vec![Step::Send(ServerMessage::Pong { id })],
             (State::Idle, ClientMessage::Start(start)) => self.start(now, start, admit),

@@ -1,0 +1,61 @@
+//! Whether a client of the native protocol may have a session: by its address, or by the key.
+
+use std::net::{IpAddr, TcpStream};
+use std::time::Instant;
+
+use plumb_load::frames::{LinkError, read_frame};
+use plumb_wire::native::control::{ClientMessage, ErrorCode, Hex, ServerMessage};
+use plumb_wire::native::key::{Key, NONCE_BYTES};
+use plumb_wire::native::spec::{GREETING_TIMEOUT, MAX_FIRST_FRAME_BYTES};
+
+use crate::policy::Access;
+use crate::session::send;
+use crate::shared::Shared;
+
+/// Its session does not take place; where it can be told, the client was told why.
+#[derive(Debug)]
+pub(crate) struct Denied;
+
+/// Lets a client pass that needs no key or proves that it has it, within [`GREETING_TIMEOUT`].
+pub(crate) fn check(shared: &Shared<'_>, socket: &TcpStream, peer: IpAddr) -> Result<(), Denied> {
+    let policy = shared.policy.get();
+    match (policy.access(peer), &policy.key) {
+        (Access::Free, _) => Ok(()),
+        (Access::WithKey, Some(key)) => match is_proved(socket, key) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let why = "the key is not the one of this responder: 'plumb serve' printed it when it started";
+                Err(deny(socket, why))
+            }
+            Err(_) => Err(Denied),
+        },
+        (Access::WithKey | Access::Denied, _) => {
+            let why = format!(
+                "it does not serve {peer}: its list of addresses leaves it out, or nothing lets strangers in (--key, --public)"
+            );
+            Err(deny(socket, &why))
+        }
+    }
+}
+
+fn deny(socket: &TcpStream, why: &str) -> Denied {
+    let error = ServerMessage::Error {
+        code: ErrorCode::Denied,
+        message: why.to_owned(),
+    };
+    // A client that is gone needs no reason.
+    let _ = send(socket, &error);
+    Denied
+}
+
+/// Challenges the client, and reads its answer.
+fn is_proved(socket: &TcpStream, key: &Key) -> Result<bool, LinkError> {
+    let mut nonce = Hex([0; NONCE_BYTES]);
+    getrandom::fill(&mut nonce.0).map_err(std::io::Error::from)?;
+    send(socket, &ServerMessage::Challenge { nonce })?;
+    let deadline = Instant::now() + GREETING_TIMEOUT;
+    Ok(match read_frame(socket, MAX_FIRST_FRAME_BYTES, deadline)? {
+        ClientMessage::Proof { nonce: own, code } => key.proves(nonce, own, code),
+        _ => false,
+    })
+}

@@ -1,0 +1,118 @@
+//! What a protocol asks of the responder: who may come, and whose turn it is.
+
+use std::net::IpAddr;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::admission::Turn;
+use crate::registry::{Registry, Visitor};
+use crate::shared::Shared;
+
+/// The door of a responder.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gate<'a> {
+    shared: &'a Shared<'a>,
+}
+
+/// Why somebody may not come in, for logs and for protocols that can report it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Denied {
+    #[error("as many clients as it may have are connected to the responder, or of this address")]
+    Full,
+    #[error(
+        "the responder serves addresses of the Internet only where it is run with --public, or has them in its list"
+    )]
+    Policy,
+}
+
+impl<'a> Gate<'a> {
+    pub(crate) fn of(shared: &'a Shared<'a>) -> Self {
+        Self { shared }
+    }
+
+    /// Whether the responder is to stop.
+    pub(crate) fn is_closed(self) -> bool {
+        self.shared.stop.load(Ordering::Relaxed)
+    }
+
+    /// Ends the whole responder: half a one would be taken for a bad path.
+    pub(crate) fn close(self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// The longest test that is served.
+    pub(crate) fn longest(self) -> Duration {
+        Duration::from_secs_f64(self.shared.limits.max_duration_s)
+    }
+
+    /// The most streams of one test, both directions together.
+    pub(crate) fn most_streams(self) -> u32 {
+        self.shared.limits.max_streams
+    }
+
+    /// Whether an address is answered, where no place is needed for that.
+    pub(crate) fn answers(self, peer: IpAddr) -> bool {
+        self.shared.answers(peer)
+    }
+
+    /// A place for a client, as long as it is kept.
+    ///
+    /// # Errors
+    /// When the client may not come in.
+    pub(crate) fn visit(self, peer: IpAddr) -> Result<Visit<'a>, Denied> {
+        if !self.answers(peer) {
+            return Err(Denied::Policy);
+        }
+        let visitor = self.shared.registry.visit(peer).ok_or(Denied::Full)?;
+        Ok(Visit {
+            registry: &self.shared.registry,
+            visitor,
+        })
+    }
+}
+
+/// The place of a client.
+#[derive(Debug)]
+pub(crate) struct Visit<'a> {
+    registry: &'a Registry,
+    visitor: Visitor,
+}
+
+impl<'a> Visit<'a> {
+    /// The right to a heavy test, for which the client waits so long: to be asked for its turn.
+    pub(crate) fn heavy(&self, waits: Duration) -> Heavy<'a> {
+        Heavy {
+            registry: self.registry,
+            visitor: self.visitor,
+            waits,
+        }
+    }
+}
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        self.registry.leave(self.visitor);
+    }
+}
+
+/// The right to a heavy test, or to wait for it; given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Heavy<'a> {
+    registry: &'a Registry,
+    visitor: Visitor,
+    waits: Duration,
+}
+
+impl Heavy<'_> {
+    /// Whether a test of so many streams that lasts so long may run now; to be asked again where it is to wait.
+    pub(crate) fn turn(&self, streams: u32, lasts: Duration) -> Turn {
+        self.registry
+            .visitors_turn(self.visitor, streams, lasts, self.waits)
+    }
+}
+
+impl Drop for Heavy<'_> {
+    fn drop(&mut self) {
+        self.registry.visitors_test_ends(self.visitor);
+    }
+}

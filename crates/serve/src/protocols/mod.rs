@@ -1,0 +1,13 @@
+//! The protocols of others' clients: a folder or file each, and a line here.
+
+pub(crate) mod stamp;
+
+use crate::protocol::Entry;
+
+/// All of them, in the order in which they are listed to users.
+pub const ALL: &[&Entry] = &[&stamp::ENTRY];
+
+/// The one of that name.
+pub fn named(name: &str) -> Option<&'static Entry> {
+    ALL.iter().find(|entry| entry.name == name).copied()
+}

@@ -1,0 +1,100 @@
+//! A key that a responder asks strangers for, and how a client proves that it has it: the key is never on the wire.
+//!
+//! The responder sends a number that it never used before, the client one of its own and the code (HMAC-SHA-256, RFC 2104) of
+//! both. Each session asks anew, so that what was overheard proves nothing later.
+
+use subtle::ConstantTimeEq as _;
+
+use super::control::Hex;
+use crate::keyed;
+
+/// Bytes of the numbers: none comes twice by chance (RFC 4086 asks for 128 bits).
+pub const NONCE_BYTES: usize = 16;
+
+/// Bytes of the code, uncut.
+pub const CODE_BYTES: usize = 32;
+
+/// Shortest and longest key, in bytes: guessing at a responder's pace takes years from eight characters on, and a line of text is no longer.
+pub const KEY_BYTES: std::ops::RangeInclusive<usize> = 8..=256;
+
+/// What the code is of besides the numbers, so that it is that of nothing else.
+const PURPOSE: &[u8] = b"plumb native session 1";
+
+/// A key, as people write it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(String);
+
+/// A secret does not belong in a log.
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+impl Key {
+    /// A key of [`KEY_BYTES`], without the blanks around it.
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let fits = KEY_BYTES.contains(&text.len()) && !text.contains(char::is_control);
+        fits.then(|| Self(text.to_owned()))
+    }
+
+    /// One that is made of random bytes, in letters and digits that are not taken for others.
+    pub fn random(bytes: [u8; 16]) -> Self {
+        const LETTERS: [u8; 32] = *b"abcdefghijkmnpqrstuvwxyz23456789";
+        let letter = |byte: &u8| LETTERS.get(usize::from(byte % 32)).copied();
+        Self(bytes.iter().filter_map(letter).map(char::from).collect())
+    }
+
+    /// As people write it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The client's answer to a challenge, with a number of its own.
+    pub fn prove(&self, challenge: Hex<NONCE_BYTES>, own: Hex<NONCE_BYTES>) -> Hex<CODE_BYTES> {
+        let key = keyed::key(self.0.as_bytes());
+        Hex(keyed::code(&key, &[PURPOSE, &challenge.0, &own.0]))
+    }
+
+    /// Whether that answer can only be of somebody who has the key.
+    pub fn proves(
+        &self,
+        challenge: Hex<NONCE_BYTES>,
+        own: Hex<NONCE_BYTES>,
+        code: Hex<CODE_BYTES>,
+    ) -> bool {
+        self.prove(challenge, own).0.ct_eq(&code.0).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn only_the_key_and_the_challenge_prove() {
+        let key = Key::new(" correct horse \n").unwrap();
+        let (challenge, own) = (Hex([1; NONCE_BYTES]), Hex([2; NONCE_BYTES]));
+        let code = key.prove(challenge, own);
+        assert!(key.proves(challenge, own, code));
+        assert!(!key.proves(own, challenge, code));
+        assert!(
+            !Key::new("correct hors")
+                .unwrap()
+                .proves(challenge, own, code)
+        );
+        assert!(!key.proves(challenge, own, Hex([0; CODE_BYTES])));
+    }
+
+    #[test]
+    fn keys_are_lines_of_text() {
+        for bad in ["", "short", "with\u{7}bell in it", &"x".repeat(257)] {
+            assert_eq!(Key::new(bad), None, "{bad}");
+        }
+        let made = Key::random(*b"0123456789abcdef");
+        assert_eq!(Key::new(made.as_str()), Some(made.clone()));
+        assert!(!format!("{made:?}").contains(made.as_str()));
+    }
+}
