@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use plumb_model::direction::OneDirection;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::TlsResult;
+use plumb_model::units::si;
 use plumb_net::clock::monotonic_ns;
 use plumb_wire::native::control::flow::{self, Flows};
 use plumb_wire::native::control::report::{Assembled, Report, ReportAssembler, clip};
@@ -94,7 +95,12 @@ impl Client {
         };
         self.next_phase += 1;
         self.send(&ClientMessage::Start(start.clone()))?;
-        self.wait_for_turn(start.phase, cancel)?;
+        let granted = self.wait_for_turn(start.phase, cancel)?;
+        let byte_limit = [plan.byte_limit, granted].into_iter().flatten().min();
+        let plan = &PhasePlan {
+            byte_limit,
+            ..plan.clone()
+        };
 
         let far = FarEnd::of(self.address(), self.welcome(), start.phase);
         let far = far.map_err(|error| ClientError::Local {
@@ -179,10 +185,17 @@ impl Client {
             }
             Err(error) => return Err(error),
         };
+        let mut outcome = outcome(local, remote, &start, duration_s, early, &encrypted);
+        if let Some(bytes) = granted.filter(|_| early == Some(EndedEarly::Budget)) {
+            let limit = si(bytes as f64, "B");
+            outcome.notes.push(format!(
+                "The responder let this host transfer {limit} in the phase: its limit for clients on the Internet."
+            ));
+        }
         Ok(PhaseOutcome {
             started_monotonic_ns,
             lost,
-            ..outcome(local, remote, &start, duration_s, early, &encrypted)
+            ..outcome
         })
     }
 
@@ -207,8 +220,10 @@ impl Client {
         }
     }
 
-    /// Waits until the phase is granted; others may be served first.
-    fn wait_for_turn(&self, phase: u32, cancel: &AtomicBool) -> Result<(), ClientError> {
+    /// Waits until the phase is granted; others may be served first. The most payload that it may carry, where the responder limits
+    /// it.
+    fn wait_for_turn(&self, phase: u32, cancel: &AtomicBool) -> Result<Option<u64>, ClientError> {
+        let mut limited = None;
         let mut wait = Wait::begin(&self.name, &self.caller, ANSWER_TIMEOUT);
         let mut until = Instant::now() + ANSWER_TIMEOUT;
         loop {
@@ -217,7 +232,11 @@ impl Client {
                 Some(ServerMessage::Queued { ahead, after_s }) => {
                     until = wait.goes_on(ahead, after_s, ANSWER_TIMEOUT);
                 }
-                message => return self.expect(&ServerMessage::Ready { phase }, message),
+                Some(ServerMessage::Limited { byte_limit, .. }) => limited = Some(byte_limit),
+                message => {
+                    let ready = self.expect(&ServerMessage::Ready { phase }, message);
+                    return ready.map(|()| limited);
+                }
             }
             if cancel.load(Ordering::Relaxed) {
                 self.give_up(phase);

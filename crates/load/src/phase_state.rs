@@ -185,10 +185,15 @@ impl Budget {
         self.sent.fetch_sub(bytes, Ordering::Relaxed);
     }
 
+    /// What was set aside to be sent, and what came in.
+    pub(crate) fn used(&self) -> u64 {
+        let sent = self.sent.load(Ordering::Relaxed);
+        sent.saturating_add(self.received.load(Ordering::Relaxed))
+    }
+
     /// Whether nothing more may be carried.
     pub(crate) fn is_spent(&self) -> bool {
-        let used = self.sent.load(Ordering::Relaxed);
-        used.saturating_add(self.received.load(Ordering::Relaxed)) >= self.limit
+        self.used() >= self.limit
     }
 
     /// Counts bytes that came in, and tells whether more may.

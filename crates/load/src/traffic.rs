@@ -149,6 +149,11 @@ impl Traffic {
         self.transactions.completed()
     }
 
+    /// Payload of both directions that this end has handed to its kernel or received.
+    pub fn carried_bytes(&self) -> u64 {
+        self.stage.budget.used()
+    }
+
     /// Whether all that may be carried has been.
     pub fn budget_is_spent(&self) -> bool {
         self.stage.budget.is_spent()

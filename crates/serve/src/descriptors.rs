@@ -4,7 +4,7 @@
 use plumb_net::file;
 use plumb_wire::native::spec::{MAX_GREETING, MAX_SILENT_IN_ALL, MAX_WAITING};
 
-use crate::admission::loads::{MAX_FEW_STREAMS_IN_ALL, MAX_STREAMS_IN_ALL};
+use crate::admission::loads::{FEW_STREAMS, MAX_FEW_STREAMS_IN_ALL, MAX_STREAMS_IN_ALL};
 use crate::admission::visits::MAX_VISITS;
 use crate::error::ServeError;
 use crate::registry::MAX_ANSWERED_IN_ALL;
@@ -17,8 +17,12 @@ const BESIDE: u64 = 256;
 ///
 /// # Errors
 /// When not even the rest fits.
-pub(crate) fn allow(max_clients: usize, lends_disk: bool) -> Result<usize, ServeError> {
-    let needed = needed(max_clients, lends_disk);
+pub(crate) fn allow(
+    max_clients: usize,
+    max_loads: u32,
+    lends_disk: bool,
+) -> Result<usize, ServeError> {
+    let needed = needed(max_clients, max_loads, lends_disk);
     let wanted = needed + MAX_SILENT_IN_ALL as u64;
     if file::allow_descriptors(wanted).is_err()
         && let Some((_, hard)) = file::descriptor_limits()
@@ -30,8 +34,12 @@ pub(crate) fn allow(max_clients: usize, lends_disk: bool) -> Result<usize, Serve
     room_for_silent(max_clients, needed, allowed)
 }
 
-fn needed(max_clients: usize, lends_disk: bool) -> u64 {
-    let streams = u64::from(MAX_STREAMS_IN_ALL + MAX_FEW_STREAMS_IN_ALL);
+fn needed(max_clients: usize, max_loads: u32, lends_disk: bool) -> u64 {
+    // Beside as many loads another one of each address that yields.
+    let of_few = max_loads
+        .saturating_mul(2 * FEW_STREAMS)
+        .min(MAX_FEW_STREAMS_IN_ALL);
+    let streams = u64::from(MAX_STREAMS_IN_ALL + of_few);
     let files = if lends_disk { streams } else { 0 };
     let connections = max_clients + MAX_WAITING + MAX_GREETING + MAX_ANSWERED_IN_ALL + MAX_VISITS;
     connections as u64 + streams + files + BESIDE
@@ -50,11 +58,12 @@ fn room_for_silent(max_clients: usize, needed: u64, allowed: u64) -> Result<usiz
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::policy::LOADS;
     use plumb_wire::native::spec::MAX_CLIENTS;
 
     #[test]
     fn silent_connections_get_what_is_left() {
-        let needed = needed(MAX_CLIENTS, false);
+        let needed = needed(MAX_CLIENTS, LOADS, false);
         let room = |allowed| room_for_silent(MAX_CLIENTS, needed, allowed);
         // What the kernel lets everybody have (INR_OPEN_MAX, include/uapi/linux/fs.h).
         assert_eq!(room(4096).unwrap(), MAX_SILENT_IN_ALL);

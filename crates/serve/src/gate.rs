@@ -4,8 +4,9 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::admission::Turn;
-use crate::registry::{Registry, Visitor};
+use crate::admission::{Queued, Turn};
+use crate::policy::StrangersLimits;
+use crate::registry::{Registry, Reserved, Visitor};
 use crate::shared::Shared;
 
 /// The door of a responder.
@@ -67,6 +68,7 @@ impl<'a> Gate<'a> {
         Ok(Visit {
             registry: &self.shared.registry,
             visitor,
+            limits: self.shared.policy.get().limits(peer),
         })
     }
 }
@@ -76,6 +78,8 @@ impl<'a> Gate<'a> {
 pub(crate) struct Visit<'a> {
     registry: &'a Registry,
     visitor: Visitor,
+    /// What it may carry, where it is a stranger's.
+    limits: Option<StrangersLimits>,
 }
 
 impl<'a> Visit<'a> {
@@ -85,6 +89,8 @@ impl<'a> Visit<'a> {
             registry: self.registry,
             visitor: self.visitor,
             waits,
+            limits: self.limits,
+            reserved: None,
         }
     }
 }
@@ -101,13 +107,44 @@ pub(crate) struct Heavy<'a> {
     registry: &'a Registry,
     visitor: Visitor,
     waits: Duration,
+    limits: Option<StrangersLimits>,
+    reserved: Option<Reserved<'a>>,
 }
 
 impl Heavy<'_> {
     /// Whether a test of so many streams that lasts so long may run now; to be asked again where it is to wait.
-    pub(crate) fn turn(&self, streams: u32, lasts: Duration) -> Turn {
-        self.registry
-            .visitors_turn(self.visitor, streams, lasts, self.waits)
+    pub(crate) fn turn(&mut self, streams: u32, lasts: Duration) -> Turn {
+        let turn = self
+            .registry
+            .visitors_turn(self.visitor, streams, lasts, self.waits);
+        let (Turn::Now, Some(limits)) = (turn, self.limits) else {
+            return turn;
+        };
+        match self.registry.reserve(limits, lasts) {
+            Ok(reserved) => {
+                self.reserved = Some(reserved);
+                Turn::Now
+            }
+            Err(after) => {
+                self.registry.visitors_test_ends(self.visitor);
+                Turn::Never(Queued {
+                    ahead: 0,
+                    after: Some(after),
+                })
+            }
+        }
+    }
+
+    /// The most payload that the test may carry, both directions together, once it is its turn; `None` where nothing limits it.
+    pub(crate) fn byte_limit(&self) -> Option<u64> {
+        self.reserved.as_ref().map(|reserved| reserved.bytes)
+    }
+
+    /// So much payload was carried by now.
+    pub(crate) fn carried(&mut self, bytes: u64) {
+        if let Some(reserved) = &mut self.reserved {
+            reserved.carried(bytes);
+        }
     }
 }
 

@@ -112,7 +112,8 @@ impl Server {
     /// process may have open.
     pub fn bind(config: Config) -> Result<Self, ServeError> {
         check(&config)?;
-        let silent = descriptors::allow(config.max_clients, config.disk.is_some())?;
+        let silent =
+            descriptors::allow(config.max_clients, config.max_loads, config.disk.is_some())?;
         if let Some(disk) = &config.disk {
             tempfile::tempfile_in(disk).map_err(|source| ServeError::Disk {
                 disk: disk.clone(),

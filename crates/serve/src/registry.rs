@@ -19,6 +19,7 @@ use plumb_wire::native::spec::MAX_GREETING_PER_ADDRESS;
 use plumb_wire::share::Share;
 
 use crate::admission::Turn;
+use crate::admission::day::Day;
 use crate::admission::greetings::Greetings;
 use crate::admission::loads::{Loads, Wanted};
 use crate::admission::sessions::Sessions;
@@ -26,6 +27,7 @@ use crate::admission::traces::Traces;
 use crate::admission::visits::Visits;
 use crate::echo::Asked;
 use crate::events::{Event, Hushed};
+use crate::policy::StrangersLimits;
 use crate::silent_places::SilentPlaces;
 
 /// Connections of single transactions that are answered at once: [`FEW_ANSWERED`] of each of 32 addresses, and
@@ -69,6 +71,7 @@ struct Inner {
     traces: Traces,
     visits: Visits,
     next_visitor: u64,
+    day: Day,
 }
 
 #[derive(Debug)]
@@ -110,6 +113,7 @@ impl Registry {
                 traces: Traces::default(),
                 visits: Visits::default(),
                 next_visitor: FIRST_VISITOR,
+                day: Day::default(),
             }),
         }
     }
@@ -220,6 +224,26 @@ impl Registry {
         self.lock().loads.end(now, visitor.number, false);
     }
 
+    /// Sets bytes of the strangers' day aside for a load that lasts so long.
+    ///
+    /// # Errors
+    /// Where there are too few left: when there are enough.
+    pub(crate) fn reserve(
+        &self,
+        limits: StrangersLimits,
+        lasts: Duration,
+    ) -> Result<Reserved<'_>, Duration> {
+        let wanted = limits.rate_bps as f64 / 8.0 * lasts.as_secs_f64();
+        let now = self.now();
+        let day = &mut self.lock().day;
+        let bytes = day.reserve(now, wanted as u64, limits.bytes_a_day)?;
+        Ok(Reserved {
+            registry: self,
+            bytes,
+            carried: 0,
+        })
+    }
+
     /// Tells a session that a UDP stream is asked for.
     pub(crate) fn ask(&self, asked: Asked) {
         self.hand(asked.stream.token, Event::Asked(asked));
@@ -309,6 +333,28 @@ impl Registry {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Every change is complete before anything that could panic.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes that a load of a stranger may carry. What it did not is given back on drop.
+#[derive(Debug)]
+pub(crate) struct Reserved<'a> {
+    registry: &'a Registry,
+    pub(crate) bytes: u64,
+    carried: u64,
+}
+
+impl Reserved<'_> {
+    /// So much was carried in all.
+    pub(crate) fn carried(&mut self, bytes: u64) {
+        self.carried = bytes;
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        let rest = self.bytes.saturating_sub(self.carried);
+        self.registry.lock().day.give_back(rest);
     }
 }
 

@@ -17,6 +17,7 @@ use plumb_load::traffic::{Traffic, TrafficPlan};
 use plumb_load::transactions::answer::Answerer;
 use plumb_model::direction::OneDirection;
 use plumb_model::protocol::{Protocol, Transport};
+use plumb_model::units::si;
 use plumb_net::bulk::BulkSocket;
 use plumb_net::tcp;
 use plumb_wire::native::control::flow::Flow;
@@ -34,7 +35,7 @@ use crate::admission::{Queued, Turn};
 use crate::disk::{self, Files};
 use crate::echo::Asked;
 use crate::events::{Event, Hushed};
-use crate::registry::{AnsweringPlace, Declared, LoadClaim, SessionPlace, TraceClaim};
+use crate::registry::{AnsweringPlace, Declared, LoadClaim, Reserved, SessionPlace, TraceClaim};
 use crate::shared::{STOP_INTERVAL, Shared};
 use crate::speaks_first::Silences;
 use crate::tracing;
@@ -98,6 +99,7 @@ pub(crate) fn run<'a>(
             started: Instant::now(),
             state: ServerSession::new(shared.limits),
             claim: None,
+            reserved: None,
             attached: Vec::new(),
             traffic: None,
             answering: None,
@@ -213,6 +215,8 @@ struct Session<'a, 's> {
     started: Instant,
     state: ServerSession,
     claim: Option<LoadClaim<'a>>,
+    /// What the load may carry, where the client is a stranger.
+    reserved: Option<Reserved<'a>>,
     attached: Vec<Carrier>,
     traffic: Option<Traffic>,
     answering: Option<AnsweringPlace<'a>>,
@@ -265,6 +269,9 @@ impl Session<'_, '_> {
                 let looked = traffic.looked();
                 let moved = looked.acked_bytes.saturating_add(traffic.received_bytes());
                 self.life.carried(moved);
+                if let Some(reserved) = &mut self.reserved {
+                    reserved.carried(traffic.carried_bytes());
+                }
             }
             if goes.is_continue() {
                 goes = self.on_time()?;
@@ -352,16 +359,16 @@ impl Session<'_, '_> {
 
     fn on_message(&mut self, message: ClientMessage) -> Result<Goes, LinkError> {
         let (now, shared, place) = (self.now(), self.shared, self.place);
-        let claim = &mut self.claim;
-        let mut admit = |start: &Start| admit(shared, place, claim, start);
+        let (claim, reserved, peer) = (&mut self.claim, &mut self.reserved, self.peer);
+        let mut admit = |start: &Start| admit(shared, place, peer, claim, reserved, start);
         let steps = self.state.on_message(now, message, &mut admit);
         self.carry_out(steps)
     }
 
     fn on_time(&mut self) -> Result<Goes, LinkError> {
         let (now, shared, place) = (self.now(), self.shared, self.place);
-        let claim = &mut self.claim;
-        let mut admit = |start: &Start| admit(shared, place, claim, start);
+        let (claim, reserved, peer) = (&mut self.claim, &mut self.reserved, self.peer);
+        let mut admit = |start: &Start| admit(shared, place, peer, claim, reserved, start);
         let steps = self.state.on_time(now, &mut admit);
         self.carry_out(steps)
     }
@@ -473,6 +480,7 @@ impl Session<'_, '_> {
         self.attached.clear();
         (self.answering, self.declared) = (None, None);
         self.traffic = None;
+        self.reserved = None;
         self.claim = None;
     }
 
@@ -514,7 +522,11 @@ impl Session<'_, '_> {
             return Ok(());
         };
         self.ran += traffic.elapsed();
+        let carried = traffic.carried_bytes();
         let done = traffic.finish();
+        if let Some(mut reserved) = self.reserved.take() {
+            reserved.carried(carried);
+        }
         self.claim = None;
         done.report
             .into_messages(phase)
@@ -524,9 +536,11 @@ impl Session<'_, '_> {
 
 /// Whether a phase may take place, or has to wait for its turn.
 fn admit<'a>(
-    shared: &Shared<'_>,
+    shared: &'a Shared<'_>,
     place: &SessionPlace<'a>,
+    peer: IpAddr,
     claim: &mut Option<LoadClaim<'a>>,
+    reserved: &mut Option<Reserved<'a>>,
     start: &Start,
 ) -> Result<Admitted, (Refusal, String)> {
     disk::admit(shared.disk.as_ref(), start)?;
@@ -538,7 +552,30 @@ fn admit<'a>(
     if turn.is_err() {
         *claim = None;
     }
-    turn
+    let limits = shared.policy.get().limits(peer);
+    let (Ok(Admitted::Now), Some(limits)) = (&turn, limits) else {
+        return turn;
+    };
+    match shared.registry.reserve(limits, lasts) {
+        Ok(grant) => {
+            let bytes = grant.bytes;
+            *reserved = Some(grant);
+            Ok(Admitted::Within(bytes))
+        }
+        Err(after) => {
+            *claim = None;
+            let day = si(limits.bytes_a_day as f64, "B");
+            let queued = Queued {
+                ahead: 0,
+                after: Some(after),
+            };
+            let message = format!(
+                "clients on the Internet have transferred the {day} that they may in a day: {}",
+                queued.when()
+            );
+            Err((Refusal::Busy, message))
+        }
+    }
 }
 
 /// The longest answer over UDP of a phase's transactions, where it has any.

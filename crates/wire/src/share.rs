@@ -46,6 +46,13 @@ impl Bucket {
         enough
     }
 
+    /// What was drawn and not used can be drawn again.
+    pub fn give_back(&mut self, amount: f64) {
+        if self.at.is_some() {
+            self.left += amount;
+        }
+    }
+
     /// How much could be drawn.
     pub fn left(&self, now: Duration, rate_per_s: f64, most: f64) -> f64 {
         self.at.map_or(most, |at| {

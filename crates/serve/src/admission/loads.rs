@@ -15,7 +15,7 @@ pub(crate) const MAX_STREAMS_IN_ALL: u32 = 4 * MAX_STREAMS;
 
 /// Streams of a load that waits for no larger one: `plumb check` has 8, and the draft of responsiveness under
 /// working conditions needs no more than 16 connections to fill a path.
-const FEW_STREAMS: u32 = 16;
+pub(crate) const FEW_STREAMS: u32 = 16;
 
 /// Most streams of the phases together that have so few: of 32 addresses.
 pub(crate) const MAX_FEW_STREAMS_IN_ALL: u32 = 32 * FEW_STREAMS;
@@ -51,7 +51,7 @@ impl Wanted {
 /// The loads of a responder.
 #[derive(Debug)]
 pub(crate) struct Loads {
-    /// How many may run at once, those apart that yield.
+    /// How many may run at once, and beside them as many that yield.
     most: usize,
     held: Vec<Held>,
     waiting: Vec<Waiting>,
@@ -103,13 +103,13 @@ impl Loads {
         let needs_them = |w: &Waiting| {
             let both = w.wanted.streams.saturating_add(wanted.streams);
             let streams = w.wanted.is_small() == wanted.is_small() && !self.fits(&wanted, both);
-            let place = !w.wanted.yields && !wanted.yields && !self.has_places(2);
+            let place = w.wanted.yields == wanted.yields && !self.has_places(wanted.yields, 2);
             self.is_free(now, &w.wanted, waits) && (streams || place)
         };
         let goes = is_next
             && self.is_free(now, &wanted, waits)
             && self.fits(&wanted, wanted.streams)
-            && (wanted.yields || self.has_places(1))
+            && self.has_places(wanted.yields, 1)
             && !before.iter().any(needs_them);
         if goes {
             self.waiting
@@ -175,9 +175,10 @@ impl Loads {
         !held.any(|held| held.wanted.excludes(wanted) && taken(held))
     }
 
-    /// Whether so many more loads may run, of those that do not yield.
-    fn has_places(&self, more: usize) -> bool {
-        let runs = |held: &&Held| matches!(held.state, State::Runs { .. }) && !held.wanted.yields;
+    /// Whether so many more loads may run, of those that yield or of the others.
+    fn has_places(&self, yields: bool, more: usize) -> bool {
+        let runs =
+            |held: &&Held| matches!(held.state, State::Runs { .. }) && held.wanted.yields == yields;
         self.held.iter().filter(runs).count() + more <= self.most
     }
 
@@ -210,7 +211,7 @@ impl Loads {
             Some(held) => Some(until(held)),
             None => {
                 let small = wanted.is_small();
-                let is_full = !self.has_places(1);
+                let is_full = !self.has_places(wanted.yields, 1);
                 let beside = self.held.iter();
                 let beside = beside.filter(|h| is_full || h.wanted.is_small() == small);
                 beside.map(until).min()

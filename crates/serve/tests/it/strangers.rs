@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::{
-    PACED_BPS, RawClient, Responder, connect_from, flows, one_at_a_time, paced_plan, run,
-    stamp_at,
+    PACED_BPS, RawClient, Responder, connect_from, flows, one_at_a_time, paced_plan, run, stamp_at,
 };
 use plumb_load::{Caller, Client};
 use plumb_model::direction::OneDirection;

@@ -100,6 +100,11 @@ pub enum ServerMessage {
         /// In how much time it is this client's turn, as far as that is known.
         after_s: Option<f64>,
     },
+    /// The phase will be granted, with so much payload at most.
+    Limited {
+        phase: u32,
+        byte_limit: u64,
+    },
     /// The phase is granted: open its data connections.
     Ready {
         phase: u32,

@@ -48,6 +48,8 @@ pub struct Unexpected;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Admitted {
     Now,
+    /// Now, with so many bytes of payload at most.
+    Within(u64),
     /// When others have been served; to be asked again.
     Later {
         ahead: u32,
@@ -262,8 +264,18 @@ impl ServerSession {
         admit: Admission<'_>,
     ) -> Vec<Step> {
         let phase = start.phase;
+        let mut start = start;
+        let mut limited = None;
         match admit(&start) {
             Ok(Admitted::Now) => (),
+            Ok(Admitted::Within(byte_limit)) => {
+                start.byte_limit = Some(
+                    start
+                        .byte_limit
+                        .map_or(byte_limit, |asked| asked.min(byte_limit)),
+                );
+                limited = Some(Step::Send(ServerMessage::Limited { phase, byte_limit }));
+            }
             Ok(Admitted::Later { ahead, after_s }) => {
                 let is_told = now >= tell;
                 self.last_phase = Some(phase);
@@ -284,7 +296,8 @@ impl ServerSession {
             start,
             until: now + ATTACH_TIMEOUT,
         };
-        vec![Step::Send(ServerMessage::Ready { phase })]
+        let ready = Step::Send(ServerMessage::Ready { phase });
+        limited.into_iter().chain([ready]).collect()
     }
 
     fn check(&self, start: &Start) -> Result<(), (Refusal, String)> {

@@ -1,0 +1,155 @@
+//! Who is served: clients on the Internet with the key alone, within what they may carry in a day.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumb_load::{Caller, Client, ClientError, EndedEarly};
+use plumb_net::egress::Outlet;
+use plumb_net::namespace::Namespaces;
+use plumb_net::netlink::{Netlink, interface_index};
+use plumb_serve::{Config, Policy, PolicyCell, StrangersLimits};
+use plumb_wire::native::control::ErrorCode;
+use plumb_wire::native::key::Key;
+use plumb_wire::stamp::{ErrorEstimate, Request};
+
+use crate::common::{Responder, TIMEOUT, plan, run, stamp_at};
+
+/// An address of the Internet, which only this test's own network has.
+const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(9, 9, 9, 9));
+
+/// Runs it in a network where this host has that address.
+fn as_stranger(name: &str, runs: impl FnOnce() + Send) {
+    let network = Namespaces::create(name, || Ok::<_, io::Error>(())).unwrap();
+    let ran = network.in_network(|| {
+        let mut netlink = Netlink::open().unwrap();
+        let loopback = interface_index("lo")?;
+        netlink.set_up(loopback, None).unwrap();
+        netlink.add_address(loopback, STRANGER, 32).unwrap();
+        runs();
+        Ok::<_, io::Error>(())
+    });
+    ran.unwrap();
+}
+
+fn key(text: &str) -> Key {
+    Key::new(text).unwrap()
+}
+
+fn with(policy: Policy) -> (Responder, Arc<PolicyCell>) {
+    let policy = Arc::new(PolicyCell::new(policy));
+    let responder = Responder::with(Config {
+        policy: Arc::clone(&policy),
+        protocols: vec![stamp_at(0, true)],
+        ..Config::default()
+    });
+    (responder, policy)
+}
+
+/// Connects as the stranger.
+fn client(responder: &Responder, key: Option<Key>) -> Result<Client, ClientError> {
+    let address = SocketAddr::new(STRANGER, responder.address.port());
+    let caller = Caller {
+        key,
+        ..Caller::PLAIN
+    };
+    Client::connect_in_turn(&Outlet::default(), "box", address, TIMEOUT, caller)
+}
+
+/// Whether the reflector answers the stranger.
+fn is_reflected(responder: &Responder) -> bool {
+    let socket = UdpSocket::bind((STRANGER, 0)).unwrap();
+    let to = SocketAddr::new(STRANGER, responder.stamp_port.unwrap());
+    socket.connect(to).unwrap();
+    let patience = Duration::from_millis(300);
+    socket.set_read_timeout(Some(patience)).unwrap();
+    let request = Request {
+        sequence: 0,
+        sent_ns: 1,
+        error: ErrorEstimate::new(false, Duration::from_secs(1)),
+        session: 1,
+    };
+    socket.send(&request.write(None, &[], 0)).unwrap();
+    socket.recv(&mut [0; 2000]).is_ok()
+}
+
+fn is_denied(client: Result<Client, ClientError>) -> bool {
+    matches!(
+        client,
+        Err(ClientError::Ended {
+            code: ErrorCode::Denied,
+            ..
+        })
+    )
+}
+
+#[test]
+fn a_stranger_needs_the_key_and_a_neighbour_none() {
+    as_stranger("key", || {
+        let (responder, policy) = with(Policy {
+            key: Some(key("the right one")),
+            ..Policy::default()
+        });
+        assert!(matches!(
+            client(&responder, None),
+            Err(ClientError::NeedsKey { .. })
+        ));
+        assert!(is_denied(client(&responder, Some(key("the wrong one")))));
+        assert!(!is_reflected(&responder));
+        let stranger = client(&responder, Some(key("the right one"))).unwrap();
+        // Its datagrams are answered as long as its session lives.
+        assert!(is_reflected(&responder));
+        drop(stranger);
+        drop(responder.client());
+        // What is in force may change while it runs.
+        policy.set(Policy {
+            deny: vec!["9.0.0.0/8".parse().unwrap()],
+            ..Policy::default()
+        });
+        assert!(is_denied(client(&responder, Some(key("the right one")))));
+        policy.set(Policy {
+            is_public: true,
+            ..Policy::default()
+        });
+        drop(client(&responder, None).unwrap());
+        assert!(is_reflected(&responder));
+    });
+}
+
+#[test]
+fn strangers_carry_no_more_than_they_may_in_a_day() {
+    as_stranger("day", || {
+        let (responder, _) = with(Policy {
+            is_public: true,
+            limits: StrangersLimits {
+                bytes_a_day: 30_000_000,
+                rate_bps: 160_000_000,
+            },
+            ..Policy::default()
+        });
+        let mut stranger = client(&responder, None).unwrap();
+        // A second at that rate.
+        let first = run(&mut stranger, &plan(1, 0, 1000)).unwrap();
+        assert_eq!(first.ended_early, Some(EndedEarly::Budget), "{first:?}");
+        let bytes = first.down.unwrap().result.bytes;
+        assert!((18_000_000..=22_000_000).contains(&bytes), "{bytes}");
+        assert!(
+            first.notes.iter().any(|note| note.contains("20.0 MB")),
+            "{:?}",
+            first.notes
+        );
+        // The rest of the day.
+        let second = run(&mut stranger, &plan(1, 0, 1000)).unwrap();
+        let bytes = second.down.unwrap().result.bytes;
+        assert!((8_000_000..=12_000_000).contains(&bytes), "{bytes}");
+        let third = run(&mut stranger, &plan(1, 0, 1000))
+            .unwrap_err()
+            .to_string();
+        assert!(third.contains("30.0 MB"), "{third}");
+        // A neighbour has no such limit.
+        let mut neighbour = responder.client();
+        let unlimited = run(&mut neighbour, &plan(1, 0, 300)).unwrap();
+        assert_eq!(unlimited.ended_early, None);
+    });
+}
