@@ -19,7 +19,7 @@ pub struct Prefix {
 pub struct NoPrefix;
 
 impl Prefix {
-    /// The one address.
+    /// That of a single address.
     pub fn host(address: IpAddr) -> Self {
         let length = bits(address);
         Self { address, length }

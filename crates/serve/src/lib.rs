@@ -23,6 +23,7 @@ mod protocol;
 pub mod protocols;
 mod registry;
 mod session;
+mod settings;
 mod shared;
 mod silent_places;
 mod speaks_first;
@@ -46,8 +47,8 @@ pub use policy::{Policy, PolicyCell, StrangersLimits};
 use ports::{Port, bind};
 use protocol::{Binding, Protocol};
 pub use protocol::{Entry, Listening, Transport, Wanted};
-pub use protocols::stamp::StampSettings;
 use registry::Registry;
+pub use settings::{Settings, StampSettings};
 use shared::Shared;
 
 /// What a responder serves, and how much of it.
@@ -68,8 +69,8 @@ pub struct Config {
     pub max_loads: u32,
     /// Protocols of others' clients, on the same addresses.
     pub protocols: Vec<Wanted>,
-    /// How STAMP is answered, where it is among them.
-    pub stamp: StampSettings,
+    /// What they are configured with.
+    pub settings: Settings,
     /// Whether paths towards clients are traced for them.
     pub traces: bool,
     /// Whom it serves; may be replaced while it runs.
@@ -86,7 +87,7 @@ impl Default for Config {
             disk: None,
             max_loads: LOADS,
             protocols: Vec::new(),
-            stamp: StampSettings::default(),
+            settings: Settings::default(),
             traces: true,
             policy: Arc::default(),
         }
@@ -131,7 +132,7 @@ impl Server {
             let binding = Binding {
                 listen: &listen,
                 port: wanted.port,
-                config: &config,
+                settings: &config.settings,
             };
             match (wanted.entry.bind)(&binding) {
                 Ok(bound) => protocols.push((wanted.entry, bound)),

@@ -57,7 +57,7 @@ impl PolicyCell {
 pub struct StrangersLimits {
     /// All of them together, in 24 hours.
     pub bytes_a_day: u64,
-    /// Each load.
+    /// Each load, as an average of its time.
     pub rate_bps: u64,
 }
 

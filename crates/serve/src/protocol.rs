@@ -4,9 +4,9 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use crate::Config;
 use crate::error::ServeError;
 use crate::gate::Gate;
+use crate::settings::Settings;
 
 /// One that has its ports.
 pub(crate) trait Protocol: Send + fmt::Debug {
@@ -49,7 +49,7 @@ pub struct Entry {
     pub name: &'static str,
     /// Which clients speak it, for people.
     pub about: &'static str,
-    /// Its usual port.
+    /// The port that its clients try first.
     pub port: u16,
     pub(crate) bind: Bind,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Binding<'a> {
     /// Addresses to listen on. The unspecified IPv6 address stands for that of IPv4 where there is no IPv6.
     pub(crate) listen: &'a [IpAddr],
     pub(crate) port: u16,
-    pub(crate) config: &'a Config,
+    pub(crate) settings: &'a Settings,
 }
 
 impl Binding<'_> {

@@ -1,9 +1,9 @@
 //! `plumb serve`: the far end.
 
+mod arguments;
 mod file;
 mod settings;
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,14 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::Args;
-use plumb_model::prefix::Prefix;
 use plumb_net::process::on_hangup;
-use plumb_serve::{Entry, PolicyCell, Server, protocols};
+use plumb_serve::{PolicyCell, Server};
 
 use crate::exit::{Ends, stop_flag};
 use crate::output::say;
-use crate::quantity::time;
+use arguments::Access;
+pub(crate) use arguments::Arguments;
 use file::File;
 use settings::AccessKey;
 
@@ -38,107 +37,6 @@ CAP_NET_RAW by what every user may open.
 
 The STAMP reflector cannot know whether senders receive at the address that they send from: it never answers with more \
 than it received, and limits its answers a second.";
-
-#[derive(Args)]
-pub(crate) struct Arguments {
-    /// Address to listen on, may be repeated [default: all]
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Vec<IpAddr>,
-    /// Port, TCP and UDP [default: 7586]
-    #[arg(short, long)]
-    port: Option<u16>,
-    /// Longest phase of load for a client [default: 600s]
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    max_duration: Option<Duration>,
-    /// Most streams of one phase of load [default: 128]
-    #[arg(long, value_name = "N")]
-    max_streams: Option<u32>,
-    /// Most clients at once [default: 256]
-    ///
-    /// Others wait for up to a minute, and idle ones make room for those of other addresses.
-    #[arg(long, value_name = "N")]
-    max_clients: Option<usize>,
-    /// Lend clients temporary files in this directory
-    ///
-    /// For `plumb rate --far-disk`: as large as the client's budget, removed when the phase ends.
-    #[arg(long, value_name = "DIR")]
-    disk: Option<PathBuf>,
-    /// Do not trace the reverse path for clients (plumb path)
-    #[arg(long)]
-    no_trace: bool,
-    /// Print nothing but errors
-    #[arg(short, long)]
-    quiet: bool,
-    #[command(flatten)]
-    access: Access,
-    /// Serve a protocol of others' clients on this port, as in stamp=8620; may be repeated
-    ///
-    /// Without this option each protocol has its usual port, and is left out where that is taken.
-    #[arg(long, value_name = "NAME=PORT", value_parser = port_of)]
-    port_of: Vec<(&'static Entry, u16)>,
-    /// Leave out a protocol of others' clients, may be repeated
-    #[arg(long, value_name = "NAME", value_parser = protocol)]
-    without: Vec<&'static Entry>,
-    #[command(flatten)]
-    stamp: Stamp,
-    /// Read what no option says from this TOML file
-    ///
-    /// SIGHUP has it read again, for who is served and how much. `plumb explain serve` shows what it may hold.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Check the configuration, and end
-    #[arg(long)]
-    check_config: bool,
-}
-
-#[derive(Args, Clone)]
-#[command(next_help_heading = "Who is served")]
-struct Access {
-    /// Serve clients on the Internet without a key
-    #[arg(long)]
-    public: bool,
-    /// Key that clients on the Internet need, or @FILE that holds it [default: a new one]
-    #[arg(long, value_name = "KEY")]
-    key: Option<String>,
-    /// Serve this address or network without a key and limits, may be repeated
-    #[arg(long, value_name = "PREFIX")]
-    allow: Vec<Prefix>,
-    /// Never serve this address or network, may be repeated
-    #[arg(long, value_name = "PREFIX")]
-    deny: Vec<Prefix>,
-}
-
-#[derive(Args)]
-#[command(next_help_heading = "STAMP reflector (RFC 8762; also for TWAMP Light senders)")]
-struct Stamp {
-    /// Answer only senders that have the key in this file and are authenticated by it (HMAC)
-    #[arg(long, value_name = "FILE")]
-    stamp_key_file: Option<PathBuf>,
-    /// Give answers the sender's number, without remembering anything
-    ///
-    /// Senders do not know then in which direction packets were lost.
-    #[arg(long)]
-    stamp_stateless: bool,
-    /// Most answers a second [default: 5000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    stamp_rate: Option<u32>,
-}
-
-/// Reads the name of a protocol.
-fn protocol(text: &str) -> Result<&'static Entry, String> {
-    protocols::named(text).ok_or_else(|| {
-        let names = protocols::ALL.iter().map(|entry| entry.name);
-        format!("write one of {}", names.collect::<Vec<_>>().join(", "))
-    })
-}
-
-/// Reads `NAME=PORT`.
-fn port_of(text: &str) -> Result<(&'static Entry, u16), String> {
-    let accepted = "write a protocol and its port, like stamp=8620";
-    let (name, port) = text.split_once('=').ok_or(accepted)?;
-    let port = port.parse().map_err(|_| accepted)?;
-    Ok((protocol(name)?, port))
-}
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let file = arguments.file()?;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use plumb_serve::{
-    Config, Entry, Policy, PolicyCell, StampSettings, StrangersLimits, Wanted, protocols,
+    Config, Entry, Policy, PolicyCell, Settings, StampSettings, StrangersLimits, Wanted, protocols,
 };
 use plumb_wire::native::key::Key;
 use plumb_wire::native::spec::PORT;
 use plumb_wire::stamp::Counting;
 
+use super::arguments::{Access, Arguments};
 use super::file::{File, PortOrNot};
-use super::{Access, Arguments};
 use crate::usage::wrong;
 
 /// What clients on the Internet need.
@@ -133,7 +133,7 @@ impl Arguments {
     }
 }
 
-/// All of it.
+/// What the responder is started with.
 pub(super) fn config(
     arguments: &Arguments,
     file: &File,
@@ -170,7 +170,7 @@ pub(super) fn config(
         max_loads: limits.loads.unwrap_or(default.max_loads),
         disk: arguments.disk.clone().or_else(|| file.disk.clone()),
         protocols: arguments.protocols(file, stamp.key.is_some())?,
-        stamp,
+        settings: Settings { stamp },
         traces: !arguments.no_trace && file.trace.unwrap_or(true),
         policy: Arc::new(PolicyCell::new(policy)),
     })

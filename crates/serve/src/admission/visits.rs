@@ -10,7 +10,7 @@ pub(crate) const MAX_VISITS: usize = 256;
 /// The same of one address: two tests by networkQuality have 16 connections each way and probe beside them.
 const MAX_VISITS_PER_ADDRESS: usize = 64;
 
-/// Who is here.
+/// How many clients of each address are here.
 #[derive(Debug, Default)]
 pub(crate) struct Visits {
     by_share: HashMap<Share, usize>,

@@ -1,6 +1,6 @@
 //! The protocols of others' clients: a folder or file each, and a line here.
 
-pub(crate) mod stamp;
+mod stamp;
 
 use crate::protocol::Entry;
 

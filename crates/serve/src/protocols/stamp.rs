@@ -8,17 +8,14 @@ use std::time::Duration;
 
 use plumb_net::clock::{monotonic_ns, realtime_ns};
 use plumb_net::datagram::{DatagramSocket, Received};
-use plumb_wire::stamp::{Arrived, ClockState, Counting, Key, PORT, Reflector};
+use plumb_wire::stamp::{Arrived, ClockState, PORT, Reflector};
 
 use crate::clock::Clock;
 use crate::error::ServeError;
 use crate::gate::Gate;
 use crate::ports::without_ipv6;
 use crate::protocol::{Binding, Entry, Listening, Protocol, Transport};
-
-/// Answers a second that the reflector gives by default: ten senders at a hundred
-/// packets a second, several times over, and 2 Mbit/s of the smallest.
-const RATE_PPS: u32 = 5000;
+use crate::settings::StampSettings;
 
 /// How often the request to stop is looked at while nothing comes in.
 const STOP_CHECK_NS: u64 = 100_000_000;
@@ -36,27 +33,6 @@ pub(crate) const ENTRY: Entry = Entry {
     bind: |binding| Ok(Box::new(Reflectors::bind(binding)?)),
 };
 
-/// How the reflector answers.
-#[derive(Debug, Clone)]
-pub struct StampSettings {
-    /// Key that senders must have; anybody is answered where there is none.
-    pub key: Option<Key>,
-    /// How answers are numbered.
-    pub counting: Counting,
-    /// Most answers a second, on each address.
-    pub max_rate_pps: u32,
-}
-
-impl Default for StampSettings {
-    fn default() -> Self {
-        Self {
-            key: None,
-            counting: Counting::Stateful,
-            max_rate_pps: RATE_PPS,
-        }
-    }
-}
-
 /// The sockets of the reflector, one for each address.
 #[derive(Debug)]
 struct Reflectors {
@@ -67,7 +43,7 @@ struct Reflectors {
 impl Reflectors {
     fn bind(binding: &Binding<'_>) -> Result<Self, ServeError> {
         Ok(Self {
-            settings: binding.config.stamp.clone(),
+            settings: binding.settings.stamp.clone(),
             sockets: binding.addresses().map(bind).collect::<Result<_, _>>()?,
         })
     }

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plumb_net::clock::realtime_ns;
-use plumb_serve::{Config, ServeError, Server, StampSettings};
+use plumb_serve::{Config, ServeError, Server, Settings, StampSettings};
 use plumb_wire::stamp::tlv::{SOFTWARE, Tlv};
 use plumb_wire::stamp::{ErrorEstimate, Key, Reply, Request};
 
@@ -31,7 +31,7 @@ impl Running {
         let server = Server::bind(Config {
             listen: vec!["[::]:0".parse().unwrap()],
             protocols: vec![stamp_at(0, true)],
-            stamp,
+            settings: Settings { stamp },
             ..Config::default()
         })
         .unwrap();

@@ -1,0 +1,34 @@
+//! What protocols of others' clients are configured with, besides their ports.
+
+use plumb_wire::stamp::{Counting, Key};
+
+/// Answers a second that the reflector gives by default: ten senders at a hundred
+/// packets a second, several times over, and 2 Mbit/s of the smallest.
+const RATE_PPS: u32 = 5000;
+
+/// The settings of each protocol that has some.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    pub stamp: StampSettings,
+}
+
+/// How the reflector answers.
+#[derive(Debug, Clone)]
+pub struct StampSettings {
+    /// Key that senders must have; anybody is answered where there is none.
+    pub key: Option<Key>,
+    /// How answers are numbered.
+    pub counting: Counting,
+    /// Most answers a second, on each address.
+    pub max_rate_pps: u32,
+}
+
+impl Default for StampSettings {
+    fn default() -> Self {
+        Self {
+            key: None,
+            counting: Counting::Stateful,
+            max_rate_pps: RATE_PPS,
+        }
+    }
+}
