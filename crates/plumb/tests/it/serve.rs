@@ -1,4 +1,4 @@
-//! `plumb serve` and SIGTERM, whatever runs.
+//! `plumb serve`: its configuration, SIGHUP, and SIGTERM whatever runs.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::responder::Responder;
 use crate::common::slots::Weight;
+use crate::common::{refused, stderr};
 use plumb_load::{Client, PhasePlan};
 use plumb_model::direction::OneDirection;
 use plumb_wire::native::control::flow::udp::{Pattern, UdpFlow};
@@ -66,4 +67,65 @@ fn a_termination_ends_it_whatever_runs() {
         assert!(client.join().unwrap().unwrap().lost.is_some());
     });
     drop(half_open);
+}
+
+#[test]
+fn a_configuration_is_checked_read_and_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("serve.toml");
+    let path = file.to_str().unwrap();
+    let write = |text: &str| std::fs::write(&file, text).unwrap();
+    let check = || {
+        let output = refused(&["serve", "--config", path, "--check-config"]);
+        (output.status.code(), stderr(&output))
+    };
+    write(
+        "[access]\ndeny = []\n[limits]\nduration = \"60s\"\nrate = \"100Mbit/s\"\n[protocols]\nstamp = false\n",
+    );
+    assert_eq!(check().0, Some(0));
+    for (text, named) in [
+        ("prot = 7586", "prot"),
+        ("[access]\nallow = [\"10.0.0.0/99\"]", "10.0.0.0/99"),
+        ("[limits]\nbytes_a_day = \"some\"", "some"),
+        ("[protocols]\nntpp = 1", "ntpp"),
+        ("[protocols]\nstamp = \"no\"", "a port, or false"),
+        ("[access]\nkey = \"short\"", "8 to 256 bytes"),
+    ] {
+        write(text);
+        let (status, said) = check();
+        assert_ne!(status, Some(0), "{text}");
+        assert!(said.contains(named), "{text}: {said}");
+    }
+    let (status, said) = {
+        let output = refused(&["serve", "--config", "/none.toml", "--check-config"]);
+        (output.status.code(), stderr(&output))
+    };
+    assert!(status == Some(1) && said.contains("/none.toml"), "{said}");
+
+    write("[protocols]\nstamp = false\n");
+    let responder = Responder::start_for(Weight::Light, &["--config", path]);
+    let address = SocketAddr::from(([127, 0, 0, 1], responder.port));
+    let connect = || Client::connect("box", address, Duration::from_secs(3));
+    drop(connect().unwrap());
+    let hangup = || {
+        let id = responder.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", "HUP", &id]).status();
+        assert!(sent.unwrap().success());
+    };
+    // What is wrong changes nothing.
+    write("[access]\ndenny = [\"127.0.0.0/8\"]\n");
+    hangup();
+    std::thread::sleep(Duration::from_millis(200));
+    drop(connect().unwrap());
+    write("[access]\ndeny = [\"127.0.0.0/8\"]\n");
+    hangup();
+    let begun = Instant::now();
+    let denied = loop {
+        match connect() {
+            Err(error) => break error.to_string(),
+            Ok(_) => assert!(begun.elapsed() < Duration::from_secs(2), "nobody is denied"),
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert!(denied.contains("does not serve 127.0.0.1"), "{denied}");
 }
