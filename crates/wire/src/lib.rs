@@ -17,6 +17,7 @@ pub mod icmp;
 pub mod icmp_report;
 pub mod igd;
 pub mod ip;
+pub mod iperf3;
 mod keyed;
 pub mod native;
 pub mod page;
