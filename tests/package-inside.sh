@@ -57,13 +57,13 @@ beside check plumb serve
 
 step "the responder as its unit has it"
 stamp() {
-    grep -q 'reflecting STAMP' /tmp/serve && nobody plumb owd 127.0.0.1 --stamp --count 3 --interval 10ms > /dev/null
+    grep -q '^plumb: stamp on' /tmp/serve && nobody plumb owd 127.0.0.1 --stamp --count 3 --interval 10ms > /dev/null
 }
 beside stamp setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all,+net_raw,+net_bind_service \
     --ambient-caps=-all,+net_raw,+net_bind_service --bounding-set=-all,+net_raw,+net_bind_service --no-new-privs plumb serve
 # A user may not take port 862.
 beside true nobody plumb serve
-grep -q 'not reflecting STAMP' /tmp/serve || fail "any user may bind port 862"
+grep -q 'not serving stamp' /tmp/serve || fail "any user may bind port 862"
 
 step "names in a lab, with the static binary"
 plumb lab run fibre -- plumb ping server --count 3 --interval 10ms > /dev/null
