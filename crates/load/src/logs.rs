@@ -53,7 +53,7 @@ pub(crate) fn congestion_controls<'a>(senders: impl Iterator<Item = &'a SenderLo
 }
 
 /// Bytes counted at an instant, linear between the records.
-pub(crate) fn count_at(counts: &[Count], t_s: f64) -> f64 {
+pub fn count_at(counts: &[Count], t_s: f64) -> f64 {
     let after = counts.partition_point(|count| count.t_s <= t_s);
     let next = counts.get(after);
     match (

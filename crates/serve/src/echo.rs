@@ -119,7 +119,7 @@ fn serve(
 }
 
 /// Where a datagram was sent to. A link-local address is that of the interface of its sender's.
-fn asked_address(received: &Received, port: u16) -> Option<SocketAddr> {
+pub(crate) fn asked_address(received: &Received, port: u16) -> Option<SocketAddr> {
     let to = received.to?.address;
     let mut here = SocketAddr::new(to, port);
     if let (SocketAddr::V6(here), SocketAddr::V6(from)) = (&mut here, received.from)

@@ -1,12 +1,13 @@
 //! What a protocol asks of the responder: who may come, and whose turn it is.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::admission::{Queued, Turn};
 use crate::policy::StrangersLimits;
-use crate::registry::{Registry, Reserved, Visitor};
+use crate::registry::{GreetingPlace, Registry, Reserved, Visitor};
 use crate::shared::Shared;
 
 /// The door of a responder.
@@ -49,6 +50,11 @@ impl<'a> Gate<'a> {
     /// The most streams of one test, both directions together.
     pub(crate) fn most_streams(self) -> u32 {
         self.shared.limits.max_streams
+    }
+
+    /// A place for a connection that has not said what it is; another one may have to end for it.
+    pub(crate) fn greet(self, peer: IpAddr, socket: &Arc<TcpStream>) -> GreetingPlace<'a> {
+        self.shared.registry.greet(peer, socket)
     }
 
     /// Whether an address is answered, where no place is needed for that.

@@ -4,8 +4,6 @@
 //! each session, one for each stream and a sampler while a phase runs, one while a path is traced; and those of each
 //! protocol of others' clients. Each says what ends it.
 
-#![allow(dead_code, reason = "until the first protocol with heavy tests")]
-
 mod access;
 mod admission;
 mod clock;

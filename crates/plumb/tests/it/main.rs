@@ -22,6 +22,7 @@ mod flent;
 mod host;
 mod https;
 mod impair;
+mod iperf3;
 mod kept;
 mod lab;
 mod lab_live;

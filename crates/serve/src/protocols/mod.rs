@@ -1,11 +1,12 @@
 //! The protocols of others' clients: a folder or file each, and a line here.
 
+mod iperf3;
 mod stamp;
 
 use crate::protocol::Entry;
 
 /// All of them, in the order in which they are listed to users.
-pub const ALL: &[&Entry] = &[&stamp::ENTRY];
+pub const ALL: &[&Entry] = &[&iperf3::ENTRY, &stamp::ENTRY];
 
 /// The one of that name.
 pub fn named(name: &str) -> Option<&'static Entry> {

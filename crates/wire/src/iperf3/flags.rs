@@ -18,6 +18,17 @@ pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, 
     number.ok_or_else(|| serde::de::Error::custom(format!("{value} is no number from 0 on")))
 }
 
+/// A number with a sign. iperf3 writes −1 as a number of 64 bits without one, too.
+pub(super) fn signed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let number = value.as_i64().or_else(|| {
+        let unsigned = value.as_u64().map(u64::cast_signed);
+        // The cast saturates.
+        unsigned.or_else(|| value.as_f64().map(|float| float as i64))
+    });
+    number.ok_or_else(|| serde::de::Error::custom(format!("{value} is no number")))
+}
+
 /// A switch: true, or any number but 0.
 pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     number(deserializer).map(|number| number != 0)

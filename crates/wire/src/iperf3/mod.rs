@@ -100,8 +100,15 @@ pub enum ErrorCode {
 /// What a server sends where it does not run a test: the state, and both numbers.
 pub fn server_error(code: ErrorCode, system: i32) -> [u8; 9] {
     let mut bytes = [State::ServerError.byte(); 9];
-    let numbers = (code as i32).to_be_bytes().into_iter().chain(system.to_be_bytes());
-    bytes.iter_mut().skip(1).zip(numbers).for_each(|(to, from)| *to = from);
+    let numbers = (code as i32)
+        .to_be_bytes()
+        .into_iter()
+        .chain(system.to_be_bytes());
+    bytes
+        .iter_mut()
+        .skip(1)
+        .zip(numbers)
+        .for_each(|(to, from)| *to = from);
     bytes
 }
 
@@ -158,7 +165,10 @@ mod tests {
         let cookie = cookie(std::array::from_fn(|k| k as u8 * 7));
         assert_eq!(cookie.last(), Some(&0));
         let text = cookie.get(..36).unwrap_or_default();
-        assert!(text.iter().all(|c| c.is_ascii_lowercase() || (b'2'..=b'7').contains(c)));
+        assert!(
+            text.iter()
+                .all(|c| c.is_ascii_lowercase() || (b'2'..=b'7').contains(c))
+        );
         assert_eq!(frame("{}"), [0, 0, 0, 2, b'{', b'}']);
     }
 }

@@ -48,7 +48,11 @@ pub struct Parameters {
     /// Socket buffers, in bytes.
     #[serde(deserialize_with = "number", skip_serializing_if = "is_zero")]
     pub window: u64,
-    #[serde(rename = "MSS", deserialize_with = "number", skip_serializing_if = "is_zero")]
+    #[serde(
+        rename = "MSS",
+        deserialize_with = "number",
+        skip_serializing_if = "is_zero"
+    )]
     pub mss: u64,
     #[serde(deserialize_with = "flag", skip_serializing_if = "is_unset")]
     pub nodelay: bool,
@@ -59,7 +63,11 @@ pub struct Parameters {
     #[serde(deserialize_with = "flag", skip_serializing_if = "is_unset")]
     pub bidirectional: bool,
     /// The byte of the IP header: DSCP and two bits of ECN.
-    #[serde(rename = "TOS", deserialize_with = "number", skip_serializing_if = "is_zero")]
+    #[serde(
+        rename = "TOS",
+        deserialize_with = "number",
+        skip_serializing_if = "is_zero"
+    )]
     pub tos: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
@@ -173,7 +181,9 @@ impl Parameters {
             window_bytes: positive(self.window),
             mss_bytes: u16::try_from(self.mss).ok().filter(|mss| *mss > 0),
             no_delay: self.nodelay,
-            dscp: u8::try_from(self.tos >> 2).ok().filter(|dscp| (1..64).contains(dscp)),
+            dscp: u8::try_from(self.tos >> 2)
+                .ok()
+                .filter(|dscp| (1..64).contains(dscp)),
             congestion: self.congestion.clone().filter(|name| !name.is_empty()),
             has_long_counters: self.udp_counters_64bit,
             wants_output: self.get_server_output,
@@ -190,7 +200,9 @@ impl Parameters {
             (false, seconds) => Duration::from_secs(seconds),
         };
         let lasts = asked.saturating_add(omit);
-        (lasts <= longest && !asked.is_zero()).then_some(lasts).ok_or(ErrorCode::Duration)
+        (lasts <= longest && !asked.is_zero())
+            .then_some(lasts)
+            .ok_or(ErrorCode::Duration)
     }
 
     fn block_bytes(&self) -> Result<u32, ErrorCode> {
@@ -201,7 +213,12 @@ impl Parameters {
         let (usual, least, most, wrong) = match self.udp {
             true => {
                 let least = header_bytes(self.udp_counters_64bit) as u64;
-                (UDP_BYTES, least, MAX_DATAGRAM_BYTES, ErrorCode::UdpBlockSize)
+                (
+                    UDP_BYTES,
+                    least,
+                    MAX_DATAGRAM_BYTES,
+                    ErrorCode::UdpBlockSize,
+                )
             }
             false => (TCP_BYTES, 1, MAX_BLOCK_BYTES, ErrorCode::BlockSize),
         };
@@ -223,7 +240,9 @@ mod tests {
     };
 
     fn test(json: &str) -> Result<Test, ErrorCode> {
-        serde_json::from_str::<Parameters>(json).unwrap().test(LIMITS)
+        serde_json::from_str::<Parameters>(json)
+            .unwrap()
+            .test(LIMITS)
     }
 
     #[test]
@@ -235,8 +254,14 @@ mod tests {
         )
         .unwrap();
         assert_eq!((test.receives, test.sends), (4, 4));
-        assert_eq!((test.lasts, test.omit), (Duration::from_secs(11), Duration::from_secs(1)));
-        assert_eq!((test.window_bytes, test.mss_bytes, test.dscp), (Some(400_000), Some(1300), Some(46)));
+        assert_eq!(
+            (test.lasts, test.omit),
+            (Duration::from_secs(11), Duration::from_secs(1))
+        );
+        assert_eq!(
+            (test.window_bytes, test.mss_bytes, test.dscp),
+            (Some(400_000), Some(1300), Some(46))
+        );
         assert!(test.no_delay && test.wants_output && test.has_long_counters);
         assert_eq!(test.congestion.as_deref(), Some("reno"));
     }
@@ -252,15 +277,30 @@ mod tests {
             (r#"{"tcp":true,"time":1e300}"#, Code::Duration),
             (r#"{"tcp":true,"num":1,"omit":600}"#, Code::Duration),
             (r#"{"tcp":true,"time":1,"parallel":129}"#, Code::Streams),
-            (r#"{"tcp":true,"time":1,"parallel":65,"bidirectional":1}"#, Code::Streams),
+            (
+                r#"{"tcp":true,"time":1,"parallel":65,"bidirectional":1}"#,
+                Code::Streams,
+            ),
             (r#"{"tcp":true,"time":1,"len":1048577}"#, Code::BlockSize),
             (r#"{"udp":true,"time":1,"len":65508}"#, Code::UdpBlockSize),
             (r#"{"udp":true,"time":1,"len":11}"#, Code::UdpBlockSize),
-            (r#"{"tcp":true,"time":1,"window":600000000}"#, Code::BufferSize),
+            (
+                r#"{"tcp":true,"time":1,"window":600000000}"#,
+                Code::BufferSize,
+            ),
             (r#"{"tcp":true,"time":1,"MSS":9217}"#, Code::SegmentSize),
-            (r#"{"tcp":true,"time":1,"authtoken":"x"}"#, Code::Authorization),
-            (r#"{"tcp":true,"time":1,"reverse":1,"bidirectional":1}"#, Code::BothModes),
-            (r#"{"tcp":true,"time":1,"congestion":"a name that is too long"}"#, Code::CongestionControl),
+            (
+                r#"{"tcp":true,"time":1,"authtoken":"x"}"#,
+                Code::Authorization,
+            ),
+            (
+                r#"{"tcp":true,"time":1,"reverse":1,"bidirectional":1}"#,
+                Code::BothModes,
+            ),
+            (
+                r#"{"tcp":true,"time":1,"congestion":"a name that is too long"}"#,
+                Code::CongestionControl,
+            ),
         ] {
             assert_eq!(test(json), Err(code), "{json}");
         }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::flags::signed;
+
 /// The results of one end, as JSON has them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -11,6 +13,7 @@ pub struct Results {
     pub cpu_util_user: f64,
     pub cpu_util_system: f64,
     /// Whether the end that sends counts what it sends again: 1, 0, or −1 where it only receives.
+    #[serde(deserialize_with = "signed")]
     pub sender_has_retransmits: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_used: Option<String>,
@@ -24,18 +27,24 @@ pub struct Results {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StreamResults {
+    #[serde(deserialize_with = "signed")]
     pub id: i64,
     /// Sent or received after what is omitted.
     pub bytes: f64,
     /// −1 at an end that receives.
+    #[serde(deserialize_with = "signed")]
     pub retransmits: i64,
     /// In seconds (RFC 3550, section 6.4.1).
     pub jitter: f64,
     /// Datagrams that were lost.
+    #[serde(deserialize_with = "signed")]
     pub errors: i64,
+    #[serde(deserialize_with = "signed")]
     pub omitted_errors: i64,
     /// Datagrams sent, or the highest number that arrived.
+    #[serde(deserialize_with = "signed")]
     pub packets: i64,
+    #[serde(deserialize_with = "signed")]
     pub omitted_packets: i64,
     pub start_time: f64,
     /// In seconds after what is omitted.
@@ -56,6 +65,10 @@ mod tests {
         .unwrap();
         let stream = results.streams.first().unwrap();
         assert_eq!((stream.bytes, stream.retransmits), (1_304_428_544.0, 12));
+        let receives = r#"{"sender_has_retransmits":18446744073709551615,"streams":[{"id":1,"retransmits":18446744073709551615}]}"#;
+        let receives: Results = serde_json::from_str(receives).unwrap();
+        assert_eq!(receives.sender_has_retransmits, -1);
+        assert_eq!(receives.streams.first().unwrap().retransmits, -1);
         let json = serde_json::to_string(&results).unwrap();
         assert_eq!(serde_json::from_str::<Results>(&json).unwrap(), results);
     }

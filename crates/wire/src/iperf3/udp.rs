@@ -28,9 +28,16 @@ impl Header {
         let micros = self.sent.subsec_micros().to_be_bytes();
         let long = self.number.to_be_bytes();
         let short = (self.number as u32).to_be_bytes();
-        let number = if has_long_counters { long.as_slice() } else { &short };
+        let number = if has_long_counters {
+            long.as_slice()
+        } else {
+            &short
+        };
         let bytes = seconds.iter().chain(&micros).chain(number);
-        datagram.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        datagram
+            .iter_mut()
+            .zip(bytes)
+            .for_each(|(to, from)| *to = *from);
     }
 
     /// Reads it; `None` where the datagram is shorter.
@@ -108,7 +115,11 @@ mod tests {
         assert_eq!(count(5, 15), (5, 1, 1));
         // A transit of 10 ms became 12, and 10 again: 2 / 16, and so on.
         let jitter_ms = 2.0 / 16.0 + (2.0 - 2.0 / 16.0) / 16.0;
-        assert!((counter.jitter_s - jitter_ms / 1e3).abs() < 1e-9, "{}", counter.jitter_s);
+        assert!(
+            (counter.jitter_s - jitter_ms / 1e3).abs() < 1e-9,
+            "{}",
+            counter.jitter_s
+        );
     }
 
     proptest! {

@@ -1,0 +1,96 @@
+//! The real iperf3 against `plumb serve`, on a line whose rate is known.
+
+use crate::common::network::Network;
+use crate::common::side_by_side;
+use serde_json::Value;
+
+/// Of each direction: 40 Mbit/s, 20 ms there and back.
+const LINE: &str = r#"{ type = "shaper", rate = "40mbit", queue = { type = "fifo", limit = "40ms" } }, { type = "delay", delay = "10ms" }"#;
+
+/// What TCP carries of a line of 40 Mbit/s: 1448 of 1500 bytes.
+const TCP_BPS: f64 = 40e6 * 1448.0 / 1500.0;
+
+/// Two seconds of a queue of 40 ms that fills, and slow start.
+const TOLERANCE: f64 = 0.06;
+
+/// What iperf3 prints of tests, one after the other.
+fn tests<const N: usize>(network: &Network, options: [&str; N]) -> [Value; N] {
+    let commands = options.map(|options| format!("iperf3 -c server -J {options}"));
+    let (printed, _) = network.script(&commands.join(" && echo , && "));
+    let text = format!("[{printed}]");
+    let all: Vec<Value> =
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    for (one, options) in all.iter().zip(options) {
+        assert_eq!(one.get("error"), None, "{options}: {one}");
+    }
+    all.try_into().unwrap()
+}
+
+/// A number of the result, by a JSON pointer.
+fn number(result: &Value, pointer: &str) -> f64 {
+    let found = result.pointer(pointer).and_then(Value::as_f64);
+    found.unwrap_or_else(|| panic!("{pointer} of {result}"))
+}
+
+fn is_about(bps: f64, expected_bps: f64) {
+    let error = (bps / expected_bps - 1.0).abs();
+    assert!(error <= TOLERANCE, "{bps} is not {expected_bps}");
+}
+
+/// Streams of TCP: both directions, side by side, with what is omitted, and by bytes.
+fn tcp() {
+    let network = Network::served_line(LINE, LINE);
+    let [up, down, both, omitted, bytes] = tests(
+        &network,
+        [
+            "-t 2",
+            "-t 2 -R",
+            "-t 2 --bidir -P 2",
+            "-t 2 -P 4 -O 1",
+            "-n 5M -R -w 300K -M 1200 -S 0x20",
+        ],
+    );
+    let received = "/end/sum_received/bits_per_second";
+    is_about(number(&up, received), TCP_BPS);
+    is_about(number(&down, received), TCP_BPS);
+    // What the responder sent again; a queue that overflows made it.
+    assert!(number(&down, "/end/sum_sent/retransmits") >= 0.0);
+    // Acknowledgements of the other direction take a part.
+    for pointer in [received, "/end/sum_received_bidir_reverse/bits_per_second"] {
+        let bps = number(&both, pointer);
+        assert!(
+            (0.7 * TCP_BPS..1.02 * TCP_BPS).contains(&bps),
+            "{pointer}: {bps}"
+        );
+    }
+    is_about(number(&omitted, received), TCP_BPS);
+    let least = 5.0 * 1024.0 * 1024.0;
+    assert!(number(&bytes, "/end/sum_received/bytes") >= least);
+}
+
+/// Streams of datagrams: below the rate nothing is lost, and above it what does not fit.
+fn udp() {
+    let network = Network::served_line(LINE, LINE);
+    let [up, down, above, both] = tests(
+        &network,
+        [
+            "-t 2 -u -b 10M -l 1000",
+            "-t 2 -u -b 10M -R --udp-counters-64bit",
+            "-t 2 -u -b 80M -l 1400",
+            "-t 2 -u -b 5M --bidir -P 2",
+        ],
+    );
+    for (result, expected) in [(&up, 10e6), (&down, 10e6), (&both, 10e6)] {
+        assert_eq!(number(result, "/end/sum/lost_percent"), 0.0, "{result}");
+        is_about(number(result, "/end/sum/bits_per_second"), expected);
+    }
+    // 1428 of the 1400 bytes that are counted; the queue holds 40 ms of it besides.
+    let lost = number(&above, "/end/sum/lost_percent") / 100.0;
+    let expected = 1.0 - 40e6 * (1400.0 / 1428.0) / 80e6;
+    assert!((lost - expected).abs() < 0.03, "{lost} is not {expected}");
+}
+
+#[test]
+fn its_client_measures_the_line_in_every_mode() {
+    side_by_side(&[&tcp, &udp]);
+}
