@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// Print nothing but errors
     #[arg(short, long)]
     pub(super) quiet: bool,
-    /// Serve a protocol of others' clients on this port, as in stamp=8620; may be repeated
+    /// Serve a protocol of others' clients on this port, as in iperf3=5202; may be repeated
     ///
     /// Without this option each protocol has its usual port, and is left out where that is taken.
     #[arg(long, value_name = "NAME=PORT", value_parser = port_of)]
@@ -105,7 +105,7 @@ fn protocol(text: &str) -> Result<&'static Entry, String> {
 
 /// Reads a protocol and its port, `NAME=PORT`.
 fn port_of(text: &str) -> Result<(&'static Entry, u16), String> {
-    let accepted = "write a protocol and its port, like stamp=8620";
+    let accepted = "write a protocol and its port, like iperf3=5202";
     let (name, port) = text.split_once('=').ok_or(accepted)?;
     let port = port.parse().map_err(|_| accepted)?;
     Ok((protocol(name)?, port))

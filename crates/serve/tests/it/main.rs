@@ -6,6 +6,7 @@ mod access;
 mod common;
 mod failures;
 mod idle_requests;
+mod iperf3;
 mod liar;
 mod lies;
 mod phases;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use plumb_load::frames::{read_frame, write_frame};
 use plumb_load::{Client, ClientError, PhaseOutcome, PhasePlan};
 use plumb_model::direction::OneDirection;
-use plumb_serve::{Config, ServeError, Server, Wanted, protocols};
+use plumb_serve::{Config, Entry, Listening, ServeError, Server, Wanted, protocols};
 use plumb_wire::native::control::flow::udp::UdpFlow;
 use plumb_wire::native::control::flow::{Flow, Flows, TcpFlow};
 use plumb_wire::native::control::frame::Preamble;
@@ -38,8 +38,11 @@ pub(crate) fn stamp_at(port: u16, is_required: bool) -> Wanted {
 
 /// Where STAMP is answered, if it is.
 pub(crate) fn stamp_port(server: &Server) -> Option<u16> {
-    let listening = server.listening();
-    let (_, at) = listening.iter().find(|(entry, _)| entry.name == "stamp")?;
+    port_of(&server.listening(), "stamp")
+}
+
+fn port_of(listening: &[(&Entry, Listening)], name: &str) -> Option<u16> {
+    let (_, at) = listening.iter().find(|(entry, _)| entry.name == name)?;
     Some(at.address.port())
 }
 
@@ -47,6 +50,7 @@ pub(crate) fn stamp_port(server: &Server) -> Option<u16> {
 pub(crate) struct Responder {
     pub(crate) address: SocketAddr,
     pub(crate) stamp_port: Option<u16>,
+    listening: Vec<(&'static Entry, Listening)>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<(), ServeError>>>,
 }
@@ -61,15 +65,22 @@ impl Responder {
         let server = Server::bind(Config { listen, ..config }).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], server.addresses()[0].port()));
         let stamp_port = stamp_port(&server);
+        let listening = server.listening();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = Some(std::thread::spawn(move || server.run(&stopped)));
         Self {
             address,
+            listening,
             stamp_port,
             stop,
             thread,
         }
+    }
+
+    /// Where a protocol of that name is spoken, if it is.
+    pub(crate) fn port_of(&self, name: &str) -> Option<u16> {
+        port_of(&self.listening, name)
     }
 
     pub(crate) fn client(&self) -> Client {
