@@ -56,10 +56,10 @@ pub struct Parameters {
     pub mss: u64,
     #[serde(deserialize_with = "flag", skip_serializing_if = "is_unset")]
     pub nodelay: bool,
-    /// The server sends.
+    /// The server sends, and the client receives.
     #[serde(deserialize_with = "flag", skip_serializing_if = "is_unset")]
     pub reverse: bool,
-    /// Both ends send.
+    /// Both ends send at the same time.
     #[serde(deserialize_with = "flag", skip_serializing_if = "is_unset")]
     pub bidirectional: bool,
     /// The byte of the IP header: DSCP and two bits of ECN.
@@ -102,7 +102,7 @@ const MAX_NAME_BYTES: usize = 15;
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     pub longest: Duration,
-    /// Both directions together.
+    /// Most streams, both directions together.
     pub streams: u32,
 }
 

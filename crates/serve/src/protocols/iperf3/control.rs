@@ -25,7 +25,6 @@ pub(super) enum Ended {
     Refused(ErrorCode, i32),
     /// Others are served, for longer than a client waits.
     Busy,
-    /// The responder stops.
     Closed,
 }
 

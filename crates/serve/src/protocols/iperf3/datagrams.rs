@@ -24,7 +24,7 @@ const BATCH: usize = 32;
 /// Datagrams that a sender which is late sends before it looks at its time again.
 const AT_ONCE: u32 = 64;
 
-/// Streams that run.
+/// The streams of a test, while it runs.
 #[derive(Debug)]
 pub(super) struct Datagrams {
     shared: Arc<Shared>,

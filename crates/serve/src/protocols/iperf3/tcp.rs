@@ -19,7 +19,7 @@ use super::sessions::Stream;
 /// A congestion control that this kernel does not have (ENOENT): iperf3's server warns, and goes on with the default.
 const NO_SUCH: i32 = 2;
 
-/// Streams that run.
+/// The connections of a test, while it runs.
 #[derive(Debug)]
 pub(super) struct Connections {
     traffic: Traffic,
