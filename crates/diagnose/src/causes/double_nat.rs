@@ -8,9 +8,9 @@ use std::net::IpAddr;
 use plumb_model::finding::{Actor, Cause, Finding, Severity};
 use plumb_model::need::Need;
 
-use plumb_model::addresses::{is_private, is_public};
 use crate::entry::{Entry, Family};
 use crate::evidence::{Route, fact, of_route};
+use plumb_model::addresses::{is_private, is_public};
 
 /// Providers have routers with private addresses, too, and do not translate there.
 const CONFIDENCE: f64 = 0.6;

@@ -10,9 +10,9 @@ use plumb_model::need::Need;
 use plumb_model::units::human_seconds;
 
 use crate::Case;
-use plumb_model::addresses::{is_private, is_public, is_shared};
 use crate::entry::{Entry, Family};
 use crate::evidence::{Gateway, Port, Route, fact, of_route};
+use plumb_model::addresses::{is_private, is_public, is_shared};
 
 /// Providers number links from these addresses without translating, too.
 const SHARED_CONFIDENCE: f64 = 0.7;
