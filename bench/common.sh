@@ -17,7 +17,7 @@ pair() {
     ip link add veth0 netns "$client" type veth peer name veth0 netns "$server"
     ip -n "$client" addr add 10.9.0.1/24 dev veth0; ip -n "$server" addr add "$address/24" dev veth0
     for end in "$client" "$server"; do ip -n "$end" link set veth0 up; ip -n "$end" link set lo up; done
-    serve "$1" serve --quiet
+    serve "$1" serve --quiet --without iperf3 # 5201 is for the peer.
 }
 end_pair() {
     for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done

@@ -217,13 +217,14 @@ fn ping_and_iperf3_measure_what_the_links_have_and_so_does_plumb() {
         "{ type = \"shaper\", rate = \"20mbit\", queue = \"fq_codel\" }, { type = \"delay\", delay = \"10ms\" }",
         "{ type = \"delay\", delay = \"10ms\" }",
     );
-    line.service("server", &["iperf3", "--server"], 5201);
+    // plumb serve has 5201, for clients of iperf3.
+    line.service("server", &["iperf3", "--server", "--port", "5202"], 5202);
     let file = line.file();
     let (name, folder) = (file.path().to_str().unwrap(), tempfile::tempdir().unwrap());
     let at = |file: &str| folder.path().join(file).display().to_string();
     let script = format!(
         "ping -q -c 40 -i 0.02 server > {}; plumb ping server -c 40 -i 20ms -o {} > /dev/null; \
-         iperf3 --client server --time 4 --json > {}; plumb rate server --up --duration 4s -o {} > /dev/null",
+         iperf3 --client server --port 5202 --time 4 --json > {}; plumb rate server --up --duration 4s -o {} > /dev/null",
         at("ping"),
         at("plumb-ping"),
         at("iperf3"),

@@ -12,7 +12,7 @@ use crate::common::{plumb, stderr, stdout};
 #[ignore = "runs in the virtual machine"]
 fn home_cable_is_what_it_is_on_plumbs_own_links() {
     let text = Scenario::text("home-cable").unwrap()
-        + "\n[[service]]\nnode = \"server\"\nrun = [\"iperf3\", \"--server\"]\nport = 5201\n";
+        + "\n[[service]]\nnode = \"server\"\nrun = [\"iperf3\", \"--server\", \"--port\", \"5202\"]\nport = 5202\n";
     let file = ScenarioFile::new(&text);
     // The scenario's own truth of its idle round trip.
     let idle = file.ping("kernel", 500);
@@ -27,7 +27,7 @@ fn home_cable_is_what_it_is_on_plumbs_own_links() {
         &[
             "sh",
             "-c",
-            "iperf3 --json -C cubic -O 2 -t 6 -c server > /tmp/iperf & sleep 6; plumb ping --json -i 10ms -c 100 server; wait; echo; cat /tmp/iperf",
+            "iperf3 --json -C cubic -O 2 -t 6 -p 5202 -c server > /tmp/iperf & sleep 6; plumb ping --json -i 10ms -c 100 server; wait; echo; cat /tmp/iperf",
         ],
     );
     let (ping, iperf) = output.split_once('\n').unwrap();
