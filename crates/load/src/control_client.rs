@@ -136,6 +136,22 @@ pub enum ClientError {
         port: u16,
         why: String,
     },
+    /// What listens there does not speak the protocol that was chosen.
+    #[error("{name}: what listens on TCP port {port} is not an {protocol} server: check the port")]
+    NotProtocol {
+        name: String,
+        port: u16,
+        protocol: &'static str,
+    },
+    /// The far end's protocol has no such test.
+    #[error(
+        "{name}: {protocol} has no {what}: leave that option out, or run 'plumb serve' at the far end"
+    )]
+    NotInProtocol {
+        name: String,
+        protocol: &'static str,
+        what: &'static str,
+    },
     /// The responder serves this host's address with a key only.
     #[error(
         "{name}: the responder asks for a key: give the one that 'plumb serve' printed there, by --key or in PLUMB_KEY"

@@ -1,18 +1,22 @@
 //! Heavy traffic: senders, receivers and samplers that know no role, what their logs come to,
-//! and the client of the native responder.
+//! and the clients of far ends that carry them.
 
 mod certificate;
 mod control_client;
 pub mod file;
 pub mod frames;
 mod idle_requests;
+mod iperf3;
 pub mod life;
 mod limits;
 pub mod logs;
 mod outcome;
-pub mod phase;
+mod peer;
+mod phase;
 pub mod phase_controller;
+mod phase_plan;
 pub mod phase_state;
+mod phase_watch;
 mod plausibility;
 pub mod quic;
 mod responsiveness_probes;
@@ -29,8 +33,11 @@ pub mod transactions;
 pub mod udp;
 
 pub use control_client::{Caller, Client, ClientError, Waiting};
+pub use iperf3::Iperf3;
 pub use outcome::{EndedEarly, PhaseOutcome, TransactionsOutcome};
-pub use phase::{PhasePlan, Progress};
+pub use peer::Peer;
+pub use phase_plan::PhasePlan;
+pub use phase_watch::{Progress, Unconducted};
 pub use quic::QuicSide;
 pub use quic::summary::QuicOutcome;
 pub use summary::DirectionOutcome;

@@ -2,61 +2,28 @@
 //! ends it, and puts both ends' records together.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use plumb_model::direction::OneDirection;
 use plumb_model::distribution::Distribution;
 use plumb_model::results::TlsResult;
 use plumb_model::units::si;
 use plumb_net::clock::monotonic_ns;
-use plumb_wire::native::control::flow::{self, Flows};
 use plumb_wire::native::control::report::{Assembled, Report, ReportAssembler, clip};
 use plumb_wire::native::control::{ClientMessage, Refusal, ServerMessage, Start};
 use plumb_wire::native::spec::{ATTACH_INTERVAL, ATTACH_TIMEOUT};
 
 use crate::control_client::{ANSWER_TIMEOUT, Client, ClientError, Wait};
-use crate::file::StreamFile;
 use crate::outcome::{EndedEarly, PhaseOutcome, has_carried, outcome};
-use crate::phase_controller::{Conduct, Conductor, Seen};
+use crate::peer::Peer;
+use crate::phase_controller::Conductor;
+use crate::phase_plan::PhasePlan;
+use crate::phase_watch::{Progress, Unconducted, Watch};
 use crate::quic::QuicSide;
-use crate::steady::Steadiness;
 use crate::streams::{self, FarEnd, Stream, Streams};
 use crate::tls::TlsSession;
-use crate::traffic::{Looked, Traffic, TrafficPlan};
-
-/// How often the phase is looked at: twice in each interval of the sampler, so that a spent
-/// budget is seen within one and a half.
-const TICK: Duration = Duration::from_millis(50);
-
-/// What a phase is to carry.
-#[derive(Debug, Clone)]
-pub struct PhasePlan {
-    pub flows: Vec<Flows>,
-    /// How long it runs.
-    pub duration: Duration,
-    /// Payload, of both directions, after which it ends early.
-    pub byte_limit: Option<u64>,
-    /// Whether it ends when the rate of each direction has become steady.
-    pub until_steady: bool,
-    /// What the streams up send, in place of bytes from memory.
-    pub from: Option<StreamFile>,
-    /// Where what the streams down bring goes to, in place of nowhere.
-    pub to: Option<StreamFile>,
-}
-
-/// How a phase goes, told every 100 ms.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress {
-    /// Time since it began.
-    pub elapsed: Duration,
-    /// Payload received since the last time.
-    pub down_bps: f64,
-    /// Payload acknowledged by the far end since the last time.
-    pub up_bps: f64,
-    /// Transactions completed since the last time, a second.
-    pub transactions_tps: f64,
-}
+use crate::traffic::{Traffic, TrafficPlan};
 
 impl Client {
     /// Runs a phase: returns some tenths of a second after its end, or within a few seconds of
@@ -72,15 +39,12 @@ impl Client {
         progress: &dyn Fn(Progress),
         cancel: &AtomicBool,
     ) -> Result<PhaseOutcome, ClientError> {
-        self.run_conducted_phase(plan, &mut Unconducted, progress, cancel)
+        Peer::run_phase(self, plan, &mut Unconducted, progress, cancel)
     }
+}
 
-    /// The same with somebody who decides, while it runs, how densely it is probed and when it is
-    /// over; at the latest it ends as the plan says.
-    ///
-    /// # Errors
-    /// Likewise.
-    pub fn run_conducted_phase(
+impl Peer for Client {
+    fn run_phase(
         &mut self,
         plan: &PhasePlan,
         conductor: &mut dyn Conductor,
@@ -198,7 +162,9 @@ impl Client {
             ..outcome
         })
     }
+}
 
+impl Client {
     /// Waits until the far end has all streams, and asks for those of UDP until then.
     fn wait_for_start(&self, phase: u32, streams: &Streams) -> Result<(), ClientError> {
         let until = Instant::now() + ATTACH_TIMEOUT + ANSWER_TIMEOUT;
@@ -295,62 +261,19 @@ impl Client {
         progress: &dyn Fn(Progress),
         cancel: &AtomicBool,
     ) -> Result<Option<EndedEarly>, ClientError> {
-        let mut pace = Pace::default();
+        let mut watch = Watch::begin(traffic, plan, conductor, progress, cancel);
         loop {
-            let left = plan.duration.saturating_sub(traffic.elapsed());
-            match self.next_message(TICK.min(left))? {
+            match self.next_message(watch.until_next())? {
                 None => (),
                 Some(ServerMessage::Refused {
                     reason, message, ..
                 }) => return Err(self.refused(reason, message)),
                 Some(_) => return Err(self.protocol_error("it spoke out of turn")),
             }
-            // Before the counters: streams end when they have what they were to have.
-            let all_ended = traffic.has_ended();
-            let (elapsed, looked) = (traffic.elapsed(), traffic.looked());
-            let (down, up) = (traffic.received_bytes(), looked.acked_bytes);
-            self.carried(down.saturating_add(up));
-            if elapsed >= plan.duration {
-                return Ok(None);
-            }
-            if cancel.load(Ordering::Relaxed) {
-                return Ok(Some(EndedEarly::Cancelled));
-            }
-            if plan
-                .byte_limit
-                .is_some_and(|limit| down.saturating_add(up) >= limit)
-            {
-                return Ok(Some(EndedEarly::Budget));
-            }
-            if all_ended && traffic.has_source_ended() {
-                return Ok(Some(EndedEarly::SourceEnded));
-            }
-            if all_ended && traffic.budget_is_spent() {
-                return Ok(Some(EndedEarly::Budget));
-            }
-            if all_ended {
-                return Ok(Some(EndedEarly::StreamsFailed));
-            }
-            let seen = Seen {
-                elapsed,
-                looked,
-                probes: traffic.take_probes(),
-            };
-            match conductor.look(seen) {
-                Conduct::Probe { pairs_per_s } => traffic.probe(pairs_per_s),
-                Conduct::End => return Ok(Some(EndedEarly::Steady)),
-            }
-            let transactions = traffic.transactions();
-            if let Some((down_bps, up_bps, transactions_tps)) = pace.look(looked, transactions) {
-                progress(Progress {
-                    elapsed,
-                    down_bps,
-                    up_bps,
-                    transactions_tps,
-                });
-                if pace.ends(plan) {
-                    return Ok(Some(EndedEarly::Steady));
-                }
+            let ended = watch.look();
+            self.carried(watch.carried_bytes());
+            if let ControlFlow::Break(early) = ended {
+                return Ok(early);
             }
         }
     }
@@ -389,126 +312,4 @@ fn encryption(streams: &[Stream]) -> Option<TlsResult> {
         handshake_s: Distribution::of(handshakes)?,
         cipher_suite: suites.into_iter().collect::<Vec<_>>().join(", "),
     })
-}
-
-/// Nobody: the plan alone decides, and nothing is probed.
-struct Unconducted;
-
-impl Conductor for Unconducted {
-    fn look(&mut self, _: Seen) -> Conduct {
-        Conduct::Probe { pairs_per_s: 0.0 }
-    }
-}
-
-/// How both directions go, from one sample to the next.
-#[derive(Debug, Default)]
-struct Pace {
-    before: Looked,
-    transactions_before: u64,
-    down: Steadiness,
-    up: Steadiness,
-}
-
-impl Pace {
-    /// The rates down and up, and that of transactions, since the sample before; nothing when there
-    /// is no later one.
-    fn look(&mut self, now: Looked, transactions: u64) -> Option<(f64, f64, f64)> {
-        /// Half the interval between samples: the first comes at the very beginning.
-        const SHORTEST_S: f64 = 0.05;
-        let since_s = now.t_s - self.before.t_s;
-        if since_s < SHORTEST_S {
-            return None;
-        }
-        let bps = |now: u64, before: u64| now.saturating_sub(before) as f64 * 8.0 / since_s;
-        let down_bps = bps(now.received_bytes, self.before.received_bytes);
-        let up_bps = bps(now.acked_bytes, self.before.acked_bytes);
-        let tps = transactions.saturating_sub(self.transactions_before) as f64 / since_s;
-        (self.before, self.transactions_before) = (now, transactions);
-        self.down.push(down_bps);
-        self.up.push(up_bps);
-        Some((down_bps, up_bps, tps))
-    }
-
-    /// Whether the plan ends with a steady rate, and every direction that it loads has one.
-    fn ends(&self, plan: &PhasePlan) -> bool {
-        let of =
-            |role, watched: &Steadiness| flow::count(&plan.flows, role) == 0 || watched.is_steady();
-        plan.until_steady && of(OneDirection::Down, &self.down) && of(OneDirection::Up, &self.up)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use plumb_wire::native::control::flow::TcpFlow;
-
-    /// When a plan ends whose directions have carried so many bytes at each time in seconds, as far as 20 s.
-    fn ends_after(
-        (down, up): (u32, u32),
-        until_steady: bool,
-        late_s: impl Fn(u32) -> f64,
-        received: impl Fn(f64) -> f64,
-        acked: impl Fn(f64) -> f64,
-    ) -> Option<f64> {
-        let plan = PhasePlan {
-            flows: [(down, OneDirection::Down), (up, OneDirection::Up)]
-                .map(|(count, role)| Flows::tcp(count, role, TcpFlow::default()))
-                .to_vec(),
-            duration: Duration::from_secs(20),
-            byte_limit: None,
-            until_steady,
-            from: None,
-            to: None,
-        };
-        let mut pace = Pace::default();
-        (0..200).find_map(|sample| {
-            let t_s = f64::from(sample) / 10.0 + late_s(sample);
-            let looked = Looked {
-                t_s,
-                received_bytes: received(t_s) as u64,
-                acked_bytes: acked(t_s) as u64,
-            };
-            pace.look(looked, 0)?;
-            pace.ends(&plan).then_some(t_s)
-        })
-    }
-
-    /// 50 Mbit/s.
-    fn paced(t_s: f64) -> f64 {
-        t_s * 6.25e6
-    }
-
-    #[test]
-    fn a_phase_ends_when_every_direction_that_it_loads_is_steady() {
-        let on_time = |_| 0.0;
-        let growing = |t_s: f64| t_s * t_s * 1e6;
-        assert_eq!(ends_after((1, 1), true, on_time, paced, paced), Some(2.0));
-        assert_eq!(ends_after((1, 1), false, on_time, paced, paced), None);
-        assert_eq!(ends_after((1, 1), true, on_time, paced, growing), None);
-        assert_eq!(ends_after((1, 0), true, on_time, paced, growing), Some(2.0));
-    }
-
-    #[test]
-    fn late_samples_are_no_unsteady_rate_and_a_stall_holds_the_end_up_for_two_seconds() {
-        // Up to 40 ms late, no two alike.
-        let late = |sample: u32| f64::from(sample * 7 % 5) / 100.0;
-        let ended = ends_after((1, 1), true, late, paced, paced);
-        assert!(
-            ended.is_some_and(|t_s| (2.0..2.1).contains(&t_s)),
-            "{ended:?}"
-        );
-        // Nothing is read from 0.95 s to 1.05 s, and then all that has come.
-        let stalled = |t_s: f64| {
-            paced(if (0.95..1.05).contains(&t_s) {
-                0.95
-            } else {
-                t_s
-            })
-        };
-        let ended = ends_after((1, 1), true, |_| 0.0, stalled, paced);
-        assert!(
-            ended.is_some_and(|t_s| (2.9..3.2).contains(&t_s)),
-            "{ended:?}"
-        );
-    }
 }

@@ -57,6 +57,7 @@ pub mod tuning;
 mod tunnel;
 pub mod versions;
 pub mod with_responder;
+pub mod with_server;
 pub mod within;
 pub mod without_responder;
 pub mod yields;

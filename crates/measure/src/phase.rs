@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumb_load::DirectionOutcome;
-use plumb_load::phase::PhasePlan;
-use plumb_load::{Client, ClientError};
+use plumb_load::PhasePlan;
+use plumb_load::{ClientError, Peer, Unconducted};
 use plumb_load::{EndedEarly, PhaseOutcome};
 use plumb_model::results::responsiveness::ResponsivenessResult;
 use plumb_model::results::{Direction, Outcome, ThroughputResult};
@@ -63,7 +63,7 @@ impl Phase {
     /// # Errors
     /// When the responder refuses or goes away.
     pub fn run(
-        client: &mut Client,
+        peer: &mut dyn Peer,
         spec: PhaseSpec,
         watcher: &dyn Watcher,
         last_rtt: &dyn Fn() -> Option<Duration>,
@@ -78,7 +78,7 @@ impl Phase {
             to: spec.to.clone(),
         };
         watcher.step(title(&spec), spec.duration);
-        let progress = |p: plumb_load::phase::Progress| {
+        let progress = |p: plumb_load::Progress| {
             if let Some(rtt) = last_rtt() {
                 watcher.round_trip(rtt);
             }
@@ -87,8 +87,8 @@ impl Phase {
         let mut controller = spec.controller();
         let apart_ns = apart_ns();
         let outcome = match &mut controller {
-            Some(conductor) => client.run_conducted_phase(&plan, conductor, &progress, cancel)?,
-            None => client.run_phase(&plan, &progress, cancel)?,
+            Some(conductor) => peer.run_phase(&plan, conductor, &progress, cancel)?,
+            None => peer.run_phase(&plan, &mut Unconducted, &progress, cancel)?,
         };
         Ok(Self {
             spec,

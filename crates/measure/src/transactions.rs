@@ -7,7 +7,7 @@ use std::time::Duration;
 use plumb_load::Client;
 use plumb_load::EndedEarly;
 use plumb_load::TransactionsOutcome;
-use plumb_load::phase::{PhasePlan, Progress};
+use plumb_load::{PhasePlan, Progress};
 use plumb_model::context::{Context, Load};
 use plumb_model::direction::OneDirection;
 use plumb_model::results::Outcome;

@@ -307,7 +307,7 @@ impl Plan {
     }
 
     /// The phase that loads a direction; that of the applications alone where it loads none.
-    fn spec(&self, direction: Option<Direction>) -> PhaseSpec {
+    pub(crate) fn spec(&self, direction: Option<Direction>) -> PhaseSpec {
         let loaded = direction.unwrap_or(Direction::Both);
         let goal = self.bytes.filter(|_| direction.is_some());
         PhaseSpec {

@@ -13,6 +13,7 @@ use plumb_measure::profiles::catalogue::{Profile, find};
 use plumb_measure::times::Times;
 use plumb_measure::traffic_classes::Shape;
 use plumb_measure::with_responder::{self, Besides, Plan};
+use plumb_measure::with_server;
 use plumb_model::results::Direction;
 use plumb_model::units::{ByteCount, ParseUnitError};
 use plumb_wire::native::control::flow::quic::QuicFlow;
@@ -21,6 +22,7 @@ use plumb_wire::native::spec::MOST_STREAMS;
 
 use crate::direction::Directions;
 use crate::exit::{Ends, stop_flag};
+use crate::far_end::{FarEnd, Protocol};
 use crate::files::OpenFiles;
 use crate::mix::Mix;
 use crate::output::{Begun, LiveOutput, say};
@@ -89,23 +91,41 @@ impl LoadArguments {
     }
 
     /// Measures in the directions asked for, or else in the verb's own, and shows the Run.
-    pub(crate) fn run(&self, mut defaults: Defaults, mix: &Mix) -> anyhow::Result<ExitCode> {
+    pub(crate) fn run(&self, defaults: Defaults, mix: &Mix) -> anyhow::Result<ExitCode> {
+        self.run_by(Some(Protocol::Native), defaults, mix)
+    }
+
+    /// The same by a protocol, or by what the far end speaks.
+    pub(crate) fn run_by(
+        &self,
+        protocol: Option<Protocol>,
+        mut defaults: Defaults,
+        mix: &Mix,
+    ) -> anyhow::Result<ExitCode> {
         let groups = self.load.groups(&defaults, mix)?;
         let target = Target::resolve(&self.host)?;
         let output = self.output.begin()?;
         // Before the client's threads start, so that none of them is hit.
         let cancel = stop_flag(Ends::ByItself)?;
-        let client = target.connect(&self.load.responder)?;
+        let far = FarEnd::find(&target, &self.load.responder, protocol)?;
         defaults.directions = self.directions.or(&defaults.directions);
         defaults.applications.extend(&self.with);
         let watcher = self.output.watcher();
         let plan = self.load.plan(&target, defaults, groups);
         let link_bps = announcement::link_bps(target.address.ip());
         say(plan.announcement(link_bps));
-        let measured = with_responder::run(client, &plan, Besides::default(), &*watcher, &cancel)
-            .context("cannot measure")?;
+        let measured = match far {
+            FarEnd::Responder(client) => {
+                with_responder::run(*client, &plan, Besides::default(), &*watcher, &cancel)
+            }
+            FarEnd::Server(mut server) => {
+                refuse_beside(&plan)?;
+                let address = target.address.ip();
+                with_server::run(&mut server, address, &plan, &*watcher, &cancel)
+            }
+        };
         drop(watcher);
-        show(output, measured)
+        show(output, measured.context("cannot measure")?)
     }
 
     /// Searches the highest UDP rate at which no more than 1 % is lost, and shows the Run.
@@ -192,6 +212,16 @@ impl LoadOptions {
             latency: defaults.latency,
             judge: defaults.judge,
         }
+    }
+}
+
+/// What a server of others does not measure.
+fn refuse_beside(plan: &Plan) -> anyhow::Result<()> {
+    match plan.applications.is_empty() {
+        true => Ok(()),
+        false => Err(wrong(
+            "applications need 'plumb serve' at the far end: leave --profile and --with out",
+        )),
     }
 }
 

@@ -9,6 +9,7 @@ mod diagnose;
 mod direction;
 mod exit;
 mod explain;
+mod far_end;
 mod files;
 mod generate;
 mod help;

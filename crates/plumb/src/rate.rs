@@ -12,6 +12,7 @@ use plumb_model::units::{BitRate, ByteCount, duration};
 use plumb_wire::native::control::flow::quic::QuicFlow;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
+use crate::far_end::Protocol;
 use crate::files::Files;
 use crate::load_options::{Defaults, LoadArguments, enough_budget};
 use crate::mix::Mix;
@@ -65,6 +66,9 @@ pub(crate) struct Arguments {
     /// Two seconds in a row are alike within 2 %, and the rate is known within 5 %. --duration limits it [default: 60s then].
     #[arg(long, value_name = "WHAT")]
     until: Option<Until>,
+    /// What the far end speaks [default: native, or iperf3 where nothing else listens]
+    #[arg(long, value_name = "PROTOCOL", conflicts_with = "available")]
+    protocol: Option<Protocol>,
     /// QUIC instead of TCP
     ///
     /// Each stream has a connection, encrypted, with a congestion control of its own (--cc cubic, reno or bbr). Of TCP's
@@ -159,7 +163,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         latency: false,
         judge: false,
     };
-    arguments.load.run(defaults, &arguments.mix)
+    let load = &arguments.load;
+    load.run_by(arguments.protocol, defaults, &arguments.mix)
 }
 
 impl Arguments {

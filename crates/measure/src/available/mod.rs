@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumb_load::phase::PhasePlan;
+use plumb_load::PhasePlan;
 use plumb_load::{Client, ClientError};
 use plumb_load::{EndedEarly, PhaseOutcome};
 use plumb_model::direction::OneDirection;

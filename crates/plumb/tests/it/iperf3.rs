@@ -90,6 +90,62 @@ fn udp() {
     assert!((lost - expected).abs() < 0.03, "{lost} is not {expected}");
 }
 
+/// plumb as the client of the real server, and of its own.
+fn client() {
+    let mut network = Network::served_line(LINE, LINE);
+    network.service("server", &["iperf3", "--server", "--port", "5202"], 5202);
+    // Both at once take longer to share: acknowledgements wait in the other direction's queue.
+    let real = ["up -t 2", "down -t 2", "both -t 4 -P 2"].map(|direction| {
+        format!("plumb rate server --protocol iperf3 --port 5202 --{direction} --json")
+    });
+    let own = "plumb rate server --protocol iperf3 -t 2 --json".to_owned();
+    let busy = "{ iperf3 -c server -p 5202 -t 9 > /dev/null & sleep 1; \
+                plumb rate server --protocol iperf3 --port 5202 -t 1 2>&1 | tail -1; wait; }"
+        .to_owned();
+    let commands: Vec<String> = real.into_iter().chain([own, busy]).collect();
+    let (printed, _) = network.script(&commands.join(" && echo '#' && "));
+    let printed: Vec<&str> = printed.split('#').collect();
+    let [up, down, both, own, busy] = printed.try_into().unwrap();
+    let rates = |run: &str| -> Vec<(String, f64)> {
+        let run: Value = serde_json::from_str(run).unwrap_or_else(|e| panic!("{e}: {run}"));
+        let all = run.get("measurements").unwrap().as_array().unwrap().clone();
+        let all = all.iter().filter(|m| m["kind"] == "throughput");
+        let of = |m: &Value| {
+            (
+                m["result"]["direction"].to_string(),
+                number(m, "/result/bps"),
+            )
+        };
+        all.map(of).collect()
+    };
+    for run in [up, down] {
+        let [(_, bps)] = rates(run).try_into().unwrap();
+        is_about(bps, TCP_BPS);
+    }
+    let of_both = rates(both);
+    assert_eq!(of_both.len(), 2, "{both}");
+    for (direction, bps) in of_both {
+        assert!(
+            (0.7 * TCP_BPS..1.02 * TCP_BPS).contains(&bps),
+            "{direction}: {bps}"
+        );
+    }
+    let of_own = rates(own);
+    assert_eq!(of_own.len(), 2, "{own}");
+    for (_, bps) in of_own {
+        is_about(bps, TCP_BPS);
+    }
+    assert!(
+        busy.contains("iperf3 server on port 5202 is busy"),
+        "{busy}"
+    );
+}
+
+#[test]
+fn its_servers_are_measured_with() {
+    side_by_side(&[&client]);
+}
+
 #[test]
 fn its_client_measures_the_line_in_every_mode() {
     side_by_side(&[&tcp, &udp]);
