@@ -31,6 +31,7 @@ pub mod tls;
 pub mod traffic;
 pub mod transactions;
 pub mod udp;
+pub mod web;
 
 pub use control_client::{Caller, Client, ClientError, Waiting};
 pub use iperf3::Iperf3;
@@ -41,7 +42,7 @@ pub use phase_watch::{Progress, Unconducted};
 pub use quic::QuicSide;
 pub use quic::summary::QuicOutcome;
 pub use summary::DirectionOutcome;
-pub use tcp::TcpLoad;
+pub use tcp::{TcpLoad, payload};
 pub use udp::UdpStream;
 pub use udp::flood::Flood;
 pub use udp::summary::UdpOutcome;

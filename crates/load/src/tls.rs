@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use plumb_wire::native::control::Fingerprint;
 use plumb_wire::tls::{client, provider};
-use rustls::pki_types::{PrivatePkcs8KeyDer, ServerName};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::version::TLS13;
 use rustls::{
     CertificateError, ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection,
@@ -38,6 +39,9 @@ pub enum TlsError {
     /// The connection failed, or took too long.
     #[error("the TLS handshake failed: {0}")]
     Link(#[from] LinkError),
+    /// A file has no certificate, or no key.
+    #[error("not a certificate or its key in PEM ({0})")]
+    Pem(pem::Error),
     /// No certificate could be made.
     #[error("cannot make a certificate: the system gives no random numbers")]
     Generate,
@@ -87,11 +91,41 @@ impl Identity {
         })
     }
 
+    /// One for whoever comes: a certificate and its chain, and the key of it, as PEM (RFC 7468).
+    ///
+    /// # Errors
+    /// When there is none of the two, or they do not fit.
+    pub fn given(certificates: &[u8], key: &[u8]) -> Result<Self, TlsError> {
+        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(certificates)
+            .collect::<Result<_, _>>()
+            .map_err(TlsError::Pem)?;
+        let fingerprint = chain.first().map(|first| Fingerprint::of(first));
+        let fingerprint = fingerprint.ok_or(TlsError::Pem(pem::Error::NoItemsFound))?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(TlsError::Pem)?;
+        let config = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)?;
+        Ok(Self {
+            config: Arc::new(config),
+            fingerprint,
+        })
+    }
+
+    /// The same for those who name what they speak, in the order in which it is preferred (RFC 7301).
+    #[must_use]
+    pub fn speaking(&self, protocols: &[&[u8]]) -> Self {
+        let mut config = ServerConfig::clone(&self.config);
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        Self {
+            config: Arc::new(config),
+            fingerprint: self.fingerprint,
+        }
+    }
+
     /// The same for QUIC, which has the protocol named (RFC 9001, section 8.1).
     pub(crate) fn for_quic(&self) -> ServerConfig {
-        let mut config = ServerConfig::clone(&self.config);
-        config.alpn_protocols = vec![ALPN.to_vec()];
-        config
+        ServerConfig::clone(&self.speaking(&[ALPN]).config)
     }
 
     /// What clients are to be told.
@@ -152,6 +186,19 @@ impl TlsSession {
         shake(connection.into(), socket, deadline)
     }
 
+    /// The client's handshake with whoever has that name, as a configuration of its own says.
+    ///
+    /// # Errors
+    /// When it does not succeed by `deadline`.
+    pub fn connect_as(
+        socket: &TcpStream,
+        config: Arc<ClientConfig>,
+        name: ServerName<'static>,
+        deadline: Instant,
+    ) -> Result<Self, TlsError> {
+        shake(ClientConnection::new(config, name)?.into(), socket, deadline)
+    }
+
     /// The server's handshake, likewise.
     ///
     /// # Errors
@@ -163,6 +210,11 @@ impl TlsSession {
     ) -> Result<Self, TlsError> {
         let server = ServerConnection::new(Arc::clone(&identity.config))?;
         shake(server.into(), socket, deadline)
+    }
+
+    /// What both ends agreed to speak (RFC 7301); nothing where they did not say.
+    pub fn protocol(&self) -> Option<&[u8]> {
+        self.connection.alpn_protocol()
     }
 
     /// How long the handshake took: one round trip at the client, and what both ends computed.

@@ -17,7 +17,7 @@ use crate::shared::Shared;
 pub(crate) struct Denied;
 
 /// Lets a client pass that needs no key or proves that it has it, within [`GREETING_TIMEOUT`].
-pub(crate) fn check(shared: &Shared<'_>, socket: &TcpStream, peer: IpAddr) -> Result<(), Denied> {
+pub(crate) fn check(shared: &Shared, socket: &TcpStream, peer: IpAddr) -> Result<(), Denied> {
     let policy = shared.policy.get();
     match (policy.access(peer), &policy.key) {
         (Access::Free, _) => Ok(()),

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use crate::admission::{Queued, Turn};
 use crate::policy::StrangersLimits;
+pub(crate) use crate::registry::Standing;
 use crate::registry::{GreetingPlace, Registry, Reserved, Visitor};
 use crate::shared::Shared;
 
 /// The door of a responder.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Gate<'a> {
-    shared: &'a Shared<'a>,
+#[derive(Debug, Clone)]
+pub(crate) struct Gate {
+    shared: Arc<Shared>,
 }
 
 /// Why somebody may not come in, for logs and for protocols that can report it.
@@ -27,52 +28,59 @@ pub(crate) enum Denied {
     Policy,
 }
 
-impl<'a> Gate<'a> {
-    pub(crate) fn of(shared: &'a Shared<'a>) -> Self {
-        Self { shared }
+impl Gate {
+    pub(crate) fn of(shared: &Arc<Shared>) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+        }
     }
 
     /// Whether the responder is to stop.
-    pub(crate) fn is_closed(self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.shared.stop.load(Ordering::Relaxed)
     }
 
     /// Ends the whole responder: half a one would be taken for a bad path.
-    pub(crate) fn close(self) {
+    pub(crate) fn close(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
     }
 
     /// The longest test that is served.
-    pub(crate) fn longest(self) -> Duration {
+    pub(crate) fn longest(&self) -> Duration {
         Duration::from_secs_f64(self.shared.limits.max_duration_s)
     }
 
     /// The most streams of one test, both directions together.
-    pub(crate) fn most_streams(self) -> u32 {
+    pub(crate) fn most_streams(&self) -> u32 {
         self.shared.limits.max_streams
     }
 
     /// A place for a connection that has not said what it is; another one may have to end for it.
-    pub(crate) fn greet(self, peer: IpAddr, socket: &Arc<TcpStream>) -> GreetingPlace<'a> {
+    pub(crate) fn greet(&self, peer: IpAddr, socket: &Arc<TcpStream>) -> GreetingPlace<'_> {
         self.shared.registry.greet(peer, socket)
     }
 
     /// Whether an address is answered, where no place is needed for that.
-    pub(crate) fn answers(self, peer: IpAddr) -> bool {
+    pub(crate) fn answers(&self, peer: IpAddr) -> bool {
         self.shared.answers(peer)
+    }
+
+    /// Who is here, and what runs.
+    pub(crate) fn standing(&self) -> Standing {
+        self.shared.registry.standing()
     }
 
     /// A place for a client, as long as it is kept.
     ///
     /// # Errors
     /// When the client may not come in.
-    pub(crate) fn visit(self, peer: IpAddr) -> Result<Visit<'a>, Denied> {
+    pub(crate) fn visit(&self, peer: IpAddr) -> Result<Visit, Denied> {
         if !self.answers(peer) {
             return Err(Denied::Policy);
         }
         let visitor = self.shared.registry.visit(peer).ok_or(Denied::Full)?;
         Ok(Visit {
-            registry: &self.shared.registry,
+            registry: Arc::clone(&self.shared.registry),
             visitor,
             limits: self.shared.policy.get().limits(peer),
         })
@@ -81,18 +89,18 @@ impl<'a> Gate<'a> {
 
 /// The place of a client.
 #[derive(Debug)]
-pub(crate) struct Visit<'a> {
-    registry: &'a Registry,
+pub(crate) struct Visit {
+    registry: Arc<Registry>,
     visitor: Visitor,
     /// What it may carry, where it is a stranger's.
     limits: Option<StrangersLimits>,
 }
 
-impl<'a> Visit<'a> {
+impl Visit {
     /// The right to a heavy test, for which the client waits so long: to be asked for its turn.
-    pub(crate) fn heavy(&self, waits: Duration) -> Heavy<'a> {
+    pub(crate) fn heavy(&self, waits: Duration) -> Heavy {
         Heavy {
-            registry: self.registry,
+            registry: Arc::clone(&self.registry),
             visitor: self.visitor,
             waits,
             limits: self.limits,
@@ -101,7 +109,7 @@ impl<'a> Visit<'a> {
     }
 }
 
-impl Drop for Visit<'_> {
+impl Drop for Visit {
     fn drop(&mut self) {
         self.registry.leave(self.visitor);
     }
@@ -109,15 +117,15 @@ impl Drop for Visit<'_> {
 
 /// The right to a heavy test, or to wait for it; given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Heavy<'a> {
-    registry: &'a Registry,
+pub(crate) struct Heavy {
+    registry: Arc<Registry>,
     visitor: Visitor,
     waits: Duration,
     limits: Option<StrangersLimits>,
-    reserved: Option<Reserved<'a>>,
+    reserved: Option<Reserved>,
 }
 
-impl Heavy<'_> {
+impl Heavy {
     /// Whether a test of so many streams that lasts so long may run now; to be asked again where it is to wait.
     pub(crate) fn turn(&mut self, streams: u32, lasts: Duration) -> Turn {
         let turn = self
@@ -154,7 +162,7 @@ impl Heavy<'_> {
     }
 }
 
-impl Drop for Heavy<'_> {
+impl Drop for Heavy {
     fn drop(&mut self) {
         self.registry.visitors_test_ends(self.visitor);
     }

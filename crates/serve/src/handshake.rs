@@ -24,7 +24,7 @@ use crate::shared::Shared;
 /// Reads the first frame, or the preamble and the handshake, within [`GREETING_TIMEOUT`], then runs the session or
 /// hands the data connection over and ends. It ends at once where its place is needed for another connection.
 pub(crate) fn run(
-    shared: &Shared<'_>,
+    shared: &Shared,
     socket: Arc<TcpStream>,
     peer: IpAddr,
     place: GreetingPlace<'_>,
@@ -57,7 +57,7 @@ pub(crate) fn run(
 /// Computes nothing for a connection that belongs to no session. The connection of a single
 /// transaction is answered here.
 fn attach(
-    shared: &Shared<'_>,
+    shared: &Shared,
     preamble: Preamble,
     socket: Arc<TcpStream>,
     peer: IpAddr,

@@ -46,7 +46,7 @@ use ports::{Port, bind};
 use protocol::{Binding, Protocol};
 pub use protocol::{Entry, Listening, Transport, Wanted};
 use registry::Registry;
-pub use settings::{Settings, StampSettings};
+pub use settings::{Settings, StampSettings, WebSettings};
 use shared::Shared;
 
 /// What a responder serves, and how much of it.
@@ -173,22 +173,26 @@ impl Server {
     ///
     /// # Errors
     /// When it cannot start, or the echo fails; `stop` is then set.
-    pub fn run(self, stop: &AtomicBool) -> Result<(), ServeError> {
+    pub fn run(self, stop: &Arc<AtomicBool>) -> Result<(), ServeError> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(ServeError::Random)?;
         let limits = Limits {
             max_duration_s: self.config.max_duration.as_secs_f64(),
             max_streams: self.config.max_streams,
         };
-        let shared = &Shared {
+        let shared = &Arc::new(Shared {
             limits,
-            registry: Registry::new(self.config.max_clients, self.config.max_loads, self.silent),
+            registry: Arc::new(Registry::new(
+                self.config.max_clients,
+                self.config.max_loads,
+                self.silent,
+            )),
             identity: Identity::generate().map_err(ServeError::Certificate)?,
             disk: self.config.disk.clone(),
             traces: self.config.traces,
             policy: Arc::clone(&self.config.policy),
-            stop,
-        };
+            stop: Arc::clone(stop),
+        });
         // Whatever fails ends the rest: half a responder would be taken for a bad path.
         let stop_with = |error| {
             stop.store(true, Ordering::Relaxed);

@@ -16,7 +16,7 @@ const FAREWELL: Duration = Duration::from_millis(300);
 
 /// Accepts until the responder stops, which it sees within [`STOP_INTERVAL`], ends all connections
 /// that are left [`FAREWELL`] after that, and waits for their threads.
-pub(crate) fn run(shared: &Shared<'_>, listener: &TcpListener) {
+pub(crate) fn run(shared: &Shared, listener: &TcpListener) {
     scope(|scope| {
         while !shared.stop.load(Ordering::Relaxed) {
             let (socket, peer) = match tcp::accept(listener, STOP_INTERVAL) {

@@ -32,13 +32,8 @@ pub(crate) fn bind(address: SocketAddr) -> Result<Port, ServeError> {
     result
 }
 
-fn bind_both(address: SocketAddr) -> Result<Port, ServeError> {
-    let failed = |protocol: &'static str| {
-        move |source: io::Error| match source.kind() {
-            io::ErrorKind::AddrInUse => ServeError::InUse { address, protocol },
-            _ => ServeError::Listen { address, source },
-        }
-    };
+/// A socket of TCP alone.
+pub(crate) fn listen(address: SocketAddr) -> Result<(SocketAddr, TcpListener), ServeError> {
     let listen = |address| {
         let listener = tcp::listen(address)?;
         // What is accepted begins with it. A socket that began with the machine's default and changed
@@ -51,7 +46,19 @@ fn bind_both(address: SocketAddr) -> Result<Port, ServeError> {
         Some(address) => listen(address),
         None => Err(error),
     });
-    let (bound, listener) = listening.map_err(failed("TCP"))?;
+    listening.map_err(failed(address, "TCP"))
+}
+
+fn failed(address: SocketAddr, protocol: &'static str) -> impl Fn(io::Error) -> ServeError {
+    move |source| match source.kind() {
+        io::ErrorKind::AddrInUse => ServeError::InUse { address, protocol },
+        _ => ServeError::Listen { address, source },
+    }
+}
+
+fn bind_both(address: SocketAddr) -> Result<Port, ServeError> {
+    let (bound, listener) = listen(address)?;
+    let failed = |protocol| failed(address, protocol);
     let echo = UdpSocket::bind(bound).map_err(failed("UDP"))?;
     // With the sockets of UDP streams, and only now, so that it is seen when another has it.
     bulk::share_port(&echo).map_err(failed("UDP"))?;

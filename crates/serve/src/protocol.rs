@@ -17,7 +17,7 @@ pub(crate) trait Protocol: Send + fmt::Debug {
     ///
     /// # Errors
     /// When it cannot go on; the whole responder then ends.
-    fn run(self: Box<Self>, gate: &Gate<'_>) -> io::Result<()>;
+    fn run(self: Box<Self>, gate: &Gate) -> io::Result<()>;
 }
 
 /// An address at which a protocol is spoken.

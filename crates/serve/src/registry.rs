@@ -48,6 +48,15 @@ pub(crate) struct Visitor {
     share: Share,
 }
 
+/// Who is here, and what runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Standing {
+    pub(crate) sessions: u64,
+    pub(crate) visits: u64,
+    /// Loads, of all protocols.
+    pub(crate) loads: u64,
+}
+
 /// The registry of one responder.
 #[derive(Debug)]
 pub(crate) struct Registry {
@@ -192,6 +201,16 @@ impl Registry {
         })
     }
 
+    /// Who is here, and what runs.
+    pub(crate) fn standing(&self) -> Standing {
+        let inner = self.lock();
+        Standing {
+            sessions: inner.here.len() as u64,
+            visits: inner.visits.count() as u64,
+            loads: inner.loads.count() as u64,
+        }
+    }
+
     /// The client has gone.
     pub(crate) fn leave(&self, visitor: Visitor) {
         let inner = &mut *self.lock();
@@ -229,16 +248,16 @@ impl Registry {
     /// # Errors
     /// Where there are too few left: when there are enough.
     pub(crate) fn reserve(
-        &self,
+        self: &Arc<Self>,
         limits: StrangersLimits,
         lasts: Duration,
-    ) -> Result<Reserved<'_>, Duration> {
+    ) -> Result<Reserved, Duration> {
         let wanted = limits.rate_bps as f64 / 8.0 * lasts.as_secs_f64();
         let now = self.now();
         let day = &mut self.lock().day;
         let bytes = day.reserve(now, wanted as u64, limits.bytes_a_day)?;
         Ok(Reserved {
-            registry: self,
+            registry: Arc::clone(self),
             bytes,
             carried: 0,
         })
@@ -338,20 +357,20 @@ impl Registry {
 
 /// Bytes that a load of a stranger may carry. What it did not is given back on drop.
 #[derive(Debug)]
-pub(crate) struct Reserved<'a> {
-    registry: &'a Registry,
+pub(crate) struct Reserved {
+    registry: Arc<Registry>,
     pub(crate) bytes: u64,
     carried: u64,
 }
 
-impl Reserved<'_> {
+impl Reserved {
     /// So much was carried in all.
     pub(crate) fn carried(&mut self, bytes: u64) {
         self.carried = bytes;
     }
 }
 
-impl Drop for Reserved<'_> {
+impl Drop for Reserved {
     fn drop(&mut self) {
         let rest = self.bytes.saturating_sub(self.carried);
         self.registry.lock().day.give_back(rest);

@@ -50,7 +50,7 @@ const _: () = assert!(WAITING_EVENTS > MOST_STREAMS as usize);
 /// after it, when the client takes no data, or a second when a path is traced. Where all places are
 /// taken it waits for one first, for as long as the client does.
 pub(crate) fn run<'a>(
-    shared: &'a Shared<'a>,
+    shared: &'a Shared,
     socket: &Arc<TcpStream>,
     peer: IpAddr,
     first: ClientMessage,
@@ -126,7 +126,7 @@ pub(crate) fn run<'a>(
 /// Waits until it is the client's turn, and breaks where that does not come: the client is told so, or
 /// is gone, or the responder stops. Ends within [`QUEUED_LOOK`] of each.
 fn wait_for_turn(
-    shared: &Shared<'_>,
+    shared: &Shared,
     socket: &Arc<TcpStream>,
     place: &SessionPlace<'_>,
     events: &SyncSender<Event>,
@@ -202,7 +202,7 @@ pub(crate) fn send(socket: &TcpStream, message: &ServerMessage) -> Result<(), Li
 }
 
 struct Session<'a, 's> {
-    shared: &'a Shared<'a>,
+    shared: &'a Shared,
     socket: &'s TcpStream,
     life: &'s Life,
     peer: IpAddr,
@@ -216,7 +216,7 @@ struct Session<'a, 's> {
     state: ServerSession,
     claim: Option<LoadClaim<'a>>,
     /// What the load may carry, where the client is a stranger.
-    reserved: Option<Reserved<'a>>,
+    reserved: Option<Reserved>,
     attached: Vec<Carrier>,
     traffic: Option<Traffic>,
     answering: Option<AnsweringPlace<'a>>,
@@ -536,11 +536,11 @@ impl Session<'_, '_> {
 
 /// Whether a phase may take place, or has to wait for its turn.
 fn admit<'a>(
-    shared: &'a Shared<'_>,
+    shared: &'a Shared,
     place: &SessionPlace<'a>,
     peer: IpAddr,
     claim: &mut Option<LoadClaim<'a>>,
-    reserved: &mut Option<Reserved<'a>>,
+    reserved: &mut Option<Reserved>,
     start: &Start,
 ) -> Result<Admitted, (Refusal, String)> {
     disk::admit(shared.disk.as_ref(), start)?;

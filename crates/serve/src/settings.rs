@@ -1,5 +1,6 @@
 //! What protocols of others' clients are configured with, besides their ports.
 
+use plumb_load::tls::Identity;
 use plumb_wire::stamp::{Counting, Key};
 
 /// Answers a second that the reflector gives by default: ten senders at a hundred
@@ -10,6 +11,14 @@ const RATE_PPS: u32 = 5000;
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     pub stamp: StampSettings,
+    pub web: WebSettings,
+}
+
+/// How HTTPS is served.
+#[derive(Debug, Clone, Default)]
+pub struct WebSettings {
+    /// The certificate that is shown, and its key; one that signs itself, new at every start, where there is none.
+    pub identity: Option<Identity>,
 }
 
 /// How the reflector answers.

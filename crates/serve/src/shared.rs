@@ -17,17 +17,17 @@ pub(crate) const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What all threads of a responder share.
 #[derive(Debug)]
-pub(crate) struct Shared<'a> {
+pub(crate) struct Shared {
     pub(crate) limits: Limits,
-    pub(crate) registry: Registry,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) identity: Identity,
     pub(crate) disk: Option<PathBuf>,
     pub(crate) traces: bool,
     pub(crate) policy: Arc<PolicyCell>,
-    pub(crate) stop: &'a AtomicBool,
+    pub(crate) stop: Arc<AtomicBool>,
 }
 
-impl Shared<'_> {
+impl Shared {
     /// Whether datagrams of that address are answered: it needs no key, or proved in a session that lives that it has it.
     pub(crate) fn answers(&self, peer: IpAddr) -> bool {
         match self.policy.get().access(peer) {

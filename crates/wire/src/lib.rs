@@ -33,3 +33,4 @@ pub mod tls;
 pub mod too_big;
 pub mod url;
 pub mod virtio;
+pub mod web;

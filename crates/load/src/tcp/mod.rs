@@ -32,7 +32,7 @@ use sampler::{Looked, Record, Sampler};
 use sender::Origin;
 use zero_copy::{InPlace, Refused, copied_for_device};
 
-pub(crate) use sender::payload;
+pub use sender::payload;
 
 /// A TCP stream and its connection.
 #[derive(Debug)]

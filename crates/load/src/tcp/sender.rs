@@ -23,7 +23,7 @@ pub(super) const WRITE_BYTES: usize = 1024 * 1024;
 const SMALL_WRITE_BYTES: usize = 128 * 1024;
 
 /// Bytes that no link compresses much: a xorshift64* sequence (Vigna 2016).
-pub(crate) fn payload(length: usize) -> Arc<[u8]> {
+pub fn payload(length: usize) -> Arc<[u8]> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut bytes = Vec::with_capacity(length + 8);
     while bytes.len() < length {

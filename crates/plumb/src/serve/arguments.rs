@@ -59,6 +59,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) access: Access,
     #[command(flatten)]
+    pub(super) web: Web,
+    #[command(flatten)]
     pub(super) stamp: Stamp,
 }
 
@@ -77,6 +79,17 @@ pub(super) struct Access {
     /// Never serve this address or network, may be repeated
     #[arg(long, value_name = "PREFIX")]
     pub(super) deny: Vec<Prefix>,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "HTTPS")]
+pub(super) struct Web {
+    /// Certificate to show, and its chain, in PEM [default: one that signs itself]
+    #[arg(long, value_name = "FILE", requires = "certificate_key")]
+    pub(super) certificate: Option<PathBuf>,
+    /// Its private key, in PEM
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub(super) certificate_key: Option<PathBuf>,
 }
 
 #[derive(Args)]

@@ -24,6 +24,7 @@ pub(super) struct File {
     pub(super) limits: Limits,
     /// The port of a protocol, or `false`.
     pub(super) protocols: BTreeMap<String, PortOrNot>,
+    pub(super) web: Web,
     pub(super) stamp: Stamp,
 }
 
@@ -50,6 +51,13 @@ pub(super) struct Limits {
     pub(super) bytes_a_day: Option<ByteCount>,
     #[serde(deserialize_with = "rate_bps")]
     pub(super) rate: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Web {
+    pub(super) certificate: Option<PathBuf>,
+    pub(super) certificate_key: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

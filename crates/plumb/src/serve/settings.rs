@@ -1,11 +1,14 @@
 //! What a responder is started with: options, and what the file has where no option says otherwise.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use plumb_load::tls::Identity;
 use plumb_serve::{
-    Config, Entry, Policy, PolicyCell, Settings, StampSettings, StrangersLimits, Wanted, protocols,
+    Config, Entry, Policy, PolicyCell, Settings, StampSettings, StrangersLimits, Wanted,
+    WebSettings, protocols,
 };
 use plumb_wire::native::key::Key;
 use plumb_wire::native::spec::PORT;
@@ -90,6 +93,30 @@ impl Arguments {
         })
     }
 
+    fn web(&self, file: &File) -> anyhow::Result<WebSettings> {
+        let (typed, listed) = (&self.web, &file.web);
+        let certificate = typed.certificate.as_ref().or(listed.certificate.as_ref());
+        let key = typed.certificate_key.as_ref().or(listed.certificate_key.as_ref());
+        let identity = match (certificate, key) {
+            (None, None) => None,
+            (Some(certificate), Some(key)) => {
+                let read = |file: &PathBuf| {
+                    std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))
+                };
+                let identity = Identity::given(&read(certificate)?, &read(key)?);
+                Some(identity.with_context(|| {
+                    let (certificate, key) = (certificate.display(), key.display());
+                    format!("cannot serve HTTPS with {certificate} and {key}")
+                })?)
+            }
+            _ => {
+                let why = "a certificate needs its key: name both, or none";
+                return Err(wrong(why.to_owned()));
+            }
+        };
+        Ok(WebSettings { identity })
+    }
+
     /// The protocols of others' clients that are to be served.
     fn protocols(&self, file: &File, has_stamp_key: bool) -> anyhow::Result<Vec<Wanted>> {
         if let Some(unknown) = file
@@ -170,7 +197,10 @@ pub(super) fn config(
         max_loads: limits.loads.unwrap_or(default.max_loads),
         disk: arguments.disk.clone().or_else(|| file.disk.clone()),
         protocols: arguments.protocols(file, stamp.key.is_some())?,
-        settings: Settings { stamp },
+        settings: Settings {
+            stamp,
+            web: arguments.web(file)?,
+        },
         traces: !arguments.no_trace && file.trace.unwrap_or(true),
         policy: Arc::new(PolicyCell::new(policy)),
     })

@@ -156,6 +156,12 @@ impl Loads {
         self.held.retain(|held| held.wanted.session != session);
     }
 
+    /// How many run.
+    pub(crate) fn count(&self) -> usize {
+        let runs = |held: &&Held| matches!(held.state, State::Runs { .. });
+        self.held.iter().filter(runs).count()
+    }
+
     /// How many streams the load of that session has; none where it is not its turn.
     pub(crate) fn streams_of(&self, session: u64) -> u32 {
         let runs = |held: &&Held| matches!(held.state, State::Runs { .. });

@@ -19,13 +19,18 @@ pub(crate) struct Visits {
 impl Visits {
     /// Whether there is a place for one more of that address, which is then taken.
     pub(crate) fn come(&mut self, share: Share) -> bool {
-        let all: usize = self.by_share.values().sum();
+        let all = self.count();
         let its = self.by_share.get(&share).copied().unwrap_or(0);
         let fits = all < MAX_VISITS && its < MAX_VISITS_PER_ADDRESS;
         if fits {
             self.by_share.insert(share, its + 1);
         }
         fits
+    }
+
+    /// How many clients are here.
+    pub(crate) fn count(&self) -> usize {
+        self.by_share.values().sum()
     }
 
     /// One of that address has gone.

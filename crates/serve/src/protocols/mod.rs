@@ -2,11 +2,12 @@
 
 mod iperf3;
 mod stamp;
+mod web;
 
 use crate::protocol::Entry;
 
 /// All of them, in the order in which they are listed to users.
-pub const ALL: &[&Entry] = &[&iperf3::ENTRY, &stamp::ENTRY];
+pub const ALL: &[&Entry] = &[&iperf3::ENTRY, &stamp::ENTRY, &web::ENTRY];
 
 /// The one of that name.
 pub fn named(name: &str) -> Option<&'static Entry> {

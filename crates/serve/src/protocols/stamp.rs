@@ -59,7 +59,7 @@ impl Protocol for Reflectors {
     }
 
     /// Reflects on every socket in a thread of its own.
-    fn run(self: Box<Self>, gate: &Gate<'_>) -> io::Result<()> {
+    fn run(self: Box<Self>, gate: &Gate) -> io::Result<()> {
         let Self { settings, sockets } = *self;
         let settings = &settings;
         std::thread::scope(|scope| {
@@ -111,7 +111,7 @@ fn serve(
     mut socket: DatagramSocket,
     mut reflector: Reflector,
     has_key: bool,
-    gate: &Gate<'_>,
+    gate: &Gate,
 ) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut failures = 0;

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -37,7 +38,7 @@ fn responder_process() {
     })
     .unwrap();
     println!("port {}", server.addresses()[0].port());
-    server.run(&AtomicBool::new(false)).unwrap();
+    server.run(&Arc::new(AtomicBool::new(false))).unwrap();
 }
 
 impl Process {

@@ -36,7 +36,7 @@ impl From<io::Error> for Ended {
 
 pub(super) struct Control<'a> {
     pub(super) socket: &'a TcpStream,
-    pub(super) gate: Gate<'a>,
+    pub(super) gate: &'a Gate,
 }
 
 impl Control<'_> {

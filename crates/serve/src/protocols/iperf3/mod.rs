@@ -59,19 +59,19 @@ impl Protocol for Iperf3 {
         self.ports.iter().flat_map(at).collect()
     }
 
-    fn run(self: Box<Self>, gate: &Gate<'_>) -> io::Result<()> {
+    fn run(self: Box<Self>, gate: &Gate) -> io::Result<()> {
         let sessions = &Sessions::default();
         scope(|scope| {
             let mut serving = Vec::new();
             for Port { listener, echo, .. } in self.ports {
                 let accepting = Builder::new().name("plumb-iperf3".to_owned());
                 accepting
-                    .spawn_scoped(scope, move || accept(&listener, sessions, *gate))
+                    .spawn_scoped(scope, move || accept(&listener, sessions, gate))
                     .inspect_err(|_| gate.close())?;
                 let connecting = Builder::new().name("plumb-iperf3-u".to_owned());
                 let connecting = connecting
                     .spawn_scoped(scope, move || {
-                        connect(echo, sessions, *gate).inspect_err(|_| gate.close())
+                        connect(echo, sessions, gate).inspect_err(|_| gate.close())
                     })
                     .inspect_err(|_| gate.close())?;
                 serving.push(connecting);
@@ -86,7 +86,7 @@ impl Protocol for Iperf3 {
 
 /// Accepts connections until the gate is closed, which it sees within [`STOP_INTERVAL`], and ends those that are left
 /// [`FAREWELL`] after that.
-fn accept(listener: &TcpListener, sessions: &Sessions, gate: Gate<'_>) {
+fn accept(listener: &TcpListener, sessions: &Sessions, gate: &Gate) {
     scope(|scope| {
         while !gate.is_closed() {
             let (socket, peer) = match plumb_net::tcp::accept(listener, STOP_INTERVAL) {
@@ -108,7 +108,7 @@ fn accept(listener: &TcpListener, sessions: &Sessions, gate: Gate<'_>) {
 }
 
 /// Reads the cookie within [`GREETING_TIMEOUT`], and hands a data connection to its session or begins one.
-fn greet(socket: std::net::TcpStream, peer: SocketAddr, sessions: &Sessions, gate: Gate<'_>) {
+fn greet(socket: std::net::TcpStream, peer: SocketAddr, sessions: &Sessions, gate: &Gate) {
     let socket = Arc::new(socket);
     let ip = peer.ip().to_canonical();
     let place = gate.greet(ip, &socket);
@@ -129,7 +129,7 @@ fn greet(socket: std::net::TcpStream, peer: SocketAddr, sessions: &Sessions, gat
 
 /// Begins streams of UDP until the gate is closed, which it sees within [`STOP_INTERVAL`]. Nothing is answered but the first
 /// datagram of a stream that a test of its address waits for, with as many bytes.
-fn connect(socket: UdpSocket, sessions: &Sessions, gate: Gate<'_>) -> io::Result<()> {
+fn connect(socket: UdpSocket, sessions: &Sessions, gate: &Gate) -> io::Result<()> {
     /// Failures of receiving, one after the other, before it gives up.
     const MAX_FAILURES: u32 = 16;
     let port = socket.local_addr()?.port();

@@ -37,7 +37,7 @@ pub(super) fn run(
     peer: IpAddr,
     cookie: [u8; COOKIE_BYTES],
     sessions: &Sessions,
-    gate: Gate<'_>,
+    gate: &Gate,
 ) -> Result<(), Ended> {
     let socket = Arc::new(socket);
     let control = Control {
@@ -68,7 +68,7 @@ pub(super) fn run(
 /// Waits for the client's turn.
 fn wait(
     control: &Control<'_>,
-    heavy: &mut Heavy<'_>,
+    heavy: &mut Heavy,
     streams: u32,
     lasts: Duration,
 ) -> Result<(), Ended> {
@@ -87,7 +87,7 @@ fn serve(
     control: &Control<'_>,
     place: &Place<'_>,
     test: &Test,
-    heavy: &mut Heavy<'_>,
+    heavy: &mut Heavy,
 ) -> Result<(), Ended> {
     place.waits_for(test.receives + test.sends, test.is_udp);
     control.send(State::CreateStreams)?;
@@ -142,7 +142,7 @@ fn watch(
     control: &Control<'_>,
     test: &Test,
     running: &dyn Running,
-    heavy: &mut Heavy<'_>,
+    heavy: &mut Heavy,
 ) -> Result<(), Ended> {
     let latest = Instant::now() + test.lasts + GRACE;
     loop {

@@ -1,0 +1,114 @@
+//! What is sent, and what is taken.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+
+use super::state::Counters;
+use super::tests_of_addresses::Test;
+
+/// The body of an answer.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// A document.
+    Whole(Option<Bytes>),
+    /// Bytes that mean nothing.
+    Large(Large),
+}
+
+#[derive(Debug)]
+pub(super) struct Large {
+    pub(super) left: u64,
+    /// Sent again and again.
+    pub(super) payload: Bytes,
+    /// When it ends at the latest.
+    pub(super) until: Instant,
+    /// What it belongs to, if it is heavy.
+    pub(super) test: Option<Arc<Test>>,
+    pub(super) counters: Arc<Counters>,
+}
+
+/// Why a body ended too early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Cut {
+    #[error("the test took longer, or carried more, than the responder allows")]
+    Limit,
+    #[error("the client ended it")]
+    Client,
+}
+
+impl Answer {
+    pub(super) fn of(document: impl Into<Bytes>) -> Self {
+        Self::Whole(Some(document.into()))
+    }
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        let data = match &mut *self {
+            Self::Whole(document) => document.take().filter(|bytes| !bytes.is_empty()).map(Ok),
+            Self::Large(large) => large.next(),
+        };
+        Poll::Ready(data.map(|data| data.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(document) => document.as_ref().is_none_or(Bytes::is_empty),
+            Self::Large(large) => large.left == 0,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(match self {
+            Self::Whole(document) => document.as_ref().map_or(0, |bytes| bytes.len() as u64),
+            Self::Large(large) => large.left,
+        })
+    }
+}
+
+impl Large {
+    fn next(&mut self) -> Option<Result<Bytes, Cut>> {
+        if self.left == 0 {
+            return None;
+        }
+        let count = self.left.min(self.payload.len() as u64);
+        let may_go_on = self.test.as_ref().is_none_or(|test| test.carried(count));
+        if !may_go_on || Instant::now() >= self.until {
+            return Some(Err(Cut::Limit));
+        }
+        self.left -= count;
+        self.counters.sent(count);
+        Some(Ok(self.payload.slice(..count as usize)))
+    }
+}
+
+/// Takes all that a client sends, until `until`; how much that was.
+pub(super) async fn drain(
+    mut from: Incoming,
+    until: Instant,
+    test: Option<&Test>,
+    counters: &Counters,
+) -> Result<u64, Cut> {
+    let mut taken = 0;
+    while let Some(frame) = std::future::poll_fn(|c| Pin::new(&mut from).poll_frame(c)).await {
+        let frame = frame.map_err(|_| Cut::Client)?;
+        let count = frame.data_ref().map_or(0, |data| data.len() as u64);
+        taken += count;
+        counters.received(count);
+        let may_go_on = test.is_none_or(|test| test.carried(count));
+        if !may_go_on || Instant::now() >= until {
+            return Err(Cut::Limit);
+        }
+    }
+    Ok(taken)
+}
