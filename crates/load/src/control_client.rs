@@ -143,6 +143,14 @@ pub enum ClientError {
         port: u16,
         protocol: &'static str,
     },
+    /// A web server that does not answer as its protocol has it.
+    #[error("{name}: {why}")]
+    Web { name: String, why: String },
+    /// A web server that shows a certificate which nobody vouches for.
+    #[error(
+        "{name}: {why}: give the authority that signed its certificate (--ca), or take any certificate (--insecure)"
+    )]
+    Distrusted { name: String, why: String },
     /// The far end's protocol has no such test.
     #[error(
         "{name}: {protocol} has no {what}: leave that option out, or run 'plumb serve' at the far end"

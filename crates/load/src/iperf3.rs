@@ -5,31 +5,28 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use plumb_model::direction::OneDirection;
-use plumb_net::clock::monotonic_ns;
 use plumb_net::tcp::{self, TcpOptions};
 use plumb_wire::iperf3::{
     COOKIE_BYTES, LENGTH_BYTES, MAX_RESULTS_BYTES, Parameters, Results, State, StreamResults,
     cookie, frame, stream_id,
 };
-use plumb_wire::native::control::Start;
-use plumb_wire::native::control::flow::{Flow, TcpFlow, count};
 
+use crate::asked::{Asked, cannot};
 use crate::control_client::ClientError;
 use crate::frames::{read_exact_by, write_all_by};
-use crate::outcome::{EndedEarly, PhaseOutcome, has_carried, outcome};
+use crate::one_ended::{carry, conclude};
+use crate::outcome::PhaseOutcome;
 use crate::peer::Peer;
 use crate::phase_controller::Conductor;
 use crate::phase_plan::PhasePlan;
-use crate::phase_watch::{Progress, Watch};
-use crate::streams::Stream;
+use crate::phase_watch::Progress;
+use crate::streams::{Stream, Streams};
 use crate::tcp::TcpLoad;
 use crate::tcp::options::options;
-use crate::traffic::{Traffic, TrafficPlan};
 
 /// Where public servers listen: one a port, because each of iperf3's serves one client at a time.
 const PORTS: RangeInclusive<u16> = 5201..=5210;
@@ -39,6 +36,9 @@ const ANSWER: Duration = Duration::from_secs(5);
 
 /// How long `plumb serve` lets a client wait for its turn, and some more.
 const TURN: Duration = Duration::from_secs(35);
+
+/// Its name in messages.
+const PROTOCOL: &str = "iperf3";
 
 /// What iperf3 writes at once over TCP where nothing is said (`DEFAULT_TCP_BLKSIZE`).
 const WRITE_BYTES: u64 = 128 * 1024;
@@ -148,50 +148,17 @@ impl Iperf3 {
     /// # Errors
     /// What iperf3 cannot do.
     fn asked(&self, plan: &PhasePlan) -> Result<Asked, ClientError> {
-        let cannot = |what: &'static str| ClientError::NotInProtocol {
-            name: self.name.clone(),
-            protocol: "iperf3",
-            what,
-        };
-        let mut flows = plan.flows.iter().map(|flows| match &flows.flow {
-            Flow::Tcp(tcp) => Ok(tcp),
-            _ => Err(cannot("anything but TCP with plumb as its client")),
-        });
-        let first = flows
-            .next()
-            .unwrap_or(Err(cannot("a test without a load")))?;
-        for flow in flows {
-            if flow? != first {
-                return Err(cannot("streams that differ"));
-            }
+        let asked = Asked::of(plan, &self.name, PROTOCOL)?;
+        if asked.down > 0 && asked.up > 0 && asked.down != asked.up {
+            let what = "test of more streams in one direction than in the other";
+            return Err(cannot(&self.name, PROTOCOL, what));
         }
-        for (is_asked, what) in [
-            (first.tls, "TLS"),
-            (first.far_disk, "files at the far end"),
-            (first.fast_open, "TCP Fast Open"),
-            (first.mptcp, "Multipath TCP with plumb as its client"),
-            (first.background, "LEDBAT++"),
-            (first.probed.is_some(), "probes on loaded connections"),
-        ] {
-            if is_asked {
-                return Err(cannot(what));
-            }
-        }
-        let [down, up] = [OneDirection::Down, OneDirection::Up]
-            .map(|role| u32::try_from(count(&plan.flows, role)).unwrap_or(u32::MAX));
-        if down > 0 && up > 0 && down != up {
-            return Err(cannot("more streams in one direction than in the other"));
-        }
-        Ok(Asked {
-            down,
-            up,
-            flow: first.clone(),
-        })
+        Ok(asked)
     }
 
     /// The data connections, those that this end sends on first.
-    fn open(&self, port: u16, asked: &Asked, cookie: &[u8]) -> Result<Streams, ClientError> {
-        let mut streams = Streams::default();
+    fn open(&self, port: u16, asked: &Asked, cookie: &[u8]) -> Result<Opened, ClientError> {
+        let mut opened = Opened::default();
         for index in 0..asked.up + asked.down {
             let is_sent = index < asked.up;
             let failed = |why: String| ClientError::Stream {
@@ -210,54 +177,46 @@ impl Iperf3 {
                 flow: asked.flow.clone(),
                 socket,
                 tls: None,
+                framing: None,
                 file: None,
             });
             match is_sent {
-                true => streams.outgoing.push(stream),
-                false => streams.incoming.push(stream),
+                true => opened.streams.outgoing.push(stream),
+                false => opened.streams.incoming.push(stream),
             }
-            streams.kept.push((is_sent, kept));
+            opened.kept.push((is_sent, kept));
         }
-        Ok(streams)
+        Ok(opened)
     }
 }
 
-/// What a plan asks a server for.
-struct Asked {
-    down: u32,
-    up: u32,
-    flow: TcpFlow,
-}
-
-impl Asked {
-    fn parameters(&self, duration: Duration) -> Parameters {
-        let flow = &self.flow;
-        Parameters {
-            tcp: true,
-            // The client ends the test; the server only bounds it.
-            time: duration.as_secs_f64().ceil().max(1.0) as u64,
-            parallel: self.down.max(self.up).into(),
-            reverse: self.up == 0,
-            bidirectional: self.up > 0 && self.down > 0,
-            len: flow.write_bytes.map_or(WRITE_BYTES, u64::from),
-            bandwidth: flow.pacing_bps.unwrap_or(0),
-            fqrate: flow.pacing_bps.unwrap_or(0),
-            window: flow.window_bytes.unwrap_or(0).into(),
-            mss: flow.mss_bytes.unwrap_or(0).into(),
-            nodelay: flow.no_delay,
-            tos: u64::from(flow.dscp.unwrap_or(0)) << 2,
-            congestion: Some(flow.congestion_control().to_owned()),
-            client_version: concat!("plumb ", env!("CARGO_PKG_VERSION")).to_owned(),
-            ..Parameters::default()
-        }
+/// What the server is asked for.
+fn parameters(asked: &Asked, duration: Duration) -> Parameters {
+    let flow = &asked.flow;
+    Parameters {
+        tcp: true,
+        // The client ends the test; the server only bounds it.
+        time: duration.as_secs_f64().ceil().max(1.0) as u64,
+        parallel: asked.down.max(asked.up).into(),
+        reverse: asked.up == 0,
+        bidirectional: asked.up > 0 && asked.down > 0,
+        len: flow.write_bytes.map_or(WRITE_BYTES, u64::from),
+        bandwidth: flow.pacing_bps.unwrap_or(0),
+        fqrate: flow.pacing_bps.unwrap_or(0),
+        window: flow.window_bytes.unwrap_or(0).into(),
+        mss: flow.mss_bytes.unwrap_or(0).into(),
+        nodelay: flow.no_delay,
+        tos: u64::from(flow.dscp.unwrap_or(0)) << 2,
+        congestion: Some(flow.congestion_control().to_owned()),
+        client_version: concat!("plumb ", env!("CARGO_PKG_VERSION")).to_owned(),
+        ..Parameters::default()
     }
 }
 
 /// Streams before they run.
 #[derive(Default)]
-struct Streams {
-    outgoing: Vec<Stream>,
-    incoming: Vec<Stream>,
+struct Opened {
+    streams: Streams,
     /// Each connection once more, and whether this end sends on it: closed when the results are there.
     kept: Vec<(bool, TcpStream)>,
 }
@@ -275,82 +234,35 @@ impl Peer for Iperf3 {
         getrandom::fill(&mut random).map_err(|error| self.local(&error))?;
         let cookie = cookie(random);
         let control = self.begin(&cookie)?;
-        control.write_json(&asked.parameters(plan.duration))?;
+        control.write_json(&parameters(&asked, plan.duration))?;
         control.expect(State::CreateStreams, TURN)?;
-        let mut streams = self.open(control.port, &asked, &cookie)?;
-        for stream in &mut streams.outgoing {
-            stream.set_file(plan.from.clone());
-        }
-        for stream in &mut streams.incoming {
-            stream.set_file(plan.to.clone());
-        }
-        if let Some(to) = plan.to.as_ref().filter(|_| asked.down > 0) {
-            // A device has no length.
-            let _ = to.file.set_len(0);
-        }
+        let Opened { streams, kept } = self.open(control.port, &asked, &cookie)?;
         control.expect(State::TestStart, ANSWER)?;
         control.expect(State::TestRunning, ANSWER)?;
-        let started_monotonic_ns = monotonic_ns();
-        let traffic = Traffic::start(TrafficPlan {
-            outgoing: streams.outgoing,
-            incoming: streams.incoming,
-            far: None,
-            quic: None,
-            byte_limit: plan.byte_limit,
-            duration: plan.duration,
-            longest: plan.duration,
+        let begun = || {
+            for (_, socket) in &kept {
+                // The server reads on until it hears of the end, and takes a reset for an error.
+                let _ = tcp::close_in_order(socket);
+            }
+        };
+        let wait = |within| match control.state(within)? {
+            None => Ok(()),
+            Some(_) => Err(self.broken("it ended the test")),
+        };
+        let mut carried = carry(
+            &self.name, streams, plan, conductor, progress, cancel, begun, wait,
+        )?;
+        let ours = counted(&carried.local.report, asked.up);
+        let theirs = match &carried.watched {
+            Ok(_) => control.exchange(&ours, &kept).map(Some),
+            Err(_) => Ok(None),
+        };
+        let theirs = theirs.unwrap_or_else(|error| {
+            carried.watched = Err(error);
+            None
         });
-        let traffic = traffic.map_err(|error| self.local(&error))?;
-        for (_, socket) in &streams.kept {
-            // The server reads on until it hears of the end, and takes a reset for an error.
-            let _ = tcp::close_in_order(socket);
-        }
-        let mut watch = Watch::begin(&traffic, plan, conductor, progress, cancel);
-        let watched = loop {
-            match control.state(watch.until_next()) {
-                Ok(None) => {}
-                Ok(Some(_)) => break Err(self.broken("it ended the test")),
-                Err(error) => break Err(error),
-            }
-            if let ControlFlow::Break(early) = watch.look() {
-                break Ok(early);
-            }
-        };
-        let elapsed = traffic.elapsed().min(plan.duration);
-        if watched.is_err() {
-            traffic.abandon();
-        }
-        let local = traffic.finish();
-        let ours = counted(&local.report, asked.up);
-        let exchanged =
-            watched.and_then(|early| Ok((early, control.exchange(&ours, &streams.kept)?)));
-        let (early, theirs, lost) = match exchanged {
-            Ok((early, theirs)) => (early, Some(theirs), None),
-            Err(error) if has_carried(&local) => {
-                (Some(EndedEarly::FarEndLost), None, Some(error.to_string()))
-            }
-            Err(error) => return Err(error),
-        };
-        let start = Start {
-            phase: 1,
-            flows: plan.flows.clone(),
-            duration_s: plan.duration.as_secs_f64(),
-            byte_limit: plan.byte_limit,
-        };
-        let outcome = outcome(
-            local,
-            None,
-            &start,
-            elapsed.as_secs_f64(),
-            early,
-            &[None, None],
-        );
         Ok(with_theirs(
-            PhaseOutcome {
-                started_monotonic_ns,
-                lost,
-                ..outcome
-            },
+            conclude(plan, carried)?,
             theirs.as_ref(),
             asked.up,
         ))
@@ -469,7 +381,7 @@ impl Control<'_> {
             None => Err(ClientError::NotProtocol {
                 name: self.far.name.clone(),
                 port: self.port,
-                protocol: "iperf3",
+                protocol: PROTOCOL,
             }),
         }
     }

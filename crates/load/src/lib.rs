@@ -1,15 +1,18 @@
 //! Heavy traffic: senders, receivers and samplers that know no role, what their logs come to,
 //! and the clients of far ends that carry them.
 
+mod asked;
 mod certificate;
 mod control_client;
 pub mod file;
 pub mod frames;
+pub mod framing;
 mod idle_requests;
 mod iperf3;
 pub mod life;
 mod limits;
 pub mod logs;
+mod one_ended;
 mod outcome;
 mod peer;
 mod phase;

@@ -71,6 +71,7 @@ impl Stream {
                     flow: flow.clone(),
                     socket,
                     tls,
+                    framing: None,
                     file: None,
                 }))
             }

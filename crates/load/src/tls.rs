@@ -24,6 +24,7 @@ use rustls::{
 
 use crate::certificate::SelfSigned;
 use crate::frames::{LinkError, remaining};
+use crate::framing::Framing;
 
 /// Why a connection did not become TLS.
 #[derive(Debug, thiserror::Error)]
@@ -196,7 +197,11 @@ impl TlsSession {
         name: ServerName<'static>,
         deadline: Instant,
     ) -> Result<Self, TlsError> {
-        shake(ClientConnection::new(config, name)?.into(), socket, deadline)
+        shake(
+            ClientConnection::new(config, name)?.into(),
+            socket,
+            deadline,
+        )
     }
 
     /// The server's handshake, likewise.
@@ -250,6 +255,8 @@ impl TlsSession {
 pub enum Pipe<'a> {
     Plain(&'a TcpStream),
     Tls(TlsPipe<'a>),
+    /// In what a protocol puts around it; that has the connection.
+    Framed(&'a mut dyn Framing),
 }
 
 impl<'a> Pipe<'a> {
@@ -267,6 +274,7 @@ impl Read for Pipe<'_> {
         match self {
             Self::Plain(socket) => socket.read(buffer),
             Self::Tls(pipe) => pipe.read(buffer),
+            Self::Framed(framing) => framing.read(buffer),
         }
     }
 }
@@ -276,6 +284,7 @@ impl Write for Pipe<'_> {
         match self {
             Self::Plain(socket) => socket.write(bytes),
             Self::Tls(pipe) => pipe.write(bytes),
+            Self::Framed(framing) => framing.write(bytes),
         }
     }
 
@@ -283,6 +292,7 @@ impl Write for Pipe<'_> {
         match self {
             Self::Plain(_) => Ok(()),
             Self::Tls(pipe) => pipe.flush(),
+            Self::Framed(framing) => framing.flush(),
         }
     }
 }

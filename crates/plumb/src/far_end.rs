@@ -1,11 +1,13 @@
 //! What carries the load at the far end: a responder, or a server of others.
 
 use clap::ValueEnum;
-use plumb_load::{Client, ClientError, Iperf3};
+use plumb_load::{Client, ClientError, Iperf3, Peer};
 use plumb_wire::native::spec::{PATIENCE, PORT};
 
 use crate::stderr::say;
 use crate::target::{ResponderOptions, Target};
+use crate::trust::TrustOptions;
+use crate::web_server;
 
 /// A protocol by which a far end carries load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -14,40 +16,108 @@ pub(crate) enum Protocol {
     Native,
     /// iperf3's server, on the first port from 5201 to 5210 that is not busy
     Iperf3,
+    /// NDT7's server, on port 443 or 4043
+    Ndt7,
+    /// A server of networkQuality, on port 443 or 4043
+    Nq,
+    /// A web server: the file at a URL, or /__down and /__up
+    Http,
+}
+
+impl Protocol {
+    /// Whether its servers are named by URLs.
+    pub(crate) fn takes_urls(self) -> bool {
+        matches!(self, Self::Ndt7 | Self::Nq | Self::Http)
+    }
+}
+
+/// Where a far end is looked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Sought<'a> {
+    /// As it was typed.
+    pub(crate) host: &'a str,
+    pub(crate) target: &'a Target,
+    pub(crate) responder: &'a ResponderOptions,
+    pub(crate) trust: &'a TrustOptions,
 }
 
 /// What carries the load.
 pub(crate) enum FarEnd {
     Responder(Box<Client>),
-    Server(Iperf3),
+    Server(Server),
+}
+
+/// A server of others.
+pub(crate) struct Server {
+    pub(crate) peer: Box<dyn Peer>,
+    /// Whether it carries load to here only.
+    pub(crate) only_down: bool,
+}
+
+impl Server {
+    pub(crate) fn of(peer: impl Peer + 'static) -> Self {
+        Self {
+            peer: Box::new(peer),
+            only_down: false,
+        }
+    }
+}
+
+impl Sought<'_> {
+    /// The port that was typed, if one was: `-p` has that of a responder where none was.
+    pub(crate) fn port(&self) -> Option<u16> {
+        let option = Some(self.responder.port).filter(|port| *port != PORT);
+        let typed = Some(self.target.address.port()).filter(|port| *port != 0);
+        typed.or(option)
+    }
 }
 
 impl FarEnd {
-    /// Finds what was asked for; where nothing was, a responder, and else a server of iperf3.
-    pub(crate) fn find(
-        target: &Target,
-        responder: &ResponderOptions,
-        protocol: Option<Protocol>,
-    ) -> anyhow::Result<Self> {
-        // A port that was not typed is that of a responder.
-        let port = Some(responder.port).filter(|port| *port != PORT);
-        let server = Iperf3::at(&target.name, target.at(port.unwrap_or(0)));
-        if protocol == Some(Protocol::Iperf3) {
-            return Ok(Self::Server(server));
-        }
-        let caller = responder.caller(PATIENCE)?;
-        match target.connect_as(responder.port, caller) {
-            Ok(client) => Ok(Self::Responder(Box::new(client))),
-            Err(ClientError::Refused { .. })
-                if protocol.is_none() && server.address().port() == 0 && server.is_there() =>
-            {
-                say(format_args!(
-                    "{} runs no plumb serve: measuring with its iperf3 server",
-                    target.name
-                ));
-                Ok(Self::Server(server))
-            }
-            Err(error) => Err(error.into()),
-        }
+    /// Finds what was asked for; where nothing was, a responder, and else a server of iperf3 or networkQuality.
+    pub(crate) fn find(sought: Sought<'_>, protocol: Option<Protocol>) -> anyhow::Result<Self> {
+        let server = match protocol {
+            None => return Self::whatever(sought),
+            Some(Protocol::Native) => return Ok(Self::Responder(responder(sought)??)),
+            Some(Protocol::Iperf3) => Server::of(iperf3(sought)),
+            Some(Protocol::Ndt7) => Server::of(web_server::ndt7(sought)?),
+            Some(Protocol::Nq) => Server::of(web_server::network_quality(sought)?),
+            Some(Protocol::Http) => web_server::http(sought)?,
+        };
+        Ok(Self::Server(server))
     }
+
+    fn whatever(sought: Sought<'_>) -> anyhow::Result<Self> {
+        let refused = match responder(sought)? {
+            Ok(client) => return Ok(Self::Responder(client)),
+            Err(error @ ClientError::Refused { .. }) if sought.port().is_none() => error,
+            Err(error) => return Err(error.into()),
+        };
+        let name = &sought.target.name;
+        let found = |what| {
+            say(format_args!(
+                "{name} runs no plumb serve: measuring with its {what}"
+            ));
+        };
+        let server = iperf3(sought);
+        if server.is_there() {
+            found("iperf3 server");
+            return Ok(Self::Server(Server::of(server)));
+        }
+        if let Ok(server) = web_server::network_quality(sought) {
+            found("networkQuality server");
+            return Ok(Self::Server(Server::of(server)));
+        }
+        Err(refused.into())
+    }
+}
+
+fn responder(sought: Sought<'_>) -> anyhow::Result<Result<Box<Client>, ClientError>> {
+    let caller = sought.responder.caller(PATIENCE)?;
+    let client = sought.target.connect_as(sought.responder.port, caller);
+    Ok(client.map(Box::new))
+}
+
+fn iperf3(sought: Sought<'_>) -> Iperf3 {
+    let port = sought.port().unwrap_or(0);
+    Iperf3::at(&sought.target.name, sought.target.at(port))
 }

@@ -22,13 +22,15 @@ use plumb_wire::native::spec::MOST_STREAMS;
 
 use crate::direction::Directions;
 use crate::exit::{Ends, stop_flag};
-use crate::far_end::{FarEnd, Protocol};
+use crate::far_end::{FarEnd, Protocol, Sought};
 use crate::files::OpenFiles;
 use crate::mix::Mix;
 use crate::output::{Begun, LiveOutput, say};
 use crate::quantity::time_above_zero;
 use crate::target::{ResponderOptions, Target, command_line};
+use crate::trust::TrustOptions;
 use crate::usage::wrong;
+use crate::web_server;
 
 /// How to load the path; what is not given is the verb's own.
 #[derive(Args)]
@@ -92,22 +94,37 @@ impl LoadArguments {
 
     /// Measures in the directions asked for, or else in the verb's own, and shows the Run.
     pub(crate) fn run(&self, defaults: Defaults, mix: &Mix) -> anyhow::Result<ExitCode> {
-        self.run_by(Some(Protocol::Native), defaults, mix)
+        let trust = TrustOptions::default();
+        self.run_by(Some(Protocol::Native), &trust, defaults, mix)
     }
 
     /// The same by a protocol, or by what the far end speaks.
     pub(crate) fn run_by(
         &self,
         protocol: Option<Protocol>,
+        trust: &TrustOptions,
         mut defaults: Defaults,
         mix: &Mix,
     ) -> anyhow::Result<ExitCode> {
         let groups = self.load.groups(&defaults, mix)?;
-        let target = Target::resolve(&self.host)?;
+        let of_url = web_server::authority(&self.host)
+            .filter(|_| protocol.is_some_and(Protocol::takes_urls));
+        let target = Target::resolve(of_url.as_deref().unwrap_or(&self.host))?;
         let output = self.output.begin()?;
         // Before the client's threads start, so that none of them is hit.
         let cancel = stop_flag(Ends::ByItself)?;
-        let far = FarEnd::find(&target, &self.load.responder, protocol)?;
+        let sought = Sought {
+            host: &self.host,
+            target: &target,
+            responder: &self.load.responder,
+            trust,
+        };
+        let far = FarEnd::find(sought, protocol)?;
+        if matches!(&far, FarEnd::Server(server) if server.only_down) {
+            defaults
+                .directions
+                .retain(|direction| *direction == Direction::Down);
+        }
         defaults.directions = self.directions.or(&defaults.directions);
         defaults.applications.extend(&self.with);
         let watcher = self.output.watcher();
@@ -121,7 +138,7 @@ impl LoadArguments {
             FarEnd::Server(mut server) => {
                 refuse_beside(&plan)?;
                 let address = target.address.ip();
-                with_server::run(&mut server, address, &plan, &*watcher, &cancel)
+                with_server::run(&mut *server.peer, address, &plan, &*watcher, &cancel)
             }
         };
         drop(watcher);

@@ -18,6 +18,7 @@ use crate::load_options::{Defaults, LoadArguments, enough_budget};
 use crate::mix::Mix;
 use crate::quantity::rate_above_zero;
 use crate::tcp_options::{TcpOptions, pacing_bps};
+use crate::trust::TrustOptions;
 use crate::udp_options::{Bandwidth, UdpOptions, bandwidth};
 use crate::usage::wrong;
 
@@ -66,9 +67,11 @@ pub(crate) struct Arguments {
     /// Two seconds in a row are alike within 2 %, and the rate is known within 5 %. --duration limits it [default: 60s then].
     #[arg(long, value_name = "WHAT")]
     until: Option<Until>,
-    /// What the far end speaks [default: native, or iperf3 where nothing else listens]
+    /// What the far end speaks [default: native, else what is found there]
     #[arg(long, value_name = "PROTOCOL", conflicts_with = "available")]
     protocol: Option<Protocol>,
+    #[command(flatten)]
+    trust: TrustOptions,
     /// QUIC instead of TCP
     ///
     /// Each stream has a connection, encrypted, with a congestion control of its own (--cc cubic, reno or bbr). Of TCP's
@@ -164,7 +167,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         judge: false,
     };
     let load = &arguments.load;
-    load.run_by(arguments.protocol, defaults, &arguments.mix)
+    load.run_by(
+        arguments.protocol,
+        &arguments.trust,
+        defaults,
+        &arguments.mix,
+    )
 }
 
 impl Arguments {

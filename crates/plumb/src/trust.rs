@@ -8,7 +8,7 @@ use plumb_probe::{Trust, TrustError};
 use plumb_wire::url::{Scheme, Url};
 
 /// Whose certificates are believed.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct TrustOptions {
     /// Over HTTPS: a PEM file of the authorities to trust [default: those that this system trusts]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]

@@ -103,7 +103,8 @@ impl Trust {
         self.checks
     }
 
-    pub(crate) fn config(&self) -> Arc<ClientConfig> {
+    /// How TLS is begun.
+    pub fn config(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.config)
     }
 }

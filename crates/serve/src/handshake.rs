@@ -23,12 +23,7 @@ use crate::shared::Shared;
 
 /// Reads the first frame, or the preamble and the handshake, within [`GREETING_TIMEOUT`], then runs the session or
 /// hands the data connection over and ends. It ends at once where its place is needed for another connection.
-pub(crate) fn run(
-    shared: &Shared,
-    socket: Arc<TcpStream>,
-    peer: IpAddr,
-    place: GreetingPlace<'_>,
-) {
+pub(crate) fn run(shared: &Shared, socket: Arc<TcpStream>, peer: IpAddr, place: GreetingPlace<'_>) {
     let deadline = Instant::now() + GREETING_TIMEOUT;
     match open(&socket, deadline) {
         Ok(Opened::Control(first)) => {

@@ -23,8 +23,9 @@ use plumb_wire::native::control::report::{
 };
 
 use crate::file::{Sink, Source, StreamFile};
+use crate::framing::Framing;
 use crate::phase_state::Stage;
-use crate::tls::TlsSession;
+use crate::tls::{Pipe, TlsSession};
 use background::Background;
 use probed::{Connection, Load};
 use receiver::Destination;
@@ -43,6 +44,8 @@ pub struct TcpLoad {
     pub socket: TcpStream,
     /// Set when that is encrypted.
     pub tls: Option<TlsSession>,
+    /// What has the connection, and frames payload on it, where a protocol of others does.
+    pub framing: Option<Box<dyn Framing>>,
     /// The file that its payload comes from or goes to, if any.
     pub file: Option<StreamFile>,
 }
@@ -83,6 +86,7 @@ struct Prepared {
     socket: Arc<TcpStream>,
     counter: Arc<AtomicU64>,
     tls: Option<TlsSession>,
+    framing: Option<Box<dyn Framing>>,
     file: Option<(StreamFile, Arc<AtomicU64>)>,
     refused: Arc<Refused>,
 }
@@ -95,12 +99,35 @@ impl Prepared {
             .map_or(sender::WRITE_BYTES, |bytes| bytes as usize)
     }
 
+    /// What payload goes through on its way to the socket.
+    fn layers(&mut self) -> Layers {
+        Layers {
+            tls: self.tls.take(),
+            framing: self.framing.take(),
+        }
+    }
+
     fn running(self, thread: JoinHandle<Option<StreamEnd>>) -> Running {
         Running {
             socket: self.socket,
             file_wait_us: self.file.map(|(_, wait_us)| wait_us),
             refused: self.refused,
             thread,
+        }
+    }
+}
+
+/// What payload goes through on its way to the socket.
+struct Layers {
+    tls: Option<TlsSession>,
+    framing: Option<Box<dyn Framing>>,
+}
+
+impl Layers {
+    fn pipe<'a>(&'a mut self, socket: &'a TcpStream) -> Pipe<'a> {
+        match &mut self.framing {
+            Some(framing) => Pipe::Framed(framing.as_mut()),
+            None => Pipe::new(socket, self.tls.as_mut()),
         }
     }
 }
@@ -113,6 +140,7 @@ impl From<TcpLoad> for Prepared {
             socket: Arc::new(stream.socket),
             counter: Arc::default(),
             tls: stream.tls,
+            framing: stream.framing,
             file: stream.file.map(|file| (file, Arc::default())),
             refused: Arc::default(),
         }
@@ -139,13 +167,14 @@ impl TcpStreams {
                 continue;
             }
             let (socket, waited) = (Arc::clone(&stream.socket), Arc::clone(&stream.counter));
-            let (origin, mut tls) = (payload.origin(&stream)?, stream.tls.take());
+            let origin = payload.origin(&stream)?;
+            let mut layers = stream.layers();
             let background = Background::of(&stream.flow);
             let whole = stream.flow.write_bytes.is_some();
             let thread = stage.spawn("plumb-send", move |stage| {
                 sender::run(
                     &socket,
-                    tls.as_mut(),
+                    layers.pipe(&socket),
                     origin,
                     background,
                     whole,
@@ -166,10 +195,13 @@ impl TcpStreams {
                 this.receivers.push((tail, stream.running(thread), counter));
                 continue;
             }
-            let (destination, mut tls) = (destination(&stream), stream.tls.take());
+            let (destination, mut layers) = (destination(&stream), stream.layers());
             let thread = stage.spawn("plumb-receive", {
                 let counter = Arc::clone(&counter);
-                move |stage| receiver::run(&socket, tls.as_mut(), destination, &counter, stage)
+                move |stage| {
+                    let pipe = layers.pipe(&socket);
+                    receiver::run(&socket, pipe, destination, &counter, stage)
+                }
             })?;
             this.receivers.push((tail, stream.running(thread), counter));
         }

@@ -10,7 +10,7 @@ use plumb_wire::native::control::report::StreamEnd;
 
 use crate::file::Sink;
 use crate::phase_state::{POLL_INTERVAL, Stage, retry};
-use crate::tls::{Pipe, TlsSession};
+use crate::tls::Pipe;
 
 /// Bytes of one read: at 10 Gbit/s about 2,500 system calls a second.
 const READ_BYTES: usize = 512 * 1024;
@@ -56,7 +56,7 @@ impl Destination {
 /// longer. Tells how the stream ended when it was not told to.
 pub(super) fn run(
     stream: &TcpStream,
-    tls: Option<&mut TlsSession>,
+    mut pipe: Pipe<'_>,
     mut to: Destination,
     counter: &AtomicU64,
     stage: &Stage,
@@ -64,7 +64,6 @@ pub(super) fn run(
     if let Err(error) = stream.set_read_timeout(Some(POLL_INTERVAL)) {
         return stage.ended(error);
     }
-    let mut pipe = Pipe::new(stream, tls);
     let mut last_read = None;
     loop {
         if last_read.is_none() && stage.is_over() {

@@ -13,7 +13,7 @@ use super::background::Background;
 use super::zero_copy::InPlace;
 use crate::file::{Ready, Source};
 use crate::phase_state::{POLL_INTERVAL, Stage, retry};
-use crate::tls::{Pipe, TlsSession};
+use crate::tls::Pipe;
 
 /// Most bytes of one write where nobody asks for another size: between two namespaces of one machine
 /// a connection carried 61 to 75 Gbit/s so, and 51 to 60 in writes of [`SMALL_WRITE_BYTES`] (Linux 6.18).
@@ -88,7 +88,7 @@ impl Origin {
 /// the send buffer. Tells how the stream ended when it failed.
 pub(super) fn run(
     stream: &TcpStream,
-    tls: Option<&mut TlsSession>,
+    mut pipe: Pipe<'_>,
     mut from: Origin,
     mut background: Option<Background>,
     whole: bool,
@@ -98,7 +98,6 @@ pub(super) fn run(
     if let Err(error) = stream.set_nonblocking(true) {
         return stage.ended(error);
     }
-    let mut pipe = Pipe::new(stream, tls);
     let mut writes = Writes::start(Instant::now());
     while !stage.is_over() {
         if let Some(background) = &mut background {

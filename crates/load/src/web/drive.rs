@@ -163,11 +163,7 @@ impl Driver {
         let waker = Waker::from(Arc::clone(&self.waits));
         let context = &mut Context::from_waker(&waker);
         loop {
-            for flag in [
-                &self.waits.to_read,
-                &self.waits.to_write,
-                &self.waits.woken,
-            ] {
+            for flag in [&self.waits.to_read, &self.waits.to_write, &self.waits.woken] {
                 flag.store(false, Ordering::Relaxed);
             }
             if let Poll::Ready(value) = poll(context) {

@@ -96,7 +96,10 @@ impl Arguments {
     fn web(&self, file: &File) -> anyhow::Result<WebSettings> {
         let (typed, listed) = (&self.web, &file.web);
         let certificate = typed.certificate.as_ref().or(listed.certificate.as_ref());
-        let key = typed.certificate_key.as_ref().or(listed.certificate_key.as_ref());
+        let key = typed
+            .certificate_key
+            .as_ref()
+            .or(listed.certificate_key.as_ref());
         let identity = match (certificate, key) {
             (None, None) => None,
             (Some(certificate), Some(key)) => {

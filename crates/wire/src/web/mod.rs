@@ -27,7 +27,14 @@ mod tests {
     fn a_query_says_how_many_bytes() {
         assert_eq!(bytes_asked("bytes=1000"), Some(1000));
         assert_eq!(bytes_asked("measId=7&bytes=0"), Some(0));
-        for none in ["", "bytes=", "bytes=-1", "bytes=1e9", "megabytes=3", "bytes=99999999999999999999"] {
+        for none in [
+            "",
+            "bytes=",
+            "bytes=-1",
+            "bytes=1e9",
+            "megabytes=3",
+            "bytes=99999999999999999999",
+        ] {
             assert_eq!(bytes_asked(none), None, "{none}");
         }
     }

@@ -87,12 +87,21 @@ mod tests {
             both.urls.small_https_download_url,
             "https://[2001:db8::1]:4043/__down?bytes=1"
         );
-        assert_eq!(both.urls.https_upload_url, "https://[2001:db8::1]:4043/__up");
+        assert_eq!(
+            both.urls.https_upload_url,
+            "https://[2001:db8::1]:4043/__up"
+        );
         let new = br#"{"version":1,"test_endpoint":"edge.example","urls":{"large_download_url":"https://h/l","small_download_url":"https://h/s","upload_url":"https://h/u"}}"#;
         let new = parse(new).unwrap();
         assert_eq!(new.urls.large_https_download_url, "https://h/l");
         assert_eq!(new.test_endpoint.as_deref(), Some("edge.example"));
-        for bad in ["", "[]", "{}", r#"{"version":1,"urls":{}}"#, r#"{"version":-1,"urls":7}"#] {
+        for bad in [
+            "",
+            "[]",
+            "{}",
+            r#"{"version":1,"urls":{}}"#,
+            r#"{"version":-1,"urls":7}"#,
+        ] {
             assert!(parse(bad.as_bytes()).is_err(), "{bad}");
         }
     }

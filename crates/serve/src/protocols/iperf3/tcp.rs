@@ -57,6 +57,7 @@ impl Connections {
                 flow,
                 socket,
                 tls: None,
+                framing: None,
                 file: None,
             });
             match is_received {

@@ -53,7 +53,9 @@ pub(super) fn serve(socket: TcpStream, peer: SocketAddr, site: &Arc<Site>, ident
     };
     // Small answers are not kept back behind large ones.
     let _ = socket.set_nodelay(true);
-    let is_http2 = tls.as_ref().is_some_and(|tls| tls.protocol() == Some(b"h2"));
+    let is_http2 = tls
+        .as_ref()
+        .is_some_and(|tls| tls.protocol() == Some(b"h2"));
     let Ok((wire, driver)) = Wire::new(Arc::clone(&socket), tls) else {
         return;
     };

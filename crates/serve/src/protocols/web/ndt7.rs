@@ -168,7 +168,8 @@ impl Running<'_> {
             return Ok(());
         }
         // Where the system gives no random numbers, the mean.
-        let random = getrandom::u32().map_or((-1.0_f64).exp(), |r| f64::from(r) / f64::from(u32::MAX));
+        let random =
+            getrandom::u32().map_or((-1.0_f64).exp(), |r| f64::from(r) / f64::from(u32::MAX));
         self.report_at = now + until_next_report(random);
         let report = self.measured();
         let json = serde_json::to_string(&report).map_err(io::Error::from)?;

@@ -93,7 +93,11 @@ impl Site {
                 TEXT,
                 "this path takes another method\n",
             ),
-            _ => document(StatusCode::NOT_FOUND, TEXT, "there is nothing at this path\n"),
+            _ => document(
+                StatusCode::NOT_FOUND,
+                TEXT,
+                "there is nothing at this path\n",
+            ),
         };
         Ok(answer)
     }
@@ -124,7 +128,11 @@ impl Site {
     }
 
     async fn upload(&self, client: Client, request: Request<Incoming>) -> Answered {
-        let is_light = request.body().size_hint().exact().is_some_and(|b| b <= LIGHT_BYTES);
+        let is_light = request
+            .body()
+            .size_hint()
+            .exact()
+            .is_some_and(|b| b <= LIGHT_BYTES);
         let test = (!is_light).then(|| self.tests.join(&self.gate, client.peer));
         let test = match test.transpose() {
             Ok(test) => test,
@@ -192,7 +200,9 @@ impl Site {
         let mut answer = document(status, TEXT, format!("{why}\n"));
         if let Some(after) = after {
             let seconds = after.as_secs_f64().ceil().max(1.0) as u64;
-            answer.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+            answer
+                .headers_mut()
+                .insert(header::RETRY_AFTER, seconds.into());
         }
         answer
     }
@@ -204,7 +214,10 @@ const TEXT: &str = "text/plain; charset=utf-8";
 fn configuration(client: Client, request: &Request<Incoming>) -> Answered {
     let host = request.headers().get(header::HOST);
     let host = host.and_then(|host| host.to_str().ok());
-    let authority = request.uri().authority().map(|authority| authority.as_str());
+    let authority = request
+        .uri()
+        .authority()
+        .map(|authority| authority.as_str());
     let Some(authority) = authority.or(host) else {
         return document(StatusCode::BAD_REQUEST, TEXT, "the request names no host\n");
     };
@@ -223,6 +236,9 @@ fn with_type(mut answer: Answered, kind: &'static str) -> Answered {
     let fields = answer.headers_mut();
     fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    fields.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    fields.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
     answer
 }

@@ -85,7 +85,10 @@ impl Counters {
     pub(super) fn prometheus(&self, standing: Standing) -> String {
         let mut text = String::new();
         for (name, kind, help, value) in self.metrics(standing) {
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
+            let _ = writeln!(
+                text,
+                "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}"
+            );
         }
         text
     }

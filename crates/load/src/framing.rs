@@ -1,0 +1,10 @@
+//! What a protocol of others puts around payload on a connection.
+
+use std::fmt;
+use std::io::{Read, Write};
+
+/// Payload in and out of a protocol that has the connection: calls take at most twice
+/// [`POLL_INTERVAL`](crate::phase_state::POLL_INTERVAL), and end as if they would block where nothing moved meanwhile.
+pub trait Framing: Read + Write + Send + fmt::Debug {}
+
+impl<T: Read + Write + Send + fmt::Debug> Framing for T {}

@@ -1,0 +1,149 @@
+//! Load by requests, one after the other on one connection: large objects down, or large bodies up.
+
+use std::io::{self, Read, Write};
+use std::task::{Context, Poll, ready};
+
+use hyper::body::{Bytes, Incoming};
+use hyper::{Request, Response, StatusCode};
+
+use super::exchange::{Answering, Exchange, Feed, answered, next_bytes};
+use crate::phase_state::POLL_INTERVAL;
+
+/// Makes the next request.
+type Next = Box<dyn Fn() -> Request<Feed> + Send>;
+
+/// How far a request is.
+enum State {
+    /// There is none.
+    Idle,
+    /// It is sent, or its answer is waited for.
+    Asked(Answering),
+    /// Its answer comes.
+    Answered(Incoming),
+}
+
+/// A connection that carries load by requests.
+pub(super) struct HttpLoad {
+    exchange: Exchange,
+    next: Next,
+    state: State,
+    /// What came and was not read yet.
+    came: Bytes,
+    /// The body of the request that is being sent.
+    feed: Feed,
+}
+
+impl std::fmt::Debug for HttpLoad {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("HttpLoad").field(&self.exchange).finish()
+    }
+}
+
+/// That the server does not serve it.
+fn refused(answer: &Response<Incoming>) -> io::Error {
+    let after = answer.headers().get(hyper::header::RETRY_AFTER);
+    let after = after.and_then(|after| after.to_str().ok());
+    let again = after.map_or(String::new(), |s| {
+        format!("; it says to come again in {s} s")
+    });
+    let status = answer.status();
+    io::Error::other(match status {
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+            format!("the server is busy (HTTP {}){again}", status.as_u16())
+        }
+        _ => format!("the server answered HTTP {}", status.as_u16()),
+    })
+}
+
+impl HttpLoad {
+    pub(super) fn new(exchange: Exchange, next: Next) -> Self {
+        Self {
+            exchange,
+            next,
+            state: State::Idle,
+            came: Bytes::new(),
+            feed: Feed::default(),
+        }
+    }
+
+    /// Asks, if nothing is asked, and goes on until something came, which may be what a server says of an upload, until
+    /// `enough`, or until [`POLL_INTERVAL`] has passed.
+    fn go_on(&mut self, enough: impl Fn(&Feed) -> bool) -> io::Result<Option<Bytes>> {
+        let Self {
+            exchange,
+            next,
+            state,
+            feed,
+            ..
+        } = self;
+        exchange.poll(POLL_INTERVAL, |sender, context| {
+            if matches!(state, State::Idle) {
+                let make = || {
+                    let request = next();
+                    *feed = request.body().clone();
+                    request
+                };
+                *state = State::Asked(ready!(sender.poll_request(context, make))?);
+            }
+            match step(state, context) {
+                Poll::Pending if enough(feed) => Poll::Ready(Ok(Bytes::new())),
+                done => done,
+            }
+        })
+    }
+}
+
+/// What comes next of a request: bytes of its answer, or none at its end.
+fn step(state: &mut State, context: &mut Context<'_>) -> Poll<io::Result<Bytes>> {
+    if let State::Asked(answering) = state {
+        let answer = ready!(answered(answering, context))?;
+        if !answer.status().is_success() {
+            return Poll::Ready(Err(refused(&answer)));
+        }
+        *state = State::Answered(answer.into_body());
+    }
+    let State::Answered(body) = state else {
+        return Poll::Ready(Ok(Bytes::new()));
+    };
+    let bytes = ready!(next_bytes(body, context))?;
+    Poll::Ready(Ok(bytes.unwrap_or_else(|| {
+        *state = State::Idle;
+        Bytes::new()
+    })))
+}
+
+impl Read for HttpLoad {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.came.is_empty() {
+            self.came = self.go_on(|_| false)?.unwrap_or_default();
+        }
+        if self.came.is_empty() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let count = self.came.len().min(buffer.len());
+        let bytes = self.came.split_to(count);
+        buffer
+            .get_mut(..count)
+            .unwrap_or_default()
+            .copy_from_slice(&bytes);
+        Ok(count)
+    }
+}
+
+impl Write for HttpLoad {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // What an answer says comes to its end, and another request follows.
+        self.go_on(|feed| feed.is_hungry() && !feed.is_full())?;
+        let is_open = !matches!(self.state, State::Idle);
+        if is_open && self.feed.is_hungry() && !self.feed.is_full() {
+            let count = self.feed.put(bytes);
+            self.go_on(Feed::is_hungry)?;
+            return Ok(count);
+        }
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.go_on(Feed::is_hungry).map(|_| ())
+    }
+}

@@ -1,0 +1,132 @@
+//! Web servers as far ends: large objects down, and large bodies up, by HTTP/2 or HTTP/1.1.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use plumb_model::direction::OneDirection;
+use plumb_wire::native::control::flow::TcpFlow;
+
+use super::exchange::{Exchange, Feed};
+use super::fetch::{get, request};
+use super::http_load::HttpLoad;
+use super::site::{HTTP1, HTTP2, Site};
+use crate::asked::{Asked, cannot};
+use crate::control_client::ClientError;
+use crate::one_ended::{carry, conclude};
+use crate::outcome::PhaseOutcome;
+use crate::peer::Peer;
+use crate::phase_controller::Conductor;
+use crate::phase_plan::PhasePlan;
+use crate::phase_watch::Progress;
+use crate::streams::{Stream, Streams};
+use crate::tcp::TcpLoad;
+use crate::tcp::options::options;
+
+/// How long a server has to begin to speak HTTP.
+const BEGINNING: Duration = Duration::from_secs(5);
+
+/// What load a web server carries.
+#[derive(Debug, Clone)]
+pub struct HttpServer {
+    pub site: Site,
+    /// The protocol's name in messages.
+    pub protocol: &'static str,
+    /// Path and query of a large object.
+    pub down: Option<String>,
+    /// Path and query that takes large bodies.
+    pub up: Option<String>,
+    /// The most bytes of one body; without it a body ends with the test.
+    pub body_bytes: Option<u64>,
+}
+
+impl HttpServer {
+    fn open(&self, role: OneDirection, number: u32, flow: &TcpFlow) -> Result<Stream, ClientError> {
+        let (socket, tls) = self.site.connect(&options(flow), &[HTTP2, HTTP1])?;
+        let kept = socket.try_clone().map_err(|error| ClientError::Local {
+            name: self.site.name.clone(),
+            why: error.to_string(),
+        })?;
+        let exchange = Exchange::begin(socket, tls, BEGINNING)
+            .map_err(|error| self.site.broken(&error.to_string()))?;
+        let site = Arc::new(self.site.clone());
+        let lacks = |what| cannot(&self.site.name, self.protocol, what);
+        let load = match role {
+            OneDirection::Down => {
+                let path = self.down.clone().ok_or_else(|| lacks("download"))?;
+                // Once it could be built, it can be again.
+                let first = get(&site, &path)?;
+                HttpLoad::new(exchange, again(first, |_| Feed::default()))
+            }
+            OneDirection::Up => {
+                let path = self.up.clone().ok_or_else(|| lacks("upload"))?;
+                let body = self.body_bytes;
+                let feed = move || Feed::of(body.unwrap_or(u64::MAX), body.is_some());
+                let first = request(&site, "POST", &path, feed())?;
+                HttpLoad::new(exchange, again(first, move |_| feed()))
+            }
+        };
+        Ok(Stream::Tcp(TcpLoad {
+            number,
+            flow: flow.clone(),
+            socket: kept,
+            tls: None,
+            framing: Some(Box::new(load)),
+            file: None,
+        }))
+    }
+}
+
+/// Makes the same request each time, with a body of its own.
+fn again(
+    first: hyper::Request<Feed>,
+    body: impl Fn(()) -> Feed + Send + 'static,
+) -> Box<dyn Fn() -> hyper::Request<Feed> + Send> {
+    let (parts, _) = first.into_parts();
+    Box::new(move || hyper::Request::from_parts(parts.clone(), body(())))
+}
+
+impl Peer for HttpServer {
+    fn run_phase(
+        &mut self,
+        plan: &PhasePlan,
+        conductor: &mut dyn Conductor,
+        progress: &dyn Fn(Progress),
+        cancel: &AtomicBool,
+    ) -> Result<PhaseOutcome, ClientError> {
+        let asked = Asked::of(plan, &self.site.name, self.protocol)?;
+        let open = |role, count| (0..count).map(move |number| (role, number));
+        let mut streams = Streams::default();
+        for (role, number) in
+            open(OneDirection::Down, asked.down).chain(open(OneDirection::Up, asked.up))
+        {
+            let stream = self.open(role, number, &asked.flow)?;
+            match role {
+                OneDirection::Down => streams.incoming.push(stream),
+                OneDirection::Up => streams.outgoing.push(stream),
+            }
+        }
+        let wait = |within| {
+            std::thread::sleep(within);
+            Ok(())
+        };
+        let name = &self.site.name;
+        let carried = carry(
+            name,
+            streams,
+            plan,
+            conductor,
+            progress,
+            cancel,
+            || (),
+            wait,
+        )?;
+        let mut outcome = conclude(plan, carried)?;
+        outcome.notes.push(
+            "The far end is a web server: of an upload it is known what its TCP acknowledged, framing and encryption (0.2 % of it) \
+             included, and of a download what arrived, but not what limited it."
+                .to_owned(),
+        );
+        Ok(outcome)
+    }
+}
