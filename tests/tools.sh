@@ -25,6 +25,7 @@ mandoc              mandoc              the manual
 zsh                 zsh                 completions
 fish                fish                completions
 python3             python3             services and senders of the laboratory tests
+curl                curl                downloads from plumb serve, and uploads to it
 nginx               nginx-light         pages for plumb page, HTTP/1.1 and HTTP/2
 nghttpd             nghttp2-server      pages for plumb page, HTTP/2
 qemu-system-x86_64  qemu-system-x86     the virtual machine
@@ -32,9 +33,10 @@ busybox             busybox-static      its programs
 modprobe            kmod                its modules
 cpio                cpio                its file system
 '
-# What is no program: flent plots with it.
+# What is no program: flent plots with it, and NDT7 is spoken by it.
 LIBRARIES='
 /usr/lib/python3/dist-packages/matplotlib  python3-matplotlib
+/usr/lib/python3/dist-packages/websockets  python3-websockets
 '
 
 rows() { sed '/^$/d' <<< "$1"; }

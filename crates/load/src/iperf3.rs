@@ -262,7 +262,7 @@ impl Peer for Iperf3 {
             None
         });
         Ok(with_theirs(
-            conclude(plan, carried)?,
+            conclude(&self.name, plan, carried)?,
             theirs.as_ref(),
             asked.up,
         ))

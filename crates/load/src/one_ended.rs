@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use plumb_net::clock::monotonic_ns;
 use plumb_wire::native::control::Start;
+use plumb_wire::native::control::report::Report;
 
 use crate::control_client::ClientError;
 use crate::outcome::{EndedEarly, PhaseOutcome, has_carried, outcome};
@@ -89,12 +90,31 @@ pub(crate) fn carry(
     })
 }
 
+/// Why the first stream ended that did not go on to the end.
+fn first_end(report: &Report) -> Option<&str> {
+    let sent = report.senders.iter().map(|log| &log.tail.ended);
+    let received = report.receivers.iter().map(|log| &log.tail.ended);
+    let ended = sent.chain(received).flatten().next()?;
+    Some(&ended.error)
+}
+
 /// What a phase came to.
 ///
 /// # Errors
 /// What the far end broke off with, where nothing had been carried by then.
-pub(crate) fn conclude(plan: &PhasePlan, carried: Carried) -> Result<PhaseOutcome, ClientError> {
+pub(crate) fn conclude(
+    name: &str,
+    plan: &PhasePlan,
+    carried: Carried,
+) -> Result<PhaseOutcome, ClientError> {
     let (early, lost) = match carried.watched {
+        Ok(Some(EndedEarly::StreamsFailed)) if !has_carried(&carried.local) => {
+            let why = first_end(&carried.local.report);
+            return Err(ClientError::Web {
+                name: name.to_owned(),
+                why: why.unwrap_or("the server carried nothing").to_owned(),
+            });
+        }
         Ok(early) => (early, None),
         Err(error) if has_carried(&carried.local) => {
             (Some(EndedEarly::FarEndLost), Some(error.to_string()))

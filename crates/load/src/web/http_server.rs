@@ -121,7 +121,7 @@ impl Peer for HttpServer {
             || (),
             wait,
         )?;
-        let mut outcome = conclude(plan, carried)?;
+        let mut outcome = conclude(name, plan, carried)?;
         outcome.notes.push(
             "The far end is a web server: of an upload it is known what its TCP acknowledged, framing and encryption (0.2 % of it) \
              included, and of a download what arrived, but not what limited it."

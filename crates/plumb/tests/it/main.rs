@@ -60,3 +60,4 @@ mod verdict;
 mod vm;
 mod way_back;
 mod way_out;
+mod web;

@@ -17,3 +17,4 @@ mod strangers;
 mod transactions;
 mod transfer;
 mod udp;
+mod web;

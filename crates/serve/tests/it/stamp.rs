@@ -31,7 +31,10 @@ impl Running {
         let server = Server::bind(Config {
             listen: vec!["[::]:0".parse().unwrap()],
             protocols: vec![stamp_at(0, true)],
-            settings: Settings { stamp },
+            settings: Settings {
+                stamp,
+                ..Settings::default()
+            },
             ..Config::default()
         })
         .unwrap();

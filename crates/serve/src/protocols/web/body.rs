@@ -7,12 +7,20 @@ use std::time::Instant;
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
+use super::activity::Answering;
 use super::state::Counters;
 use super::tests_of_addresses::Test;
 
 /// The body of an answer.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) struct Answer {
+    payload: Payload,
+    /// The connection is used as long as this is kept.
+    _answering: Option<Answering>,
+}
+
+#[derive(Debug)]
+enum Payload {
     /// A document.
     Whole(Option<Bytes>),
     /// Bytes that mean nothing.
@@ -41,8 +49,27 @@ pub(super) enum Cut {
 }
 
 impl Answer {
+    fn new(payload: Payload) -> Self {
+        Self {
+            payload,
+            _answering: None,
+        }
+    }
+
     pub(super) fn of(document: impl Into<Bytes>) -> Self {
-        Self::Whole(Some(document.into()))
+        Self::new(Payload::Whole(Some(document.into())))
+    }
+
+    pub(super) fn large(large: Large) -> Self {
+        Self::new(Payload::Large(large))
+    }
+
+    /// The same, for the request that is being answered by it.
+    pub(super) fn to(self, answering: Answering) -> Self {
+        Self {
+            _answering: Some(answering),
+            ..self
+        }
     }
 }
 
@@ -54,24 +81,24 @@ impl Body for Answer {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        let data = match &mut *self {
-            Self::Whole(document) => document.take().filter(|bytes| !bytes.is_empty()).map(Ok),
-            Self::Large(large) => large.next(),
+        let data = match &mut self.payload {
+            Payload::Whole(document) => document.take().filter(|bytes| !bytes.is_empty()).map(Ok),
+            Payload::Large(large) => large.next(),
         };
         Poll::Ready(data.map(|data| data.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Whole(document) => document.as_ref().is_none_or(Bytes::is_empty),
-            Self::Large(large) => large.left == 0,
+        match &self.payload {
+            Payload::Whole(document) => document.as_ref().is_none_or(Bytes::is_empty),
+            Payload::Large(large) => large.left == 0,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(match self {
-            Self::Whole(document) => document.as_ref().map_or(0, |bytes| bytes.len() as u64),
-            Self::Large(large) => large.left,
+        SizeHint::with_exact(match &self.payload {
+            Payload::Whole(document) => document.as_ref().map_or(0, |bytes| bytes.len() as u64),
+            Payload::Large(large) => large.left,
         })
     }
 }

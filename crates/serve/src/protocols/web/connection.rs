@@ -17,6 +17,7 @@ use plumb_load::web::{Channel, Driver, Tasks, Wire};
 use plumb_net::tcp;
 use plumb_wire::native::spec::GREETING_TIMEOUT;
 
+use super::activity::Activity;
 use super::body::Answer;
 use super::ndt7::{self, Direction};
 use super::routes::{Client, Site};
@@ -60,12 +61,13 @@ pub(super) fn serve(socket: TcpStream, peer: SocketAddr, site: &Arc<Site>, ident
         return;
     };
     let client = Client {
+        activity: Activity::begin(),
         peer: ip,
         is_secure,
     };
     match is_http2 {
-        true => serve_http2(wire, &driver, client, site),
-        false => serve_http1(wire, &driver, client, site, &socket),
+        true => serve_http2(wire, &driver, &client, site),
+        false => serve_http1(wire, &driver, &client, site, &socket),
     }
 }
 
@@ -83,16 +85,16 @@ fn begin(socket: &TcpStream, identity: &Identity) -> Option<(Option<TlsSession>,
     Some((Some(tls), true))
 }
 
-fn serve_http2(wire: Wire, driver: &Driver, client: Client, site: &Arc<Site>) {
+fn serve_http2(wire: Wire, driver: &Driver, client: &Client, site: &Arc<Site>) {
     let tasks = Tasks::default();
-    let service = service_fn(|request| Arc::clone(site).answer(client, request));
+    let service = service_fn(|request| Arc::clone(site).answer(client.clone(), request));
     let connection = http2::Builder::new(tasks.clone())
         .max_concurrent_streams(STREAMS)
         .max_header_list_size(HEAD_BYTES as u32)
         .adaptive_window(true)
         .serve_connection(wire, service);
     let mut connection = pin!(connection);
-    watch(driver, site, |context| {
+    watch(driver, site, &client.activity, |context| {
         let polled = connection.as_mut().poll(context);
         tasks.poll(context);
         polled.map(|_| ())
@@ -102,13 +104,13 @@ fn serve_http2(wire: Wire, driver: &Driver, client: Client, site: &Arc<Site>) {
 fn serve_http1(
     wire: Wire,
     driver: &Driver,
-    client: Client,
+    client: &Client,
     site: &Arc<Site>,
     socket: &Arc<TcpStream>,
 ) {
     let agreed = Agreed::default();
     let service = service_fn(|mut request: Request<Incoming>| {
-        let (site, agreed) = (Arc::clone(site), Arc::clone(&agreed));
+        let (site, client, agreed) = (Arc::clone(site), client.clone(), Arc::clone(&agreed));
         async move {
             let upgrade = hyper::upgrade::on(&mut request);
             let answer: Result<Response<Answer>, _> = site.answer(client, request).await;
@@ -126,7 +128,7 @@ fn serve_http1(
         .serve_connection(wire, service)
         .with_upgrades();
     let mut connection = pin!(connection);
-    let is_over = watch(driver, site, |context| {
+    let is_over = watch(driver, site, &client.activity, |context| {
         connection.as_mut().poll(context).map(|_| ())
     });
     let agreed = agreed.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -144,10 +146,11 @@ fn serve_http1(
     }
 }
 
-/// Polls until it is over, which gives true, nothing moves for [`SILENCE`], or the gate is closed.
+/// Polls until it is over, which gives true, nothing moves or is asked for in [`SILENCE`], or the gate is closed.
 fn watch(
     driver: &Driver,
     site: &Site,
+    activity: &Activity,
     mut poll: impl FnMut(&mut std::task::Context<'_>) -> Poll<()>,
 ) -> bool {
     let life = Life::begin();
@@ -162,7 +165,9 @@ fn watch(
             return false;
         };
         life.carried(info.bytes_acked.wrapping_add(info.bytes_received));
-        if site.gate.is_closed() || life.silent_at(begun, SILENCE) <= Instant::now() {
+        let is_silent =
+            activity.idle() >= SILENCE || life.silent_at(begun, SILENCE) <= Instant::now();
+        if site.gate.is_closed() || is_silent {
             return false;
         }
     }

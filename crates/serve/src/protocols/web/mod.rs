@@ -3,6 +3,7 @@
 //!
 //! A thread accepts for each address, and one serves each connection until it is over.
 
+mod activity;
 mod body;
 mod connection;
 mod ndt7;

@@ -32,7 +32,7 @@ pub(super) fn run(
     direction: Direction,
     test: &Test,
     site: &Site,
-    client: Client,
+    client: &Client,
 ) {
     let _ = tcp::set_congestion_control(channel.socket(), "bbr");
     let config = WebSocketConfig::default()
@@ -63,7 +63,7 @@ struct Running<'a> {
     direction: Direction,
     test: &'a Test,
     site: &'a Site,
-    client: Client,
+    client: &'a Client,
     began: Instant,
     /// When the connection last took or brought something.
     moved: Instant,
@@ -136,7 +136,10 @@ impl Running<'_> {
         loop {
             match self.socket.flush() {
                 Ok(()) => {
-                    self.moved = Instant::now();
+                    // Reports that are taken are no upload.
+                    if self.direction == Direction::Download {
+                        self.moved = Instant::now();
+                    }
                     return Ok(());
                 }
                 Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {

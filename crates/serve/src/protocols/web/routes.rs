@@ -11,6 +11,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use plumb_load::payload;
 use plumb_wire::web::{self, ndt7, nq};
 
+use super::activity::Activity;
 use super::body::{Answer, Large, drain};
 use super::ndt7::Direction;
 use super::state::Counters;
@@ -22,6 +23,9 @@ const LIGHT_BYTES: u64 = 1000;
 
 /// Bytes that a body hands over at once: what TLS makes several full records of.
 const PAYLOAD_BYTES: usize = 128 * 1024;
+
+/// The longest body: four times a test of networkQuality, and a slow client does not keep others out for longer.
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// When to come again, where nobody knows.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
@@ -36,8 +40,10 @@ pub(super) struct Site {
 }
 
 /// Who asks.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Client {
+    /// Of the connection.
+    pub(super) activity: Arc<Activity>,
     pub(super) peer: IpAddr,
     pub(super) is_secure: bool,
 }
@@ -56,7 +62,7 @@ impl Site {
 
     /// When a body that begins now ends at the latest.
     fn until(&self) -> Instant {
-        Instant::now() + self.gate.longest()
+        Instant::now() + self.gate.longest().min(LONGEST)
     }
 
     /// Answers a request. A WebSocket of NDT7 is for the connection's thread, which finds its direction in the extensions.
@@ -66,13 +72,19 @@ impl Site {
         request: Request<Incoming>,
     ) -> Result<Answered, Infallible> {
         self.counters.request();
+        let answering = client.activity.answering();
+        let answer = self.route(&client, request).await;
+        Ok(answer.map(|body| body.to(answering)))
+    }
+
+    async fn route(&self, client: &Client, request: Request<Incoming>) -> Answered {
         if !self.gate.answers(client.peer) {
             self.counters.refusal();
             let why = crate::gate::Denied::Policy.to_string();
-            return Ok(document(StatusCode::FORBIDDEN, TEXT, why + "\n"));
+            return document(StatusCode::FORBIDDEN, TEXT, why + "\n");
         }
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-        let answer = match (request.uri().path(), reads) {
+        match (request.uri().path(), reads) {
             ("/", true) => {
                 let page = self.counters.page(self.gate.standing());
                 document(StatusCode::OK, "text/html; charset=utf-8", page)
@@ -98,11 +110,10 @@ impl Site {
                 TEXT,
                 "there is nothing at this path\n",
             ),
-        };
-        Ok(answer)
+        }
     }
 
-    fn download(&self, client: Client, request: &Request<Incoming>) -> Answered {
+    fn download(&self, client: &Client, request: &Request<Incoming>) -> Answered {
         let Some(bytes) = web::bytes_asked(request.uri().query().unwrap_or_default()) else {
             return document(
                 StatusCode::BAD_REQUEST,
@@ -114,7 +125,7 @@ impl Site {
         let test = is_heavy.then(|| self.tests.join(&self.gate, client.peer));
         match test.transpose() {
             Ok(test) => with_type(
-                Response::new(Answer::Large(Large {
+                Response::new(Answer::large(Large {
                     left: bytes,
                     payload: self.payload.clone(),
                     until: self.until(),
@@ -127,7 +138,7 @@ impl Site {
         }
     }
 
-    async fn upload(&self, client: Client, request: Request<Incoming>) -> Answered {
+    async fn upload(&self, client: &Client, request: Request<Incoming>) -> Answered {
         let is_light = request
             .body()
             .size_hint()
@@ -148,7 +159,7 @@ impl Site {
     /// Agrees to a WebSocket (RFC 6455, section 4.2.2).
     fn websocket(
         &self,
-        client: Client,
+        client: &Client,
         request: &Request<Incoming>,
         direction: Direction,
     ) -> Answered {
@@ -176,7 +187,7 @@ impl Site {
         let Ok(accepted) = HeaderValue::from_str(&accepted) else {
             return document(StatusCode::BAD_REQUEST, TEXT, "the key is none\n");
         };
-        let mut answer = Response::new(Answer::Whole(None));
+        let mut answer = Response::new(Answer::of(""));
         *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
         let fields = answer.headers_mut();
         fields.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
@@ -211,7 +222,7 @@ impl Site {
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// networkQuality's document, for the name by which the client has come.
-fn configuration(client: Client, request: &Request<Incoming>) -> Answered {
+fn configuration(client: &Client, request: &Request<Incoming>) -> Answered {
     let host = request.headers().get(header::HOST);
     let host = host.and_then(|host| host.to_str().ok());
     let authority = request

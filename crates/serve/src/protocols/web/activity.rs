@@ -1,0 +1,54 @@
+//! Whether a connection is used: a request is being answered, or one was a moment ago.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// What happens on a connection.
+#[derive(Debug)]
+pub(super) struct Activity {
+    begun: Instant,
+    /// Requests that are being answered.
+    open: AtomicUsize,
+    /// When the last ended, in milliseconds after the beginning.
+    ended_ms: AtomicU64,
+}
+
+/// A request that is being answered, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Answering(Arc<Activity>);
+
+impl Activity {
+    pub(super) fn begin() -> Arc<Self> {
+        Arc::new(Self {
+            begun: Instant::now(),
+            open: AtomicUsize::new(0),
+            ended_ms: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn answering(self: &Arc<Self>) -> Answering {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Answering(Arc::clone(self))
+    }
+
+    /// For how long nothing has been asked or answered.
+    pub(super) fn idle(&self) -> Duration {
+        match self.open.load(Ordering::Relaxed) {
+            0 => {
+                let ended = Duration::from_millis(self.ended_ms.load(Ordering::Relaxed));
+                self.begun.elapsed().saturating_sub(ended)
+            }
+            _ => Duration::ZERO,
+        }
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let now = self.0.begun.elapsed().as_millis();
+        let now = u64::try_from(now).unwrap_or(u64::MAX);
+        self.0.ended_ms.store(now, Ordering::Relaxed);
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,255 @@
+//! HTTP by hand: clients that are not served, that come too soon, that break off, and that mean harm.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plumb_serve::{Config, Policy, PolicyCell, Wanted, protocols};
+
+use crate::common::{Responder, connect_from, one_at_a_time};
+
+/// Longer than anything that is to be waited for here: a silent connection is ended after 5 s.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+fn responder(config: Config) -> Responder {
+    let web = Wanted {
+        entry: protocols::named("web").unwrap(),
+        port: 0,
+        is_required: true,
+    };
+    Responder::with(Config {
+        protocols: vec![web],
+        ..config
+    })
+}
+
+/// A connection from a loopback address that has said so much.
+fn say(responder: &Responder, source: [u8; 4], text: &[u8]) -> TcpStream {
+    let port = responder.port_of("web").unwrap();
+    let mut socket = connect_from(SocketAddr::from(([127, 0, 0, 1], port)), source);
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.write_all(text).unwrap();
+    socket
+}
+
+/// The head of an answer, in lower case.
+fn head(socket: &mut TcpStream) -> String {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        match socket.read(&mut byte) {
+            Ok(1) => head.push(byte[0]),
+            _ => break,
+        }
+    }
+    String::from_utf8(head).unwrap().to_ascii_lowercase()
+}
+
+fn get(path: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nHost: here\r\n\r\n").into_bytes()
+}
+
+/// The status of an answer to that request, from an address of its own.
+fn status(responder: &Responder, request: &[u8]) -> String {
+    let head = head(&mut say(responder, [127, 0, 7, 200], request));
+    head.split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
+/// Whether the connection ends within [`PATIENCE`].
+fn ends(mut socket: TcpStream) -> bool {
+    let begun = Instant::now();
+    let mut rest = [0; 64 * 1024];
+    while matches!(socket.read(&mut rest), Ok(1..)) {}
+    begun.elapsed() < PATIENCE
+}
+
+#[test]
+fn every_path_has_its_answer() {
+    let responder = responder(Config::default());
+    for (request, expected) in [
+        (get("/"), "200"),
+        (get("/metrics"), "200"),
+        (get("/.well-known/nq"), "200"),
+        (get("/__down?bytes=0"), "200"),
+        (get("/__down?bytes=1000"), "200"),
+        (get("/__down"), "400"),
+        (get("/__down?bytes=-1"), "400"),
+        (get("/__up"), "405"),
+        (get("/ndt/v7/download"), "426"),
+        (get("/../etc/passwd"), "404"),
+        (b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n\r\n".to_vec(), "405"),
+        (b"POST /__up HTTP/1.1\r\nHost: here\r\nContent-Length: 3\r\n\r\nabc".to_vec(), "200"),
+        (
+            b"GET /ndt/v7/upload HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+              Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".to_vec(),
+            "400",
+        ),
+        (b"nonsense\r\n\r\n".to_vec(), "400"),
+    ] {
+        let shown = String::from_utf8_lossy(&request).into_owned();
+        assert_eq!(status(&responder, &request), expected, "{shown}");
+    }
+}
+
+#[test]
+fn one_address_that_loads_is_served_and_another_comes_again() {
+    let _alone = one_at_a_time();
+    let responder = responder(Config {
+        max_loads: 1,
+        ..Config::default()
+    });
+    let large = get("/__down?bytes=100000000000");
+    let mut first = say(&responder, [127, 0, 7, 1], &large);
+    assert!(head(&mut first).starts_with("http/1.1 200"));
+    // More connections of the same test.
+    let mut beside = say(&responder, [127, 0, 7, 1], &large);
+    assert!(head(&mut beside).starts_with("http/1.1 200"));
+    let mut other = say(&responder, [127, 0, 7, 2], &large);
+    let refused = head(&mut other);
+    assert!(refused.starts_with("http/1.1 503"), "{refused}");
+    assert!(refused.contains("\r\nretry-after: "), "{refused}");
+    // What is light is served at once.
+    let mut light = say(&responder, [127, 0, 7, 3], &get("/__down?bytes=1"));
+    assert!(head(&mut light).starts_with("http/1.1 200"));
+    // A client that goes leaves its place within 5 s, and a second for the next phase of its test.
+    drop((first, beside));
+    let begun = Instant::now();
+    loop {
+        let mut other = say(&responder, [127, 0, 7, 4], &large);
+        if head(&mut other).starts_with("http/1.1 200") {
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "the place is not free");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn an_address_that_is_denied_is_not_served() {
+    let policy = Policy {
+        deny: vec!["127.0.7.9".parse().unwrap()],
+        ..Policy::default()
+    };
+    let responder = responder(Config {
+        policy: Arc::new(PolicyCell::new(policy)),
+        ..Config::default()
+    });
+    let mut denied = say(&responder, [127, 0, 7, 9], &get("/"));
+    assert_eq!(head(&mut denied), "", "not even a visit");
+    assert_eq!(status(&responder, &get("/")), "200");
+}
+
+#[test]
+fn who_says_nothing_too_little_or_too_much_is_shown_out() {
+    let responder = responder(Config::default());
+    let trickle = {
+        let mut socket = say(&responder, [127, 0, 7, 10], b"GET / HTTP/1.1\r\n");
+        std::thread::spawn(move || {
+            let begun = Instant::now();
+            // A byte of its head every 100 ms is no request.
+            while socket.write_all(b"a").is_ok() && begun.elapsed() < 2 * PATIENCE {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            begun.elapsed()
+        })
+    };
+    let silent = say(&responder, [127, 0, 7, 11], b"");
+    let half = say(&responder, [127, 0, 7, 12], b"GET / HTTP/1.1\r\nHost: h");
+    let stuck = say(
+        &responder,
+        [127, 0, 7, 13],
+        b"POST /__up HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\nabc",
+    );
+    // It asks for much and reads nothing.
+    let deaf = say(
+        &responder,
+        [127, 0, 7, 14],
+        &get("/__down?bytes=100000000000"),
+    );
+    // A record of TLS that says it has a handshake, and has none.
+    let not_tls = say(
+        &responder,
+        [127, 0, 7, 15],
+        &[22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3],
+    );
+    let long = [b"GET / HTTP/1.1\r\nA: ".to_vec(), vec![b'a'; 200_000]].concat();
+    let port = responder.port_of("web").unwrap();
+    let mut too_long = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let _ = too_long.write_all(&long);
+    for (socket, what) in [
+        (silent, "silent"),
+        (half, "half a request"),
+        (stuck, "half a body"),
+        (not_tls, "no TLS"),
+        (too_long, "too long a head"),
+    ] {
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        assert!(ends(socket), "{what}");
+    }
+    assert!(trickle.join().unwrap() < PATIENCE, "a trickle");
+    // By now it has been deaf for long enough.
+    assert!(ends(deaf), "deaf");
+    assert_eq!(status(&responder, &get("/")), "200");
+}
+
+/// A WebSocket that was agreed to.
+fn agreed(responder: &Responder, source: [u8; 4], path: &str) -> TcpStream {
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: here\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+         Sec-WebSocket-Protocol: net.measurementlab.ndt.v7\r\n\r\n"
+    );
+    let mut socket = say(responder, source, request.as_bytes());
+    let head = head(&mut socket);
+    assert!(head.starts_with("http/1.1 101"), "{head}");
+    // The example of RFC 6455, section 1.3.
+    assert!(head.contains("s3pplmbitxaq9kygzzhzrbk+xoo="), "{head}");
+    socket
+}
+
+#[test]
+fn a_websocket_that_breaks_the_rules_is_closed() {
+    let responder = responder(Config::default());
+    for (number, frame, what) in [
+        (
+            20,
+            &[0x82u8, 0x05, 1, 2, 3, 4, 5][..],
+            "a frame that is not masked",
+        ),
+        (
+            21,
+            &[0x82, 0xff, 0, 0, 1, 0, 0, 0, 0, 0, 1, 2, 3, 4],
+            "a frame of a terabyte",
+        ),
+        (22, &[0xf2, 0x80, 1, 2, 3, 4], "reserved bits"),
+        (23, &[0xff; 64], "noise"),
+    ] {
+        let mut socket = agreed(&responder, [127, 0, 7, number], "/ndt/v7/upload");
+        socket.write_all(frame).unwrap();
+        assert!(ends(socket), "{what}");
+    }
+    // One that sends nothing is silent for 5 s.
+    let silent = agreed(&responder, [127, 0, 7, 30], "/ndt/v7/upload");
+    assert!(ends(silent), "silent");
+    // One that reads nothing.
+    let deaf = agreed(&responder, [127, 0, 7, 31], "/ndt/v7/download");
+    std::thread::sleep(PATIENCE);
+    assert!(ends(deaf), "deaf");
+}
+
+#[test]
+fn a_stop_ends_what_runs() {
+    let _alone = one_at_a_time();
+    let mut responder = responder(Config::default());
+    let large = say(
+        &responder,
+        [127, 0, 7, 40],
+        &get("/__down?bytes=100000000000"),
+    );
+    let reading = std::thread::spawn(move || ends(large));
+    let websocket = agreed(&responder, [127, 0, 7, 41], "/ndt/v7/upload");
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(responder.stop() < Duration::from_secs(2));
+    assert!(reading.join().unwrap());
+    assert!(ends(websocket));
+}
