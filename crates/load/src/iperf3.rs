@@ -18,7 +18,7 @@ use plumb_wire::iperf3::{
 use crate::asked::{Asked, cannot};
 use crate::control_client::ClientError;
 use crate::frames::{read_exact_by, write_all_by};
-use crate::one_ended::{carry, conclude};
+use crate::one_ended::{Looks, carry, conclude};
 use crate::outcome::PhaseOutcome;
 use crate::peer::Peer;
 use crate::phase_controller::Conductor;
@@ -249,9 +249,12 @@ impl Peer for Iperf3 {
             None => Ok(()),
             Some(_) => Err(self.broken("it ended the test")),
         };
-        let mut carried = carry(
-            &self.name, streams, plan, conductor, progress, cancel, begun, wait,
-        )?;
+        let looks = Looks {
+            conductor,
+            progress,
+            cancel,
+        };
+        let mut carried = carry(&self.name, streams, plan, looks, begun, wait)?;
         let ours = counted(&carried.local.report, asked.up);
         let theirs = match &carried.watched {
             Ok(_) => control.exchange(&ours, &kept).map(Some),

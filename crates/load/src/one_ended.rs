@@ -16,6 +16,13 @@ use crate::phase_watch::{Progress, Watch};
 use crate::streams::Streams;
 use crate::traffic::{Done, Traffic, TrafficPlan};
 
+/// Who looks at a phase while it runs.
+pub(crate) struct Looks<'a> {
+    pub(crate) conductor: &'a mut dyn Conductor,
+    pub(crate) progress: &'a dyn Fn(Progress),
+    pub(crate) cancel: &'a AtomicBool,
+}
+
 /// Streams that have run.
 pub(crate) struct Carried {
     pub(crate) local: Done,
@@ -34,9 +41,7 @@ pub(crate) fn carry(
     name: &str,
     streams: Streams,
     plan: &PhasePlan,
-    conductor: &mut dyn Conductor,
-    progress: &dyn Fn(Progress),
-    cancel: &AtomicBool,
+    looks: Looks<'_>,
     begun: impl FnOnce(),
     mut wait: impl FnMut(Duration) -> Result<(), ClientError>,
 ) -> Result<Carried, ClientError> {
@@ -69,7 +74,13 @@ pub(crate) fn carry(
         why: error.to_string(),
     })?;
     begun();
-    let mut watch = Watch::begin(&traffic, plan, conductor, progress, cancel);
+    let mut watch = Watch::begin(
+        &traffic,
+        plan,
+        looks.conductor,
+        looks.progress,
+        looks.cancel,
+    );
     let watched = loop {
         if let Err(error) = wait(watch.until_next()) {
             break Err(error);

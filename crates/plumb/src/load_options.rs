@@ -22,7 +22,7 @@ use plumb_wire::native::spec::MOST_STREAMS;
 
 use crate::direction::Directions;
 use crate::exit::{Ends, stop_flag};
-use crate::far_end::{FarEnd, Protocol, Sought};
+use crate::far_end::{self, FarEnd, Protocol, Sought};
 use crate::files::OpenFiles;
 use crate::mix::Mix;
 use crate::output::{Begun, LiveOutput, say};
@@ -30,7 +30,6 @@ use crate::quantity::time_above_zero;
 use crate::target::{ResponderOptions, Target, command_line};
 use crate::trust::TrustOptions;
 use crate::usage::wrong;
-use crate::web_server;
 
 /// How to load the path; what is not given is the verb's own.
 #[derive(Args)]
@@ -107,8 +106,8 @@ impl LoadArguments {
         mix: &Mix,
     ) -> anyhow::Result<ExitCode> {
         let groups = self.load.groups(&defaults, mix)?;
-        let of_url = web_server::authority(&self.host)
-            .filter(|_| protocol.is_some_and(Protocol::takes_urls));
+        let of_url =
+            far_end::authority(&self.host).filter(|_| protocol.is_some_and(Protocol::takes_urls));
         let target = Target::resolve(of_url.as_deref().unwrap_or(&self.host))?;
         let output = self.output.begin()?;
         // Before the client's threads start, so that none of them is hit.

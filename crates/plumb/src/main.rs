@@ -47,7 +47,6 @@ mod tune;
 mod typed;
 mod udp_options;
 mod usage;
-mod web_server;
 mod weighed;
 #[cfg(not(all(feature = "lab", feature = "tune")))]
 mod without;

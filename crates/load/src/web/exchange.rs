@@ -229,7 +229,7 @@ impl Exchange {
 /// Bytes that may be on their way in HTTP/2: what 10 Gbit/s bring in 50 ms, as much as the kernel's largest buffer mostly is.
 const WINDOW_BYTES: u32 = 64 * 1024 * 1024;
 
-/// Polls an answer.
+/// Polls for the head of an answer.
 pub(super) fn answered(
     answering: &mut Answering,
     context: &mut Context<'_>,

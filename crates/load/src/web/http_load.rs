@@ -14,11 +14,9 @@ type Next = Box<dyn Fn() -> Request<Feed> + Send>;
 
 /// How far a request is.
 enum State {
-    /// There is none.
     Idle,
     /// It is sent, or its answer is waited for.
     Asked(Answering),
-    /// Its answer comes.
     Answered(Incoming),
 }
 

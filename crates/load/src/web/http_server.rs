@@ -13,7 +13,7 @@ use super::http_load::HttpLoad;
 use super::site::{HTTP1, HTTP2, Site};
 use crate::asked::{Asked, cannot};
 use crate::control_client::ClientError;
-use crate::one_ended::{carry, conclude};
+use crate::one_ended::{Looks, carry, conclude};
 use crate::outcome::PhaseOutcome;
 use crate::peer::Peer;
 use crate::phase_controller::Conductor;
@@ -111,16 +111,12 @@ impl Peer for HttpServer {
             Ok(())
         };
         let name = &self.site.name;
-        let carried = carry(
-            name,
-            streams,
-            plan,
+        let looks = Looks {
             conductor,
             progress,
             cancel,
-            || (),
-            wait,
-        )?;
+        };
+        let carried = carry(name, streams, plan, looks, || (), wait)?;
         let mut outcome = conclude(name, plan, carried)?;
         outcome.notes.push(
             "The far end is a web server: of an upload it is known what its TCP acknowledged, framing and encryption (0.2 % of it) \

@@ -18,7 +18,7 @@ use super::channel::Channel;
 use super::site::{HTTP1, Site};
 use crate::asked::{Asked, cannot};
 use crate::control_client::ClientError;
-use crate::one_ended::{carry, conclude};
+use crate::one_ended::{Looks, carry, conclude};
 use crate::outcome::PhaseOutcome;
 use crate::peer::Peer;
 use crate::phase_controller::Conductor;
@@ -254,16 +254,12 @@ impl Peer for Ndt7 {
             duration: plan.duration.min(LASTS),
             ..plan.clone()
         };
-        let carried = carry(
-            name,
-            streams,
-            plan,
+        let looks = Looks {
             conductor,
             progress,
             cancel,
-            || (),
-            wait,
-        )?;
+        };
+        let carried = carry(name, streams, plan, looks, || (), wait)?;
         let mut outcome = conclude(name, plan, carried)?;
         let reported = *reported.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(down), Some(info)) = (&mut outcome.down, reported) {

@@ -22,7 +22,7 @@ pub struct Security {
     pub server: ServerName<'static>,
 }
 
-/// A web server.
+/// A web server that may carry load.
 #[derive(Debug, Clone)]
 pub struct Site {
     /// As the user calls it.

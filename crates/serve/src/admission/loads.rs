@@ -156,7 +156,7 @@ impl Loads {
         self.held.retain(|held| held.wanted.session != session);
     }
 
-    /// How many run.
+    /// How many run now.
     pub(crate) fn count(&self) -> usize {
         let runs = |held: &&Held| matches!(held.state, State::Runs { .. });
         self.held.iter().filter(runs).count()

@@ -9,6 +9,23 @@ pub const SUBPROTOCOL: &str = "net.measurementlab.ndt.v7";
 pub const DOWNLOAD: &str = "/ndt/v7/download";
 pub const UPLOAD: &str = "/ndt/v7/upload";
 
+/// What a client asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Test {
+    Download,
+    Upload,
+}
+
+impl Test {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Download => "download",
+            Self::Upload => "upload",
+        }
+    }
+}
+
 /// How long a sender sends.
 pub const LASTS: Duration = Duration::from_secs(10);
 
@@ -48,7 +65,7 @@ pub fn until_next_report(uniform: f64) -> Duration {
         .clamp(LEAST_BETWEEN_REPORTS, MOST_BETWEEN_REPORTS)
 }
 
-/// A report.
+/// What an end reports.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Measurement {
@@ -75,7 +92,7 @@ pub struct AppInfo {
     pub num_bytes: i64,
 }
 
-/// Who measures.
+/// Between whom it is measured.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConnectionInfo {

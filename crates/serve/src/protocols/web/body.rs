@@ -8,8 +8,8 @@ use std::time::Instant;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use super::activity::Answering;
+use super::loads::Load;
 use super::state::Counters;
-use super::tests_of_addresses::Test;
 
 /// The body of an answer.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Answer {
 
 #[derive(Debug)]
 enum Payload {
-    /// A document.
+    /// All of a document.
     Whole(Option<Bytes>),
     /// Bytes that mean nothing.
     Large(Large),
@@ -35,7 +35,7 @@ pub(super) struct Large {
     /// When it ends at the latest.
     pub(super) until: Instant,
     /// What it belongs to, if it is heavy.
-    pub(super) test: Option<Arc<Test>>,
+    pub(super) test: Option<Arc<Load>>,
     pub(super) counters: Arc<Counters>,
 }
 
@@ -123,7 +123,7 @@ impl Large {
 pub(super) async fn drain(
     mut from: Incoming,
     until: Instant,
-    test: Option<&Test>,
+    test: Option<&Load>,
     counters: &Counters,
 ) -> Result<u64, Cut> {
     let mut taken = 0;

@@ -16,12 +16,13 @@ use plumb_load::tls::{Identity, TlsSession};
 use plumb_load::web::{Channel, Driver, Tasks, Wire};
 use plumb_net::tcp;
 use plumb_wire::native::spec::GREETING_TIMEOUT;
+use plumb_wire::web::ndt7::Test;
 
 use super::activity::Activity;
 use super::body::Answer;
-use super::ndt7::{self, Direction};
+use super::loads::Load;
+use super::ndt7;
 use super::routes::{Client, Site};
-use super::tests_of_addresses::Test;
 use crate::shared::STOP_INTERVAL;
 
 /// After which a connection on which nothing moves is closed: a client that has vanished is gone then, and one between two
@@ -38,7 +39,7 @@ const STREAMS: u32 = 32;
 const TLS_HANDSHAKE: u8 = 22;
 
 /// A test by WebSocket that was agreed to, and what the connection becomes.
-type Agreed = Arc<Mutex<Option<(OnUpgrade, Direction, Arc<Test>)>>>;
+type Agreed = Arc<Mutex<Option<(OnUpgrade, Test, Arc<Load>)>>>;
 
 /// Serves a connection until it ends, nothing moves on it for [`SILENCE`], or the gate is closed.
 pub(super) fn serve(socket: TcpStream, peer: SocketAddr, site: &Arc<Site>, identity: &Identity) {
@@ -115,10 +116,9 @@ fn serve_http1(
             let upgrade = hyper::upgrade::on(&mut request);
             let answer: Result<Response<Answer>, _> = site.answer(client, request).await;
             answer.inspect(|answer| {
-                if let Some((direction, test)) = answer.extensions().get::<(Direction, Arc<Test>)>()
-                {
+                if let Some((asked, test)) = answer.extensions().get::<(Test, Arc<Load>)>() {
                     let mut agreed = agreed.lock().unwrap_or_else(PoisonError::into_inner);
-                    *agreed = Some((upgrade, *direction, Arc::clone(test)));
+                    *agreed = Some((upgrade, *asked, Arc::clone(test)));
                 }
             })
         }
@@ -132,7 +132,7 @@ fn serve_http1(
         connection.as_mut().poll(context).map(|_| ())
     });
     let agreed = agreed.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some((upgrade, direction, test)) = agreed.filter(|_| is_over) else {
+    let Some((upgrade, asked, test)) = agreed.filter(|_| is_over) else {
         return;
     };
     let Ok(Some(Ok(upgraded))) = driver.run(STOP_INTERVAL, upgrade) else {
@@ -141,7 +141,7 @@ fn serve_http1(
     if let Ok(Parts { io, read_buf, .. }) = upgraded.downcast::<Wire>() {
         let (_, tls) = io.into_parts();
         if let Ok(channel) = Channel::new(Arc::clone(socket), tls, STOP_INTERVAL) {
-            ndt7::run(channel, &read_buf, direction, &test, site, client);
+            ndt7::run(channel, &read_buf, asked, &test, site, client);
         }
     }
 }

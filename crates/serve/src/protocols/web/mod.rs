@@ -6,10 +6,10 @@
 mod activity;
 mod body;
 mod connection;
+mod loads;
 mod ndt7;
 mod routes;
 mod state;
-mod tests_of_addresses;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

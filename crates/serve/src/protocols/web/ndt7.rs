@@ -7,20 +7,13 @@ use plumb_load::web::Channel;
 use plumb_net::tcp;
 use plumb_wire::web::ndt7::{
     AppInfo, ConnectionInfo, FIRST_BYTES, LARGEST_BYTES, LASTS, LONGEST, Measurement, TcpInfo,
-    next_bytes, until_next_report,
+    Test, next_bytes, until_next_report,
 };
 use tungstenite::protocol::{Role, WebSocketConfig};
 use tungstenite::{Bytes, Error, Message, WebSocket};
 
+use super::loads::Load;
 use super::routes::{Client, Site};
-use super::tests_of_addresses::Test;
-
-/// What the client asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    Download,
-    Upload,
-}
 
 /// How long the client has to answer the end.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -29,8 +22,8 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub(super) fn run(
     channel: Channel,
     read: &[u8],
-    direction: Direction,
-    test: &Test,
+    asked: Test,
+    test: &Load,
     site: &Site,
     client: &Client,
 ) {
@@ -42,7 +35,7 @@ pub(super) fn run(
     let now = Instant::now();
     let mut running = Running {
         socket,
-        direction,
+        asked,
         test,
         site,
         client,
@@ -52,16 +45,16 @@ pub(super) fn run(
         report_at: now,
     };
     // A client that goes is a client that has ended its test.
-    let _ = match direction {
-        Direction::Download => running.download(),
-        Direction::Upload => running.upload(),
+    let _ = match asked {
+        Test::Download => running.download(),
+        Test::Upload => running.upload(),
     };
 }
 
 struct Running<'a> {
     socket: WebSocket<Channel>,
-    direction: Direction,
-    test: &'a Test,
+    asked: Test,
+    test: &'a Load,
     site: &'a Site,
     client: &'a Client,
     began: Instant,
@@ -137,7 +130,7 @@ impl Running<'_> {
             match self.socket.flush() {
                 Ok(()) => {
                     // Reports that are taken are no upload.
-                    if self.direction == Direction::Download {
+                    if self.asked == Test::Download {
                         self.moved = Instant::now();
                     }
                     return Ok(());
@@ -199,10 +192,7 @@ impl Running<'_> {
                 uuid: format!("{}-{}", self.client.peer, self.began.elapsed().as_nanos()),
             }),
             origin: Some("server".to_owned()),
-            test: Some(match self.direction {
-                Direction::Download => "download".to_owned(),
-                Direction::Upload => "upload".to_owned(),
-            }),
+            test: Some(self.asked.name().to_owned()),
             tcp_info: tcp::tcp_info(socket).ok().map(|info| TcpInfo {
                 elapsed_time,
                 busy_time: signed(info.busy_us),

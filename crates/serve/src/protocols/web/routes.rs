@@ -13,9 +13,8 @@ use plumb_wire::web::{self, ndt7, nq};
 
 use super::activity::Activity;
 use super::body::{Answer, Large, drain};
-use super::ndt7::Direction;
+use super::loads::{Loads, NotNow};
 use super::state::Counters;
-use super::tests_of_addresses::{NotNow, Tests};
 use crate::gate::Gate;
 
 /// A body of more than this is heavy, in bytes: more than a request and its answer, and no test of a rate.
@@ -34,15 +33,14 @@ const RETRY_AFTER: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Site {
     pub(super) gate: Gate,
-    pub(super) tests: Tests,
+    pub(super) loads: Loads,
     pub(super) counters: Arc<Counters>,
     pub(super) payload: Bytes,
 }
 
-/// Who asks.
+/// The client of a connection.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
-    /// Of the connection.
     pub(super) activity: Arc<Activity>,
     pub(super) peer: IpAddr,
     pub(super) is_secure: bool,
@@ -54,7 +52,7 @@ impl Site {
     pub(super) fn new(gate: Gate) -> Arc<Self> {
         Arc::new(Self {
             gate,
-            tests: Tests::default(),
+            loads: Loads::default(),
             counters: Arc::default(),
             payload: Bytes::from_owner(payload(PAYLOAD_BYTES)),
         })
@@ -65,7 +63,7 @@ impl Site {
         Instant::now() + self.gate.longest().min(LONGEST)
     }
 
-    /// Answers a request. A WebSocket of NDT7 is for the connection's thread, which finds its direction in the extensions.
+    /// Answers a request. A WebSocket of NDT7 is for the connection's thread, which finds what is asked for in the extensions.
     pub(super) async fn answer(
         self: Arc<Self>,
         client: Client,
@@ -98,8 +96,8 @@ impl Site {
             (web::UP, false) if matches!(*request.method(), Method::POST | Method::PUT) => {
                 self.upload(client, request).await
             }
-            (ndt7::DOWNLOAD, true) => self.websocket(client, &request, Direction::Download),
-            (ndt7::UPLOAD, true) => self.websocket(client, &request, Direction::Upload),
+            (ndt7::DOWNLOAD, true) => self.websocket(client, &request, ndt7::Test::Download),
+            (ndt7::UPLOAD, true) => self.websocket(client, &request, ndt7::Test::Upload),
             ("/" | "/metrics" | nq::PATH | web::DOWN | web::UP, _) => document(
                 StatusCode::METHOD_NOT_ALLOWED,
                 TEXT,
@@ -122,7 +120,7 @@ impl Site {
             );
         };
         let is_heavy = bytes > LIGHT_BYTES && request.method() != Method::HEAD;
-        let test = is_heavy.then(|| self.tests.join(&self.gate, client.peer));
+        let test = is_heavy.then(|| self.loads.join(&self.gate, client.peer));
         match test.transpose() {
             Ok(test) => with_type(
                 Response::new(Answer::large(Large {
@@ -144,7 +142,7 @@ impl Site {
             .size_hint()
             .exact()
             .is_some_and(|b| b <= LIGHT_BYTES);
-        let test = (!is_light).then(|| self.tests.join(&self.gate, client.peer));
+        let test = (!is_light).then(|| self.loads.join(&self.gate, client.peer));
         let test = match test.transpose() {
             Ok(test) => test,
             Err(why) => return self.refuse(&why),
@@ -161,7 +159,7 @@ impl Site {
         &self,
         client: &Client,
         request: &Request<Incoming>,
-        direction: Direction,
+        asked: ndt7::Test,
     ) -> Answered {
         let field = |name| request.headers().get(name).map(HeaderValue::as_bytes);
         let names = |name, wanted: &str| {
@@ -179,7 +177,7 @@ impl Site {
             let why = format!("the subprotocol must be {}\n", ndt7::SUBPROTOCOL);
             return document(StatusCode::BAD_REQUEST, TEXT, why);
         }
-        let test = match self.tests.join(&self.gate, client.peer) {
+        let test = match self.loads.join(&self.gate, client.peer) {
             Ok(test) => test,
             Err(why) => return self.refuse(&why),
         };
@@ -195,7 +193,7 @@ impl Site {
         fields.insert(header::SEC_WEBSOCKET_ACCEPT, accepted);
         let protocol = HeaderValue::from_static(ndt7::SUBPROTOCOL);
         fields.insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
-        answer.extensions_mut().insert((direction, test));
+        answer.extensions_mut().insert((asked, test));
         answer
     }
 

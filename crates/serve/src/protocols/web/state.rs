@@ -93,7 +93,7 @@ impl Counters {
         text
     }
 
-    /// As a page.
+    /// The same as a page.
     pub(super) fn page(&self, standing: Standing) -> String {
         let mut rows = String::new();
         for (_, _, help, value) in self.metrics(standing) {

@@ -1,4 +1,4 @@
-//! Heavy tests: all that an address loads over HTTP at once is one of them, however many connections carry it.
+//! Loads: all that an address transfers over HTTP at once is one of them, however many connections carry it.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -17,13 +17,13 @@ const USUAL: Duration = Duration::from_secs(30);
 /// Nobody waits: HTTP has an answer that says when to come again.
 const PATIENCE: Duration = Duration::ZERO;
 
-/// The tests that run, by address.
+/// The loads that run, by address.
 #[derive(Debug, Default)]
-pub(super) struct Tests(Mutex<HashMap<Share, Weak<Test>>>);
+pub(super) struct Loads(Mutex<HashMap<Share, Weak<Load>>>);
 
-/// A test, which is over when nobody has it any more.
+/// A load, which is over when nobody has it any more.
 #[derive(Debug)]
-pub(super) struct Test {
+pub(super) struct Load {
     heavy: Mutex<Heavy>,
     /// Its place among the clients.
     _visit: Visit,
@@ -31,7 +31,7 @@ pub(super) struct Test {
     carried: AtomicU64,
 }
 
-/// Why a test does not run now.
+/// Why a load does not run now.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotNow {
     #[error(transparent)]
@@ -40,14 +40,14 @@ pub(super) enum NotNow {
     Later(Queued),
 }
 
-impl Tests {
-    /// The test of that address that runs, or a new one.
-    pub(super) fn join(&self, gate: &Gate, peer: IpAddr) -> Result<Arc<Test>, NotNow> {
-        let mut tests = self.lock();
-        tests.retain(|_, test| test.strong_count() > 0);
+impl Loads {
+    /// The load of that address that runs, or a new one.
+    pub(super) fn join(&self, gate: &Gate, peer: IpAddr) -> Result<Arc<Load>, NotNow> {
+        let mut loads = self.lock();
+        loads.retain(|_, load| load.strong_count() > 0);
         let share = Share::of(peer);
-        if let Some(test) = tests.get(&share).and_then(Weak::upgrade) {
-            return Ok(test);
+        if let Some(load) = loads.get(&share).and_then(Weak::upgrade) {
+            return Ok(load);
         }
         let visit = gate.visit(peer)?;
         let mut heavy = visit.heavy(PATIENCE);
@@ -55,22 +55,22 @@ impl Tests {
             Turn::Now => {}
             Turn::Wait(queued) | Turn::Never(queued) => return Err(NotNow::Later(queued)),
         }
-        let test = Arc::new(Test {
+        let load = Arc::new(Load {
             byte_limit: heavy.byte_limit(),
             heavy: Mutex::new(heavy),
             _visit: visit,
             carried: AtomicU64::new(0),
         });
-        tests.insert(share, Arc::downgrade(&test));
-        Ok(test)
+        loads.insert(share, Arc::downgrade(&load));
+        Ok(load)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Share, Weak<Test>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Share, Weak<Load>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Test {
+impl Load {
     /// So much more was carried; whether more may be.
     pub(super) fn carried(&self, bytes: u64) -> bool {
         let carried = self.carried.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -78,7 +78,7 @@ impl Test {
     }
 }
 
-impl Drop for Test {
+impl Drop for Load {
     fn drop(&mut self) {
         let heavy = self.heavy.get_mut().unwrap_or_else(PoisonError::into_inner);
         heavy.carried(self.carried.load(Ordering::Relaxed));

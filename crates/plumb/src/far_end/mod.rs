@@ -1,13 +1,15 @@
 //! What carries the load at the far end: a responder, or a server of others.
 
+mod sought;
+mod web;
+
 use clap::ValueEnum;
-use plumb_load::{Client, ClientError, Iperf3, Peer};
-use plumb_wire::native::spec::{PATIENCE, PORT};
+use plumb_load::{Client, ClientError, Iperf3};
+use plumb_wire::native::spec::PATIENCE;
 
 use crate::stderr::say;
-use crate::target::{ResponderOptions, Target};
-use crate::trust::TrustOptions;
-use crate::web_server;
+pub(crate) use sought::{Server, Sought};
+pub(crate) use web::authority;
 
 /// A protocol by which a far end carries load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -31,45 +33,10 @@ impl Protocol {
     }
 }
 
-/// Where a far end is looked for.
-#[derive(Clone, Copy)]
-pub(crate) struct Sought<'a> {
-    /// As it was typed.
-    pub(crate) host: &'a str,
-    pub(crate) target: &'a Target,
-    pub(crate) responder: &'a ResponderOptions,
-    pub(crate) trust: &'a TrustOptions,
-}
-
 /// What carries the load.
 pub(crate) enum FarEnd {
     Responder(Box<Client>),
     Server(Server),
-}
-
-/// A server of others.
-pub(crate) struct Server {
-    pub(crate) peer: Box<dyn Peer>,
-    /// Whether it carries load to here only.
-    pub(crate) only_down: bool,
-}
-
-impl Server {
-    pub(crate) fn of(peer: impl Peer + 'static) -> Self {
-        Self {
-            peer: Box::new(peer),
-            only_down: false,
-        }
-    }
-}
-
-impl Sought<'_> {
-    /// The port that was typed, if one was: `-p` has that of a responder where none was.
-    pub(crate) fn port(&self) -> Option<u16> {
-        let option = Some(self.responder.port).filter(|port| *port != PORT);
-        let typed = Some(self.target.address.port()).filter(|port| *port != 0);
-        typed.or(option)
-    }
 }
 
 impl FarEnd {
@@ -79,9 +46,9 @@ impl FarEnd {
             None => return Self::whatever(sought),
             Some(Protocol::Native) => return Ok(Self::Responder(responder(sought)??)),
             Some(Protocol::Iperf3) => Server::of(iperf3(sought)),
-            Some(Protocol::Ndt7) => Server::of(web_server::ndt7(sought)?),
-            Some(Protocol::Nq) => Server::of(web_server::network_quality(sought)?),
-            Some(Protocol::Http) => web_server::http(sought)?,
+            Some(Protocol::Ndt7) => Server::of(web::ndt7(sought)?),
+            Some(Protocol::Nq) => Server::of(web::network_quality(sought)?),
+            Some(Protocol::Http) => web::http(sought)?,
         };
         Ok(Self::Server(server))
     }
@@ -103,7 +70,7 @@ impl FarEnd {
             found("iperf3 server");
             return Ok(Self::Server(Server::of(server)));
         }
-        if let Ok(server) = web_server::network_quality(sought) {
+        if let Ok(server) = web::network_quality(sought) {
             found("networkQuality server");
             return Ok(Self::Server(Server::of(server)));
         }

@@ -8,7 +8,7 @@ use plumb_load::web::{HttpServer, Ndt7, Security, Site, fetch};
 use plumb_wire::url::{Origin, Scheme, Url};
 use plumb_wire::web::{self, nq};
 
-use crate::far_end::{Server, Sought};
+use super::sought::{Server, Sought};
 
 /// Ports on which one is looked for where none is typed: HTTPS's, and that of `plumb serve`.
 const PORTS: [u16; 2] = [443, web::PORT];
