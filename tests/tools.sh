@@ -16,6 +16,7 @@ tracepath           iputils-tracepath   compared with plumb path and plumb mtu
 fping               fping               compared with plumb ping --fping
 mtr                 mtr-tiny            compared with plumb path
 traceroute          traceroute          compared with plumb path
+irtt                irtt                delays by plumb serve
 iperf3              iperf3              compared with plumb rate, and in the virtual machine
 flent               flent               opens what plumb report --flent wrote
 kill                procps              ends what a test started

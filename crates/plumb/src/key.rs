@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::Context as _;
+use plumb_wire::irtt::Key as IrttKey;
 use plumb_wire::native::key::{KEY_BYTES, Key as ResponderKey};
 use plumb_wire::stamp::{Key, MAX_KEY_BYTES};
 
@@ -31,17 +32,37 @@ fn bytes_of(file: &Path, most: usize) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The key in a file: its bytes, without the end of a line behind them.
-pub(crate) fn read(file: &Path) -> anyhow::Result<Key> {
+/// The key in a file as `of` takes it: its bytes, without the end of a line behind them.
+fn in_file<K>(file: &Path, of: impl FnOnce(&[u8]) -> Option<K>) -> anyhow::Result<K> {
     let bytes = bytes_of(file, MAX_KEY_BYTES)?;
     let key = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
     let key = key.strip_suffix(b"\r").unwrap_or(key);
-    Key::new(key).with_context(|| {
+    let key = Some(key).filter(|key| key.len() <= MAX_KEY_BYTES);
+    key.and_then(of).with_context(|| {
         format!(
             "{} holds no key: a key is 1 to {MAX_KEY_BYTES} bytes, such as `openssl rand -hex 32` writes",
             file.display()
         )
     })
+}
+
+/// The key of authenticated STAMP in a file.
+pub(crate) fn read(file: &Path) -> anyhow::Result<Key> {
+    in_file(file, Key::new)
+}
+
+/// The key of irtt in a file, as text or, behind `0x`, in hexadecimal, as irtt's own `--hmac` takes it.
+pub(crate) fn of_irtt(file: &Path) -> anyhow::Result<IrttKey> {
+    in_file(file, |key| match key.strip_prefix(b"0x") {
+        Some(hex) => IrttKey::new(&bytes_of_hex(hex)?),
+        None => IrttKey::new(key),
+    })
+}
+
+fn bytes_of_hex(hex: &[u8]) -> Option<Vec<u8>> {
+    let (pairs, rest) = hex.as_chunks::<2>();
+    let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    rest.is_empty().then(|| pairs.iter().map(byte).collect())?
 }
 
 #[cfg(test)]
@@ -61,6 +82,12 @@ mod tests {
         assert_eq!(says(&[b'x'; 64]), Ok(()));
         for wrong in [b"\n".as_slice(), b"", &[b'x'; 65], &[b'x'; 4000]] {
             assert!(says(wrong).is_err_and(|says| says.contains("1 to 64 bytes")));
+        }
+        std::fs::write(&file, "0x4a656665\n").unwrap();
+        assert!(of_irtt(&file).is_ok());
+        for wrong in ["0x", "0x4", "0x4g", ""] {
+            std::fs::write(&file, wrong).unwrap();
+            assert!(of_irtt(&file).is_err(), "{wrong}");
         }
         let missing = read(&folder.path().join("none")).unwrap_err().to_string();
         assert!(missing.contains("none"), "{missing}");

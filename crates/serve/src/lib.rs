@@ -7,6 +7,7 @@
 mod access;
 mod admission;
 mod clock;
+mod datagrams;
 mod descriptors;
 mod disk;
 pub mod echo;

@@ -11,6 +11,8 @@ const RATE_PPS: u32 = 5000;
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     pub stamp: StampSettings,
+    /// Key that clients of irtt must have; those without one are answered where there is none.
+    pub irtt_key: Option<plumb_wire::irtt::Key>,
     pub web: WebSettings,
 }
 

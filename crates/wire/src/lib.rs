@@ -18,6 +18,7 @@ pub mod icmp_report;
 pub mod igd;
 pub mod ip;
 pub mod iperf3;
+pub mod irtt;
 mod keyed;
 pub mod native;
 pub mod page;

@@ -59,6 +59,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) access: Access,
     #[command(flatten)]
+    pub(super) irtt: Irtt,
+    #[command(flatten)]
     pub(super) web: Web,
     #[command(flatten)]
     pub(super) stamp: Stamp,
@@ -79,6 +81,14 @@ pub(super) struct Access {
     /// Never serve this address or network, may be repeated
     #[arg(long, value_name = "PREFIX")]
     pub(super) deny: Vec<Prefix>,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "irtt")]
+pub(super) struct Irtt {
+    /// Answer only clients that have the key in this file (irtt client --hmac=KEY)
+    #[arg(long, value_name = "FILE")]
+    pub(super) irtt_key_file: Option<PathBuf>,
 }
 
 #[derive(Args)]

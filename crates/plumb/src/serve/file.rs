@@ -24,6 +24,7 @@ pub(super) struct File {
     pub(super) limits: Limits,
     /// The port of a protocol, or `false`.
     pub(super) protocols: BTreeMap<String, PortOrNot>,
+    pub(super) irtt: Irtt,
     pub(super) web: Web,
     pub(super) stamp: Stamp,
 }
@@ -51,6 +52,12 @@ pub(super) struct Limits {
     pub(super) bytes_a_day: Option<ByteCount>,
     #[serde(deserialize_with = "rate_bps")]
     pub(super) rate: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Irtt {
+    pub(super) key_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

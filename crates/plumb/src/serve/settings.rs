@@ -93,6 +93,12 @@ impl Arguments {
         })
     }
 
+    fn irtt_key(&self, file: &File) -> anyhow::Result<Option<plumb_wire::irtt::Key>> {
+        let key_file = self.irtt.irtt_key_file.as_ref();
+        let key_file = key_file.or(file.irtt.key_file.as_ref());
+        key_file.map(|file| crate::key::of_irtt(file)).transpose()
+    }
+
     fn web(&self, file: &File) -> anyhow::Result<WebSettings> {
         let (typed, listed) = (&self.web, &file.web);
         let certificate = typed.certificate.as_ref().or(listed.certificate.as_ref());
@@ -202,6 +208,7 @@ pub(super) fn config(
         protocols: arguments.protocols(file, stamp.key.is_some())?,
         settings: Settings {
             stamp,
+            irtt_key: arguments.irtt_key(file)?,
             web: arguments.web(file)?,
         },
         traces: !arguments.no_trace && file.trace.unwrap_or(true),

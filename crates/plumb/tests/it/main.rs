@@ -23,6 +23,7 @@ mod host;
 mod https;
 mod impair;
 mod iperf3;
+mod irtt;
 mod kept;
 mod lab;
 mod lab_live;

@@ -1,0 +1,17 @@
+//! What is read over HTTP and WebSocket beyond their framing: queries, networkQuality's document, NDT7's reports.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plumb_wire::web::{bytes_asked, ndt7, nq};
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = nq::parse(bytes);
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let _ = bytes_asked(text);
+    }
+    if let Ok(report) = serde_json::from_slice::<ndt7::Measurement>(bytes) {
+        let written = serde_json::to_vec(&report).unwrap_or_default();
+        assert_eq!(serde_json::from_slice::<ndt7::Measurement>(&written).ok(), Some(report));
+    }
+});
