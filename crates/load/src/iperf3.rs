@@ -313,9 +313,6 @@ fn with_theirs(mut outcome: PhaseOutcome, theirs: Option<&Results>, up: u32) -> 
         }
         let again = down.result.streams.iter().map(|s| s.retransmits);
         down.result.tcp.retransmits = again.fold(0, u64::saturating_add);
-        if let Some(cc) = &theirs.congestion_used {
-            down.result.cc.clone_from(cc);
-        }
     }
     outcome.notes.push(
         "The far end is an iperf3 server: of an upload it is known what its TCP acknowledged, and of a download what arrived, but not what limited it."

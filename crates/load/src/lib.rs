@@ -39,7 +39,7 @@ pub mod web;
 pub use control_client::{Caller, Client, ClientError, Waiting};
 pub use iperf3::Iperf3;
 pub use outcome::{EndedEarly, PhaseOutcome, TransactionsOutcome};
-pub use peer::Peer;
+pub use peer::{Carries, Peer};
 pub use phase_plan::PhasePlan;
 pub use phase_watch::{Progress, Unconducted};
 pub use quic::QuicSide;

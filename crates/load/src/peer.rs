@@ -2,14 +2,51 @@
 
 use std::sync::atomic::AtomicBool;
 
+use plumb_model::results::Direction;
+
 use crate::control_client::ClientError;
 use crate::outcome::PhaseOutcome;
 use crate::phase_controller::Conductor;
 use crate::phase_plan::PhasePlan;
 use crate::phase_watch::Progress;
 
+/// What loads a far end carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Carries {
+    pub down: bool,
+    pub up: bool,
+    /// Whether it carries both directions at once.
+    pub both: bool,
+    /// The most streams of a direction.
+    pub streams: u32,
+}
+
+impl Carries {
+    /// Whatever is asked for.
+    pub const EVERYTHING: Self = Self {
+        down: true,
+        up: true,
+        both: true,
+        streams: u32::MAX,
+    };
+
+    /// Whether it carries that direction.
+    pub fn has(self, direction: Direction) -> bool {
+        match direction {
+            Direction::Down => self.down,
+            Direction::Up => self.up,
+            Direction::Both => self.both,
+        }
+    }
+}
+
 /// A far end that carries load.
 pub trait Peer {
+    /// What loads it carries.
+    fn carries(&self) -> Carries {
+        Carries::EVERYTHING
+    }
+
     /// Runs a phase. `conductor` decides, while it runs, how densely it is probed and when it is over; at the latest it ends
     /// as the plan says. Once the load runs, `cancel` ends it within 100 ms, and what was measured until then is kept.
     ///

@@ -17,7 +17,7 @@ use crate::cut_short;
 use crate::experiments::BUDGET_PARTS;
 use crate::phase::Group;
 use crate::traffic_classes::Shape;
-use crate::with_responder::Plan;
+use crate::with_far_end::Plan;
 
 /// The interface by which packets to an address leave this host.
 pub fn interface(to: IpAddr) -> Option<String> {
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::budget::{self, Budget};
     use crate::times::Times;
-    use crate::with_responder::{CHECK_DIRECTIONS, PHASE, STREAMS};
+    use crate::with_far_end::{CHECK_DIRECTIONS, PHASE, STREAMS};
     use plumb_model::goal::Effort;
     use plumb_model::units::ByteCount;
     use plumb_wire::native::control::flow::TcpFlow;

@@ -15,6 +15,7 @@ use plumb_model::units::ByteCount;
 
 use crate::budget::Budget;
 use crate::error::MeasureError;
+use crate::far_end::FarEnd;
 use crate::progress::Watcher;
 use crate::record::{Judgement, Record};
 use crate::session::Session;
@@ -80,11 +81,30 @@ impl<'a> Conductor<'a> {
         watcher: &'a dyn Watcher,
         stop: &'a Arc<AtomicBool>,
     ) -> Self {
-        let mut this = Self::towards(command, name, responder.address().ip(), watcher, stop);
-        let far = responder.welcome().host.clone();
-        this.record.far_host(far.clone());
-        this.session.far = Some(far);
-        this.session.responder = Some(responder);
+        Self::with_far_end(
+            command,
+            name,
+            FarEnd::Responder(Box::new(responder)),
+            watcher,
+            stop,
+        )
+    }
+
+    /// Begins a Run about the path to who carries load.
+    pub fn with_far_end(
+        command: Vec<String>,
+        name: &str,
+        far_end: FarEnd,
+        watcher: &'a dyn Watcher,
+        stop: &'a Arc<AtomicBool>,
+    ) -> Self {
+        let mut this = Self::towards(command, name, far_end.address().ip(), watcher, stop);
+        if let Some(responder) = far_end.responder() {
+            let far = responder.welcome().host.clone();
+            this.record.far_host(far.clone());
+            this.session.far = Some(far);
+        }
+        this.session.far_end = Some(far_end);
         this
     }
 
@@ -93,7 +113,7 @@ impl<'a> Conductor<'a> {
             session: Session {
                 watcher,
                 stop: Arc::clone(stop),
-                responder: None,
+                far_end: None,
                 background: None,
                 gateway: None,
                 local: record.run().local.host.clone(),
@@ -173,8 +193,9 @@ impl<'a> Conductor<'a> {
 
     /// Runs one step and records it; the steps still to come weigh `later`.
     pub fn step(&mut self, step: &mut dyn Step, later: u64) -> Went {
-        if self.session.is_stopped() || (step.needs_responder() && self.session.responder.is_none())
-        {
+        let far_end = self.session.far_end.as_ref();
+        let has_responder = far_end.is_some_and(|far| far.responder().is_some());
+        if self.session.is_stopped() || (step.needs_responder() && !has_responder) {
             return Went::Not;
         }
         if self.session.time_left() == Some(Duration::ZERO) {
@@ -229,7 +250,7 @@ impl<'a> Conductor<'a> {
     /// Keeps the first reason, which the others may follow from, and lets go of a responder that is lost.
     fn fall_short(&mut self, why: MeasureError) {
         if why.is_far_end_lost() {
-            self.session.responder = None;
+            self.session.far_end = None;
         }
         self.shortfall.get_or_insert(why);
     }

@@ -1,7 +1,7 @@
 //! Measuring: steps that each measure one thing, and the conductor that runs a plan of them into one Run.
 //!
 //! A [`step`] takes the [`session`] and its own settings, and returns what it measured; the [`conductor`] records it
-//! in the Run as it ends ([`record`]), within a [`budget`]. Every verb is a plan of steps: [`with_responder`] is that
+//! in the Run as it ends ([`record`]), within a [`budget`]. Every verb is a plan of steps: [`with_far_end`] is that
 //! of `plumb check`, `load` and `rate`, [`without_responder`] what remains of a check without a responder, and most
 //! others are a plan of one step in the file of their kind.
 //!
@@ -23,6 +23,7 @@ pub mod connects;
 mod cut_short;
 pub mod error;
 mod experiments;
+pub mod far_end;
 pub mod gateway;
 pub mod host;
 pub mod idle;
@@ -56,8 +57,7 @@ pub mod transactions;
 pub mod tuning;
 mod tunnel;
 pub mod versions;
-pub mod with_responder;
-pub mod with_server;
+pub mod with_far_end;
 pub mod within;
 pub mod without_responder;
 pub mod yields;

@@ -19,6 +19,7 @@ use plumb_probe::{Plan, Probing, Sizes};
 use plumb_wire::path_probe;
 
 use crate::error::MeasureError;
+use crate::far_end::FarEnd;
 use crate::progress::Watcher;
 use crate::record::Measured;
 use crate::session::Session;
@@ -111,7 +112,8 @@ impl Step for LargestPacket {
             timeout: patience(rtt_s),
             ..Wanted::of(self.target.clone())
         };
-        let responder = session.responder.as_ref();
+        let far_end = session.far_end.as_ref();
+        let responder = far_end.and_then(FarEnd::responder);
         let echoes = responder.is_some_and(|responder| responder.welcome().udp_port.is_some());
         probe(
             &wanted,

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use plumb_load::Client;
 use plumb_model::run::HostFacts;
 
 use crate::background::Background;
+use crate::far_end::FarEnd;
 use crate::gateway::watch::Watch;
 use crate::progress::Watcher;
 
@@ -17,8 +17,8 @@ pub struct Session<'a> {
     pub watcher: &'a dyn Watcher,
     /// Set when the user wants it to end.
     pub stop: Arc<AtomicBool>,
-    /// The session with the responder; `None` without one, and when it is lost.
-    pub responder: Option<Client>,
+    /// Who carries load; `None` where nobody does, and when it is lost.
+    pub far_end: Option<FarEnd>,
     /// The probes that run beside the steps, where a step has begun them.
     pub background: Option<Background>,
     /// The gateway's counters, where a step has begun to watch them.

@@ -17,6 +17,7 @@ use plumb_wire::native::control::flow::{Flow, Flows};
 
 use crate::conductor::{Conducted, Conductor};
 use crate::error::MeasureError;
+use crate::far_end::FarEnd;
 use crate::phase::{asked, ended};
 use crate::progress::Watcher;
 use crate::record::{Judgement, Measured};
@@ -73,7 +74,8 @@ impl Step for Transactions<'_> {
 
     fn measure(&mut self, session: &mut Session<'_>) -> Result<Yield, MeasureError> {
         let plan = self.plan;
-        let Some(responder) = &mut session.responder else {
+        let far_end = session.far_end.as_mut();
+        let Some(responder) = far_end.and_then(FarEnd::responder_mut) else {
             return Err(MeasureError::Cancelled);
         };
         let limits = responder.welcome().limits;

@@ -13,19 +13,22 @@ use plumb_load::ClientError;
 use plumb_measure::after_silence::AfterSilence;
 use plumb_measure::conductor::Conducted;
 use plumb_measure::times::Times;
-use plumb_measure::{announcement, budget, local, with_responder, without_responder};
+use plumb_measure::{announcement, budget, local, with_far_end, without_responder};
 use plumb_model::finding::Severity;
-use plumb_model::goal::Effort;
+use plumb_model::goal::{Effort, Purpose};
 use plumb_model::units::human_seconds;
 use plumb_report::text;
+use plumb_wire::native::spec::PORT;
 use plumb_wire::url::Url;
 
 use crate::exit::{Ends, FOUND, stop_flag};
+use crate::far_end::{self, Protocol, Sought};
 use crate::load_options::LoadOptions;
 use crate::mix::Mix;
 use crate::output::{LiveOutput, say};
 use crate::target::command_line;
 use crate::trust::TrustOptions;
+use crate::usage::wrong;
 use crate::weighed::Weighed;
 use crate::words;
 use asked::AskedOptions;
@@ -66,6 +69,9 @@ pub(crate) struct Arguments {
     /// With --for web: the page to load [default: https://HOST/]
     #[arg(long, value_name = "URL", requires = "purpose")]
     page: Option<Url>,
+    /// What the far end speaks [default: native, else what is found there]
+    #[arg(long, value_name = "PROTOCOL", requires = "host")]
+    protocol: Option<Protocol>,
     #[command(flatten)]
     trust: TrustOptions,
     #[command(flatten)]
@@ -86,7 +92,7 @@ pub(crate) fn defaults() -> Vec<(&'static str, String)> {
             "duration",
             "by how thorough the check is; below 15s large queues are not seen whole".to_owned(),
         ),
-        ("streams", with_responder::STREAMS.to_string()),
+        ("streams", with_far_end::STREAMS.to_string()),
         (
             "budget",
             format!("{}; {} with --thorough", budget::DEFAULT, plan::THOROUGH),
@@ -105,11 +111,22 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return arguments.check_local(asked, times);
     };
     let limit = times.total.unwrap_or(plan::LONGEST);
-    let target = plan::resolve_within(host, limit / WAITING_PARTS)?;
+    let of_url = far_end::authority(host).filter(|_| arguments.takes_urls());
+    let target = plan::resolve_within(of_url.as_deref().unwrap_or(host), limit / WAITING_PARTS)?;
     let output = arguments.output.begin()?;
     // Before the client's threads start, so that none of them is hit.
     let cancel = stop_flag(Ends::ByItself)?;
     let watcher = arguments.output.watcher();
+    if arguments.trust.is_given()
+        && arguments.asked.purpose != Some(Purpose::Web)
+        && !arguments.takes_urls()
+    {
+        return Err(wrong(
+            "certificates are looked at where a page is loaded, and with servers of the web: add --for web or --protocol, \
+             or leave --ca and --insecure out"
+                .to_owned(),
+        ));
+    }
     let page = plan::page(
         asked.purpose,
         arguments.page.as_ref(),
@@ -122,10 +139,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         say("first three echo requests 12 s apart, for radios that sleep");
         AfterSilence::probe(&target.name, target.address, &*watcher, &cancel)
     });
-    let caller = arguments.load.responder.caller(limit / WAITING_PARTS)?;
-    let connected = target.connect_as(arguments.load.responder.port, caller);
-    let Conducted { run, shortfall } = match connected {
-        Ok(client) => {
+    let sought = Sought {
+        host,
+        target: &target,
+        responder: &arguments.load.responder,
+        trust: &arguments.trust,
+        patience: limit / WAITING_PARTS,
+    };
+    let found = far_end::find(sought, arguments.protocol);
+    let Conducted { run, shortfall } = match found.map_err(anyhow::Error::downcast) {
+        Ok(far) => {
             let address = target.address.ip();
             let metered = announcement::interface(address)
                 .and_then(|name| plumb_host::metered::why_metered(&name));
@@ -147,18 +170,28 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             say(plan.announcement(announcement::link_bps(address)));
             let asked = plan.asked.clone().unwrap_or_default();
             let silence = silence.as_mut();
-            plan::with_steps(&target, &asked, page.as_ref(), silence, true, |besides| {
-                with_responder::run(client, &plan, besides, &*watcher, &cancel)
+            let has_responder = far.responder().is_some();
+            let port = far.address().port();
+            let aim = plan::Aim {
+                target: &target,
+                port,
+                has_responder,
+            };
+            plan::with_steps(aim, &asked, page.as_ref(), silence, |besides| {
+                with_far_end::run(far, &plan, besides, &*watcher, &cancel)
             })?
             .context("cannot measure")?
         }
-        Err(
+        Err(Ok(
             why @ (ClientError::Refused { .. }
             | ClientError::TimedOut { .. }
             | ClientError::Unreachable { .. }
             | ClientError::Mute { .. }
             | ClientError::NotPlumb { .. }),
-        ) => {
+        )) if arguments
+            .protocol
+            .is_none_or(|protocol| protocol == Protocol::Native) =>
+        {
             if arguments.fail_on.is_some() {
                 return Err(
                     anyhow::Error::new(why).context("nothing could be judged, as --fail-on asks")
@@ -175,12 +208,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 until: began + limit,
             };
             let silence = silence.as_mut();
-            plan::with_steps(&target, &asked, page.as_ref(), silence, false, |besides| {
+            let aim = plan::Aim {
+                target: &target,
+                port: PORT,
+                has_responder: false,
+            };
+            plan::with_steps(aim, &asked, page.as_ref(), silence, |besides| {
                 let steps = besides.before.into_iter().chain(besides.after);
                 without_responder::run(plan(asked.clone()), steps.collect(), &*watcher, &cancel)
             })??
         }
-        Err(e) => return Err(e.into()),
+        Err(Ok(why)) => return Err(why.into()),
+        Err(Err(why)) => return Err(why),
     };
     drop(watcher);
     let judged = run
@@ -210,6 +249,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 impl Arguments {
+    /// Whether the far end may be named by a URL.
+    fn takes_urls(&self) -> bool {
+        self.protocol.is_some_and(Protocol::takes_urls)
+    }
+
     /// This machine, its link, gateway and resolver.
     fn check_local(
         &self,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use plumb_measure::times::Times;
 use plumb_measure::traffic_classes::Shape;
-use plumb_measure::{budget, responsiveness, with_responder};
+use plumb_measure::{budget, responsiveness, with_far_end};
 use plumb_model::results::Direction;
 use plumb_model::units;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
@@ -82,14 +82,14 @@ impl Pattern {
 
     fn directions(self) -> Vec<Direction> {
         match self {
-            Self::Phases => with_responder::CHECK_DIRECTIONS.to_vec(),
+            Self::Phases => with_far_end::CHECK_DIRECTIONS.to_vec(),
             Self::Rrul | Self::RrulBe | Self::Torrent => vec![Direction::Both],
         }
     }
 
     fn duration(self) -> Duration {
         match self {
-            Self::Phases => with_responder::PHASE,
+            Self::Phases => with_far_end::PHASE,
             Self::Rrul | Self::RrulBe | Self::Torrent => RRUL_DURATION,
         }
     }
@@ -102,7 +102,7 @@ pub(crate) fn defaults() -> Vec<(&'static str, String)> {
             "duration",
             format!(
                 "{}, {} with --shape rrul, rrul-be and torrent; {} intervals at most with --rpm",
-                units::duration(with_responder::PHASE),
+                units::duration(with_far_end::PHASE),
                 units::duration(RRUL_DURATION),
                 responsiveness::MOST_INTERVALS
             ),

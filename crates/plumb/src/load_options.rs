@@ -12,17 +12,17 @@ use plumb_measure::phase::Group;
 use plumb_measure::profiles::catalogue::{Profile, find};
 use plumb_measure::times::Times;
 use plumb_measure::traffic_classes::Shape;
-use plumb_measure::with_responder::{self, Besides, Plan};
-use plumb_measure::with_server;
+use plumb_measure::with_far_end::{self, Besides, Plan};
 use plumb_model::results::Direction;
 use plumb_model::units::{ByteCount, ParseUnitError};
 use plumb_wire::native::control::flow::quic::QuicFlow;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 use plumb_wire::native::spec::MOST_STREAMS;
+use plumb_wire::native::spec::PATIENCE;
 
 use crate::direction::Directions;
 use crate::exit::{Ends, stop_flag};
-use crate::far_end::{self, FarEnd, Protocol, Sought};
+use crate::far_end::{self, Protocol, Sought};
 use crate::files::OpenFiles;
 use crate::mix::Mix;
 use crate::output::{Begun, LiveOutput, say};
@@ -117,29 +117,23 @@ impl LoadArguments {
             target: &target,
             responder: &self.load.responder,
             trust,
+            patience: PATIENCE,
         };
-        let far = FarEnd::find(sought, protocol)?;
-        if matches!(&far, FarEnd::Server(server) if server.only_down) {
-            defaults
-                .directions
-                .retain(|direction| *direction == Direction::Down);
-        }
+        let far = far_end::find(sought, protocol)?;
+        let carries = far.carries();
+        defaults
+            .directions
+            .retain(|direction| carries.has(*direction));
         defaults.directions = self.directions.or(&defaults.directions);
         defaults.applications.extend(&self.with);
         let watcher = self.output.watcher();
         let plan = self.load.plan(&target, defaults, groups);
         let link_bps = announcement::link_bps(target.address.ip());
         say(plan.announcement(link_bps));
-        let measured = match far {
-            FarEnd::Responder(client) => {
-                with_responder::run(*client, &plan, Besides::default(), &*watcher, &cancel)
-            }
-            FarEnd::Server(mut server) => {
-                refuse_beside(&plan)?;
-                let address = target.address.ip();
-                with_server::run(&mut *server.peer, address, &plan, &*watcher, &cancel)
-            }
-        };
+        if far.responder().is_none() {
+            refuse_beside(&plan)?;
+        }
+        let measured = with_far_end::run(far, &plan, Besides::default(), &*watcher, &cancel);
         drop(watcher);
         show(output, measured.context("cannot measure")?)
     }

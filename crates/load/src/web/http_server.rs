@@ -15,7 +15,7 @@ use crate::asked::{Asked, cannot};
 use crate::control_client::ClientError;
 use crate::one_ended::{Looks, carry, conclude};
 use crate::outcome::PhaseOutcome;
-use crate::peer::Peer;
+use crate::peer::{Carries, Peer};
 use crate::phase_controller::Conductor;
 use crate::phase_plan::PhasePlan;
 use crate::phase_watch::Progress;
@@ -87,6 +87,16 @@ fn again(
 }
 
 impl Peer for HttpServer {
+    fn carries(&self) -> Carries {
+        let (down, up) = (self.down.is_some(), self.up.is_some());
+        Carries {
+            down,
+            up,
+            both: down && up,
+            ..Carries::EVERYTHING
+        }
+    }
+
     fn run_phase(
         &mut self,
         plan: &PhasePlan,

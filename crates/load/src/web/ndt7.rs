@@ -20,7 +20,7 @@ use crate::asked::{Asked, cannot};
 use crate::control_client::ClientError;
 use crate::one_ended::{Looks, carry, conclude};
 use crate::outcome::PhaseOutcome;
-use crate::peer::Peer;
+use crate::peer::{Carries, Peer};
 use crate::phase_controller::Conductor;
 use crate::phase_plan::PhasePlan;
 use crate::phase_state::POLL_INTERVAL;
@@ -225,6 +225,14 @@ impl Write for Messages {
 }
 
 impl Peer for Ndt7 {
+    fn carries(&self) -> Carries {
+        Carries {
+            both: false,
+            streams: 1,
+            ..Carries::EVERYTHING
+        }
+    }
+
     fn run_phase(
         &mut self,
         plan: &PhasePlan,

@@ -26,6 +26,7 @@ use crate::budget::Budget;
 use crate::conductor::{Conducted, Conductor, Went};
 use crate::cut_short;
 use crate::error::MeasureError;
+use crate::far_end::FarEnd;
 use crate::phase::{Group, Phase, PhaseSpec};
 use crate::progress::Watcher;
 use crate::record::{Judgement, Measured};
@@ -122,7 +123,8 @@ impl Step for Available<'_> {
         let (plan, direction) = (self.plan, self.direction);
         let (watcher, stop) = (session.watcher, Arc::clone(&session.stop));
         let stop = &stop;
-        let Some(responder) = &mut session.responder else {
+        let far_end = session.far_end.as_mut();
+        let Some(responder) = far_end.and_then(FarEnd::responder_mut) else {
             return Err(MeasureError::Cancelled);
         };
         let mut share = Budget::new(ByteCount::from_bytes(session.share));

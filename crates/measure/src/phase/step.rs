@@ -61,8 +61,9 @@ impl Step for LoadPhase {
         format!("the phase '{}'", self.spec.name())
     }
 
+    /// Experiments that need more than TCP have nobody to refuse them in words.
     fn needs_responder(&self) -> bool {
-        true
+        self.spec.experiment.is_some() && !self.spec.is_tcp()
     }
 
     fn weight(&self) -> u64 {
@@ -87,14 +88,14 @@ impl Step for LoadPhase {
         if let Some(left) = session.time_left() {
             spec.duration = spec.duration.min(left);
         }
-        let Some(responder) = &mut session.responder else {
+        let Some(far_end) = &mut session.far_end else {
             return Err(MeasureError::Cancelled);
         };
         let background = session.background.as_ref();
         let idle = background.and_then(|background| background.idle.as_ref());
         let idle = idle.and_then(|idle| Some((idle.window, idle.main.as_ref()?)));
         let phase = match Phase::run(
-            responder,
+            far_end.peer(),
             spec,
             session.watcher,
             &|| background.and_then(Background::last_rtt),

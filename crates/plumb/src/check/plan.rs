@@ -23,7 +23,7 @@ use plumb_measure::step::Step;
 use plumb_measure::times::Times;
 use plumb_measure::traffic_classes::Shape;
 use plumb_measure::versions::Versions;
-use plumb_measure::with_responder::{self, Besides};
+use plumb_measure::with_far_end::{self, Besides};
 use plumb_measure::within::Within;
 use plumb_model::goal::{Asked, Complaint, Effort, Purpose};
 use plumb_model::need::Need;
@@ -34,14 +34,12 @@ use plumb_probe::page::PagePlan;
 use plumb_probe::path::Target as PathTarget;
 use plumb_probe::{Plan as ProbePlan, Sizes};
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
-use plumb_wire::native::spec::PORT;
 use plumb_wire::url::Url;
 
 use crate::files::OpenFiles;
 use crate::load_options::Defaults;
 use crate::target::Target;
 use crate::trust::TrustOptions;
-use crate::usage::wrong;
 
 /// A check with phases of a length of its own takes no longer than this without a responder.
 pub(super) const LONGEST: Duration = Duration::from_secs(60);
@@ -75,15 +73,28 @@ const ONE_WAY_PROBES: u64 = 500;
 const ONE_WAY: Duration = Duration::from_secs(14);
 const LINES: Duration = Duration::from_secs(50);
 
+/// Where the steps of a check go.
+#[derive(Clone, Copy)]
+pub(super) struct Aim<'a> {
+    pub(super) target: &'a Target,
+    /// The port on which something listens there.
+    pub(super) port: u16,
+    pub(super) has_responder: bool,
+}
+
 /// Hands the steps of a check besides its loads to `measure`.
 pub(super) fn with_steps<T>(
-    target: &Target,
+    aim: Aim<'_>,
     asked: &Asked,
     page: Option<&PagePlan>,
     silence: Option<&mut AfterSilence>,
-    has_responder: bool,
     measure: impl FnOnce(Besides<'_>) -> T,
 ) -> anyhow::Result<T> {
+    let Aim {
+        target,
+        port,
+        has_responder,
+    } = aim;
     let thorough = usize::from(asked.effort == Effort::Thorough);
     let [hops_time, sizes_time, names_time, versions_time, page_time] =
         [HOPS, SIZES, NAMES, VERSIONS, PAGE]
@@ -105,11 +116,11 @@ pub(super) fn with_steps<T>(
     };
     let mut sizes = LargestPacket {
         target: PathTarget {
-            address: target.at(PORT),
+            address: target.at(port),
             ..far.clone()
         },
     };
-    let mut connects = Connects::to_both(target.at(PORT), target.other_at(PORT));
+    let mut connects = Connects::to_both(target.at(port), target.other_at(port));
     let mut interception = Interception {
         host: target.host().to_owned(),
     };
@@ -218,7 +229,7 @@ pub(super) fn defaults(asked: &Asked, times: Times, gentle: bool, metered: bool)
             Effort::Quick | Effort::Usual => budget::DEFAULT,
         },
         times,
-        streams: with_responder::STREAMS,
+        streams: with_far_end::STREAMS,
         flow: Flow::Tcp(TcpFlow {
             background: gentle,
             ..TcpFlow::default()
@@ -242,12 +253,6 @@ pub(super) fn page(
     target: &Target,
 ) -> anyhow::Result<Option<PagePlan>> {
     if purpose != Some(Purpose::Web) {
-        if trust.is_given() {
-            return Err(wrong(
-                "certificates are looked at where a page is loaded: add --for web, or leave --ca and --insecure out"
-                    .to_owned(),
-            ));
-        }
         return Ok(None);
     }
     let host = target.host();

@@ -3,12 +3,14 @@
 mod sought;
 mod web;
 
+use std::net::SocketAddr;
+
 use clap::ValueEnum;
-use plumb_load::{Client, ClientError, Iperf3};
-use plumb_wire::native::spec::PATIENCE;
+use plumb_load::{Client, ClientError, Iperf3, Peer};
+use plumb_measure::far_end::FarEnd;
 
 use crate::stderr::say;
-pub(crate) use sought::{Server, Sought};
+pub(crate) use sought::Sought;
 pub(crate) use web::authority;
 
 /// A protocol by which a far end carries load.
@@ -33,53 +35,61 @@ impl Protocol {
     }
 }
 
-/// What carries the load.
-pub(crate) enum FarEnd {
-    Responder(Box<Client>),
-    Server(Server),
+/// Finds what was asked for; where nothing was, a responder, and else a server of iperf3 or networkQuality.
+pub(crate) fn find(sought: Sought<'_>, protocol: Option<Protocol>) -> anyhow::Result<FarEnd> {
+    Ok(match protocol {
+        None => return whatever(sought),
+        Some(Protocol::Native) => FarEnd::Responder(responder(sought)??),
+        Some(Protocol::Iperf3) => {
+            let server = iperf3(sought);
+            of(server.address(), server)
+        }
+        Some(Protocol::Ndt7) => {
+            let server = web::ndt7(sought)?;
+            of(server.site.address, server)
+        }
+        Some(Protocol::Nq) => {
+            let server = web::network_quality(sought)?;
+            of(server.site.address, server)
+        }
+        Some(Protocol::Http) => {
+            let server = web::http(sought)?;
+            of(server.site.address, server)
+        }
+    })
 }
 
-impl FarEnd {
-    /// Finds what was asked for; where nothing was, a responder, and else a server of iperf3 or networkQuality.
-    pub(crate) fn find(sought: Sought<'_>, protocol: Option<Protocol>) -> anyhow::Result<Self> {
-        let server = match protocol {
-            None => return Self::whatever(sought),
-            Some(Protocol::Native) => return Ok(Self::Responder(responder(sought)??)),
-            Some(Protocol::Iperf3) => Server::of(iperf3(sought)),
-            Some(Protocol::Ndt7) => Server::of(web::ndt7(sought)?),
-            Some(Protocol::Nq) => Server::of(web::network_quality(sought)?),
-            Some(Protocol::Http) => web::http(sought)?,
-        };
-        Ok(Self::Server(server))
-    }
+fn of(address: SocketAddr, peer: impl Peer + 'static) -> FarEnd {
+    let peer = Box::new(peer);
+    FarEnd::Server { peer, address }
+}
 
-    fn whatever(sought: Sought<'_>) -> anyhow::Result<Self> {
-        let refused = match responder(sought)? {
-            Ok(client) => return Ok(Self::Responder(client)),
-            Err(error @ ClientError::Refused { .. }) if sought.port().is_none() => error,
-            Err(error) => return Err(error.into()),
-        };
-        let name = &sought.target.name;
-        let found = |what| {
-            say(format_args!(
-                "{name} runs no plumb serve: measuring with its {what}"
-            ));
-        };
-        let server = iperf3(sought);
-        if server.is_there() {
-            found("iperf3 server");
-            return Ok(Self::Server(Server::of(server)));
-        }
-        if let Ok(server) = web::network_quality(sought) {
-            found("networkQuality server");
-            return Ok(Self::Server(Server::of(server)));
-        }
-        Err(refused.into())
+fn whatever(sought: Sought<'_>) -> anyhow::Result<FarEnd> {
+    let refused = match responder(sought)? {
+        Ok(client) => return Ok(FarEnd::Responder(client)),
+        Err(error @ ClientError::Refused { .. }) if sought.port().is_none() => error,
+        Err(error) => return Err(error.into()),
+    };
+    let name = &sought.target.name;
+    let found = |what| {
+        say(format_args!(
+            "{name} runs no plumb serve: measuring with its {what}"
+        ));
+    };
+    let server = iperf3(sought);
+    if server.is_there() {
+        found("iperf3 server");
+        return Ok(of(server.address(), server));
     }
+    if let Ok(server) = web::network_quality(sought) {
+        found("networkQuality server");
+        return Ok(of(server.site.address, server));
+    }
+    Err(refused.into())
 }
 
 fn responder(sought: Sought<'_>) -> anyhow::Result<Result<Box<Client>, ClientError>> {
-    let caller = sought.responder.caller(PATIENCE)?;
+    let caller = sought.responder.caller(sought.patience)?;
     let client = sought.target.connect_as(sought.responder.port, caller);
     Ok(client.map(Box::new))
 }

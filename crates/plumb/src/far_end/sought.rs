@@ -1,6 +1,7 @@
-//! Where a far end is looked for, and what is found there.
+//! Where a far end is looked for.
 
-use plumb_load::Peer;
+use std::time::Duration;
+
 use plumb_wire::native::spec::PORT;
 
 use crate::target::{ResponderOptions, Target};
@@ -14,6 +15,8 @@ pub(crate) struct Sought<'a> {
     pub(crate) target: &'a Target,
     pub(crate) responder: &'a ResponderOptions,
     pub(crate) trust: &'a TrustOptions,
+    /// How long others may be served first.
+    pub(crate) patience: Duration,
 }
 
 impl Sought<'_> {
@@ -22,21 +25,5 @@ impl Sought<'_> {
         let option = Some(self.responder.port).filter(|port| *port != PORT);
         let typed = Some(self.target.address.port()).filter(|port| *port != 0);
         typed.or(option)
-    }
-}
-
-/// A server of others.
-pub(crate) struct Server {
-    pub(crate) peer: Box<dyn Peer>,
-    /// Whether it carries load to here only.
-    pub(crate) only_down: bool,
-}
-
-impl Server {
-    pub(crate) fn of(peer: impl Peer + 'static) -> Self {
-        Self {
-            peer: Box::new(peer),
-            only_down: false,
-        }
     }
 }

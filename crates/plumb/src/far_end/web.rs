@@ -8,7 +8,7 @@ use plumb_load::web::{HttpServer, Ndt7, Security, Site, fetch};
 use plumb_wire::url::{Origin, Scheme, Url};
 use plumb_wire::web::{self, nq};
 
-use super::sought::{Server, Sought};
+use super::sought::Sought;
 
 /// Ports on which one is looked for where none is typed: HTTPS's, and that of `plumb serve`.
 const PORTS: [u16; 2] = [443, web::PORT];
@@ -79,12 +79,11 @@ pub(crate) fn network_quality(sought: Sought<'_>) -> anyhow::Result<HttpServer> 
 }
 
 /// A web server: the file at a URL, or what Cloudflare's speed test has.
-pub(crate) fn http(sought: Sought<'_>) -> anyhow::Result<Server> {
+pub(crate) fn http(sought: Sought<'_>) -> anyhow::Result<HttpServer> {
     let site = site(sought)?;
     let file = url(sought.host)
         .map(|url| url.target)
         .filter(|path| path != "/");
-    let only_down = file.is_some();
     let (down, up) = match file {
         Some(file) => (file, None),
         None => (
@@ -92,15 +91,12 @@ pub(crate) fn http(sought: Sought<'_>) -> anyhow::Result<Server> {
             Some(web::UP.to_owned()),
         ),
     };
-    Ok(Server {
-        only_down,
-        ..Server::of(HttpServer {
-            site,
-            protocol: "HTTP",
-            down: Some(down),
-            up,
-            body_bytes: Some(BODY_BYTES),
-        })
+    Ok(HttpServer {
+        site,
+        protocol: "HTTP",
+        down: Some(down),
+        up,
+        body_bytes: Some(BODY_BYTES),
     })
 }
 

@@ -14,6 +14,7 @@ use plumb_host::tune::plan::plan_host;
 use plumb_host::tune::snapshot::Snapshot;
 use plumb_measure::budget::Budget;
 use plumb_measure::conductor::{Conducted, Conductor, Went};
+use plumb_measure::far_end::FarEnd;
 use plumb_measure::phase::Group;
 use plumb_measure::progress::Nobody;
 use plumb_measure::record::Judgement;
@@ -21,7 +22,7 @@ use plumb_measure::times::Times;
 use plumb_measure::traffic_classes::Shape;
 use plumb_measure::tuning::decision::MOST_RUNS;
 use plumb_measure::tuning::{Bench, Part, PartTrial, RUNS, parts};
-use plumb_measure::with_responder::{self, Besides, Plan};
+use plumb_measure::with_far_end::{self, Besides, Plan};
 use plumb_model::finding::{Action, Actor};
 use plumb_model::results::tune::TuneResult;
 use plumb_model::results::{Direction, Outcome};
@@ -302,9 +303,14 @@ impl Trial<'_> {
             latency: false,
             judge,
         };
-        let measured =
-            with_responder::run(client, &plan, Besides::default(), &self.line, &self.cancel)
-                .context("cannot measure")?;
+        let measured = with_far_end::run(
+            FarEnd::Responder(Box::new(client)),
+            &plan,
+            Besides::default(),
+            &self.line,
+            &self.cancel,
+        )
+        .context("cannot measure")?;
         if self.cancel.load(Ordering::Relaxed) {
             anyhow::bail!("interrupted: what was tried is undone");
         }

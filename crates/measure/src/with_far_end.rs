@@ -1,4 +1,4 @@
-//! The plan of what is measured against a native responder: idle, up, down, both.
+//! The plan of what is measured against a far end that carries load: idle, up, down, both.
 //!
 //! The probe streams run throughout. Between phases the sockets are aborted, and the next phase
 //! waits until the queue has emptied, so that each phase meets the path as it is.
@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use plumb_host::facts::facts;
-use plumb_load::Client;
+use plumb_load::Carries;
 use plumb_load::file::StreamFile;
 use plumb_model::goal::Asked;
 use plumb_model::results::Direction;
@@ -22,6 +22,7 @@ use crate::conductor::{Conducted, Conductor, Went};
 use crate::cut_short;
 use crate::error::MeasureError;
 use crate::experiments;
+use crate::far_end::FarEnd;
 use crate::host::counted::Counted;
 use crate::idle::{IdlePath, Purpose, RecoveredPath};
 use crate::mtu;
@@ -102,21 +103,30 @@ pub struct Besides<'s> {
 /// When the responder allows less than the plan asks for, or is gone before anything was
 /// measured.
 pub fn run(
-    responder: Client,
+    far_end: FarEnd,
     plan: &Plan,
     besides: Besides<'_>,
     watcher: &dyn Watcher,
     stop: &Arc<AtomicBool>,
 ) -> Result<Conducted, MeasureError> {
-    plan.keeps_to(&responder.welcome().limits)?;
     plan.has_congestion_control(&facts(), "this host")?;
-    plan.has_congestion_control(&responder.welcome().host, "the far host")?;
-    let address = responder.address();
+    if let Some(responder) = far_end.responder() {
+        plan.keeps_to(&responder.welcome().limits)?;
+        plan.has_congestion_control(&responder.welcome().host, "the far host")?;
+    }
+    let carried = match plan.judge {
+        true => plan.for_far_end(far_end.carries()),
+        // What was asked for is refused in words.
+        false => plan.clone(),
+    };
+    let plan = &carried;
+    let address = far_end.address();
+    let responder = far_end.responder();
     let aim = Aim {
         name: plan.name.clone(),
         address,
         // The echo is on the port that was dialled, also where a router forwards it.
-        echoes: responder.welcome().udp_port.is_some(),
+        echoes: responder.is_some_and(|far| far.welcome().udp_port.is_some()),
         classes: plan.shape.other_classes(plan.streams()),
         places: Vec::new(),
     };
@@ -126,7 +136,7 @@ pub fn run(
         false => Purpose::None,
     };
     let command = plan.command.clone();
-    let conductor = Conductor::with_responder(command, &plan.name, responder, watcher, stop);
+    let conductor = Conductor::with_far_end(command, &plan.name, far_end, watcher, stop);
     let mut conductor = conductor.within(plan.for_loads());
     conductor.asked(plan.asked.clone());
     conductor.session().deadline = plan.until;
@@ -153,9 +163,9 @@ pub fn run(
             .for_each(|phase| phase.limit_segments(bytes));
         // What the responder reports fills packets, too.
         let session = conductor.session();
-        let responder = session.responder.as_ref();
+        let responder = session.far_end.as_ref().and_then(FarEnd::responder);
         if let Some(Ok(small)) = responder.map(|far| far.with_segments_of(bytes, RECONNECT)) {
-            session.responder = Some(small);
+            session.far_end = Some(FarEnd::Responder(Box::new(small)));
         }
         conductor.note(format!(
             "The loads used segments of at most {bytes} bytes, because larger packets vanish on this path."
@@ -217,6 +227,16 @@ pub fn run(
 }
 
 impl Plan {
+    /// The same, as far as a far end carries it.
+    fn for_far_end(&self, carries: Carries) -> Self {
+        let mut this = self.clone();
+        this.directions.retain(|direction| carries.has(*direction));
+        for group in &mut this.groups {
+            group.streams = group.streams.min(carries.streams);
+        }
+        this
+    }
+
     /// How long each part is to last, in order; no time at all where that is not known beforehand.
     fn parts(&self, besides: &Besides<'_>) -> Vec<Duration> {
         let when = |is: bool, time: Duration| is.then_some(time);
