@@ -36,6 +36,12 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
+    /// Whether a server of others carries the load.
+    pub fn has_server(&self) -> bool {
+        let far_end = self.far_end.as_ref();
+        far_end.is_some_and(|far| far.responder().is_none())
+    }
+
     /// Whether the user wants it to end.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

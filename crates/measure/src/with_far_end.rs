@@ -79,6 +79,10 @@ pub const CHECK_DIRECTIONS: [Direction; 3] = [Direction::Up, Direction::Down, Di
 /// How long each phase of a check lasts: a queue of 700 ms takes CUBIC ten seconds to fill.
 pub const PHASE: Duration = Duration::from_secs(15);
 
+/// What must be known of a verdict by the word of a server of others.
+const OF_OTHERS: &str = "The far end is a server of others, which may be what is slow: before the line or a provider is blamed, check against \
+     a second one in another network. What needs both ends, such as each direction's delay and loss, is not known without `plumb serve` there.";
+
 /// How long the responder may take to answer once more.
 const RECONNECT: Duration = Duration::from_secs(5);
 
@@ -139,6 +143,9 @@ pub fn run(
     let conductor = Conductor::with_far_end(command, &plan.name, far_end, watcher, stop);
     let mut conductor = conductor.within(plan.for_loads());
     conductor.asked(plan.asked.clone());
+    if plan.judge && conductor.session().has_server() {
+        conductor.note(OF_OTHERS);
+    }
     conductor.session().deadline = plan.until;
     let mut parts = Parts::new(plan.parts(&besides), plan.until, watcher);
     let mut idle = IdlePath::new(purpose).lasting(plan.times.idle);

@@ -169,6 +169,34 @@ fn refusals() {
     }
 }
 
+/// A check against a server of others finds what the line has, and clears nothing.
+#[test]
+fn a_check_against_a_web_server_names_the_queue() {
+    let uplink = r#"{ type = "shaper", rate = "20mbit", queue = { type = "fifo", limit = "600ms" } }, { type = "delay", delay = "10ms" }"#;
+    let network = Network::served_line(uplink, LINE);
+    let run = network.measured(&["check", "server", "--protocol", "nq", "--insecure"]);
+    let first = run.run.findings.first().unwrap();
+    assert_eq!(first.cause.name(), "bufferbloat-up", "{}", first.summary);
+    let verdict = run.run.verdict.as_ref().unwrap();
+    let missing: Vec<&str> = verdict
+        .not_measured
+        .iter()
+        .map(|n| n.what.as_str())
+        .collect();
+    assert!(
+        missing
+            .iter()
+            .any(|what| what.contains("retransmissions and stalls of the download")),
+        "{missing:?}"
+    );
+    assert!(
+        run.run
+            .notes
+            .iter()
+            .any(|note| note.contains("a second one in another network"))
+    );
+}
+
 #[test]
 fn its_clients_and_servers_measure_the_line() {
     side_by_side(&[&curl, &ndt7_client, &rate]);

@@ -4,7 +4,8 @@
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use md5::Md5;
 
-use super::TAG_BYTES;
+/// Bytes of the HMAC.
+pub(super) const TAG_BYTES: usize = 16;
 
 /// A key that both ends know.
 #[derive(Clone)]

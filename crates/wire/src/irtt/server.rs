@@ -8,8 +8,13 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use super::{Clock, Flags, Key, Packet, Parameters, Request, StampAt, VERSION};
+use super::key::Key;
+use super::packet::{Flags, Packet, Request};
+use super::parameters::{Clock, Parameters, StampAt};
 use crate::share::{Bucket, Share};
+
+/// The version that is spoken (`ProtocolVersion`).
+const VERSION: i64 = 1;
 
 /// Sessions at once, and of one address or /64: a few hosts behind one address, with a few sessions each.
 const MOST_SESSIONS: usize = 1024;
@@ -284,7 +289,7 @@ impl Server {
 }
 
 impl Session {
-    /// Counts a request.
+    /// Counts a request that came.
     fn count(&mut self, sequence: u32) {
         self.received = self.received.wrapping_add(1);
         let Some(highest) = self.highest else {
@@ -330,7 +335,7 @@ fn network(address: IpAddr) -> IpAddr {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::irtt::Stats;
+    use crate::irtt::parameters::Stats;
     use proptest::prelude::*;
 
     const LIMITS: Limits = Limits {
