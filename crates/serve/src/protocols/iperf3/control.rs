@@ -70,7 +70,16 @@ impl Control<'_> {
     }
 
     pub(super) fn read<T: DeserializeOwned>(&self, most: u32) -> Result<T, Ended> {
-        let deadline = Instant::now() + ANSWER;
+        self.read_within(most, ANSWER)
+    }
+
+    /// The same, where that is to come sooner.
+    pub(super) fn read_within<T: DeserializeOwned>(
+        &self,
+        most: u32,
+        within: Duration,
+    ) -> Result<T, Ended> {
+        let deadline = Instant::now() + within;
         let mut length = [0; LENGTH_BYTES];
         read_exact_by(self.socket, &mut length, deadline)?;
         let length = u32::from_be_bytes(length);

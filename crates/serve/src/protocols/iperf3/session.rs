@@ -24,6 +24,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What a test is taken for before its parameters are known: iperf3's default of ten seconds on one stream.
 const USUAL: Duration = Duration::from_secs(10);
 
+/// How long the parameters have to come, which real clients send at once: meanwhile nobody else has the turn. More than the round
+/// trip by two satellites.
+const PARAMETERS: Duration = Duration::from_secs(2);
+
 /// How long all streams have to be opened.
 const OPENING: Duration = Duration::from_secs(10);
 
@@ -51,7 +55,7 @@ pub(super) fn run(
         let mut heavy = visit.heavy(PATIENCE);
         wait(&control, &mut heavy, 1, USUAL)?;
         control.send(State::ParameterExchange)?;
-        let parameters: Parameters = control.read(MAX_PARAMETERS_BYTES)?;
+        let parameters: Parameters = control.read_within(MAX_PARAMETERS_BYTES, PARAMETERS)?;
         let limits = Limits {
             longest: gate.longest(),
             streams: gate.most_streams(),

@@ -8,7 +8,7 @@ use std::time::Instant;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use super::activity::Answering;
-use super::loads::Load;
+use super::loads::{Load, NotNow};
 use super::state::Counters;
 
 /// The body of an answer.
@@ -119,22 +119,38 @@ impl Large {
     }
 }
 
-/// Takes all that a client sends, until `until`; how much that was.
+/// Why a body was not taken to its end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotTaken {
+    #[error(transparent)]
+    Cut(#[from] Cut),
+    #[error(transparent)]
+    NotNow(#[from] NotNow),
+}
+
+/// Takes all that a client sends, until `until`; how much that was. What comes beyond `light` bytes belongs to the load that
+/// `join` gives: who announces much and sends nothing has nobody's turn.
 pub(super) async fn drain(
     mut from: Incoming,
     until: Instant,
-    test: Option<&Load>,
+    light: u64,
+    mut join: impl FnMut() -> Result<Arc<Load>, NotNow>,
     counters: &Counters,
-) -> Result<u64, Cut> {
-    let mut taken = 0;
+) -> Result<u64, NotTaken> {
+    let (mut taken, mut load) = (0, None);
     while let Some(frame) = std::future::poll_fn(|c| Pin::new(&mut from).poll_frame(c)).await {
         let frame = frame.map_err(|_| Cut::Client)?;
         let count = frame.data_ref().map_or(0, |data| data.len() as u64);
         taken += count;
         counters.received(count);
-        let may_go_on = test.is_none_or(|test| test.carried(count));
+        if taken > light && load.is_none() {
+            load = Some(join()?);
+        }
+        let may_go_on = load
+            .as_ref()
+            .is_none_or(|load: &Arc<Load>| load.carried(count));
         if !may_go_on || Instant::now() >= until {
-            return Err(Cut::Limit);
+            return Err(Cut::Limit.into());
         }
     }
     Ok(taken)

@@ -5,14 +5,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use plumb_load::payload;
 use plumb_wire::web::{self, ndt7, nq};
 
 use super::activity::Activity;
-use super::body::{Answer, Large, drain};
+use super::body::{Answer, Large, NotTaken, drain};
 use super::loads::{Loads, NotNow};
 use super::state::Counters;
 use crate::gate::Gate;
@@ -137,19 +137,11 @@ impl Site {
     }
 
     async fn upload(&self, client: &Client, request: Request<Incoming>) -> Answered {
-        let is_light = request
-            .body()
-            .size_hint()
-            .exact()
-            .is_some_and(|b| b <= LIGHT_BYTES);
-        let test = (!is_light).then(|| self.loads.join(&self.gate, client.peer));
-        let test = match test.transpose() {
-            Ok(test) => test,
-            Err(why) => return self.refuse(&why),
-        };
+        let join = || self.loads.join(&self.gate, client.peer);
         let body = request.into_body();
-        match drain(body, self.until(), test.as_deref(), &self.counters).await {
+        match drain(body, self.until(), LIGHT_BYTES, join, &self.counters).await {
             Ok(bytes) => document(StatusCode::OK, TEXT, format!("{bytes} bytes\n")),
+            Err(NotTaken::NotNow(why)) => self.refuse(&why),
             Err(why) => document(StatusCode::PAYLOAD_TOO_LARGE, TEXT, format!("{why}\n")),
         }
     }

@@ -83,6 +83,11 @@ impl Responder {
         port_of(&self.listening, name)
     }
 
+    /// Where all protocols of others listen.
+    pub(crate) fn listening(&self) -> Vec<Listening> {
+        self.listening.iter().map(|(_, at)| *at).collect()
+    }
+
     pub(crate) fn client(&self) -> Client {
         Client::connect("box", self.address, TIMEOUT).unwrap()
     }
