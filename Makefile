@@ -77,6 +77,7 @@ test-vm: ## What plumb asks of the kernel's netem, in a virtual machine; two min
 
 bench: size ## The static binary side by side with peers, a bare pair of TUN devices and netem; an hour; 1 where a bound is not kept
 	$(CARGO) build --release --locked -p plumb-lab --example bare_tun
+	$(CARGO) build --release --locked -p plumb-serve --example reflection
 	SUDO="$(SUDO)" CARGO="$(CARGO)" bench/all.sh target/release $(STATIC)
 
 clean: ## Remove what was built

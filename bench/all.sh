@@ -15,6 +15,7 @@ compare() {
 for what in run rate udp transactions tune ping host path capacity; do
     compare ${SUDO:-} "bench/$what.sh" "$shipped"
 done
+compare ${SUDO:-} bench/serve.sh "$shipped" "$binaries/examples/reflection"
 compare bench/size.sh "$binaries" "$shipped"
 compare ${SUDO:-} bench/lab.sh "$shipped" "$binaries/examples/bare_tun"
 compare bench/netem.sh

@@ -113,7 +113,7 @@ pub(super) struct Stamp {
     /// Senders do not know then in which direction packets were lost.
     #[arg(long)]
     pub(super) stamp_stateless: bool,
-    /// Most answers a second [default: 5000]
+    /// Most answers a second [default: 25000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) stamp_rate: Option<u32>,
 }
