@@ -37,7 +37,9 @@ fn ask(address: &str, count: u32) -> Result<(), Box<dyn Error>> {
         if sent < count && begun.elapsed() >= at(sent) {
             let mut packet = [0u8; 44];
             packet[..4].copy_from_slice(&sent.to_be_bytes());
-            left[sent as usize] = Some(Instant::now());
+            if let Some(place) = left.get_mut(sent as usize) {
+                *place = Some(Instant::now());
+            }
             // A full queue loses it, as the path may.
             let _ = socket.send(&packet);
             sent += 1;
