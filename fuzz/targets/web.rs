@@ -1,12 +1,13 @@
-//! What is read over HTTP and WebSocket beyond their framing: queries, networkQuality's document, NDT7's reports.
+//! What is read over HTTP and WebSocket beyond their framing: queries, networkQuality's document, M-Lab's list of servers, NDT7's reports.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_wire::web::{bytes_asked, ndt7, nq};
+use plumb_wire::web::{bytes_asked, locate, ndt7, nq};
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = nq::parse(bytes);
+    let _ = locate::parse(bytes);
     if let Ok(text) = std::str::from_utf8(bytes) {
         let _ = bytes_asked(text);
     }

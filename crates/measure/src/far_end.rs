@@ -12,6 +12,8 @@ pub enum FarEnd {
     /// A server of others.
     Server {
         peer: Box<dyn Peer>,
+        /// Its name, where that is not the one that the user typed: a document there named it.
+        named: Option<String>,
         address: SocketAddr,
     },
 }

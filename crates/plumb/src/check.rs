@@ -12,6 +12,7 @@ use clap::Args;
 use plumb_load::ClientError;
 use plumb_measure::after_silence::AfterSilence;
 use plumb_measure::conductor::Conducted;
+use plumb_measure::far_end::FarEnd;
 use plumb_measure::times::Times;
 use plumb_measure::{announcement, budget, local, with_far_end, without_responder};
 use plumb_model::finding::Severity;
@@ -22,11 +23,11 @@ use plumb_wire::native::spec::PORT;
 use plumb_wire::url::Url;
 
 use crate::exit::{Ends, FOUND, stop_flag};
-use crate::far_end::{self, Protocol, Sought};
+use crate::far_end::{self, Protocol, Sought, servers};
 use crate::load_options::LoadOptions;
 use crate::mix::Mix;
 use crate::output::{LiveOutput, say};
-use crate::target::command_line;
+use crate::target::{Target, command_line};
 use crate::trust::TrustOptions;
 use crate::usage::wrong;
 use crate::weighed::Weighed;
@@ -42,7 +43,8 @@ Examples:
   plumb check server               at most 60 s
   plumb check --quick server       at most 20 s; finds what shows at once
   plumb check --thorough server    at most 5 minutes, with every measurement
-  plumb check                      this machine, its link, gateway and resolver
+  plumb check                      with one of your servers or a public one; else this machine alone
+  plumb check --local              this machine, its link, gateway and resolver
   plumb check --for call server    what matters for calls first
   plumb check --plan 1000/50 server
                                    compared with what is paid for, in Mbit/s
@@ -55,9 +57,13 @@ control may hide what CUBIC fills.";
 pub(crate) struct Arguments {
     /// Name, address or URL of the far end; none: this machine
     ///
-    /// Also `NAME:PORT` and `[ADDRESS]:PORT`. Most is measured where `plumb serve` runs at the far end. Without a far end, this
-    /// machine, its link, gateway and resolver are checked.
+    /// Also `NAME:PORT` and `[ADDRESS]:PORT`. Most is measured where `plumb serve` runs at the far end. Without a far end, the
+    /// first of your servers (servers.toml), or of the public ones that you agreed to, is measured with; where there is none,
+    /// this machine, its link, gateway and resolver are checked.
     host: Option<String>,
+    /// Measure with this one of the servers in servers.toml, or of the public ones: apple, cloudflare, m-lab
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["host", "local", "protocol"])]
+    server: Option<String>,
     /// Check this machine, its link, gateway and resolver alone
     #[arg(long, conflicts_with = "host")]
     local: bool,
@@ -107,19 +113,39 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(phase) => Times::of_phases(phase),
         None => Times::of(asked.effort),
     };
-    let Some(host) = arguments.host.as_deref() else {
-        return arguments.check_local(asked, times);
+    let chosen = match (&arguments.host, arguments.local) {
+        (None, false) => servers::choose(arguments.server.as_deref())?,
+        _ => None,
     };
+    let (host, protocol) = match (&arguments.host, &chosen) {
+        (Some(host), _) => (host.as_str(), arguments.protocol),
+        (None, Some(server)) => (server.host.as_str(), Some(server.protocol)),
+        (None, None) => {
+            if !arguments.local {
+                say(
+                    "no far end was given, and there is none that may be measured with: this machine is checked, and not its \
+                     line. `plumb explain far-end` shows how the line is checked, too",
+                );
+            }
+            return arguments.check_local(asked, times);
+        }
+    };
+    let takes_urls = protocol.is_some_and(Protocol::takes_urls);
+    if let Some(server) = &chosen {
+        say(server.note());
+    }
     let limit = times.total.unwrap_or(plan::LONGEST);
-    let of_url = far_end::authority(host).filter(|_| arguments.takes_urls());
-    let target = plan::resolve_within(of_url.as_deref().unwrap_or(host), limit / WAITING_PARTS)?;
+    let of_url = far_end::authority(host).filter(|_| takes_urls);
+    let mut target =
+        plan::resolve_within(of_url.as_deref().unwrap_or(host), limit / WAITING_PARTS)?;
     let output = arguments.output.begin()?;
     // Before the client's threads start, so that none of them is hit.
     let cancel = stop_flag(Ends::ByItself)?;
     let watcher = arguments.output.watcher();
     if arguments.trust.is_given()
+        && chosen.is_none()
         && arguments.asked.purpose != Some(Purpose::Web)
-        && !arguments.takes_urls()
+        && !takes_urls
     {
         return Err(wrong(
             "certificates are looked at where a page is loaded, and with servers of the web: add --for web or --protocol, \
@@ -146,8 +172,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         trust: &arguments.trust,
         patience: limit / WAITING_PARTS,
     };
-    let found = far_end::find(sought, arguments.protocol);
-    let Conducted { run, shortfall } = match found.map_err(anyhow::Error::downcast) {
+    let found = far_end::find(sought, protocol);
+    if let Ok(FarEnd::Server {
+        named: Some(name),
+        address,
+        ..
+    }) = &found
+    {
+        target = Target::of(name, *address);
+    }
+    let Conducted { mut run, shortfall } = match found.map_err(anyhow::Error::downcast) {
         Ok(far) => {
             let address = target.address.ip();
             let metered = announcement::interface(address)
@@ -188,10 +222,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             | ClientError::Unreachable { .. }
             | ClientError::Mute { .. }
             | ClientError::NotPlumb { .. }),
-        )) if arguments
-            .protocol
-            .is_none_or(|protocol| protocol == Protocol::Native) =>
-        {
+        )) if protocol.is_none_or(|protocol| protocol == Protocol::Native) => {
             if arguments.fail_on.is_some() {
                 return Err(
                     anyhow::Error::new(why).context("nothing could be judged, as --fail-on asks")
@@ -222,6 +253,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Err(Err(why)) => return Err(why),
     };
     drop(watcher);
+    run.notes.splice(0..0, chosen.map(|server| server.note()));
     let judged = run
         .verdict
         .as_ref()
@@ -249,11 +281,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 impl Arguments {
-    /// Whether the far end may be named by a URL.
-    fn takes_urls(&self) -> bool {
-        self.protocol.is_some_and(Protocol::takes_urls)
-    }
-
     /// This machine, its link, gateway and resolver.
     fn check_local(
         &self,

@@ -13,7 +13,7 @@ use crate::lab::Mark;
 use crate::save::{self, save};
 #[cfg(feature = "tune")]
 pub(crate) use crate::stderr::prompt_page;
-pub(crate) use crate::stderr::{prompt, say};
+pub(crate) use crate::stderr::{ask, prompt, say};
 pub(crate) use crate::stdout::{Pager, json, print, print_json, print_page, show_page};
 #[cfg(not(feature = "lab"))]
 use crate::without::Mark;

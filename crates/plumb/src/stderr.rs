@@ -43,7 +43,15 @@ pub(crate) fn prompt(text: &str) {
     write(&printable::lines(text));
 }
 
-/// The same with a page that `plumb_report` has set.
+/// Asks a question that takes yes or no, and reads the answer from standard input.
+pub(crate) fn ask(question: &str) -> std::io::Result<bool> {
+    prompt(&format!("{question} [y/N] "));
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Text that `plumb_report` has set as a page, as it is.
 #[cfg(feature = "tune")]
 pub(crate) fn prompt_page(page: &str) {
     write(&printable::page(page));

@@ -152,6 +152,15 @@ pub(crate) fn measure_towards(
 }
 
 impl Target {
+    /// One whose address is known.
+    pub(crate) fn of(name: &str, address: SocketAddr) -> Self {
+        Self {
+            name: name.to_owned(),
+            address,
+            other_version: None,
+        }
+    }
+
     /// Looks a name up; an address stands for itself.
     pub(crate) fn resolve(name: &str) -> anyhow::Result<Self> {
         Self::resolve_as(name, Family::Any)

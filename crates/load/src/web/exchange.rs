@@ -126,10 +126,18 @@ impl Sender {
         };
         std::task::ready!(ready).map_err(other)?;
         Poll::Ready(Ok(match self {
-            Self::Http1(sender) => Box::pin(sender.send_request(make())),
+            Self::Http1(sender) => Box::pin(sender.send_request(in_origin_form(make()))),
             Self::Http2(sender) => Box::pin(sender.send_request(make())),
         }))
     }
+}
+
+/// The same as HTTP/1.1 has it (RFC 9112, section 3.2.1): path and query alone, which some servers insist on.
+fn in_origin_form(mut request: Request<Feed>) -> Request<Feed> {
+    if let Some(path) = request.uri().path_and_query() {
+        *request.uri_mut() = path.clone().into();
+    }
+    request
 }
 
 /// A connection for requests.

@@ -1,20 +1,26 @@
 //! What carries the load at the far end: a responder, or a server of others.
 
+mod consent;
+pub(crate) mod servers;
 mod sought;
 mod web;
 
-use std::net::SocketAddr;
-
 use clap::ValueEnum;
+use plumb_load::web::Site;
 use plumb_load::{Client, ClientError, Iperf3, Peer};
 use plumb_measure::far_end::FarEnd;
+use plumb_wire::iperf3;
+use plumb_wire::native::spec::PORT;
+use plumb_wire::url::Scheme;
+use serde::Deserialize;
 
 use crate::stderr::say;
 pub(crate) use sought::Sought;
 pub(crate) use web::authority;
 
 /// A protocol by which a far end carries load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Protocol {
     /// plumb serve
     Native,
@@ -33,6 +39,15 @@ impl Protocol {
     pub(crate) fn takes_urls(self) -> bool {
         matches!(self, Self::Ndt7 | Self::Nq | Self::Http)
     }
+
+    /// The port of its servers where none is said.
+    fn port(self) -> u16 {
+        match self {
+            Self::Native => PORT,
+            Self::Iperf3 => iperf3::PORT,
+            Self::Ndt7 | Self::Nq | Self::Http => Scheme::Https.port(),
+        }
+    }
 }
 
 /// Finds what was asked for; where nothing was, a responder, and else a server of iperf3 or networkQuality.
@@ -40,28 +55,37 @@ pub(crate) fn find(sought: Sought<'_>, protocol: Option<Protocol>) -> anyhow::Re
     Ok(match protocol {
         None => return whatever(sought),
         Some(Protocol::Native) => FarEnd::Responder(responder(sought)??),
-        Some(Protocol::Iperf3) => {
-            let server = iperf3(sought);
-            of(server.address(), server)
-        }
+        Some(Protocol::Iperf3) => of_iperf3(iperf3_at(sought)),
         Some(Protocol::Ndt7) => {
             let server = web::ndt7(sought)?;
-            of(server.site.address, server)
+            of_web(sought, &server.site.clone(), server)
         }
         Some(Protocol::Nq) => {
             let server = web::network_quality(sought)?;
-            of(server.site.address, server)
+            of_web(sought, &server.site.clone(), server)
         }
         Some(Protocol::Http) => {
             let server = web::http(sought)?;
-            of(server.site.address, server)
+            of_web(sought, &server.site.clone(), server)
         }
     })
 }
 
-fn of(address: SocketAddr, peer: impl Peer + 'static) -> FarEnd {
-    let peer = Box::new(peer);
-    FarEnd::Server { peer, address }
+fn of_iperf3(server: Iperf3) -> FarEnd {
+    FarEnd::Server {
+        address: server.address(),
+        named: None,
+        peer: Box::new(server),
+    }
+}
+
+fn of_web(sought: Sought<'_>, site: &Site, peer: impl Peer + 'static) -> FarEnd {
+    let typed = sought.target.address.ip();
+    FarEnd::Server {
+        address: site.address,
+        named: (site.address.ip() != typed).then(|| site.authority.clone()),
+        peer: Box::new(peer),
+    }
 }
 
 fn whatever(sought: Sought<'_>) -> anyhow::Result<FarEnd> {
@@ -76,14 +100,14 @@ fn whatever(sought: Sought<'_>) -> anyhow::Result<FarEnd> {
             "{name} runs no plumb serve: measuring with its {what}"
         ));
     };
-    let server = iperf3(sought);
+    let server = iperf3_at(sought);
     if server.is_there() {
         found("iperf3 server");
-        return Ok(of(server.address(), server));
+        return Ok(of_iperf3(server));
     }
     if let Ok(server) = web::network_quality(sought) {
         found("networkQuality server");
-        return Ok(of(server.site.address, server));
+        return Ok(of_web(sought, &server.site.clone(), server));
     }
     Err(refused.into())
 }
@@ -94,7 +118,7 @@ fn responder(sought: Sought<'_>) -> anyhow::Result<Result<Box<Client>, ClientErr
     Ok(client.map(Box::new))
 }
 
-fn iperf3(sought: Sought<'_>) -> Iperf3 {
+fn iperf3_at(sought: Sought<'_>) -> Iperf3 {
     let port = sought.port().unwrap_or(0);
     Iperf3::at(&sought.target.name, sought.target.at(port))
 }

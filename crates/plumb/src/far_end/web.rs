@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use plumb_load::web::{HttpServer, Ndt7, Security, Site, fetch};
 use plumb_wire::url::{Origin, Scheme, Url};
-use plumb_wire::web::{self, nq};
+use plumb_wire::web::{self, locate, nq};
 
 use super::sought::Sought;
 
@@ -21,17 +21,60 @@ const LOOKING: Duration = Duration::from_secs(2);
 const OBJECT_BYTES: u64 = 100_000_000;
 const BODY_BYTES: u64 = 50_000_000;
 
-/// A server of NDT7.
+/// A server of NDT7. A URL with a path is that of M-Lab's locate service, which names one.
 pub(crate) fn ndt7(sought: Sought<'_>) -> anyhow::Result<Ndt7> {
-    Ok(Ndt7::at(site(sought)?))
+    let first = site(sought)?;
+    match path(sought.host) {
+        None => Ok(Ndt7::at(first)),
+        Some(path) => nearest(sought, &first, &path),
+    }
+}
+
+/// The nearest of the servers that a locate service names, of those that can be found.
+fn nearest(sought: Sought<'_>, service: &Site, path: &str) -> anyhow::Result<Ndt7> {
+    let name = &sought.target.name;
+    let answer = fetch(service, path)?;
+    anyhow::ensure!(
+        answer.status == 200,
+        "{name} names no NDT7 server now: it answers HTTP {} for {path}",
+        answer.status
+    );
+    let places = locate::parse(&answer.body)
+        .with_context(|| format!("{name} is no locate service: {path} is not understood"))?;
+    let mut why = anyhow::anyhow!("{name} names no NDT7 server with TLS");
+    for place in places {
+        match at_place(sought, &place) {
+            Ok(server) => return Ok(server),
+            Err(error) => why = error,
+        }
+    }
+    Err(why)
+}
+
+fn at_place(sought: Sought<'_>, place: &locate::Place) -> anyhow::Result<Ndt7> {
+    let read = |url: &str| {
+        let secure = url.replacen("wss://", "https://", 1);
+        let parsed: Result<Url, _> = secure.parse();
+        parsed.with_context(|| format!("{} has a URL that is none: {url}", place.machine))
+    };
+    let (down, up) = (read(&place.download)?, read(&place.upload)?);
+    anyhow::ensure!(
+        down.origin == up.origin,
+        "{} has its tests on several hosts",
+        place.machine
+    );
+    let address = looked_up(sought, &down.origin)?;
+    Ok(Ndt7 {
+        site: at(sought, &down.origin, address)?,
+        download: down.target,
+        upload: up.target,
+    })
 }
 
 /// A server of networkQuality, by the document that it has.
 pub(crate) fn network_quality(sought: Sought<'_>) -> anyhow::Result<HttpServer> {
     let first = site(sought)?;
-    let typed = url(sought.host).map(|url| url.target);
-    let path = typed.filter(|path| path != "/");
-    let path = path.unwrap_or_else(|| nq::PATH.to_owned());
+    let path = path(sought.host).unwrap_or_else(|| nq::PATH.to_owned());
     let document = fetch(&first, &path)?;
     let name = &sought.target.name;
     anyhow::ensure!(
@@ -54,20 +97,13 @@ pub(crate) fn network_quality(sought: Sought<'_>) -> anyhow::Result<HttpServer> 
         down.origin,
         up.origin
     );
-    let host = match &document.test_endpoint {
-        Some(edge) => edge,
-        None => &down.origin.host,
-    };
-    let typed = url(sought.host).map(|url| url.origin.host);
-    let typed = typed.unwrap_or_else(|| sought.target.host().to_owned());
-    let address = match *host == typed {
-        true => with_port(first.address, down.origin.port),
-        false => {
-            let mut addresses = (host.as_str(), down.origin.port)
-                .to_socket_addrs()
-                .with_context(|| format!("cannot find '{host}', where {name} has its objects"))?;
-            addresses.next().context("a name without addresses")?
-        }
+    let mut edge = down.origin.clone();
+    if let Some(host) = document.test_endpoint {
+        edge.host = host;
+    }
+    let address = match edge.host == host_of(sought) {
+        true => with_port(first.address, edge.port),
+        false => looked_up(sought, &edge)?,
     };
     Ok(HttpServer {
         site: at(sought, &down.origin, address)?,
@@ -81,10 +117,7 @@ pub(crate) fn network_quality(sought: Sought<'_>) -> anyhow::Result<HttpServer> 
 /// A web server: the file at a URL, or what Cloudflare's speed test has.
 pub(crate) fn http(sought: Sought<'_>) -> anyhow::Result<HttpServer> {
     let site = site(sought)?;
-    let file = url(sought.host)
-        .map(|url| url.target)
-        .filter(|path| path != "/");
-    let (down, up) = match file {
+    let (down, up) = match path(sought.host) {
         Some(file) => (file, None),
         None => (
             format!("{}?bytes={OBJECT_BYTES}", web::DOWN),
@@ -103,6 +136,37 @@ pub(crate) fn http(sought: Sought<'_>) -> anyhow::Result<HttpServer> {
 /// What was typed, where it is a URL.
 fn url(typed: &str) -> Option<Url> {
     typed.parse().ok()
+}
+
+/// Path and query of what was typed, where it is a URL that has one.
+fn path(typed: &str) -> Option<String> {
+    let target = url(typed).map(|url| url.target);
+    target.filter(|path| path != "/")
+}
+
+/// The host that was typed.
+fn host_of(sought: Sought<'_>) -> String {
+    let typed = url(sought.host).map(|url| url.origin.host);
+    typed.unwrap_or_else(|| sought.target.host().to_owned())
+}
+
+/// The port of a URL.
+pub(super) fn port(typed: &str) -> Option<u16> {
+    url(typed).map(|url| url.origin.port)
+}
+
+/// An address of a host that a document named, of the version of IP that the document came by where there is one.
+fn looked_up(sought: Sought<'_>, origin: &Origin) -> anyhow::Result<SocketAddr> {
+    let Origin { host, port, .. } = origin;
+    let found = (host.as_str(), *port).to_socket_addrs();
+    let found = found
+        .with_context(|| format!("cannot find '{host}', which {} names", sought.target.name))?;
+    let mut addresses: Vec<SocketAddr> = found.collect();
+    addresses.sort_by_key(|address| address.is_ipv4() != sought.target.address.is_ipv4());
+    addresses
+        .first()
+        .copied()
+        .context("a name without addresses")
 }
 
 /// The host, and the port where one was typed, of a URL; nothing of what is none.

@@ -26,7 +26,7 @@ use plumb_report::text::render_tune_plan;
 use super::except::Except;
 use super::path::PathOptions;
 use super::status::told;
-use crate::output::{print, print_page, prompt, say, style};
+use crate::output::{ask, print, print_page, say, style};
 use crate::quantity::time_above_zero;
 use crate::usage::wrong;
 
@@ -240,10 +240,7 @@ pub(super) fn agreed(yes: bool) -> anyhow::Result<bool> {
             "this changes the machine, and there is no terminal to ask on: add --yes; nothing was changed",
         ));
     }
-    prompt("Change this machine so? [y/N] ");
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    Ok(ask("Change this machine so?")?)
 }
 
 /// Changes that are made, and the process that would undo them.

@@ -50,6 +50,7 @@ mod responsiveness;
 mod saved;
 mod scenarios;
 mod serve;
+mod servers;
 mod sharing;
 mod slow;
 mod terminal;
