@@ -28,7 +28,7 @@ group() {
 # All tests of a binary begin at once, and wait for their turn where they need one.
 AT_ONCE=--test-threads=1000
 
-group tools tests/tools.sh
+group tools tests/tools.sh "${1:-fast}"
 [ -z "$failed" ] || exit 1
 group 'building tests' "$cargo" test --workspace --locked --lib --bins --test it --no-run
 [ -z "$failed" ] || exit 1

@@ -3,7 +3,8 @@
 # anything. Quick when all is there.
 #
 #   tests/tools.sh          install what is missing (as root, with Debian's apt)
-#   tests/tools.sh --list   the packages
+#   tests/tools.sh slow     those of the slow tests, too
+#   tests/tools.sh --list   the packages of the fast ones
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH=$PATH:/usr/sbin:/sbin
@@ -34,6 +35,11 @@ busybox             busybox-static      its programs
 modprobe            kmod                its modules
 cpio                cpio                its file system
 '
+# A slow test runs them.
+SLOW_TOOLS='
+chromium            chromium            the page of plumb serve
+firefox-esr         firefox-esr         the page of plumb serve
+'
 # What is no program: flent plots with it, and NDT7 is spoken by it.
 LIBRARIES='
 /usr/lib/python3/dist-packages/matplotlib  python3-matplotlib
@@ -47,6 +53,7 @@ if [ "${1:-}" = --list ]; then
     exit
 fi
 
+[ "${1:-}" != slow ] || TOOLS+=$SLOW_TOOLS
 missing=
 while read -r program package _; do
     command -v "$program" > /dev/null || missing+=" $package"

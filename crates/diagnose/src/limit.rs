@@ -47,7 +47,7 @@ pub fn limit(measurement: &Measurement) -> Option<Limit> {
     }
     let cores = (result.streams.len().max(1) as f64).min(MOST_CORES);
     let is_busy = |ratio: &f64| *ratio >= BUSY_RATIO * cores;
-    if let Some(ratio) = Some(result.cpu.local_ratio).filter(is_busy) {
+    if let Some(ratio) = result.cpu.local_ratio.filter(is_busy) {
         return Some(Limit::ProcessorHere(ratio));
     }
     if let Some(ratio) = result.cpu.remote_ratio.filter(is_busy) {

@@ -143,7 +143,7 @@ pub(crate) fn outcome(
     };
     let not_believed = without_the_impossible(&local, &mut remote);
     let mut cpu = CpuUse {
-        local_ratio: ratio(&local),
+        local_ratio: Some(ratio(&local)),
         remote_ratio: has_record.then(|| ratio(&remote)),
         local_s_per_gb: None,
         remote_s_per_gb: None,
@@ -210,7 +210,7 @@ pub(crate) fn outcome(
         .sum::<u64>() as f64
         / 1e9;
     let per_gb = |ratio: f64| (gb > 0.0).then(|| ratio * duration_s / gb);
-    cpu.local_s_per_gb = Some(cpu.local_ratio).and_then(per_gb);
+    cpu.local_s_per_gb = cpu.local_ratio.and_then(per_gb);
     cpu.remote_s_per_gb = cpu.remote_ratio.and_then(per_gb);
     for direction in [&mut down, &mut up].into_iter().flatten() {
         direction.result.cpu = cpu;

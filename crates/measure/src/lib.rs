@@ -57,6 +57,7 @@ pub mod transactions;
 pub mod tuning;
 mod tunnel;
 pub mod versions;
+pub mod visit;
 pub mod with_far_end;
 pub mod within;
 pub mod without_responder;

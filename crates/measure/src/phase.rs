@@ -227,7 +227,7 @@ impl Phase {
                 result.sharing = None;
             }
             let series = self.rate_series(direction);
-            found.add(self.measured(Outcome::Throughput(result), series));
+            found.add(self.measured(result.into(), series));
             // With both directions loaded neither shows what it could carry, one connection alone adds nothing to
             // several, and with a pinned window the ends' settings do not matter.
             if self.spec.direction != Direction::Both

@@ -432,12 +432,25 @@ pub fn whole(log: &ProbeLog) -> Measured {
 
 /// So many requests of one kind to a host that answered none of them, in a window before any load.
 pub fn unanswered(protocol: Protocol, address: IpAddr, sent: u64, window: Window) -> Measured {
-    let silence = PingResult {
+    let silence = counted(protocol, address, [sent, 0], None);
+    let measured = Measured::of(window.from_ns, window.seconds(), silence);
+    measured.within(Context::phase(Phase::Idle))
+}
+
+/// Round trips of which no more is known than how many were sent and answered, and how long they took.
+pub(crate) fn counted(
+    protocol: Protocol,
+    address: IpAddr,
+    [sent, received]: [u64; 2],
+    rtt_s: Option<Distribution>,
+) -> Outcome {
+    let lost = sent.saturating_sub(received);
+    Outcome::Ping(PingResult {
         protocol,
         address: address.to_string(),
         sent,
-        received: 0,
-        loss_ratio: Some(1.0),
+        received,
+        loss_ratio: (sent > 0).then(|| lost as f64 / sent as f64),
         duplicates: 0,
         reordered: 0,
         late: 0,
@@ -451,13 +464,11 @@ pub fn unanswered(protocol: Protocol, address: IpAddr, sent: u64, window: Window
         send_errors: 0,
         dropped_here: 0,
         corrupted: 0,
-        rtt_s: None,
+        rtt_s,
         lateness_s: None,
         timestamps: TimestampSource::User,
         one_way: None,
-    };
-    let measured = Measured::of(window.from_ns, window.seconds(), Outcome::Ping(silence));
-    measured.within(Context::phase(Phase::Idle))
+    })
 }
 
 /// What one stream saw in a window.

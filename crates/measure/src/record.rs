@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use plumb_diagnose::host::{Audit, long_path};
@@ -147,6 +148,26 @@ impl Record {
     pub fn far_host(&mut self, facts: HostFacts) {
         if let Some(target) = &mut self.run.target {
             target.host = Some(facts);
+        }
+    }
+
+    /// The same of what another host began to measure so long ago, of which `local` is known.
+    #[must_use]
+    pub fn of_another(mut self, ago: Duration, local: HostFacts) -> Self {
+        let started: Option<Timestamp> = self.run.started.parse().ok();
+        let earlier = started.and_then(|started| started.checked_sub(ago).ok());
+        if let Some(earlier) = earlier {
+            self.run.started = format!("{earlier:.9}");
+        }
+        self.run.local.host = local;
+        self
+    }
+
+    /// Adds what began so many seconds after the Run.
+    pub fn add_at(&mut self, at_s: f64, measured: Measured) {
+        self.add(measured);
+        if let Some(last) = self.run.measurements.last_mut() {
+            last.at_s = at_s;
         }
     }
 

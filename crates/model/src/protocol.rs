@@ -26,6 +26,8 @@ vocabulary! {
         Tls = "tls",
         /// QUIC (RFC 9000) over UDP.
         Quic = "quic",
+        /// Messages over a WebSocket (RFC 6455) and their echoes, all on one TCP connection.
+        WebSocket = "websocket",
         /// Requests and their responses, in a load beside others.
         Transactions = "transactions",
     }

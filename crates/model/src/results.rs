@@ -178,6 +178,12 @@ outcomes! {
     }
 }
 
+impl From<ThroughputResult> for Outcome {
+    fn from(result: ThroughputResult) -> Self {
+        Self::Throughput(result)
+    }
+}
+
 impl Outcome {
     /// Direction of the data or of the load, where the kind has one.
     pub fn direction(&self) -> Option<Direction> {

@@ -79,12 +79,19 @@ pub(crate) fn whole(value: f64) -> String {
 /// A number in the unit that the name of its field carries, the last part that carries one.
 pub(crate) fn of_field(field: &str, value: f64) -> String {
     let unit = field.rsplit('.').find_map(|part| {
-        ["_s", "_bps", "_bytes", "_ratio", "_m"]
-            .into_iter()
-            .find(|suffix| part.ends_with(suffix))
+        let is_buffer = ["rmem", "wmem", "rmem_max", "wmem_max"]
+            .iter()
+            .any(|of| part.ends_with(of));
+        let suffixes = ["_s", "_us", "_bps", "_bytes", "_ratio", "_m"].into_iter();
+        let mut suffixes = suffixes.filter(|suffix| {
+            // A series is named by its unit alone.
+            part.ends_with(suffix) || part.len() > 2 && suffix.strip_prefix('_') == Some(part)
+        });
+        suffixes.next().or(is_buffer.then_some("_bytes"))
     });
     match unit {
         Some("_s") => seconds(value),
+        Some("_us") => seconds(value / 1e6),
         Some("_bps") => rate(value),
         // Sizes of packets count to the byte.
         Some("_bytes") if (0.0..10_000.0).contains(&value) => format!("{} B", plain(value)),
@@ -215,6 +222,15 @@ mod tests {
             "3.00 MB"
         );
         assert_eq!(of_field("result.path_mtu_bytes", 1400.0), "1400 B");
+        assert_eq!(of_field("series.bps", 3.76e9), "3.76 Gbit/s");
+        assert_eq!(
+            of_field("result.sysctl.net.ipv4.tcp_wmem", 4194304.0),
+            "4.19 MB"
+        );
+        assert_eq!(
+            of_field("result.control_group.throttled_us", 2.5e6),
+            "2.50 s"
+        );
         assert_eq!(of_field("result.tcp.retransmits", 412.0), "412");
         assert_eq!(
             of_field("result.distance.along_path_m", 38_474_963.44),

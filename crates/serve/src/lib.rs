@@ -47,7 +47,7 @@ use ports::{Port, bind};
 use protocol::{Binding, Protocol};
 pub use protocol::{Entry, Listening, Transport, Wanted};
 use registry::Registry;
-pub use settings::{Settings, StampSettings, WebSettings};
+pub use settings::{Judge, Settings, StampSettings, WebSettings};
 use shared::Shared;
 
 /// What a responder serves, and how much of it.

@@ -1,7 +1,13 @@
 //! What protocols of others' clients are configured with, besides their ports.
 
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
 use plumb_load::tls::Identity;
+use plumb_load::web::visited::Seen;
 use plumb_wire::stamp::{Counting, Key};
+use plumb_wire::web::visit::Visit;
 
 /// Answers a second that the reflector gives by default: one sender may have half of it, and 10,000 a second are the most that
 /// anybody measures with; 17 Mbit/s of the smallest.
@@ -21,6 +27,30 @@ pub struct Settings {
 pub struct WebSettings {
     /// The certificate that is shown, and its key; one that signs itself, new at every start, where there is none.
     pub identity: Option<Identity>,
+    /// Who judges the visits of browsers; the page cannot test without.
+    pub judge: Option<Judge>,
+}
+
+/// Makes of a visit, and of what this host saw of it, what the page shows: JSON with the Run and its report.
+#[derive(Clone)]
+pub struct Judge(Arc<Judging>);
+
+type Judging = dyn Fn(IpAddr, &Visit, &Seen) -> Vec<u8> + Send + Sync;
+
+impl Judge {
+    pub fn new(judge: impl Fn(IpAddr, &Visit, &Seen) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(judge))
+    }
+
+    pub(crate) fn judge(&self, visitor: IpAddr, visit: &Visit, seen: &Seen) -> Vec<u8> {
+        (self.0)(visitor, visit, seen)
+    }
+}
+
+impl fmt::Debug for Judge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Judge")
+    }
 }
 
 /// How the reflector answers.

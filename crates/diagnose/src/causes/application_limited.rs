@@ -71,7 +71,7 @@ fn limited(case: &Case<'_>, carried: Carried<'_>) -> Option<Finding> {
         return None;
     }
     let (place, actor, used) = match result.direction {
-        Direction::Up => (Place::ThisHost, Actor::ThisHost, result.cpu.local_ratio),
+        Direction::Up => (Place::ThisHost, Actor::ThisHost, result.cpu.local_ratio?),
         _ => (Place::FarHost, Actor::FarHost, result.cpu.remote_ratio?),
     };
     if used >= FREE_RATIO * result.streams.len().max(1) as f64 {
@@ -133,7 +133,7 @@ mod tests {
         if let Outcome::Throughput(result) = &mut load.outcome {
             result.tcp.limited.app_ratio = app;
             result.tcp.limited.network_ratio = 1.0 - app;
-            result.cpu.local_ratio = used;
+            result.cpu.local_ratio = Some(used);
             result.cpu.remote_ratio = Some(used);
         }
         load.context.load = from.map(crate::testing::from);

@@ -60,7 +60,7 @@ fn busy(case: &Case<'_>, carried: Carried<'_>) -> Option<Finding> {
     let far = cpu
         .remote_ratio
         .filter(|ratio| *ratio >= BUSY_RATIO * streams);
-    let here = Some(cpu.local_ratio).filter(|ratio| *ratio >= BUSY_RATIO * streams);
+    let here = cpu.local_ratio.filter(|ratio| *ratio >= BUSY_RATIO * streams);
     let whole = case
         .counted()
         .find(|counted| counted.measurement.context.phase == carried.measurement.context.phase)
@@ -91,7 +91,7 @@ fn busy(case: &Case<'_>, carried: Carried<'_>) -> Option<Finding> {
             fact(
                 carried.measurement,
                 "cpu.local_ratio",
-                cpu.local_ratio,
+                cpu.local_ratio?,
                 format!(
                     "processors that plumb itself used; of all of them {} of the time was left",
                     percent(unused)

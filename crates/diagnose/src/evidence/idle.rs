@@ -33,14 +33,15 @@ impl Idle<'_> {
 
 impl<'a> Case<'a> {
     /// Probes of the idle path. The responder answers every one of its own; hosts limit how many
-    /// echoes they answer, and filters may let only those pass.
+    /// echoes they answer, and filters may let only those pass. A browser has echoes over TCP alone.
     pub(crate) fn idle(&self) -> Option<Idle<'a>> {
-        let [udp, icmp] = [Protocol::Udp, Protocol::Icmp].map(|protocol| self.idle_by(protocol));
-        let answered = |idle: &Idle<'_>| idle.result.received > 0;
-        udp.filter(answered)
-            .or(icmp.filter(answered))
-            .or(udp)
-            .or(icmp)
+        let all = [Protocol::Udp, Protocol::Icmp, Protocol::WebSocket];
+        let all = all.map(|protocol| self.idle_by(protocol));
+        let mut answered = all
+            .into_iter()
+            .flatten()
+            .filter(|idle| idle.result.received > 0);
+        answered.next().or(all.into_iter().flatten().next())
     }
     /// Single probes with seconds of silence before each.
     pub(crate) fn after_silence(&self) -> Option<Idle<'a>> {

@@ -191,7 +191,10 @@ impl Streamed<'_> {
     /// Whether an end had no processor left for more, so that what is lost may be lost there.
     pub(crate) fn is_busy(self) -> bool {
         let cpu = &self.result.cpu;
-        cpu.local_ratio.max(cpu.remote_ratio.unwrap_or(0.0)) >= BUSY_RATIO
+        [cpu.local_ratio, cpu.remote_ratio]
+            .into_iter()
+            .flatten()
+            .any(|ratio| ratio >= BUSY_RATIO)
     }
 
     /// Share of packets that others overtook.

@@ -16,7 +16,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use plumb_net::tcp;
+use plumb_net::tcp::{self, Negotiated};
 use plumb_wire::native::control::flow::TcpFlow;
 use plumb_wire::native::control::report::{
     ReceiverLog, ReceiverTail, SenderLog, SenderTail, StreamEnd,
@@ -34,6 +34,22 @@ use sender::Origin;
 use zero_copy::{InPlace, Refused, copied_for_device};
 
 pub use sender::payload;
+
+/// What is said once of a stream that this end sends on a connection.
+pub(crate) fn tail(stream: u32, socket: &TcpStream, negotiated: &Negotiated) -> SenderTail {
+    SenderTail {
+        stream,
+        cc: tcp::congestion_control(socket).unwrap_or_default(),
+        mss_bytes: tcp::tcp_info(socket).map_or(0, |info| u64::from(info.snd_mss_bytes)),
+        ecn: negotiated.ecn,
+        fast_open: negotiated.fast_open,
+        mptcp: negotiated.mptcp,
+        window_scaling: Some(negotiated.window_scaling),
+        sack: Some(negotiated.sack),
+        timestamps: Some(negotiated.timestamps),
+        ..SenderTail::default()
+    }
+}
 
 /// A TCP stream and its connection.
 #[derive(Debug)]
@@ -347,21 +363,11 @@ impl TcpStreams {
             let negotiated = tcp::negotiated(socket).unwrap_or_default();
             notes.extend(options::congestion_control(socket, &stream.flow));
             notes.extend(options::not_agreed(&stream.flow, &negotiated));
+            let tail = tail(stream.number, socket, &negotiated);
             tails.push(SenderTail {
-                stream: stream.number,
-                cc: background::name(
-                    &stream.flow,
-                    tcp::congestion_control(socket).unwrap_or_default(),
-                ),
-                mss_bytes: tcp::tcp_info(socket).map_or(0, |info| u64::from(info.snd_mss_bytes)),
-                ecn: negotiated.ecn,
-                fast_open: negotiated.fast_open,
-                mptcp: negotiated.mptcp,
-                window_scaling: Some(negotiated.window_scaling),
-                sack: Some(negotiated.sack),
-                timestamps: Some(negotiated.timestamps),
+                cc: background::name(&stream.flow, tail.cc),
                 zero_copy: in_place,
-                ..SenderTail::default()
+                ..tail
             });
         }
         for note in notes {

@@ -141,7 +141,8 @@ fn sample(
     t_s
 }
 
-fn tcp_sample(t_s: f64, info: &TcpInfo, sndbuf: Option<u32>) -> TcpSample {
+/// What a socket is doing.
+pub(crate) fn tcp_sample(t_s: f64, info: &TcpInfo, sndbuf: Option<u32>) -> TcpSample {
     TcpSample {
         t_s,
         bytes_acked: info.bytes_acked,

@@ -10,6 +10,7 @@ mod http_server;
 mod ndt7;
 mod site;
 mod tasks;
+pub mod visited;
 
 pub use channel::Channel;
 pub use drive::{Driver, Wire};

@@ -138,7 +138,7 @@ mod tests {
                 one_way_delay: None,
                 standing_s: None,
                 cpu: CpuUse {
-                    local_ratio: 0.0,
+                    local_ratio: Some(0.0),
                     remote_ratio: None,
                     local_s_per_gb: None,
                     remote_s_per_gb: None,

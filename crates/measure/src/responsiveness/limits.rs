@@ -38,10 +38,10 @@ pub(crate) fn notes(
         })
     });
     let busy = |used: f64, of: usize| used > BUSY_RATIO * of as f64;
-    let here = cpu.filter(|cpu| busy(cpu.local_ratio, processors)).map(|cpu| {
+    let here = cpu.and_then(|cpu| cpu.local_ratio);
+    let here = here.filter(|used| busy(*used, processors)).map(|used| {
         format!(
-            "plumb itself took {:.1} of this host's {processors} processors during the {way}load: round trips a minute are those of the path or of this host, whichever has fewer.",
-            cpu.local_ratio
+            "plumb itself took {used:.1} of this host's {processors} processors during the {way}load: round trips a minute are those of the path or of this host, whichever has fewer."
         )
     });
     // How many there are is not told.
@@ -104,7 +104,7 @@ mod tests {
 
     fn cpu(local_ratio: f64, remote_ratio: f64) -> CpuUse {
         CpuUse {
-            local_ratio,
+            local_ratio: Some(local_ratio),
             remote_ratio: Some(remote_ratio),
             local_s_per_gb: None,
             remote_s_per_gb: None,

@@ -25,8 +25,8 @@ pub struct LimitedTime {
 /// Share of one processor used by plumb's own process at each end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
-    /// Share of one processor core that this host's end used; 1 is one core.
-    pub local_ratio: f64,
+    /// Share of one processor core that this host's end used; 1 is one core. Null where it is unknown.
+    pub local_ratio: Option<f64>,
     /// Share of one processor core that the far end used; 1 is one core. Null where it is unknown.
     pub remote_ratio: Option<f64>,
     /// Processor time of this end in seconds for 10⁹ bytes of payload of the phase, both directions together. Null

@@ -92,7 +92,7 @@ pub(super) struct Irtt {
 }
 
 #[derive(Args)]
-#[command(next_help_heading = "HTTPS")]
+#[command(next_help_heading = "Web")]
 pub(super) struct Web {
     /// Certificate to show, and its chain, in PEM [default: one that signs itself]
     #[arg(long, value_name = "FILE", requires = "certificate_key")]
@@ -100,6 +100,9 @@ pub(super) struct Web {
     /// Its private key, in PEM
     #[arg(long, value_name = "FILE", requires = "certificate")]
     pub(super) certificate_key: Option<PathBuf>,
+    /// Keep the Run of each test by the page in this directory
+    #[arg(long, value_name = "DIR")]
+    pub(super) runs: Option<PathBuf>,
 }
 
 #[derive(Args)]

@@ -65,6 +65,7 @@ pub(super) struct Irtt {
 pub(super) struct Web {
     pub(super) certificate: Option<PathBuf>,
     pub(super) certificate_key: Option<PathBuf>,
+    pub(super) runs: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

@@ -3,6 +3,7 @@
 mod arguments;
 mod file;
 mod settings;
+mod visits;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

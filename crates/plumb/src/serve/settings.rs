@@ -16,6 +16,7 @@ use plumb_wire::stamp::Counting;
 
 use super::arguments::{Access, Arguments};
 use super::file::{File, PortOrNot};
+use super::visits;
 use crate::usage::wrong;
 
 /// What clients on the Internet need.
@@ -123,7 +124,17 @@ impl Arguments {
                 return Err(wrong(why.to_owned()));
             }
         };
-        Ok(WebSettings { identity })
+        let runs = typed.runs.clone().or_else(|| listed.runs.clone());
+        if let Some(folder) = runs.as_ref().filter(|folder| !folder.is_dir()) {
+            anyhow::bail!(
+                "cannot keep Runs in {}: it is no directory",
+                folder.display()
+            );
+        }
+        Ok(WebSettings {
+            identity,
+            judge: Some(visits::judge(runs)),
+        })
     }
 
     /// The protocols of others' clients that are to be served.

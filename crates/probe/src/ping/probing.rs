@@ -67,7 +67,7 @@ impl Probing {
             Protocol::UdpPort => Box::new(UdpPort::open(&plan)?),
             Protocol::Tcp | Protocol::Http | Protocol::Https => Box::new(Connections::open(&plan)),
             Protocol::Dns => Box::new(DnsQuestions::open(&plan)?),
-            Protocol::Tls | Protocol::Quic | Protocol::Transactions => {
+            Protocol::Tls | Protocol::Quic | Protocol::WebSocket | Protocol::Transactions => {
                 return Err(ProbeError::Protocol(plan.protocol));
             }
         };

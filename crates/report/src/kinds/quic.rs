@@ -92,7 +92,7 @@ fn table(rows: &[Row<'_>]) -> Table {
         .num("datagram", |(_, r)| {
             least(senders(r).map(|s| s.datagram_bytes as f64)).map(number::bytes)
         })
-        .num("CPU here", |(_, r)| number::percent(r.cpu.local_ratio))
+        .num("CPU here", |(_, r)| r.cpu.local_ratio.map(number::percent))
         .num("CPU far", |(_, r)| r.cpu.remote_ratio.map(number::percent))
         .noted(note)
 }

@@ -119,7 +119,7 @@ fn rates(rows: &[Row<'_>]) -> Table {
             blank(index.map(|index| format!("{index:.3}")))
         })
         .num("CPU here", |row| {
-            number::percent(row.result.cpu.local_ratio)
+            row.result.cpu.local_ratio.map(number::percent)
         })
         .num("CPU far", |row| {
             row.result.cpu.remote_ratio.map(number::percent)

@@ -82,7 +82,7 @@ fn table(all: &[&TransactionsResult]) -> Table {
             |r| r.latency_s,
             |v| v.map(number::seconds),
         )
-        .num("CPU here", |r| number::percent(r.cpu.local_ratio))
+        .num("CPU here", |r| r.cpu.local_ratio.map(number::percent))
         .num("CPU far", |r| r.cpu.remote_ratio.map(number::percent))
         .noting(
             errors

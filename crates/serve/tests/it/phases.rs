@@ -55,7 +55,10 @@ fn check(outcome: &DirectionOutcome, streams: usize, duration_s: f64) {
         result.tcp_receiver.receive_buffer_bytes.is_some()
             && result.tcp_receiver.max_window_bytes.is_some()
     );
-    assert!(result.cpu.local_ratio > 0.0 && result.cpu.remote_ratio.is_some_and(|r| r > 0.0));
+    assert!(
+        result.cpu.local_ratio.is_some_and(|r| r > 0.0)
+            && result.cpu.remote_ratio.is_some_and(|r| r > 0.0)
+    );
     for name in [
         "bps",
         "cwnd_bytes",

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plumb_serve::{Config, Policy, PolicyCell, Wanted, protocols};
+use plumb_serve::{Config, Judge, Policy, PolicyCell, Wanted, protocols};
 
 use crate::common::{Responder, connect_from, one_at_a_time};
 
@@ -68,6 +68,8 @@ fn every_path_has_its_answer() {
     let responder = responder(Config::default());
     for (request, expected) in [
         (get("/"), "200"),
+        (get("/page.js"), "200"),
+        (get("/status"), "200"),
         (get("/metrics"), "200"),
         (get("/.well-known/nq"), "200"),
         (get("/__down?bytes=0"), "200"),
@@ -76,6 +78,9 @@ fn every_path_has_its_answer() {
         (get("/__down?bytes=-1"), "400"),
         (get("/__up"), "405"),
         (get("/ndt/v7/download"), "426"),
+        (get("/__check"), "405"),
+        (get("/__echo"), "400"),
+        (get("/__echo?visit=0123456789abcdef&stream=0"), "426"),
         (get("/../etc/passwd"), "404"),
         (b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n\r\n".to_vec(), "405"),
         (b"POST /__up HTTP/1.1\r\nHost: here\r\nContent-Length: 3\r\n\r\nabc".to_vec(), "200"),
@@ -88,6 +93,110 @@ fn every_path_has_its_answer() {
     ] {
         let shown = String::from_utf8_lossy(&request).into_owned();
         assert_eq!(status(&responder, &request), expected, "{shown}");
+    }
+}
+
+/// A responder that judges visits: it answers with the bytes that came up, and the echoes of the idle part.
+fn judging() -> Responder {
+    let judge = Judge::new(|visitor, visit, seen| {
+        let came = seen
+            .up
+            .connections
+            .values()
+            .flat_map(|c| c.receiver.counts.last());
+        let came: u64 = came.map(|count| count.bytes).sum();
+        let echoes = seen.echoes.get(&b'i').map_or(0, |echoes| echoes.sent);
+        format!("{visitor} {} {came} {echoes}", visit.server).into_bytes()
+    });
+    let mut config = Config::default();
+    config.settings.web.judge = Some(judge);
+    responder(config)
+}
+
+const VISIT: &str = "0123456789abcdef";
+
+fn post(path: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!("POST {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}")
+        .into_bytes()
+}
+
+fn visit() -> String {
+    let idle = r#"{"began_s":0,"duration_s":3,"sent_s":[0.1],"rtt_s":[0.02]}"#;
+    format!(
+        r#"{{"id":"{VISIT}","server":"s","agent":"B","resolution_s":1e-4,"idle":{idle},"down":null,"up":null}}"#
+    )
+}
+
+/// What is answered, without its head.
+fn body(mut socket: TcpStream) -> String {
+    let _ = head(&mut socket);
+    let mut text = String::new();
+    let _ = socket.read_to_string(&mut text);
+    text
+}
+
+/// A text frame as a client sends it (RFC 6455, section 5.2), masked with zeros.
+fn frame(text: &str) -> Vec<u8> {
+    let mut frame = vec![0x81, 0x80 | text.len() as u8, 0, 0, 0, 0];
+    frame.extend_from_slice(text.as_bytes());
+    frame
+}
+
+#[test]
+fn a_visit_is_judged_by_what_was_seen_of_it() {
+    let responder = judging();
+    let client = [127, 0, 7, 30];
+    let upgrade = format!(
+        "GET /__echo?visit={VISIT}&stream=0 HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    );
+    let mut echoes = say(&responder, client, upgrade.as_bytes());
+    assert!(head(&mut echoes).starts_with("http/1.1 101"));
+    for text in ["i1", "i2"] {
+        echoes.write_all(&frame(text)).unwrap();
+        let mut came = [0; 4];
+        echoes.read_exact(&mut came).unwrap();
+        assert_eq!(&came[2..], text.as_bytes());
+    }
+    let up = format!("/__up?visit={VISIT}&stream=1");
+    let _ = body(say(&responder, client, &post(&up, &"x".repeat(50_000))));
+    // Another address knows nothing of it.
+    let other = body(say(
+        &responder,
+        [127, 0, 7, 31],
+        &post("/__check", &visit()),
+    ));
+    assert!(other.contains("knows nothing"), "{other}");
+    let judged = body(say(&responder, client, &post("/__check", &visit())));
+    assert_eq!(judged, "127.0.7.30 s 50000 2");
+    // Each is judged once.
+    let again = body(say(&responder, client, &post("/__check", &visit())));
+    assert!(again.contains("knows nothing"), "{again}");
+}
+
+#[test]
+fn what_is_no_visit_is_refused() {
+    let responder = judging();
+    for (text, expected) in [
+        ("", "no visit"),
+        ("[1]", "no visit"),
+        (&visit().replace("0.02", "-1"), "a time is none"),
+        (&"[".repeat(100_000), "no visit"),
+        (&" ".repeat(600_000), "too long"),
+    ] {
+        let answer = body(say(&responder, [127, 0, 7, 32], &post("/__check", text)));
+        assert!(answer.contains(expected), "{answer}");
+    }
+    // Echoes of more than a letter and a number, and too many of them, end the connection.
+    for frames in [frame(&"i".repeat(100)), frame("i1").repeat(200)] {
+        let mut socket = agreed(
+            &responder,
+            [127, 0, 7, 33],
+            "/__echo?visit=0123456789abcdef&stream=0",
+        );
+        let _ = socket.write_all(&frames);
+        assert!(ends(socket));
     }
 }
 

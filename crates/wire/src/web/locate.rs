@@ -66,6 +66,6 @@ mod tests {
         assert_eq!(place.download, "wss://h/ndt/v7/download?access_token=2");
         assert_eq!(place.upload, "wss://h/ndt/v7/upload?access_token=3");
         assert_eq!(parse(br#"{"error":{"status":429}}"#).unwrap(), []);
-        assert!(parse(b"[]").is_err() && parse(b"").is_err());
+        assert!(parse(b"7").is_err() && parse(b"").is_err());
     }
 }

@@ -3,6 +3,7 @@
 pub mod locate;
 pub mod ndt7;
 pub mod nq;
+pub mod visit;
 
 /// The port on which `plumb serve` has HTTP and HTTPS: that of Apple's own networkQuality server.
 pub const PORT: u16 = 4043;

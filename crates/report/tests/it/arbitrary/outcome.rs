@@ -186,7 +186,7 @@ pub(super) fn outcome() -> impl Strategy<Value = Outcome> {
                     max_window_bytes: None,
                 },
                 cpu: CpuUse {
-                    local_ratio: v[5],
+                    local_ratio: Some(v[5]),
                     remote_ratio: Some(v[5]),
                     local_s_per_gb: None,
                     remote_s_per_gb: None,
@@ -223,7 +223,7 @@ pub(super) fn outcome() -> impl Strategy<Value = Outcome> {
                 response_s: times,
                 error,
                 cpu: CpuUse {
-                    local_ratio: v[2],
+                    local_ratio: Some(v[2]),
                     remote_ratio: None,
                     local_s_per_gb: None,
                     remote_s_per_gb: None,

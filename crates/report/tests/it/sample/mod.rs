@@ -413,7 +413,7 @@ fn throughput(direction: Direction, bps: f64, load: &Load) -> ThroughputResult {
             max_window_bytes: Some(3_145_728),
         },
         cpu: CpuUse {
-            local_ratio: 0.06,
+            local_ratio: Some(0.06),
             remote_ratio: Some(0.04),
             local_s_per_gb: None,
             remote_s_per_gb: None,

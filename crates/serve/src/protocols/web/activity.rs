@@ -1,8 +1,11 @@
 //! Whether a connection is used: a request is being answered, or one was a moment ago.
 
-use std::sync::Arc;
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
+
+use plumb_load::web::visited::Body;
 
 /// What happens on a connection.
 #[derive(Debug)]
@@ -12,6 +15,8 @@ pub(super) struct Activity {
     open: AtomicUsize,
     /// When the last ended, in milliseconds after the beginning.
     ended_ms: AtomicU64,
+    /// Bodies that show what the connection does.
+    shown: Mutex<Vec<Weak<Body>>>,
 }
 
 /// A request that is being answered, until it is dropped.
@@ -24,12 +29,31 @@ impl Activity {
             begun: Instant::now(),
             open: AtomicUsize::new(0),
             ended_ms: AtomicU64::new(0),
+            shown: Mutex::default(),
         })
     }
 
     pub(super) fn answering(self: &Arc<Self>) -> Answering {
         self.open.fetch_add(1, Ordering::Relaxed);
         Answering(Arc::clone(self))
+    }
+
+    /// A body is to show what the connection does.
+    pub(super) fn shows(&self, body: &Arc<Body>) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.push(Arc::downgrade(body));
+    }
+
+    /// Looks at the connection for them.
+    pub(super) fn look(&self, socket: &TcpStream) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.retain(|body| match body.upgrade() {
+            Some(body) => {
+                body.look(socket);
+                true
+            }
+            None => false,
+        });
     }
 
     /// For how long nothing has been asked or answered.

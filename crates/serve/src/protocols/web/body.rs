@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use plumb_load::web::visited;
 
 use super::activity::Answering;
 use super::loads::{Load, NotNow};
@@ -36,6 +37,8 @@ pub(super) struct Large {
     pub(super) until: Instant,
     /// What it belongs to, if it is heavy.
     pub(super) test: Option<Arc<Load>>,
+    /// Kept so that the connection is looked at, if a visit is to be judged by it.
+    pub(super) _seen: Option<Arc<visited::Body>>,
     pub(super) counters: Arc<Counters>,
 }
 
@@ -129,22 +132,26 @@ pub(super) enum NotTaken {
 }
 
 /// Takes all that a client sends, until `until`; how much that was. What comes beyond `light` bytes belongs to the load that
-/// `join` gives: who announces much and sends nothing has nobody's turn.
+/// `join` gives, and shows in what it gives beside: who announces much and sends nothing has nobody's turn.
 pub(super) async fn drain(
     mut from: Incoming,
     until: Instant,
     light: u64,
-    mut join: impl FnMut() -> Result<Arc<Load>, NotNow>,
+    mut join: impl FnMut() -> Result<(Arc<Load>, Option<Arc<visited::Body>>), NotNow>,
     counters: &Counters,
 ) -> Result<u64, NotTaken> {
-    let (mut taken, mut load) = (0, None);
+    let (mut taken, mut load, mut seen) = (0, None, None);
     while let Some(frame) = std::future::poll_fn(|c| Pin::new(&mut from).poll_frame(c)).await {
         let frame = frame.map_err(|_| Cut::Client)?;
         let count = frame.data_ref().map_or(0, |data| data.len() as u64);
         taken += count;
         counters.received(count);
         if taken > light && load.is_none() {
-            load = Some(join()?);
+            let (joined, body) = join()?;
+            (load, seen) = (Some(joined), body);
+        }
+        if let Some(seen) = &seen {
+            seen.came(count);
         }
         let may_go_on = load
             .as_ref()
@@ -154,4 +161,17 @@ pub(super) async fn drain(
         }
     }
     Ok(taken)
+}
+
+/// Takes a body of at most so many bytes; nothing where it is longer, late or cut short.
+pub(super) async fn take_whole(mut from: Incoming, until: Instant, most: usize) -> Option<Vec<u8>> {
+    let mut taken = Vec::new();
+    while let Some(frame) = std::future::poll_fn(|c| Pin::new(&mut from).poll_frame(c)).await {
+        let bytes = frame.ok()?.into_data().unwrap_or_default();
+        if taken.len() + bytes.len() > most || Instant::now() >= until {
+            return None;
+        }
+        taken.extend_from_slice(&bytes);
+    }
+    Some(taken)
 }

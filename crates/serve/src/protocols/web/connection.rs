@@ -16,13 +16,11 @@ use plumb_load::tls::{Identity, TlsSession};
 use plumb_load::web::{Channel, Driver, Tasks, Wire};
 use plumb_net::tcp;
 use plumb_wire::native::spec::GREETING_TIMEOUT;
-use plumb_wire::web::ndt7::Test;
 
 use super::activity::Activity;
 use super::body::Answer;
-use super::loads::Load;
-use super::ndt7;
-use super::routes::{Client, Site};
+use super::routes::{Becomes, Client, Site};
+use super::{echo, ndt7};
 use crate::shared::STOP_INTERVAL;
 
 /// After which a connection on which nothing moves is closed: a client that has vanished is gone then, and one between two
@@ -38,8 +36,8 @@ const STREAMS: u32 = 32;
 /// The first byte of a TLS record with a handshake (RFC 8446, section 5.1); no HTTP begins with it.
 const TLS_HANDSHAKE: u8 = 22;
 
-/// A test by WebSocket that was agreed to, and what the connection becomes.
-type Agreed = Arc<Mutex<Option<(OnUpgrade, Test, Arc<Load>)>>>;
+/// What the connection becomes by a WebSocket that was agreed to.
+type Agreed = Arc<Mutex<Option<(OnUpgrade, Becomes)>>>;
 
 /// Serves a connection until it ends, nothing moves on it for [`SILENCE`], or the gate is closed.
 pub(super) fn serve(socket: TcpStream, peer: SocketAddr, site: &Arc<Site>, identity: &Identity) {
@@ -64,6 +62,8 @@ pub(super) fn serve(socket: TcpStream, peer: SocketAddr, site: &Arc<Site>, ident
     let client = Client {
         activity: Activity::begin(),
         peer: ip,
+        port: peer.port(),
+        socket: Arc::clone(&socket),
         is_secure,
     };
     match is_http2 {
@@ -116,9 +116,9 @@ fn serve_http1(
             let upgrade = hyper::upgrade::on(&mut request);
             let answer: Result<Response<Answer>, _> = site.answer(client, request).await;
             answer.inspect(|answer| {
-                if let Some((asked, test)) = answer.extensions().get::<(Test, Arc<Load>)>() {
+                if let Some(becomes) = answer.extensions().get::<Becomes>() {
                     let mut agreed = agreed.lock().unwrap_or_else(PoisonError::into_inner);
-                    *agreed = Some((upgrade, *asked, Arc::clone(test)));
+                    *agreed = Some((upgrade, becomes.clone()));
                 }
             })
         }
@@ -132,7 +132,7 @@ fn serve_http1(
         connection.as_mut().poll(context).map(|_| ())
     });
     let agreed = agreed.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some((upgrade, asked, test)) = agreed.filter(|_| is_over) else {
+    let Some((upgrade, becomes)) = agreed.filter(|_| is_over) else {
         return;
     };
     let Ok(Some(Ok(upgraded))) = driver.run(STOP_INTERVAL, upgrade) else {
@@ -141,7 +141,12 @@ fn serve_http1(
     if let Ok(Parts { io, read_buf, .. }) = upgraded.downcast::<Wire>() {
         let (_, tls) = io.into_parts();
         if let Ok(channel) = Channel::new(Arc::clone(socket), tls, STOP_INTERVAL) {
-            ndt7::run(channel, &read_buf, asked, &test, site, client);
+            match becomes {
+                Becomes::Test(asked, test) => {
+                    ndt7::run(channel, &read_buf, asked, &test, site, client);
+                }
+                Becomes::Echoes(visited) => echo::run(channel, &read_buf, &visited, site),
+            }
         }
     }
 }
@@ -164,6 +169,7 @@ fn watch(
         let Ok(info) = tcp::tcp_info(driver.socket()) else {
             return false;
         };
+        activity.look(driver.socket());
         life.carried(info.bytes_acked.wrapping_add(info.bytes_received));
         let is_silent =
             activity.idle() >= SILENCE || life.silent_at(begun, SILENCE) <= Instant::now();

@@ -1,15 +1,18 @@
 //! HTTP and HTTPS on one port: networkQuality's objects, downloads and uploads for curl and browsers, NDT7's WebSockets, a
-//! page of the responder's state, and its metrics.
+//! page that measures from a browser, one of the responder's state, and its metrics.
 //!
 //! A thread accepts for each address, and one serves each connection until it is over.
 
 mod activity;
 mod body;
 mod connection;
+mod echo;
 mod loads;
 mod ndt7;
+mod page;
 mod routes;
 mod state;
+mod visits;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -24,6 +27,7 @@ use crate::error::ServeError;
 use crate::gate::Gate;
 use crate::ports::listen;
 use crate::protocol::{Entry, Listening, Protocol, Transport};
+use crate::settings::Judge;
 use crate::shared::STOP_INTERVAL;
 use routes::Site;
 
@@ -40,6 +44,7 @@ pub(crate) const ENTRY: Entry = Entry {
         Ok(Box::new(Web {
             listeners: listeners.collect::<Result<_, _>>()?,
             identity: identity.speaking(&[b"h2", b"http/1.1"]),
+            judge: binding.settings.web.judge.clone(),
         }))
     },
 };
@@ -51,6 +56,7 @@ const FAREWELL: Duration = Duration::from_millis(300);
 struct Web {
     listeners: Vec<(SocketAddr, TcpListener)>,
     identity: Identity,
+    judge: Option<Judge>,
 }
 
 impl Protocol for Web {
@@ -63,10 +69,15 @@ impl Protocol for Web {
     }
 
     fn run(self: Box<Self>, gate: &Gate) -> io::Result<()> {
-        let site = Site::new(gate.clone());
+        let Self {
+            listeners,
+            identity,
+            judge,
+        } = *self;
+        let site = Site::new(gate.clone(), judge);
         scope(|scope| {
-            for (_, listener) in self.listeners {
-                let (site, identity) = (Arc::clone(&site), self.identity.clone());
+            for (_, listener) in listeners {
+                let (site, identity) = (Arc::clone(&site), identity.clone());
                 let accepting = Builder::new().name("plumb-web".to_owned());
                 accepting
                     .spawn_scoped(scope, move || accept(&listener, &site, &identity))

@@ -1,7 +1,7 @@
 //! What is answered to which request.
 
 use std::convert::Infallible;
-use std::net::IpAddr;
+use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,18 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use plumb_load::payload;
-use plumb_wire::web::{self, ndt7, nq};
+use plumb_load::web::visited::{Body, Visited};
+use plumb_model::direction::OneDirection;
+use plumb_wire::web::{self, ndt7, nq, visit};
 
 use super::activity::Activity;
-use super::body::{Answer, Large, NotTaken, drain};
-use super::loads::{Loads, NotNow};
+use super::body::{Answer, Large, NotTaken, drain, take_whole};
+use super::loads::{Load, Loads, NotNow};
+use super::page;
 use super::state::Counters;
+use super::visits::Visits;
 use crate::gate::Gate;
+use crate::settings::Judge;
 
 /// A body of more than this is heavy, in bytes: more than a request and its answer, and no test of a rate.
 const LIGHT_BYTES: u64 = 1000;
@@ -36,6 +41,17 @@ pub(super) struct Site {
     pub(super) loads: Loads,
     pub(super) counters: Arc<Counters>,
     pub(super) payload: Bytes,
+    visits: Visits,
+    judge: Option<Judge>,
+}
+
+/// What a connection becomes after its request.
+#[derive(Debug, Clone)]
+pub(super) enum Becomes {
+    /// A test of NDT7.
+    Test(ndt7::Test, Arc<Load>),
+    /// Echoes for the page.
+    Echoes(Arc<Visited>),
 }
 
 /// The client of a connection.
@@ -43,18 +59,23 @@ pub(super) struct Site {
 pub(super) struct Client {
     pub(super) activity: Arc<Activity>,
     pub(super) peer: IpAddr,
+    /// Its port, which names the connection.
+    pub(super) port: u16,
+    pub(super) socket: Arc<TcpStream>,
     pub(super) is_secure: bool,
 }
 
 type Answered = Response<Answer>;
 
 impl Site {
-    pub(super) fn new(gate: Gate) -> Arc<Self> {
+    pub(super) fn new(gate: Gate, judge: Option<Judge>) -> Arc<Self> {
         Arc::new(Self {
             gate,
             loads: Loads::default(),
             counters: Arc::default(),
             payload: Bytes::from_owner(payload(PAYLOAD_BYTES)),
+            visits: Visits::default(),
+            judge,
         })
     }
 
@@ -83,7 +104,7 @@ impl Site {
         }
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         match (request.uri().path(), reads) {
-            ("/", true) => {
+            ("/status", true) => {
                 let page = self.counters.page(self.gate.standing());
                 document(StatusCode::OK, "text/html; charset=utf-8", page)
             }
@@ -96,13 +117,27 @@ impl Site {
             (web::UP, false) if matches!(*request.method(), Method::POST | Method::PUT) => {
                 self.upload(client, request).await
             }
+            (visit::ECHO, true) => self.echoes(client, &request),
+            (visit::CHECK, false) if *request.method() == Method::POST => {
+                self.check(client, request).await
+            }
             (ndt7::DOWNLOAD, true) => self.websocket(client, &request, ndt7::Test::Download),
             (ndt7::UPLOAD, true) => self.websocket(client, &request, ndt7::Test::Upload),
-            ("/" | "/metrics" | nq::PATH | web::DOWN | web::UP, _) => document(
-                StatusCode::METHOD_NOT_ALLOWED,
-                TEXT,
-                "this path takes another method\n",
-            ),
+            (path, true) if let Some(file) = page::file(path) => {
+                let mut answer = document(StatusCode::OK, file.kind, file.text);
+                for (name, value) in page::FIELDS {
+                    let value = HeaderValue::from_static(value);
+                    answer.headers_mut().insert(name, value);
+                }
+                answer
+            }
+            ("/" | "/status" | "/metrics" | nq::PATH | web::DOWN | web::UP | visit::CHECK, _) => {
+                document(
+                    StatusCode::METHOD_NOT_ALLOWED,
+                    TEXT,
+                    "this path takes another method\n",
+                )
+            }
             _ => document(
                 StatusCode::NOT_FOUND,
                 TEXT,
@@ -127,6 +162,16 @@ impl Site {
                     left: bytes,
                     payload: self.payload.clone(),
                     until: self.until(),
+                    _seen: test
+                        .is_some()
+                        .then(|| {
+                            self.body(
+                                client,
+                                OneDirection::Down,
+                                request.uri().query().unwrap_or_default(),
+                            )
+                        })
+                        .flatten(),
                     test,
                     counters: Arc::clone(&self.counters),
                 })),
@@ -137,8 +182,12 @@ impl Site {
     }
 
     async fn upload(&self, client: &Client, request: Request<Incoming>) -> Answered {
-        let join = || self.loads.join(&self.gate, client.peer);
-        let body = request.into_body();
+        let (parts, body) = request.into_parts();
+        let query = parts.uri.query().unwrap_or_default();
+        let join = || {
+            let load = self.loads.join(&self.gate, client.peer)?;
+            Ok((load, self.body(client, OneDirection::Up, query)))
+        };
         match drain(body, self.until(), LIGHT_BYTES, join, &self.counters).await {
             Ok(bytes) => document(StatusCode::OK, TEXT, format!("{bytes} bytes\n")),
             Err(NotTaken::NotNow(why)) => self.refuse(&why),
@@ -146,47 +195,67 @@ impl Site {
         }
     }
 
-    /// Agrees to a WebSocket (RFC 6455, section 4.2.2).
+    /// What a body of a visit shows, where it belongs to one.
+    fn body(&self, client: &Client, direction: OneDirection, query: &str) -> Option<Arc<Body>> {
+        self.judge.as_ref()?;
+        let (id, stream) = visit::of_query(query)?;
+        let visited = self.visits.of(client.peer, id)?;
+        let body = Arc::new(visited.begin(direction, stream, client.port, &client.socket)?);
+        client.activity.shows(&body);
+        Some(body)
+    }
+
+    /// The Run of a visit that is over, and its report.
+    async fn check(&self, client: &Client, request: Request<Incoming>) -> Answered {
+        let bad = |why: String| document(StatusCode::BAD_REQUEST, TEXT, why + "\n");
+        let Some(judge) = &self.judge else {
+            return bad("this responder judges no visits".to_owned());
+        };
+        let Some(json) = take_whole(request.into_body(), self.until(), visit::MOST_BYTES).await
+        else {
+            return bad("it is too long".to_owned());
+        };
+        let found = match visit::parse(&json) {
+            Ok(found) => found,
+            Err(why) => return bad(why.to_string()),
+        };
+        // Judging takes a processor some milliseconds, and each visit takes a turn before: so that many are judged.
+        let seen = self.visits.take(client.peer, &found.id);
+        let Some(seen) = seen.map(|visited| visited.seen()) else {
+            return bad(
+                "this responder knows nothing of that visit, or it was too long ago".to_owned(),
+            );
+        };
+        document(
+            StatusCode::OK,
+            "application/json",
+            judge.judge(client.peer, &found, &seen),
+        )
+    }
+
+    fn echoes(&self, client: &Client, request: &Request<Incoming>) -> Answered {
+        let query = request.uri().query().unwrap_or_default();
+        let visited = visit::of_query(query).and_then(|(id, _)| self.visits.of(client.peer, id));
+        match visited {
+            None => document(StatusCode::BAD_REQUEST, TEXT, "the query names no visit\n"),
+            Some(visited) => agree(request, None, || Ok(Becomes::Echoes(visited)))
+                .unwrap_or_else(|why| self.refuse(&why)),
+        }
+    }
+
     fn websocket(
         &self,
         client: &Client,
         request: &Request<Incoming>,
         asked: ndt7::Test,
     ) -> Answered {
-        let field = |name| request.headers().get(name).map(HeaderValue::as_bytes);
-        let names = |name, wanted: &str| {
-            let text = field(name).and_then(|value| std::str::from_utf8(value).ok());
-            let mut words = text.unwrap_or_default().split(',');
-            words.any(|word| word.trim().eq_ignore_ascii_case(wanted))
+        let join = || {
+            Ok(Becomes::Test(
+                asked,
+                self.loads.join(&self.gate, client.peer)?,
+            ))
         };
-        let key = field(header::SEC_WEBSOCKET_KEY).filter(|key| key.len() == 24);
-        let asks = names(header::UPGRADE, "websocket") && names(header::CONNECTION, "upgrade");
-        let Some(key) = key.filter(|_| asks) else {
-            let why = "this path is for NDT7's clients, over a WebSocket\n";
-            return document(StatusCode::UPGRADE_REQUIRED, TEXT, why);
-        };
-        if !names(header::SEC_WEBSOCKET_PROTOCOL, ndt7::SUBPROTOCOL) {
-            let why = format!("the subprotocol must be {}\n", ndt7::SUBPROTOCOL);
-            return document(StatusCode::BAD_REQUEST, TEXT, why);
-        }
-        let test = match self.loads.join(&self.gate, client.peer) {
-            Ok(test) => test,
-            Err(why) => return self.refuse(&why),
-        };
-        let accepted = tungstenite::handshake::derive_accept_key(key);
-        let Ok(accepted) = HeaderValue::from_str(&accepted) else {
-            return document(StatusCode::BAD_REQUEST, TEXT, "the key is none\n");
-        };
-        let mut answer = Response::new(Answer::of(""));
-        *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-        let fields = answer.headers_mut();
-        fields.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-        fields.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
-        fields.insert(header::SEC_WEBSOCKET_ACCEPT, accepted);
-        let protocol = HeaderValue::from_static(ndt7::SUBPROTOCOL);
-        fields.insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
-        answer.extensions_mut().insert((asked, test));
-        answer
+        agree(request, Some(ndt7::SUBPROTOCOL), join).unwrap_or_else(|why| self.refuse(&why))
     }
 
     fn refuse(&self, why: &NotNow) -> Answered {
@@ -207,6 +276,49 @@ impl Site {
         }
         answer
     }
+}
+
+/// Agrees to a WebSocket (RFC 6455, section 4.2.2), with what `becomes` says; or why it is not agreed to now.
+fn agree(
+    request: &Request<Incoming>,
+    subprotocol: Option<&'static str>,
+    becomes: impl FnOnce() -> Result<Becomes, NotNow>,
+) -> Result<Answered, NotNow> {
+    let field = |name| request.headers().get(name).map(HeaderValue::as_bytes);
+    let names = |name, wanted: &str| {
+        let text = field(name).and_then(|value| std::str::from_utf8(value).ok());
+        let mut words = text.unwrap_or_default().split(',');
+        words.any(|word| word.trim().eq_ignore_ascii_case(wanted))
+    };
+    let key = field(header::SEC_WEBSOCKET_KEY).filter(|key| key.len() == 24);
+    let asks = names(header::UPGRADE, "websocket") && names(header::CONNECTION, "upgrade");
+    let Some(key) = key.filter(|_| asks) else {
+        let why = "this path takes a WebSocket\n";
+        return Ok(document(StatusCode::UPGRADE_REQUIRED, TEXT, why));
+    };
+    if let Some(subprotocol) = subprotocol
+        && !names(header::SEC_WEBSOCKET_PROTOCOL, subprotocol)
+    {
+        let why = format!("the subprotocol must be {subprotocol}\n");
+        return Ok(document(StatusCode::BAD_REQUEST, TEXT, why));
+    }
+    let accepted = tungstenite::handshake::derive_accept_key(key);
+    let Ok(accepted) = HeaderValue::from_str(&accepted) else {
+        return Ok(document(StatusCode::BAD_REQUEST, TEXT, "the key is none\n"));
+    };
+    let becomes = becomes()?;
+    let mut answer = Response::new(Answer::of(""));
+    *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let fields = answer.headers_mut();
+    fields.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    fields.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    fields.insert(header::SEC_WEBSOCKET_ACCEPT, accepted);
+    if let Some(subprotocol) = subprotocol {
+        let protocol = HeaderValue::from_static(subprotocol);
+        fields.insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
+    }
+    answer.extensions_mut().insert(becomes);
+    Ok(answer)
 }
 
 const TEXT: &str = "text/plain; charset=utf-8";

@@ -1,0 +1,257 @@
+//! What a server sees of the visit of a browser: what came, and what its own TCP says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use plumb_model::direction::OneDirection;
+use plumb_net::tcp::{self, TcpInfo};
+use plumb_wire::native::control::report::{Count, ReceiverLog, ReceiverTail, SenderLog};
+use plumb_wire::native::spec::SAMPLE_INTERVAL;
+
+use crate::tcp::sampler::tcp_sample;
+use crate::tcp::tail;
+
+/// Records of one connection that are kept: those of 25 s.
+const MOST_RECORDS: usize = 256;
+
+/// Connections of one direction: what browsers open to one server (six), and some that broke.
+const MOST_CONNECTIONS: usize = 8;
+
+/// A visit while it lasts.
+#[derive(Debug, Default)]
+pub struct Visited(Mutex<Seen>);
+
+/// What was seen of it.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    pub down: Loaded,
+    pub up: Loaded,
+    /// What became of the echoes of each part of the test.
+    pub echoes: BTreeMap<u8, Echoes>,
+}
+
+/// One direction under load.
+#[derive(Debug, Clone, Default)]
+pub struct Loaded {
+    /// When its first body began, and the same of CLOCK_MONOTONIC.
+    began: Option<Instant>,
+    pub started_ns: u64,
+    pub connections: BTreeMap<u16, Connection>,
+}
+
+/// A connection of it.
+#[derive(Debug, Clone, Default)]
+pub struct Connection {
+    /// The numbers of the streams that it carried.
+    pub streams: BTreeSet<u32>,
+    /// What this host sent on it.
+    pub sender: SenderLog,
+    /// What came on it.
+    pub receiver: ReceiverLog,
+    bytes: u64,
+    /// Largest packet that the path is known to take, once this host has sent on it.
+    pub path_mtu_bytes: u32,
+}
+
+/// Echoes as this host's TCP sent them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Echoes {
+    pub sent: u64,
+    /// Segments that were sent again and had not come the first time.
+    pub lost: u64,
+    first_lost: Option<u64>,
+}
+
+/// A body that belongs to a visit, until it is dropped.
+#[derive(Debug)]
+pub struct Body {
+    visited: Arc<Visited>,
+    direction: OneDirection,
+    port: u16,
+}
+
+impl Visited {
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was seen so far.
+    pub fn seen(&self) -> Seen {
+        self.lock().clone()
+    }
+
+    /// A body of a stream begins on the connection from the visitor's `port`; nothing where there are too many.
+    pub fn begin(
+        self: &Arc<Self>,
+        direction: OneDirection,
+        stream: u32,
+        port: u16,
+        socket: &TcpStream,
+    ) -> Option<Body> {
+        {
+            let mut seen = self.lock();
+            let loaded = seen.of(direction);
+            if loaded.began.is_none() {
+                loaded.began = Some(Instant::now());
+                loaded.started_ns = plumb_net::clock::monotonic_ns();
+            }
+            let is_full = loaded.connections.len() >= MOST_CONNECTIONS;
+            if is_full && !loaded.connections.contains_key(&port) {
+                return None;
+            }
+            let number = loaded.connections.len() as u32;
+            let connection = loaded.connections.entry(port).or_insert_with(|| {
+                let negotiated = tcp::negotiated(socket).unwrap_or_default();
+                Connection {
+                    sender: SenderLog {
+                        tail: tail(number, socket, &negotiated),
+                        samples: Vec::new(),
+                    },
+                    receiver: ReceiverLog {
+                        tail: ReceiverTail {
+                            stream: number,
+                            ..ReceiverTail::default()
+                        },
+                        counts: Vec::new(),
+                    },
+                    ..Connection::default()
+                }
+            });
+            connection.streams.insert(stream);
+        }
+        let body = Body {
+            visited: Arc::clone(self),
+            direction,
+            port,
+        };
+        body.look(socket);
+        Some(body)
+    }
+
+    /// An echo was sent in a part of the test, on a socket of this state.
+    pub fn echoed(&self, part: u8, info: &TcpInfo) {
+        let again = u64::from(info.total_retransmits);
+        let lost = again.saturating_sub(info.twice_segments.map_or(0, u64::from));
+        let mut seen = self.lock();
+        let echoes = seen.echoes.entry(part).or_default();
+        echoes.sent += 1;
+        let first = *echoes.first_lost.get_or_insert(lost);
+        echoes.lost = lost.saturating_sub(first);
+    }
+}
+
+impl Seen {
+    fn of(&mut self, direction: OneDirection) -> &mut Loaded {
+        match direction {
+            OneDirection::Down => &mut self.down,
+            OneDirection::Up => &mut self.up,
+        }
+    }
+}
+
+impl Body {
+    /// Changes what is known of its connection, at so many seconds of its direction.
+    fn change(&self, change: impl FnOnce(&mut Connection, f64)) {
+        let mut seen = self.visited.lock();
+        let loaded = seen.of(self.direction);
+        let t_s = loaded
+            .began
+            .map_or(0.0, |began| began.elapsed().as_secs_f64());
+        if let Some(connection) = loaded.connections.get_mut(&self.port) {
+            change(connection, t_s);
+        }
+    }
+
+    /// So much more came.
+    pub fn came(&self, bytes: u64) {
+        self.change(|connection, t_s| {
+            connection.bytes += bytes;
+            let counts = &mut connection.receiver.counts;
+            let counts_are_full = counts.len() >= MOST_RECORDS;
+            let count = Count {
+                t_s,
+                bytes: connection.bytes,
+                ..Count::default()
+            };
+            // The last is always of now, and stays once it is an interval away from the one before.
+            let stays = match counts.as_slice() {
+                [.., before, last] => last.t_s - before.t_s >= SAMPLE_INTERVAL.as_secs_f64(),
+                _ => true,
+            };
+            match counts.last_mut() {
+                Some(last) if !stays || counts_are_full => *last = count,
+                _ => counts.push(count),
+            }
+        });
+    }
+
+    /// Looks at what the kernel says of the connection, if it is time for that.
+    pub fn look(&self, socket: &TcpStream) {
+        self.change(|connection, t_s| {
+            let samples = &mut connection.sender.samples;
+            let last_s = samples.last().map(|sample| sample.t_s);
+            let is_early = last_s.is_some_and(|last| t_s - last < SAMPLE_INTERVAL.as_secs_f64());
+            if is_early || samples.len() >= MOST_RECORDS {
+                return;
+            }
+            if let Ok(info) = tcp::tcp_info(socket) {
+                let memory = tcp::socket_memory(socket).ok();
+                samples.push(tcp_sample(
+                    t_s,
+                    &info,
+                    memory.map(|memory| memory.sndbuf_bytes),
+                ));
+                connection.path_mtu_bytes = info.path_mtu_bytes;
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::net::TcpListener;
+    use std::thread::sleep;
+
+    #[test]
+    fn what_comes_on_each_connection_is_counted_to_the_last_byte() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let visited = Arc::<Visited>::default();
+        let body = visited.begin(OneDirection::Up, 0, 7, &socket).unwrap();
+        for _ in 0..30 {
+            body.came(1000);
+            sleep(SAMPLE_INTERVAL / 10);
+        }
+        drop(body);
+        let body = visited.begin(OneDirection::Up, 3, 7, &socket).unwrap();
+        body.came(500);
+        let seen = visited.seen();
+        let connection = &seen.up.connections[&7];
+        assert_eq!(connection.streams, BTreeSet::from([0, 3]));
+        let counts = &connection.receiver.counts;
+        assert_eq!(counts.last().unwrap().bytes, 30_500);
+        // The first, one an interval, and that of now.
+        assert!((3..=8).contains(&counts.len()), "{counts:?}");
+        assert_eq!(connection.sender.samples.len(), 2, "one at each beginning");
+        assert!(seen.down.connections.is_empty());
+    }
+
+    #[test]
+    fn no_more_connections_are_kept_than_browsers_open() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let visited = Arc::<Visited>::default();
+        let begin = |port| {
+            visited
+                .begin(OneDirection::Down, 0, port, &socket)
+                .is_some()
+        };
+        let begun = (1..=20).filter(|port| begin(*port)).count();
+        assert_eq!(begun, MOST_CONNECTIONS);
+        assert!(begin(1), "one that is known is looked at again");
+    }
+}
