@@ -32,6 +32,7 @@ mod latency;
 mod spec;
 mod step;
 
+pub(crate) use latency::{Plain, plain};
 pub(crate) use spec::asked;
 pub use spec::{Group, PhaseSpec};
 pub use step::LoadPhase;

@@ -6,16 +6,14 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use plumb_diagnose::grade;
 use plumb_host::facts::facts;
 use plumb_load::logs::DirectionLogs;
 use plumb_load::summary::{DirectionOutcome, summarise};
 use plumb_load::web::visited::{Connection, Echoes, Loaded, Seen};
 use plumb_model::context::{Context, Load, Phase};
 use plumb_model::distribution::Distribution;
-use plumb_model::grade::DSLREPORTS;
 use plumb_model::protocol::Protocol;
-use plumb_model::results::{CpuUse, Direction, LoadedLatencyResult, Outcome, ramp_end_s};
+use plumb_model::results::{CpuUse, Direction, Outcome, ramp_end_s};
 use plumb_model::run::{Ended, HostFacts, Run};
 use plumb_model::series::{Series, Unit};
 use plumb_model::units::human_seconds;
@@ -23,7 +21,7 @@ use plumb_wire::native::control::flow::{Flow, TcpFlow};
 use plumb_wire::native::control::report::{Count, ReceiverLog, SenderLog};
 use plumb_wire::web::visit::{Part, Visit};
 
-use crate::phase::asked;
+use crate::phase::{Plain, asked, plain};
 use crate::probes::counted;
 use crate::record::{Judgement, Measured, Record};
 
@@ -88,12 +86,9 @@ pub fn run(command: Vec<String>, visitor: IpAddr, visit: &Visit, seen: &Seen) ->
                 .within(context(direction, part, loaded))
                 .with_series(series)
         };
-        if let Some(result) = loaded_latency(direction, part, idle, &carried, seen) {
+        if let Some(outcome) = loaded_latency(direction, part, idle, &carried, seen) {
             let series = BTreeMap::from([("rtt".to_owned(), round_trips(part))]);
-            record.add_at(
-                part.began_s,
-                measured(Outcome::LoadedLatency(result), series),
-            );
+            record.add_at(part.began_s, measured(outcome, series));
         }
         record.add_at(
             part.began_s,
@@ -241,45 +236,34 @@ fn acknowledged(sender: &SenderLog) -> u64 {
     }
 }
 
+/// Round trips beside the load, where some came back after slow start.
 fn loaded_latency(
     direction: Direction,
     part: &Part,
     idle: Distribution,
     carried: &DirectionOutcome,
     seen: &Seen,
-) -> Option<LoadedLatencyResult> {
+) -> Option<Outcome> {
     let from_s = ramp_end_s(idle.min, part.duration_s);
     let trips = part.sent_s.iter().zip(&part.rtt_s);
-    let loaded = trips
-        .filter(|(sent, _)| **sent >= from_s)
-        .map(|(_, rtt)| *rtt);
-    let rtt_s = Distribution::of(loaded)?;
-    let increase_s = rtt_s.above(idle.p50);
-    let (letter, bps) = match direction {
-        Direction::Down => (b'd', [Some(carried.result.bps), None]),
-        Direction::Up | Direction::Both => (b'u', [None, Some(carried.result.bps)]),
+    let loaded = trips.filter(|(sent, _)| **sent >= from_s);
+    let bps = Some(carried.result.bps);
+    let (letter, carried_bps) = match direction {
+        Direction::Down => (b'd', [bps, None]),
+        Direction::Up | Direction::Both => (b'u', [None, bps]),
     };
-    let loss_ratio = loss_ratio(echoes(seen, letter));
-    let [down_bps, up_bps] = bps;
-    Some(LoadedLatencyResult {
+    let mut result = plain(Plain {
         direction,
         protocol: Protocol::WebSocket,
-        idle_rtt_s: idle,
-        rtt_s,
-        grade: grade(increase_s.p95, loss_ratio).filter(|_| carried.result.bytes > 0),
-        grade_table: Some(DSLREPORTS.to_owned()),
-        increase_s,
-        loss_ratio,
-        down_bps,
-        up_bps,
-        rpm: None,
-        rpm_method: None,
-        one_way: None,
-        drain_s: None,
-        classes: BTreeMap::new(),
-        path: None,
-        periodic: Vec::new(),
-    })
+        idle,
+        rtt: Distribution::of(loaded.map(|(_, rtt)| *rtt))?,
+        loss_ratio: loss_ratio(echoes(seen, letter)),
+        carried_bps,
+    });
+    if carried.result.bytes == 0 {
+        result.grade = None;
+    }
+    Some(result.into())
 }
 
 #[cfg(test)]

@@ -178,6 +178,12 @@ outcomes! {
     }
 }
 
+impl From<LoadedLatencyResult> for Outcome {
+    fn from(result: LoadedLatencyResult) -> Self {
+        Self::LoadedLatency(result)
+    }
+}
+
 impl From<ThroughputResult> for Outcome {
     fn from(result: ThroughputResult) -> Self {
         Self::Throughput(result)

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use plumb_diagnose::grade;
 use plumb_diagnose::lengths::{LATENCY_S, QUEUE_S};
 use plumb_load::DirectionOutcome;
+use plumb_model::distribution::Distribution;
 use plumb_model::grade::DSLREPORTS;
+use plumb_model::protocol::Protocol;
 use plumb_model::results::{
     ClassLatency, Direction, LoadedLatencyResult, Outcome, Periodic, ramp_end_s,
 };
@@ -19,6 +21,43 @@ use crate::probes::{Answered, ProbeLogs, Window, result};
 use crate::responsiveness;
 use crate::side_probes::{self, Beside};
 use crate::yields::Yield;
+
+/// Round trips beside a load, of which no more is known.
+pub(crate) struct Plain {
+    pub(crate) direction: Direction,
+    pub(crate) protocol: Protocol,
+    pub(crate) idle: Distribution,
+    /// Those after slow start.
+    pub(crate) rtt: Distribution,
+    pub(crate) loss_ratio: f64,
+    /// What was carried down and up.
+    pub(crate) carried_bps: [Option<f64>; 2],
+}
+
+/// What they say by themselves.
+pub(crate) fn plain(seen: Plain) -> LoadedLatencyResult {
+    let increase_s = seen.rtt.above(seen.idle.p50);
+    let [down_bps, up_bps] = seen.carried_bps;
+    LoadedLatencyResult {
+        direction: seen.direction,
+        protocol: seen.protocol,
+        idle_rtt_s: seen.idle,
+        rtt_s: seen.rtt,
+        grade: grade(increase_s.p95, seen.loss_ratio),
+        grade_table: Some(DSLREPORTS.to_owned()),
+        increase_s,
+        loss_ratio: seen.loss_ratio,
+        down_bps,
+        up_bps,
+        rpm: None,
+        rpm_method: None,
+        one_way: None,
+        drain_s: None,
+        classes: BTreeMap::new(),
+        path: None,
+        periodic: Vec::new(),
+    }
+}
 
 impl Phase {
     /// Adds the round trips beside it, compared with those of the idle path.
@@ -84,22 +123,20 @@ impl Phase {
         for note in side_probes::starved(&classes, &name) {
             found.note(note);
         }
-        let increase_s = rtt.above(idle_rtt.p50);
         // Some were sent, for some came back.
         let loss_ratio = loaded.loss_ratio.unwrap_or_default();
         let responsiveness = self.responsiveness.as_ref();
         let rpm = responsiveness.and_then(|seen| seen.rpm.both());
-        let result = LoadedLatencyResult {
+        let plain = plain(Plain {
             direction: self.spec.direction,
             protocol: loaded.protocol,
-            idle_rtt_s: idle_rtt,
-            rtt_s: rtt,
-            grade: grade(increase_s.p95, loss_ratio).filter(|_| self.carried()),
-            grade_table: Some(DSLREPORTS.to_owned()),
-            increase_s,
+            idle: idle_rtt,
+            rtt,
             loss_ratio,
-            down_bps: bps(&self.outcome.down),
-            up_bps: bps(&self.outcome.up),
+            carried_bps: [bps(&self.outcome.down), bps(&self.outcome.up)],
+        });
+        let result = LoadedLatencyResult {
+            grade: plain.grade.filter(|_| self.carried()),
             rpm,
             rpm_method: rpm.map(|_| responsiveness::METHOD.to_owned()),
             one_way: logs
@@ -110,6 +147,7 @@ impl Phase {
             classes,
             path: seen.path(far_idle_s),
             periodic: self.periodic(&series, ramp_end_s),
+            ..plain
         };
         let mut measured = self.measured(Outcome::LoadedLatency(result), series);
         measured.context.probes = probes;
