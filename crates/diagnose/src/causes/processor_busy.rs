@@ -60,7 +60,9 @@ fn busy(case: &Case<'_>, carried: Carried<'_>) -> Option<Finding> {
     let far = cpu
         .remote_ratio
         .filter(|ratio| *ratio >= BUSY_RATIO * streams);
-    let here = cpu.local_ratio.filter(|ratio| *ratio >= BUSY_RATIO * streams);
+    let here = cpu
+        .local_ratio
+        .filter(|ratio| *ratio >= BUSY_RATIO * streams);
     let whole = case
         .counted()
         .find(|counted| counted.measurement.context.phase == carried.measurement.context.phase)

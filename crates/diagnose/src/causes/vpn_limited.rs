@@ -83,7 +83,12 @@ fn busy(
     // Processors are the machine's; in a part of it others' work counts as well.
     case.is_whole_machine().filter(|whole| *whole)?;
     let streams = carried.result.streams.len().max(1) as f64;
-    if carried.result.cpu.local_ratio.is_some_and(|ratio| ratio >= OWN_RATIO * streams) {
+    if carried
+        .result
+        .cpu
+        .local_ratio
+        .is_some_and(|ratio| ratio >= OWN_RATIO * streams)
+    {
         return None;
     }
     let (ratio, processor) = busiest(counted)?;
