@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 pub use nix::sys::signal::Signal;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
-use nix::unistd::chdir;
+use nix::unistd::{User, chdir, initgroups, setgid, setuid};
 
 use crate::namespace::Namespaces;
 
@@ -44,6 +45,30 @@ pub fn start_in(command: &mut Command, node: &Arc<Namespaces>) -> io::Result<()>
         });
     }
     Ok(())
+}
+
+/// Becomes another user for good, with its groups and without any capability: the whole process, all of its threads
+/// (setuid(2), "C library/kernel differences"). The open sockets become that user's, too: the kernel shares a port only among
+/// sockets of one user (SO_REUSEPORT, socket(7)).
+///
+/// # Errors
+/// When there is no such user, or this one may not become another.
+pub fn become_user(name: &str) -> io::Result<()> {
+    let user = User::from_name(name)?;
+    let user =
+        user.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such user"))?;
+    let c_name = CString::new(name)?;
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        let path = entry?.path();
+        // The directory itself is among them, and closed with the loop.
+        let is_socket = std::fs::metadata(&path).is_ok_and(|data| data.file_type().is_socket());
+        if is_socket {
+            std::os::unix::fs::chown(&path, Some(user.uid.as_raw()), Some(user.gid.as_raw()))?;
+        }
+    }
+    initgroups(&c_name, user.gid)?;
+    setgid(user.gid)?;
+    Ok(setuid(user.uid)?)
 }
 
 /// Makes `command` end when the thread that starts it does, however that comes about.

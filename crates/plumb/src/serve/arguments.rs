@@ -34,6 +34,11 @@ pub(crate) struct Arguments {
     /// For `plumb rate --far-disk`: as large as the client's budget, removed when the phase ends.
     #[arg(long, value_name = "DIR")]
     pub(super) disk: Option<PathBuf>,
+    /// Become this user once all ports are bound
+    ///
+    /// Directories that are written to, and a configuration that is read again, must be open to that user.
+    #[arg(long, value_name = "NAME")]
+    pub(super) user: Option<String>,
     /// Do not trace the reverse path for clients (plumb path)
     #[arg(long)]
     pub(super) no_trace: bool,

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use plumb_net::process::on_hangup;
+use plumb_net::process::{become_user, on_hangup};
 use plumb_serve::{PolicyCell, Server};
 
 use crate::exit::{Ends, stop_flag};
@@ -60,6 +60,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let stop = stop_flag(Ends::BySignal)?;
     let server = Server::bind(config)?;
+    // What needed privileges has been bound.
+    if let Some(user) = &arguments.user {
+        become_user(user).with_context(|| format!("cannot become the user '{user}'"))?;
+    }
     if !arguments.quiet {
         announce(&server, &key);
     }

@@ -129,3 +129,45 @@ fn a_configuration_is_checked_read_and_read_again() {
     };
     assert!(denied.contains("does not serve 127.0.0.1"), "{denied}");
 }
+
+#[test]
+fn it_becomes_another_user_once_its_ports_are_bound() {
+    // A port that only root may bind, and that no other test uses.
+    let options = ["--user", "nobody", "--port-of", "stamp=863"];
+    let responder = Responder::start_for(Weight::Light, &options);
+    let status = format!("/proc/{}/status", responder.child.id());
+    let status = std::fs::read_to_string(status).unwrap();
+    let field = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace()
+            .skip(1)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    // Debian's nobody, and none of root's groups.
+    assert_eq!(field("Uid:"), "65534 65534 65534 65534");
+    assert_eq!(field("Gid:"), "65534 65534 65534 65534");
+    assert_eq!(field("Groups:"), "65534");
+    assert_eq!(field("CapEff:"), "0000000000000000");
+    let address = SocketAddr::from(([127, 0, 0, 1], responder.port));
+    drop(Client::connect("box", address, Duration::from_secs(3)).unwrap());
+    // Streams of datagrams share the responder's port, which the kernel grants to sockets of one user alone.
+    let output = refused(&[
+        "rate",
+        &address.to_string(),
+        "-u",
+        "-b",
+        "1M",
+        "-t",
+        "1",
+        "--up",
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+
+    let output = refused(&["serve", "--port", "0", "--user", "no-such-user"]);
+    let said = stderr(&output);
+    assert!(
+        said.contains("'no-such-user'") && said.contains("no such user"),
+        "{said}"
+    );
+}
