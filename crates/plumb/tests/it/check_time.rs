@@ -31,7 +31,8 @@ fn the_time_is_kept_whatever_the_path_does() {
     // From the 3000th packet on nothing passes: in the upload's second second.
     let stops =
         format!(r#"{{ type = "index_loss", packets = "3000-10000000", match = "any" }}, {LINE}"#);
-    let dead = r#"{ type = "loss", ratio = "100%" }"#;
+    // Its rate says that it fills no processor.
+    let dead = &format!(r#"{{ type = "loss", ratio = "100%" }}, {LINE}"#);
     let within = |up: &str, options: &str, most_s: f64| {
         let (took_s, _) = timed(up, LINE, options);
         assert!(took_s <= most_s, "{options} took {took_s} s on {up}");
