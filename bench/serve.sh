@@ -57,7 +57,7 @@ ratios = [float(x) / float(y) for x, y in map(str.split, sys.stdin)]
 again = sorted(statistics.median(random.choices(ratios, k=len(ratios))) for _ in range(2000))
 print(statistics.median(ratios), again[50], again[1949])")
     printf '  median of the ratios %.3f, 95 %% interval %.3f to %.3f\n' "$middle" "$low" "$high"
-    # At least as fast, or not to be told from it.
+    # At least as fast, or no difference can be shown.
     why=
     [ "$options" != "-P 4" ] || why="on two processors iperf3's client shares its own with the threads of four streams"
     verdict "  the median, or the interval's end where it has 1.0" \

@@ -1,5 +1,7 @@
 //! What a plan asks of a far end that carries TCP and nothing else.
 
+use std::time::Duration;
+
 use plumb_model::direction::OneDirection;
 use plumb_wire::native::control::flow::{Flow, TcpFlow, count};
 
@@ -12,6 +14,17 @@ pub(crate) struct Asked {
     pub(crate) down: u32,
     pub(crate) up: u32,
     pub(crate) flow: TcpFlow,
+    /// When the load of each stream of its direction begins, where requests are to be made beside it.
+    pub(crate) probed: Option<Vec<Duration>>,
+}
+
+/// What a protocol has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Has {
+    /// Loads, and nothing beside them.
+    Loads,
+    /// Requests beside loads, too, on the loaded connections and on others, all of them with TLS.
+    Requests,
 }
 
 impl Asked {
@@ -23,10 +36,31 @@ impl Asked {
         plan: &PhasePlan,
         name: &str,
         protocol: &'static str,
+        has: Has,
     ) -> Result<Self, ClientError> {
         let cannot = |what| cannot(name, protocol, what);
-        let mut flows = plan.flows.iter().map(|flows| match &flows.flow {
-            Flow::Tcp(tcp) => Ok(tcp),
+        // In the name of that stream connections are made, which each protocol has a way of its own for.
+        let is_foreign = |flow: &Flow| matches!(flow, Flow::Transactions(flow) if flow.on_demand);
+        let loads = plan
+            .flows
+            .iter()
+            .filter(|flows| has == Has::Loads || !is_foreign(&flows.flow));
+        let starts = loads.clone().map(|flows| {
+            let probed = flows.flow.tcp()?.probed.as_ref()?;
+            let starts = Duration::try_from_secs_f64(probed.starts_after_s).ok()?;
+            Some(std::iter::repeat_n(starts, flows.count as usize))
+        });
+        let probed: Option<Vec<_>> = starts.collect();
+        let probed = probed.filter(|_| has == Has::Requests);
+        let mut flows = loads.map(|flows| match &flows.flow {
+            Flow::Tcp(tcp) => Ok(match probed {
+                None => tcp.clone(),
+                Some(_) => TcpFlow {
+                    probed: None,
+                    tls: false,
+                    ..tcp.clone()
+                },
+            }),
             _ => Err(cannot("test of anything but TCP with plumb as its client")),
         });
         let first = flows.next().unwrap_or(Err(cannot("test without a load")))?;
@@ -52,7 +86,8 @@ impl Asked {
         Ok(Self {
             down,
             up,
-            flow: first.clone(),
+            flow: first,
+            probed: probed.map(|starts| starts.into_iter().flatten().collect()),
         })
     }
 }

@@ -15,7 +15,7 @@ use plumb_wire::iperf3::{
     cookie, frame, stream_id,
 };
 
-use crate::asked::{Asked, cannot};
+use crate::asked::{Asked, Has, cannot};
 use crate::control_client::ClientError;
 use crate::frames::{read_exact_by, write_all_by};
 use crate::one_ended::{Looks, carry, conclude};
@@ -148,7 +148,7 @@ impl Iperf3 {
     /// # Errors
     /// What iperf3 cannot do.
     fn asked(&self, plan: &PhasePlan) -> Result<Asked, ClientError> {
-        let asked = Asked::of(plan, &self.name, PROTOCOL)?;
+        let asked = Asked::of(plan, &self.name, PROTOCOL, Has::Loads)?;
         if asked.down > 0 && asked.up > 0 && asked.down != asked.up {
             let what = "test of more streams in one direction than in the other";
             return Err(cannot(&self.name, PROTOCOL, what));

@@ -1,6 +1,7 @@
 //! Phases with far ends that keep no record for us: what this end saw is all there is.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use crate::outcome::{EndedEarly, PhaseOutcome, has_carried, outcome};
 use crate::phase_controller::Conductor;
 use crate::phase_plan::PhasePlan;
 use crate::phase_watch::{Progress, Watch};
+use crate::responsiveness_probes::Foreign;
 use crate::streams::Streams;
 use crate::traffic::{Done, Traffic, TrafficPlan};
 
@@ -43,6 +45,30 @@ pub(crate) fn carry(
     plan: &PhasePlan,
     looks: Looks<'_>,
     begun: impl FnOnce(),
+    wait: impl FnMut(Duration) -> Result<(), ClientError>,
+) -> Result<Carried, ClientError> {
+    run(name, streams, None, plan, looks, begun, wait)
+}
+
+/// The same with requests beside the load, some of them on connections that `foreign` makes.
+pub(crate) fn carry_probed(
+    name: &str,
+    streams: Streams,
+    foreign: Option<Arc<dyn Foreign>>,
+    plan: &PhasePlan,
+    looks: Looks<'_>,
+    wait: impl FnMut(Duration) -> Result<(), ClientError>,
+) -> Result<Carried, ClientError> {
+    run(name, streams, foreign, plan, looks, || (), wait)
+}
+
+fn run(
+    name: &str,
+    streams: Streams,
+    foreign: Option<Arc<dyn Foreign>>,
+    plan: &PhasePlan,
+    looks: Looks<'_>,
+    begun: impl FnOnce(),
     mut wait: impl FnMut(Duration) -> Result<(), ClientError>,
 ) -> Result<Carried, ClientError> {
     let Streams {
@@ -60,7 +86,7 @@ pub(crate) fn carry(
         let _ = to.file.set_len(0);
     }
     let started_monotonic_ns = monotonic_ns();
-    let traffic = Traffic::start(TrafficPlan {
+    let carried = TrafficPlan {
         outgoing,
         incoming,
         far: None,
@@ -68,7 +94,8 @@ pub(crate) fn carry(
         byte_limit: plan.byte_limit,
         duration: plan.duration,
         longest: plan.duration,
-    });
+    };
+    let traffic = Traffic::start_with(carried, foreign);
     let traffic = traffic.map_err(|error| ClientError::Local {
         name: name.to_owned(),
         why: error.to_string(),

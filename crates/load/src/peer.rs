@@ -40,8 +40,17 @@ impl Carries {
     }
 }
 
+/// What a Run calls the way in which the native protocol measures round trips a minute: the algorithm and formula of
+/// draft-ietf-ippm-responsiveness, with records over TLS 1.3 in the place of HTTP/2.
+pub const NATIVE_RPM: &str = "native-tls-records";
+
 /// A far end that carries load.
 pub trait Peer {
+    /// How round trips a minute are measured with it.
+    fn rpm_method(&self) -> &'static str {
+        NATIVE_RPM
+    }
+
     /// What loads it carries.
     fn carries(&self) -> Carries {
         Carries::EVERYTHING

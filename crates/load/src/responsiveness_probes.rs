@@ -1,6 +1,7 @@
 //! Requests while a phase runs: on connections of their own ("foreign"), and on the loaded ones, as
 //! often as it is told.
 
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle, sleep};
@@ -10,10 +11,11 @@ use rand::RngExt as _;
 use rand::SeedableRng as _;
 use rand_pcg::Pcg64Mcg;
 
+use crate::loaded::Loaded;
 use crate::phase_state::Stage;
 use crate::streams::FarEnd;
-use crate::tcp::probed::Connection;
 use crate::transactions::ask::on_its_own;
+use crate::transactions::log::Timing;
 use crate::transactions::{Broken, TransactionStream};
 
 /// How often it looks whether something is due: short against a round trip.
@@ -24,7 +26,39 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 const MOST_FOREIGN: usize = 64;
 
 /// Longest wait for such a connection: three lost SYNs in a row (1 + 2 + 4 s, RFC 6298).
-const FOREIGN_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const FOREIGN_WITHIN: Duration = Duration::from_secs(10);
+
+/// Who makes connections that carry one request.
+pub(crate) trait Foreign: Send + Sync + fmt::Debug {
+    /// Makes one, which may take [`FOREIGN_WITHIN`], and asks.
+    ///
+    /// # Errors
+    /// When it fails, or the phase is over.
+    fn ask(&self, stage: &Stage) -> Result<Timing, Broken>;
+}
+
+/// Those of the native protocol.
+#[derive(Debug)]
+pub(crate) struct ToResponder {
+    /// The stream in whose name they are made.
+    pub(crate) stream: TransactionStream,
+    pub(crate) far: FarEnd,
+}
+
+impl Foreign for ToResponder {
+    fn ask(&self, stage: &Stage) -> Result<Timing, Broken> {
+        let TransactionStream { number, flow, .. } = &self.stream;
+        let mut scratch = vec![0; flow.bytes() as usize];
+        on_its_own(
+            *number,
+            flow,
+            &self.far,
+            FOREIGN_WITHIN,
+            &mut scratch,
+            stage,
+        )
+    }
+}
 
 /// What came of one request.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,10 +110,8 @@ pub(crate) struct Prober {
 #[derive(Debug)]
 struct Shared {
     stage: Arc<Stage>,
-    connections: Vec<Arc<Connection>>,
-    /// The stream in whose name the connections of their own are made.
-    foreign: Option<TransactionStream>,
-    far: FarEnd,
+    connections: Vec<Arc<dyn Loaded>>,
+    foreign: Option<Arc<dyn Foreign>>,
     pairs_per_s: Mutex<f64>,
     seen: Mutex<Probes>,
     foreign_under_way: AtomicUsize,
@@ -92,15 +124,13 @@ impl Prober {
     /// When the machine gives no thread.
     pub(crate) fn start(
         stage: &Arc<Stage>,
-        connections: Vec<Arc<Connection>>,
-        foreign: Option<TransactionStream>,
-        far: FarEnd,
+        connections: Vec<Arc<dyn Loaded>>,
+        foreign: Option<Arc<dyn Foreign>>,
     ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             stage: Arc::clone(stage),
             connections,
             foreign,
-            far,
             pairs_per_s: Mutex::new(0.0),
             seen: Mutex::default(),
             foreign_under_way: AtomicUsize::new(0),
@@ -193,9 +223,9 @@ impl Shared {
 
     /// Makes a connection of its own and asks on it, in a thread of its own.
     fn ask_foreign(self: &Arc<Self>) {
-        if self.foreign.is_none() {
+        let Some(foreign) = self.foreign.clone() else {
             return;
-        }
+        };
         if self.foreign_under_way.fetch_add(1, Ordering::Relaxed) >= MOST_FOREIGN {
             self.foreign_under_way.fetch_sub(1, Ordering::Relaxed);
             lock(&self.seen).left_out += 1;
@@ -204,7 +234,7 @@ impl Shared {
         let shared = Arc::clone(self);
         let thread = Builder::new().name("plumb-foreign".to_owned());
         let spawned = thread.spawn(move || {
-            shared.foreign();
+            shared.asked(foreign.ask(&shared.stage));
             shared.foreign_under_way.fetch_sub(1, Ordering::Relaxed);
         });
         if spawned.is_err() {
@@ -213,13 +243,9 @@ impl Shared {
         }
     }
 
-    fn foreign(&self) {
-        let Some(TransactionStream { number, flow, .. }) = &self.foreign else {
-            return;
-        };
-        let mut scratch = vec![0; flow.bytes() as usize];
-        let (far, stage) = (&self.far, &self.stage);
-        let done = on_its_own(*number, flow, far, FOREIGN_WITHIN, &mut scratch, stage);
+    /// What came of a connection of its own.
+    fn asked(&self, done: Result<Timing, Broken>) {
+        let stage = &self.stage;
         let at = stage.started.elapsed();
         let mut seen = lock(&self.seen);
         match done {

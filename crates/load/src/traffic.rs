@@ -11,7 +11,7 @@ use plumb_wire::native::control::report::Report;
 
 use crate::phase_state::Stage;
 use crate::quic::{QuicSide, QuicStream, QuicStreams};
-use crate::responsiveness_probes::{Prober, Probes};
+use crate::responsiveness_probes::{Foreign, Prober, Probes, ToResponder};
 use crate::streams::{FarEnd, Stream};
 pub use crate::tcp::sampler::Looked;
 use crate::tcp::{TcpLoad, TcpStreams};
@@ -66,6 +66,14 @@ impl Traffic {
     /// # Errors
     /// When the machine gives no more threads; what had started is stopped.
     pub fn start(plan: TrafficPlan) -> io::Result<Self> {
+        Self::start_with(plan, None)
+    }
+
+    /// The same with somebody who makes connections for single requests, where the far end of the plan does not.
+    pub(crate) fn start_with(
+        plan: TrafficPlan,
+        foreign: Option<Arc<dyn Foreign>>,
+    ) -> io::Result<Self> {
         let stage = Stage::begin(plan.longest, plan.byte_limit);
         let cpu_at_start = process_cpu_time();
         let mut outgoing = Sorted::from(plan.outgoing);
@@ -78,12 +86,16 @@ impl Traffic {
             .inspect_err(|_| stage.abandon())?;
         let tcp = TcpStreams::start(&stage, outgoing.tcp, incoming.tcp)
             .inspect_err(|_| stage.abandon())?;
-        let prober = match plan.far.clone() {
-            Some(far) if !tcp.probed().is_empty() => {
-                Some(Prober::start(&stage, tcp.probed().to_vec(), on_demand, far))
+        let asks = plan.far.is_some() || foreign.is_some();
+        let foreign = match (on_demand, plan.far.clone()) {
+            (Some(stream), Some(far)) => {
+                let foreign: Arc<dyn Foreign> = Arc::new(ToResponder { stream, far });
+                Some(foreign)
             }
-            _ => None,
+            _ => foreign,
         };
+        let is_probed = asks && !tcp.probed().is_empty();
+        let prober = is_probed.then(|| Prober::start(&stage, tcp.probed().to_vec(), foreign));
         let prober = prober.transpose().inspect_err(|_| stage.abandon())?;
         let transactions = TransactionStreams::start(
             &stage,

@@ -54,8 +54,9 @@ pub struct Phase {
     outcome: PhaseOutcome,
     /// CLOCK_REALTIME less CLOCK_MONOTONIC when it began, ns.
     apart_ns: i64,
-    /// What its conductor found, where it had one.
+    /// What its conductor found, where it had one, and how round trips a minute were measured.
     responsiveness: Option<Found>,
+    rpm_method: &'static str,
 }
 
 impl Phase {
@@ -96,6 +97,7 @@ impl Phase {
             outcome,
             apart_ns,
             responsiveness: controller.map(Controller::finish),
+            rpm_method: peer.rpm_method(),
         })
     }
 
@@ -296,7 +298,7 @@ impl Phase {
         let seconds = self.outcome.duration_s;
         let result = ResponsivenessResult {
             lost: self.outcome.lost.clone(),
-            ..responsiveness::result(self.spec.direction, seen, size, seconds)
+            ..responsiveness::result(self.spec.direction, seen, self.rpm_method, size, seconds)
         };
         let series = seen
             .series

@@ -43,7 +43,7 @@ Examples:
   plumb check server               at most 60 s
   plumb check --quick server       at most 20 s; finds what shows at once
   plumb check --thorough server    at most 5 minutes, with every measurement
-  plumb check                      with one of your servers or a public one; else this machine alone
+  plumb check                      with one of your servers, or a public one
   plumb check --local              this machine, its link, gateway and resolver
   plumb check --for call server    what matters for calls first
   plumb check --plan 1000/50 server

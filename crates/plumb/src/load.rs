@@ -11,10 +11,12 @@ use plumb_model::results::Direction;
 use plumb_model::units;
 use plumb_wire::native::control::flow::{Flow, TcpFlow};
 
+use crate::far_end::Protocol;
 use crate::files::OpenFiles;
 use crate::load_options::{Defaults, LoadArguments};
 use crate::mix::Mix;
 use crate::quantity::time_from;
+use crate::trust::TrustOptions;
 use crate::usage::wrong;
 
 /// What the verb cannot do, for its help.
@@ -26,9 +28,9 @@ rrul-be is the same in best effort alone. torrent sets one flow of best effort a
 
 Limits: as for check. A network may rewrite or ignore a DSCP: the result shows classes that are treated alike. A router on \
 the path answers probes when it has time: its round trips may be longer than those through it. A phase may last as long as \
-the responder allows (10 minutes, unless it was started with another --max-duration). --rpm follows \
-draft-ietf-ippm-responsiveness with plumb's own records over TLS in the place of HTTP/2: compare its numbers with those of \
-other programs with care. See `plumb explain responsiveness`.";
+the responder allows (10 minutes, unless it was started with another --max-duration). --rpm is \
+draft-ietf-ippm-responsiveness with servers of the web (--protocol nq or http, over HTTP/2 and TLS). With a responder it has \
+plumb's own records over TLS in the place of HTTP/2: compare those numbers with others' with care. See `plumb explain responsiveness`.";
 
 /// How long the RRUL tests last by default, as flent has it.
 const RRUL_DURATION: Duration = Duration::from_secs(60);
@@ -54,6 +56,11 @@ pub(crate) struct Arguments {
     /// Between two looks, and between two new connections: 1s as the draft had it until version 08, 5s as version 09 has it.
     #[arg(long, value_name = "TIME", value_parser = time_from(LEAST_INTERVAL, "samples come every 100 ms: an interval of 1s or more is needed"), requires = "rpm", conflicts_with_all = ["flows", "background", "shape"])]
     rpm_interval: Option<Duration>,
+    /// What the far end speaks [default: native, else what is found there]
+    #[arg(long, value_name = "PROTOCOL")]
+    protocol: Option<Protocol>,
+    #[command(flatten)]
+    trust: TrustOptions,
     #[command(flatten)]
     mix: Mix,
 }
@@ -148,5 +155,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         latency: true,
         judge: false,
     };
-    arguments.load.run(defaults, &arguments.mix)
+    let Arguments {
+        load,
+        protocol,
+        trust,
+        mix,
+        ..
+    } = arguments;
+    load.run(*protocol, trust, defaults, mix)
 }

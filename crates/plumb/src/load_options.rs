@@ -91,14 +91,9 @@ impl LoadArguments {
         self.directions.or(&[]).contains(&Direction::Both)
     }
 
-    /// Measures in the directions asked for, or else in the verb's own, and shows the Run.
-    pub(crate) fn run(&self, defaults: Defaults, mix: &Mix) -> anyhow::Result<ExitCode> {
-        let trust = TrustOptions::default();
-        self.run_by(Some(Protocol::Native), &trust, defaults, mix)
-    }
-
-    /// The same by a protocol, or by what the far end speaks.
-    pub(crate) fn run_by(
+    /// Measures in the directions asked for, or else in the verb's own, by a protocol, or by what the far end speaks, and
+    /// shows the Run.
+    pub(crate) fn run(
         &self,
         protocol: Option<Protocol>,
         trust: &TrustOptions,

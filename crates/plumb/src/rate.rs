@@ -167,7 +167,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         judge: false,
     };
     let load = &arguments.load;
-    load.run_by(
+    load.run(
         arguments.protocol,
         &arguments.trust,
         defaults,

@@ -7,6 +7,7 @@ pub(crate) mod probed;
 mod receiver;
 pub(crate) mod sampler;
 mod sender;
+pub(crate) mod unsent;
 mod zero_copy;
 
 use std::io;
@@ -24,6 +25,7 @@ use plumb_wire::native::control::report::{
 
 use crate::file::{Sink, Source, StreamFile};
 use crate::framing::Framing;
+use crate::loaded::Loaded;
 use crate::phase_state::Stage;
 use crate::tls::{Pipe, TlsSession};
 use background::Background;
@@ -71,7 +73,7 @@ pub(crate) struct TcpStreams {
     looked: Arc<Mutex<Looked>>,
     senders: Vec<(SenderTail, Running)>,
     receivers: Vec<(ReceiverTail, Running, Arc<AtomicU64>)>,
-    probed: Vec<Arc<Connection>>,
+    probed: Vec<Arc<dyn Loaded>>,
     sampler: Option<(Sender<()>, JoinHandle<Record>)>,
     notes: Vec<String>,
 }
@@ -231,19 +233,24 @@ impl TcpStreams {
         stream: &mut Prepared,
         load: Load,
     ) -> io::Result<Option<JoinHandle<Option<StreamEnd>>>> {
+        if let Some(framing) = &stream.framing {
+            self.probed.extend(framing.asks());
+            return Ok(None);
+        }
         let Some(probed) = &stream.flow.probed else {
             return Ok(None);
         };
         let (socket, counter) = (Arc::clone(&stream.socket), Arc::clone(&stream.counter));
         let connection = Arc::new(Connection::new(socket, stream.tls.take(), load, probed));
-        self.probed.push(Arc::clone(&connection));
+        let asks: Arc<dyn Loaded> = Arc::clone(&connection) as _;
+        self.probed.push(asks);
         stage
             .spawn("plumb-probed", move |stage| connection.run(&counter, stage))
             .map(Some)
     }
 
     /// The connections that are to be probed, in their order.
-    pub(crate) fn probed(&self) -> &[Arc<Connection>] {
+    pub(crate) fn probed(&self) -> &[Arc<dyn Loaded>] {
         &self.probed
     }
 

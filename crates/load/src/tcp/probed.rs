@@ -1,10 +1,8 @@
 //! A connection that is loaded and probed at once: records of payload as fast as TCP takes them in
 //! one direction, and between them, in both, requests and answers. It is the same at both ends.
 //!
-//! A request that waits behind a send buffer would measure the buffer. So no more waits unsent than
-//! the connection carries in about a millisecond (TCP_NOTSENT_LOWAT, which
-//! draft-ietf-ippm-responsiveness recommends); what is measured is the way through the network, and
-//! the waiting for what was lost before.
+//! A request that waits behind a send buffer would measure the buffer, so little waits unsent ([`UnsentLimit`]). What is
+//! measured is the path through the network, and the waiting for what was lost before.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -16,9 +14,11 @@ use std::time::{Duration, Instant};
 use plumb_net::tcp;
 use plumb_wire::native::control::flow::Probed;
 use plumb_wire::native::control::report::StreamEnd;
-use plumb_wire::native::record::{HEAD_BYTES, MAX_BODY_BYTES, Reader, Record};
+use plumb_wire::native::record::{MAX_BODY_BYTES, Reader, Record};
 
 use super::sender::payload;
+use super::unsent::UnsentLimit;
+use crate::loaded::{Answered, Loaded};
 use crate::phase_state::{POLL_INTERVAL, Stage, retry};
 use crate::tls::{Pipe, TlsSession};
 
@@ -36,15 +36,6 @@ const MOST_WAITING_BYTES: usize = 64 * 1024;
 /// trip that is waited for.
 const MOST_ASKED: usize = 1024;
 
-/// How long a connection takes for what waits unsent in it: nothing beside a round trip.
-const UNSENT_S: f64 = 0.001;
-
-/// The least that is handed to the kernel at once: a full segment.
-const LEAST_BODY_BYTES: usize = 1400;
-
-/// How often it is looked how fast a connection is.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-
 /// Which way the load of a connection goes, seen from this end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Load {
@@ -52,15 +43,6 @@ pub(crate) enum Load {
     Sent,
     /// This end receives it.
     Received,
-}
-
-/// A request that was answered.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Answered {
-    /// How long it took.
-    pub(crate) took: Duration,
-    /// When the answer was there.
-    pub(crate) at: Instant,
 }
 
 /// A connection that is loaded and probed. One thread runs it; another may ask on it.
@@ -83,6 +65,37 @@ struct State {
     asked: VecDeque<(u32, Instant)>,
     next_id: u32,
     answered: Vec<Answered>,
+}
+
+impl Loaded for Connection {
+    fn is_loaded(&self, elapsed: Duration) -> bool {
+        elapsed >= self.starts_after
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    fn ask(&self) {
+        let mut state = self.lock();
+        if state.asked.len() >= MOST_ASKED {
+            return;
+        }
+        let id = state.next_id;
+        state.next_id = id.wrapping_add(1);
+        state.asked.push_back((id, Instant::now()));
+        state.out.extend(Record::Request(id).head());
+        // A failure shows to the thread that runs the connection.
+        let _ = state.flush(&self.socket);
+    }
+
+    fn take_answered(&self) -> Vec<Answered> {
+        std::mem::take(&mut self.lock().answered)
+    }
+
+    fn unanswered(&self) -> u64 {
+        self.lock().asked.len() as u64
+    }
 }
 
 impl Connection {
@@ -111,40 +124,6 @@ impl Connection {
         }
     }
 
-    /// Whether its load has begun so long after the phase did.
-    pub(crate) fn is_loaded(&self, elapsed: Duration) -> bool {
-        elapsed >= self.starts_after
-    }
-
-    /// Whether it broke before the phase was over.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Relaxed)
-    }
-
-    /// Asks now. What the kernel does not take at once goes when it does.
-    pub(crate) fn ask(&self) {
-        let mut state = self.lock();
-        if state.asked.len() >= MOST_ASKED {
-            return;
-        }
-        let id = state.next_id;
-        state.next_id = id.wrapping_add(1);
-        state.asked.push_back((id, Instant::now()));
-        state.out.extend(Record::Request(id).head());
-        // A failure shows to the thread that runs the connection.
-        let _ = state.flush(&self.socket);
-    }
-
-    /// What was answered since the last time.
-    pub(crate) fn take_answered(&self) -> Vec<Answered> {
-        std::mem::take(&mut self.lock().answered)
-    }
-
-    /// How many requests are under way.
-    pub(crate) fn unanswered(&self) -> u64 {
-        self.lock().asked.len() as u64
-    }
-
     /// Runs it until the stage is over or it fails, and returns within [`POLL_INTERVAL`] of that.
     /// Adds to `counter` the payload that came. Tells how it ended when it failed.
     pub(super) fn run(&self, counter: &AtomicU64, stage: &Stage) -> Option<StreamEnd> {
@@ -163,7 +142,7 @@ impl Connection {
         self.socket.set_nodelay(true)?;
         let payload = payload(MAX_BODY_BYTES);
         let mut buffer = vec![0; READ_BYTES];
-        let mut piece = Piece::default();
+        let mut unsent = UnsentLimit::default();
         let mut more_to_read = false;
         while !stage.is_over() {
             let until_loaded = self.starts_after.saturating_sub(stage.started.elapsed());
@@ -187,7 +166,7 @@ impl Connection {
             more_to_read = self.lock().read(&self.socket, &mut buffer, &came)?;
             let flushed = self.lock().flush(&self.socket)?;
             if loads && flushed {
-                let bytes = piece.bytes(&self.socket)?;
+                let bytes = unsent.follow(&self.socket)?.min(MAX_BODY_BYTES);
                 let granted = stage.budget.reserve(bytes as u64) as usize;
                 if granted > 0 {
                     let body = payload.get(..granted).unwrap_or(&payload);
@@ -282,36 +261,6 @@ impl State {
         self.out.extend(Record::Payload(body.len()).head());
         self.out.extend(body);
         self.flush(socket).map(|_| ())
-    }
-}
-
-/// How much is handed to the kernel at once.
-#[derive(Debug)]
-struct Piece {
-    bytes: usize,
-    looked: Option<Instant>,
-}
-
-impl Default for Piece {
-    fn default() -> Self {
-        Self {
-            bytes: LEAST_BODY_BYTES,
-            looked: None,
-        }
-    }
-}
-
-impl Piece {
-    /// As much as the connection carries in [`UNSENT_S`]; no more than that may wait unsent.
-    fn bytes(&mut self, socket: &TcpStream) -> io::Result<usize> {
-        if self.looked.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
-            self.looked = Some(Instant::now());
-            let rate = tcp::tcp_info(&socket)?.delivery_bytes_per_s as f64;
-            let bytes = (rate * UNSENT_S) as usize;
-            self.bytes = bytes.clamp(LEAST_BODY_BYTES, MAX_BODY_BYTES);
-            tcp::set_unsent_limit(&socket, (self.bytes + HEAD_BYTES) as u32)?;
-        }
-        Ok(self.bytes)
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -32,12 +32,14 @@ pub struct Driver {
     waits: Arc<Waits>,
 }
 
-/// What a connection was last found to wait for, and whether somebody asked to be polled again.
+/// What a connection was last found to wait for, whether somebody asked to be polled again, and how much may wait to leave.
 #[derive(Debug, Default)]
 struct Waits {
     to_read: AtomicBool,
     to_write: AtomicBool,
     woken: AtomicBool,
+    /// Bytes that may wait in front of the socket; 0 where nothing limits them.
+    unsent: AtomicUsize,
 }
 
 impl Wake for Waits {
@@ -124,8 +126,15 @@ impl hyper::rt::Write for Wire {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = self.pipe().write(bytes);
         let waits = Arc::clone(&self.waits);
+        let written = match waits.unsent.load(Ordering::Relaxed) {
+            0 => self.pipe().write(bytes),
+            most => {
+                let some = bytes.get(..most).unwrap_or(bytes);
+                let mut pipe = self.pipe();
+                pipe.flush().and_then(|()| pipe.write(some))
+            }
+        };
         self.settle(written, &waits.to_write, context)
     }
 
@@ -147,6 +156,11 @@ impl hyper::rt::Write for Wire {
 impl Driver {
     pub fn socket(&self) -> &TcpStream {
         &self.socket
+    }
+
+    /// Lets no more bytes than that wait in front of the socket, such as in TLS, from now on.
+    pub fn limit_unsent(&self, bytes: usize) {
+        self.waits.unsent.store(bytes, Ordering::Relaxed);
     }
 
     /// Polls until that is ready, or so much time has passed, which gives `None`. What is polled must poll all that waits

@@ -199,6 +199,14 @@ impl Exchange {
         })
     }
 
+    pub(super) fn is_http2(&self) -> bool {
+        matches!(self.sender, Sender::Http2(_))
+    }
+
+    pub(super) fn driver(&self) -> &Driver {
+        &self.driver
+    }
+
     /// Polls all that waits for the connection, and `poll`, until that is ready; `None` when `within` passed first.
     ///
     /// # Errors

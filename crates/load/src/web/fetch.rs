@@ -11,6 +11,8 @@ use plumb_net::tcp::TcpOptions;
 use super::exchange::{Exchange, Feed, answered, next_bytes};
 use super::site::{HTTP1, HTTP2, Site};
 use crate::control_client::ClientError;
+use crate::tls::TlsSession;
+use crate::transactions::log::Timing;
 
 /// How long a document may take.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -32,9 +34,38 @@ pub struct Fetched {
 pub fn fetch(site: &Site, path: &str) -> Result<Fetched, ClientError> {
     let (socket, tls) = site.connect(&TcpOptions::default(), &[HTTP2, HTTP1])?;
     let broken = |error: io::Error| site.broken(&error.to_string());
+    let exchange = Exchange::begin(socket, tls, LONGEST).map_err(broken)?;
+    fetch_on(exchange, site, path)
+}
+
+/// Fetches a path on a connection of its own; what that took.
+///
+/// # Errors
+/// As [`fetch`], and when the server does not answer with it.
+pub(super) fn timed(site: &Site, path: &str) -> Result<Timing, ClientError> {
+    let began = Instant::now();
+    let (socket, tls) = site.connect(&TcpOptions::default(), &[HTTP2, HTTP1])?;
+    let connected = began.elapsed();
+    let handshake = tls.as_ref().map(TlsSession::handshake);
+    let broken = |error: io::Error| site.broken(&error.to_string());
+    let exchange = Exchange::begin(socket, tls, LONGEST).map_err(broken)?;
+    let asked = Instant::now();
+    let fetched = fetch_on(exchange, site, path)?;
+    match fetched.status {
+        200 => Ok(Timing {
+            total: began.elapsed(),
+            connect: Some(connected.saturating_sub(handshake.unwrap_or_default())),
+            handshake,
+            response: asked.elapsed(),
+        }),
+        status => Err(site.broken(&format!("the server answered HTTP {status}"))),
+    }
+}
+
+fn fetch_on(mut exchange: Exchange, site: &Site, path: &str) -> Result<Fetched, ClientError> {
+    let broken = |error: io::Error| site.broken(&error.to_string());
     let until = Instant::now() + LONGEST;
     let left = || until.saturating_duration_since(Instant::now());
-    let mut exchange = Exchange::begin(socket, tls, LONGEST).map_err(broken)?;
     let mut request = Some(get(site, path)?);
     let mut answering = None;
     let late = || site.broken("the server did not answer in time");

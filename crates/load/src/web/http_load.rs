@@ -1,13 +1,18 @@
 //! Load by requests, one after the other on one connection: large objects down, or large bodies up.
 
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response, StatusCode};
 
 use super::exchange::{Answering, Exchange, Feed, answered, next_bytes};
+use super::in_band::InBand;
+use crate::framing::Framing;
+use crate::loaded::Loaded;
 use crate::phase_state::POLL_INTERVAL;
+use crate::tcp::unsent::UnsentLimit;
 
 /// Makes the next request.
 type Next = Box<dyn Fn() -> Request<Feed> + Send>;
@@ -29,6 +34,9 @@ pub(super) struct HttpLoad {
     came: Bytes,
     /// The body of the request that is being sent.
     feed: Feed,
+    /// Requests beside the load, where some are to be made.
+    in_band: Option<InBand>,
+    unsent: UnsentLimit,
 }
 
 impl std::fmt::Debug for HttpLoad {
@@ -54,13 +62,15 @@ fn refused(answer: &Response<Incoming>) -> io::Error {
 }
 
 impl HttpLoad {
-    pub(super) fn new(exchange: Exchange, next: Next) -> Self {
+    pub(super) fn new(exchange: Exchange, next: Next, in_band: Option<InBand>) -> Self {
         Self {
             exchange,
             next,
             state: State::Idle,
             came: Bytes::new(),
             feed: Feed::default(),
+            in_band,
+            unsent: UnsentLimit::default(),
         }
     }
 
@@ -72,9 +82,23 @@ impl HttpLoad {
             next,
             state,
             feed,
+            in_band,
+            unsent,
             ..
         } = self;
-        exchange.poll(POLL_INTERVAL, |sender, context| {
+        if in_band.is_some() {
+            let driver = exchange.driver();
+            driver.limit_unsent(unsent.follow(driver.socket())?);
+        }
+        let done = exchange.poll(POLL_INTERVAL, |sender, context| {
+            if let Some(in_band) = in_band {
+                if let Err(error) = in_band.poll(sender, context) {
+                    return Poll::Ready(Err(error));
+                }
+                if !in_band.may_load() {
+                    return Poll::Pending;
+                }
+            }
             if matches!(state, State::Idle) {
                 let make = || {
                     let request = next();
@@ -87,7 +111,11 @@ impl HttpLoad {
                 Poll::Pending if enough(feed) => Poll::Ready(Ok(Bytes::new())),
                 done => done,
             }
-        })
+        });
+        if let (Err(_), Some(in_band)) = (&done, in_band) {
+            in_band.failed();
+        }
+        done
     }
 }
 
@@ -108,6 +136,13 @@ fn step(state: &mut State, context: &mut Context<'_>) -> Poll<io::Result<Bytes>>
         *state = State::Idle;
         Bytes::new()
     })))
+}
+
+impl Framing for HttpLoad {
+    fn asks(&self) -> Option<Arc<dyn Loaded>> {
+        let asks: Arc<dyn Loaded> = self.in_band.as_ref()?.asks();
+        Some(asks)
+    }
 }
 
 impl Read for HttpLoad {
@@ -134,7 +169,12 @@ impl Write for HttpLoad {
         self.go_on(|feed| feed.is_hungry() && !feed.is_full())?;
         let is_open = !matches!(self.state, State::Idle);
         if is_open && self.feed.is_hungry() && !self.feed.is_full() {
-            let count = self.feed.put(bytes);
+            // One frame, which the next request waits for.
+            let frame = match self.in_band {
+                Some(_) => bytes.get(..self.unsent.bytes()).unwrap_or(bytes),
+                None => bytes,
+            };
+            let count = self.feed.put(frame);
             self.go_on(Feed::is_hungry)?;
             return Ok(count);
         }

@@ -7,6 +7,7 @@ mod exchange;
 mod fetch;
 mod http_load;
 mod http_server;
+mod in_band;
 mod ndt7;
 mod site;
 mod tasks;

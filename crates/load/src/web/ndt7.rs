@@ -16,8 +16,9 @@ use tungstenite::{Bytes, Error, HandshakeError, Message, WebSocket};
 
 use super::channel::Channel;
 use super::site::{HTTP1, Site};
-use crate::asked::{Asked, cannot};
+use crate::asked::{Asked, Has, cannot};
 use crate::control_client::ClientError;
+use crate::framing::Framing;
 use crate::one_ended::{Looks, carry, conclude};
 use crate::outcome::PhaseOutcome;
 use crate::peer::{Carries, Peer};
@@ -176,6 +177,8 @@ impl Messages {
     }
 }
 
+impl Framing for Messages {}
+
 impl Read for Messages {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.came.is_empty() {
@@ -241,7 +244,7 @@ impl Peer for Ndt7 {
         cancel: &AtomicBool,
     ) -> Result<PhaseOutcome, ClientError> {
         let name = &self.site.name;
-        let asked = Asked::of(plan, name, PROTOCOL)?;
+        let asked = Asked::of(plan, name, PROTOCOL, Has::Loads)?;
         if asked.down + asked.up != 1 {
             let what = "test of several connections, or of both directions at once";
             return Err(cannot(name, PROTOCOL, what));

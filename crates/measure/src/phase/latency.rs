@@ -18,7 +18,6 @@ use super::Phase;
 use crate::one_way::OneWay;
 use crate::periodicity;
 use crate::probes::{Answered, ProbeLogs, Window, result};
-use crate::responsiveness;
 use crate::side_probes::{self, Beside};
 use crate::yields::Yield;
 
@@ -138,7 +137,7 @@ impl Phase {
         let result = LoadedLatencyResult {
             grade: plain.grade.filter(|_| self.carried()),
             rpm,
-            rpm_method: rpm.map(|_| responsiveness::METHOD.to_owned()),
+            rpm_method: rpm.map(|_| self.rpm_method.to_owned()),
             one_way: logs
                 .udp()
                 .and_then(|log| OneWay::of(log)?.waits(log, loaded_window))

@@ -2,9 +2,9 @@
 //! draft-ietf-ippm-responsiveness: which streams that takes, and the result. When what happens is
 //! decided in [`mod@controller`], the arithmetic is in [`formula`].
 //!
-//! The draft's carrier is HTTP/2 over TLS. Here it is plumb's own protocol over TLS 1.3: the same
-//! handshakes, and records between the payload where HTTP/2 has frames. So the method has another
-//! name than the draft's.
+//! The draft's carrier is HTTP/2 over TLS, and with servers of the web that is what carries it. With a responder it is plumb's
+//! own protocol over TLS 1.3: the same handshakes, and records between the payload where HTTP/2 has frames. So that method
+//! has another name than the draft's.
 
 pub mod controller;
 pub mod formula;
@@ -21,10 +21,6 @@ use plumb_wire::native::control::flow::transactions::TransactionFlow;
 use plumb_wire::native::control::flow::{Flow, Flows, Probed, TcpFlow};
 
 use controller::{Controller, Found};
-
-/// What a Run calls the method: the draft's algorithm and formula, with records of the native
-/// protocol over TLS 1.3 in the place of HTTP/2.
-pub const METHOD: &str = "native-tls-records";
 
 /// Most loaded connections (MNP).
 pub const CONNECTIONS: u32 = 16;
@@ -90,6 +86,7 @@ pub fn controller(direction: Direction, interval: Duration) -> Controller {
 pub fn result(
     direction: Direction,
     found: &Found,
+    method: &str,
     (connections, interval): (u32, Duration),
     duration_s: f64,
 ) -> ResponsivenessResult {
@@ -97,7 +94,7 @@ pub fn result(
     ResponsivenessResult {
         direction,
         rpm: found.rpm.both(),
-        rpm_method: METHOD.to_owned(),
+        rpm_method: method.to_owned(),
         confidence: found.confidence,
         spread_ratio: found.spread_ratio,
         foreign_rpm: found.rpm.foreign,

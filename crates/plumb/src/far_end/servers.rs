@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use plumb_net::terminal;
 use serde::Deserialize;
 
 use super::consent::Consents;
@@ -115,7 +116,7 @@ fn allowed(server: &Server, consents: &mut Consents, again: bool) -> anyhow::Res
     match consents.given(&server.name) {
         Some(true) => Ok(true),
         Some(false) if !again => Ok(false),
-        _ if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() => {
+        _ if std::io::stdin().is_terminal() && terminal::error_columns().is_some() => {
             consents.ask(&server.name, publishes)
         }
         _ => Ok(false),

@@ -91,12 +91,17 @@ pub(crate) fn network_quality(sought: Sought<'_>) -> anyhow::Result<HttpServer> 
     };
     let down = read(&document.urls.large_https_download_url)?;
     let up = read(&document.urls.https_upload_url)?;
-    anyhow::ensure!(
-        down.origin == up.origin,
-        "{name} has its objects on several hosts: {} and {}",
-        down.origin,
-        up.origin
-    );
+    let small = read(&document.urls.small_https_download_url)?;
+    if let Some(other) = [&up, &small]
+        .into_iter()
+        .find(|url| url.origin != down.origin)
+    {
+        anyhow::bail!(
+            "{name} has its objects on several hosts: {} and {}",
+            down.origin,
+            other.origin
+        );
+    }
     let mut edge = down.origin.clone();
     if let Some(host) = document.test_endpoint {
         edge.host = host;
@@ -110,6 +115,7 @@ pub(crate) fn network_quality(sought: Sought<'_>) -> anyhow::Result<HttpServer> 
         protocol: "networkQuality",
         down: Some(down.target),
         up: Some(up.target),
+        small: Some(small.target),
         body_bytes: None,
     })
 }
@@ -117,11 +123,12 @@ pub(crate) fn network_quality(sought: Sought<'_>) -> anyhow::Result<HttpServer> 
 /// A web server: the file at a URL, or what Cloudflare's speed test has.
 pub(crate) fn http(sought: Sought<'_>) -> anyhow::Result<HttpServer> {
     let site = site(sought)?;
-    let (down, up) = match path(sought.host) {
-        Some(file) => (file, None),
+    let (down, up, small) = match path(sought.host) {
+        Some(file) => (file, None, None),
         None => (
             format!("{}?bytes={OBJECT_BYTES}", web::DOWN),
             Some(web::UP.to_owned()),
+            Some(format!("{}?bytes=1", web::DOWN)),
         ),
     };
     Ok(HttpServer {
@@ -129,6 +136,7 @@ pub(crate) fn http(sought: Sought<'_>) -> anyhow::Result<HttpServer> {
         protocol: "HTTP",
         down: Some(down),
         up,
+        small,
         body_bytes: Some(BODY_BYTES),
     })
 }

@@ -77,7 +77,21 @@ fn mean_transit_s(log: &[Value], way: &str, (from_s, to_s): (f64, f64)) -> f64 {
 }
 
 fn measured(line: &Network) -> (Run, Vec<Value>) {
-    line.logged(&["load", "server", "--rpm", "--streams", "4"])
+    line.logged(&[
+        "load",
+        "server",
+        "--rpm",
+        "--streams",
+        "4",
+        "--protocol",
+        "native",
+    ])
+}
+
+/// The same with the responder's networkQuality, downwards.
+fn measured_over_http2(line: &Network) -> (Run, Vec<Value>) {
+    let options = ["--down", "--protocol", "nq", "--insecure"];
+    line.logged(&[&["load", "server", "--rpm", "--streams", "4"], &options[..]].concat())
 }
 
 /// When the probes of a direction were under way that counted, by the laboratory's clock: the last four
@@ -172,6 +186,30 @@ fn round_trips_a_minute_are_those_of_the_link() {
     side_by_side(&[&|| on_a_bloated_line(&measured(&bloated())), &|| {
         at_another_rate_and_with_losses(&measured(&lossy()))
     }]);
+}
+
+#[test]
+fn round_trips_a_minute_over_http2_are_those_of_the_link() {
+    let (run, log) = measured_over_http2(&bloated());
+    let (_, down) = result(&run, Direction::Down);
+    let (_, rtt_s) = truth(&run, &log, Direction::Down);
+    assert_eq!(down.rpm_method, "ietf");
+    assert!(rtt_s > 0.15, "{rtt_s}");
+    // New connections meet the link alone.
+    within_a_tenth(down.foreign_rpm.expect("a number"), 60.0 / rtt_s, down);
+    // On a loaded one an answer waits besides to be sent, and behind what a web server has before it, in records of 16 KiB: one
+    // each in TLS and in HTTP/2, and two in the socket, which takes another while less than its limit waits.
+    let window = window(&run, &log, Direction::Down);
+    let rate_bps = down.goodput_bps.unwrap() / 4.0;
+    let most_s = rtt_s + wait_to_send_s(&log, "down", window) + 4.0 * 16384.0 * 8.0 / rate_bps;
+    let in_band_s = down.trimmed_mean_s.in_band.unwrap();
+    assert!(
+        (rtt_s..1.05 * most_s).contains(&in_band_s),
+        "{in_band_s} of {rtt_s} to {most_s}"
+    );
+    let mean = (down.foreign_rpm.unwrap() + down.in_band_rpm.unwrap()) / 2.0;
+    assert!((down.rpm.unwrap() / mean - 1.0).abs() < 1e-9);
+    assert_eq!((down.connections, down.probes.failed), (4, 0));
 }
 
 fn on_a_bloated_line((run, log): &(Run, Vec<Value>)) {

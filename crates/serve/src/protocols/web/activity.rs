@@ -15,6 +15,8 @@ pub(super) struct Activity {
     open: AtomicUsize,
     /// When the last ended, in milliseconds after the beginning.
     ended_ms: AtomicU64,
+    /// Bytes of large bodies that are handed over at once; 0 where nothing limits them.
+    piece: AtomicUsize,
     /// Bodies that show what the connection does.
     shown: Mutex<Vec<Weak<Body>>>,
 }
@@ -29,6 +31,7 @@ impl Activity {
             begun: Instant::now(),
             open: AtomicUsize::new(0),
             ended_ms: AtomicU64::new(0),
+            piece: AtomicUsize::new(0),
             shown: Mutex::default(),
         })
     }
@@ -36,6 +39,16 @@ impl Activity {
     pub(super) fn answering(self: &Arc<Self>) -> Answering {
         self.open.fetch_add(1, Ordering::Relaxed);
         Answering(Arc::clone(self))
+    }
+
+    /// From now on large bodies are handed over in pieces of so many bytes.
+    pub(super) fn set_piece(&self, bytes: usize) {
+        self.piece.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The most of a large body that is handed over at once, where there is such a limit.
+    pub(super) fn piece(&self) -> Option<usize> {
+        Some(self.piece.load(Ordering::Relaxed)).filter(|bytes| *bytes > 0)
     }
 
     /// A body is to show what the connection does.

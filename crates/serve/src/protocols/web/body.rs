@@ -8,7 +8,7 @@ use std::time::Instant;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use plumb_load::web::visited;
 
-use super::activity::Answering;
+use super::activity::{Activity, Answering};
 use super::loads::{Load, NotNow};
 use super::state::Counters;
 
@@ -40,6 +40,8 @@ pub(super) struct Large {
     /// Kept so that the connection is looked at, if a visit is to be judged by it.
     pub(super) _seen: Option<Arc<visited::Body>>,
     pub(super) counters: Arc<Counters>,
+    /// What happens on its connection.
+    pub(super) activity: Arc<Activity>,
 }
 
 /// Why a body ended too early.
@@ -111,7 +113,8 @@ impl Large {
         if self.left == 0 {
             return None;
         }
-        let count = self.left.min(self.payload.len() as u64);
+        let piece = self.activity.piece().unwrap_or(usize::MAX);
+        let count = self.left.min(self.payload.len().min(piece) as u64);
         let may_go_on = self.test.as_ref().is_none_or(|test| test.carried(count));
         if !may_go_on || Instant::now() >= self.until {
             return Some(Err(Cut::Limit));

@@ -11,6 +11,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::upgrade::{OnUpgrade, Parts};
 use hyper::{Request, Response};
+use plumb_load::UnsentLimit;
 use plumb_load::life::Life;
 use plumb_load::tls::{Identity, TlsSession};
 use plumb_load::web::{Channel, Driver, Tasks, Wire};
@@ -95,7 +96,13 @@ fn serve_http2(wire: Wire, driver: &Driver, client: &Client, site: &Arc<Site>) {
         .adaptive_window(true)
         .serve_connection(wire, service);
     let mut connection = pin!(connection);
+    let mut unsent = UnsentLimit::of_server();
     watch(driver, site, &client.activity, |context| {
+        // Small answers between large ones must not wait behind a full buffer. A socket that takes no limit has broken.
+        if let Ok(bytes) = unsent.follow(driver.socket()) {
+            driver.limit_unsent(bytes);
+            client.activity.set_piece(bytes);
+        }
         let polled = connection.as_mut().poll(context);
         tasks.poll(context);
         polled.map(|_| ())

@@ -174,6 +174,7 @@ impl Site {
                         .flatten(),
                     test,
                     counters: Arc::clone(&self.counters),
+                    activity: Arc::clone(&client.activity),
                 })),
                 "application/octet-stream",
             ),
