@@ -254,7 +254,7 @@ impl Peer for Iperf3 {
             progress,
             cancel,
         };
-        let mut carried = carry(&self.name, streams, plan, looks, begun, wait)?;
+        let mut carried = carry(&self.name, streams, None, plan, looks, begun, wait)?;
         let ours = counted(&carried.local.report, asked.up);
         let theirs = match &carried.watched {
             Ok(_) => control.exchange(&ours, &kept).map(Some),

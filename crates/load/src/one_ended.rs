@@ -35,34 +35,11 @@ pub(crate) struct Carried {
 }
 
 /// Runs streams as a plan says. Between two looks it waits by `wait`, which also says what the far end does; `begun` is
-/// called once they run.
+/// called once they run. Where requests are made beside the load, `foreign` makes those on connections of their own.
 ///
 /// # Errors
 /// When this machine gives no threads.
 pub(crate) fn carry(
-    name: &str,
-    streams: Streams,
-    plan: &PhasePlan,
-    looks: Looks<'_>,
-    begun: impl FnOnce(),
-    wait: impl FnMut(Duration) -> Result<(), ClientError>,
-) -> Result<Carried, ClientError> {
-    run(name, streams, None, plan, looks, begun, wait)
-}
-
-/// The same with requests beside the load, some of them on connections that `foreign` makes.
-pub(crate) fn carry_probed(
-    name: &str,
-    streams: Streams,
-    foreign: Option<Arc<dyn Foreign>>,
-    plan: &PhasePlan,
-    looks: Looks<'_>,
-    wait: impl FnMut(Duration) -> Result<(), ClientError>,
-) -> Result<Carried, ClientError> {
-    run(name, streams, foreign, plan, looks, || (), wait)
-}
-
-fn run(
     name: &str,
     streams: Streams,
     foreign: Option<Arc<dyn Foreign>>,

@@ -58,7 +58,7 @@ impl UnsentLimit {
         self.bytes
     }
 
-    /// As much as the connection carries in [`UNSENT_S`]; no more than that may wait unsent from now on.
+    /// As much as the connection carries in a millisecond; no more than that may wait unsent from now on.
     ///
     /// # Errors
     /// When the socket takes no limit.

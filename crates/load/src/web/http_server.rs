@@ -14,7 +14,7 @@ use super::in_band::InBand;
 use super::site::{HTTP1, HTTP2, Site};
 use crate::asked::{Asked, Has, cannot};
 use crate::control_client::ClientError;
-use crate::one_ended::{Looks, carry_probed, conclude};
+use crate::one_ended::{Looks, carry, conclude};
 use crate::outcome::PhaseOutcome;
 use crate::peer::{Carries, Peer};
 use crate::phase_controller::Conductor;
@@ -188,7 +188,7 @@ impl Peer for HttpServer {
             }
             _ => None,
         };
-        let carried = carry_probed(name, streams, foreign, plan, looks, wait)?;
+        let carried = carry(name, streams, foreign, plan, looks, || (), wait)?;
         let mut outcome = conclude(name, plan, carried)?;
         outcome.notes.push(
             "The far end is a web server: of an upload it is known what its TCP acknowledged, framing and encryption (0.2 % of it) \

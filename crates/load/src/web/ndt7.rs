@@ -270,7 +270,7 @@ impl Peer for Ndt7 {
             progress,
             cancel,
         };
-        let carried = carry(name, streams, plan, looks, || (), wait)?;
+        let carried = carry(name, streams, None, plan, looks, || (), wait)?;
         let mut outcome = conclude(name, plan, carried)?;
         let reported = *reported.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(down), Some(info)) = (&mut outcome.down, reported) {
