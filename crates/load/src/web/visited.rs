@@ -13,8 +13,8 @@ use plumb_wire::native::spec::SAMPLE_INTERVAL;
 use crate::tcp::sampler::tcp_sample;
 use crate::tcp::tail;
 
-/// Records of one connection that are kept: those of 25 s.
-const MOST_RECORDS: usize = 256;
+/// Records of one connection that are kept: those of 20 s, and the page loads for 15.
+const MOST_RECORDS: usize = 200;
 
 /// Connections of one direction: what browsers open to one server (six), and some that broke.
 const MOST_CONNECTIONS: usize = 8;
@@ -35,9 +35,8 @@ pub struct Seen {
 /// One direction under load.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
-    /// When its first body began, and the same of CLOCK_MONOTONIC.
+    /// When its first body began.
     began: Option<Instant>,
-    pub started_ns: u64,
     pub connections: BTreeMap<u16, Connection>,
 }
 
@@ -77,9 +76,15 @@ impl Visited {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was seen so far.
-    pub fn seen(&self) -> Seen {
-        self.lock().clone()
+    /// Whether anything was carried for it, which takes a turn.
+    pub fn has_load(&self) -> bool {
+        let seen = self.lock();
+        !seen.down.connections.is_empty() || !seen.up.connections.is_empty()
+    }
+
+    /// What was seen, which is kept no longer.
+    pub fn take(&self) -> Seen {
+        std::mem::take(&mut *self.lock())
     }
 
     /// A body of a stream begins on the connection from the visitor's `port`; nothing where there are too many.
@@ -93,14 +98,13 @@ impl Visited {
         {
             let mut seen = self.lock();
             let loaded = seen.of(direction);
-            if loaded.began.is_none() {
-                loaded.began = Some(Instant::now());
-                loaded.started_ns = plumb_net::clock::monotonic_ns();
-            }
+            loaded.began.get_or_insert_with(Instant::now);
             let is_full = loaded.connections.len() >= MOST_CONNECTIONS;
             if is_full && !loaded.connections.contains_key(&port) {
                 return None;
             }
+            // What the browser counts of a stream is counted once.
+            let is_known = loaded.has(stream);
             let number = loaded.connections.len() as u32;
             let connection = loaded.connections.entry(port).or_insert_with(|| {
                 let negotiated = tcp::negotiated(socket).unwrap_or_default();
@@ -119,7 +123,9 @@ impl Visited {
                     ..Connection::default()
                 }
             });
-            connection.streams.insert(stream);
+            if !is_known {
+                connection.streams.insert(stream);
+            }
         }
         let body = Body {
             visited: Arc::clone(self),
@@ -139,6 +145,14 @@ impl Visited {
         echoes.sent += 1;
         let first = *echoes.first_lost.get_or_insert(lost);
         echoes.lost = lost.saturating_sub(first);
+    }
+}
+
+impl Loaded {
+    /// Whether a connection carried that stream.
+    fn has(&self, stream: u32) -> bool {
+        let mut connections = self.connections.values();
+        connections.any(|connection| connection.streams.contains(&stream))
     }
 }
 
@@ -229,9 +243,13 @@ mod tests {
         drop(body);
         let body = visited.begin(OneDirection::Up, 3, 7, &socket).unwrap();
         body.came(500);
-        let seen = visited.seen();
+        let again = visited.begin(OneDirection::Up, 0, 8, &socket).unwrap();
+        again.came(1);
+        let seen = visited.take();
         let connection = &seen.up.connections[&7];
         assert_eq!(connection.streams, BTreeSet::from([0, 3]));
+        let other = &seen.up.connections[&8];
+        assert!(other.streams.is_empty(), "a stream is of one connection");
         let counts = &connection.receiver.counts;
         assert_eq!(counts.last().unwrap().bytes, 30_500);
         // The first, one an interval, and that of now.

@@ -154,6 +154,7 @@ impl Site {
                 "say how many bytes: /__down?bytes=1000000\n",
             );
         };
+        let query = request.uri().query().unwrap_or_default();
         let is_heavy = bytes > LIGHT_BYTES && request.method() != Method::HEAD;
         let test = is_heavy.then(|| self.loads.join(&self.gate, client.peer));
         match test.transpose() {
@@ -163,15 +164,8 @@ impl Site {
                     payload: self.payload.clone(),
                     until: self.until(),
                     _seen: test
-                        .is_some()
-                        .then(|| {
-                            self.body(
-                                client,
-                                OneDirection::Down,
-                                request.uri().query().unwrap_or_default(),
-                            )
-                        })
-                        .flatten(),
+                        .as_ref()
+                        .and_then(|_| self.body(client, OneDirection::Down, query)),
                     test,
                     counters: Arc::clone(&self.counters),
                     activity: Arc::clone(&client.activity),
@@ -220,9 +214,8 @@ impl Site {
             Ok(found) => found,
             Err(why) => return bad(why.to_string()),
         };
-        // Judging takes a processor some milliseconds, and each visit takes a turn before: so that many are judged.
-        let seen = self.visits.take(client.peer, &found.id);
-        let Some(seen) = seen.map(|visited| visited.seen()) else {
+        // Judging takes a processor some milliseconds, and its answer is long: only those are judged who took a turn.
+        let Some(seen) = self.visits.take(client.peer, &found.id) else {
             return bad(
                 "this responder knows nothing of that visit, or it was too long ago".to_owned(),
             );

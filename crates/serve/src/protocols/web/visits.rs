@@ -5,16 +5,17 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use plumb_load::web::visited::Visited;
+use plumb_load::web::visited::{Seen, Visited};
 use plumb_wire::share::Share;
 use plumb_wire::web::visit::VisitId;
 
-/// Visits that are remembered at once, and of one client: several times what are tested at once. Only those that have had a
-/// turn hold more than a name.
+/// Visits that are remembered at once: several times what are tested at once.
 const MOST: usize = 256;
-const MOST_OF_ONE: usize = 8;
 
-/// How long one is: four times what the page takes.
+/// The same of one client. It is as often that a client is judged in [`REMEMBERED`]: a test takes 36 s and more.
+const MOST_OF_ONE: usize = 4;
+
+/// How long one is: three times what the page takes.
 const REMEMBERED: Duration = Duration::from_secs(120);
 
 /// The visits that are remembered.
@@ -24,7 +25,17 @@ pub(super) struct Visits(Mutex<HashMap<(Share, VisitId), Remembered>>);
 #[derive(Debug)]
 struct Remembered {
     since: Instant,
-    visited: Arc<Visited>,
+    /// Absent once it was judged.
+    visited: Option<Arc<Visited>>,
+}
+
+impl Remembered {
+    /// Whether it holds nothing but echoes, for which nobody has to wait his turn.
+    fn is_idle(&self) -> bool {
+        self.visited
+            .as_ref()
+            .is_some_and(|visited| !visited.has_load())
+    }
 }
 
 impl Visits {
@@ -34,25 +45,87 @@ impl Visits {
         visits
     }
 
-    /// The visit of that name from that address, which may be new; nothing where too many are remembered.
+    /// The visit of that name from that address, which may be new; nothing where it was judged, or too many are remembered.
+    /// One that has carried nothing makes room.
     pub(super) fn of(&self, peer: IpAddr, id: VisitId) -> Option<Arc<Visited>> {
         let mut visits = self.lock();
         let key = (Share::of(peer), id);
-        let of_one = visits.keys().filter(|(share, _)| *share == key.0).count();
-        let is_full = visits.len() >= MOST || of_one >= MOST_OF_ONE;
-        if is_full && !visits.contains_key(&key) {
-            return None;
+        if !visits.contains_key(&key) {
+            let of_one = visits.keys().filter(|(share, _)| *share == key.0).count();
+            let is_of_one = of_one >= MOST_OF_ONE;
+            if is_of_one || visits.len() >= MOST {
+                let idle = visits.iter().filter(|((share, _), visit)| {
+                    visit.is_idle() && (!is_of_one || *share == key.0)
+                });
+                let oldest = idle.min_by_key(|(_, visit)| visit.since)?.0.clone();
+                visits.remove(&oldest);
+            }
         }
         let visit = visits.entry(key).or_insert_with(|| Remembered {
             since: Instant::now(),
-            visited: Arc::default(),
+            visited: Some(Arc::default()),
         });
-        Some(Arc::clone(&visit.visited))
+        visit.visited.clone()
     }
 
-    /// Takes a visit that is over.
-    pub(super) fn take(&self, peer: IpAddr, id: &VisitId) -> Option<Arc<Visited>> {
-        let visit = self.lock().remove(&(Share::of(peer), id.clone()))?;
-        Some(visit.visited)
+    /// Takes what was seen of a visit that is over and has carried something: once.
+    pub(super) fn take(&self, peer: IpAddr, id: &VisitId) -> Option<Seen> {
+        let mut visits = self.lock();
+        let visit = visits.get_mut(&(Share::of(peer), id.clone()))?;
+        let visited = visit.visited.take_if(|visited| visited.has_load())?;
+        Some(visited.take())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use plumb_model::direction::OneDirection;
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+    fn id(number: usize) -> VisitId {
+        format!("{number:016}").try_into().unwrap()
+    }
+
+    fn client(number: usize) -> IpAddr {
+        Ipv4Addr::from_bits(0x0a00_0000 + number as u32).into()
+    }
+
+    /// A body of that visit.
+    fn load(visits: &Visits, peer: IpAddr, id: VisitId) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let visited = visits.of(peer, id).unwrap();
+        visited.begin(OneDirection::Down, 0, 1, &socket).unwrap();
+    }
+
+    #[test]
+    fn only_what_was_carried_is_judged_and_once() {
+        let visits = Visits::default();
+        assert!(visits.of(client(1), id(1)).is_some());
+        assert!(visits.take(client(1), &id(1)).is_none(), "echoes alone");
+        load(&visits, client(1), id(1));
+        assert!(visits.take(client(2), &id(1)).is_none());
+        assert!(visits.take(client(1), &id(1)).is_some());
+        assert!(visits.take(client(1), &id(1)).is_none());
+        assert!(visits.of(client(1), id(1)).is_none(), "it is over");
+    }
+
+    #[test]
+    fn echoes_keep_no_loads_out_and_a_client_is_judged_a_few_times() {
+        let visits = Visits::default();
+        for number in 0..2 * MOST {
+            assert!(visits.of(client(number), id(number)).is_some());
+        }
+        assert!(visits.lock().len() <= MOST);
+        let judged = (0..2 * MOST_OF_ONE).filter(|number| {
+            let id = id(10_000 + number);
+            visits.of(client(9999), id.clone()).is_some() && {
+                load(&visits, client(9999), id.clone());
+                visits.take(client(9999), &id).is_some()
+            }
+        });
+        assert_eq!(judged.count(), MOST_OF_ONE);
     }
 }
